@@ -1,0 +1,8 @@
+//! What packets meet on their way: queues, transmitters, channels, delay.
+//!
+//! Like the TCP endpoint, everything here is told the time and never asks for it.
+#![forbid(unsafe_code)]
+
+pub mod packet;
+
+pub use packet::{FlowId, NodeId, Packet};

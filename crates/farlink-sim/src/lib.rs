@@ -1,0 +1,1 @@
+//! Engine, scenarios and results.

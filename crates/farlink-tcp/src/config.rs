@@ -1,0 +1,368 @@
+//! Everything that can be chosen about an endpoint.
+//!
+//! A TCP is a point on four axes: how it recovers from loss ([`Recovery`]), how
+//! it controls its window ([`Congestion`]), how it times out ([`RtoConfig`]) and
+//! how it receives ([`ReceiverConfig`]). The named points are in
+//! [`crate::variant`]. Defaults are those of today's standards.
+
+use crate::time::Interval;
+
+/// A fixed-point fraction in millionths: exact, so that a run is the same to
+/// the bit on every machine.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Ratio(u32);
+
+impl Ratio {
+    /// Millionths in one.
+    pub const ONE: u32 = 1_000_000;
+
+    /// From millionths.
+    pub const fn from_millionths(n: u32) -> Self {
+        Self(n)
+    }
+
+    /// `num / den`, rounded to the nearest millionth.
+    pub const fn new(num: u32, den: u32) -> Self {
+        Self(((num as u64 * Self::ONE as u64 + den as u64 / 2) / den as u64) as u32)
+    }
+
+    /// As millionths.
+    pub const fn millionths(self) -> u32 {
+        self.0
+    }
+
+    /// `value * self`, rounded down.
+    #[inline]
+    pub const fn of(self, value: u64) -> u64 {
+        if let Some(product) = value.checked_mul(self.0 as u64) {
+            product / Self::ONE as u64
+        } else {
+            ((value as u128 * self.0 as u128) / Self::ONE as u128) as u64
+        }
+    }
+
+    /// As a float, for display.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.0) / f64::from(Self::ONE)
+    }
+}
+
+/// All parameters of one endpoint.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Largest segment this endpoint is willing to send and asks for, in bytes
+    /// of data (RFC 9293, 3.7.1).
+    pub mss: u32,
+    /// Bytes the application may have queued but not yet acknowledged.
+    pub send_buffer: u64,
+    /// Nagle's algorithm (RFC 9293, 3.7.4).
+    pub nagle: bool,
+    /// Timestamps option (RFC 7323).
+    pub timestamps: bool,
+    /// How losses are repaired.
+    pub recovery: Recovery,
+    /// Duplicate ACKs that mean a loss (RFC 5681, 3.2).
+    pub dupack_threshold: u32,
+    /// Limited transmit (RFC 3042).
+    pub limited_transmit: bool,
+    /// How the window is controlled.
+    pub congestion: Congestion,
+    /// Window at the start of the connection, in segments.
+    pub initial_window: InitialWindow,
+    /// Slow-start threshold at the start, in bytes; `None` is unlimited.
+    pub initial_ssthresh: Option<u64>,
+    /// Restart from the initial window after an idle time of one RTO
+    /// (RFC 5681, 4.1).
+    pub idle_restart: bool,
+    /// How the retransmission time-out is found.
+    pub rto: RtoConfig,
+    /// The receiving side.
+    pub receiver: ReceiverConfig,
+    /// Time-outs in a row for one segment before the connection is given up
+    /// (R2 of RFC 9293, 3.8.3).
+    pub max_retransmits: u32,
+    /// Time-outs in a row for a SYN before it is given up.
+    pub max_syn_retransmits: u32,
+    /// Maximum segment lifetime; TIME-WAIT lasts twice this (RFC 9293, 3.4.2).
+    pub msl: Interval,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            mss: 1460,
+            send_buffer: u64::MAX,
+            nagle: true,
+            timestamps: false,
+            recovery: Recovery::Sack { rescue: true },
+            dupack_threshold: 3,
+            limited_transmit: false,
+            congestion: Congestion::Reno(RenoConfig::default()),
+            initial_window: InitialWindow::Segments(10),
+            initial_ssthresh: None,
+            idle_restart: true,
+            rto: RtoConfig::default(),
+            receiver: ReceiverConfig::default(),
+            max_retransmits: 15,
+            max_syn_retransmits: 6,
+            msl: Interval::from_secs(30),
+        }
+    }
+}
+
+/// Window before the first acknowledgment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum InitialWindow {
+    /// So many segments.
+    Segments(u32),
+    /// min(4 MSS, max(2 MSS, 4380 bytes)) (RFC 3390).
+    Rfc3390,
+}
+
+impl InitialWindow {
+    /// In bytes for this MSS.
+    pub fn bytes(self, mss: u32) -> u64 {
+        let mss = u64::from(mss);
+        match self {
+            Self::Segments(n) => u64::from(n.max(1)) * mss,
+            Self::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
+        }
+    }
+}
+
+/// The recovery axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// RFC 793: time-outs only; after one, everything from the first
+    /// unacknowledged byte is sent again.
+    GoBackN,
+    /// 4.3BSD-Tahoe (Jacobson 1988): fast retransmit, then slow start from one
+    /// segment, going back to the first unacknowledged byte.
+    Tahoe,
+    /// 4.3BSD-Reno (RFC 2581): fast retransmit and fast recovery; the first
+    /// ACK for new data ends it.
+    Reno,
+    /// RFC 6582: a partial ACK shows the next hole.
+    NewReno {
+        /// Reset the retransmission timer at the first partial ACK only, so
+        /// that a long recovery ends in a time-out (impatient), instead of at
+        /// each (slow but steady). RFC 6582, 4.
+        impatient: bool,
+        /// What keeps duplicate ACKs that a go-back-N caused from starting a
+        /// second fast retransmit.
+        careful: Careful,
+    },
+    /// RFC 6675: scoreboard, pipe, NextSeg.
+    Sack {
+        /// Rescue retransmission, rule (4) of NextSeg.
+        rescue: bool,
+    },
+}
+
+/// Guards against multiple fast retransmits after a time-out (RFC 6582).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Careful {
+    /// Fast retransmit whenever the ACK covers at least `recover` ("less
+    /// careful", RFC 2582, 5).
+    Less,
+    /// Only when the ACK covers more than `recover` (RFC 6582, 3.2 step 2).
+    Plain,
+    /// In addition the ACK heuristic of RFC 6582, 4.1.
+    AckHeuristic,
+    /// In addition the timestamp heuristic of RFC 6582, 4.2.
+    TimestampHeuristic,
+}
+
+/// The congestion-control axis: one entry per file of [`crate::congestion`].
+#[derive(Clone, PartialEq, Debug)]
+pub enum Congestion {
+    /// No window but the receiver's (RFC 793).
+    None,
+    /// Slow start and AIMD congestion avoidance.
+    Reno(RenoConfig),
+    /// RFC 9438.
+    Cubic(CubicConfig),
+}
+
+/// Parameters of the Reno family.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RenoConfig {
+    /// Growth by bytes acknowledged (RFC 3465) instead of by ACKs.
+    pub byte_counting: Option<AbcLimit>,
+    /// Adds MSS/8 to each increase in congestion avoidance, as 4.3BSD did by
+    /// mistake (removed since: RFC 5681, 3.1).
+    pub mss_over_8: bool,
+}
+
+/// L of RFC 3465: most segments that one ACK may grow slow start by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AbcLimit(pub u32);
+
+/// Parameters of CUBIC.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CubicConfig {
+    /// Scaling constant C in segments per second cubed (RFC 9438, 5).
+    pub c: Ratio,
+    /// Multiplicative decrease factor (RFC 9438, 4.6).
+    pub beta: Ratio,
+    /// Fast convergence (RFC 9438, 4.7).
+    pub fast_convergence: bool,
+    /// HyStart++ (RFC 9406) in slow start.
+    pub hystart: bool,
+}
+
+impl Default for CubicConfig {
+    fn default() -> Self {
+        Self {
+            c: Ratio::new(4, 10),
+            beta: Ratio::new(7, 10),
+            fast_convergence: true,
+            hystart: false,
+        }
+    }
+}
+
+/// The timer axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RtoConfig {
+    /// How samples become a time-out.
+    pub algorithm: RtoAlgorithm,
+    /// Time-out before the first sample.
+    pub initial: Interval,
+    /// Least time-out.
+    pub min: Interval,
+    /// Greatest time-out, backoff included.
+    pub max: Interval,
+    /// Clock of samples and timers: 500 ms for the BSD slow timer; zero is
+    /// exact. A sample is the number of ticks that passed, and a timer goes
+    /// off on a tick.
+    pub tick: Interval,
+    /// What a time-out does to the next.
+    pub backoff: Backoff,
+    /// Which segments are timed.
+    pub sampling: Sampling,
+}
+
+impl Default for RtoConfig {
+    fn default() -> Self {
+        Self {
+            algorithm: RtoAlgorithm::Rfc6298 { granularity: Interval::from_millis(1) },
+            initial: Interval::from_secs(1),
+            min: Interval::from_secs(1),
+            max: Interval::from_secs(60),
+            tick: Interval::ZERO,
+            backoff: Backoff::Exponential,
+            sampling: Sampling::OnePerRtt,
+        }
+    }
+}
+
+/// How round-trip samples become a time-out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RtoAlgorithm {
+    /// SRTT = alpha SRTT + (1 - alpha) R; RTO = beta SRTT (RFC 793, 3.7).
+    Rfc793 {
+        /// Weight of the old estimate, 0.8 to 0.9.
+        alpha: Ratio,
+        /// Delay variance factor, 1.3 to 2.0.
+        beta: Ratio,
+    },
+    /// Jacobson 1988: err = R - SRTT; SRTT += gain err;
+    /// D += `dev_gain` (|err| - D); RTO = SRTT + k D. The first sample gives
+    /// SRTT = R, D = R / 2.
+    Jacobson {
+        /// Gain of the mean, 1/8.
+        gain: Ratio,
+        /// Gain of the deviation, 1/4.
+        dev_gain: Ratio,
+        /// Deviation coefficient: 4 (2 in the first edition of the paper).
+        k: u32,
+    },
+    /// RFC 6298, 2: the same estimator with max(G, 4 RTTVAR).
+    Rfc6298 {
+        /// Clock granularity G.
+        granularity: Interval,
+    },
+}
+
+/// What a time-out does to the next one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backoff {
+    /// Doubles, up to the maximum (RFC 6298, 5.5).
+    Exponential,
+    /// Stays as it is.
+    None,
+}
+
+/// Which segments are timed. Retransmitted ones never are without timestamps
+/// (Karn's algorithm).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sampling {
+    /// One segment at a time (RFC 793; 4.3BSD).
+    OnePerRtt,
+    /// Every segment, as Linux does without timestamps.
+    EverySegment,
+}
+
+/// The receiving side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ReceiverConfig {
+    /// Bytes the receive buffer holds: the largest window offered.
+    pub buffer: u64,
+    /// Window scale (RFC 7323, 2).
+    pub window_scale: WindowScale,
+    /// Whether segments out of order are kept. Without, they are dropped, as
+    /// RFC 793 allows.
+    pub reassembly: bool,
+    /// SACK (RFC 2018): offered by both sides, and sent by this one.
+    pub sack: bool,
+    /// When data is acknowledged.
+    pub delayed_ack: DelayedAck,
+}
+
+impl Default for ReceiverConfig {
+    fn default() -> Self {
+        Self {
+            buffer: 65_535,
+            window_scale: WindowScale::Auto,
+            reassembly: true,
+            sack: true,
+            delayed_ack: DelayedAck::default(),
+        }
+    }
+}
+
+/// Whether and how far the window field is scaled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WindowScale {
+    /// Not offered.
+    Off,
+    /// Offered with the least shift that lets the buffer be advertised whole;
+    /// not offered when that is zero.
+    Auto,
+    /// Offered with this shift (0 to 14).
+    Shift(u8),
+}
+
+/// Delayed acknowledgment (RFC 9293, 3.8.6.3; RFC 5681, 4.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DelayedAck {
+    /// Longest time an ACK waits; zero acknowledges at once.
+    pub max_delay: Interval,
+    /// An ACK is sent when this many full-sized segments wait for one.
+    pub every: u32,
+    /// Heartbeat: the ACK leaves on the next multiple of `max_delay`, as the
+    /// BSD fast timer did, instead of `max_delay` after the segment.
+    pub heartbeat: bool,
+}
+
+impl Default for DelayedAck {
+    fn default() -> Self {
+        Self { max_delay: Interval::from_millis(200), every: 2, heartbeat: false }
+    }
+}
+
+impl DelayedAck {
+    /// Every segment at once.
+    pub const OFF: Self = Self { max_delay: Interval::ZERO, every: 1, heartbeat: false };
+}

@@ -1,0 +1,118 @@
+//! Congestion control: one file per algorithm, hooks named by their cause.
+//!
+//! A controller owns `cwnd` and `ssthresh` and nothing else. It sees the time,
+//! the flight size and the round-trip estimate through [`Context`]; it never
+//! sees the connection and never schedules anything. Recovery ([`crate::recovery`])
+//! decides *when* there was a loss; the controller decides what that does to the
+//! window.
+
+mod cubic;
+mod hystart;
+mod reno;
+mod unlimited;
+
+pub use cubic::Cubic;
+pub use reno::Reno;
+pub use unlimited::Unlimited;
+
+use crate::config::{Config, Congestion};
+use crate::rto::RttEstimator;
+use crate::seq::Offset;
+use crate::time::{Instant, Interval};
+use std::fmt::Debug;
+
+/// What a controller may know when a hook is called.
+#[derive(Clone, Copy, Debug)]
+pub struct Context<'a> {
+    /// Now.
+    pub now: Instant,
+    /// Sender maximum segment size in bytes.
+    pub mss: u64,
+    /// Bytes sent and not yet acknowledged, before the event that is reported.
+    pub flight: u64,
+    /// First unacknowledged position, after the event that is reported.
+    pub snd_una: Offset,
+    /// Position after the last byte ever sent.
+    pub snd_max: Offset,
+    /// The round-trip estimate.
+    pub rtt: &'a RttEstimator,
+}
+
+/// An acknowledgment of new data.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// Bytes it acknowledges for the first time.
+    pub bytes: u64,
+    /// Round-trip sample that it gave, if any.
+    pub rtt_sample: Option<Interval>,
+    /// Whether the window was what kept the sender from sending more, since
+    /// the last ACK: growth without this is meaningless (RFC 9293; RFC 7661).
+    pub cwnd_limited: bool,
+}
+
+/// A window controller. All windows are in bytes.
+pub trait CongestionControl: Debug + Send {
+    /// Congestion window.
+    fn cwnd(&self) -> u64;
+
+    /// Slow-start threshold; `u64::MAX` while unlimited.
+    fn ssthresh(&self) -> u64;
+
+    /// New data was acknowledged outside of loss recovery.
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack);
+
+    /// A duplicate ACK arrived (in recovery or not).
+    fn on_dup_ack(&mut self, _cx: &Context<'_>) {}
+
+    /// Recovery found a loss by duplicate ACKs or SACK and begins to repair it:
+    /// the window is to be reduced, once per window of data.
+    fn on_loss(&mut self, cx: &Context<'_>);
+
+    /// New data was acknowledged while a loss is repaired.
+    fn on_recovery_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
+
+    /// The loss is repaired. `window` is what recovery allows to be in flight
+    /// at once (RFC 6582, 3.2 step 3), never more than `cwnd()` needs to be.
+    fn on_recovered(&mut self, _cx: &Context<'_>, _window: u64) {}
+
+    /// The retransmission timer went off. `first` is false for a further
+    /// time-out of the same segment (RFC 5681, 3.1: ssthresh is kept then).
+    fn on_timeout(&mut self, cx: &Context<'_>, first: bool);
+
+    /// Slow start has to begin anew from one segment without a time-out
+    /// (Tahoe's fast retransmit).
+    fn on_tahoe_loss(&mut self, cx: &Context<'_>) {
+        self.on_loss(cx);
+        self.collapse(cx.mss);
+    }
+
+    /// Sets the window to `window` bytes, leaving ssthresh.
+    fn collapse(&mut self, window: u64);
+
+    /// Nothing was sent for a retransmission time-out (RFC 5681, 4.1).
+    fn on_idle(&mut self, cx: &Context<'_>, initial_window: u64);
+
+    /// Data left, `retransmission` or new.
+    fn on_sent(&mut self, _cx: &Context<'_>, _bytes: u64, _retransmission: bool) {}
+
+    /// Bits per second to pace at, for controllers that pace.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// Builds the controller that `config` asks for, with the MSS in use.
+pub fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
+    let initial = config.initial_window.bytes(mss);
+    let ssthresh = config.initial_ssthresh.unwrap_or(u64::MAX);
+    match &config.congestion {
+        Congestion::None => Box::new(Unlimited),
+        Congestion::Reno(c) => Box::new(Reno::new(*c, initial, ssthresh)),
+        Congestion::Cubic(c) => Box::new(Cubic::new(*c, initial, ssthresh)),
+    }
+}
+
+/// max(flight / 2, 2 MSS), equation (4) of RFC 5681.
+pub(crate) fn half_flight(cx: &Context<'_>) -> u64 {
+    (cx.flight / 2).max(2 * cx.mss)
+}

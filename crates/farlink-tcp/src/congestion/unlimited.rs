@@ -1,0 +1,27 @@
+//! No congestion control: RFC 793, where the receiver's window is the only limit.
+
+use super::{Ack, CongestionControl, Context};
+
+/// Never limits anything.
+#[derive(Debug)]
+pub struct Unlimited;
+
+impl CongestionControl for Unlimited {
+    fn cwnd(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn ssthresh(&self) -> u64 {
+        u64::MAX
+    }
+
+    fn on_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
+
+    fn on_loss(&mut self, _cx: &Context<'_>) {}
+
+    fn on_timeout(&mut self, _cx: &Context<'_>, _first: bool) {}
+
+    fn collapse(&mut self, _window: u64) {}
+
+    fn on_idle(&mut self, _cx: &Context<'_>, _initial_window: u64) {}
+}

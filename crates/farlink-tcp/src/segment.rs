@@ -1,0 +1,247 @@
+//! A TCP segment: the header as plain values, the body as a length or as bytes.
+
+use crate::seq::Seq;
+use std::sync::Arc;
+
+/// Control bits of the header (RFC 9293, 3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No more data from the sender.
+    pub const FIN: Self = Self(0x01);
+    /// Synchronise sequence numbers.
+    pub const SYN: Self = Self(0x02);
+    /// Reset the connection.
+    pub const RST: Self = Self(0x04);
+    /// Push.
+    pub const PSH: Self = Self(0x08);
+    /// The acknowledgment field is significant.
+    pub const ACK: Self = Self(0x10);
+    /// Urgent pointer significant (accepted, ignored: RFC 6093).
+    pub const URG: Self = Self(0x20);
+    /// ECN echo (RFC 3168).
+    pub const ECE: Self = Self(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Self = Self(0x80);
+
+    /// Whether all bits of `other` are set.
+    #[inline]
+    pub const fn has(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both sets of bits.
+    #[inline]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl std::fmt::Debug for Flags {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for (bit, name) in [
+            (Self::SYN, 'S'),
+            (Self::FIN, 'F'),
+            (Self::RST, 'R'),
+            (Self::PSH, 'P'),
+            (Self::URG, 'U'),
+            (Self::ECE, 'E'),
+            (Self::CWR, 'W'),
+            (Self::ACK, '.'),
+        ] {
+            if self.has(bit) {
+                write!(f, "{name}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A selectively acknowledged block `[left, right)` (RFC 2018, 3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackBlock {
+    /// First sequence number of the block.
+    pub left: Seq,
+    /// Sequence number after the last of the block.
+    pub right: Seq,
+}
+
+/// Most SACK blocks that fit beside no other option (RFC 2018, 3).
+pub const MAX_SACK_BLOCKS: usize = 4;
+
+/// The blocks of one SACK option, most recently changed first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackBlocks {
+    len: u8,
+    blocks: [SackBlock; MAX_SACK_BLOCKS],
+}
+
+impl SackBlocks {
+    /// Appends a block; returns whether there was room.
+    pub fn push(&mut self, block: SackBlock) -> bool {
+        if usize::from(self.len) == MAX_SACK_BLOCKS {
+            return false;
+        }
+        self.blocks[usize::from(self.len)] = block;
+        self.len += 1;
+        true
+    }
+
+    /// The blocks, first the most recently changed.
+    #[inline]
+    pub fn as_slice(&self) -> &[SackBlock] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// Whether the option is absent.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl FromIterator<SackBlock> for SackBlocks {
+    /// Keeps the first [`MAX_SACK_BLOCKS`].
+    fn from_iter<T: IntoIterator<Item = SackBlock>>(iter: T) -> Self {
+        let mut out = Self::default();
+        for block in iter {
+            if !out.push(block) {
+                break;
+            }
+        }
+        out
+    }
+}
+
+/// The Timestamps option (RFC 7323, 3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Timestamps {
+    /// TSval: the sender's clock.
+    pub value: u32,
+    /// TSecr: the other side's clock, echoed.
+    pub echo: u32,
+}
+
+/// The options that this endpoint knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Maximum segment size, on a SYN (RFC 9293, 3.7.1).
+    pub mss: Option<u16>,
+    /// Window scale shift, on a SYN (RFC 7323, 2).
+    pub window_scale: Option<u8>,
+    /// SACK-permitted, on a SYN (RFC 2018, 2).
+    pub sack_permitted: bool,
+    /// Timestamps (RFC 7323, 3).
+    pub timestamps: Option<Timestamps>,
+    /// SACK blocks (RFC 2018, 3); empty when absent.
+    pub sack: SackBlocks,
+}
+
+impl Options {
+    /// Bytes of the options in a header, padded to a multiple of four the way
+    /// common stacks lay them out (each option aligned on its own).
+    #[inline]
+    pub const fn wire_len(&self) -> u32 {
+        let mut n = 0;
+        if self.mss.is_some() {
+            n += 4;
+        }
+        if self.window_scale.is_some() {
+            n += 4;
+        }
+        if self.timestamps.is_some() {
+            n += 12;
+        } else if self.sack_permitted {
+            n += 4;
+        }
+        if self.timestamps.is_some() && self.sack_permitted {
+            // Takes the two padding bytes that the timestamps would need.
+            n += 0;
+        }
+        if !self.sack.is_empty() {
+            n += 4 + 8 * self.sack.len as u32;
+        }
+        n
+    }
+}
+
+/// What a segment carries. In a simulation the length is all there is; with
+/// real programs the bytes come along.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Body {
+    len: u32,
+    data: Option<Arc<[u8]>>,
+}
+
+impl Body {
+    /// Nothing.
+    pub const EMPTY: Self = Self { len: 0, data: None };
+
+    /// A body of which only the length is modelled.
+    #[inline]
+    pub const fn of_len(len: u32) -> Self {
+        Self { len, data: None }
+    }
+
+    /// A body with its bytes.
+    pub fn of_bytes(data: &[u8]) -> Self {
+        Self { len: data.len() as u32, data: Some(data.into()) }
+    }
+
+    /// Length in bytes.
+    #[inline]
+    pub const fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether there is nothing.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes, when they are carried.
+    #[inline]
+    pub fn bytes(&self) -> Option<&[u8]> {
+        self.data.as_deref()
+    }
+}
+
+/// A TCP segment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Port it comes from.
+    pub src_port: u16,
+    /// Port it goes to.
+    pub dst_port: u16,
+    /// Sequence number of the first byte (or of the SYN).
+    pub seq: Seq,
+    /// Acknowledgment number, significant with [`Flags::ACK`].
+    pub ack: Seq,
+    /// Control bits.
+    pub flags: Flags,
+    /// Window field as it stands on the wire (not scaled up).
+    pub window: u16,
+    /// Options.
+    pub options: Options,
+    /// Data.
+    pub body: Body,
+}
+
+/// Bytes of a TCP header without options.
+pub const TCP_HEADER_LEN: u32 = 20;
+
+impl Segment {
+    /// Bytes of header and options.
+    #[inline]
+    pub const fn header_len(&self) -> u32 {
+        TCP_HEADER_LEN + self.options.wire_len()
+    }
+
+    /// Sequence space it takes: data plus one each for SYN and FIN.
+    #[inline]
+    pub const fn seq_len(&self) -> u32 {
+        self.body.len() + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
+    }
+}
