@@ -1,0 +1,105 @@
+# Everything a person or a CI machine does with this repository.
+# It needs Rust, Python and a C compiler; the rest goes into ./.venv.
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python -m
+TCPS := tahoe,reno,newreno,sack,cubic
+
+# The first of these that is new enough; `make PYTHON=/path/to/python3.12 demo` names another.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+CARGO ?= cargo
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+# On a CI machine the lock file is law; at a desk a new dependency may still enter it.
+LOCKED := $(if $(CI),--locked)
+
+# One interpreter for maturin, clippy and the tests, so that none of them rebuilds PyO3 for the
+# next. An extension module takes Python's symbols from its host: nothing links libpython.
+export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+export PYO3_BUILD_EXTENSION_MODULE := 1
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Stamps: what they stand for is done again only when one of their sources changed.
+TOOLS := $(VENV)/.tools
+EXTENSION := $(VENV)/.extension
+RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
+
+.DEFAULT_GOAL := help
+.PHONY: help demo build test test-rust test-python test-long lint fmt bench lock clean check-machine
+
+help: ## List these targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(EXTENSION) ## Build into .venv, then download 50 MB over a GEO satellite under five TCPs
+	$(BIN)/farlink run geo-omueti2007 --tcp $(TCPS) --out demo/lossless --plot --pcap
+	$(BIN)/farlink run geo-lossy --tcp $(TCPS) --runs 30 --out demo/lossy --plot --pcap
+	@printf '\nPlots (PNG, SVG), traces (Parquet) and captures (pcapng) are in\n  %s\n  %s\n' \
+		'$(CURDIR)/demo/lossless' '$(CURDIR)/demo/lossy'
+
+build: $(EXTENSION) ## Build the Python package into .venv
+
+test: lint test-rust test-python ## All that CI checks: format, lints, types, Rust and Python tests
+
+# The extension module holds glue only, and is tested from Python.
+test-rust: check-machine ## The Rust tests
+	$(CARGO) test $(LOCKED) --workspace --exclude farlink-py
+
+test-python: $(EXTENSION) ## The Python tests
+	$(RUN) pytest -m "not long" -rs tests
+
+test-long: $(EXTENSION) ## The tests that take minutes: a million faults, long statistics
+	$(CARGO) test $(LOCKED) --release --workspace --exclude farlink-py -- --ignored
+	$(RUN) pytest -m long -rs tests
+
+lint: $(TOOLS) ## Format, clippy, documentation links, ruff and mypy, all without changing a file
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc $(LOCKED) --workspace --no-deps --quiet
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	$(RUN) mypy --strict python tests
+
+fmt: $(TOOLS) ## Format the Rust and Python sources in place
+	$(CARGO) fmt --all
+	$(RUN) ruff check --fix
+	$(RUN) ruff format
+
+bench: check-machine ## Nanoseconds per event, events per second and peak memory
+	$(CARGO) bench $(LOCKED) -p farlink-sim --bench '*'
+
+lock: check-machine ## Resolve the Python packages anew and write requirements-dev.lock
+	rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
+		print(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' > $(VENV)/wanted
+	$(RUN) pip install --quiet -r $(VENV)/wanted
+	$(RUN) pip freeze > requirements-dev.lock
+
+clean: ## Remove everything that was built
+	rm -rf target $(VENV) demo dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find python tests -name __pycache__ -prune -exec rm -rf {} +
+	rm -f python/farlink/_farlink*.so
+
+# One line that says what is missing, rather than the tenth message after it.
+check-machine:
+	@test -n "$(PYTHON)" || { echo "farlink needs Python 3.11 or newer, and python3 here is" \
+		"$$(python3 -V 2>&1 || true). Install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 2; }
+	@"$(CARGO)" --version >/dev/null 2>&1 || { echo "farlink needs Rust 1.88 or newer, and there" \
+		"is no cargo here. Install it from https://rustup.rs" >&2; exit 2; }
+	@"$(CARGO)" --version | awk '{ split($$2, v, "."); exit !(v[1] > 1 || v[2] >= 88) }' || { \
+		echo "farlink needs Rust 1.88 or newer, and this is $$("$(CARGO)" --version)." \
+		"Run: rustup update" >&2; exit 2; }
+	@command -v cc >/dev/null || { echo "farlink needs a C compiler to link with, and there is no" \
+		"cc here. Install gcc or clang." >&2; exit 2; }
+
+$(TOOLS): requirements-dev.lock | check-machine
+	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "$(PYTHON) cannot make" \
+		"a virtual environment: install its venv module (Debian, Ubuntu: python3-venv)" >&2; exit 2; }
+	$(RUN) pip install --quiet -r requirements-dev.lock
+	@touch $@
+
+$(EXTENSION): $(TOOLS) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
+	$(RUN) maturin develop --release $(LOCKED)
+	@touch $@
