@@ -1,0 +1,593 @@
+//! CUBIC (RFC 9438): the window follows a cubic of the time since the last
+//! reduction, so that growth does not depend on the round-trip time.
+
+use super::hystart::{Growth, HyStart};
+use super::{Ack, CongestionControl, Context};
+use crate::config::{CubicConfig, Ratio};
+use crate::time::{Instant, Interval, NANOS_PER_SEC};
+
+/// The CUBIC controller. Windows are in bytes; equations that the RFC states in
+/// segments are scaled by the MSS.
+///
+/// Growth is counted by bytes acknowledged, as `segments_acked` of RFC 9438,
+/// 4.1.2, also in the concave and convex regions: with delayed ACKs the window
+/// then still reaches the target one round-trip time later (4.2). Slow start
+/// grows by at most one segment per ACK (RFC 5681, equation 2), or as
+/// HyStart++ says.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    /// C in segments per second cubed.
+    c: f64,
+    beta: Ratio,
+    /// `alpha_cubic` of RFC 9438, 4.3.
+    alpha: f64,
+    fast_convergence: bool,
+    cwnd: u64,
+    /// Growth below one byte that `cwnd` does not show yet.
+    carry: f64,
+    ssthresh: u64,
+    /// `W_max` in bytes; `None` before the first loss and after a time-out,
+    /// where congestion avoidance starts at the plateau (4.8, 4.10).
+    w_max: Option<f64>,
+    /// `cwnd_prior` in bytes: the window when ssthresh was last set.
+    cwnd_prior: Option<u64>,
+    /// The congestion-avoidance stage that is running.
+    epoch: Option<Epoch>,
+    /// Only for the first slow start (RFC 9406, 4.2).
+    hystart: Option<HyStart>,
+}
+
+/// A congestion-avoidance stage.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// Time in the stage, without the time in which the application and not
+    /// the window was the limit (RFC 9438, 4.2 and 5.8).
+    elapsed: Interval,
+    /// When `elapsed` was brought up to date.
+    updated: Instant,
+    /// Nothing was outstanding then: the sender may have been idle since.
+    drained: bool,
+    /// K in seconds (equation 2).
+    k: f64,
+    /// Height of the plateau in bytes.
+    w_max: f64,
+    /// `W_est` in bytes: the window that Reno would have (4.3).
+    w_est: f64,
+}
+
+impl Cubic {
+    /// Starts with a window of `initial_window` bytes and `ssthresh` bytes.
+    pub fn new(config: CubicConfig, initial_window: u64, ssthresh: u64) -> Self {
+        let beta = config.beta.as_f64();
+        Self {
+            c: config.c.as_f64(),
+            beta: config.beta,
+            alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
+            fast_convergence: config.fast_convergence,
+            cwnd: initial_window,
+            carry: 0.0,
+            ssthresh,
+            w_max: None,
+            cwnd_prior: None,
+            epoch: None,
+            hystart: config.hystart.then(HyStart::default),
+        }
+    }
+
+    fn slow_start(&mut self, cx: &Context<'_>, ack: &Ack) {
+        let growth = match &mut self.hystart {
+            Some(hystart) => hystart.on_ack(cx, ack),
+            None if ack.cwnd_limited => Growth::Grow(ack.bytes.min(cx.mss)),
+            None => Growth::Grow(0),
+        };
+        match growth {
+            Growth::Grow(bytes) => self.cwnd = self.cwnd.saturating_add(bytes),
+            Growth::GrowAndExit(bytes) => {
+                self.cwnd = self.cwnd.saturating_add(bytes);
+                self.ssthresh = self.cwnd;
+                self.cwnd_prior = Some(self.cwnd);
+                self.hystart = None;
+            }
+        }
+    }
+
+    fn congestion_avoidance(&mut self, cx: &Context<'_>, ack: &Ack) {
+        let mss = cx.mss as f64;
+        let cwnd = self.cwnd as f64 + self.carry;
+        let mut epoch = match self.epoch {
+            Some(epoch) => epoch,
+            None => self.start_epoch(cx, cwnd),
+        };
+        let rtt = cx.rtt.srtt().unwrap_or(Interval::ZERO);
+        let since = cx.now.since(epoch.updated);
+        epoch.updated = cx.now;
+        if ack.cwnd_limited {
+            // What this ACK acknowledges left a round-trip time ago; idle time
+            // before that is not the stage's.
+            let counted = if epoch.drained { since.min(rtt) } else { since };
+            epoch.elapsed = epoch.elapsed + counted;
+            // Share of the window that this ACK covers: the sum over a
+            // round-trip time is one.
+            let share = (ack.bytes as f64 / cwnd).min(1.0);
+            let reno_like = self
+                .cwnd_prior
+                .is_none_or(|prior| epoch.w_est >= prior as f64);
+            epoch.w_est += if reno_like {
+                mss * share
+            } else {
+                self.alpha * mss * share
+            };
+
+            let t = seconds(epoch.elapsed);
+            if self.w_cubic(&epoch, t, mss) < epoch.w_est {
+                self.set_window(epoch.w_est.max(cwnd));
+            } else {
+                let target = self
+                    .w_cubic(&epoch, t + seconds(rtt), mss)
+                    .clamp(cwnd, 1.5 * cwnd);
+                self.set_window(cwnd + (target - cwnd) * share);
+            }
+        }
+        epoch.drained = cx.snd_una == cx.snd_max;
+        self.epoch = Some(epoch);
+    }
+
+    /// Begins a congestion-avoidance stage at the window it has now.
+    fn start_epoch(&self, cx: &Context<'_>, cwnd: f64) -> Epoch {
+        let w_max = self.w_max.map_or(cwnd, |w_max| w_max.max(cwnd));
+        Epoch {
+            elapsed: Interval::ZERO,
+            updated: cx.now,
+            drained: false,
+            k: cube_root((w_max - cwnd) / cx.mss as f64 / self.c),
+            w_max,
+            w_est: cwnd,
+        }
+    }
+
+    /// Equation 1, in bytes, `t` seconds into the stage.
+    fn w_cubic(&self, epoch: &Epoch, t: f64, mss: f64) -> f64 {
+        let d = t - epoch.k;
+        self.c * mss * (d * d * d) + epoch.w_max
+    }
+
+    /// Sets the window to a whole number of bytes and keeps the rest.
+    fn set_window(&mut self, window: f64) {
+        self.cwnd = window as u64;
+        self.carry = window - self.cwnd as f64;
+    }
+
+    /// ssthresh after a congestion event (4.6), and the window before it.
+    fn reduce_ssthresh(&mut self, cx: &Context<'_>) {
+        self.ssthresh = self.beta.of(cx.flight).max(2 * cx.mss);
+        self.cwnd_prior = Some(self.cwnd);
+        self.hystart = None;
+        self.epoch = None;
+        self.carry = 0.0;
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
+        if self.cwnd < self.ssthresh {
+            self.slow_start(cx, ack);
+        } else {
+            self.congestion_avoidance(cx, ack);
+        }
+    }
+
+    fn on_loss(&mut self, cx: &Context<'_>) {
+        let cwnd = self.cwnd as f64;
+        // A flow that did not get back to its last plateau leaves room for a
+        // new one (4.7).
+        let w_max = match self.w_max {
+            Some(w_max) if self.fast_convergence && cwnd < w_max => {
+                cwnd * (1.0 + self.beta.as_f64()) / 2.0
+            }
+            _ => cwnd,
+        };
+        self.w_max = Some(w_max);
+        self.reduce_ssthresh(cx);
+        self.cwnd = self.ssthresh;
+    }
+
+    fn on_recovered(&mut self, cx: &Context<'_>, window: u64) {
+        self.cwnd = self.cwnd.min(window.max(cx.mss));
+        self.carry = 0.0;
+    }
+
+    fn on_timeout(&mut self, cx: &Context<'_>, first: bool) {
+        if first {
+            self.reduce_ssthresh(cx);
+        }
+        self.w_max = None;
+        self.collapse(cx.mss);
+    }
+
+    fn collapse(&mut self, window: u64) {
+        self.cwnd = window;
+        self.carry = 0.0;
+        self.epoch = None;
+    }
+
+    fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
+        self.collapse(self.cwnd.min(initial_window));
+    }
+}
+
+fn seconds(interval: Interval) -> f64 {
+    interval.as_nanos() as f64 / NANOS_PER_SEC as f64
+}
+
+/// Cube root of `x >= 0` by basic operations alone, which every machine rounds
+/// alike; std's is the platform's. Within one or two units in the last place.
+fn cube_root(x: f64) -> f64 {
+    if x <= 0.0 {
+        return 0.0;
+    }
+    // A third of the exponent, within 6 %; each Halley step cubes the error.
+    let mut y = f64::from_bits(x.to_bits() / 3 + 0x2a9f_7893_0000_0000);
+    for _ in 0..4 {
+        let cube = y * y * y;
+        y *= (cube + 2.0 * x) / (2.0 * cube + x);
+    }
+    y
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::RtoConfig;
+    use crate::rto::RttEstimator;
+
+    const MSS: u64 = 1000;
+
+    fn close(a: f64, b: f64, tolerance: f64) {
+        assert!(
+            (a - b).abs() <= tolerance,
+            "{a} is not within {tolerance} of {b}"
+        );
+    }
+
+    fn ms(n: u64) -> Interval {
+        Interval::from_millis(n)
+    }
+
+    /// A sender that is always limited by its window: each round-trip time the
+    /// window is acknowledged, evenly spread, `per_ack` segments at a time.
+    struct Path {
+        now: Instant,
+        rtt: Interval,
+        estimator: RttEstimator,
+        per_ack: u64,
+    }
+
+    impl Path {
+        fn new(rtt: Interval) -> Self {
+            let mut estimator = RttEstimator::new(RtoConfig::default());
+            estimator.sample(Instant::ZERO, Instant::ZERO + rtt);
+            Self {
+                now: Instant::from_nanos(1 << 40),
+                rtt,
+                estimator,
+                per_ack: 1,
+            }
+        }
+
+        fn cx(&self, flight: u64) -> Context<'_> {
+            Context {
+                now: self.now,
+                mss: MSS,
+                flight,
+                snd_una: 1 << 30,
+                snd_max: 1 << 31,
+                rtt: &self.estimator,
+            }
+        }
+
+        fn ack(&self, cubic: &mut Cubic, bytes: u64, cwnd_limited: bool) {
+            let ack = Ack {
+                bytes,
+                rtt_sample: Some(self.rtt),
+                cwnd_limited,
+            };
+            cubic.on_ack(&self.cx(cubic.cwnd()), &ack);
+        }
+
+        /// Lets `duration` pass in congestion avoidance.
+        fn run(&mut self, cubic: &mut Cubic, duration: Interval) {
+            let end = self.now + duration;
+            while self.now < end {
+                let bytes = self.per_ack * MSS;
+                let gap =
+                    u128::from(self.rtt.as_nanos()) * u128::from(bytes) / u128::from(cubic.cwnd());
+                self.now += Interval::from_nanos(gap as u64);
+                self.ack(cubic, bytes, true);
+            }
+        }
+    }
+
+    fn cubic(window_segments: u64, config: CubicConfig) -> Cubic {
+        Cubic::new(config, window_segments * MSS, window_segments * MSS)
+    }
+
+    fn lose(cubic: &mut Cubic, path: &Path) {
+        let cx = path.cx(cubic.cwnd());
+        cubic.on_loss(&cx);
+        cubic.on_recovered(&cx, u64::MAX);
+    }
+
+    #[test]
+    fn cube_roots() {
+        assert_eq!(cube_root(0.0), 0.0);
+        close(cube_root(27.0), 3.0, 1e-15);
+        close(cube_root(75.0), 4.217_163_326_508_746, 2e-15);
+        for exponent in -40..40 {
+            let x = 10.0_f64.powi(exponent) * 3.7;
+            let y = cube_root(x);
+            close(y * y * y / x, 1.0, 2e-15);
+        }
+    }
+
+    /// W_max 100, window 70 segments: K = cbrt(30 / 0.4) s = 4.217 s, and
+    /// equation 1 at 0, 1, 2, K and 10 s.
+    #[test]
+    fn equations_1_and_2() {
+        let path = Path::new(ms(100));
+        let mut c = cubic(100, CubicConfig::default());
+        lose(&mut c, &path);
+        assert_eq!((c.cwnd(), c.ssthresh()), (70 * MSS, 70 * MSS));
+        let epoch = c.start_epoch(&path.cx(0), c.cwnd() as f64);
+        close(epoch.k, 4.217_163_326_508_746, 1e-12);
+        for (t, segments) in [
+            (0.0, 70.0),
+            (1.0, 86.680_763_835_129_88),
+            (2.0, 95.640_335_686_638_78),
+            (epoch.k, 100.0),
+            (10.0, 177.353_992),
+        ] {
+            close(
+                c.w_cubic(&epoch, t, MSS as f64) / MSS as f64,
+                segments,
+                1e-5,
+            );
+        }
+    }
+
+    /// alpha_cubic = 3 (1 - beta) / (1 + beta), 9/17 for beta 0.7.
+    #[test]
+    fn alpha() {
+        close(cubic(10, CubicConfig::default()).alpha, 9.0 / 17.0, 1e-15);
+        let half = CubicConfig {
+            beta: Ratio::new(1, 2),
+            ..CubicConfig::default()
+        };
+        assert_eq!(cubic(10, half).alpha, 1.0);
+    }
+
+    /// Concave and convex: 1,000 segments lost once on a long path. K is
+    /// cbrt(300 / 0.4) = 9.086 s; once it has climbed onto the curve, the window
+    /// follows W_cubic within a segment, with and without delayed ACKs.
+    #[test]
+    fn window_follows_the_cubic() {
+        for per_ack in [1, 2] {
+            let mut path = Path::new(ms(100));
+            path.per_ack = per_ack;
+            let mut c = cubic(1000, CubicConfig::default());
+            lose(&mut c, &path);
+            path.ack(&mut c, MSS, true);
+            let start = path.now;
+            for _ in 0..150 {
+                path.run(&mut c, ms(100));
+                let t = path.now.since(start).as_secs_f64();
+                let d = t - 9.085_602_964_160_698;
+                let expected = 0.4 * d * d * d + 1000.0;
+                let window = c.cwnd() as f64 / MSS as f64;
+                // The lag behind W_cubic(t + RTT) dies out by 1/e per RTT; it
+                // starts at the slope 3 C K^2 = 99 segments/s times 0.1 s.
+                let tolerance = if t < 1.0 { 12.0 } else { 1.0 };
+                close(window, expected, tolerance);
+            }
+        }
+    }
+
+    /// Short round-trip time and small window: the Reno-friendly region. From
+    /// W_est = 7 segments, alpha 9/17 per round-trip time until 10 segments,
+    /// one segment after that.
+    #[test]
+    fn reno_friendly_region() {
+        let mut path = Path::new(ms(10));
+        let mut c = cubic(10, CubicConfig::default());
+        lose(&mut c, &path);
+        assert_eq!(c.cwnd(), 7 * MSS);
+        path.run(&mut c, ms(40));
+        // Four rounds: 7 + 4 * 9/17 = 9.118 (within a round).
+        close(c.cwnd() as f64 / MSS as f64, 7.0 + 4.0 * 9.0 / 17.0, 0.55);
+        // The plateau is reached after 3 / (9/17) = 5.667 rounds; 20 rounds
+        // later Reno has grown by 20 segments, CUBIC by 0.4 (0.2567 - K)^3 < 0.
+        path.run(&mut c, ms(17));
+        let at_plateau = c.cwnd() as f64 / MSS as f64;
+        path.run(&mut c, ms(200));
+        close(c.cwnd() as f64 / MSS as f64, at_plateau + 20.0, 1.1);
+    }
+
+    /// Equation of 4.2: the target is at most 1.5 windows, so the window grows
+    /// by no more than half in a round-trip time.
+    #[test]
+    fn target_is_clamped() {
+        let mut path = Path::new(Interval::from_secs(20));
+        let mut c = cubic(10, CubicConfig::default());
+        for _ in 0..10 {
+            path.ack(&mut c, MSS, true);
+        }
+        // One ACK adds at most share * cwnd / 2 = half a segment.
+        assert!(c.cwnd() <= 15 * MSS, "{}", c.cwnd());
+        path.now += Interval::from_secs(100);
+        let before = c.cwnd();
+        path.ack(&mut c, MSS, true);
+        close((c.cwnd() - before) as f64, 0.5 * MSS as f64, 1.0);
+    }
+
+    /// 4.7: a second loss below the plateau gives W_max = cwnd (1 + beta) / 2.
+    #[test]
+    fn fast_convergence() {
+        let path = Path::new(ms(100));
+        for (fast_convergence, w_max) in [(true, 59_500.0), (false, 70_000.0)] {
+            let config = CubicConfig {
+                fast_convergence,
+                ..CubicConfig::default()
+            };
+            let mut c = cubic(100, config);
+            lose(&mut c, &path);
+            assert_eq!(c.w_max, Some(100_000.0));
+            lose(&mut c, &path);
+            assert_eq!(c.ssthresh(), 49 * MSS);
+            close(c.w_max.unwrap(), w_max, 1e-6);
+        }
+    }
+
+    /// 4.8: ssthresh by beta from what was in flight, slow start from one
+    /// segment, then K = 0 and the plateau where slow start ended.
+    #[test]
+    fn timeout() {
+        let mut path = Path::new(ms(100));
+        let mut c = cubic(100, CubicConfig::default());
+        lose(&mut c, &path);
+        c.on_timeout(&path.cx(40 * MSS), true);
+        assert_eq!((c.cwnd(), c.ssthresh()), (MSS, 28 * MSS));
+        c.on_timeout(&path.cx(MSS), false);
+        assert_eq!((c.cwnd(), c.ssthresh()), (MSS, 28 * MSS));
+        for segments in 2..=28 {
+            path.ack(&mut c, 3 * MSS, true);
+            assert_eq!(c.cwnd(), segments * MSS);
+        }
+        path.ack(&mut c, MSS, true);
+        let epoch = c.epoch.unwrap();
+        assert_eq!((epoch.k, epoch.w_max), (0.0, 28_000.0));
+        // The convex curve 0.4 t^3 adds 50 segments in 5 s.
+        path.run(&mut c, Interval::from_secs(5));
+        let t = 5.0;
+        close(c.cwnd() as f64 / MSS as f64, 28.0 + 0.4 * t * t * t, 1.2);
+    }
+
+    #[test]
+    fn ssthresh_is_at_least_two_segments() {
+        let path = Path::new(ms(100));
+        let mut c = cubic(2, CubicConfig::default());
+        lose(&mut c, &path);
+        assert_eq!((c.cwnd(), c.ssthresh()), (2 * MSS, 2 * MSS));
+    }
+
+    /// 4.2: the curve stands still while the application, not the window, is
+    /// the limit, and over idle times.
+    #[test]
+    fn the_epoch_stops_when_the_window_is_not_the_limit() {
+        let mut path = Path::new(ms(100));
+        let mut c = cubic(1000, CubicConfig::default());
+        lose(&mut c, &path);
+        path.run(&mut c, Interval::from_secs(2));
+        let (window, elapsed) = (c.cwnd(), c.epoch.unwrap().elapsed);
+        for _ in 0..50 {
+            path.now += ms(100);
+            path.ack(&mut c, MSS, false);
+        }
+        assert_eq!((c.cwnd(), c.epoch.unwrap().elapsed), (window, elapsed));
+        let all = Context {
+            snd_una: 1 << 31,
+            ..path.cx(MSS)
+        };
+        c.on_ack(
+            &all,
+            &Ack {
+                bytes: MSS,
+                rtt_sample: None,
+                cwnd_limited: false,
+            },
+        );
+        path.now += Interval::from_secs(60);
+        path.ack(&mut c, MSS, true);
+        assert_eq!(c.epoch.unwrap().elapsed, elapsed + ms(100));
+        assert!(c.cwnd() - window < MSS);
+    }
+
+    /// A window of 20,000 segments with ACKs that each add less than a byte
+    /// around the plateau still follows the curve.
+    #[test]
+    fn fractions_of_a_byte_are_not_lost() {
+        let mut path = Path::new(ms(50));
+        let mut c = cubic(20_000, CubicConfig::default());
+        path.ack(&mut c, MSS, true);
+        let start = path.now;
+        // No W_max yet: convex from the start, 0.4 t^3; Reno adds one segment
+        // per round-trip time, 20 per second, which is more for the first 7 s.
+        path.run(&mut c, Interval::from_secs(2));
+        let t = path.now.since(start).as_secs_f64();
+        close(c.cwnd() as f64 / MSS as f64, 20_000.0 + 20.0 * t, 1.0);
+    }
+
+    #[test]
+    fn idle_restart_keeps_ssthresh() {
+        let path = Path::new(ms(100));
+        let mut c = cubic(100, CubicConfig::default());
+        c.on_idle(&path.cx(0), 10 * MSS);
+        assert_eq!((c.cwnd(), c.ssthresh()), (10 * MSS, 100 * MSS));
+        c.on_idle(&path.cx(0), 20 * MSS);
+        assert_eq!(c.cwnd(), 10 * MSS);
+    }
+
+    /// RFC 9438, 4.10: leaving slow start by HyStart++ sets ssthresh to the
+    /// window and starts on the plateau. Rounds: 10 segments at 100 ms (20
+    /// after it), 20 at 120 ms: eight ACKs in full, twelve at a quarter (31),
+    /// then a quarter per round.
+    #[test]
+    fn hystart_ends_slow_start_without_loss() {
+        let mut path = Path::new(ms(100));
+        let config = CubicConfig {
+            hystart: true,
+            ..CubicConfig::default()
+        };
+        let mut c = Cubic::new(config, 10 * MSS, u64::MAX);
+        let mut una = 1;
+        // 31 -> 31 + 31/4 = 38.75 -> + 38/4 = 48.25 -> + 48/4 = 60.25 -> + 60/4 = 75.25.
+        for (round, window) in [20_000, 31_000, 38_750, 48_250, 60_250, 75_250]
+            .iter()
+            .enumerate()
+        {
+            path.rtt = if round == 0 { ms(100) } else { ms(120) };
+            let end = una + c.cwnd() / MSS * MSS;
+            while una < end {
+                una += MSS;
+                // Whole segments of the window are outstanding when the round ends.
+                let snd_max = if una == end {
+                    end + window / MSS * MSS
+                } else {
+                    end
+                };
+                let cx = Context {
+                    snd_una: una,
+                    snd_max,
+                    ..path.cx(c.cwnd())
+                };
+                let ack = Ack {
+                    bytes: MSS,
+                    rtt_sample: Some(path.rtt),
+                    cwnd_limited: true,
+                };
+                assert_eq!(c.ssthresh(), u64::MAX);
+                c.on_ack(&cx, &ack);
+            }
+            assert_eq!(c.cwnd(), *window);
+        }
+        assert_eq!(c.ssthresh(), 75_250);
+        path.ack(&mut c, MSS, true);
+        assert_eq!(c.epoch.unwrap().k, 0.0);
+    }
+}
