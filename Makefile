@@ -84,8 +84,10 @@ clean: ## Remove everything that was built
 
 # One line that says what is missing, rather than the tenth message after it.
 check-machine:
-	@test -n "$(PYTHON)" || { echo "farlink needs Python 3.11 or newer, and python3 here is" \
-		"$$(python3 -V 2>&1 || true). Install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 2; }
+	@$(or $(PYTHON),false) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+		echo "farlink needs Python 3.11 or newer, and $(or $(PYTHON),python3) here is" \
+		"$$($(or $(PYTHON),python3) -V 2>/dev/null || echo missing)." \
+		"Install one, or name it: make PYTHON=/path/to/python3.12" >&2; exit 2; }
 	@"$(CARGO)" --version >/dev/null 2>&1 || { echo "farlink needs Rust 1.88 or newer, and there" \
 		"is no cargo here. Install it from https://rustup.rs" >&2; exit 2; }
 	@"$(CARGO)" --version | awk '{ split($$2, v, "."); exit !(v[1] > 1 || v[2] >= 88) }' || { \

@@ -1,0 +1,172 @@
+"""The repository keeps its own rules."""
+
+import json
+import re
+import shutil
+import subprocess
+import tomllib
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Lines of a source file above which it is likely to have two subjects, and above which it has.
+LONG_FILE = 800
+TOO_LONG_FILE = 1000
+
+# Directories of a machine, and hosts of package registries (a lock file must work with a mirror).
+MACHINE_PATH = re.compile(r"(?<![\w.~*)}/-])/(?:work|root|home|Users|tmp)/")
+REGISTRY_HOST = re.compile(r"(?:pypi|pythonhosted|crates|npmjs)[.](?:org|io|com)\b")
+
+# Licences that may be linked into the program. An expression needs one of each AND clause.
+PERMISSIVE = {
+    "0BSD",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+}
+
+
+@pytest.mark.filterwarnings("default")
+def test_source_files_have_one_subject() -> None:
+    long = {}
+    for path in tracked_files():
+        if path.suffix in {".rs", ".py", ".pyi"}:
+            lines = len(path.read_text(encoding="utf-8").splitlines())
+            if lines > LONG_FILE:
+                long[path.relative_to(ROOT).as_posix()] = lines
+    if long:
+        warnings.warn(f"files over {LONG_FILE} lines: {long}", stacklevel=1)
+    assert not {name: n for name, n in long.items() if n > TOO_LONG_FILE}
+
+
+def test_no_file_names_a_machine_or_a_registry() -> None:
+    found = []
+    for path in tracked_files():
+        if path.name == "Cargo.lock":
+            continue  # Cargo writes its index's address into it
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+        for number, line in enumerate(text.splitlines(), 1):
+            if MACHINE_PATH.search(line) or REGISTRY_HOST.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert not found
+
+
+def test_every_direct_dependency_says_what_it_earns() -> None:
+    text = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `([\w.-]+)` \| (.+) \| (.+) \|$", text, re.MULTILINE)
+    listed = [name for name, _, _ in rows]
+    assert sorted(set(listed)) == sorted(listed), "a dependency is listed twice"
+    assert set(listed) == cargo_dependencies() | python_dependencies()
+
+
+def test_every_workspace_dependency_is_used() -> None:
+    declared = set(manifest("Cargo.toml")["workspace"]["dependencies"])
+    assert declared - own_crates() == cargo_dependencies()
+
+
+def test_every_licence_of_the_rust_tree_is_permissive() -> None:
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        pytest.skip("cargo is not here: the licences of the Rust tree were not read")
+    command = [cargo, "metadata", "--format-version", "1", "--locked"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    packages = json.loads(done.stdout)["packages"]
+    assert not {p["name"]: p["license"] for p in packages if not permissive(p["license"])}
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["MIT", "MIT OR GPL-3.0", "MIT/Apache-2.0", "(MIT OR Apache-2.0) AND Unicode-3.0"],
+)
+def test_a_permissive_choice_is_enough(expression: str) -> None:
+    assert permissive(expression)
+
+
+@pytest.mark.parametrize("expression", ["MIT AND GPL-3.0", "MPL-2.0", "", None])
+def test_every_clause_needs_a_permissive_choice(expression: str | None) -> None:
+    assert not permissive(expression)
+
+
+def test_the_lock_pins_every_package_and_holds_every_direct_one() -> None:
+    lines = (ROOT / "requirements-dev.lock").read_text(encoding="utf-8").splitlines()
+    pinned = [re.fullmatch(r"([\w.-]+)==[\w.]+", line) for line in lines]
+    assert all(pinned), [line for line, match in zip(lines, pinned, strict=True) if not match]
+    names = {normalised(match[1]) for match in pinned if match}
+    assert python_dependencies() <= names
+
+
+def tracked_files() -> Iterator[Path]:
+    """The files of the repository: what git tracks or would add."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout: there is no list of the project's files")
+    command = [git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, done.stdout.split("\0")):
+        path = ROOT / name
+        if path.is_file():
+            yield path
+
+
+def manifest(name: str) -> dict[str, Any]:
+    return tomllib.loads((ROOT / name).read_text(encoding="utf-8"))
+
+
+def member_manifests() -> list[dict[str, Any]]:
+    return [
+        manifest(f"{member}/Cargo.toml")
+        for member in manifest("Cargo.toml")["workspace"]["members"]
+    ]
+
+
+def own_crates() -> set[str]:
+    return {member["package"]["name"] for member in member_manifests()}
+
+
+def cargo_dependencies() -> set[str]:
+    kinds = ("dependencies", "dev-dependencies", "build-dependencies")
+    names = {
+        name for member in member_manifests() for kind in kinds for name in member.get(kind, {})
+    }
+    return names - own_crates()
+
+
+def python_dependencies() -> set[str]:
+    """Names of the run-time, build and development requirements in pyproject.toml."""
+    project = manifest("pyproject.toml")
+    requirements = list(project["project"].get("dependencies", []))
+    requirements += project["build-system"]["requires"]
+    for group in project["project"].get("optional-dependencies", {}).values():
+        requirements += group
+    for group in project.get("dependency-groups", {}).values():
+        requirements += group
+    return {
+        normalised(re.split(r"[^\w.-]", requirement, maxsplit=1)[0]) for requirement in requirements
+    }
+
+
+def normalised(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def permissive(expression: str | None) -> bool:
+    if expression is None:
+        return False
+    clauses = re.split(r"\s+AND\s+", expression.replace("(", "").replace(")", ""))
+    return all(PERMISSIVE & set(re.split(r"\s+OR\s+|/", clause)) for clause in clauses)
