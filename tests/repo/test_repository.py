@@ -79,6 +79,20 @@ def test_every_workspace_dependency_is_used() -> None:
     assert declared - own_crates() == cargo_dependencies()
 
 
+def test_every_dependency_of_a_crate_is_in_its_sources() -> None:
+    unused = []
+    for member in manifest("Cargo.toml")["workspace"]["members"]:
+        sources = "".join(
+            path.read_text(encoding="utf-8") for path in sorted((ROOT / member).rglob("*.rs"))
+        )
+        unused += [
+            f"{member}: {name}"
+            for name in sorted(crate_dependencies(manifest(f"{member}/Cargo.toml")))
+            if not re.search(rf"\b{name.replace('-', '_')}\b", sources)
+        ]
+    assert unused == []
+
+
 def test_every_licence_of_the_rust_tree_is_permissive() -> None:
     cargo = shutil.which("cargo")
     if cargo is None:
@@ -139,11 +153,13 @@ def own_crates() -> set[str]:
     return {member["package"]["name"] for member in member_manifests()}
 
 
-def cargo_dependencies() -> set[str]:
+def crate_dependencies(member: dict[str, Any]) -> set[str]:
     kinds = ("dependencies", "dev-dependencies", "build-dependencies")
-    names = {
-        name for member in member_manifests() for kind in kinds for name in member.get(kind, {})
-    }
+    return {name for kind in kinds for name in member.get(kind, {})}
+
+
+def cargo_dependencies() -> set[str]:
+    names = {name for member in member_manifests() for name in crate_dependencies(member)}
     return names - own_crates()
 
 
