@@ -21,6 +21,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_QUIET := 1
 
 # Stamps: what they stand for is done again only when one of their sources changed.
 TOOLS := $(VENV)/.tools
@@ -74,8 +75,8 @@ lock: check-machine ## Resolve the Python packages anew and write requirements-d
 	rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); \
 		print(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' > $(VENV)/wanted
-	$(RUN) pip install --quiet -r $(VENV)/wanted
-	$(RUN) pip freeze > requirements-dev.lock
+	$(RUN) pip install --upgrade pip -r $(VENV)/wanted
+	$(RUN) pip freeze --all --exclude setuptools --exclude wheel > requirements-dev.lock
 
 clean: ## Remove everything that was built
 	rm -rf target $(VENV) demo dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -99,7 +100,7 @@ check-machine:
 $(TOOLS): requirements-dev.lock | check-machine
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "$(PYTHON) cannot make" \
 		"a virtual environment: install its venv module (Debian, Ubuntu: python3-venv)" >&2; exit 2; }
-	$(RUN) pip install --quiet -r requirements-dev.lock
+	$(RUN) pip install -r requirements-dev.lock
 	@touch $@
 
 $(EXTENSION): $(TOOLS) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
