@@ -3,6 +3,10 @@
 //! Like the TCP endpoint, everything here is told the time and never asks for it.
 #![forbid(unsafe_code)]
 
+pub mod channel;
 pub mod packet;
+pub mod pcapng;
+pub mod rng;
+pub mod wire;
 
 pub use packet::{FlowId, NodeId, Packet};

@@ -1,0 +1,304 @@
+//! Bursty loss: the chain of Gilbert (1960) and Elliott (1963).
+
+use super::{ChannelError, DropCause, Passage, Verdict};
+use crate::rng::{Probability, Stream};
+
+/// A two-state Markov chain that moves once per packet, after it, and drops the
+/// packet by the state it finds.
+///
+/// From good to bad with probability `p`, back with `r`; a packet is delivered
+/// with probability `k` in the good state and `h` in the bad one. The chain
+/// starts in its stationary distribution, so the first packets are like any.
+#[derive(Clone, Debug)]
+pub struct Gilbert {
+    p: Probability,
+    r: Probability,
+    h: Probability,
+    k: Probability,
+    loss_bad: Probability,
+    loss_good: Probability,
+    bad: bool,
+    stream: Stream,
+}
+
+impl Gilbert {
+    /// From the four probabilities of the type's description.
+    ///
+    /// # Errors
+    /// If `p` and `r` are both 0.
+    pub fn new(
+        p: Probability,
+        r: Probability,
+        h: Probability,
+        k: Probability,
+        mut stream: Stream,
+    ) -> Result<Self, ChannelError> {
+        if p.is_zero() && r.is_zero() {
+            return Err(ChannelError::Frozen);
+        }
+        let bad = stream.chance(Probability::clamped(p.get() / (p.get() + r.get())));
+        Ok(Self {
+            p,
+            r,
+            h,
+            k,
+            loss_bad: h.complement(),
+            loss_good: k.complement(),
+            bad,
+            stream,
+        })
+    }
+
+    /// Of the simple kind (every packet lost in the bad state, none in the good
+    /// one), from the mean loss and the mean burst: r = 1 / burst and
+    /// p = r loss / (1 - loss). `burst` is the mean number of packets lost in a
+    /// row; independent loss has 1 / (1 - loss).
+    ///
+    /// # Errors
+    /// If the burst is below 1 packet, or if so much loss needs longer bursts.
+    pub fn from_means(loss: Probability, burst: f64, stream: Stream) -> Result<Self, ChannelError> {
+        if !(burst.is_finite() && burst >= 1.0) {
+            return Err(ChannelError::Burst(burst));
+        }
+        let loss = loss.get();
+        if loss == 1.0 {
+            return Err(ChannelError::NothingPasses);
+        }
+        let shortest = loss / (1.0 - loss);
+        // The allowance is for rounding: the largest loss itself must be taken.
+        if shortest / burst > 1.0 + 1e-9 {
+            // Rounded to the safe side, to numbers one can write.
+            return Err(ChannelError::LossForBurst {
+                loss,
+                burst,
+                largest: libm::floor(burst / (burst + 1.0) * 1e6) / 1e6,
+                shortest: libm::ceil(shortest * 1e6 - 1e-3) / 1e6,
+            });
+        }
+        Self::new(
+            Probability::clamped(shortest / burst),
+            Probability::clamped(1.0 / burst),
+            Probability::ZERO,
+            Probability::ONE,
+            stream,
+        )
+    }
+
+    /// Probability of good to bad, per packet.
+    pub fn p(&self) -> Probability {
+        self.p
+    }
+
+    /// Probability of bad to good, per packet.
+    pub fn r(&self) -> Probability {
+        self.r
+    }
+
+    /// Probability of delivery in the bad state.
+    pub fn h(&self) -> Probability {
+        self.h
+    }
+
+    /// Probability of delivery in the good state.
+    pub fn k(&self) -> Probability {
+        self.k
+    }
+
+    /// Stationary probability of the bad state, p / (p + r).
+    pub fn bad_share(&self) -> f64 {
+        self.p.get() / (self.p.get() + self.r.get())
+    }
+
+    /// Mean loss, a fraction of packets.
+    pub fn mean_loss(&self) -> f64 {
+        let bad = self.bad_share();
+        bad * (1.0 - self.h.get()) + (1.0 - bad) * (1.0 - self.k.get())
+    }
+
+    /// Mean number of packets lost in a row: P(lost) / P(lost, next delivered).
+    /// 1 / r for the simple kind; not a number if nothing is ever lost.
+    pub fn mean_burst(&self) -> f64 {
+        let (p, r, h, k) = (self.p.get(), self.r.get(), self.h.get(), self.k.get());
+        let bad = self.bad_share();
+        let ends = bad * (1.0 - h) * (r * k + (1.0 - r) * h)
+            + (1.0 - bad) * (1.0 - k) * (p * h + (1.0 - p) * k);
+        self.mean_loss() / ends
+    }
+
+    pub(super) fn is_inert(&self) -> bool {
+        (self.loss_bad.is_zero() || self.p.is_zero()) && self.loss_good.is_zero()
+    }
+
+    #[inline]
+    pub(super) fn pass(&mut self, passage: &mut Passage) {
+        let (loss, leave) = if self.bad {
+            (self.loss_bad, self.r)
+        } else {
+            (self.loss_good, self.p)
+        };
+        if self.stream.chance(loss) {
+            passage.verdict = Verdict::Drop(DropCause::Loss);
+        }
+        self.bad ^= self.stream.chance(leave);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Stage;
+    use super::super::testing::{N, assert_near, drops, p, rate, rate_error, stream};
+    use super::*;
+
+    /// Mean length and number of the runs of `of`; the runs at the ends, which
+    /// are cut off, are left out.
+    fn runs(events: &[bool], of: bool) -> (f64, f64) {
+        let mut lengths: Vec<(bool, u32)> = vec![];
+        for &event in events {
+            match lengths.last_mut() {
+                Some((kind, length)) if *kind == event => *length += 1,
+                _ => lengths.push((event, 1)),
+            }
+        }
+        let inner = &lengths[1..lengths.len() - 1];
+        let (mut sum, mut count) = (0.0, 0.0);
+        for (_, length) in inner.iter().filter(|(kind, _)| *kind == of) {
+            sum += f64::from(*length);
+            count += 1.0;
+        }
+        (sum / count, count)
+    }
+
+    /// Autocorrelation at `lag` about the known mean m, from the rate c of losses
+    /// `lag` packets after a loss: (c - m) / (1 - m). Its standard error is found
+    /// from what 100 batches of 10,000 packets leave of that ratio.
+    fn autocorrelation(events: &[bool], mean: f64, lag: usize) -> (f64, f64) {
+        let batches: Vec<(f64, f64)> = events
+            .chunks(events.len() / 100)
+            .map(|batch| {
+                let losses = batch[..batch.len() - lag]
+                    .iter()
+                    .filter(|&&lost| lost)
+                    .count();
+                let both = batch.windows(lag + 1).filter(|w| w[0] && w[lag]).count();
+                (losses as f64, both as f64)
+            })
+            .collect();
+        let losses: f64 = batches.iter().map(|batch| batch.0).sum();
+        let rate = batches.iter().map(|batch| batch.1).sum::<f64>() / losses;
+        let left: f64 = batches
+            .iter()
+            .map(|batch| (batch.1 - rate * batch.0).powi(2))
+            .sum();
+        (
+            (rate - mean) / (1.0 - mean),
+            left.sqrt() / losses / (1.0 - mean),
+        )
+    }
+
+    /// Standard error of the loss rate of the simple kind: that of independent
+    /// loss widened by the memory, (1 + m) / (1 - m) with m = 1 - p - r.
+    fn loss_error(gilbert: &Gilbert) -> f64 {
+        let memory = 1.0 - gilbert.p().get() - gilbert.r().get();
+        rate_error(gilbert.mean_loss(), N) * ((1.0 + memory) / (1.0 - memory)).sqrt()
+    }
+
+    #[test]
+    fn loss_burst_gap_and_memory_are_those_of_the_chain() {
+        for (loss, burst) in [(0.05, 4.0), (0.01, 20.0), (0.3, 2.0), (0.05, 1.0 / 0.95)] {
+            let gilbert = Gilbert::from_means(p(loss), burst, stream("gilbert")).unwrap();
+            let (to_bad, to_good) = (gilbert.p().get(), gilbert.r().get());
+            let error = loss_error(&gilbert);
+            let lost = drops(Stage::Gilbert(gilbert), DropCause::Loss);
+            assert_near(rate(&lost), loss, error);
+            // Both kinds of run are geometric.
+            let (mean, count) = runs(&lost, true);
+            assert_near(mean, burst, (1.0 - to_good).sqrt() / to_good / count.sqrt());
+            let (mean, count) = runs(&lost, false);
+            assert_near(
+                mean,
+                1.0 / to_bad,
+                (1.0 - to_bad).sqrt() / to_bad / count.sqrt(),
+            );
+            for lag in 1..=5u8 {
+                let (found, error) = autocorrelation(&lost, loss, lag.into());
+                assert!(error < 0.02, "the bound says nothing: {error}");
+                assert_near(found, (1.0 - to_bad - to_good).powi(lag.into()), error);
+            }
+        }
+    }
+
+    #[test]
+    fn the_four_probabilities_give_their_means() {
+        let gilbert = Gilbert::new(p(0.02), p(0.1), p(0.3), p(0.99), stream("four")).unwrap();
+        assert!((gilbert.bad_share() - 1.0 / 6.0).abs() < 1e-15);
+        let expected = 0.7 / 6.0 + 0.01 * 5.0 / 6.0;
+        assert!((gilbert.mean_loss() - expected).abs() < 1e-15);
+        let burst = gilbert.mean_burst();
+        let lost = drops(Stage::Gilbert(gilbert), DropCause::Loss);
+        // The variance of the mean is that of the state's share at most, widened.
+        let memory: f64 = 0.88;
+        let wide = ((1.0 + memory) / (1.0 - memory)).sqrt();
+        assert_near(rate(&lost), expected, rate_error(expected, N) * wide);
+        let (mean, count) = runs(&lost, true);
+        assert_near(mean, burst, burst / count.sqrt());
+    }
+
+    #[test]
+    fn the_means_come_back() {
+        for loss in [1e-6, 0.05, 0.5] {
+            for burst in [1.0 / (1.0 - loss), 4.0, 1000.0] {
+                let gilbert = Gilbert::from_means(p(loss), burst, stream("g")).unwrap();
+                assert!((gilbert.mean_loss() / loss - 1.0).abs() < 1e-12);
+                assert!((gilbert.mean_burst() / burst - 1.0).abs() < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn five_per_cent_stays_five_per_cent_whatever_the_burst() {
+        for burst in [1.0, 1.5, 3.0, 10.0, 50.0, 200.0] {
+            let gilbert = Gilbert::from_means(p(0.05), burst, stream("five")).unwrap();
+            let error = loss_error(&gilbert);
+            let lost = drops(Stage::Gilbert(gilbert), DropCause::Loss);
+            assert_near(rate(&lost), 0.05, error);
+        }
+    }
+
+    #[test]
+    fn the_first_packet_is_like_any_other() {
+        let streams = crate::rng::Streams::new(1, 0);
+        let runs: Vec<bool> = (0..10_000)
+            .map(|run| {
+                let stream = streams.stream(&format!("start {run}"));
+                let mut gilbert = Gilbert::from_means(p(0.2), 100.0, stream).unwrap();
+                let mut passage = Passage::CLEAN;
+                gilbert.pass(&mut passage);
+                passage.verdict != Verdict::Pass
+            })
+            .collect();
+        assert_near(rate(&runs), 0.2, rate_error(0.2, runs.len()));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_with_what_can() {
+        let means = |loss, burst| Gilbert::from_means(p(loss), burst, stream("g"));
+        let message = means(0.9, 2.0).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "a mean loss of 0.9 with a mean burst of 2 packets cannot be: at least one packet \
+             passes between bursts, so the largest loss for this burst is 0.666666; write at \
+             most that, or a mean burst of at least 9"
+        );
+        assert!(means(0.666_666, 2.0).is_ok());
+        assert!(means(0.9, 9.0).is_ok());
+        assert!(means(2.0 / 3.0, 2.0).is_ok());
+        assert_eq!(means(0.1, 0.5).unwrap_err(), ChannelError::Burst(0.5));
+        assert!(matches!(
+            means(0.1, f64::NAN).unwrap_err(),
+            ChannelError::Burst(_)
+        ));
+        assert_eq!(means(1.0, 5.0).unwrap_err(), ChannelError::NothingPasses);
+        let frozen = Gilbert::new(p(0.0), p(0.0), p(0.0), p(1.0), stream("g"));
+        assert_eq!(frozen.unwrap_err(), ChannelError::Frozen);
+    }
+}

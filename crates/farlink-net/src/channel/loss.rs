@@ -1,0 +1,58 @@
+//! Independent loss of whole packets.
+
+use super::{DropCause, Passage, Verdict};
+use crate::rng::{Probability, Stream};
+
+/// Drops each packet with the same probability.
+#[derive(Clone, Debug)]
+pub struct Loss {
+    probability: Probability,
+    stream: Stream,
+}
+
+impl Loss {
+    /// `probability` is per packet, of any length.
+    pub fn new(probability: Probability, stream: Stream) -> Self {
+        Self {
+            probability,
+            stream,
+        }
+    }
+
+    pub(super) fn is_inert(&self) -> bool {
+        self.probability.is_zero()
+    }
+
+    #[inline]
+    pub(super) fn pass(&mut self, passage: &mut Passage) {
+        if self.stream.chance(self.probability) {
+            passage.verdict = Verdict::Drop(DropCause::Loss);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Stage;
+    use super::super::testing::{N, assert_near, drops, p, rate, rate_error, stream};
+    use super::*;
+
+    #[test]
+    fn the_rate_is_the_probability_and_losses_are_independent() {
+        for loss in [0.3, 0.05, 1e-3, 1e-5] {
+            let lost = drops(
+                Stage::Loss(Loss::new(p(loss), stream("loss"))),
+                DropCause::Loss,
+            );
+            assert_near(rate(&lost), loss, rate_error(loss, N));
+            let pairs: Vec<bool> = lost.windows(2).map(|pair| pair[0] && pair[1]).collect();
+            // Neighbouring pairs share a packet: variance q + 2 l^3 (1 - l) - ...,
+            // below 3 times that of independent pairs.
+            assert_near(
+                rate(&pairs),
+                loss * loss,
+                3f64.sqrt() * rate_error(loss * loss, N),
+            );
+        }
+    }
+}

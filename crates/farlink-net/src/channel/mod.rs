@@ -1,0 +1,440 @@
+//! What a medium does to packets: one stage per process, in the order of the
+//! scenario.
+//!
+//! A stage sees only what the stages before it let through, so each keeps its
+//! closed form whatever stands beside it. Every stage owns its random stream.
+
+mod bit_errors;
+mod corrupt;
+mod duplicate;
+mod gilbert;
+mod jitter;
+mod loss;
+mod reorder;
+
+pub use bit_errors::{BitErrors, damage_probability};
+pub use corrupt::Corrupt;
+pub use duplicate::Duplicate;
+pub use gilbert::Gilbert;
+pub use jitter::{Distribution, Jitter};
+pub use loss::Loss;
+pub use reorder::Reorder;
+
+use farlink_tcp::{Instant, Interval};
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum DropCause {
+    /// No room in a queue.
+    Congestion,
+    /// Lost in the channel as a whole packet.
+    Loss,
+    /// More bits in error than the link can correct; dropped at its far end.
+    BitError,
+    /// Delivered with changed bits and discarded by the receiver's checksum.
+    Checksum,
+    /// Lost while changing from one link to another.
+    Handoff,
+    /// The link was in a fade.
+    Fade,
+    /// The link layer gave up retransmitting.
+    LinkGiveUp,
+    /// Dropped on purpose by a policy.
+    Policy,
+    /// No route to the destination.
+    NoRoute,
+    /// Too many hops.
+    HopLimit,
+}
+
+impl DropCause {
+    /// Every cause; a cause's number is its place here.
+    pub const ALL: &[Self] = &[
+        Self::Congestion,
+        Self::Loss,
+        Self::BitError,
+        Self::Checksum,
+        Self::Handoff,
+        Self::Fade,
+        Self::LinkGiveUp,
+        Self::Policy,
+        Self::NoRoute,
+        Self::HopLimit,
+    ];
+
+    /// Its name in results and traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Congestion => "congestion",
+            Self::Loss => "loss",
+            Self::BitError => "bit_error",
+            Self::Checksum => "checksum",
+            Self::Handoff => "handoff",
+            Self::Fade => "fade",
+            Self::LinkGiveUp => "link_give_up",
+            Self::Policy => "policy",
+            Self::NoRoute => "no_route",
+            Self::HopLimit => "hop_limit",
+        }
+    }
+}
+
+/// Whether a packet arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// As it was sent.
+    Pass,
+    /// With changed bits.
+    Corrupt,
+    /// It does not.
+    Drop(DropCause),
+}
+
+/// What happened to one packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Passage {
+    /// Whether it arrives.
+    pub verdict: Verdict,
+    /// Copies that arrive beside it, with its verdict, at its time.
+    pub copies: u8,
+    /// Delay beyond that of the link.
+    pub hold: Interval,
+    /// It stands outside the order: it neither waits for packets sent before it
+    /// nor makes later ones wait. Packets without this mark leave the channel in
+    /// the order in which they entered it.
+    pub may_overtake: bool,
+}
+
+impl Passage {
+    /// Through, untouched.
+    pub const CLEAN: Self = Self {
+        verdict: Verdict::Pass,
+        copies: 0,
+        hold: Interval::ZERO,
+        may_overtake: false,
+    };
+}
+
+/// One process of a channel.
+#[derive(Clone, Debug)]
+pub enum Stage {
+    /// Bursty loss of packets.
+    Gilbert(Gilbert),
+    /// Independent loss of packets.
+    Loss(Loss),
+    /// Independent bit errors.
+    BitErrors(BitErrors),
+    /// Packets delivered with changed bits.
+    Corrupt(Corrupt),
+    /// Packets delivered twice.
+    Duplicate(Duplicate),
+    /// Packets held while others overtake them.
+    Reorder(Reorder),
+    /// Random extra delay.
+    Jitter(Jitter),
+}
+
+impl Stage {
+    /// Whether it can never do anything.
+    fn is_inert(&self) -> bool {
+        match self {
+            Self::Gilbert(stage) => stage.is_inert(),
+            Self::Loss(stage) => stage.is_inert(),
+            Self::BitErrors(stage) => stage.is_inert(),
+            Self::Corrupt(stage) => stage.is_inert(),
+            Self::Duplicate(stage) => stage.is_inert(),
+            Self::Reorder(stage) => stage.is_inert(),
+            Self::Jitter(stage) => stage.is_inert(),
+        }
+    }
+
+    fn keeps_order(&self) -> bool {
+        match self {
+            Self::Reorder(_) => false,
+            Self::Jitter(stage) => stage.keeps_order(),
+            _ => true,
+        }
+    }
+
+    #[inline]
+    fn pass(&mut self, now: Instant, bytes: u32, passage: &mut Passage) {
+        match self {
+            Self::Gilbert(stage) => stage.pass(passage),
+            Self::Loss(stage) => stage.pass(passage),
+            Self::BitErrors(stage) => stage.pass(bytes, passage),
+            Self::Corrupt(stage) => stage.pass(passage),
+            Self::Duplicate(stage) => stage.pass(passage),
+            Self::Reorder(stage) => stage.pass(passage),
+            Self::Jitter(stage) => stage.pass(now, passage),
+        }
+    }
+}
+
+/// The stages of one direction of a link.
+#[derive(Clone, Debug, Default)]
+pub struct Channel {
+    stages: Vec<Stage>,
+}
+
+impl Channel {
+    /// Stages in the order in which packets meet them. One that can never do
+    /// anything (probability 0) is left out.
+    pub fn new(mut stages: Vec<Stage>) -> Self {
+        stages.retain(|stage| !stage.is_inert());
+        Self { stages }
+    }
+
+    /// Whether every packet passes untouched.
+    #[inline]
+    pub fn is_clean(&self) -> bool {
+        self.stages.is_empty()
+    }
+
+    /// Whether no packet can overtake another.
+    pub fn keeps_order(&self) -> bool {
+        self.stages.iter().all(Stage::keeps_order)
+    }
+
+    /// The stages that can do something.
+    pub fn stages(&self) -> &[Stage] {
+        &self.stages
+    }
+
+    /// Takes a packet through. `now` must never go back from call to call;
+    /// `bytes` is the length on the wire, overhead included.
+    #[inline]
+    pub fn pass(&mut self, now: Instant, bytes: u32) -> Passage {
+        let mut passage = Passage::CLEAN;
+        for stage in &mut self.stages {
+            stage.pass(now, bytes, &mut passage);
+            if let Verdict::Drop(_) = passage.verdict {
+                break;
+            }
+        }
+        passage
+    }
+}
+
+/// Parameters that no process can have.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+pub enum ChannelError {
+    /// A mean burst below one packet.
+    #[error("a mean burst of {0} packets cannot be: write a number of packets from 1 up")]
+    Burst(f64),
+    /// Nothing would ever get through.
+    #[error("a mean loss of 1 leaves no packet between bursts: write a loss below 1")]
+    NothingPasses,
+    /// Bursts would have to touch.
+    #[error(
+        "a mean loss of {loss} with a mean burst of {burst} packets cannot be: at least one \
+         packet passes between bursts, so the largest loss for this burst is {largest}; write \
+         at most that, or a mean burst of at least {shortest}"
+    )]
+    LossForBurst {
+        /// Mean loss that was asked for.
+        loss: f64,
+        /// Mean burst that was asked for, in packets.
+        burst: f64,
+        /// Largest mean loss with this burst.
+        largest: f64,
+        /// Shortest mean burst with this loss, in packets.
+        shortest: f64,
+    },
+    /// A chain that never moves has no mean.
+    #[error(
+        "p and r cannot both be 0: the chain would stay for ever where it starts; write at least one above 0"
+    )]
+    Frozen,
+    /// Bounds the wrong way round.
+    #[error("uniform jitter from {low:?} to {high:?} cannot be: write the smaller bound first")]
+    Bounds {
+        /// Lower bound that was asked for.
+        low: Interval,
+        /// Upper bound that was asked for.
+        high: Interval,
+    },
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! What the tests of all stages share.
+
+    use super::{Channel, DropCause, Stage, Verdict};
+    use crate::rng::{Probability, Stream, Streams};
+    use farlink_tcp::Instant;
+
+    /// Packets in a test of a closed form.
+    pub(crate) const N: usize = 1_000_000;
+
+    pub(crate) fn stream(name: &str) -> Stream {
+        Streams::new(1, 0).stream(name)
+    }
+
+    pub(crate) fn p(value: f64) -> Probability {
+        Probability::new(value).unwrap()
+    }
+
+    /// Which of `N` packets of 1500 bytes were dropped for `cause`.
+    pub(crate) fn drops(stage: Stage, cause: DropCause) -> Vec<bool> {
+        let mut channel = Channel::new(vec![stage]);
+        (0..N)
+            .map(|_| match channel.pass(Instant::ZERO, 1500).verdict {
+                Verdict::Pass => false,
+                Verdict::Drop(found) if found == cause => true,
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    pub(crate) fn rate(events: &[bool]) -> f64 {
+        events.iter().filter(|&&event| event).count() as f64 / events.len() as f64
+    }
+
+    /// Fails unless `found` is within 4 standard errors of `expected`: by chance
+    /// once in 16,000 seeds, and seeds are fixed.
+    #[track_caller]
+    pub(crate) fn assert_near(found: f64, expected: f64, standard_error: f64) {
+        assert!(
+            (found - expected).abs() <= 4.0 * standard_error,
+            "{found} is not {expected} +- 4 * {standard_error}"
+        );
+    }
+
+    /// Standard error of a rate among `n` independent trials.
+    pub(crate) fn rate_error(rate: f64, n: usize) -> f64 {
+        (rate * (1.0 - rate) / n as f64).sqrt()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::{p, stream};
+    use super::*;
+
+    fn loss(name: &str, value: f64) -> Stage {
+        Stage::Loss(Loss::new(p(value), stream(name)))
+    }
+
+    fn reorder(probability: f64) -> Stage {
+        Stage::Reorder(Reorder::new(
+            p(probability),
+            Interval::from_millis(5),
+            stream("reorder"),
+        ))
+    }
+
+    fn jitter(keep_order: bool) -> Stage {
+        let distribution = Distribution::Exponential {
+            mean: Interval::from_millis(3),
+        };
+        Stage::Jitter(Jitter::new(distribution, keep_order, stream("jitter")).unwrap())
+    }
+
+    #[test]
+    fn causes_are_numbered_by_their_place_and_named_once() {
+        let mut names: Vec<_> = DropCause::ALL.iter().map(|cause| cause.name()).collect();
+        for (place, cause) in DropCause::ALL.iter().enumerate() {
+            assert_eq!(*cause as usize, place);
+        }
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), DropCause::ALL.len());
+    }
+
+    #[test]
+    fn stages_that_do_nothing_leave_a_clean_channel() {
+        let inert = vec![
+            loss("a", 0.0),
+            Stage::Gilbert(Gilbert::from_means(p(0.0), 4.0, stream("b")).unwrap()),
+            Stage::BitErrors(BitErrors::new(p(0.0), 0, stream("c"))),
+            Stage::Corrupt(Corrupt::new(p(0.0), stream("d"))),
+            Stage::Duplicate(Duplicate::new(p(0.0), stream("e"))),
+            reorder(0.0),
+            Stage::Jitter(
+                Jitter::new(
+                    Distribution::Exponential {
+                        mean: Interval::ZERO,
+                    },
+                    false,
+                    stream("f"),
+                )
+                .unwrap(),
+            ),
+        ];
+        let mut channel = Channel::new(inert);
+        assert!(channel.is_clean() && channel.keeps_order());
+        assert_eq!(channel.pass(Instant::ZERO, 1500), Passage::CLEAN);
+        assert!(!Channel::new(vec![loss("a", 0.1)]).is_clean());
+    }
+
+    #[test]
+    fn order_is_kept_unless_a_stage_says_otherwise() {
+        assert!(Channel::new(vec![loss("a", 0.1), jitter(true)]).keeps_order());
+        assert!(!Channel::new(vec![jitter(false)]).keeps_order());
+        assert!(!Channel::new(vec![reorder(0.1), jitter(true)]).keeps_order());
+    }
+
+    #[test]
+    fn packets_without_the_mark_leave_in_the_order_they_came() {
+        let mut channel = Channel::new(vec![reorder(0.1), jitter(true), jitter(true)]);
+        let (mut last, mut marked, mut overtaken) = (Instant::ZERO, 0, 0);
+        for packet in 0..100_000 {
+            let now = Instant::from_nanos(packet * 1_000_000);
+            let passage = channel.pass(now, 1500);
+            let out = now + passage.hold;
+            if passage.may_overtake {
+                marked += 1;
+                assert!(passage.hold >= Interval::from_millis(5));
+                overtaken += u32::from(out < last);
+            } else {
+                assert!(out >= last);
+                last = out;
+            }
+        }
+        assert!((9_000..11_000).contains(&marked), "{marked}");
+        assert!(overtaken > 0);
+    }
+
+    #[test]
+    fn a_stage_draws_the_same_whatever_stands_behind_it_or_elsewhere() {
+        let alone = |stages: Vec<Stage>| -> Vec<bool> {
+            let mut channel = Channel::new(stages);
+            (0..10_000)
+                .map(|_| {
+                    channel.pass(Instant::ZERO, 1500).verdict == Verdict::Drop(DropCause::Loss)
+                })
+                .collect()
+        };
+        let first = alone(vec![loss("a", 0.1)]);
+        let corrupt = Stage::Corrupt(Corrupt::new(p(0.5), stream("c")));
+        assert_eq!(
+            alone(vec![loss("a", 0.1), corrupt, reorder(0.5), jitter(true)]),
+            first
+        );
+        assert_ne!(alone(vec![loss("b", 0.1)]), first);
+        // A later draw of the name, after other streams were made, is the same.
+        assert_eq!(alone(vec![loss("a", 0.1)]), first);
+    }
+
+    #[test]
+    fn a_dropped_packet_is_not_seen_by_the_stages_behind() {
+        let duplicate = Stage::Duplicate(Duplicate::new(p(1.0), stream("d")));
+        let mut channel = Channel::new(vec![loss("a", 1.0), duplicate]);
+        let passage = channel.pass(Instant::ZERO, 1500);
+        assert_eq!(passage.verdict, Verdict::Drop(DropCause::Loss));
+        assert_eq!(passage.copies, 0);
+    }
+
+    #[test]
+    fn a_corrupt_packet_can_still_be_lost() {
+        let corrupt = Stage::Corrupt(Corrupt::new(p(1.0), stream("c")));
+        let mut channel = Channel::new(vec![corrupt, loss("a", 0.5)]);
+        let verdicts: Vec<_> = (0..100)
+            .map(|_| channel.pass(Instant::ZERO, 40).verdict)
+            .collect();
+        assert!(verdicts.contains(&Verdict::Corrupt));
+        assert!(verdicts.contains(&Verdict::Drop(DropCause::Loss)));
+        assert!(!verdicts.contains(&Verdict::Pass));
+    }
+}
