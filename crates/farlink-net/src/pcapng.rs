@@ -2,8 +2,8 @@
 //!
 //! One file is one capture point: a section header with the program's name and
 //! comments, one interface of raw IPv4 with times in nanoseconds, and a block per
-//! packet. Written here rather than by a crate because the stable ones set
-//! neither the time resolution nor take a packet without its whole bytes.
+//! packet. Three kinds of blocks are little code, and written in place they need
+//! no buffer per packet and cannot fail.
 
 use crate::packet::Packet;
 use crate::wire::{self, Addresses, WireError};

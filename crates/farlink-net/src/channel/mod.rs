@@ -243,7 +243,8 @@ pub enum ChannelError {
     },
     /// A chain that never moves has no mean.
     #[error(
-        "p and r cannot both be 0: the chain would stay for ever where it starts; write at least one above 0"
+        "p and r cannot both be 0: the chain would stay for ever where it starts; write at least \
+         one above 0"
     )]
     Frozen,
     /// Bounds the wrong way round.
