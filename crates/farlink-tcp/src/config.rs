@@ -246,7 +246,9 @@ pub struct RtoConfig {
 impl Default for RtoConfig {
     fn default() -> Self {
         Self {
-            algorithm: RtoAlgorithm::Rfc6298 { granularity: Interval::from_millis(1) },
+            algorithm: RtoAlgorithm::Rfc6298 {
+                granularity: Interval::from_millis(1),
+            },
             initial: Interval::from_secs(1),
             min: Interval::from_secs(1),
             max: Interval::from_secs(60),
@@ -358,11 +360,19 @@ pub struct DelayedAck {
 
 impl Default for DelayedAck {
     fn default() -> Self {
-        Self { max_delay: Interval::from_millis(200), every: 2, heartbeat: false }
+        Self {
+            max_delay: Interval::from_millis(200),
+            every: 2,
+            heartbeat: false,
+        }
     }
 }
 
 impl DelayedAck {
     /// Every segment at once.
-    pub const OFF: Self = Self { max_delay: Interval::ZERO, every: 1, heartbeat: false };
+    pub const OFF: Self = Self {
+        max_delay: Interval::ZERO,
+        every: 1,
+        heartbeat: false,
+    };
 }

@@ -3,16 +3,36 @@
 //!
 //! The specification followed is RFC 9293 with RFC 5681, 6298, 6582, 6675,
 //! 7323 and 9438; each rule is cited where it is implemented.
+//!
+//! ```
+//! use farlink_tcp::{Connection, Instant, Seq, variant};
+//! use std::sync::Arc;
+//!
+//! let config = Arc::new((variant::lookup("sack").unwrap().config)());
+//! let mut client = Connection::open(config, 5000, 80, Seq(0));
+//! let syn = client.poll_transmit(Instant::ZERO).unwrap();
+//! assert_eq!(syn.dst_port, 80);
+//! assert!(client.next_timeout().is_some()); // until the SYN is answered
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod config;
 pub mod congestion;
+pub mod connection;
+mod receive;
+pub mod record;
+mod recovery;
 pub mod rto;
+mod scoreboard;
 pub mod segment;
+mod send;
 pub mod seq;
 pub mod time;
+pub mod variant;
 
 pub use config::Config;
+pub use connection::{CloseReason, Connection, Event, State, reset_for};
+pub use record::{Mark, Record, Stats};
 pub use segment::{Body, Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};
 pub use seq::{Offset, Seq};
 pub use time::{Instant, Interval};

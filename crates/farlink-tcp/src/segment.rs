@@ -186,7 +186,10 @@ impl Body {
 
     /// A body with its bytes.
     pub fn of_bytes(data: &[u8]) -> Self {
-        Self { len: data.len() as u32, data: Some(data.into()) }
+        Self {
+            len: data.len() as u32,
+            data: Some(data.into()),
+        }
     }
 
     /// Length in bytes.

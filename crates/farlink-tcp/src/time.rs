@@ -128,7 +128,11 @@ impl Interval {
 
     /// Rounded up to a multiple of `tick`; unchanged for a zero tick.
     pub const fn ceil_to(self, tick: Self) -> Self {
-        if tick.0 == 0 { self } else { Self(self.0.div_ceil(tick.0) * tick.0) }
+        if tick.0 == 0 {
+            self
+        } else {
+            Self(self.0.div_ceil(tick.0) * tick.0)
+        }
     }
 }
 
@@ -179,13 +183,23 @@ impl Div<u64> for Interval {
 
 impl fmt::Debug for Instant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09}s", self.0 / NANOS_PER_SEC, self.0 % NANOS_PER_SEC)
+        write!(
+            f,
+            "{}.{:09}s",
+            self.0 / NANOS_PER_SEC,
+            self.0 % NANOS_PER_SEC
+        )
     }
 }
 
 impl fmt::Debug for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:09}s", self.0 / NANOS_PER_SEC, self.0 % NANOS_PER_SEC)
+        write!(
+            f,
+            "{}.{:09}s",
+            self.0 / NANOS_PER_SEC,
+            self.0 % NANOS_PER_SEC
+        )
     }
 }
 
@@ -195,7 +209,10 @@ mod tests {
 
     #[test]
     fn transmission_time_is_rounded_to_the_nearest_nanosecond() {
-        assert_eq!(Interval::of_bits(12_000, 2_048_000), Interval::from_nanos(5_859_375));
+        assert_eq!(
+            Interval::of_bits(12_000, 2_048_000),
+            Interval::from_nanos(5_859_375)
+        );
         assert_eq!(Interval::of_bits(1, 3), Interval::from_nanos(333_333_333));
         assert_eq!(Interval::of_bits(2, 3), Interval::from_nanos(666_666_667));
         assert_eq!(Interval::of_bits(1 << 40, 1 << 40), Interval::from_secs(1));
@@ -205,7 +222,10 @@ mod tests {
     fn ticks_are_strictly_later() {
         let tick = Interval::from_millis(500);
         assert_eq!(Instant::from_nanos(0).next_tick(tick), Instant::ZERO + tick);
-        assert_eq!((Instant::ZERO + tick).next_tick(tick), Instant::ZERO + tick * 2);
+        assert_eq!(
+            (Instant::ZERO + tick).next_tick(tick),
+            Instant::ZERO + tick * 2
+        );
         assert_eq!(Interval::from_millis(501).ceil_to(tick), tick * 2);
     }
 }

@@ -91,14 +91,6 @@ pub trait CongestionControl: Debug + Send {
 
     /// Nothing was sent for a retransmission time-out (RFC 5681, 4.1).
     fn on_idle(&mut self, cx: &Context<'_>, initial_window: u64);
-
-    /// Data left, `retransmission` or new.
-    fn on_sent(&mut self, _cx: &Context<'_>, _bytes: u64, _retransmission: bool) {}
-
-    /// Bits per second to pace at, for controllers that pace.
-    fn pacing_rate(&self) -> Option<u64> {
-        None
-    }
 }
 
 /// Builds the controller that `config` asks for, with the MSS in use.

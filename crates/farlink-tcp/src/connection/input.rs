@@ -1,0 +1,396 @@
+//! Segment arrives: the order of RFC 9293, 3.10.7.
+
+use super::{CloseReason, Connection, Event, State, output::reset_for};
+use crate::congestion::Ack;
+use crate::record::{Mark, Record};
+use crate::recovery::{self, NewAck};
+use crate::segment::{Flags, Segment};
+use crate::seq::Offset;
+use crate::time::{Instant, Interval};
+
+/// Room that the timestamps option takes in every segment (RFC 6691).
+const TIMESTAMPS_LEN: u32 = 12;
+/// Least segment size that is believed: smaller ones come from attackers.
+const MIN_MSS: u32 = 64;
+
+impl Connection {
+    /// A segment for this connection arrived, its checksum verified.
+    pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
+        match self.state {
+            State::Closed => self.reply = reset_for(segment),
+            State::Listen => self.on_listen(now, segment),
+            State::SynSent => self.on_syn_sent(now, segment),
+            _ => self.on_synchronized(now, segment),
+        }
+    }
+
+    /// 3.10.7.2.
+    fn on_listen(&mut self, now: Instant, segment: &Segment) {
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
+        if segment.flags.has(Flags::ACK) {
+            self.reply = reset_for(segment);
+            return;
+        }
+        if segment.flags.has(Flags::SYN) {
+            self.remote_port = segment.src_port;
+            self.take_syn(now, segment);
+            self.state = State::SynReceived;
+            self.syn_due = true;
+        }
+    }
+
+    /// 3.10.7.3.
+    fn on_syn_sent(&mut self, now: Instant, segment: &Segment) {
+        let acked = if segment.flags.has(Flags::ACK) {
+            match segment.ack.offset(self.tx.isn, 0) {
+                Some(1) if !self.syn_due => true,
+                _ => {
+                    self.reply = reset_for(segment);
+                    return;
+                }
+            }
+        } else {
+            false
+        };
+        if segment.flags.has(Flags::RST) {
+            if acked {
+                self.end(now, CloseReason::Refused);
+            }
+            return;
+        }
+        if !segment.flags.has(Flags::SYN) {
+            return;
+        }
+        self.take_syn(now, segment);
+        if acked {
+            self.acknowledge_syn(now, segment);
+            self.rx.acknowledge_now();
+            self.established(now);
+            // Data on a SYN-ACK (none of our own peers sends it) is sent again.
+        } else {
+            // Simultaneous open: the SYN goes out again, now with an ACK.
+            self.state = State::SynReceived;
+            self.tx.board.lose_all();
+        }
+    }
+
+    /// Options and sequence number of the peer's SYN.
+    fn take_syn(&mut self, now: Instant, segment: &Segment) {
+        self.rx.synchronize(segment.seq);
+        let options = &segment.options;
+        self.sack &= options.sack_permitted;
+        self.timestamps &= options.timestamps.is_some();
+        if let Some(ts) = options.timestamps {
+            self.ts_recent = ts.value;
+        }
+        if let (true, Some(shift)) = (self.scaling, options.window_scale) {
+            self.peer_shift = shift.min(14);
+        } else {
+            self.scaling = false;
+            self.rx.without_scaling();
+        }
+        // RFC 9293, 3.7.1: 536 bytes when the option is absent.
+        let peer = options.mss.map_or(536, u32::from).max(MIN_MSS);
+        let mut mss = self.config.mss.min(peer);
+        if self.timestamps {
+            mss = mss.saturating_sub(TIMESTAMPS_LEN).max(1);
+        }
+        self.tx.negotiated(&self.config, mss, self.sack);
+        self.tx.update_window(now, 0, 0, u64::from(segment.window));
+    }
+
+    fn acknowledge_syn(&mut self, now: Instant, segment: &Segment) {
+        let echoed = self.echoed(now, segment);
+        self.tx.acknowledge(now, 1, echoed, &mut self.recorder);
+        self.tx.restart_timer(now);
+    }
+
+    fn established(&mut self, now: Instant) {
+        self.state = State::Established;
+        self.events.push_back(Event::Established);
+        self.recorder.emit(now, Record::Mark(Mark::Established));
+        self.record_state(now);
+    }
+
+    /// When the segment that the peer echoes left, from its timestamp.
+    fn echoed(&self, now: Instant, segment: &Segment) -> Option<Instant> {
+        let ts = segment.options.timestamps.filter(|_| self.timestamps)?;
+        let age = Self::ts_now(now).wrapping_sub(ts.echo);
+        // An echo from the future or from before the start is not ours.
+        let age = Interval::from_millis(u64::from(age)).as_nanos();
+        let tick = now.as_nanos() / 1_000_000 * 1_000_000;
+        (ts.echo != 0 || age <= tick).then(|| tick.checked_sub(age).map(Instant::from_nanos))?
+    }
+
+    /// 3.10.7.4.
+    fn on_synchronized(&mut self, now: Instant, segment: &Segment) {
+        let flags = segment.flags;
+        let nxt = self.rx.nxt();
+        let window = self.rx.window();
+        let start = self.rx.offset(segment.seq);
+        let Some(start) = start else {
+            self.rx.acknowledge_now();
+            return;
+        };
+
+        // RFC 7323, 5.3 R1: protection against wrapped sequence numbers.
+        if self.timestamps && !flags.has(Flags::RST) {
+            let Some(ts) = segment.options.timestamps else {
+                return;
+            }; // 3.2: MUST be there
+            if (ts.value.wrapping_sub(self.ts_recent) as i32) < 0 && !flags.has(Flags::SYN) {
+                self.rx.acknowledge_now();
+                return;
+            }
+            if start <= self.last_ack_sent {
+                self.ts_recent = ts.value;
+            }
+        }
+
+        // First, the sequence number.
+        let space = u64::from(segment.seq_len());
+        let end = start + space;
+        let acceptable = if space == 0 {
+            start == nxt || (start >= nxt && start < nxt + window)
+        } else if window == 0 {
+            false
+        } else {
+            start < nxt + window && end > nxt
+        };
+        if !acceptable {
+            if flags.has(Flags::RST) {
+                return;
+            }
+            if self.state == State::TimeWait && flags.has(Flags::FIN) {
+                self.time_wait_at = now + self.config.msl * 2; // a retransmitted FIN
+            }
+            self.rx.acknowledge_now();
+            // With a closed window valid ACKs are still taken (3.4, MUST-66).
+            if !(window == 0 && start == nxt) {
+                return;
+            }
+        }
+
+        // Second, RST (RFC 5961, 3.2).
+        if flags.has(Flags::RST) {
+            if start == nxt {
+                let reason = if self.state == State::SynReceived && self.active {
+                    CloseReason::Refused
+                } else if self.state == State::TimeWait {
+                    CloseReason::Done
+                } else {
+                    CloseReason::Reset
+                };
+                self.end(now, reason);
+            } else {
+                self.rx.acknowledge_now();
+            }
+            return;
+        }
+
+        // Fourth, SYN: a challenge ACK (RFC 5961, 4.2).
+        if flags.has(Flags::SYN) {
+            self.rx.acknowledge_now();
+            return;
+        }
+
+        // Fifth, ACK.
+        if !flags.has(Flags::ACK) || !self.take_ack(now, segment, start) || !acceptable {
+            return;
+        }
+
+        // Seventh, data.
+        let data = u64::from(segment.body.len());
+        if data > 0 && self.receiving() {
+            let from = start.max(nxt);
+            let to = (start + data).min(nxt + window);
+            if from < to {
+                let bytes = segment
+                    .body
+                    .bytes()
+                    .map(|b| &b[(from - start) as usize..(to - start) as usize]);
+                let before = self.rx.delivered();
+                self.rx.data(now, from, (to - from) as u32, bytes);
+                let total = self.rx.delivered();
+                if total != before {
+                    self.recorder.emit(now, Record::Delivered { total });
+                }
+            } else {
+                self.rx.acknowledge_now();
+            }
+        }
+
+        // Eighth, FIN, if the window takes all that stands before it.
+        if flags.has(Flags::FIN) && start + data <= nxt + window && self.receiving() {
+            self.rx.fin(start + data);
+        }
+        if self.rx.finished() {
+            self.peer_finished(now);
+        }
+    }
+
+    /// Whether the peer's data and FIN still mean something.
+    fn receiving(&self) -> bool {
+        matches!(
+            self.state,
+            State::Established | State::FinWait1 | State::FinWait2
+        )
+    }
+
+    fn peer_finished(&mut self, now: Instant) {
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => {
+                self.state = State::Closing;
+                if self.tx.fin_acknowledged() {
+                    self.enter_time_wait(now);
+                }
+            }
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => return,
+        }
+        self.events.push_back(Event::PeerClosed);
+    }
+
+    fn enter_time_wait(&mut self, now: Instant) {
+        self.state = State::TimeWait;
+        self.tx.rto_at = Instant::MAX;
+        self.tx.persist_at = Instant::MAX;
+        self.time_wait_at = now + self.config.msl * 2;
+    }
+
+    /// The ACK field. Returns whether the rest of the segment counts.
+    fn take_ack(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
+        let una = self.tx.board.una();
+        let max = self.tx.board.max();
+        let ack = segment.ack.offset(self.tx.isn, una);
+        if self.state == State::SynReceived {
+            if ack.is_none_or(|a| a == 0 || a > max) || max == 0 {
+                self.reply = reset_for(segment);
+                return false;
+            }
+            if una == 0 {
+                self.acknowledge_syn(now, segment);
+            }
+            self.established(now);
+            self.tx.update_window(now, start, 1, self.scaled(segment));
+        }
+        let una = self.tx.board.una();
+        let Some(ack) = ack else {
+            self.rx.acknowledge_now(); // far too old: RFC 5961, 5.2
+            return false;
+        };
+        if ack > max {
+            self.rx.acknowledge_now();
+            return false;
+        }
+        self.tx.heard();
+        let window = self.scaled(segment);
+        let same_window = window == self.tx.wnd();
+        if ack >= una {
+            self.tx.update_window(now, start, ack, window);
+        }
+        if ack > una || (ack == una && !self.tx.board.is_empty()) {
+            self.recorder.emit(
+                now,
+                Record::Ack {
+                    ack: ack.saturating_sub(1),
+                    window,
+                },
+            );
+        }
+        let news = if self.sack {
+            self.take_sacks(now, segment, ack)
+        } else {
+            0
+        };
+        if ack > una {
+            self.take_new_ack(now, segment, ack, una);
+        } else if ack == una && !self.tx.board.is_empty() {
+            let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
+            let duplicate = if self.sack {
+                news > 0
+            } else {
+                bare && same_window && window > 0
+            };
+            if duplicate {
+                recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
+                self.record_state(now);
+            }
+        }
+        self.after_ack(now)
+    }
+
+    fn scaled(&self, segment: &Segment) -> u64 {
+        u64::from(segment.window) << self.peer_shift
+    }
+
+    #[inline]
+    fn take_sacks(&mut self, now: Instant, segment: &Segment, ack: Offset) -> u64 {
+        let mut news = 0;
+        for block in segment.options.sack.as_slice() {
+            let near = self.tx.board.una();
+            let (Some(left), Some(right)) = (
+                block.left.offset(self.tx.isn, near),
+                block.right.offset(self.tx.isn, near),
+            ) else {
+                continue;
+            };
+            // Below the ACK is a duplicate report (RFC 2883); beyond what was
+            // sent is nonsense.
+            if left < ack || right <= left || right > self.tx.board.max() {
+                continue;
+            }
+            let fresh = self.tx.board.sack(left, right);
+            if fresh > 0 {
+                news += fresh;
+                let record = Record::Sacked {
+                    left: left.saturating_sub(1),
+                    right: right - 1,
+                };
+                self.recorder.emit(now, record);
+            }
+        }
+        news
+    }
+
+    fn take_new_ack(&mut self, now: Instant, segment: &Segment, ack: Offset, una: Offset) {
+        let echoed = self.echoed(now, segment);
+        let cwnd_limited = self.tx.cwnd_limited();
+        let (flight, acked, rtt_sample) = self.tx.acknowledge(now, ack, echoed, &mut self.recorder);
+        self.tx.loss.echo_of_latest = match (segment.options.timestamps, acked.latest) {
+            (Some(ts), Some(at)) => ts.echo == Self::ts_now(at),
+            _ => false,
+        };
+        let ack = Ack {
+            bytes: acked.len,
+            rtt_sample,
+            cwnd_limited,
+        };
+        let new = NewAck {
+            flight,
+            ack,
+            before: una,
+        };
+        recovery::on_new_ack(&mut self.tx, now, new, &mut self.recorder);
+        self.record_state(now);
+    }
+
+    /// State changes that an acknowledged FIN brings.
+    fn after_ack(&mut self, now: Instant) -> bool {
+        if self.tx.fin_acknowledged() {
+            match self.state {
+                State::FinWait1 => self.state = State::FinWait2,
+                State::Closing => self.enter_time_wait(now),
+                State::LastAck => {
+                    self.end(now, CloseReason::Done);
+                    return false;
+                }
+                _ => {}
+            }
+        }
+        true
+    }
+}

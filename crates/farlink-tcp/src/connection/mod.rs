@@ -1,0 +1,381 @@
+//! A connection: the state machine of RFC 9293, 3.3.2.
+//!
+//! # Calling contract
+//!
+//! Four kinds of method, in the manner of sans-IO machines:
+//! getters; input ([`Connection::on_segment`], [`Connection::on_timeout`]);
+//! the application ([`Connection::write`], [`Connection::read`],
+//! [`Connection::close`], ...); output ([`Connection::poll_transmit`],
+//! [`Connection::poll_event`], [`Connection::next_timeout`]).
+//!
+//! Time never goes back. After input or an application call at some instant,
+//! poll segments until `None`, then events until `None`, then ask for the next
+//! time-out, before anything of a later instant is fed in. Segments must have
+//! passed their checksum and carry this connection's ports.
+
+mod input;
+mod output;
+
+pub use output::reset_for;
+#[cfg(test)]
+mod tests;
+
+use crate::config::{Config, WindowScale};
+use crate::receive::Receiver;
+use crate::record::{Mark, Record, Recorder, Stats};
+use crate::rto::RttEstimator;
+use crate::segment::Segment;
+use crate::send::Sender;
+use crate::seq::{Offset, Seq};
+use crate::time::{Instant, Interval};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Connection states (RFC 9293, 3.3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// Waiting for a SYN.
+    Listen,
+    /// SYN sent.
+    SynSent,
+    /// SYN received and sent.
+    SynReceived,
+    /// Open.
+    Established,
+    /// We closed first; the FIN is not acknowledged.
+    FinWait1,
+    /// Our FIN is acknowledged; the peer may still send.
+    FinWait2,
+    /// The peer closed; we may still send.
+    CloseWait,
+    /// Both closed at once; our FIN is not acknowledged.
+    Closing,
+    /// The peer closed, then we; our FIN is not acknowledged.
+    LastAck,
+    /// Waiting until no old segment can be about.
+    TimeWait,
+}
+
+/// What the application is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The handshake is complete.
+    Established,
+    /// The peer will send no more (its FIN arrived in order).
+    PeerClosed,
+    /// The connection has ended.
+    Closed(CloseReason),
+}
+
+/// How a connection ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CloseReason {
+    /// Both sides closed and everything was delivered.
+    Done,
+    /// The peer sent a reset.
+    Reset,
+    /// The application aborted.
+    Aborted,
+    /// Retransmissions or probes stayed unanswered.
+    TimedOut,
+    /// The peer refused the connection.
+    Refused,
+}
+
+/// One end of a TCP connection.
+#[derive(Debug)]
+pub struct Connection {
+    config: Arc<Config>,
+    state: State,
+    local_port: u16,
+    remote_port: u16,
+    tx: Sender,
+    rx: Receiver,
+    /// Opened by a SYN of ours.
+    active: bool,
+    /// The SYN has to leave.
+    syn_due: bool,
+    /// Window scaling was agreed.
+    scaling: bool,
+    /// Shift of the peer's window field.
+    peer_shift: u8,
+    /// SACK was agreed.
+    sack: bool,
+    /// Timestamps were agreed.
+    timestamps: bool,
+    /// TS.Recent (RFC 7323, 4.3).
+    ts_recent: u32,
+    /// Last.ACK.sent (RFC 7323, 4.3).
+    last_ack_sent: Offset,
+    /// A segment outside of the flow of data: RST.
+    reply: Option<Segment>,
+    events: VecDeque<Event>,
+    recorder: Recorder,
+    time_wait_at: Instant,
+}
+
+impl Connection {
+    /// An active open: the SYN leaves with the first [`Self::poll_transmit`].
+    pub fn open(config: Arc<Config>, local_port: u16, remote_port: u16, isn: Seq) -> Self {
+        let mut c = Self::new(config, local_port, remote_port, isn, State::SynSent);
+        c.active = true;
+        c.syn_due = true;
+        c
+    }
+
+    /// A passive open: waits for a SYN from any port.
+    pub fn listen(config: Arc<Config>, local_port: u16, isn: Seq) -> Self {
+        Self::new(config, local_port, 0, isn, State::Listen)
+    }
+
+    fn new(config: Arc<Config>, local_port: u16, remote_port: u16, isn: Seq, state: State) -> Self {
+        let shift = match config.receiver.window_scale {
+            WindowScale::Off => 0,
+            WindowScale::Shift(n) => n.min(14),
+            WindowScale::Auto => (0..14)
+                .find(|&n| config.receiver.buffer >> n <= u64::from(u16::MAX))
+                .unwrap_or(14),
+        };
+        let scaling = match config.receiver.window_scale {
+            WindowScale::Off => false,
+            WindowScale::Shift(_) => true,
+            WindowScale::Auto => shift > 0,
+        };
+        Self {
+            state,
+            local_port,
+            remote_port,
+            tx: Sender::new(&config, isn),
+            rx: Receiver::new(config.receiver, config.mss, shift),
+            active: false,
+            syn_due: false,
+            scaling,
+            peer_shift: 0,
+            sack: config.receiver.sack,
+            timestamps: config.timestamps,
+            ts_recent: 0,
+            last_ack_sent: 0,
+            reply: None,
+            events: VecDeque::new(),
+            recorder: Recorder::default(),
+            time_wait_at: Instant::MAX,
+            config,
+        }
+    }
+
+    // Getters.
+
+    /// State of the connection.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Congestion window in bytes, recovery's inflation included.
+    pub fn cwnd(&self) -> u64 {
+        self.tx.cwnd()
+    }
+
+    /// Slow-start threshold in bytes; `u64::MAX` while unlimited.
+    pub fn ssthresh(&self) -> u64 {
+        self.tx.cc.ssthresh()
+    }
+
+    /// Bytes sent, not acknowledged and not presumed lost.
+    pub fn flight(&self) -> u64 {
+        self.tx.board.flight()
+    }
+
+    /// Bytes in the network after RFC 6675: `flight` without what is SACKed.
+    pub fn pipe(&self) -> u64 {
+        self.tx.board.pipe()
+    }
+
+    /// First position of the stream that is not acknowledged (SND.UNA).
+    pub fn snd_una(&self) -> Offset {
+        self.tx.board.una()
+    }
+
+    /// Position after the last that was sent (SND.MAX).
+    pub fn snd_max(&self) -> Offset {
+        self.tx.board.max()
+    }
+
+    /// Next position expected from the peer (RCV.NXT).
+    pub fn rcv_nxt(&self) -> Offset {
+        self.rx.nxt()
+    }
+
+    /// Bytes that wait to be read.
+    pub fn readable(&self) -> u64 {
+        self.rx.unread()
+    }
+
+    /// Bytes of data received in order so far.
+    pub fn delivered(&self) -> u64 {
+        self.rx.delivered()
+    }
+
+    /// Bytes of data that the peer has acknowledged so far.
+    pub fn acknowledged(&self) -> u64 {
+        self.tx.board.una().clamp(1, self.tx.buffer.end()) - 1
+    }
+
+    /// The round-trip estimator.
+    pub fn rtt(&self) -> &RttEstimator {
+        &self.tx.rtt
+    }
+
+    /// Retransmission time-out in force.
+    pub fn rto(&self) -> Interval {
+        self.tx.rtt.rto()
+    }
+
+    /// Smoothed round-trip time.
+    pub fn srtt(&self) -> Option<Interval> {
+        self.tx.rtt.srtt()
+    }
+
+    /// Largest segment in use, in bytes of data.
+    pub fn mss(&self) -> u32 {
+        self.tx.mss
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &Stats {
+        &self.recorder.stats
+    }
+
+    /// Keeps records for [`Self::drain_records`], or stops to.
+    pub fn set_tracing(&mut self, on: bool) {
+        self.recorder.set(on);
+    }
+
+    /// Records since the last call, oldest first; empty without tracing.
+    pub fn drain_records(&mut self) -> impl Iterator<Item = (Instant, Record)> + '_ {
+        self.recorder.drain()
+    }
+
+    // The application.
+
+    /// Queues bytes; returns how many found room.
+    pub fn write(&mut self, data: &[u8]) -> usize {
+        self.tx.write(data)
+    }
+
+    /// Queues `len` bytes of which only the number matters; returns how many
+    /// found room. A connection takes bytes or lengths, not both.
+    pub fn write_len(&mut self, len: u64) -> u64 {
+        self.tx.write_len(len)
+    }
+
+    /// Reads up to `max` bytes to the end of `out`; returns how many.
+    pub fn read(&mut self, out: &mut Vec<u8>, max: usize) -> usize {
+        self.rx.read_bytes(out, max)
+    }
+
+    /// Reads up to `max` bytes of which only the number matters.
+    pub fn read_len(&mut self, max: u64) -> u64 {
+        self.rx.read_len(max)
+    }
+
+    /// No more data will be written: a FIN follows what is queued.
+    pub fn close(&mut self) {
+        match self.state {
+            State::Closed | State::TimeWait => {}
+            State::Listen => self.end(Instant::ZERO, CloseReason::Done),
+            State::SynSent if self.syn_due => self.end(Instant::ZERO, CloseReason::Done),
+            _ => self.tx.buffer.close(),
+        }
+    }
+
+    /// Ends the connection now; the peer gets a reset.
+    pub fn abort(&mut self) {
+        if !matches!(
+            self.state,
+            State::Closed | State::Listen | State::SynSent | State::TimeWait
+        ) {
+            self.reply = Some(self.reset());
+        }
+        if self.state != State::Closed {
+            self.end(Instant::ZERO, CloseReason::Aborted);
+        }
+    }
+
+    // Output besides segments, which are in output.rs.
+
+    /// The next thing the application should know.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When [`Self::on_timeout`] is to be called if nothing happens before.
+    #[inline]
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let at = self
+            .tx
+            .rto_at
+            .min(self.tx.persist_at)
+            .min(self.rx.deadline())
+            .min(self.time_wait_at);
+        (at != Instant::MAX).then_some(at)
+    }
+
+    /// The time that [`Self::next_timeout`] named has come.
+    pub fn on_timeout(&mut self, now: Instant) {
+        if now >= self.rx.deadline() {
+            self.rx.acknowledge_now();
+        }
+        if now >= self.tx.rto_at {
+            let most = if self.tx.board.una() == 0 {
+                self.config.max_syn_retransmits
+            } else {
+                self.config.max_retransmits
+            };
+            if self.tx.on_timeout(now, &mut self.recorder) > most {
+                self.end(now, CloseReason::TimedOut);
+                return;
+            }
+            self.record_state(now);
+        }
+        if now >= self.tx.persist_at
+            && self.tx.on_persist(now, &mut self.recorder) > self.config.max_retransmits
+        {
+            self.end(now, CloseReason::TimedOut);
+            return;
+        }
+        if now >= self.time_wait_at {
+            self.end(now, CloseReason::Done);
+        }
+    }
+
+    fn end(&mut self, now: Instant, reason: CloseReason) {
+        self.state = State::Closed;
+        self.syn_due = false;
+        self.tx.rto_at = Instant::MAX;
+        self.tx.persist_at = Instant::MAX;
+        self.time_wait_at = Instant::MAX;
+        self.rx.acknowledged();
+        self.events.push_back(Event::Closed(reason));
+        self.recorder.emit(now, Record::Mark(Mark::Closed));
+    }
+
+    fn record_state(&mut self, now: Instant) {
+        if self.recorder.on() {
+            let record = Record::State {
+                cwnd: self.tx.cwnd(),
+                ssthresh: self.tx.cc.ssthresh(),
+                flight: self.tx.board.flight(),
+                srtt: self.tx.rtt.srtt().unwrap_or_default(),
+                rto: self.tx.rtt.rto(),
+            };
+            self.recorder.emit(now, record);
+        }
+    }
+
+    /// Timestamp clock: milliseconds (RFC 7323, 5.4: 1 ms to 1 s).
+    fn ts_now(now: Instant) -> u32 {
+        (now.as_nanos() / 1_000_000) as u32
+    }
+}

@@ -1,0 +1,169 @@
+//! What leaves: SYN, data, FIN, acknowledgments, resets.
+
+use super::{Connection, State};
+use crate::receive::AckNeed;
+use crate::record::Record;
+use crate::segment::{Flags, MAX_SACK_BLOCKS, Options, SackBlocks, Segment, Timestamps};
+use crate::send::Chunk;
+use crate::time::Instant;
+
+impl Connection {
+    /// The next segment to send; `None` when there is nothing to send now.
+    pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if let Some(reply) = self.reply.take() {
+            return Some(reply);
+        }
+        match self.state {
+            State::Closed | State::Listen => return None,
+            State::SynSent | State::SynReceived if self.syn_due => {
+                self.syn_due = false;
+                self.tx.send_syn(now);
+                let syn = Chunk {
+                    start: 0,
+                    len: 0,
+                    syn: true,
+                    fin: false,
+                    retransmission: false,
+                };
+                return Some(self.data_segment(now, &syn));
+            }
+            _ => {}
+        }
+        if let Some(chunk) = self.tx.next(now) {
+            if chunk.fin {
+                self.fin_left();
+            }
+            return Some(self.data_segment(now, &chunk));
+        }
+        (self.rx.need() == AckNeed::Now).then(|| self.ack_segment(now))
+    }
+
+    /// Our FIN is on its way: the state that follows (RFC 9293, 3.10.4).
+    fn fin_left(&mut self) {
+        match self.state {
+            State::Established | State::SynReceived => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            _ => {}
+        }
+    }
+
+    fn data_segment(&mut self, now: Instant, chunk: &Chunk) -> Segment {
+        let mut flags = Flags::default();
+        if chunk.syn {
+            flags = flags.with(Flags::SYN);
+        }
+        if chunk.fin {
+            flags = flags.with(Flags::FIN);
+        }
+        if chunk.len > 0 && chunk.start + u64::from(chunk.len) == self.tx.buffer.end() {
+            flags = flags.with(Flags::PSH);
+        }
+        self.recorder.emit(
+            now,
+            Record::Sent {
+                seq: chunk.start.saturating_sub(1),
+                len: chunk.len,
+                retransmission: chunk.retransmission,
+            },
+        );
+        let body = self.tx.body(chunk);
+        let room = self.tx.mss.saturating_sub(chunk.len);
+        let mut segment = self.header(now, chunk.syn, room);
+        segment.seq = self.tx.isn.at(chunk.start);
+        segment.flags = segment.flags.with(flags);
+        segment.body = body;
+        segment
+    }
+
+    fn ack_segment(&mut self, now: Instant) -> Segment {
+        self.recorder.emit(now, Record::AckSent);
+        let mut segment = self.header(now, false, u32::MAX);
+        segment.seq = self.tx.isn.at(self.tx.board.max());
+        segment
+    }
+
+    /// Ports, acknowledgment, window, options; `room` bytes for SACK blocks.
+    fn header(&mut self, now: Instant, syn: bool, room: u32) -> Segment {
+        let acks = self.state != State::SynSent;
+        let mut options = Options::default();
+        if syn {
+            options.mss = Some(self.config.mss.min(u32::from(u16::MAX)) as u16);
+            options.window_scale = self.scaling.then(|| self.rx.shift());
+            options.sack_permitted = self.sack;
+        }
+        if self.timestamps {
+            let echo = if acks { self.ts_recent } else { 0 };
+            options.timestamps = Some(Timestamps {
+                value: Self::ts_now(now),
+                echo,
+            });
+        }
+        if self.sack && acks && !syn {
+            // 40 bytes of options hold three blocks beside timestamps.
+            let most = if self.timestamps {
+                MAX_SACK_BLOCKS - 1
+            } else {
+                MAX_SACK_BLOCKS
+            };
+            let fit = (room.saturating_sub(4) / 8) as usize;
+            options.sack = if fit == 0 {
+                SackBlocks::default()
+            } else {
+                self.rx.sack_blocks(most.min(fit))
+            };
+        }
+        let window = if syn {
+            self.rx.syn_window()
+        } else {
+            self.rx.advertise()
+        };
+        let mut segment = Segment {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            window,
+            options,
+            ..Segment::default()
+        };
+        if acks {
+            segment.flags = Flags::ACK;
+            segment.ack = self.rx.ack();
+            self.last_ack_sent = self.rx.nxt();
+            self.rx.acknowledged();
+        }
+        segment
+    }
+
+    /// A reset that the peer accepts: at the next sequence number it expects.
+    pub(super) fn reset(&self) -> Segment {
+        Segment {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq: self.tx.isn.at(self.tx.board.max()),
+            ack: self.rx.ack(),
+            flags: Flags::RST.with(Flags::ACK),
+            ..Segment::default()
+        }
+    }
+}
+
+/// The reset that answers `segment` where no connection is (RFC 9293, 3.10.7.1);
+/// `None` if that is itself a reset.
+pub fn reset_for(segment: &Segment) -> Option<Segment> {
+    if segment.flags.has(Flags::RST) {
+        return None;
+    }
+    let (seq, ack, flags) = if segment.flags.has(Flags::ACK) {
+        (segment.ack, crate::Seq::default(), Flags::RST)
+    } else {
+        let after = segment.seq.at(u64::from(segment.seq_len()));
+        (crate::Seq::default(), after, Flags::RST.with(Flags::ACK))
+    };
+    Some(Segment {
+        src_port: segment.dst_port,
+        dst_port: segment.src_port,
+        seq,
+        ack,
+        flags,
+        ..Segment::default()
+    })
+}

@@ -1,0 +1,208 @@
+//! What an endpoint tells: records for probes, counters for summaries.
+//!
+//! Every happening is one [`Record`]. Counters are folded from records, so a
+//! trace and a summary cannot disagree; with tracing off a record costs the
+//! increment it folds into and nothing else.
+
+use crate::seq::Offset;
+use crate::time::{Instant, Interval};
+
+/// A happening at one end of a connection. Positions are stream offsets of data
+/// (the first byte is 0), windows are bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Record {
+    /// Data left.
+    Sent {
+        /// First byte.
+        seq: Offset,
+        /// Bytes of data; zero for a bare SYN or FIN.
+        len: u32,
+        /// Whether any of it was sent before.
+        retransmission: bool,
+    },
+    /// A segment without data left.
+    AckSent,
+    /// An acknowledgment arrived.
+    Ack {
+        /// First byte not acknowledged.
+        ack: Offset,
+        /// Window beyond it.
+        window: u64,
+    },
+    /// A SACK block arrived with news in it.
+    Sacked {
+        /// First byte.
+        left: Offset,
+        /// Byte after the last.
+        right: Offset,
+    },
+    /// A duplicate acknowledgment arrived.
+    DupAck,
+    /// A round trip was measured, which gave this time-out.
+    Rtt {
+        /// The sample.
+        rtt: Interval,
+        /// Retransmission time-out after it.
+        rto: Interval,
+    },
+    /// State of the sender after something changed it.
+    State {
+        /// Congestion window with recovery's inflation.
+        cwnd: u64,
+        /// Slow-start threshold, `u64::MAX` while unlimited.
+        ssthresh: u64,
+        /// Bytes in flight.
+        flight: u64,
+        /// Smoothed round-trip time, zero before the first sample.
+        srtt: Interval,
+        /// Retransmission time-out in force.
+        rto: Interval,
+    },
+    /// Bytes were delivered in order; the total so far.
+    Delivered {
+        /// Total.
+        total: u64,
+    },
+    /// Something worth a mark in a plot.
+    Mark(Mark),
+}
+
+/// Moments that plots mark.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Mark {
+    /// The retransmission timer went off.
+    Timeout,
+    /// Duplicate ACKs or SACKs caused a retransmission.
+    FastRetransmit,
+    /// Recovery ended.
+    Recovered,
+    /// The handshake completed.
+    Established,
+    /// The connection ended.
+    Closed,
+    /// A window probe left.
+    ZeroWindowProbe,
+}
+
+impl Mark {
+    /// All marks, in the order of their numbers.
+    pub const ALL: [Self; 6] = [
+        Self::Timeout,
+        Self::FastRetransmit,
+        Self::Recovered,
+        Self::Established,
+        Self::Closed,
+        Self::ZeroWindowProbe,
+    ];
+
+    /// Name in traces.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Timeout => "timeout",
+            Self::FastRetransmit => "fast_retransmit",
+            Self::Recovered => "recovery_exit",
+            Self::Established => "established",
+            Self::Closed => "closed",
+            Self::ZeroWindowProbe => "zero_window_probe",
+        }
+    }
+}
+
+/// Counters of one end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stats {
+    /// Segments with data (or SYN, FIN) sent, retransmissions included.
+    pub segments_sent: u64,
+    /// Of these, retransmissions.
+    pub segments_retransmitted: u64,
+    /// Bytes of data sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Bytes of data sent again.
+    pub bytes_retransmitted: u64,
+    /// Segments without data sent.
+    pub acks_sent: u64,
+    /// Duplicate acknowledgments received.
+    pub dup_acks: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Fast retransmits: recoveries begun by duplicate ACKs or SACK.
+    pub fast_retransmits: u64,
+    /// Window probes sent.
+    pub probes: u64,
+    /// Round-trip samples.
+    pub rtt_samples: u64,
+    /// Their sum in nanoseconds.
+    pub rtt_sum: u64,
+    /// Least of them.
+    pub rtt_min: Option<Interval>,
+    /// Greatest of them.
+    pub rtt_max: Interval,
+    /// Sum in nanoseconds of the time-outs after each sample.
+    pub rto_sum: u64,
+}
+
+impl Stats {
+    #[inline]
+    fn fold(&mut self, record: &Record) {
+        match *record {
+            Record::Sent {
+                len,
+                retransmission,
+                ..
+            } => {
+                self.segments_sent += 1;
+                self.bytes_sent += u64::from(len);
+                if retransmission {
+                    self.segments_retransmitted += 1;
+                    self.bytes_retransmitted += u64::from(len);
+                }
+            }
+            Record::AckSent => self.acks_sent += 1,
+            Record::DupAck => self.dup_acks += 1,
+            Record::Rtt { rtt, rto } => {
+                self.rtt_samples += 1;
+                self.rtt_sum += rtt.as_nanos();
+                self.rtt_min = Some(self.rtt_min.map_or(rtt, |m| m.min(rtt)));
+                self.rtt_max = self.rtt_max.max(rtt);
+                self.rto_sum = self.rto_sum.saturating_add(rto.as_nanos());
+            }
+            Record::Mark(Mark::Timeout) => self.timeouts += 1,
+            Record::Mark(Mark::FastRetransmit) => self.fast_retransmits += 1,
+            Record::Mark(Mark::ZeroWindowProbe) => self.probes += 1,
+            _ => {}
+        }
+    }
+}
+
+/// Where records go.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    pub(crate) stats: Stats,
+    trace: Option<Vec<(Instant, Record)>>,
+}
+
+impl Recorder {
+    /// Whether records are kept: what costs to find out need not be found out
+    /// otherwise.
+    #[inline]
+    pub(crate) fn on(&self) -> bool {
+        self.trace.is_some()
+    }
+
+    pub(crate) fn set(&mut self, on: bool) {
+        self.trace = on.then(Vec::new);
+    }
+
+    #[inline]
+    pub(crate) fn emit(&mut self, now: Instant, record: Record) {
+        self.stats.fold(&record);
+        if let Some(trace) = &mut self.trace {
+            trace.push((now, record));
+        }
+    }
+
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (Instant, Record)> + '_ {
+        self.trace.iter_mut().flat_map(|t| t.drain(..))
+    }
+}

@@ -1,0 +1,211 @@
+//! Loss recovery: when a loss is seen, what is sent again, when it is over.
+//!
+//! One file an algorithm. Each is told of duplicate and new acknowledgments and
+//! works on the [`Sender`]'s scoreboard; what the loss does to the window is the
+//! congestion controller's affair.
+
+mod newreno;
+mod reno;
+mod sack;
+mod tahoe;
+
+use crate::config::{Careful, Config, Recovery};
+use crate::congestion::Ack;
+use crate::record::{Mark, Record, Recorder};
+use crate::send::{Sender, context};
+use crate::seq::Offset;
+use crate::time::Instant;
+
+/// State that the algorithms share.
+#[derive(Debug)]
+pub(crate) struct LossState {
+    pub(crate) kind: Recovery,
+    threshold: u32,
+    limited_transmit: bool,
+    pub(crate) dup_acks: u32,
+    pub(crate) in_recovery: bool,
+    /// Position after the highest byte sent when the last loss was seen
+    /// (`recover` of RFC 6582, `RecoveryPoint` of RFC 6675).
+    recover: Offset,
+    /// What duplicate and partial ACKs add to the window while recovery lasts.
+    pub(crate) inflation: i64,
+    /// The next retransmission leaves whatever the window says.
+    pub(crate) force: bool,
+    partial_acks: u32,
+    /// `RescueRxt` of RFC 6675; `None` until used in this recovery.
+    rescue: Option<Offset>,
+    /// Position acknowledged by the ACK before the last (RFC 6582, 4.1).
+    previous_ack: Offset,
+    /// The last new ACK echoes the timestamp of the latest transmission of the
+    /// segment it acknowledges: that one was needed (RFC 6582, 4.2).
+    pub(crate) echo_of_latest: bool,
+    /// Whether a time-out happened since `recover` was passed.
+    after_timeout: bool,
+}
+
+/// A new acknowledgment, for recovery.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewAck {
+    /// Bytes in flight before it.
+    pub(crate) flight: u64,
+    /// What it acknowledged.
+    pub(crate) ack: Ack,
+    /// First position acknowledged before it.
+    pub(crate) before: Offset,
+}
+
+impl LossState {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            kind: config.recovery,
+            threshold: config.dupack_threshold,
+            limited_transmit: config.limited_transmit,
+            dup_acks: 0,
+            in_recovery: false,
+            recover: 0,
+            inflation: 0,
+            force: false,
+            partial_acks: 0,
+            rescue: None,
+            previous_ack: 0,
+            echo_of_latest: false,
+            after_timeout: false,
+        }
+    }
+
+    /// The peer does not do SACK: NewReno is what remains.
+    pub(crate) fn without_sack(&mut self) {
+        if self.sacking() {
+            self.kind = Recovery::NewReno {
+                impatient: false,
+                careful: Careful::Plain,
+            };
+        }
+    }
+
+    /// Whether the scoreboard of RFC 6675 is in use.
+    #[inline]
+    pub(crate) fn sacking(&self) -> bool {
+        matches!(self.kind, Recovery::Sack { .. })
+    }
+
+    /// Whether the window is charged with the pipe: SACKed bytes have left the
+    /// network. Outside of recovery that is limited transmit (RFC 6675, 5, step 3).
+    #[inline]
+    pub(crate) fn counts_pipe(&self) -> bool {
+        self.sacking() && (self.in_recovery || self.after_timeout || self.limited_transmit)
+    }
+
+    /// What limited transmit lets out beyond the window (RFC 3042); with SACK
+    /// the pipe does it.
+    #[inline]
+    pub(crate) fn limited_transmit_credit(&self, mss: u64) -> u64 {
+        if self.limited_transmit && !self.in_recovery && !self.sacking() {
+            mss * u64::from(self.dup_acks.min(self.threshold - 1))
+        } else {
+            0
+        }
+    }
+
+    /// Whether rule (4) of `NextSeg` may be used: once until the rescue
+    /// retransmission is acknowledged.
+    pub(crate) fn may_rescue(&self, una: Offset) -> bool {
+        matches!(self.kind, Recovery::Sack { rescue: true })
+            && self.rescue.is_none_or(|point| una > point)
+    }
+
+    pub(crate) fn rescued(&mut self) {
+        self.rescue = Some(self.recover);
+    }
+
+    /// The retransmission timer went off with `max` the highest position sent.
+    pub(crate) fn on_timeout(&mut self, max: Offset) {
+        self.dup_acks = 0;
+        self.in_recovery = false;
+        self.inflation = 0;
+        self.force = false;
+        self.recover = max;
+        self.after_timeout = true;
+        self.rescue = None;
+    }
+
+    fn enter(&mut self, max: Offset) {
+        self.in_recovery = true;
+        self.recover = max;
+        self.partial_acks = 0;
+        self.rescue = None;
+        self.force = true;
+    }
+
+    fn leave(&mut self) {
+        self.in_recovery = false;
+        self.inflation = 0;
+        self.dup_acks = 0;
+        self.force = false;
+    }
+}
+
+/// A duplicate acknowledgment arrived; with SACK, one that brought news.
+pub(crate) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+    recorder.emit(now, Record::DupAck);
+    tx.loss.dup_acks += 1;
+    tx.cc.on_dup_ack(&context!(tx, now, tx.board.flight()));
+    match tx.loss.kind {
+        Recovery::GoBackN => {}
+        Recovery::Tahoe => tahoe::on_dup_ack(tx, now, recorder),
+        Recovery::Reno => reno::on_dup_ack(tx, now, recorder),
+        Recovery::NewReno { careful, .. } => newreno::on_dup_ack(tx, now, careful, recorder),
+        Recovery::Sack { .. } => sack::on_dup_ack(tx, now, recorder),
+    }
+}
+
+/// New data was acknowledged. Restarts the retransmission timer as the
+/// algorithm wants it.
+#[inline]
+pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &mut Recorder) {
+    if tx.loss.after_timeout && tx.board.una() >= tx.loss.recover {
+        tx.loss.after_timeout = false;
+    }
+    let mut restart = true;
+    if tx.loss.in_recovery {
+        match tx.loss.kind {
+            Recovery::GoBackN | Recovery::Tahoe => {}
+            Recovery::Reno => reno::on_recovery_ack(tx, now, new, recorder),
+            Recovery::NewReno { impatient, .. } => {
+                restart = newreno::on_recovery_ack(tx, now, new, impatient, recorder);
+            }
+            Recovery::Sack { .. } => sack::on_recovery_ack(tx, now, new, recorder),
+        }
+    } else {
+        tx.loss.dup_acks = 0;
+        grow(tx, now, new);
+    }
+    tx.loss.previous_ack = new.before;
+    if restart {
+        tx.restart_timer(now);
+    }
+}
+
+/// Lets the controller open the window.
+#[inline]
+fn grow(tx: &mut Sender, now: Instant, new: NewAck) {
+    tx.cc.on_ack(&context!(tx, now, new.flight), &new.ack);
+}
+
+/// The loss is repaired: the window that `window` allows, no inflation.
+fn recovered(tx: &mut Sender, now: Instant, window: u64, recorder: &mut Recorder) {
+    tx.loss.leave();
+    tx.cc
+        .on_recovered(&context!(tx, now, tx.board.flight()), window);
+    recorder.emit(now, Record::Mark(Mark::Recovered));
+}
+
+/// The first unacknowledged segment is presumed lost; the controller reduces
+/// its window by what was in flight.
+fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+    recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+    let flight = tx.board.flight();
+    tx.cc.on_loss(&context!(tx, now, flight));
+    tx.loss.enter(tx.board.max());
+    tx.board.lose_front();
+}

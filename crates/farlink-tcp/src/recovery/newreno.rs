@@ -1,0 +1,68 @@
+//! NewReno: a partial ACK shows the next hole. RFC 6582.
+
+use super::{NewAck, fast_retransmit, recovered};
+use crate::config::Careful;
+use crate::record::Recorder;
+use crate::send::{Sender, context};
+use crate::time::Instant;
+
+pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, careful: Careful, recorder: &mut Recorder) {
+    let mss = i64::from(tx.mss);
+    if tx.loss.in_recovery {
+        tx.loss.inflation += mss; // RFC 6582, 3.2 step 3 (RFC 5681, 3.2 step 4)
+    } else if tx.loss.dup_acks == tx.loss.threshold && may_enter(tx, careful) {
+        fast_retransmit(tx, now, recorder); // step 2
+        tx.loss.inflation = i64::from(tx.loss.threshold) * mss;
+        tx.restart_timer(now);
+    }
+}
+
+/// Whether three duplicate ACKs mean a loss, or only that a time-out sent
+/// again what had arrived (RFC 6582, 3.2 step 2; section 4).
+fn may_enter(tx: &Sender, careful: Careful) -> bool {
+    let una = tx.board.una();
+    if una > tx.loss.recover {
+        return true;
+    }
+    match careful {
+        Careful::Less => una >= tx.loss.recover,
+        Careful::Plain => false,
+        // 4.1: the window is larger than a segment and the ACK before advanced
+        // by at most four: not the jump after a retransmitted hole.
+        Careful::AckHeuristic => {
+            tx.cwnd() > u64::from(tx.mss) && una - tx.loss.previous_ack <= 4 * u64::from(tx.mss)
+        }
+        // 4.2: the retransmission that was acknowledged last was needed.
+        Careful::TimestampHeuristic => tx.loss.echo_of_latest,
+    }
+}
+
+/// Step 3. Returns whether the retransmission timer restarts.
+pub(super) fn on_recovery_ack(
+    tx: &mut Sender,
+    now: Instant,
+    new: NewAck,
+    impatient: bool,
+    recorder: &mut Recorder,
+) -> bool {
+    let mss = u64::from(tx.mss);
+    if tx.board.una() >= tx.loss.recover {
+        // Full acknowledgment, option (1): no burst when little is in flight.
+        let flight = tx.board.flight();
+        let window = tx.cc.ssthresh().min(flight.max(mss) + mss);
+        recovered(tx, now, window, recorder);
+        return true;
+    }
+    // Partial: deflate by what it acknowledges, add a segment if that was one,
+    // and send the next hole again.
+    tx.loss.inflation -= new.ack.bytes.min(i64::MAX as u64) as i64;
+    if new.ack.bytes >= mss {
+        tx.loss.inflation += mss as i64;
+    }
+    tx.cc
+        .on_recovery_ack(&context!(tx, now, new.flight), &new.ack);
+    tx.board.lose_front();
+    tx.loss.force = true;
+    tx.loss.partial_acks += 1;
+    tx.loss.partial_acks == 1 || !impatient
+}

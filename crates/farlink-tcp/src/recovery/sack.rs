@@ -1,0 +1,42 @@
+//! SACK-based recovery: RFC 6675.
+//!
+//! `Update`, `IsLost`, `SetPipe` are the scoreboard's; `NextSeg` is in the order
+//! in which the sender chooses.
+
+use super::{NewAck, recovered};
+use crate::record::{Mark, Record, Recorder};
+use crate::send::{Sender, context};
+use crate::time::Instant;
+
+/// An ACK brought SACK news and acknowledged nothing new (section 2, DupAck).
+pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+    let first_lost = tx.board.judge(tx.loss.threshold, u64::from(tx.mss));
+    if tx.loss.in_recovery {
+        return;
+    }
+    let seen = tx.loss.dup_acks >= tx.loss.threshold || first_lost;
+    // After a time-out no recovery begins before RecoveryPoint is passed (5.1).
+    if !seen || tx.board.una() < tx.loss.recover {
+        return;
+    }
+    recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+    // Section 5, step 4.
+    let flight = tx.board.flight();
+    tx.cc.on_loss(&context!(tx, now, flight));
+    tx.loss.enter(tx.board.max());
+    if !first_lost {
+        tx.board.lose_front();
+    }
+    tx.restart_timer(now);
+}
+
+pub(super) fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &mut Recorder) {
+    if tx.board.una() >= tx.loss.recover {
+        let window = tx.cc.ssthresh(); // step A
+        recovered(tx, now, window.min(tx.cc.cwnd()), recorder);
+        return;
+    }
+    tx.board.judge(tx.loss.threshold, u64::from(tx.mss)); // step B
+    tx.cc
+        .on_recovery_ack(&context!(tx, now, new.flight), &new.ack);
+}

@@ -1,0 +1,19 @@
+//! Tahoe: the third duplicate ACK is a time-out without the waiting.
+//!
+//! Jacobson 1988; 4.3BSD-Tahoe `tcp_input.c`: SND.NXT goes back to SND.UNA and
+//! slow start begins from one segment.
+
+use crate::record::{Mark, Record, Recorder};
+use crate::send::{Sender, context};
+use crate::time::Instant;
+
+pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+    if tx.loss.dup_acks != tx.loss.threshold {
+        return;
+    }
+    recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+    let flight = tx.board.flight();
+    tx.cc.on_tahoe_loss(&context!(tx, now, flight));
+    tx.board.lose_all();
+    tx.restart_timer(now);
+}

@@ -1,0 +1,277 @@
+//! Round-trip estimate and retransmission time-out.
+
+use crate::config::{Backoff, RtoAlgorithm, RtoConfig};
+use crate::time::{Instant, Interval};
+
+/// Most doublings kept count of; the maximum time-out is reached long before.
+const MAX_DOUBLINGS: u32 = 32;
+
+/// Turns round-trip samples into a time-out. All state is in whole nanoseconds.
+#[derive(Clone, Debug)]
+pub struct RttEstimator {
+    config: RtoConfig,
+    srtt: Option<Interval>,
+    deviation: Interval,
+    latest: Option<Interval>,
+    min: Option<Interval>,
+    /// Time-out without backoff, before the bounds.
+    base: Interval,
+    doublings: u32,
+}
+
+impl RttEstimator {
+    /// No samples yet: the time-out is the initial one.
+    pub fn new(config: RtoConfig) -> Self {
+        Self {
+            base: config.initial,
+            config,
+            srtt: None,
+            deviation: Interval::ZERO,
+            latest: None,
+            min: None,
+            doublings: 0,
+        }
+    }
+
+    /// Smoothed round-trip time.
+    #[inline]
+    pub fn srtt(&self) -> Option<Interval> {
+        self.srtt
+    }
+
+    /// Smoothed deviation (RTTVAR); zero before the first sample and for RFC 793.
+    pub fn deviation(&self) -> Interval {
+        self.deviation
+    }
+
+    /// Last sample.
+    pub fn latest(&self) -> Option<Interval> {
+        self.latest
+    }
+
+    /// Least sample.
+    pub fn min(&self) -> Option<Interval> {
+        self.min
+    }
+
+    /// Time-out in force: bounded, backed off.
+    #[inline]
+    pub fn rto(&self) -> Interval {
+        let bounded = self.base.max(self.config.min);
+        let backed = if self.doublings == 0 {
+            bounded
+        } else {
+            Interval::from_nanos(bounded.as_nanos().saturating_mul(1 << self.doublings))
+        };
+        backed.min(self.config.max.max(self.config.min))
+    }
+
+    /// When a timer that is started now goes off: never before the time-out
+    /// has passed, and on a tick of the timer's clock.
+    #[inline]
+    pub fn deadline(&self, now: Instant) -> Instant {
+        self.on_tick(now + self.rto())
+    }
+
+    /// `at`, moved to the next tick of the timer's clock unless on one.
+    #[inline]
+    pub fn on_tick(&self, at: Instant) -> Instant {
+        if self.config.tick.is_zero() {
+            at
+        } else {
+            Instant::from_nanos(
+                Interval::from_nanos(at.as_nanos())
+                    .ceil_to(self.config.tick)
+                    .as_nanos(),
+            )
+        }
+    }
+
+    /// A segment sent at `sent` was acknowledged now. Returns the sample as the
+    /// estimator's clock sees it. Ends a backoff (Karn & Partridge 1987: it
+    /// lasts until a segment that was sent once is acknowledged).
+    pub fn sample(&mut self, sent: Instant, now: Instant) -> Interval {
+        let tick = self.config.tick.as_nanos();
+        let rtt = if tick == 0 {
+            now.since(sent)
+        } else {
+            Interval::from_nanos((now.as_nanos() / tick - sent.as_nanos() / tick) * tick)
+        };
+        self.latest = Some(rtt);
+        self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
+        self.doublings = 0;
+        self.base = match self.config.algorithm {
+            RtoAlgorithm::Rfc793 { alpha, beta } => {
+                let srtt = self.srtt.map_or(rtt, |s| {
+                    let old = alpha.of(s.as_nanos());
+                    let new = rtt.as_nanos() - alpha.of(rtt.as_nanos()).min(rtt.as_nanos());
+                    Interval::from_nanos(old + new)
+                });
+                self.srtt = Some(srtt);
+                Interval::from_nanos(beta.of(srtt.as_nanos()))
+            }
+            RtoAlgorithm::Jacobson { gain, dev_gain, k } => {
+                self.smooth(rtt, |x| gain.of(x), |x| dev_gain.of(x));
+                self.srtt.unwrap_or_default() + self.deviation * u64::from(k)
+            }
+            RtoAlgorithm::Rfc6298 { granularity } => {
+                self.smooth(rtt, |x| x / 8, |x| x / 4);
+                self.srtt.unwrap_or_default() + (self.deviation * 4).max(granularity)
+            }
+        };
+        rtt
+    }
+
+    /// The timer went off.
+    pub fn back_off(&mut self) {
+        if self.config.backoff == Backoff::Exponential && self.doublings < MAX_DOUBLINGS {
+            self.doublings += 1;
+        }
+    }
+
+    /// The handshake needed more than one SYN: without a sample, data starts
+    /// with 3 s (RFC 6298, 5.7).
+    pub fn after_syn_timeout(&mut self) {
+        if self.srtt.is_none() {
+            self.base = self.base.max(Interval::from_secs(3));
+            self.doublings = 0;
+        }
+    }
+
+    /// Jacobson 1988, appendix A; RFC 6298, (2.2) and (2.3): the deviation
+    /// moves first, on the old mean.
+    fn smooth(&mut self, rtt: Interval, gain: impl Fn(u64) -> u64, dev_gain: impl Fn(u64) -> u64) {
+        let Some(srtt) = self.srtt else {
+            self.srtt = Some(rtt);
+            self.deviation = rtt / 2;
+            return;
+        };
+        let err = rtt.abs_diff(srtt);
+        self.deviation = if err >= self.deviation {
+            self.deviation + Interval::from_nanos(dev_gain((err - self.deviation).as_nanos()))
+        } else {
+            self.deviation - Interval::from_nanos(dev_gain((self.deviation - err).as_nanos()))
+        };
+        let step = Interval::from_nanos(gain(err.as_nanos()));
+        self.srtt = Some(if rtt >= srtt {
+            srtt + step
+        } else {
+            srtt - step
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Ratio;
+
+    const MS: fn(u64) -> Interval = Interval::from_millis;
+
+    fn feed(estimator: &mut RttEstimator, at: u64, rtt: u64) -> Interval {
+        estimator.sample(Instant::ZERO + MS(at), Instant::ZERO + MS(at + rtt))
+    }
+
+    #[test]
+    fn rfc6298_section_2() {
+        let mut e = RttEstimator::new(RtoConfig::default());
+        assert_eq!(e.rto(), MS(1000)); // (2.1)
+        feed(&mut e, 0, 800); // (2.2): SRTT 800, RTTVAR 400
+        assert_eq!(e.rto(), MS(800 + 4 * 400));
+        feed(&mut e, 1000, 400); // (2.3): RTTVAR = 3/4 400 + 1/4 400, SRTT = 7/8 800 + 1/8 400
+        assert_eq!((e.srtt(), e.deviation()), (Some(MS(750)), MS(400)));
+        assert_eq!(e.rto(), MS(750 + 1600));
+    }
+
+    #[test]
+    fn rfc6298_granularity_and_minimum_bound_from_below() {
+        let config = RtoConfig {
+            min: MS(0),
+            ..RtoConfig::default()
+        };
+        let mut e = RttEstimator::new(config);
+        for i in 0..200 {
+            feed(&mut e, i * 1000, 100);
+        }
+        // The deviation has died away: G = 1 ms remains.
+        assert_eq!(e.rto(), MS(101));
+    }
+
+    #[test]
+    fn jacobson_with_the_coefficient_of_the_first_edition() {
+        let algorithm = RtoAlgorithm::Jacobson {
+            gain: Ratio::new(1, 8),
+            dev_gain: Ratio::new(1, 4),
+            k: 2,
+        };
+        let mut e = RttEstimator::new(RtoConfig {
+            algorithm,
+            min: MS(0),
+            ..RtoConfig::default()
+        });
+        feed(&mut e, 0, 800);
+        assert_eq!(e.rto(), MS(800 + 2 * 400));
+    }
+
+    #[test]
+    fn rfc793_smooths_and_multiplies() {
+        let algorithm = RtoAlgorithm::Rfc793 {
+            alpha: Ratio::new(9, 10),
+            beta: Ratio::new(2, 1),
+        };
+        let mut e = RttEstimator::new(RtoConfig {
+            algorithm,
+            min: MS(0),
+            ..RtoConfig::default()
+        });
+        feed(&mut e, 0, 1000);
+        assert_eq!(e.rto(), MS(2000));
+        feed(&mut e, 2000, 500);
+        assert_eq!(e.srtt(), Some(MS(950)));
+        assert_eq!(e.rto(), MS(1900));
+    }
+
+    #[test]
+    fn coarse_ticks_count_ticks_and_fire_on_ticks() {
+        let config = RtoConfig {
+            tick: MS(500),
+            ..RtoConfig::default()
+        };
+        let mut e = RttEstimator::new(config);
+        assert_eq!(feed(&mut e, 100, 528), MS(500)); // 100 -> 628 ms passes one tick
+        assert_eq!(feed(&mut e, 490, 528), MS(1000)); // 490 -> 1018 ms passes two
+        let mut e = RttEstimator::new(config);
+        assert_eq!(
+            e.deadline(Instant::ZERO + MS(100)),
+            Instant::ZERO + MS(1500)
+        );
+        e.back_off();
+        assert_eq!(
+            e.deadline(Instant::ZERO + MS(500)),
+            Instant::ZERO + MS(2500)
+        );
+    }
+
+    #[test]
+    fn backoff_doubles_to_the_maximum_and_ends_with_a_sample() {
+        let mut e = RttEstimator::new(RtoConfig {
+            max: MS(5000),
+            ..RtoConfig::default()
+        });
+        let seen: Vec<_> = (0..4)
+            .map(|_| {
+                e.back_off();
+                e.rto()
+            })
+            .collect();
+        assert_eq!(seen, [MS(2000), MS(4000), MS(5000), MS(5000)]);
+        feed(&mut e, 0, 100);
+        assert_eq!(e.rto(), MS(1000));
+        let mut flat = RttEstimator::new(RtoConfig {
+            backoff: Backoff::None,
+            ..RtoConfig::default()
+        });
+        flat.back_off();
+        assert_eq!(flat.rto(), MS(1000));
+    }
+}

@@ -1,0 +1,527 @@
+//! What was sent and is not yet acknowledged: one record a segment.
+//!
+//! Every operation costs a constant amortised over the life of a segment: a
+//! record is visited when it is sent, when it is selectively acknowledged, when
+//! it is found lost, when it is sent again and when it leaves; never once per
+//! ACK. The pipe of RFC 6675 is kept as four running sums instead of being
+//! counted anew (`SetPipe`).
+
+use crate::seq::Offset;
+use crate::time::Instant;
+use std::collections::VecDeque;
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    /// First position.
+    pub(crate) start: Offset,
+    /// Sequence space taken, SYN and FIN included.
+    pub(crate) len: u32,
+    state: u8,
+    /// When it was last sent.
+    pub(crate) at: Instant,
+}
+
+/// Selectively acknowledged.
+const SACKED: u8 = 1;
+/// Presumed lost.
+const LOST: u8 = 2;
+/// Sent again since it was presumed lost.
+const RETX: u8 = 4;
+/// Sent more than once, ever (Karn).
+const EVER_RETX: u8 = 8;
+
+impl Sent {
+    /// Position after the last.
+    #[inline]
+    pub(crate) const fn end(&self) -> Offset {
+        self.start + self.len as u64
+    }
+
+    #[inline]
+    const fn is(&self, bits: u8) -> bool {
+        self.state & bits != 0
+    }
+}
+
+/// What a cumulative acknowledgment covered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Acked {
+    /// Sequence space acknowledged.
+    pub(crate) len: u64,
+    /// When the last segment it covers was sent for the last time.
+    pub(crate) latest: Option<Instant>,
+    /// The same, if that makes an honest
+    /// round-trip sample: nothing it covers was sent twice or already SACKed.
+    pub(crate) sample_from: Option<Instant>,
+}
+
+/// The record of all segments in flight.
+#[derive(Debug, Default)]
+pub(crate) struct Scoreboard {
+    segments: VecDeque<Sent>,
+    /// Absolute index of the first record; pointers into the list are absolute.
+    first: u64,
+    /// Selectively acknowledged ranges, in order, disjoint, not adjacent.
+    ranges: VecDeque<(Offset, Offset)>,
+    una: Offset,
+    max: Offset,
+    sacked: u64,
+    lost: u64,
+    retransmitted: u64,
+    /// Records before this one are known to be SACKed or lost.
+    judged: u64,
+    /// Records before this one need no retransmission.
+    next_retransmission: u64,
+}
+
+impl Scoreboard {
+    /// First unacknowledged position.
+    #[inline]
+    pub(crate) fn una(&self) -> Offset {
+        self.una
+    }
+
+    /// Position after the last that was ever sent.
+    #[inline]
+    pub(crate) fn max(&self) -> Offset {
+        self.max
+    }
+
+    /// Whether nothing is in flight.
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Bytes that are in the network as far as can be known (RFC 6675, pipe).
+    #[inline]
+    pub(crate) fn pipe(&self) -> u64 {
+        self.max - self.una - self.sacked - self.lost + self.retransmitted
+    }
+
+    /// Bytes sent, not acknowledged and not presumed lost: what a sender
+    /// without SACK believes to be in flight.
+    #[inline]
+    pub(crate) fn flight(&self) -> u64 {
+        self.max - self.una - self.lost + self.retransmitted
+    }
+
+    /// Bytes selectively acknowledged above `una`.
+    #[inline]
+    pub(crate) fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// The first record.
+    #[inline]
+    pub(crate) fn front(&self) -> Option<&Sent> {
+        self.segments.front()
+    }
+
+    /// New data left at `now`.
+    #[inline]
+    pub(crate) fn sent(&mut self, len: u32, now: Instant) {
+        self.segments.push_back(Sent {
+            start: self.max,
+            len,
+            state: 0,
+            at: now,
+        });
+        self.max += u64::from(len);
+    }
+
+    /// Everything before `to` is acknowledged.
+    pub(crate) fn acknowledge(&mut self, to: Offset) -> Acked {
+        let mut out = Acked {
+            len: to - self.una,
+            ..Acked::default()
+        };
+        let mut honest = true;
+        while let Some(s) = self.segments.front().copied() {
+            if s.start >= to {
+                break;
+            }
+            let covered = s.end().min(to) - s.start;
+            if s.is(SACKED) {
+                self.sacked -= covered;
+            } else {
+                if s.is(LOST) {
+                    self.lost -= covered;
+                }
+                if s.is(RETX) {
+                    self.retransmitted -= covered;
+                }
+            }
+            honest &= !s.is(SACKED | EVER_RETX);
+            if s.end() > to {
+                // A peer may acknowledge part of a segment.
+                let front = &mut self.segments[0];
+                front.start = to;
+                front.len -= covered as u32;
+                break;
+            }
+            out.latest = Some(s.at);
+            self.segments.pop_front();
+            self.first += 1;
+        }
+        if honest {
+            out.sample_from = out.latest;
+        }
+        self.una = to;
+        while let Some(range) = self.ranges.front_mut() {
+            if range.1 <= to {
+                self.ranges.pop_front();
+            } else {
+                range.0 = range.0.max(to);
+                break;
+            }
+        }
+        self.judged = self.judged.max(self.first);
+        self.next_retransmission = self.next_retransmission.max(self.first);
+        out
+    }
+
+    /// The peer holds `[left, right)`. Returns the bytes that are news.
+    pub(crate) fn sack(&mut self, left: Offset, right: Offset) -> u64 {
+        let (left, right) = (left.max(self.una), right.min(self.max));
+        if left >= right {
+            return 0;
+        }
+        // Ranges that touch the block: [from, to).
+        let from = self.ranges.partition_point(|r| r.1 < left);
+        let to = self.ranges.partition_point(|r| r.0 <= right);
+        if from < to && self.ranges[from].0 <= left && self.ranges[from].1 >= right {
+            return 0;
+        }
+        let before = self.sacked;
+        let mut merged = (left, right);
+        if from < to {
+            merged = (
+                left.min(self.ranges[from].0),
+                right.max(self.ranges[to - 1].1),
+            );
+        }
+        // Only the parts that no range covered yet are visited.
+        let mut at = left;
+        for i in from..to {
+            let (covered_from, covered_to) = self.ranges[i];
+            if at < covered_from {
+                self.mark_sacked(at, covered_from, merged);
+            }
+            at = at.max(covered_to);
+        }
+        if at < right {
+            self.mark_sacked(at, right, merged);
+        }
+        match to - from {
+            0 => self.ranges.insert(from, merged),
+            1 => self.ranges[from] = merged,
+            _ => {
+                self.ranges[from] = merged;
+                self.ranges.drain(from + 1..to);
+            }
+        }
+        self.sacked - before
+    }
+
+    /// Marks the records that overlap `[left, right)` and lie wholly in `within`.
+    fn mark_sacked(&mut self, left: Offset, right: Offset, within: (Offset, Offset)) {
+        let mut i = self.segments.partition_point(|s| s.end() <= left);
+        while let Some(s) = self.segments.get_mut(i) {
+            if s.start >= right {
+                break;
+            }
+            if !s.is(SACKED) && s.start >= within.0 && s.end() <= within.1 {
+                let len = u64::from(s.len);
+                if s.is(LOST) {
+                    self.lost -= len;
+                }
+                if s.is(RETX) {
+                    self.retransmitted -= len;
+                }
+                s.state = (s.state & EVER_RETX) | SACKED;
+                self.sacked += len;
+            }
+            i += 1;
+        }
+    }
+
+    /// Presumes lost what `IsLost` of RFC 6675 says is lost: holes with
+    /// `threshold` SACKed ranges above them, or more than `threshold - 1`
+    /// segments' worth of SACKed bytes. Returns whether the first unacknowledged
+    /// byte is among them.
+    pub(crate) fn judge(&mut self, threshold: u32, mss: u64) -> bool {
+        let mut bytes = 0;
+        let mut boundary = None;
+        for (ranges, &(left, right)) in (1u32..).zip(self.ranges.iter().rev()) {
+            bytes += right - left;
+            if ranges >= threshold || bytes > u64::from(threshold - 1) * mss {
+                boundary = Some(left);
+                break;
+            }
+        }
+        let Some(boundary) = boundary else {
+            return false;
+        };
+        while let Some(s) = self.segments.get_mut((self.judged - self.first) as usize) {
+            if s.end() > boundary {
+                break;
+            }
+            if !s.is(SACKED | LOST) {
+                s.state |= LOST;
+                self.lost += u64::from(s.len);
+            }
+            self.judged += 1;
+        }
+        self.una < boundary
+    }
+
+    /// A time-out (or Tahoe's fast retransmit): everything that is not SACKED is
+    /// presumed lost and none of it sent again.
+    pub(crate) fn lose_all(&mut self) {
+        // A peer that dropped what it had SACKed shows it by never acknowledging
+        // the first segment: then nothing it said counts (RFC 2018, 8).
+        if self.segments.front().is_some_and(|s| s.is(SACKED)) {
+            self.ranges.clear();
+            self.sacked = 0;
+            for s in &mut self.segments {
+                s.state &= !SACKED;
+            }
+        }
+        for s in &mut self.segments {
+            if !s.is(SACKED) {
+                s.state = (s.state & EVER_RETX) | LOST;
+            }
+        }
+        self.lost = self.max - self.una - self.sacked;
+        self.retransmitted = 0;
+        self.next_retransmission = self.first;
+        self.judged = self.first + self.segments.len() as u64;
+    }
+
+    /// A fast retransmit without SACK: the first segment alone is presumed lost.
+    pub(crate) fn lose_front(&mut self) {
+        if let Some(s) = self.segments.front_mut() {
+            let len = u64::from(s.len);
+            if s.is(SACKED) {
+                self.sacked -= len; // the peer dropped it again
+            }
+            if !s.is(LOST) {
+                self.lost += len;
+            }
+            if s.is(RETX) {
+                self.retransmitted -= len;
+            }
+            s.state = (s.state & EVER_RETX) | LOST;
+            self.next_retransmission = self.first;
+            self.judged = self.judged.max(self.first + 1);
+        }
+    }
+
+    /// Index and record of the first segment that is presumed lost and was not
+    /// sent again: rule (1) of `NextSeg`.
+    #[inline]
+    pub(crate) fn next_lost(&mut self) -> Option<(usize, Sent)> {
+        while self.next_retransmission < self.judged {
+            let i = (self.next_retransmission - self.first) as usize;
+            let s = *self.segments.get(i)?;
+            if s.is(SACKED | RETX) {
+                self.next_retransmission += 1;
+            } else if s.is(LOST) {
+                return Some((i, s));
+            } else {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Index and record of the first hole below the highest SACKed byte that
+    /// was not sent again: rule (3) of `NextSeg`.
+    pub(crate) fn next_hole(&mut self) -> Option<(usize, Sent)> {
+        let highest = self.ranges.back()?.1;
+        loop {
+            let i = (self.next_retransmission - self.first) as usize;
+            let s = *self.segments.get(i)?;
+            if s.start >= highest {
+                return None;
+            }
+            if s.is(SACKED | RETX) {
+                self.next_retransmission += 1;
+            } else {
+                return Some((i, s));
+            }
+        }
+    }
+
+    /// Index and record of the last segment that is not SACKed: the one that
+    /// rule (4) of `NextSeg` sends.
+    pub(crate) fn last_hole(&self) -> Option<(usize, Sent)> {
+        let i = self.segments.iter().rposition(|s| !s.is(SACKED))?;
+        Some((i, self.segments[i]))
+    }
+
+    /// The segment at `i` left again at `now`.
+    pub(crate) fn sent_again(&mut self, i: usize, now: Instant) {
+        let s = &mut self.segments[i];
+        if !s.is(RETX) {
+            self.retransmitted += u64::from(s.len);
+        }
+        s.state |= RETX | EVER_RETX;
+        s.at = now;
+    }
+
+    /// Recounts the sums from the records.
+    #[cfg(any(test, debug_assertions))]
+    pub(crate) fn check(&self) {
+        let sum = |bits: u8| -> u64 {
+            self.segments
+                .iter()
+                .filter(|s| s.is(bits))
+                .map(|s| u64::from(s.len))
+                .sum()
+        };
+        assert_eq!(self.sacked, sum(SACKED), "sacked");
+        assert_eq!(self.lost, sum(LOST), "lost");
+        assert_eq!(self.retransmitted, sum(RETX), "retransmitted");
+        assert_eq!(
+            self.segments.front().map_or(self.max, |s| s.start),
+            self.una,
+            "una"
+        );
+        let mut at = self.una;
+        for s in &self.segments {
+            assert_eq!(s.start, at, "gap in the records");
+            at = s.end();
+        }
+        assert_eq!(at, self.max);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MSS: u32 = 100;
+
+    fn board(n: u32) -> Scoreboard {
+        let mut b = Scoreboard::default();
+        for i in 0..n {
+            b.sent(MSS, Instant::from_nanos(u64::from(i)));
+        }
+        b
+    }
+
+    #[test]
+    fn is_lost_by_ranges_and_by_bytes() {
+        // Three ranges of one segment each above byte 0.
+        let mut b = board(10);
+        assert_eq!(b.sack(100, 200), 100);
+        assert_eq!(b.sack(300, 400), 100);
+        assert!(!b.judge(3, u64::from(MSS)));
+        assert_eq!(b.sack(500, 600), 100);
+        assert!(b.judge(3, u64::from(MSS)));
+        // The first hole only: two ranges, 200 bytes stand above the second.
+        assert_eq!(b.pipe(), 1000 - 300 - 100);
+        // More than 2 MSS in one range above bytes 0..200.
+        let mut b = board(10);
+        b.sack(200, 400);
+        assert!(!b.judge(3, u64::from(MSS)));
+        b.sack(400, 500);
+        assert!(b.judge(3, u64::from(MSS)));
+        assert_eq!(b.pipe(), 1000 - 300 - 200);
+        b.check();
+    }
+
+    #[test]
+    fn retransmissions_go_in_order_and_once() {
+        let mut b = board(10);
+        b.sack(200, 300);
+        b.sack(400, 900);
+        b.judge(3, u64::from(MSS));
+        let mut order = Vec::new();
+        while let Some((i, s)) = b.next_lost() {
+            order.push(s.start);
+            b.sent_again(i, Instant::ZERO);
+        }
+        assert_eq!(order, [0, 100, 300]);
+        assert_eq!(b.pipe(), 1000 - 600);
+        assert_eq!(b.last_hole().map(|(_, s)| s.start), Some(900));
+        b.check();
+    }
+
+    #[test]
+    fn a_time_out_believes_the_sacks_unless_the_peer_reneged() {
+        let mut b = board(4);
+        b.sack(200, 300);
+        b.lose_all();
+        assert_eq!((b.pipe(), b.sacked()), (0, 100));
+        let (i, _) = b.next_lost().unwrap();
+        b.sent_again(i, Instant::ZERO);
+        assert_eq!(b.pipe(), 100);
+        // The first hole is filled up to the SACKed segment, which is not acknowledged.
+        b.acknowledge(200);
+        b.lose_all();
+        assert_eq!(b.sacked(), 0);
+        b.check();
+    }
+
+    #[test]
+    fn karn_refuses_samples_that_a_retransmission_could_have_made() {
+        let mut b = board(3);
+        assert_eq!(b.acknowledge(100).sample_from, Some(Instant::from_nanos(0)));
+        b.lose_front();
+        let (i, _) = b.next_lost().unwrap();
+        b.sent_again(i, Instant::from_nanos(9));
+        assert_eq!(b.acknowledge(300).sample_from, None);
+    }
+
+    #[derive(Debug, Clone)]
+    enum Op {
+        Send(u32),
+        Ack(u64),
+        Sack(u64, u64),
+        Judge,
+        LoseAll,
+        LoseFront,
+        Retransmit,
+        Hole,
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            (1u32..200).prop_map(Op::Send),
+            (0u64..300).prop_map(Op::Ack),
+            (0u64..2000, 1u64..500).prop_map(|(l, n)| Op::Sack(l, n)),
+            Just(Op::Judge),
+            Just(Op::LoseAll),
+            Just(Op::LoseFront),
+            Just(Op::Retransmit),
+            Just(Op::Hole),
+        ]
+    }
+
+    proptest! {
+        /// The running sums equal a recount after any operation.
+        #[test]
+        fn sums_match_the_records(ops in proptest::collection::vec(op(), 1..200)) {
+            let mut b = Scoreboard::default();
+            for op in ops {
+                match op {
+                    Op::Send(n) => b.sent(n, Instant::ZERO),
+                    Op::Ack(n) => { b.acknowledge((b.una() + n).min(b.max())); }
+                    Op::Sack(l, n) => { b.sack(b.una() + l, b.una() + l + n); }
+                    Op::Judge => { b.judge(3, 100); }
+                    Op::LoseAll => b.lose_all(),
+                    Op::LoseFront => b.lose_front(),
+                    Op::Retransmit => if let Some((i, _)) = b.next_lost() { b.sent_again(i, Instant::ZERO) },
+                    Op::Hole => if let Some((i, _)) = b.next_hole() { b.sent_again(i, Instant::ZERO) },
+                }
+                b.check();
+                prop_assert!(b.pipe() <= 2 * (b.max() - b.una()));
+            }
+        }
+    }
+}

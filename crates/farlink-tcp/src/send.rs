@@ -1,0 +1,541 @@
+//! The sending side: what is queued, what is in flight, what may leave next.
+
+use crate::config::{Config, Sampling};
+use crate::congestion::{self, CongestionControl};
+use crate::record::{Mark, Record, Recorder};
+use crate::recovery::LossState;
+use crate::rto::RttEstimator;
+use crate::scoreboard::{Acked, Scoreboard, Sent};
+use crate::segment::Body;
+use crate::seq::{Offset, Seq};
+use crate::time::{Instant, Interval};
+use std::collections::VecDeque;
+
+/// The context of a congestion-control hook. A macro, so that only the fields
+/// it reads are borrowed while the controller is.
+macro_rules! context {
+    ($tx:expr, $now:expr, $flight:expr) => {
+        $crate::congestion::Context {
+            now: $now,
+            mss: u64::from($tx.mss),
+            flight: $flight,
+            snd_una: $tx.board.una(),
+            snd_max: $tx.board.max(),
+            rtt: &$tx.rtt,
+        }
+    };
+}
+pub(crate) use context;
+
+/// Data that the application wrote and the peer has not acknowledged.
+#[derive(Debug)]
+pub(crate) struct SendBuffer {
+    /// Position after the last byte written.
+    end: Offset,
+    /// The bytes from `first` on, when the application writes bytes.
+    bytes: VecDeque<u8>,
+    first: Offset,
+    /// Whether the application said that there will be no more.
+    closed: bool,
+}
+
+impl SendBuffer {
+    fn new() -> Self {
+        Self {
+            end: 1,
+            bytes: VecDeque::new(),
+            first: 1,
+            closed: false,
+        }
+    }
+
+    /// Position after the last byte written.
+    #[inline]
+    pub(crate) fn end(&self) -> Offset {
+        self.end
+    }
+
+    /// Position of the FIN, once the application has closed.
+    #[inline]
+    pub(crate) fn fin(&self) -> Option<Offset> {
+        self.closed.then_some(self.end)
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    fn room(&self, limit: u64, una: Offset) -> u64 {
+        if self.closed {
+            0
+        } else {
+            limit.saturating_sub(self.end - una.clamp(1, self.end))
+        }
+    }
+
+    fn body(&self, start: Offset, len: u32) -> Body {
+        if self.bytes.is_empty() {
+            return Body::of_len(len);
+        }
+        let from = (start - self.first) as usize;
+        let (a, b) = self.bytes.as_slices();
+        let to = from + len as usize;
+        if to <= a.len() {
+            Body::of_bytes(&a[from..to])
+        } else if from >= a.len() {
+            Body::of_bytes(&b[from - a.len()..to - a.len()])
+        } else {
+            Body::of_bytes(&[&a[from..], &b[..to - a.len()]].concat())
+        }
+    }
+
+    fn release(&mut self, una: Offset) {
+        if !self.bytes.is_empty() {
+            let n = (una.min(self.end) - self.first.min(una)) as usize;
+            self.bytes.drain(..n);
+            self.first += n as u64;
+        }
+    }
+}
+
+/// A piece of the stream that may leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) start: Offset,
+    /// Bytes of data.
+    pub(crate) len: u32,
+    pub(crate) syn: bool,
+    pub(crate) fin: bool,
+    pub(crate) retransmission: bool,
+}
+
+/// Why nothing more may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Held {
+    /// Nothing is there to send, or it waits for Nagle or silly-window rules.
+    Idle,
+    /// The congestion window is full.
+    Cwnd,
+    /// The peer's window is too small and nothing is in flight that would open it.
+    Window,
+}
+
+/// Send state of a connection (RFC 9293, 3.3.1: SND.*).
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) isn: Seq,
+    pub(crate) board: Scoreboard,
+    pub(crate) buffer: SendBuffer,
+    pub(crate) cc: Box<dyn CongestionControl>,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) loss: LossState,
+    /// Most data in a segment.
+    pub(crate) mss: u32,
+    /// Peer's window, scaled up, from `una`.
+    wnd: u64,
+    /// Segment that the window was taken from: SND.WL1, SND.WL2.
+    window_from: (Offset, Offset),
+    /// Largest window the peer ever offered.
+    max_wnd: u64,
+    nagle: bool,
+    limit: u64,
+    idle_window: Option<u64>,
+    one_sample: bool,
+    /// Segment being timed: position after it, and when it left.
+    timed: Option<(Offset, Instant)>,
+    cwnd_limited: bool,
+    last_sent: Instant,
+    timeouts_in_row: u32,
+    probes_in_row: u32,
+    /// The persist timer went off: something leaves whatever the window.
+    probe: bool,
+    /// Retransmission timer.
+    pub(crate) rto_at: Instant,
+    /// Persist timer (RFC 9293, 3.8.6.1).
+    pub(crate) persist_at: Instant,
+}
+
+impl Sender {
+    pub(crate) fn new(config: &Config, isn: Seq) -> Self {
+        Self {
+            isn,
+            board: Scoreboard::default(),
+            buffer: SendBuffer::new(),
+            cc: congestion::build(config, config.mss),
+            rtt: RttEstimator::new(config.rto),
+            loss: LossState::new(config),
+            mss: config.mss,
+            wnd: 0,
+            window_from: (0, 0),
+            max_wnd: 0,
+            nagle: config.nagle,
+            limit: config.send_buffer,
+            idle_window: config
+                .idle_restart
+                .then(|| config.initial_window.bytes(config.mss)),
+            one_sample: config.rto.sampling == Sampling::OnePerRtt,
+            timed: None,
+            cwnd_limited: false,
+            last_sent: Instant::ZERO,
+            timeouts_in_row: 0,
+            probes_in_row: 0,
+            probe: false,
+            rto_at: Instant::MAX,
+            persist_at: Instant::MAX,
+        }
+    }
+
+    /// The handshake settled the segment size and whether SACK may be used.
+    pub(crate) fn negotiated(&mut self, config: &Config, mss: u32, sack: bool) {
+        self.mss = mss;
+        let lost_syn = self.timeouts_in_row > 0;
+        self.cc = congestion::build(config, mss);
+        self.idle_window = config
+            .idle_restart
+            .then(|| config.initial_window.bytes(mss));
+        if lost_syn {
+            // RFC 5681, 3.1: one segment if the SYN was lost.
+            self.cc.collapse(u64::from(mss));
+            self.rtt.after_syn_timeout();
+        }
+        if !sack {
+            self.loss.without_sack();
+        }
+    }
+
+    /// Window in force: congestion window with recovery's inflation.
+    #[inline]
+    pub(crate) fn cwnd(&self) -> u64 {
+        self.cc
+            .cwnd()
+            .saturating_add_signed(self.loss.inflation)
+            .max(u64::from(self.mss))
+    }
+
+    /// Peer's window.
+    pub(crate) fn wnd(&self) -> u64 {
+        self.wnd
+    }
+
+    /// Position after the last byte that the peer has room for.
+    fn right_edge(&self) -> Offset {
+        self.board.una() + self.wnd
+    }
+
+    pub(crate) fn write_len(&mut self, len: u64) -> u64 {
+        let n = len.min(self.buffer.room(self.limit, self.board.una()));
+        self.buffer.end += n;
+        n
+    }
+
+    pub(crate) fn write(&mut self, data: &[u8]) -> usize {
+        let room = self.buffer.room(self.limit, self.board.una());
+        let n = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
+        self.buffer.bytes.extend(&data[..n]);
+        self.buffer.end += n as u64;
+        n
+    }
+
+    /// Whether our FIN is acknowledged.
+    pub(crate) fn fin_acknowledged(&self) -> bool {
+        self.buffer.fin().is_some_and(|fin| self.board.una() > fin)
+    }
+
+    /// Takes a window from a segment at `seq` with acknowledgment `ack`
+    /// (RFC 9293, 3.10.7.4, SND.WL1 and SND.WL2).
+    pub(crate) fn update_window(&mut self, now: Instant, seq: Offset, ack: Offset, wnd: u64) {
+        let (wl1, wl2) = self.window_from;
+        if wl1 < seq || (wl1 == seq && wl2 <= ack) {
+            self.window_from = (seq, ack);
+            self.wnd = wnd;
+            self.max_wnd = self.max_wnd.max(wnd);
+            if wnd > 0 && (self.probes_in_row > 0 || self.persist_at != Instant::MAX) {
+                self.persist_at = Instant::MAX;
+                self.probes_in_row = 0;
+                self.probe = false;
+                if !self.board.is_empty() && self.rto_at == Instant::MAX {
+                    // The probe's byte found no room: it goes again.
+                    self.board.lose_front();
+                    self.rto_at = self.rtt.deadline(now);
+                }
+            }
+        }
+    }
+
+    /// New data is acknowledged up to `to`. `echoed` is when the segment that
+    /// caused the ACK left, as its timestamp says.
+    pub(crate) fn acknowledge(
+        &mut self,
+        now: Instant,
+        to: Offset,
+        echoed: Option<Instant>,
+        recorder: &mut Recorder,
+    ) -> (u64, Acked, Option<Interval>) {
+        let flight = self.board.flight();
+        let acked = self.board.acknowledge(to);
+        self.buffer.release(to);
+        self.timeouts_in_row = 0;
+        let sent = if echoed.is_some() {
+            echoed
+        } else if self.one_sample {
+            match self.timed {
+                Some((end, at)) if to >= end => {
+                    self.timed = None;
+                    Some(at)
+                }
+                _ => None,
+            }
+        } else {
+            acked.sample_from
+        };
+        let sample = sent.map(|at| self.rtt.sample(at, now));
+        if let Some(rtt) = sample {
+            recorder.emit(
+                now,
+                Record::Rtt {
+                    rtt,
+                    rto: self.rtt.rto(),
+                },
+            );
+        }
+        (flight, acked, sample)
+    }
+
+    /// Whether the congestion window was what held the sender back last.
+    #[inline]
+    pub(crate) fn cwnd_limited(&self) -> bool {
+        self.cwnd_limited
+    }
+
+    /// (Re)starts the retransmission timer, or stops it when nothing is in
+    /// flight (RFC 6298, 5.2 and 5.3).
+    #[inline]
+    pub(crate) fn restart_timer(&mut self, now: Instant) {
+        self.rto_at = if self.board.is_empty() {
+            Instant::MAX
+        } else {
+            self.rtt.deadline(now)
+        };
+    }
+
+    /// Sequence space of nothing but acknowledgments leaves: `None`. Otherwise
+    /// the piece that goes next.
+    #[inline]
+    pub(crate) fn next(&mut self, now: Instant) -> Option<Chunk> {
+        let choice = self.choose(now);
+        match choice {
+            Ok((chunk, index)) => {
+                self.left(now, &chunk, index);
+                Some(chunk)
+            }
+            Err(held) => {
+                self.cwnd_limited = held == Held::Cwnd;
+                if held == Held::Window && self.persist_at == Instant::MAX {
+                    self.persist_at = self.rtt.deadline(now);
+                }
+                None
+            }
+        }
+    }
+
+    fn choose(&mut self, now: Instant) -> Result<(Chunk, Option<usize>), Held> {
+        if self.probe {
+            self.probe = false;
+            if let Some(front) = self.board.front().copied() {
+                return Ok((self.again(front), Some(0)));
+            }
+            return self.fresh(1, true).map(|c| (c, None)).ok_or(Held::Idle);
+        }
+        // Before the first SACK or loss this is one comparison.
+        if let Some((i, sent)) = self.board.next_lost() {
+            if self.loss.force || self.used() + u64::from(sent.len) <= self.cwnd() {
+                self.loss.force = false;
+                return Ok((self.again(sent), Some(i)));
+            }
+            return Err(Held::Cwnd);
+        }
+        self.loss.force = false;
+        if self.board.una() == 0 {
+            return Err(Held::Idle); // data waits for the handshake
+        }
+        let result = self.choose_new(now);
+        if result.is_err() && self.loss.sacking() && self.loss.in_recovery {
+            if self.cwnd() < self.board.pipe() + u64::from(self.mss) {
+                return Err(Held::Cwnd);
+            }
+            // NextSeg, rule (3).
+            if let Some((i, sent)) = self.board.next_hole() {
+                return Ok((self.again(sent), Some(i)));
+            }
+            // NextSeg, rule (4).
+            if self.loss.may_rescue(self.board.una())
+                && let Some((i, sent)) = self.board.last_hole()
+            {
+                self.loss.rescued();
+                return Ok((self.again(sent), Some(i)));
+            }
+        }
+        result.map(|c| (c, None))
+    }
+
+    /// What a window is charged with.
+    #[inline]
+    fn used(&self) -> u64 {
+        if self.loss.counts_pipe() {
+            self.board.pipe()
+        } else {
+            self.board.flight()
+        }
+    }
+
+    fn choose_new(&mut self, now: Instant) -> Result<Chunk, Held> {
+        let max = self.board.max();
+        let unsent = self.buffer.end().saturating_sub(max);
+        if unsent == 0 {
+            let fin_due = self.buffer.fin() == Some(max);
+            return if fin_due {
+                self.fresh(0, false).ok_or(Held::Idle)
+            } else {
+                Err(Held::Idle)
+            };
+        }
+        if self.board.is_empty()
+            && let Some(initial) = self.idle_window
+            && now.since(self.last_sent) > self.rtt.rto()
+            && self.board.una() > 1
+        {
+            let cx = context!(self, now, 0);
+            self.cc.on_idle(&cx, initial);
+        }
+        let usable = self.right_edge().saturating_sub(max);
+        let mss = u64::from(self.mss);
+        let len = mss.min(unsent).min(usable);
+        // Sender's silly-window avoidance (RFC 9293, 3.8.6.2.1) with Nagle.
+        let worth = len == mss
+            || (len == unsent
+                && (!self.nagle || self.board.is_empty() || self.buffer.fin().is_some()))
+            || (len > 0 && len >= self.max_wnd / 2);
+        if !worth {
+            let stuck = self.board.is_empty() && len < unsent;
+            return Err(if stuck { Held::Window } else { Held::Idle });
+        }
+        if self.used() + len > self.cwnd() + self.loss.limited_transmit_credit(mss) {
+            return Err(Held::Cwnd);
+        }
+        self.fresh(len as u32, false).ok_or(Held::Idle)
+    }
+
+    /// A piece of up to `len` bytes never sent before, the FIN with the last.
+    fn fresh(&self, len: u32, probe: bool) -> Option<Chunk> {
+        let start = self.board.max();
+        let unsent = self.buffer.end().saturating_sub(start);
+        let usable = self.right_edge().saturating_sub(start);
+        let len = if probe {
+            // Zero window: one byte. A small one: what it takes, in spite of
+            // silly-window avoidance, whose override this is.
+            unsent.min(usable.clamp(1, u64::from(self.mss))) as u32
+        } else {
+            len
+        };
+        let fin = self.buffer.fin() == Some(start + u64::from(len));
+        (len > 0 || fin).then_some(Chunk {
+            start,
+            len,
+            syn: false,
+            fin,
+            retransmission: false,
+        })
+    }
+
+    /// The piece that a record stands for.
+    fn again(&self, sent: Sent) -> Chunk {
+        let fin = self.buffer.fin().is_some_and(|fin| sent.end() > fin);
+        let syn = sent.start == 0;
+        Chunk {
+            start: sent.start,
+            len: sent.len - u32::from(fin) - u32::from(syn),
+            syn,
+            fin,
+            retransmission: true,
+        }
+    }
+
+    fn left(&mut self, now: Instant, chunk: &Chunk, index: Option<usize>) {
+        if let Some(i) = index {
+            self.board.sent_again(i, now);
+            self.timed = None; // Karn: nothing sent before this can be told apart
+        } else {
+            let space = chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin);
+            self.board.sent(space, now);
+            if self.one_sample && self.timed.is_none() {
+                self.timed = Some((self.board.max(), now));
+            }
+        }
+        self.last_sent = now;
+        if self.probes_in_row == 0 && self.rto_at == Instant::MAX {
+            self.rto_at = self.rtt.deadline(now);
+        }
+    }
+
+    /// The SYN leaves for the first time.
+    pub(crate) fn send_syn(&mut self, now: Instant) {
+        let chunk = Chunk {
+            start: 0,
+            len: 0,
+            syn: true,
+            fin: false,
+            retransmission: false,
+        };
+        self.left(now, &chunk, None);
+    }
+
+    /// Data of a piece.
+    #[inline]
+    pub(crate) fn body(&self, chunk: &Chunk) -> Body {
+        if chunk.len == 0 {
+            Body::EMPTY
+        } else {
+            self.buffer.body(chunk.start, chunk.len)
+        }
+    }
+
+    /// The retransmission timer went off. Returns how often in a row.
+    pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
+        self.timeouts_in_row += 1;
+        recorder.emit(now, Record::Mark(Mark::Timeout));
+        let flight = self.board.flight();
+        let handshake = self.board.una() == 0;
+        self.board.lose_all();
+        self.timed = None;
+        self.rtt.back_off();
+        self.rto_at = self.rtt.deadline(now);
+        if !handshake {
+            self.loss.on_timeout(self.board.max());
+            let first = self.timeouts_in_row == 1;
+            let cx = context!(self, now, flight);
+            self.cc.on_timeout(&cx, first);
+        }
+        self.timeouts_in_row
+    }
+
+    /// The persist timer went off. Returns how often in a row without an answer.
+    pub(crate) fn on_persist(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
+        let shift = self.probes_in_row.min(16);
+        let wait = self
+            .rtt
+            .rto()
+            .saturating_mul(1 << shift)
+            .min(Interval::from_secs(60));
+        self.persist_at = self.rtt.on_tick(now + wait);
+        self.rto_at = Instant::MAX;
+        self.probes_in_row += 1;
+        self.probe = true;
+        recorder.emit(now, Record::Mark(Mark::ZeroWindowProbe));
+        self.probes_in_row
+    }
+
+    /// An acknowledgment arrived: the peer is there.
+    pub(crate) fn heard(&mut self) {
+        self.probes_in_row = self.probes_in_row.min(1);
+    }
+}

@@ -1,0 +1,143 @@
+//! The table of named TCPs.
+//!
+//! A row names a point on the axes of [`Config`]; adding a TCP is one file for
+//! what is new about it and one row here.
+
+use crate::config::{
+    Careful, Config, Congestion, CubicConfig, Ratio, ReceiverConfig, Recovery, RenoConfig,
+    RtoAlgorithm, RtoConfig,
+};
+
+/// A named TCP.
+#[derive(Debug)]
+pub struct Variant {
+    /// Name to choose it by.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// Where it is specified.
+    pub source: &'static str,
+    /// How it was checked: "validated", "checked against closed form" or
+    /// "unvalidated".
+    pub status: &'static str,
+    /// Its parameters.
+    pub config: fn() -> Config,
+}
+
+/// All rows, oldest first.
+pub static VARIANTS: &[Variant] = &[
+    Variant {
+        name: "rfc793",
+        summary: "time-outs and go-back-N only, no congestion control, no out-of-order buffer",
+        source: "RFC 793 (1981)",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::GoBackN,
+            congestion: Congestion::None,
+            rto: RtoConfig {
+                algorithm: RtoAlgorithm::Rfc793 {
+                    alpha: Ratio::new(9, 10),
+                    beta: Ratio::new(2, 1),
+                },
+                ..RtoConfig::default()
+            },
+            receiver: ReceiverConfig {
+                reassembly: false,
+                ..no_sack()
+            },
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "tahoe",
+        summary: "slow start, congestion avoidance, fast retransmit",
+        source: "Jacobson 1988; 4.3BSD-Tahoe",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Tahoe,
+            congestion: reno(),
+            receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "reno",
+        summary: "Tahoe with fast recovery, ended by the first new ACK",
+        source: "RFC 2581 (1999); 4.3BSD-Reno",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Reno,
+            congestion: reno(),
+            receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "newreno",
+        summary: "Reno with partial ACKs, slow but steady",
+        source: "RFC 6582 (2012)",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::NewReno {
+                impatient: false,
+                careful: Careful::Plain,
+            },
+            congestion: reno(),
+            receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "sack",
+        summary: "Reno's window with selective acknowledgment and the pipe algorithm",
+        source: "RFC 6675 (2012), RFC 2018 (1996)",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Sack { rescue: true },
+            congestion: reno(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "cubic",
+        summary: "CUBIC's window with SACK recovery, limited transmit and a 10-segment start",
+        source: "RFC 9438 (2023), RFC 6675, RFC 6928",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Sack { rescue: true },
+            congestion: Congestion::Cubic(CubicConfig::default()),
+            limited_transmit: true,
+            ..Config::default()
+        },
+    },
+];
+
+/// The row of this name.
+pub fn lookup(name: &str) -> Option<&'static Variant> {
+    VARIANTS.iter().find(|v| v.name == name)
+}
+
+fn reno() -> Congestion {
+    Congestion::Reno(RenoConfig::default())
+}
+
+fn no_sack() -> ReceiverConfig {
+    ReceiverConfig {
+        sack: false,
+        ..ReceiverConfig::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for (i, v) in VARIANTS.iter().enumerate() {
+            assert_eq!(VARIANTS.iter().position(|w| w.name == v.name), Some(i));
+            assert!(lookup(v.name).is_some());
+        }
+        assert!(lookup("renno").is_none());
+    }
+}
