@@ -1,0 +1,39 @@
+"""The compiled engine. Texts are JSON unless said otherwise; farlink.api is its one user."""
+
+from collections.abc import Callable
+from typing import TypedDict
+
+Progress = Callable[[float, float, int, int], None]
+"""Called with simulated seconds, expected seconds (NaN: unknown), runs done and runs in all."""
+
+class FarlinkError(Exception):
+    """Base of all errors of this package."""
+
+class ScenarioError(FarlinkError, ValueError):
+    """What was asked for is wrong; the message says what, where, and what to write instead."""
+
+class RunError(FarlinkError):
+    """A run could not be finished."""
+
+class TraceTables(TypedDict):
+    """One run with its probes on."""
+
+    result: str
+    flows: list[str]
+    links: list[str]
+    causes: list[str]
+    marks: list[str]
+    pcaps: dict[str, bytes]
+    tables: dict[str, dict[str, tuple[str, bytes]]]
+
+def version() -> str: ...
+def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str: ...
+def schema() -> str: ...
+def presets() -> str: ...
+def scenarios() -> list[tuple[str, str]]: ...
+def variants() -> str: ...
+def metrics() -> str: ...
+def simulate(jobs: list[tuple[str, int]], threads: int, progress: Progress | None) -> list[str]: ...
+def trace(
+    scenario: str, run: int, snaplen: int | None, progress: Progress | None
+) -> TraceTables: ...

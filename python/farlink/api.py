@@ -1,0 +1,127 @@
+"""What most people need: run a scenario, load a result, list what there is."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from farlink import _farlink, source
+from farlink.errors import ScenarioError
+from farlink.result import Result, assemble
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Progress", "load", "presets", "run", "scenarios", "schema", "variants"]
+
+Progress = Callable[[float, float, int, int], None]
+"""Told now and then: simulated seconds, expected seconds (NaN while unknown), runs done, runs."""
+
+
+def run(
+    scenario: str | Path | Mapping[str, object],
+    *,
+    tcp: Sequence[str] | str | None = None,
+    overrides: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    runs: int | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Simulate a scenario and return its result.
+
+    The result is a function of the scenario, its seed and `runs`: the same bits
+    on any machine and with any `jobs`. Run k of every TCP meets the same
+    channel (common random numbers), so TCPs can be compared run by run.
+
+    Parameters
+    ----------
+    scenario
+        A name of the library (`scenarios()`), the path of a .toml or .json
+        file, a saved result, or the same tree as a mapping.
+    tcp
+        Names of TCPs (`variants()`), each of which runs the whole scenario. By
+        default the scenario's own, or those of the saved result.
+    overrides
+        Values by path, with units: ``{"links.0.down.delay": "300 ms"}``.
+    seed
+        Replaces the scenario's seed.
+    runs
+        Independent runs per TCP; 2 and more give confidence intervals. By
+        default 1, or as many as the saved result has.
+    jobs
+        Threads; by default one per processor.
+    progress
+        Called now and then while the runs go on.
+
+    Raises
+    ------
+    ScenarioError
+        If anything asked for is wrong; nothing has run then.
+    RunError
+        If a run could not be finished.
+
+    Examples
+    --------
+    >>> import farlink as fl
+    >>> r = fl.run("geo-omueti2007", tcp=["sack", "newreno"], runs=30)  # doctest: +SKIP
+    >>> r.summary["goodput"]  # doctest: +SKIP
+    """
+    where = source.find(scenario)
+    count = runs if runs is not None else (where.runs or 1)
+    threads = jobs if jobs is not None else (os.cpu_count() or 1)
+    _at_least_one("runs", count)
+    _at_least_one("jobs", threads)
+    texts = where.resolve([tcp] if isinstance(tcp, str) else tcp, _changes(overrides or {}, seed))
+    work = [(text, k) for text in texts.values() for k in range(count)]
+    started = time.perf_counter()
+    outcomes = [json.loads(one) for one in _farlink.simulate(work, threads, progress)]
+    wall = time.perf_counter() - started
+    by_tcp = {name: outcomes[i * count : (i + 1) * count] for i, name in enumerate(texts)}
+    resolved = {name: cast("dict[str, Any]", json.loads(text)) for name, text in texts.items()}
+    return Result(assemble(resolved, by_tcp, wall))
+
+
+def load(path: str | Path) -> Result:
+    """Read a saved result (see `Result.to_json`)."""
+    return Result.load(path)
+
+
+def scenarios() -> dict[str, str]:
+    """Return the library: the TOML text of each scenario by its name."""
+    return dict(_farlink.scenarios())
+
+
+def presets() -> "pd.DataFrame":
+    """Return the link presets, one a row, each with its source."""
+    return _table(_farlink.presets())
+
+
+def variants() -> "pd.DataFrame":
+    """Return the TCPs, one a row: what each is, its source and its axes."""
+    return _table(_farlink.variants())
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema of a scenario, for editors."""
+    return cast("dict[str, Any]", json.loads(_farlink.schema()))
+
+
+def _changes(overrides: Mapping[str, object], seed: int | None) -> list[tuple[str, str]]:
+    changes = [(path, source.override_text(value)) for path, value in overrides.items()]
+    if seed is not None:
+        changes.append(("seed", str(seed)))
+    return changes
+
+
+def _at_least_one(name: str, value: int) -> None:
+    if value < 1:
+        raise ScenarioError(f"{name} is {value}; it must be at least 1")
+
+
+def _table(text: str) -> "pd.DataFrame":
+    import pandas as pd
+
+    return pd.DataFrame(json.loads(text)).set_index("name")

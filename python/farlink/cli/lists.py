@@ -1,0 +1,89 @@
+"""What there is: scenarios, presets, TCPs, metrics, the schema."""
+
+import json
+import sys
+import tomllib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import typer
+
+from farlink import _farlink, source
+from farlink.cli import text
+
+__all__ = ["metrics", "presets", "scenarios", "schema", "show", "tcp"]
+
+_AS_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
+
+
+def scenarios(as_json: bool = _AS_JSON) -> None:
+    """List the scenarios of the library, each with its source."""
+    rows = []
+    for name, toml in _farlink.scenarios():
+        tree = tomllib.loads(toml)
+        keys = ("description", "source")
+        rows.append({"name": name, **{key: tree.get(key, "") for key in keys}})
+    _print(rows, as_json)
+
+
+def presets(as_json: bool = _AS_JSON) -> None:
+    """List the link presets, each with its source."""
+    _print(json.loads(_farlink.presets()), as_json)
+
+
+def tcp(as_json: bool = _AS_JSON) -> None:
+    """List the TCPs by name."""
+    _print(json.loads(_farlink.variants()), as_json)
+
+
+def metrics(as_json: bool = _AS_JSON) -> None:
+    """List the metrics of a result, with unit and definition."""
+    _print(json.loads(_farlink.metrics()), as_json)
+
+
+def schema() -> None:
+    """Print the JSON Schema of a scenario, for editors."""
+    text.line(json.dumps(json.loads(_farlink.schema()), indent=2))
+
+
+def show(
+    scenario: str = typer.Argument(
+        help="Name of the library, .toml or .json file.", metavar="SCENARIO"
+    ),
+    tcp: str = typer.Option("", "--tcp", help="The TCP to resolve it for.", metavar="NAME"),
+    changes: list[str] = typer.Option(
+        [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
+    ),
+) -> None:
+    """Print a scenario with all presets, defaults and units resolved."""
+    where = source.find(scenario)
+    resolved = where.resolve([tcp] if tcp else None, text.assignments(changes))
+    text.line(json.dumps(json.loads(next(iter(resolved.values()))), indent=2))
+
+
+def _print(rows: Iterable[Mapping[str, Any]], as_json: bool) -> None:
+    rows = list(rows)
+    if as_json:
+        text.line(json.dumps(rows, indent=2))
+        return
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    for number, column in enumerate(columns):
+        # The name is what people copy, so it is never cut.
+        table.add_column(column.replace("_", " "), no_wrap=number == 0, overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(row.get(column)) for column in columns))
+    text.console(sys.stdout, plain_width=160).print(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, Mapping):
+        return "\n".join(f"{key}: {_cell(one)}" for key, one in value.items())
+    if isinstance(value, list):
+        return ", ".join(_cell(one) for one in value)
+    return str(value)

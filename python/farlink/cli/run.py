@@ -1,0 +1,115 @@
+"""`farlink run`: simulate, show a table, write what was asked for."""
+
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from farlink import api, files, source
+from farlink.cli import text
+from farlink.errors import ScenarioError
+from farlink.trace import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["run"]
+
+
+def run(
+    scenario: str = typer.Argument(
+        help="Name of the library, .toml file, or saved result .json to repeat.",
+        metavar="SCENARIO",
+    ),
+    tcp: str = typer.Option("", "--tcp", help="TCPs to compare.", metavar="A,B,C"),
+    changes: list[str] = typer.Option(
+        [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
+    ),
+    seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
+    runs: int | None = typer.Option(
+        None, "--runs", help="Independent runs per TCP; 2 and more give intervals.", metavar="N"
+    ),
+    jobs: int | None = typer.Option(
+        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
+    ),
+    json_file: Path | None = typer.Option(
+        None, "--json", help="Write the result here.", metavar="FILE"
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", help="Write the result and the traces of run 0 here.", metavar="DIR"
+    ),
+    pcap: bool = typer.Option(False, "--pcap", help="Write run 0 as pcapng per capture point."),
+    snaplen: int | None = typer.Option(
+        None, "--snaplen", help="Bytes kept of each packet; 0 is all.", metavar="N"
+    ),
+    plot: bool = typer.Option(False, "--plot", help="Draw run 0 as PNG and SVG."),
+    table_format: str = typer.Option(
+        "parquet", "--format", help="Format of traces: parquet or csv.", metavar="NAME"
+    ),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress and no table."),
+) -> None:
+    """Simulate a scenario and print a table of the results."""
+    if table_format not in FORMATS:
+        raise ScenarioError(f"--format {table_format}: write {' or '.join(FORMATS)}")
+    if snaplen is not None and not pcap:
+        raise ScenarioError("--snaplen has no effect without --pcap; add --pcap or leave it out")
+    if snaplen is not None and snaplen < 0:
+        raise ScenarioError(f"--snaplen {snaplen}: write 0 (whole packets) or more")
+    captured = (snaplen or 0) if pcap else None
+    where = source.find(scenario)
+    directory = out
+    if directory is None and (plot or pcap):
+        directory = Path("farlink-out") / where.name
+    # Everything that can be refused is refused before the first run starts.
+    if json_file is not None:
+        files.check_file(json_file)
+    if directory is not None:
+        files.check_directory(directory)
+    with _progress(quiet) as progress:
+        result = api.run(
+            scenario,
+            tcp=text.names(tcp),
+            overrides=dict(text.assignments(changes)),
+            seed=seed,
+            runs=runs,
+            jobs=jobs,
+            progress=progress,
+        )
+    if not quiet:
+        from farlink.cli.table import show
+
+        show(result, sys.stdout)
+    if json_file is not None:
+        result.to_json(json_file)
+        _say(f"result: {json_file}", quiet)
+    if directory is not None:
+        with _progress(quiet) as progress:
+            for name in result.tcp:
+                result.probe(name, snaplen=captured, progress=progress)
+        if out is not None:
+            result.save(directory, table_format=table_format, plots=plot, snaplen=captured)
+        else:
+            if captured is not None:
+                result.save_pcaps(directory, captured)
+            if plot:
+                result.plot.save(directory / "plots")
+        _say(f"files: {directory}/", quiet)
+
+
+def _say(line: str, quiet: bool) -> None:
+    if not quiet:
+        text.line(line)
+
+
+@contextmanager
+def _progress(quiet: bool) -> "Iterator[api.Progress | None]":
+    """Show a bar on a terminal; nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from farlink.cli.progress import bar
+
+    with bar() as update:
+        yield update

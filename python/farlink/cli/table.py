@@ -1,0 +1,119 @@
+"""The table that a run ends with: a row per TCP."""
+
+from dataclasses import dataclass
+from typing import TextIO
+
+from rich import box
+from rich.table import Table
+
+from farlink import units
+from farlink.cli import text
+from farlink.result import Result
+from farlink.stats import Estimate, mean_ci95
+
+__all__ = ["show"]
+
+_ONE_LINE_WIDTH = 110
+"""On narrower terminals intervals go below their means."""
+
+
+@dataclass(frozen=True)
+class _Column:
+    title: str
+    metric: str
+    unit: str = ""
+    factor: float = 1.0
+
+
+_COLUMNS = (
+    _Column("goodput", "goodput", "bit/s"),
+    _Column("transfer\ntime", "duration", "s"),
+    _Column("segments\nretransmitted", "segments_retransmitted"),
+    _Column("time-outs", "timeouts"),
+    _Column("fast\nretransmits", "fast_retransmits"),
+    _Column("mean RTT", "rtt_mean", "ms", 1e-3),
+)
+
+
+def show(result: Result, stream: TextIO) -> None:
+    """Print the table of a result, and what its numbers are."""
+    console = text.console(stream)
+    between = " " if console.width >= _ONE_LINE_WIDTH else "\n"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("tcp", no_wrap=True)
+    cells = [[tcp] for tcp in result.tcp]
+    for column in _COLUMNS:
+        estimates = [result.total(column.metric, tcp) for tcp in result.tcp]
+        factor, unit = column.factor, column.unit
+        if column.factor == 1.0:
+            factor, unit = units.prefixed(max((one.mean or 0) for one in estimates), unit)
+        _add(table, cells, _title(column.title, unit), estimates, factor, between)
+    busiest = _busiest(result)
+    used = [_utilisation(result, tcp, busiest) for tcp in result.tcp]
+    _add(table, cells, "link utili-\nsation (%)", used, 0.01, between)
+    for row in cells:
+        table.add_row(*row)
+    console.print(table)
+    for note in _notes(result, busiest):
+        console.print(note, soft_wrap=True)
+
+
+def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
+    runs = f"{result.runs} runs" if result.runs > 1 else "1 run"
+    speed = f"{result.data['events']:,} events in {result.data['wall_s']:.2f} s"
+    notes = [f"{result.name}, seed {result.seed}, {runs} per TCP; {speed}"]
+    if result.runs > 1:
+        notes.append("mean ±half of the 95 % confidence interval (Student's t) over the runs")
+    notes.append(f"utilisation of {busiest[0]}, {busiest[1]}: the most used link direction")
+    flows = sum(row["tcp"] == result.tcp[0] for row in result.data["results"])
+    if flows > 1:
+        notes.append(
+            f"{flows} flows: goodput and counts are summed over them, time and RTT averaged"
+        )
+    return notes
+
+
+def _add(
+    table: Table,
+    cells: list[list[str]],
+    title: str,
+    estimates: list[Estimate],
+    factor: float,
+    between: str,
+) -> None:
+    table.add_column(title, justify="right", no_wrap=True)
+    for row, estimate in zip(cells, estimates, strict=True):
+        row.append(_cell(estimate, factor, between))
+
+
+def _cell(estimate: Estimate, factor: float, between: str) -> str:
+    if estimate.mean is None:
+        return "-"
+    mean = estimate.mean / factor
+    if estimate.half_width is None:
+        return units.rounded(mean)
+    half = estimate.half_width / factor
+    return f"{units.rounded(mean, half)}{between}±{units.rounded(half, half)}"
+
+
+def _title(title: str, unit: str) -> str:
+    if not unit:
+        return title
+    return f"{title} ({unit})" if "\n" in title else f"{title}\n({unit})"
+
+
+def _busiest(result: Result) -> tuple[str, str]:
+    def used(row: dict[str, object]) -> float:
+        metrics = row["metrics"]
+        assert isinstance(metrics, dict)
+        return float(metrics["utilisation"]["mean"] or 0)
+
+    row = max(result.data["links"], key=used)
+    return str(row["link"]), str(row["direction"])
+
+
+def _utilisation(result: Result, tcp: str, busiest: tuple[str, str]) -> Estimate:
+    for row in result.data["links"]:
+        if row["tcp"] == tcp and (row["link"], row["direction"]) == busiest:
+            return mean_ci95(row["metrics"]["utilisation"]["values"])
+    return mean_ci95([])

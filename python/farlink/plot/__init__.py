@@ -1,0 +1,124 @@
+"""Figures of a result, one file per kind; each is a matplotlib Figure.
+
+Every figure is of one run, repeated with its probes on when first needed.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from farlink.plot.cwnd import draw_cwnd
+from farlink.plot.queue import draw_queue
+from farlink.plot.sequence import draw_comparison, draw_first_loss, draw_sequence
+from farlink.plot.style import View, save
+from farlink.plot.throughput import draw_throughput
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from farlink.result import Result
+
+__all__ = ["Plots"]
+
+
+class Plots:
+    """The figures of a result: `result.plot.cwnd()` and so on.
+
+    `tcp` is by default all TCPs of the result, `run` the number of the run,
+    `flow` by default the first flow, and `t0` and `t1` the time shown in
+    seconds. A figure is saved with its own `savefig`, or all with `save`.
+    """
+
+    def __init__(self, result: "Result") -> None:
+        self._result = result
+
+    def sequence(
+        self,
+        tcp: str | None = None,
+        *,
+        run: int = 0,
+        flow: str | None = None,
+        t0: float | None = None,
+        t1: float | None = None,
+    ) -> "Figure":
+        """Draw sequence numbers over time in the manner of tcptrace.
+
+        Segments are vertical bars, retransmissions red and marked R; below them
+        is the line of the ACKs, above them that of the offered window; SACK
+        blocks are purple bars at the time their ACK came. Without `tcp`, several
+        TCPs are compared by what each had acknowledged.
+        """
+        view = View(self._result, run, flow, t0, t1)
+        if tcp is None and len(self._result.tcp) > 1:
+            return draw_comparison(view)
+        return draw_sequence(view, tcp or self._result.tcp[0])
+
+    def first_loss(
+        self, tcp: str | None = None, *, run: int = 0, flow: str | None = None
+    ) -> "Figure | None":
+        """Draw the time-sequence graph around the first retransmission; None if there is none."""
+        view = View(self._result, run, flow)
+        return draw_first_loss(view, tcp or self._result.tcp[0])
+
+    def cwnd(
+        self,
+        tcp: str | None = None,
+        *,
+        run: int = 0,
+        flow: str | None = None,
+        t0: float | None = None,
+        t1: float | None = None,
+    ) -> "Figure":
+        """Draw cwnd, ssthresh and the loss events, a panel per TCP."""
+        return draw_cwnd(View(self._result, run, flow, t0, t1), self._names(tcp))
+
+    def throughput(
+        self,
+        tcp: str | None = None,
+        *,
+        run: int = 0,
+        link: str | None = None,
+        direction: str | None = None,
+        bin_s: float | None = None,
+        t0: float | None = None,
+        t1: float | None = None,
+    ) -> "Figure":
+        """Draw the throughput of a link direction (by default the most used), a line per TCP."""
+        view = View(self._result, run, None, t0, t1)
+        return draw_throughput(view, self._names(tcp), (link, direction), bin_s)
+
+    def queue(
+        self,
+        tcp: str | None = None,
+        *,
+        run: int = 0,
+        link: str | None = None,
+        direction: str | None = None,
+        t0: float | None = None,
+        t1: float | None = None,
+    ) -> "Figure":
+        """Draw the queue of a link direction (by default the most used), a panel per TCP."""
+        view = View(self._result, run, None, t0, t1)
+        return draw_queue(view, self._names(tcp), (link, direction))
+
+    def save(self, directory: str | Path, *, run: int = 0) -> list[Path]:
+        """Write all figures as PNG (200 dpi) and SVG; return their paths."""
+        written = []
+        for name, figure in self._all(run):
+            written += save(figure, Path(directory) / name)
+        return written
+
+    def _all(self, run: int) -> "Iterator[tuple[str, Figure]]":
+        if len(self._result.tcp) > 1:
+            yield "sequence", self.sequence(run=run)
+        for tcp in self._result.tcp:
+            yield f"sequence-{tcp}", self.sequence(tcp, run=run)
+            loss = self.first_loss(tcp, run=run)
+            if loss is not None:
+                yield f"first-loss-{tcp}", loss
+        yield "cwnd", self.cwnd(run=run)
+        yield "throughput", self.throughput(run=run)
+        yield "queue", self.queue(run=run)
+
+    def _names(self, tcp: str | None) -> list[str]:
+        return self._result.tcp if tcp is None else [tcp]

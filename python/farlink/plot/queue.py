@@ -1,0 +1,84 @@
+"""The queue of a link over time."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from farlink.plot.data import envelope
+from farlink.plot.style import (
+    LOSS,
+    MUTED,
+    PALETTE,
+    View,
+    headline,
+    legend_above,
+    panels,
+    styled,
+    time_axis,
+    title,
+)
+
+__all__ = ["draw_queue"]
+
+_COLUMNS = 700
+
+
+@styled
+def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | None]) -> Figure:
+    """Draw a panel per TCP: range and mean of the packets waiting, and what did not fit."""
+    link, direction = view.direction_of(tcp[0], chosen)
+    figure, axes = panels(len(tcp), 3.2 if len(tcp) == 1 else 0.9 + 1.25 * len(tcp))
+    limits = view.limits(view.last(tcp))
+    width = (limits[1] - limits[0]) / _COLUMNS
+    queue = view.link(link, direction).get("queue")
+    capacity = queue.get("packets") if isinstance(queue, dict) else None
+    highest = 1.0
+    for one, name in zip(axes, tcp, strict=True):
+        waiting = view.link_of(name, "queue", link, direction)
+        end = min(limits[1], view.last([name]))
+        middle, low, mean, high = envelope(
+            waiting["time"],
+            waiting["packets"],
+            (limits[0], max(end, limits[0] + width)),
+            max(1, round((end - limits[0]) / width)),
+        )
+        highest = max(highest, float(high.max()))
+        one.fill_between(
+            middle,
+            low,
+            high,
+            color=PALETTE[5],
+            alpha=0.55,
+            lw=0,
+            step="mid",
+            label=f"range in {width:.2g} s",
+        )
+        one.plot(middle, mean, color=PALETTE[0], lw=0.9, drawstyle="steps-mid", label="mean")
+        drops = view.link_of(name, "drops", link, direction).between(limits)
+        lost = drops.equal(cause="congestion")["time"]
+        one.plot(
+            lost,
+            [0.94] * len(lost),
+            "|",
+            color=LOSS,
+            ms=5,
+            mew=0.8,
+            label="drop",
+            transform=one.get_xaxis_transform(),
+        )
+        lead = f"{name}: " if len(tcp) > 1 else ""
+        plural = "" if len(lost) == 1 else "s"
+        one.set_title(f"{lead}{len(lost):,} drop{plural} by a full queue")
+    for one in axes:
+        if capacity is not None and capacity < 4 * highest:
+            one.axhline(capacity, color=MUTED, ls=(0, (5, 3)), lw=0.9, label="queue limit")
+        one.set_ylabel("queue (packets)")
+        time_axis(one, limits)
+        if one is not axes[-1]:
+            one.set_xlabel("")
+    shown = capacity if capacity is not None and capacity < 4 * highest else highest
+    axes[0].set_ylim(0, 1.25 * shown)
+    what = f"Queue of {link}, {direction}"
+    title(figure, headline(view, what, tcp))
+    legend_above(axes[0], *axes[0].get_legend_handles_labels())
+    return figure

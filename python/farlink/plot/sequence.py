@@ -1,0 +1,257 @@
+"""Time-sequence graphs in the manner of Ostermann's tcptrace."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
+
+from farlink.plot.data import Array, Columns
+from farlink.plot.style import (
+    ACK,
+    DATA,
+    LOSS,
+    SACK,
+    WIDTH,
+    WINDOW,
+    View,
+    colour,
+    headline,
+    legend_above,
+    scale_axis,
+    styled,
+    time_axis,
+    title,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+__all__ = ["draw_comparison", "draw_first_loss", "draw_sequence"]
+
+_MOST_LETTERS = 40
+"""More letters R or crosses than this would cover each other; then there are none."""
+
+_RASTER_ABOVE = 4000
+"""More bars than this are drawn as pixels in an SVG too, to keep it small."""
+
+_Legend = list[tuple["Artist", str]]
+
+
+@styled
+def draw_sequence(view: View, tcp: str) -> Figure:
+    """Draw one TCP: all of the run, or what is between t0 and t1.
+
+    Where what is in flight is too small beside the whole to tell segments, ACKs
+    and window apart, what was sent is one line and losses are ticks above it.
+    """
+    limits = view.limits(view.last([tcp]))
+    return _draw(view, tcp, limits, headline(view, "Time-sequence", [tcp]))
+
+
+@styled
+def draw_first_loss(view: View, tcp: str) -> Figure | None:
+    """Draw what led to the first retransmission and how it was repaired."""
+    segments = view.end_of(tcp, "segments")
+    again = segments.where(segments["retransmission"] == 1)
+    if not len(again):
+        return None
+    repaired, seq = float(again["time"][0]), again["seq"][0]
+    before = segments.where((segments["seq"] == seq) & (segments["time"] < repaired))
+    sent = float(before["time"][-1]) if len(before) else repaired
+    repair = max(repaired - sent, 1e-3)
+    limits = (max(0.0, sent - 0.35 * repair), repaired + 1.6 * repair)
+    return _draw(view, tcp, limits, headline(view, "First loss", [tcp]))
+
+
+@styled
+def draw_comparison(view: View) -> Figure:
+    """Draw what each TCP had acknowledged over time, with its retransmissions."""
+    result = view.result
+    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+    axes = figure.subplots()
+    limits = view.limits(view.last(result.tcp))
+    for tcp in result.tcp:
+        acks = view.end_of(tcp, "acks").around(limits)
+        again = view.end_of(tcp, "segments")["retransmission"].sum()
+        time, acked = acks["time"], np.maximum.accumulate(acks["ack"])
+        label = f"{tcp} ({int(again):,} retransmitted)"
+        axes.plot(time, acked, color=colour(result, tcp), label=label, lw=1.3)
+        if len(time) and time[-1] < limits[1]:
+            axes.plot(time[-1:], acked[-1:], "o", ms=3.5, color=colour(result, tcp))
+    if view.t0 is None:
+        axes.set_ylim(bottom=0)
+    scale_axis(axes, "acknowledged", "B", axes.get_ylim()[1])
+    time_axis(axes, _with_room(limits))
+    title(figure, headline(view, "Progress", result.tcp))
+    axes.legend(loc="lower right" if view.t0 is None else "upper left")
+    return figure
+
+
+def _draw(view: View, tcp: str, limits: tuple[float, float], text: str) -> Figure:
+    figure = Figure(figsize=(WIDTH, 4.3), layout="constrained")
+    axes = figure.subplots()
+    title(figure, text)
+    segments = view.end_of(tcp, "segments").between(limits)
+    acks = view.end_of(tcp, "acks")
+    axes.set_ylim(_vertical_limits(segments, acks.around(limits)))
+    legend: _Legend = []
+    if _resolves(segments, acks):
+        time_axis(axes, limits)
+        _bars(axes, segments, legend)
+        _drops(axes, view.drops_of(tcp).between(limits), legend)
+        _lines(axes, acks.around(limits), legend)
+        _sacks(axes, view.end_of(tcp, "sacks").between(limits), legend)
+    else:
+        time_axis(axes, _with_room(limits))
+        _overview(axes, segments, legend)
+    _timeouts(axes, view.end_of(tcp, "marks").equal(kind="timeout").between(limits), legend)
+    scale_axis(axes, "sequence number", "B", axes.get_ylim()[1])
+    legend_above(axes, [handle for handle, _ in legend], [label for _, label in legend])
+    return figure
+
+
+def _with_room(limits: tuple[float, float]) -> tuple[float, float]:
+    return limits[0], limits[0] + 1.02 * (limits[1] - limits[0])
+
+
+def _vertical_limits(segments: Columns, acks: Columns) -> tuple[float, float]:
+    acked, edge = acks["ack"], acks["ack"] + acks["window"]
+    sent = segments["seq"] + segments["len"]
+    low = float(min([*acked[:1], *segments["seq"][:1]], default=0))
+    high = float(max(sent.max(initial=1), acked.max(initial=1)))
+    # A window far above what is sent would squeeze the rest to the ground.
+    offered = float(edge.max(initial=0))
+    if offered < high + 1.5 * (high - low):
+        high = max(high, offered)
+    margin = 0.03 * max(high - low, 1.0)
+    return (low - margin if low > margin else -margin / 3), high + 2 * margin
+
+
+def _resolves(segments: Columns, acks: Columns) -> bool:
+    """Whether what is in flight is tall enough to tell ACKs, segments and window apart."""
+    if not len(segments) or not len(acks):
+        return True
+    latest = np.searchsorted(acks["time"], segments["time"], side="right") - 1
+    una = np.where(latest >= 0, acks["ack"][np.maximum(latest, 0)], 0)
+    flight = float(np.median(segments["seq"] + segments["len"] - una))
+    return flight > 0.015 * float(segments["seq"].max() - segments["seq"].min())
+
+
+def _overview(axes: "Axes", segments: Columns, legend: _Legend) -> None:
+    """Draw what was sent as one line, and retransmissions as ticks in a lane above it."""
+    bottom, top = axes.get_ylim()
+    axes.set_ylim(bottom, bottom + 1.14 * (top - bottom))
+    again = segments["retransmission"] == 1
+    new = segments.where(~again)
+    (line,) = axes.plot(new["time"], new["seq"], color=DATA, lw=1.3)
+    legend.append((line, "segments"))
+    if again.any():
+        times = segments["time"][again]
+        line = _lane(axes, times, 0.915, "|", 4.5)
+        legend.append((line, f"retransmissions ({len(times):,})"))
+
+
+def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
+    """Segments as bars, with small caps where a segment is tall enough to have them."""
+    bottom, top = axes.get_ylim()
+    again = segments["retransmission"] == 1
+    for chosen, shade, width, name in (
+        (~again, DATA, 0.8, "segment"),
+        (again, LOSS, 1.6, "retransmission (R)"),
+    ):
+        part = segments.where(chosen)
+        if not len(part):
+            continue
+        ends = part["seq"] + part["len"]
+        drawn = _vertical(axes, part["time"], part["seq"], ends, shade, width)
+        drawn.set_zorder(3 if shade == LOSS else 2)
+        legend.append((Line2D([], [], color=shade, lw=1.6), name))
+        if part["len"].max() > (top - bottom) / 110:
+            times, heights = np.tile(part["time"], 2), np.concatenate([part["seq"], ends])
+            axes.plot(times, heights, "_", color=shade, ms=2.6, mew=0.7, zorder=2.5)
+        if shade == LOSS and len(part) <= _MOST_LETTERS:
+            _letters(axes, part["time"], ends)
+
+
+def _letters(axes: "Axes", times: Array, heights: Array) -> None:
+    for time, height in zip(times, heights, strict=True):
+        axes.annotate(
+            "R",
+            (time, height),
+            (0, 2),
+            textcoords="offset points",
+            color=LOSS,
+            ha="center",
+            va="bottom",
+            fontsize=7,
+            fontweight="bold",
+            zorder=4,
+            annotation_clip=True,
+            path_effects=[withStroke(linewidth=2, foreground="white")],
+        )
+
+
+def _drops(axes: "Axes", drops: Columns, legend: _Legend) -> None:
+    """Mark what was dropped on the way, at the time of the drop."""
+    if not 0 < len(drops) <= _MOST_LETTERS:
+        return
+    (drawn,) = axes.plot(drops["time"], drops["seq"], "x", color=LOSS, ms=4.5, mew=1.1, zorder=3)
+    legend.append((drawn, "drop on the way"))
+
+
+def _lines(axes: "Axes", acks: Columns, legend: _Legend) -> None:
+    """Draw the line of the ACKs below the segments and that of the window above."""
+    if not len(acks):
+        return
+    edge = acks["ack"] + acks["window"]
+    top = axes.get_ylim()[1]
+    for height, shade, name in ((acks["ack"], ACK, "ACK"), (edge, WINDOW, "offered window")):
+        if height.min() < top:
+            (line,) = axes.plot(
+                acks["time"], height, color=shade, drawstyle="steps-post", lw=1.2, zorder=1.9
+            )
+            legend.append((line, name))
+
+
+def _sacks(axes: "Axes", sacks: Columns, legend: _Legend) -> None:
+    if not len(sacks):
+        return
+    drawn = _vertical(axes, sacks["time"], sacks["left"], sacks["right"], SACK, 0.8)
+    drawn.set_zorder(1.8)
+    legend.append((Line2D([], [], color=SACK, lw=1.6), "SACK block"))
+
+
+def _timeouts(axes: "Axes", timeouts: Columns, legend: _Legend) -> None:
+    count = len(timeouts)
+    if count:
+        line = _lane(axes, timeouts["time"], 0.97, "v", 4)
+        legend.append((line, f"time-out{'s' if count > 1 else ''} ({count:,})"))
+
+
+def _lane(axes: "Axes", times: Array, height: float, marker: str, size: float) -> Line2D:
+    (line,) = axes.plot(
+        times,
+        np.full(len(times), height),
+        marker,
+        color=LOSS,
+        ms=size,
+        mew=0.5 if marker == "|" else 0,
+        transform=axes.get_xaxis_transform(),
+    )
+    return line
+
+
+def _vertical(
+    axes: "Axes", time: Array, low: Array, high: Array, shade: str, width: float
+) -> LineCollection:
+    ends = np.stack([low, high], axis=1)
+    lines = np.stack([np.stack([time, time], axis=1), ends], axis=2)
+    collection = LineCollection(
+        list(lines), colors=shade, linewidths=width, rasterized=len(lines) > _RASTER_ABOVE
+    )
+    axes.add_collection(collection, autolim=False)
+    return collection

@@ -1,0 +1,247 @@
+"""What all figures share: fonts, colours, what part of a run they show, and saving."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import AutoMinorLocator, FuncFormatter
+
+from farlink import files, units
+from farlink.errors import ScenarioError
+from farlink.plot.data import Columns
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+    from farlink.result import Result
+
+__all__ = [
+    "ACK",
+    "DATA",
+    "LOSS",
+    "MUTED",
+    "PALETTE",
+    "SACK",
+    "SECOND",
+    "WIDTH",
+    "WINDOW",
+    "View",
+    "colour",
+    "headline",
+    "legend_above",
+    "panels",
+    "save",
+    "scale_axis",
+    "styled",
+    "time_axis",
+    "title",
+]
+
+WIDTH = 7.0
+"""Width of a figure in inches: the text width of a two-column page."""
+
+# Okabe & Ito 2008: told apart with any kind of colour vision. Yellow is left
+# out (too pale for lines).
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+DATA = "#1A1A1A"
+LOSS = "#C1272D"
+ACK = "#009E73"
+WINDOW = "#E69F00"
+SACK = "#8E4FB0"
+SECOND = "#E69F00"
+MUTED = "#7A7A7A"
+
+_STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "mathtext.fontset": "dejavusans",
+    "font.size": 8.5,
+    "axes.titlesize": 8,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 3,
+    "axes.labelsize": 8.5,
+    "axes.linewidth": 0.7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#E4E4E4",
+    "grid.linewidth": 0.6,
+    "xtick.labelsize": 8,
+    "ytick.labelsize": 8,
+    "xtick.major.width": 0.7,
+    "ytick.major.width": 0.7,
+    "lines.linewidth": 1.1,
+    "lines.solid_capstyle": "butt",
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "legend.handlelength": 1.8,
+    "legend.columnspacing": 1.6,
+    "legend.borderaxespad": 0.2,
+    "figure.constrained_layout.h_pad": 0.06,
+    "figure.constrained_layout.w_pad": 0.06,
+    "figure.facecolor": "white",
+}
+
+# The same figure gives the same file: no date, ids from a fixed salt.
+_SAVE: Any = {"svg.hashsalt": "farlink", "savefig.facecolor": "white"}
+
+_Arguments = ParamSpec("_Arguments")
+_Returned = TypeVar("_Returned")
+
+
+@dataclass(frozen=True)
+class View:
+    """Which run of a result, which flow and which part of its time a figure shows."""
+
+    result: "Result"
+    run: int
+    flow: str | None = None
+    t0: float | None = None
+    t1: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.t0 is not None and self.t1 is not None and self.t0 >= self.t1:
+            raise ScenarioError(f"t0 is {self.t0} s and t1 is {self.t1} s; t1 must be later")
+
+    def end_of(self, tcp: str, name: str) -> Columns:
+        """Return a trace of the sending end of the flow."""
+        table = self._table(tcp, name).equal(flow=self.flow_name(tcp))
+        sending = table.equal(side="from")
+        return sending if len(sending) else table
+
+    def drops_of(self, tcp: str) -> Columns:
+        """Return the packets with data that the flow lost on its way."""
+        drops = self._table(tcp, "drops").equal(flow=self.flow_name(tcp))
+        return drops.where(np.isfinite(drops["seq"]))
+
+    def link_of(self, tcp: str, name: str, link: str, direction: str) -> Columns:
+        """Return a trace of a link direction."""
+        return self._table(tcp, name).equal(link=link, direction=direction)
+
+    def flow_name(self, tcp: str) -> str:
+        """Return the flow shown: the one asked for, or the first."""
+        flows = [row["flow"] for row in self.result.data["results"] if row["tcp"] == tcp]
+        if self.flow is None:
+            return str(flows[0])
+        if self.flow not in flows:
+            raise ScenarioError(f"flow {self.flow!r} is not there; there are {', '.join(flows)}")
+        return self.flow
+
+    def _table(self, tcp: str, name: str) -> Columns:
+        return Columns.of(self.result.trace(name, tcp, self.run))
+
+    def direction_of(self, tcp: str, chosen: tuple[str | None, str | None]) -> tuple[str, str]:
+        """Return the link and direction shown: those asked for, or the most used."""
+        rows = [row for row in self.result.data["links"] if row["tcp"] == tcp]
+        rows = [row for row in rows if chosen[0] in (None, row["link"])]
+        rows = [row for row in rows if chosen[1] in (None, row["direction"])]
+        if not rows:
+            wanted = " ".join(part for part in chosen if part is not None)
+            raise ScenarioError(f"link {wanted!r} is not in this result")
+        used = max(rows, key=lambda row: row["metrics"]["utilisation"]["mean"] or 0)
+        return str(used["link"]), str(used["direction"])
+
+    def link(self, name: str, direction: str) -> dict[str, Any]:
+        """Return what the scenario says of a link direction; nothing if it has none such."""
+        for one in self.result.scenario()["links"]:
+            template = one.get("name") or "-".join(one["between"])
+            if re.fullmatch(re.escape(template).replace(r"\{\}", r"\d+"), name):
+                return dict(one.get(direction) or one.get("down") or {})
+        return {}
+
+    def limits(self, last: float) -> tuple[float, float]:
+        """Return the time shown; without t0 and t1 from 0 to `last`."""
+        start = 0.0 if self.t0 is None else self.t0
+        end = last if self.t1 is None else self.t1
+        return start, max(end, start + 1e-6)
+
+    def last(self, tcp: Sequence[str]) -> float:
+        """Return the longest simulated time of these TCPs, in seconds."""
+        return max(self.result.probe(name, self.run).simulated_s for name in tcp)
+
+
+def styled(draw: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
+    """Draw with the style of this package, and leave the caller's as it was."""
+
+    @wraps(draw)
+    def with_style(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Returned:
+        with mpl.rc_context():
+            mpl.rcdefaults()
+            mpl.rcParams.update(_STYLE)
+            return draw(*args, **kwargs)
+
+    return with_style
+
+
+def panels(count: int, height: float) -> "tuple[Figure, list[Axes]]":
+    """Make a figure with panels below each other that share both axes."""
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.subplots(count, 1, sharex=True, sharey=True, squeeze=False)
+    return figure, list(axes[:, 0])
+
+
+def colour(result: "Result", tcp: str) -> str:
+    """Return the colour of a TCP: the same in all figures of a result."""
+    return PALETTE[result.tcp.index(tcp) % len(PALETTE)]
+
+
+def headline(view: View, what: str, tcp: Sequence[str]) -> str:
+    """Return a title that says what is shown of which scenario, TCP, seed and run."""
+    names = f", {tcp[0]}" if len(tcp) == 1 else ""
+    return f"{what}: {view.result.name}{names} (seed {view.result.seed}, run {view.run})"
+
+
+def scale_axis(axes: "Axes", label: str, unit: str, largest: float) -> None:
+    """Label the y axis with a unit that suits `largest`; the data stay as they are."""
+    factor, text = units.prefixed(largest, unit)
+    low, high = axes.get_ylim()
+    decimals = max(0, int(np.ceil(-np.log10(max(high - low, 1e-12) / factor / 4))))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / factor:.{decimals}f}"))
+    axes.set_ylabel(f"{label} ({text})")
+
+
+def time_axis(axes: "Axes", limits: tuple[float, float]) -> None:
+    """Label the x axis and set what it shows."""
+    axes.set_xlim(*limits)
+    axes.set_xlabel("time (s)")
+    axes.xaxis.set_minor_locator(AutoMinorLocator())
+    axes.ticklabel_format(axis="x", useOffset=False, style="plain")
+
+
+def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str]) -> None:
+    """Put a legend above a panel and its caption, where it hides no data."""
+    caption = axes.get_title(loc="left")
+    axes.legend(
+        handles,
+        labels,
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=max(len(labels), 1),
+        borderpad=0.2,
+        borderaxespad=1.7 if caption else 0.2,
+    )
+
+
+def title(figure: Figure, text: str) -> None:
+    """Put a title at the upper left, above legends."""
+    figure.suptitle(text, x=0.012, ha="left", fontsize=9.5)
+
+
+def save(figure: Figure, stem: Path) -> list[Path]:
+    """Write a figure as stem.png (200 dpi) and stem.svg, each whole or not at all."""
+    written = []
+    for suffix in (".png", ".svg"):
+        path = stem.with_name(stem.name + suffix)
+        metadata = {"Date": None} if suffix == ".svg" else {"Software": None}
+        with mpl.rc_context(_SAVE), files.replacing(path) as temporary:
+            figure.savefig(temporary, dpi=200, metadata=metadata)
+        written.append(path)
+    return written

@@ -1,0 +1,74 @@
+"""The throughput of a link over time, one line per TCP."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+
+from farlink import units
+from farlink.plot.data import Columns
+from farlink.plot.style import (
+    MUTED,
+    WIDTH,
+    View,
+    colour,
+    headline,
+    legend_above,
+    scale_axis,
+    styled,
+    time_axis,
+    title,
+)
+from farlink.trace import round_bin
+
+__all__ = ["draw_throughput"]
+
+
+@styled
+def draw_throughput(
+    view: View, tcp: Sequence[str], chosen: tuple[str | None, str | None], bin_s: float | None
+) -> Figure:
+    """Compare the TCPs in one panel, with the rate of the link as a dashed line."""
+    result = view.result
+    link, direction = view.direction_of(tcp[0], chosen)
+    last = view.last(tcp)
+    limits = view.limits(last)
+    width = bin_s or round_bin(1.6 * (limits[1] - limits[0]))
+    figure = Figure(figsize=(WIDTH, 3.5), layout="constrained")
+    axes = figure.subplots()
+    largest = 0.0
+    for name in tcp:
+        binned = Columns.of(result.trace("throughput", name, view.run, bin_s=width))
+        binned = binned.equal(link=link, direction=direction)
+        # A last bin that the run did not fill would look like a collapse.
+        end = result.probe(name, view.run).simulated_s
+        full = binned.where(binned["time"] + width / 2 <= end)
+        axes.plot(full["time"], full["throughput"], color=colour(result, name), label=name)
+        largest = max(largest, float(full["throughput"].max(initial=0)))
+    rate = units.parse_rate(view.link(link, direction).get("rate"))
+    if rate is not None:
+        factor, unit = units.prefixed(rate, "bit/s")
+        text = f"link rate {units.rounded(rate / factor)} {unit}"
+        if largest > 0.4 * rate:
+            largest = max(largest, rate)
+            axes.axhline(rate, color=MUTED, ls=(0, (5, 3)), lw=0.9, zorder=1)
+            height = rate / (1.12 * largest)
+        else:
+            height, text = 0.95, f"{text} (above)"
+        axes.annotate(
+            text,
+            (1, height),
+            (-2, 3),
+            color=MUTED,
+            ha="right",
+            fontsize=7.5,
+            xycoords="axes fraction",
+            textcoords="offset points",
+        )
+    axes.set_ylim(0, 1.12 * largest)
+    scale_axis(axes, "throughput", "bit/s", largest)
+    time_axis(axes, limits)
+    what = f"Throughput of {link}, {direction}, in bins of {width:g} s"
+    title(figure, headline(view, what, tcp))
+    if len(tcp) > 1:
+        legend_above(axes, *axes.get_legend_handles_labels())
+    return figure

@@ -1,0 +1,349 @@
+"""The result of a run: its numbers, and the way to its traces and plots."""
+
+import json
+import statistics
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from farlink import _farlink, files, source
+from farlink.errors import RunError, ScenarioError
+from farlink.stats import Estimate, mean_ci95, paired_difference
+from farlink.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from farlink.api import Progress
+    from farlink.plot import Plots
+
+__all__ = ["Result", "assemble"]
+
+SUMMED = (
+    "goodput",
+    "bytes_delivered",
+    "segments_sent",
+    "segments_retransmitted",
+    "timeouts",
+    "fast_retransmits",
+)
+"""Flow metrics that add up over the flows of a run; the others are averaged."""
+
+
+class Result:
+    """Numbers of all runs, with the whole scenario that gave them.
+
+    `data` is the document that `to_json` writes; docs/results.md describes it.
+    """
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+        self._traces: dict[tuple[str, int], Trace] = {}
+
+    def __repr__(self) -> str:
+        tcp = ", ".join(self.tcp)
+        return f"<farlink.Result {self.name}: {tcp}; runs {self.runs}, seed {self.seed}>"
+
+    @property
+    def name(self) -> str:
+        """Name of the scenario."""
+        return str(self.data["scenario"].get("name") or "scenario")
+
+    @property
+    def tcp(self) -> list[str]:
+        """Names of the TCPs, in the order asked for."""
+        return list(self.data["tcp"])
+
+    @property
+    def runs(self) -> int:
+        """Runs per TCP."""
+        return int(self.data["runs"])
+
+    @property
+    def seed(self) -> int:
+        """Seed of the scenario."""
+        return int(self.data["seed"])
+
+    def scenario(self, tcp: str | None = None) -> dict[str, Any]:
+        """Return the resolved scenario of a TCP (by default of the first)."""
+        scenario: dict[str, Any] = self.data["scenarios"][self._one_tcp(tcp)]
+        return scenario
+
+    @cached_property
+    def summary(self) -> "pd.DataFrame":
+        """Flow metrics: a row per TCP and flow, and per metric four columns.
+
+        The columns are (metric, "mean"), (metric, "ci95_low"), (metric,
+        "ci95_high") and (metric, "n"); `attrs["units"]` has the unit of each
+        metric. Without a second run the interval is NaN.
+        """
+        return _frame(self.data["results"], ["tcp", "flow"])
+
+    @cached_property
+    def links(self) -> "pd.DataFrame":
+        """Link metrics: like `summary`, with a row per TCP, link and direction."""
+        return _frame(self.data["links"], ["tcp", "link", "direction"])
+
+    @cached_property
+    def values(self) -> "pd.DataFrame":
+        """Flow metrics of every single run: a row per TCP, flow and run."""
+        import pandas as pd
+
+        rows = [
+            {
+                "tcp": row["tcp"],
+                "flow": row["flow"],
+                "run": k,
+                **{name: metric["values"][k] for name, metric in row["metrics"].items()},
+            }
+            for row in self.data["results"]
+            for k in range(self.runs)
+        ]
+        table = pd.DataFrame(rows).set_index(["tcp", "flow", "run"]).astype("float64")
+        table.attrs["units"] = _units(self.data["results"])
+        return table
+
+    def total(self, metric: str, tcp: str) -> Estimate:
+        """Estimate a flow metric over all flows of a TCP.
+
+        Goodput, bytes and counts are summed over the flows of each run, other
+        metrics averaged; the estimate is over the runs.
+        """
+        return mean_ci95(self._totals(metric, tcp))
+
+    def difference(self, metric: str, a: str, b: str) -> Estimate:
+        """Estimate by how much TCP `a` is above TCP `b`, run by run.
+
+        Both meet the same channel in run k, so the interval is that of the
+        paired differences (see `stats.paired_difference`).
+        """
+        return paired_difference(self._totals(metric, a), self._totals(metric, b))
+
+    def trace(
+        self, name: str, tcp: str | None = None, run: int = 0, *, bin_s: float | None = None
+    ) -> "pd.DataFrame":
+        """Return a trace as a table with `time` in seconds and units in `attrs["units"]`.
+
+        Runs are repeatable, so the first call for a TCP and run simulates that
+        run once more with its probes on, and keeps the tables.
+
+        Parameters
+        ----------
+        name
+            One of `farlink.trace.NAMES`: cwnd, ssthresh, flight, rtt, srtt,
+            rto, segments, acks, sacks, marks, delivered, queue, throughput,
+            drops.
+        tcp
+            By default all, told apart by the column `tcp`.
+        run
+            Number of the run, from 0.
+        bin_s
+            For throughput: width of a bin in seconds (default: a round number
+            near 1/100 of the time simulated).
+        """
+        import pandas as pd
+
+        names = self.tcp if tcp is None else [self._one_tcp(tcp)]
+        tables = [self.probe(one, run).table(name, bin_s=bin_s) for one in names]
+        units = tables[0].attrs["units"]
+        table = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0].copy()
+        counts = [len(one) for one in tables]
+        codes = [code for code, count in enumerate(counts) for _ in range(count)]
+        category = pd.Categorical.from_codes(codes, categories=pd.Index(names))
+        table.insert(0, "tcp", pd.Series(category))
+        table.attrs["units"] = dict(units)
+        return table
+
+    def probe(
+        self,
+        tcp: str | None = None,
+        run: int = 0,
+        *,
+        snaplen: int | None = None,
+        progress: "Progress | None" = None,
+    ) -> Trace:
+        """Return all traces of one run, simulated once more with its probes on.
+
+        With `snaplen` also the packets of each capture point as pcapng, up to
+        so many bytes of each (0: whole packets).
+
+        Raises
+        ------
+        RunError
+            If the run does not give the saved numbers (a result that another
+            version made).
+        """
+        key = (self._one_tcp(tcp), run)
+        if not 0 <= run < self.runs:
+            raise ScenarioError(f"run {run} is not there; this result has 0 to {self.runs - 1}")
+        known = self._traces.get(key)
+        if known is None or (snaplen is not None and not known.pcaps):
+            text = json.dumps(self.data["scenarios"][key[0]])
+            known = Trace(_farlink.trace(text, run, snaplen, progress))
+            self._check_same(key[0], run, known)
+            self._traces[key] = known
+        return known
+
+    @cached_property
+    def plot(self) -> "Plots":
+        """Figures: `.sequence()`, `.first_loss()`, `.cwnd()`, `.throughput()`, `.queue()`."""
+        from farlink.plot import Plots
+
+        return Plots(self)
+
+    def to_json(self, path: str | Path) -> None:
+        """Write the result file, whole or not at all."""
+        files.write_text(Path(path), json.dumps(self.data, indent=1, allow_nan=False) + "\n")
+
+    def save(
+        self,
+        directory: str | Path,
+        *,
+        table_format: str = "parquet",
+        plots: bool = False,
+        snaplen: int | None = None,
+    ) -> list[Path]:
+        """Write the result and the traces of run 0 of every TCP to a directory.
+
+        The files are result.json, <tcp>/<trace>.parquet (or .csv), with
+        `snaplen` <tcp>/<capture point>.pcapng, and with `plots` plots/*.png and
+        plots/*.svg. Returns their paths.
+        """
+        base = Path(directory)
+        written = [base / "result.json"]
+        self.to_json(written[0])
+        for tcp in self.tcp:
+            written += self.probe(tcp, snaplen=snaplen).write(base / tcp, table_format)
+        if snaplen is not None:
+            written += self.save_pcaps(base, snaplen)
+        if plots:
+            written += self.plot.save(base / "plots")
+        return written
+
+    def save_pcaps(self, directory: str | Path, snaplen: int = 0) -> list[Path]:
+        """Write the packets of run 0 of every TCP as <tcp>/<capture point>.pcapng."""
+        written = []
+        for tcp in self.tcp:
+            for point, data in self.probe(tcp, snaplen=snaplen).pcaps.items():
+                path = Path(directory) / tcp / f"{point}.pcapng"
+                files.write_bytes(path, data)
+                written.append(path)
+        return written
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Result":
+        """Read a result that `to_json` wrote.
+
+        Raises
+        ------
+        ScenarioError
+            If the file cannot be read or is no result.
+        """
+        return cls(source.read_result(Path(path)))
+
+    def _one_tcp(self, tcp: str | None) -> str:
+        if tcp is None:
+            return self.tcp[0]
+        if tcp not in self.tcp:
+            raise ScenarioError(f"tcp {tcp!r} is not in this result; it has {', '.join(self.tcp)}")
+        return tcp
+
+    def _totals(self, metric: str, tcp: str) -> list[float | None]:
+        rows = [row for row in self.data["results"] if row["tcp"] == self._one_tcp(tcp)]
+        known = rows[0]["metrics"]
+        if metric not in known:
+            raise ScenarioError(f"metric {metric!r} is not known; there are {', '.join(known)}")
+        per_run = zip(*(row["metrics"][metric]["values"] for row in rows), strict=True)
+        return [_combine(metric, values) for values in per_run]
+
+    def _check_same(self, tcp: str, run: int, trace: Trace) -> None:
+        saved = {
+            row["flow"]: {name: metric["values"][run] for name, metric in row["metrics"].items()}
+            for row in self.data["results"]
+            if row["tcp"] == tcp
+        }
+        again = {row["flow"]: row["metrics"] for row in trace.outcome["flows"]}
+        if saved != again:
+            raise RunError(
+                f"{self.name}: run {run} of {tcp} does not repeat: the result is of farlink "
+                f"{self.data['version']} and this is {_farlink.version()}; run the scenario again"
+            )
+
+
+def assemble(
+    scenarios: Mapping[str, dict[str, Any]],
+    outcomes: Mapping[str, Sequence[dict[str, Any]]],
+    wall_s: float,
+) -> dict[str, Any]:
+    """Build the document of a result from the outcomes of the runs of each TCP."""
+    units = {(one["scope"], one["name"]): one["unit"] for one in json.loads(_farlink.metrics())}
+    first = next(iter(scenarios.values()))
+    return {
+        "format": source.FORMAT,
+        "version": _farlink.version(),
+        "seed": first["seed"],
+        "runs": len(next(iter(outcomes.values()))),
+        "tcp": list(scenarios),
+        "results": _rows(outcomes, "flows", ["flow"], "flow", units),
+        "links": _rows(outcomes, "links", ["link", "direction"], "link", units),
+        "events": sum(one["events"] for per_tcp in outcomes.values() for one in per_tcp),
+        "wall_s": wall_s,
+        "scenario": first,
+        "scenarios": dict(scenarios),
+    }
+
+
+def _rows(
+    outcomes: Mapping[str, Sequence[dict[str, Any]]],
+    part: str,
+    keys: Sequence[str],
+    scope: str,
+    units: Mapping[tuple[str, str], str],
+) -> list[dict[str, Any]]:
+    rows = []
+    for tcp, runs in outcomes.items():
+        for i, row in enumerate(runs[0][part]):
+            metrics = {}
+            for name in row["metrics"]:
+                values = [run[part][i]["metrics"][name] for run in runs]
+                estimate = mean_ci95(values)
+                metrics[name] = {
+                    "mean": estimate.mean,
+                    "ci95": [estimate.low, estimate.high],
+                    "n": estimate.n,
+                    "unit": units[scope, name],
+                    "values": values,
+                }
+            rows.append({"tcp": tcp, **{key: row[key] for key in keys}, "metrics": metrics})
+    return rows
+
+
+def _frame(rows: Sequence[dict[str, Any]], keys: list[str]) -> "pd.DataFrame":
+    import pandas as pd
+
+    index = pd.MultiIndex.from_tuples([tuple(row[key] for key in keys) for row in rows], names=keys)
+    columns = {}
+    for name in rows[0]["metrics"]:
+        metrics = [row["metrics"][name] for row in rows]
+        columns[name, "mean"] = [metric["mean"] for metric in metrics]
+        columns[name, "ci95_low"] = [metric["ci95"][0] for metric in metrics]
+        columns[name, "ci95_high"] = [metric["ci95"][1] for metric in metrics]
+        columns[name, "n"] = [metric["n"] for metric in metrics]
+    table = pd.DataFrame(columns, index=index)
+    table.columns.names = ["metric", None]
+    counts = [column for column in columns if column[1] == "n"]
+    table = table.astype({column: "int64" if column in counts else "float64" for column in columns})
+    table.attrs["units"] = _units(rows)
+    return table
+
+
+def _units(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
+    return {name: metric["unit"] for name, metric in rows[0]["metrics"].items()}
+
+
+def _combine(metric: str, values: Sequence[float | None]) -> float | None:
+    present = [value for value in values if value is not None]
+    if not present:
+        return None
+    return sum(present) if metric in SUMMED else statistics.fmean(present)

@@ -1,0 +1,186 @@
+"""Where a scenario comes from: the library, a file, a mapping or a saved result."""
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from farlink import _farlink
+from farlink.errors import ScenarioError
+
+__all__ = ["FORMAT", "Source", "find", "override_text", "read_result"]
+
+FORMAT = "farlink-result/1"
+"""The version of the result file; files with another one are refused."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a scenario and what it is called.
+
+    A saved result holds one resolved scenario per TCP, and the number of runs.
+    """
+
+    name: str
+    text: str
+    origin: str
+    saved: Mapping[str, str] = field(default_factory=dict)
+    runs: int | None = None
+
+    def resolve(
+        self, tcp: Sequence[str] | None, overrides: Sequence[tuple[str, str]]
+    ) -> dict[str, str]:
+        """Resolve once per TCP; without names, those saved or the scenario's own.
+
+        Raises
+        ------
+        ScenarioError
+            If the scenario, an override or a TCP is wrong.
+        """
+        changes = list(overrides)
+        if tcp is None and not self.saved:
+            text = _farlink.resolve(self.text, self.origin, changes)
+            return {_variant(json.loads(text)): text}
+        names = list(self.saved) if tcp is None else list(tcp)
+        if not names:
+            raise ScenarioError("tcp is empty; name at least one (`farlink tcp` lists them)")
+        repeated = next((name for name in names if names.count(name) > 1), None)
+        if repeated is not None:
+            raise ScenarioError(f"tcp {repeated!r} is named twice; name each once")
+        return {name: self._resolve_one(name, changes) for name in names}
+
+    def _resolve_one(self, tcp: str, changes: list[tuple[str, str]]) -> str:
+        text = self.saved.get(tcp, self.text)
+        if tcp not in self.saved:
+            changes = [("tcp.variant", tcp), *changes]
+        if self.saved and changes:
+            # What a resolved scenario says of its TCPs in full holds for these
+            # alone; the rest of it gives the changed ones.
+            tree = json.loads(text)
+            tree.pop("resolved_tcp", None)
+            text = json.dumps(tree)
+        return _farlink.resolve(text, self.origin, changes)
+
+
+def find(scenario: str | Path | Mapping[str, object]) -> Source:
+    """Find a scenario by name or path, or take it as it is.
+
+    A string is a name of the library unless it ends in .toml or .json, has a
+    directory in it, or is the name of a file.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such name or file, or it cannot be read.
+    """
+    if isinstance(scenario, Mapping):
+        try:
+            text = json.dumps(scenario)
+        except (TypeError, ValueError) as error:
+            raise ScenarioError(f"scenario: {error}; use what JSON can hold") from error
+        return Source(str(scenario.get("name", "scenario")), text, "scenario")
+    path = Path(scenario)
+    is_path = isinstance(scenario, Path) or path.suffix in (".toml", ".json") or len(path.parts) > 1
+    if not is_path and not path.is_file():
+        return _in_library(str(scenario))
+    text = _read(path)
+    if path.suffix == ".json":
+        document = _json_object(text, path)
+        if "format" in document:
+            return _saved(document, path)
+    return Source(path.stem, text, str(path))
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """Read a result file and check its format.
+
+    Raises
+    ------
+    ScenarioError
+        If it cannot be read or is no result.
+    """
+    document = _json_object(_read(path), path)
+    if "format" not in document:
+        raise ScenarioError(f"{path}: not a result: it has no key 'format'")
+    _check_format(document, path)
+    return document
+
+
+def override_text(value: object) -> str:
+    """Write the value of an override as TOML; a string is taken as it is."""
+    return value if isinstance(value, str) else _toml(value)
+
+
+def _variant(scenario: Mapping[str, Any]) -> str:
+    """Name the TCP of a resolved scenario; flows that differ are joined by a plus."""
+    named = scenario.get("tcp", {}).get("variant")
+    if named is not None:
+        return str(named)
+    return "+".join(dict.fromkeys(str(tcp["variant"]) for tcp in scenario["resolved_tcp"]))
+
+
+def _in_library(name: str) -> Source:
+    library = dict(_farlink.scenarios())
+    if name in library:
+        return Source(name, library[name], f"scenario {name}")
+    close = difflib.get_close_matches(name, library, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else "`farlink scenarios` lists them"
+    raise ScenarioError(f"{name}: neither a scenario of the library nor a file; {hint}")
+
+
+def _saved(document: dict[str, Any], path: Path) -> Source:
+    _check_format(document, path)
+    try:
+        texts = {name: json.dumps(one) for name, one in document["scenarios"].items()}
+        first = json.dumps(document["scenario"])
+        runs = int(document["runs"])
+        name = str(document["scenario"].get("name", path.stem))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ScenarioError(f"{path}: a damaged result: no usable {error}") from error
+    return Source(name, first, str(path), texts, runs)
+
+
+def _check_format(document: Mapping[str, Any], path: Path) -> None:
+    if document["format"] != FORMAT:
+        raise ScenarioError(
+            f"{path}: format {document['format']!r} is not known; this version reads {FORMAT!r}"
+        )
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: byte {error.start} is not UTF-8 text") from error
+
+
+def _json_object(text: str, path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"{path}:{error.lineno}:{error.colno}"
+        raise ScenarioError(f"{place}: not JSON: {error.msg.lower()}") from error
+    if not isinstance(document, dict):
+        raise ScenarioError(f"{path}: holds no JSON object, so it is neither scenario nor result")
+    return document
+
+
+def _toml(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return json.dumps(value)
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, Mapping):
+        items = (f"{json.dumps(str(key))} = {_toml(one)}" for key, one in value.items())
+        return "{ " + ", ".join(items) + " }"
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(_toml(one) for one in value) + "]"
+    raise ScenarioError(
+        f"an override of type {type(value).__name__}; use a string, number or table"
+    )

@@ -1,0 +1,68 @@
+"""Means and their confidence intervals over independent runs."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+__all__ = ["Estimate", "mean_ci95", "paired_difference", "t_quantile"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with its 95 % confidence interval.
+
+    `mean` is None without any value, `low` and `high` with fewer than two.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    n: int
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the width of the interval; None with fewer than two values."""
+        if self.low is None or self.high is None:
+            return None
+        return (self.high - self.low) / 2
+
+
+def mean_ci95(values: Sequence[float | None]) -> Estimate:
+    """Estimate the mean of independent, nearly normal values by Student's t.
+
+    The interval is mean +- t(0.975, n - 1) s / sqrt(n) with the sample standard
+    deviation s (n - 1 in its denominator). None values (a metric that a run did
+    not have) are left out and lower n. Sums are exact (`math.fsum`), so the
+    order of the runs does not matter.
+    """
+    present = [float(value) for value in values if value is not None]
+    n = len(present)
+    if n == 0:
+        return Estimate(None, None, None, 0)
+    mean = math.fsum(present) / n
+    if n == 1:
+        return Estimate(mean, None, None, 1)
+    variance = math.fsum((value - mean) ** 2 for value in present) / (n - 1)
+    half = t_quantile(0.975, n - 1) * math.sqrt(variance / n)
+    return Estimate(mean, mean - half, mean + half, n)
+
+
+def paired_difference(a: Sequence[float | None], b: Sequence[float | None]) -> Estimate:
+    """Estimate the mean of a - b over runs that share their random numbers.
+
+    Run k of every TCP meets the same channel, so the difference within a run
+    varies less than either value, and its interval is the right one for "is a
+    better than b?". A pair with a None is left out.
+    """
+    if len(a) != len(b):
+        raise ValueError(f"a has {len(a)} runs and b has {len(b)}; pairs need the same runs")
+    pairs = zip(a, b, strict=True)
+    return mean_ci95([x - y for x, y in pairs if x is not None and y is not None])
+
+
+def t_quantile(probability: float, degrees: int) -> float:
+    """Return the quantile of Student's t with so many degrees of freedom."""
+    # scipy.stats takes a second to import; its special functions do not.
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, probability))

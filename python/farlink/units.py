@@ -1,0 +1,49 @@
+"""Units: readable prefixes for numbers, and the rates that scenarios write."""
+
+import math
+import re
+
+__all__ = ["parse_rate", "prefixed", "rounded"]
+
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+
+
+def prefixed(largest: float, unit: str) -> tuple[float, str]:
+    """Return the factor to divide by and the unit, so that `largest` reads well.
+
+    Prefixes are decimal (1 kB is 1000 B) and only for bit/s and B.
+
+    >>> prefixed(1_048_000, "bit/s")
+    (1000000.0, 'Mbit/s')
+    """
+    if unit in ("bit/s", "B"):
+        for factor, prefix in _PREFIXES:
+            if abs(largest) >= factor:
+                return factor, prefix + unit
+    return 1.0, unit
+
+
+def rounded(value: float, half_width: float | None = None) -> str:
+    """Write a number with as many digits as it deserves.
+
+    With the half width of its interval, to the second significant digit of
+    that; otherwise four significant digits, or whole if it is whole.
+    """
+    if half_width is not None and half_width > 0 and math.isfinite(half_width):
+        decimals = max(0, 1 - math.floor(math.log10(half_width)))
+        return f"{value:,.{min(decimals, 9)}f}"
+    if value == int(value) and abs(value) < 1e15:
+        return f"{int(value):,}"
+    decimals = max(0, 3 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{min(decimals, 9)}f}"
+
+
+def parse_rate(text: object) -> float | None:
+    """Read a rate as scenarios write it ("2048 kbit/s") in bit/s; None if it is none."""
+    if isinstance(text, int | float) and not isinstance(text, bool):
+        return float(text)
+    match = re.fullmatch(r"\s*([0-9.eE+_]+)\s*([kMGT]?)bit/s\s*", str(text))
+    if match is None:
+        return None
+    return float(match[1]) * _FACTORS[match[2]]
