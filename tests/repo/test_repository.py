@@ -26,6 +26,7 @@ REGISTRY_HOST = re.compile(r"(?:pypi|pythonhosted|crates|npmjs)[.](?:org|io|com)
 PERMISSIVE = {
     "0BSD",
     "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
     "BSD-2-Clause",
     "BSD-3-Clause",
     "BSL-1.0",
