@@ -1,6 +1,7 @@
 """The queue of a link over time."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
@@ -18,6 +19,9 @@ from farlink.plot.style import (
     title,
 )
 
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+
 __all__ = ["draw_queue"]
 
 _COLUMNS = 700
@@ -33,6 +37,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
     queue = view.link(link, direction).get("queue")
     capacity = queue.get("packets") if isinstance(queue, dict) else None
     highest = 1.0
+    legend: dict[str, Artist] = {}
     for one, name in zip(axes, tcp, strict=True):
         waiting = view.link_of(name, "queue", link, direction)
         end = min(limits[1], view.last([name]))
@@ -43,7 +48,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
             max(1, round((end - limits[0]) / width)),
         )
         highest = max(highest, float(high.max()))
-        one.fill_between(
+        legend[f"range in {width:.2g} s"] = one.fill_between(
             middle,
             low,
             high,
@@ -51,27 +56,26 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
             alpha=0.55,
             lw=0,
             step="mid",
-            label=f"range in {width:.2g} s",
         )
-        one.plot(middle, mean, color=PALETTE[0], lw=0.9, drawstyle="steps-mid", label="mean")
+        (legend["mean"],) = one.plot(middle, mean, color=PALETTE[0], lw=0.9, drawstyle="steps-mid")
         drops = view.link_of(name, "drops", link, direction).between(limits)
         lost = drops.equal(cause="congestion")["time"]
-        one.plot(
-            lost,
-            [0.94] * len(lost),
-            "|",
-            color=LOSS,
-            ms=5,
-            mew=0.8,
-            label="drop",
-            transform=one.get_xaxis_transform(),
-        )
+        if len(lost):
+            (legend["drop"],) = one.plot(
+                lost,
+                [0.94] * len(lost),
+                "|",
+                color=LOSS,
+                ms=5,
+                mew=0.8,
+                transform=one.get_xaxis_transform(),
+            )
         lead = f"{name}: " if len(tcp) > 1 else ""
         plural = "" if len(lost) == 1 else "s"
         one.set_title(f"{lead}{len(lost):,} drop{plural} by a full queue")
     for one in axes:
         if capacity is not None and capacity < 4 * highest:
-            one.axhline(capacity, color=MUTED, ls=(0, (5, 3)), lw=0.9, label="queue limit")
+            legend["queue limit"] = one.axhline(capacity, color=MUTED, ls=(0, (5, 3)), lw=0.9)
         one.set_ylabel("queue (packets)")
         time_axis(one, limits)
         if one is not axes[-1]:
@@ -80,5 +84,5 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
     axes[0].set_ylim(0, 1.25 * shown)
     what = f"Queue of {link}, {direction}"
     title(figure, headline(view, what, tcp))
-    legend_above(axes[0], *axes[0].get_legend_handles_labels())
+    legend_above(axes[0], list(legend.values()), list(legend))
     return figure

@@ -143,16 +143,15 @@ def _resolves(segments: Columns, acks: Columns) -> bool:
 
 def _overview(axes: "Axes", segments: Columns, legend: _Legend) -> None:
     """Draw what was sent as one line, and retransmissions as ticks in a lane above it."""
-    bottom, top = axes.get_ylim()
-    axes.set_ylim(bottom, bottom + 1.14 * (top - bottom))
     again = segments["retransmission"] == 1
     new = segments.where(~again)
     (line,) = axes.plot(new["time"], new["seq"], color=DATA, lw=1.3)
     legend.append((line, "segments"))
     if again.any():
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(bottom, bottom + 1.14 * (top - bottom))
         times = segments["time"][again]
-        line = _lane(axes, times, 0.915, "|", 4.5)
-        legend.append((line, f"retransmissions ({len(times):,})"))
+        legend.append((_lane(axes, times, 0.915, LOSS), f"retransmissions ({len(times):,})"))
 
 
 def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
@@ -161,7 +160,7 @@ def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
     again = segments["retransmission"] == 1
     for chosen, shade, width, name in (
         (~again, DATA, 0.8, "segment"),
-        (again, LOSS, 1.6, "retransmission (R)"),
+        (again, LOSS, 1.6, "retransmission"),
     ):
         part = segments.where(chosen)
         if not len(part):
@@ -200,7 +199,7 @@ def _drops(axes: "Axes", drops: Columns, legend: _Legend) -> None:
     if not 0 < len(drops) <= _MOST_LETTERS:
         return
     (drawn,) = axes.plot(drops["time"], drops["seq"], "x", color=LOSS, ms=4.5, mew=1.1, zorder=3)
-    legend.append((drawn, "drop on the way"))
+    legend.append((drawn, "drop"))
 
 
 def _lines(axes: "Axes", acks: Columns, legend: _Legend) -> None:
@@ -228,18 +227,20 @@ def _sacks(axes: "Axes", sacks: Columns, legend: _Legend) -> None:
 def _timeouts(axes: "Axes", timeouts: Columns, legend: _Legend) -> None:
     count = len(timeouts)
     if count:
-        line = _lane(axes, timeouts["time"], 0.97, "v", 4)
+        line = _lane(axes, timeouts["time"], 0.97, DATA)
         legend.append((line, f"time-out{'s' if count > 1 else ''} ({count:,})"))
 
 
-def _lane(axes: "Axes", times: Array, height: float, marker: str, size: float) -> Line2D:
+def _lane(axes: "Axes", times: Array, height: float, shade: str) -> Line2D:
+    """Mark times with triangles, or with thin ticks where triangles would cover each other."""
+    few = len(times) <= _MOST_LETTERS
     (line,) = axes.plot(
         times,
         np.full(len(times), height),
-        marker,
-        color=LOSS,
-        ms=size,
-        mew=0.5 if marker == "|" else 0,
+        "v" if few else "|",
+        color=shade,
+        ms=4 if few else 4.5,
+        mew=0 if few else 0.5,
         transform=axes.get_xaxis_transform(),
     )
     return line
