@@ -58,7 +58,7 @@ test-long: $(EXTENSION) ## The tests that take minutes: a million faults, long s
 lint: $(TOOLS) ## Format, clippy, documentation links, ruff and mypy, all without changing a file
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc $(LOCKED) --workspace --no-deps --document-private-items --quiet
+	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' $(CARGO) doc $(LOCKED) --workspace --no-deps --document-private-items --quiet
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy --strict python tests
