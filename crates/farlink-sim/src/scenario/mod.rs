@@ -1,0 +1,198 @@
+//! The scenario language: from text to a path, flows and TCPs.
+//!
+//! [`load`] reads TOML or JSON, fills in presets, applies overrides and checks
+//! everything, so that what comes out can be built. [`Scenario::to_json`]
+//! writes it back with every default spelled out; that text loads to the same
+//! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
+
+mod channel;
+mod decode;
+mod expand;
+mod library;
+mod preset;
+#[cfg(test)]
+mod reference;
+mod spec;
+mod tcp;
+mod tcp_choices;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod units;
+
+use serde::Deserialize;
+
+use decode::Problem;
+pub use expand::{App, DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
+pub use library::library;
+pub use preset::presets_json;
+pub use spec::{
+    AppName, Channel, ChannelSpec, DirectionTable, Distribution, FlowSpec, GilbertSpec, JitterSpec,
+    LinkSpec, Opener, QueueSpec, ReorderSpec, RouteSpec, Scenario,
+};
+pub use tcp::TcpSpec;
+pub use tcp_choices::{
+    AckDelay, BackoffName, ByteCounting, CarefulName, CongestionName, RecoveryName, SamplingName,
+    Scale, StartWindow, TimerName,
+};
+use tree::{At, Node, Step};
+pub use units::{Factor, Probability, Rate, Scalar, Size, SizeLimit, Time};
+
+/// What is wrong with a scenario, in one line: where, what, and what to write
+/// instead.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{place}{text}")]
+pub struct ScenarioError {
+    /// `geo.toml:14: `, or nothing.
+    place: String,
+    text: String,
+}
+
+impl ScenarioError {
+    fn new(origin: &str, at: &At, text: &impl ToString) -> Self {
+        let place = match at {
+            At::Nowhere if origin.is_empty() => String::new(),
+            At::Nowhere => format!("{origin}: "),
+            At::Line(line) => format!("{origin}:{line}: "),
+            At::Set(set) => format!("--set {set}: "),
+            At::Preset(name) => format!("preset {name}: "),
+        };
+        Self {
+            place,
+            text: text.to_string(),
+        }
+    }
+
+    /// Without a place, for what was not read from text.
+    fn bare(problem: &Problem) -> Self {
+        Self::new("", &At::Nowhere, problem)
+    }
+}
+
+/// Reads a scenario, fills in what it leaves open and checks it.
+///
+/// `text` is JSON if it begins with a brace, else TOML. `origin` is the name
+/// of the file in error messages. `overrides` are (path, value) as in
+/// `("links.0.down.delay", "300ms")`.
+///
+/// # Errors
+/// Bad syntax, an unknown or ignored key, a value without its unit or out of
+/// range, a flow without a path: anything that could not be built.
+pub fn load(
+    text: &str,
+    origin: &str,
+    overrides: &[(String, String)],
+) -> Result<Scenario, ScenarioError> {
+    let json = text.trim_start().starts_with('{');
+    let parsed = if json {
+        Node::from_json(text)
+    } else {
+        Node::from_toml(text)
+    };
+    let mut tree = parsed.map_err(|(at, fault)| ScenarioError::new(origin, &at, &fault))?;
+    for (path, value) in overrides {
+        tree.set(path, value).map_err(|fault| {
+            ScenarioError::new(origin, &At::Set(format!("{path}={value}").into()), &fault)
+        })?;
+    }
+    let scenario = read(&mut tree, overrides);
+    scenario.map_err(|problem| ScenarioError::new(origin, &tree.locate(&problem.path), &problem))
+}
+
+/// The JSON Schema of a scenario.
+pub fn schema() -> String {
+    let mut schema = schemars::schema_for!(Scenario);
+    schema.insert("title".to_owned(), "farlink scenario".into());
+    serde_json::to_string_pretty(&schema).unwrap_or_default()
+}
+
+impl Scenario {
+    /// The scenario with every default spelled out, as JSON that [`load`]
+    /// takes. `tcp` holds what was chosen, and so can be overridden;
+    /// `resolved_tcp` tells the whole TCP of each entry of `flows`.
+    pub fn to_json(&self) -> String {
+        let mut whole = self.clone();
+        whole.resolved_tcp = self.whole_tcp().ok();
+        serde_json::to_string(&whole).unwrap_or_default()
+    }
+
+    /// Numbers the nodes and spells out counts and TCP configurations.
+    ///
+    /// # Errors
+    /// The same as [`load`], if the scenario was changed since.
+    pub fn expand(&self) -> Result<Expanded, ScenarioError> {
+        expand::expand(self).map_err(|problem| ScenarioError::bare(&problem))
+    }
+
+    /// Every key of the TCP of each entry of `flows`.
+    fn whole_tcp(&self) -> Result<Vec<TcpSpec>, Problem> {
+        let whole = |flow: &FlowSpec| {
+            let spec = flow.tcp.over(&self.tcp);
+            Ok(TcpSpec::from_config(spec.variant_name(), &spec.resolve()?))
+        };
+        self.flows.iter().map(whole).collect()
+    }
+
+    /// Spells out the defaults that depend on something else.
+    fn fill(&mut self) {
+        self.tcp.variant = Some(self.tcp.variant_name().to_owned());
+        for link in &mut self.links {
+            link.name = Some(link.name_or_default());
+            // What the preset said is written out now.
+            link.preset = None;
+            if link.up.is_none() {
+                link.up.clone_from(&link.down);
+            }
+        }
+        for i in 0..self.flows.len() {
+            self.flows[i].name = Some(self.flow_name(i));
+            if self.flows[i].app == AppName::File && self.flows[i].reverse.is_none() {
+                self.flows[i].reverse = Some(Size(0));
+            }
+        }
+    }
+
+    /// Compares what a resolved scenario says of its TCPs with what the rest
+    /// of it gives: a changed table of variants must not change an old result
+    /// unseen.
+    fn compare(&self, said: &[TcpSpec]) -> Result<(), Problem> {
+        const HELP: &str = "if the change is meant, remove resolved_tcp";
+        let given = self.whole_tcp()?;
+        if given.len() != said.len() {
+            let says = format!(
+                "has {} elements for {} flows; {HELP}",
+                said.len(),
+                given.len()
+            );
+            return Err(Problem::new(["resolved_tcp".into()], says));
+        }
+        for (i, (given, said)) in given.iter().zip(said).enumerate() {
+            if let Some((key, says)) = said.difference(given) {
+                let path = [
+                    Step::from("resolved_tcp"),
+                    Step::from(i),
+                    key.as_str().into(),
+                ];
+                return Err(Problem::new(path, format!("{says}; {HELP}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(tree: &mut Node, overrides: &[(String, String)]) -> Result<Scenario, Problem> {
+    preset::apply(tree)?;
+    let mut scenario = Scenario::deserialize(&*tree)?;
+    let said = scenario.resolved_tcp.take();
+    expand::expand(&scenario)?;
+    scenario.fill();
+    let own_tcp = |(path, _): &(String, String)| {
+        path.starts_with("tcp") || path.starts_with("flows") || path.starts_with("resolved_tcp")
+    };
+    if let Some(said) = said
+        && !overrides.iter().any(own_tcp)
+    {
+        scenario.compare(&said)?;
+    }
+    Ok(scenario)
+}

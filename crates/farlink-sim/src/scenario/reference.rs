@@ -1,0 +1,218 @@
+//! The tables of `docs/scenario.md`, made from the schema.
+//!
+//! The test fails when the file is not current; with `UPDATE_DOCS=1` in the
+//! environment it writes the file instead.
+
+use std::fmt::Write as _;
+
+use farlink_tcp::variant;
+use serde_json::Value;
+
+use super::tcp::TcpSpec;
+
+const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-sim -->\n";
+const END: &str = "<!-- end -->\n";
+
+/// Heading, type in the schema and what stands above the table.
+const SECTIONS: [(&str, &str, &str); 11] = [
+    ("Top level", "", ""),
+    ("`[tcp]`", "TcpSpec", TCP),
+    ("`[[links]]`", "LinkSpec", ""),
+    ("`[links.down]`, `[links.up]`", "DirectionTable", ""),
+    (
+        "`queue = { ... }`",
+        "QueueTable",
+        "One of the two, or `queue = \"unlimited\"`.",
+    ),
+    ("`channel = { ... }`", "ChannelSpec", ""),
+    ("`gilbert = { ... }`", "GilbertSpec", ""),
+    ("`reorder = { ... }`", "ReorderSpec", ""),
+    ("`jitter = { ... }`", "JitterSpec", ""),
+    ("`[[routes]]`", "RouteSpec", ""),
+    ("`[[flows]]`", "FlowSpec", ""),
+];
+
+const TCP: &str = "In `[tcp]` for every flow, and in `tcp = { ... }` of a flow for that one. Without \
+                   a key the value is that of the row of the variant; the default shown is that of \
+                   `sack`, or of the standard where `sack` has no such parameter.";
+
+fn tables() -> String {
+    let schema: Value = serde_json::from_str(&super::schema()).unwrap();
+    let mut out = String::new();
+    for (heading, name, above) in SECTIONS {
+        let table = if name.is_empty() {
+            &schema
+        } else {
+            &schema["$defs"][name]
+        };
+        let _ = writeln!(out, "\n### {heading}\n");
+        if !above.is_empty() {
+            let _ = writeln!(out, "{above}\n");
+        }
+        out.push_str("| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
+        let required = table["required"].as_array().cloned().unwrap_or_default();
+        let mut choices = String::new();
+        for (key, property) in in_order(name, table) {
+            let default = if required.contains(&Value::from(key.as_str())) {
+                "required".to_owned()
+            } else if name == "TcpSpec" {
+                tcp_default(&key)
+            } else {
+                plain_default(&property)
+            };
+            let (kind, list) = value(&schema, &property);
+            let meaning = sentence(&property);
+            let _ = writeln!(out, "| `{key}` | {kind} | {default} | {meaning} |");
+            for (choice, meaning) in list {
+                let _ = writeln!(choices, "- `{key} = \"{choice}\"`: {meaning}");
+            }
+        }
+        if !choices.is_empty() {
+            let _ = write!(out, "\n{choices}");
+        }
+    }
+    out
+}
+
+/// Properties in the order of the type; JSON objects have lost it.
+fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
+    let properties = table["properties"].as_object().unwrap();
+    let source = if name == "TcpSpec" {
+        include_str!("tcp.rs")
+    } else {
+        include_str!("spec.rs")
+    };
+    let start = source
+        .find(&format!("struct {name} {{"))
+        .or_else(|| source.find("tcp_keys! {"));
+    let from = if name.is_empty() {
+        source.find("struct Scenario {")
+    } else {
+        start
+    };
+    let body = &source[from.unwrap()..];
+    let place = |key: &str| {
+        let private = body.find(&format!("    {key}: "));
+        body.find(&format!("pub {key}: "))
+            .into_iter()
+            .chain(private)
+            .min()
+    };
+    let mut out: Vec<_> = properties
+        .iter()
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
+    out.sort_by_key(|(key, _)| place(key));
+    out
+}
+
+fn plain_default(property: &Value) -> String {
+    match &property["default"] {
+        Value::Null => "none".to_owned(),
+        Value::Object(table) if table.is_empty() => "none".to_owned(),
+        Value::Array(list) if list.is_empty() => "none".to_owned(),
+        other => format!("`{other}`"),
+    }
+}
+
+fn tcp_default(key: &str) -> String {
+    if key == "variant" {
+        return "`\"sack\"`".to_owned();
+    }
+    let mut rows: Vec<_> = variant::VARIANTS.iter().collect();
+    rows.sort_by_key(|row| row.name != "sack");
+    for row in rows {
+        let mut config = (row.config)();
+        for timer in ["", "jacobson"] {
+            if !timer.is_empty() {
+                let spec: TcpSpec = serde_json::from_value(serde_json::json!({
+                    "variant": row.name, "timer": timer,
+                }))
+                .unwrap();
+                config = spec.resolve().unwrap();
+            }
+            let spec = serde_json::to_value(TcpSpec::from_config(row.name, &config)).unwrap();
+            if !spec[key].is_null() {
+                return format!("`{}`", spec[key]);
+            }
+        }
+    }
+    "none".to_owned()
+}
+
+fn sentence(schema: &Value) -> String {
+    let text = schema["description"].as_str().unwrap_or_default();
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace('|', "\\|")
+}
+
+/// What stands at the right of the equals sign, and the meaning of choices.
+fn value(schema: &Value, property: &Value) -> (String, Vec<(String, String)>) {
+    if let Some(title) = property["title"].as_str() {
+        return (title.to_owned(), Vec::new());
+    }
+    if let Some(name) = property["$ref"]
+        .as_str()
+        .and_then(|r| r.strip_prefix("#/$defs/"))
+    {
+        return value(schema, &schema["$defs"][name]);
+    }
+    for key in ["anyOf", "oneOf"] {
+        let Some(list) = property[key].as_array() else {
+            continue;
+        };
+        let choices: Vec<_> = list
+            .iter()
+            .filter_map(|c| Some((c["const"].as_str()?.to_owned(), sentence(c))))
+            .collect();
+        if !choices.is_empty() {
+            return ("one of the choices below".to_owned(), choices);
+        }
+        return value(schema, &list[0]);
+    }
+    let kind = match &property["type"] {
+        Value::Array(kinds) => kinds[0].as_str(),
+        kind => kind.as_str(),
+    };
+    let text = match kind {
+        Some("string") => "text",
+        Some("integer") => "whole number",
+        Some("number") => "number",
+        Some("boolean") => "true or false",
+        Some("array") if property["minItems"] == 2 => "list of two texts",
+        Some("array") => "list of tables",
+        _ => "table",
+    };
+    (text.to_owned(), Vec::new())
+}
+
+#[test]
+fn the_reference_is_current() {
+    let page = include_str!("../../../../docs/scenario.md");
+    let (head, rest) = page.split_once(BEGIN).expect("a begin mark");
+    let (_, tail) = rest.split_once(END).expect("an end mark");
+    let fresh = format!("{head}{BEGIN}{}\n{END}{tail}", tables());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+        std::fs::write(path, &fresh).unwrap();
+    } else {
+        assert!(
+            page == fresh,
+            "docs/scenario.md is not current: run the tests with UPDATE_DOCS=1"
+        );
+    }
+}
+
+#[test]
+fn the_example_of_the_reference_loads() {
+    let page = include_str!("../../../../docs/scenario.md");
+    let example = page
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|s| s.split("```").next())
+        .unwrap();
+    let scenario = super::load(example, "scenario.md", &[]).unwrap();
+    assert_eq!(scenario.expand().unwrap().flows.len(), 1);
+}

@@ -1,0 +1,435 @@
+//! The schema: what a scenario may say.
+//!
+//! The one description of the language: the decoder, the JSON Schema and the
+//! reference in `docs/scenario.md` are all derived from these types and their
+//! comments.
+
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::tcp::TcpSpec;
+use super::units::{Probability, Rate, Size, Time};
+use farlink_tcp::Interval;
+
+/// A path, the flows over it and the TCP they use.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Short name, used in results.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What the scenario shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Where its values come from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Seed of every random stream. The same scenario and seed give the same
+    /// bits.
+    #[serde(default = "first_seed")]
+    pub seed: u64,
+    /// Simulated time at which the run stops. Without it the run ends when
+    /// every flow is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Time>,
+    /// Simulated time at which a run that does not end is stopped.
+    #[serde(default = "day")]
+    pub max_duration: Time,
+    /// TCP of every flow, laid over the row of its variant.
+    #[serde(default, skip_serializing_if = "TcpSpec::is_empty")]
+    pub tcp: TcpSpec,
+    /// Links between nodes. A node exists by being named here.
+    pub links: Vec<LinkSpec>,
+    /// Static routes. Without one a packet takes the path with the fewest
+    /// links, ties going to the link that is written first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<RouteSpec>,
+    /// Transfers from one node to another.
+    pub flows: Vec<FlowSpec>,
+    /// Written into a resolved scenario: the whole TCP of each entry of
+    /// `flows`. On input it is compared with what the rest says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved_tcp: Option<Vec<TcpSpec>>,
+}
+
+fn first_seed() -> u64 {
+    1
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn day() -> Time {
+    Time(Interval::from_secs(24 * 3600))
+}
+
+/// A link, with a transmitter, a queue, a channel and a delay each way.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Name in results; by default the two nodes with a hyphen. With `count`,
+    /// `{}` in it is the number of the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// The two nodes. `down` goes from the first to the second. With `count`,
+    /// `{}` in a name is the number of the link.
+    pub between: [String; 2],
+    /// Preset that gives what is not written here. A `queue` or a `channel`
+    /// that is written replaces the whole one of the preset.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<String>,
+    /// Where the values come from; with a preset, its source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Number of such links, numbered from 0 where `{}` stands.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// From the first node to the second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<DirectionTable>,
+    /// From the second node to the first. Without it, as `down`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up: Option<DirectionTable>,
+}
+
+/// One direction of a link, as it is written.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DirectionTable {
+    /// Rate of the transmitter, 1 bit/s to 1000 Gbit/s. Required unless a
+    /// preset gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// One-way propagation delay, 0 s to 1 h. Required unless a preset gives
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Time>,
+    /// Framing that each packet has on the wire beyond its IP length.
+    #[serde(default = "nothing")]
+    pub overhead: Size,
+    /// Limit of what waits for the transmitter; the packet being sent is not
+    /// counted. What does not fit is dropped at the tail.
+    #[serde(default)]
+    pub queue: QueueSpec,
+    /// What may happen to a packet on its way. One table holds stages in the
+    /// standard order (gilbert, loss, ber, corrupt, duplicate, reorder,
+    /// jitter); a list of tables holds stages in the order written.
+    #[serde(default)]
+    pub channel: Channel,
+}
+
+fn nothing() -> Size {
+    Size(0)
+}
+
+/// Limit of a queue: "unlimited", `{ packets = 100 }` or `{ bytes = "64 KiB" }`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum QueueSpec {
+    /// Nothing is ever dropped.
+    #[default]
+    Unlimited,
+    /// So many packets wait at most.
+    Packets(u32),
+    /// So many bytes of IP packets wait at most.
+    Bytes(u64),
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct QueueTable {
+    /// Packets that may wait, 1 to 1000000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    packets: Option<u32>,
+    /// Bytes of IP packets that may wait, up to 1 TiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bytes: Option<Size>,
+}
+
+impl Serialize for QueueSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let (packets, bytes) = match *self {
+            Self::Unlimited => return serializer.serialize_str("unlimited"),
+            Self::Packets(n) => (Some(n), None),
+            Self::Bytes(n) => (None, Some(Size(n))),
+        };
+        QueueTable { packets, bytes }.serialize(serializer)
+    }
+}
+
+const QUEUES: &str = "\"unlimited\", { packets = 100 } or { bytes = \"64 KiB\" }";
+
+impl<'de> Deserialize<'de> for QueueSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = QueueSpec;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(QUEUES)
+            }
+            fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<QueueSpec, E> {
+                if v == "unlimited" {
+                    Ok(QueueSpec::Unlimited)
+                } else {
+                    Err(E::custom(format!("= {v:?} is unknown; write {QUEUES}")))
+                }
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<QueueSpec, A::Error> {
+                let table = QueueTable::deserialize(MapAccessDeserializer::new(map))?;
+                match (table.packets, table.bytes) {
+                    (Some(packets), None) => Ok(QueueSpec::Packets(packets)),
+                    (None, Some(bytes)) => Ok(QueueSpec::Bytes(bytes.0)),
+                    (Some(_), Some(_)) => Err(A::Error::custom(
+                        "has both \"packets\" and \"bytes\"; write one of them",
+                    )),
+                    (None, None) => Err(A::Error::custom(format!("is empty; write {QUEUES}"))),
+                }
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl JsonSchema for QueueSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Queue".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<QueueTable>();
+        json_schema!({ "title": "\"unlimited\" or table", "anyOf": [{ "const": "unlimited" }, table] })
+    }
+}
+
+/// The stages of a channel, each group as it was written.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Channel(pub Vec<ChannelSpec>);
+
+impl Serialize for Channel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [] => ChannelSpec::default().serialize(serializer),
+            [table] => table.serialize(serializer),
+            tables => tables.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Channel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Channel;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table such as { ber = 1e-6 }, or a list of such tables")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Channel, A::Error> {
+                let table = ChannelSpec::deserialize(MapAccessDeserializer::new(map))?;
+                let empty = table == ChannelSpec::default();
+                Ok(Channel(if empty { Vec::new() } else { vec![table] }))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Channel, A::Error> {
+                let mut tables = Vec::deserialize(SeqAccessDeserializer::new(list))?;
+                tables.retain(|table| *table != ChannelSpec::default());
+                Ok(Channel(tables))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl JsonSchema for Channel {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Stages".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<ChannelSpec>();
+        json_schema!({
+            "title": "table or list of tables",
+            "anyOf": [table, { "type": "array", "items": table }],
+        })
+    }
+}
+
+/// Stages of a channel. Each key that is written adds a stage.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelSpec {
+    /// Losses in bursts (Gilbert 1960, Elliott 1963), per packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gilbert: Option<GilbertSpec>,
+    /// Probability that a packet is lost, whatever its length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Probability>,
+    /// Bit error rate: a packet of n bytes, overhead included, is lost when
+    /// more than `correctable_bits` of its 8n bits are in error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ber: Option<Probability>,
+    /// Bit errors per packet that are corrected. Needs `ber`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correctable_bits: Option<u32>,
+    /// Probability that a packet arrives with changed bits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub corrupt: Option<Probability>,
+    /// Probability that a packet arrives twice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duplicate: Option<Probability>,
+    /// Packets held back so that later ones overtake them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reorder: Option<ReorderSpec>,
+    /// Random extra delay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<JitterSpec>,
+}
+
+/// Burst losses: either `loss` and `burst`, or `p` and `r` with `h` and `k`.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GilbertSpec {
+    /// Mean loss, as a probability below 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Probability>,
+    /// Mean length of a burst, in packets; 1 or more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<f64>,
+    /// Probability of going from the good to the bad state, per packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p: Option<Probability>,
+    /// Probability of going from the bad to the good state, per packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub r: Option<Probability>,
+    /// Probability of delivery in the bad state; 0 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub h: Option<Probability>,
+    /// Probability of delivery in the good state; 1 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub k: Option<Probability>,
+}
+
+/// Reordering.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReorderSpec {
+    /// Probability that a packet is held back.
+    pub probability: Probability,
+    /// How long it is held back, up to 1 h.
+    pub delay: Time,
+}
+
+/// Random extra delay, drawn for each packet.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JitterSpec {
+    /// Distribution of the extra delay.
+    pub distribution: Distribution,
+    /// Mean, up to 1 h. Of the normal distribution before it is truncated at 0.
+    pub mean: Time,
+    /// Uniform: half the width, at most the mean. Normal: standard deviation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Time>,
+    /// Whether a packet waits for those sent before it.
+    #[serde(default = "yes")]
+    pub keep_order: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Distributions of jitter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// From mean - spread to mean + spread.
+    Uniform,
+    /// Normal, values below 0 drawn again.
+    Normal,
+    /// Exponential.
+    Exponential,
+}
+
+/// A static route: at this node, packets for that one leave by this neighbour.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouteSpec {
+    /// Node that forwards.
+    pub at: String,
+    /// Node that packets are for.
+    pub to: String,
+    /// Neighbour of `at` that they are handed to.
+    pub via: String,
+}
+
+/// A TCP connection, or several alike, carrying an application's data.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FlowSpec {
+    /// Name in results; by default "flow", or "flow0", "flow1", ... With
+    /// `count` above 1, `{}` in it is the number of the flow, and without `{}`
+    /// it is followed by ".0", ".1", ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Node that the data comes from. `{}` is the number of the flow, modulo
+    /// the number of such nodes.
+    pub from: String,
+    /// Node that the data goes to. `{}` as in `from`.
+    pub to: String,
+    /// What is carried: "file" (`size` bytes, then close) or "bulk" (as much
+    /// as goes through in `duration`).
+    #[serde(default)]
+    pub app: AppName,
+    /// Length of the file, 1 B to 1 PiB. Required for "file".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// Bytes that go the other way at the same time, for "file"; "0 B" without
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<Size>,
+    /// How long data is sent from `start` on. Required for "bulk".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Time>,
+    /// When the connection is opened.
+    #[serde(default = "at_once")]
+    pub start: Time,
+    /// Which end sends the SYN.
+    #[serde(default)]
+    pub opens: Opener,
+    /// Number of such flows, numbered from 0.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Time between the starts of consecutive flows.
+    #[serde(default = "at_once")]
+    pub stagger: Time,
+    /// TCP of this flow, laid over the scenario's.
+    #[serde(default, skip_serializing_if = "TcpSpec::is_empty")]
+    pub tcp: TcpSpec,
+}
+
+fn at_once() -> Time {
+    Time(Interval::ZERO)
+}
+
+/// Applications.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AppName {
+    /// A file of `size`.
+    #[default]
+    File,
+    /// Unlimited data for `duration`.
+    Bulk,
+}
+
+/// The end of a flow that opens the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Opener {
+    /// The end that sends the data, as in an upload.
+    #[default]
+    Sender,
+    /// The end that receives the data, as in a download.
+    Receiver,
+}

@@ -1,0 +1,765 @@
+//! The TCP of a flow: keys laid over a row of the table of variants.
+//!
+//! One key for each parameter of [`Config`]. Parameters that exist only for
+//! one algorithm of an axis are refused with another, because they would be
+//! ignored.
+
+use farlink_tcp::config::{
+    Careful, Config, Congestion, CubicConfig, DelayedAck, Ratio, ReceiverConfig, Recovery,
+    RenoConfig, RtoAlgorithm, RtoConfig,
+};
+use farlink_tcp::{Interval, variant};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::decode::{Problem, suggestion};
+use super::tcp_choices::{
+    AckDelay, BackoffName, ByteCounting, CarefulName, CongestionName, RecoveryName, SamplingName,
+    Scale, StartWindow, TimerName,
+};
+use super::units::{Factor, Size, SizeLimit, Time};
+
+/// Row that is used when none is named: today's standards.
+const USUAL: &str = "sack";
+
+macro_rules! tcp_keys {
+    ($($(#[$doc:meta])* $key:ident: $type:ty,)*) => {
+        /// Parameters of a TCP. A key that is not written keeps the value of
+        /// the variant's row.
+        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct TcpSpec {
+            $(
+                $(#[$doc])*
+                #[serde(default, skip_serializing_if = "Option::is_none")]
+                pub $key: Option<$type>,
+            )*
+        }
+
+        impl TcpSpec {
+            /// These keys, and those of `base` that are not among them.
+            #[must_use]
+            pub fn over(&self, base: &Self) -> Self {
+                Self { $($key: self.$key.clone().or_else(|| base.$key.clone()),)* }
+            }
+
+            /// Whether a key of this name is written.
+            pub(super) fn has(&self, key: &str) -> bool {
+                match key {
+                    $(stringify!($key) => self.$key.is_some(),)*
+                    _ => false,
+                }
+            }
+
+            /// The first key whose value differs from that in `given`, and what
+            /// to say of it.
+            pub(super) fn difference(&self, given: &Self) -> Option<(String, String)> {
+                let show = |value: Option<serde_json::Value>| {
+                    value.map_or_else(|| "nothing".to_owned(), |value| value.to_string())
+                };
+                $(if self.$key != given.$key {
+                    let said = serde_json::to_value(&self.$key).ok().filter(|v| !v.is_null());
+                    let given = serde_json::to_value(&given.$key).ok().filter(|v| !v.is_null());
+                    let says = format!(
+                        "= {} differs from {}, which the rest of the scenario gives",
+                        show(said),
+                        show(given)
+                    );
+                    return Some((stringify!($key).to_owned(), says));
+                })*
+                None
+            }
+
+            /// Whether no key is written.
+            pub fn is_empty(&self) -> bool {
+                true $(&& self.$key.is_none())*
+            }
+        }
+    };
+}
+
+tcp_keys! {
+    /// Row of the table of variants, such as "reno" or "cubic".
+    variant: String,
+    /// Largest segment, in bytes of data, 64 B to 65495 B.
+    mss: Size,
+    /// Receive buffer, which is the largest window offered, up to 1 GiB.
+    receive_window: Size,
+    /// What the application may have queued and not yet acknowledged, or
+    /// "unlimited".
+    send_buffer: SizeLimit,
+    /// Window scale (RFC 7323): "auto", "off" or a shift from 0 to 14.
+    window_scale: Scale,
+    /// SACK option (RFC 2018): offered, and sent.
+    sack: bool,
+    /// Timestamps option (RFC 7323).
+    timestamps: bool,
+    /// Nagle's algorithm (RFC 9293, 3.7.4).
+    nagle: bool,
+    /// Whether segments out of order are kept by the receiver.
+    reassembly: bool,
+    /// Longest time an ACK waits, up to 10 s, or "off".
+    delayed_ack: AckDelay,
+    /// An ACK is sent when this many full-sized segments wait for one. Needs
+    /// `delayed_ack`.
+    ack_every: u32,
+    /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
+    /// timer, instead of that long after the segment. Needs `delayed_ack`.
+    ack_heartbeat: bool,
+    /// How losses are repaired. "sack" needs the SACK option.
+    recovery: RecoveryName,
+    /// What keeps the duplicate ACKs of a go-back-N from starting another fast
+    /// retransmit (RFC 6582). Needs a "newreno" recovery; "timestamp" needs
+    /// the timestamps option.
+    careful: CarefulName,
+    /// Rescue retransmission (RFC 6675, NextSeg rule 4). Needs
+    /// `recovery = "sack"`.
+    rescue: bool,
+    /// Duplicate ACKs that mean a loss (RFC 5681, 3.2), from 1.
+    dupack_threshold: u32,
+    /// Limited transmit (RFC 3042).
+    limited_transmit: bool,
+    /// How the window is controlled.
+    congestion: CongestionName,
+    /// L of RFC 3465, the segments that one ACK may grow slow start by, or
+    /// false for growth by ACKs. Needs `congestion = "reno"`.
+    byte_counting: ByteCounting,
+    /// Adds MSS/8 to each increase in congestion avoidance, as 4.3BSD did.
+    /// Needs `congestion = "reno"`.
+    mss_over_8: bool,
+    /// C in segments per second cubed (RFC 9438, 5). Needs
+    /// `congestion = "cubic"`.
+    cubic_c: Factor,
+    /// Multiplicative decrease (RFC 9438, 4.6), below 1. Needs
+    /// `congestion = "cubic"`.
+    cubic_beta: Factor,
+    /// Fast convergence (RFC 9438, 4.7). Needs `congestion = "cubic"`.
+    fast_convergence: bool,
+    /// HyStart++ (RFC 9406). Needs `congestion = "cubic"`.
+    hystart: bool,
+    /// Window at the start: segments, from 1, or "rfc3390".
+    initial_window: StartWindow,
+    /// Slow-start threshold at the start, or "unlimited".
+    initial_ssthresh: SizeLimit,
+    /// Restart from the initial window after an idle time of one RTO
+    /// (RFC 5681, 4.1).
+    idle_restart: bool,
+    /// How round-trip samples become a time-out.
+    timer: TimerName,
+    /// Time-out before the first sample.
+    rto_initial: Time,
+    /// Least time-out.
+    rto_min: Time,
+    /// Greatest time-out, backoff included, up to 1 h.
+    rto_max: Time,
+    /// Clock of samples and timers, such as "500 ms" for the BSD slow timer;
+    /// "0 s" is exact.
+    rto_tick: Time,
+    /// Weight of the old estimate. Needs `timer = "rfc793"`.
+    rto_alpha: Factor,
+    /// Delay variance factor. Needs `timer = "rfc793"`.
+    rto_beta: Factor,
+    /// Gain of the mean. Needs `timer = "jacobson"`.
+    rto_gain: Factor,
+    /// Gain of the deviation. Needs `timer = "jacobson"`.
+    rto_dev_gain: Factor,
+    /// Coefficient of the deviation. Needs `timer = "jacobson"`.
+    rto_k: u32,
+    /// Clock granularity G (RFC 6298, 2). Needs `timer = "rfc6298"`.
+    rto_granularity: Time,
+    /// What a time-out does to the next.
+    backoff: BackoffName,
+    /// Which segments are timed.
+    sampling: SamplingName,
+    /// Time-outs in a row for one segment before the connection is given up.
+    max_retransmits: u32,
+    /// Time-outs in a row for a SYN before it is given up.
+    max_syn_retransmits: u32,
+    /// Maximum segment lifetime; TIME-WAIT lasts twice this.
+    msl: Time,
+}
+
+impl TcpSpec {
+    /// All parameters: the row of the variant with these keys over it.
+    ///
+    /// # Errors
+    /// An unknown variant, a value out of its range, or values that do not go
+    /// together; in one line that names the key.
+    pub fn to_config(&self) -> Result<Config, super::ScenarioError> {
+        self.resolve()
+            .map_err(|problem| super::ScenarioError::bare(&problem.within("tcp")))
+    }
+
+    /// Every key written, so that a resolved scenario says what was simulated.
+    pub fn from_config(variant: &str, config: &Config) -> Self {
+        let mut spec = Self {
+            variant: Some(variant.to_owned()),
+            mss: Some(Size(config.mss.into())),
+            send_buffer: Some(SizeLimit(
+                Some(config.send_buffer).filter(|&n| n != u64::MAX),
+            )),
+            nagle: Some(config.nagle),
+            timestamps: Some(config.timestamps),
+            dupack_threshold: Some(config.dupack_threshold),
+            limited_transmit: Some(config.limited_transmit),
+            initial_window: Some(StartWindow(config.initial_window)),
+            initial_ssthresh: Some(SizeLimit(config.initial_ssthresh)),
+            idle_restart: Some(config.idle_restart),
+            max_retransmits: Some(config.max_retransmits),
+            max_syn_retransmits: Some(config.max_syn_retransmits),
+            msl: Some(Time(config.msl)),
+            ..Self::default()
+        };
+        spec.show_recovery(config.recovery);
+        spec.show_congestion(&config.congestion);
+        spec.show_timer(&config.rto);
+        spec.show_receiver(&config.receiver);
+        spec
+    }
+
+    /// As [`Self::to_config`], with the key at fault as the path.
+    pub(super) fn resolve(&self) -> Result<Config, Problem> {
+        let base = self.row()?;
+        let config = Config {
+            mss: self.mss.map_or(base.mss, |size| size.0 as u32),
+            send_buffer: self
+                .send_buffer
+                .map_or(base.send_buffer, |n| n.0.unwrap_or(u64::MAX)),
+            nagle: self.nagle.unwrap_or(base.nagle),
+            timestamps: self.timestamps.unwrap_or(base.timestamps),
+            recovery: self.recovery(base.recovery),
+            dupack_threshold: self.dupack_threshold.unwrap_or(base.dupack_threshold),
+            limited_transmit: self.limited_transmit.unwrap_or(base.limited_transmit),
+            congestion: self.congestion(&base.congestion),
+            initial_window: self.initial_window.map_or(base.initial_window, |w| w.0),
+            initial_ssthresh: self.initial_ssthresh.map_or(base.initial_ssthresh, |n| n.0),
+            idle_restart: self.idle_restart.unwrap_or(base.idle_restart),
+            rto: self.timer(base.rto),
+            receiver: self.receiver(base.receiver),
+            max_retransmits: self.max_retransmits.unwrap_or(base.max_retransmits),
+            max_syn_retransmits: self.max_syn_retransmits.unwrap_or(base.max_syn_retransmits),
+            msl: self.msl.map_or(base.msl, |t| t.0),
+        };
+        self.consistent(&config)?;
+        Ok(config)
+    }
+
+    /// Name of the variant, the usual one if none is written.
+    pub fn variant_name(&self) -> &str {
+        self.variant.as_deref().unwrap_or(USUAL)
+    }
+
+    fn row(&self) -> Result<Config, Problem> {
+        let name = self.variant_name();
+        let Some(row) = variant::lookup(name) else {
+            let known: Vec<_> = variant::VARIANTS.iter().map(|row| row.name).collect();
+            let mut hint = suggestion(name, &known, "variants");
+            if hint.starts_with("did") {
+                hint = format!("{hint} The variants are {}", known.join(", "));
+            }
+            return Err(fault("variant", format!("= {name:?} is not a TCP; {hint}")));
+        };
+        Ok((row.config)())
+    }
+
+    fn recovery(&self, base: Recovery) -> Recovery {
+        let careful = |careful: Careful| self.careful.map_or(careful, CarefulName::value);
+        let kept = match base {
+            Recovery::NewReno { careful, .. } => careful,
+            _ => Careful::Plain,
+        };
+        let name = self.recovery.unwrap_or(RecoveryName::of(base));
+        match name {
+            RecoveryName::GoBackN => Recovery::GoBackN,
+            RecoveryName::Tahoe => Recovery::Tahoe,
+            RecoveryName::Reno => Recovery::Reno,
+            RecoveryName::NewReno => Recovery::NewReno {
+                impatient: false,
+                careful: careful(kept),
+            },
+            RecoveryName::NewRenoImpatient => Recovery::NewReno {
+                impatient: true,
+                careful: careful(kept),
+            },
+            RecoveryName::Sack => {
+                let kept = match base {
+                    Recovery::Sack { rescue } => rescue,
+                    _ => true,
+                };
+                Recovery::Sack {
+                    rescue: self.rescue.unwrap_or(kept),
+                }
+            }
+        }
+    }
+
+    fn show_recovery(&mut self, recovery: Recovery) {
+        self.recovery = Some(RecoveryName::of(recovery));
+        match recovery {
+            Recovery::NewReno { careful, .. } => self.careful = Some(CarefulName::of(careful)),
+            Recovery::Sack { rescue } => self.rescue = Some(rescue),
+            Recovery::GoBackN | Recovery::Tahoe | Recovery::Reno => {}
+        }
+    }
+
+    fn congestion(&self, base: &Congestion) -> Congestion {
+        match self.congestion.unwrap_or(CongestionName::of(base)) {
+            CongestionName::None => Congestion::None,
+            CongestionName::Reno => {
+                let kept = match base {
+                    Congestion::Reno(kept) => *kept,
+                    _ => RenoConfig::default(),
+                };
+                Congestion::Reno(RenoConfig {
+                    byte_counting: self.byte_counting.map_or(kept.byte_counting, |l| l.0),
+                    mss_over_8: self.mss_over_8.unwrap_or(kept.mss_over_8),
+                })
+            }
+            CongestionName::Cubic => {
+                let kept = match base {
+                    Congestion::Cubic(kept) => *kept,
+                    _ => CubicConfig::default(),
+                };
+                Congestion::Cubic(CubicConfig {
+                    c: self.cubic_c.map_or(kept.c, |f| f.0),
+                    beta: self.cubic_beta.map_or(kept.beta, |f| f.0),
+                    fast_convergence: self.fast_convergence.unwrap_or(kept.fast_convergence),
+                    hystart: self.hystart.unwrap_or(kept.hystart),
+                })
+            }
+        }
+    }
+
+    fn show_congestion(&mut self, congestion: &Congestion) {
+        self.congestion = Some(CongestionName::of(congestion));
+        match congestion {
+            Congestion::None => {}
+            Congestion::Reno(reno) => {
+                self.byte_counting = Some(ByteCounting(reno.byte_counting));
+                self.mss_over_8 = Some(reno.mss_over_8);
+            }
+            Congestion::Cubic(cubic) => {
+                self.cubic_c = Some(Factor(cubic.c));
+                self.cubic_beta = Some(Factor(cubic.beta));
+                self.fast_convergence = Some(cubic.fast_convergence);
+                self.hystart = Some(cubic.hystart);
+            }
+        }
+    }
+
+    fn timer(&self, base: RtoConfig) -> RtoConfig {
+        let algorithm = match self.timer.unwrap_or(TimerName::of(base.algorithm)) {
+            TimerName::Rfc793 => {
+                let (alpha, beta) = match base.algorithm {
+                    RtoAlgorithm::Rfc793 { alpha, beta } => (alpha, beta),
+                    _ => (Ratio::new(9, 10), Ratio::new(2, 1)),
+                };
+                RtoAlgorithm::Rfc793 {
+                    alpha: self.rto_alpha.map_or(alpha, |f| f.0),
+                    beta: self.rto_beta.map_or(beta, |f| f.0),
+                }
+            }
+            TimerName::Jacobson => {
+                let (gain, dev_gain, k) = match base.algorithm {
+                    RtoAlgorithm::Jacobson { gain, dev_gain, k } => (gain, dev_gain, k),
+                    _ => (Ratio::new(1, 8), Ratio::new(1, 4), 4),
+                };
+                RtoAlgorithm::Jacobson {
+                    gain: self.rto_gain.map_or(gain, |f| f.0),
+                    dev_gain: self.rto_dev_gain.map_or(dev_gain, |f| f.0),
+                    k: self.rto_k.unwrap_or(k),
+                }
+            }
+            TimerName::Rfc6298 => {
+                let granularity = match base.algorithm {
+                    RtoAlgorithm::Rfc6298 { granularity } => granularity,
+                    _ => Interval::from_millis(1),
+                };
+                RtoAlgorithm::Rfc6298 {
+                    granularity: self.rto_granularity.map_or(granularity, |t| t.0),
+                }
+            }
+        };
+        RtoConfig {
+            algorithm,
+            initial: self.rto_initial.map_or(base.initial, |t| t.0),
+            min: self.rto_min.map_or(base.min, |t| t.0),
+            max: self.rto_max.map_or(base.max, |t| t.0),
+            tick: self.rto_tick.map_or(base.tick, |t| t.0),
+            backoff: self.backoff.map_or(base.backoff, BackoffName::value),
+            sampling: self.sampling.map_or(base.sampling, SamplingName::value),
+        }
+    }
+
+    fn show_timer(&mut self, rto: &RtoConfig) {
+        self.timer = Some(TimerName::of(rto.algorithm));
+        match rto.algorithm {
+            RtoAlgorithm::Rfc793 { alpha, beta } => {
+                self.rto_alpha = Some(Factor(alpha));
+                self.rto_beta = Some(Factor(beta));
+            }
+            RtoAlgorithm::Jacobson { gain, dev_gain, k } => {
+                self.rto_gain = Some(Factor(gain));
+                self.rto_dev_gain = Some(Factor(dev_gain));
+                self.rto_k = Some(k);
+            }
+            RtoAlgorithm::Rfc6298 { granularity } => self.rto_granularity = Some(Time(granularity)),
+        }
+        self.rto_initial = Some(Time(rto.initial));
+        self.rto_min = Some(Time(rto.min));
+        self.rto_max = Some(Time(rto.max));
+        self.rto_tick = Some(Time(rto.tick));
+        self.backoff = Some(BackoffName::of(rto.backoff));
+        self.sampling = Some(SamplingName::of(rto.sampling));
+    }
+
+    fn receiver(&self, base: ReceiverConfig) -> ReceiverConfig {
+        let mut ack = base.delayed_ack;
+        match self.delayed_ack.map(|delay| delay.0) {
+            Some(None) => ack = DelayedAck::OFF,
+            // Over a row without delayed ACK the other two start anew.
+            Some(Some(max_delay)) if ack.max_delay.is_zero() => {
+                ack = DelayedAck {
+                    max_delay,
+                    ..DelayedAck::default()
+                };
+            }
+            Some(Some(max_delay)) => ack.max_delay = max_delay,
+            None => {}
+        }
+        if !ack.max_delay.is_zero() {
+            ack.every = self.ack_every.unwrap_or(ack.every);
+            ack.heartbeat = self.ack_heartbeat.unwrap_or(ack.heartbeat);
+        }
+        ReceiverConfig {
+            buffer: self.receive_window.map_or(base.buffer, |size| size.0),
+            window_scale: self.window_scale.map_or(base.window_scale, |s| s.0),
+            reassembly: self.reassembly.unwrap_or(base.reassembly),
+            sack: self.sack.unwrap_or(base.sack),
+            delayed_ack: ack,
+        }
+    }
+
+    fn show_receiver(&mut self, receiver: &ReceiverConfig) {
+        self.receive_window = Some(Size(receiver.buffer));
+        self.window_scale = Some(Scale(receiver.window_scale));
+        self.reassembly = Some(receiver.reassembly);
+        self.sack = Some(receiver.sack);
+        let ack = receiver.delayed_ack;
+        if ack.max_delay.is_zero() {
+            self.delayed_ack = Some(AckDelay(None));
+        } else {
+            self.delayed_ack = Some(AckDelay(Some(ack.max_delay)));
+            self.ack_every = Some(ack.every);
+            self.ack_heartbeat = Some(ack.heartbeat);
+        }
+    }
+
+    /// Keys that are written and have no effect in this configuration, with
+    /// what they need.
+    pub(super) fn ignored(&self, config: &Config) -> Vec<(&'static str, &'static str)> {
+        const NEWRENO: &str = "recovery = \"newreno\" or \"newreno-impatient\"";
+        const SACK: &str = "recovery = \"sack\"";
+        const RENO: &str = "congestion = \"reno\"";
+        const CUBIC: &str = "congestion = \"cubic\"";
+        const RFC793: &str = "timer = \"rfc793\"";
+        const JACOBSON: &str = "timer = \"jacobson\"";
+        const RFC6298: &str = "timer = \"rfc6298\"";
+        const DELAYED: &str = "delayed_ack";
+        const NEEDS: [(&str, &str); 16] = [
+            ("careful", NEWRENO),
+            ("rescue", SACK),
+            ("byte_counting", RENO),
+            ("mss_over_8", RENO),
+            ("cubic_c", CUBIC),
+            ("cubic_beta", CUBIC),
+            ("fast_convergence", CUBIC),
+            ("hystart", CUBIC),
+            ("rto_alpha", RFC793),
+            ("rto_beta", RFC793),
+            ("rto_gain", JACOBSON),
+            ("rto_dev_gain", JACOBSON),
+            ("rto_k", JACOBSON),
+            ("rto_granularity", RFC6298),
+            ("ack_every", DELAYED),
+            ("ack_heartbeat", DELAYED),
+        ];
+        // The full text of the configuration has exactly the keys that count.
+        let shown = Self::from_config("", config);
+        NEEDS
+            .into_iter()
+            .filter(|(key, _)| self.has(key) && !shown.has(key))
+            .collect()
+    }
+
+    /// Ranges of the values that are written here.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let hour = Interval::from_secs(3600);
+        let size = |key, value: Option<Size>, min, max| match value {
+            Some(size) if size < Size(min) || size > Size(max) => Err(fault(
+                key,
+                format!(
+                    "= \"{size}\" is out of range; write {min} B to {}",
+                    Size(max)
+                ),
+            )),
+            _ => Ok(()),
+        };
+        let time = |key, value: Option<Time>, max: Interval| match value {
+            Some(time) if time > Time(max) => Err(fault(
+                key,
+                format!(
+                    "= \"{time}\" is out of range; write at most \"{}\"",
+                    Time(max)
+                ),
+            )),
+            _ => Ok(()),
+        };
+        let number = |key, value: Option<u32>, min: u32, max: u32| match value {
+            Some(n) if n < min || n > max => Err(fault(
+                key,
+                format!("= {n} is out of range; write {min} to {max}"),
+            )),
+            _ => Ok(()),
+        };
+        size("mss", self.mss, 64, 65_495)?;
+        size("receive_window", self.receive_window, 1, 1 << 30)?;
+        size(
+            "send_buffer",
+            self.send_buffer.and_then(|n| n.0.map(Size)),
+            1,
+            1 << 40,
+        )?;
+        size(
+            "initial_ssthresh",
+            self.initial_ssthresh.and_then(|n| n.0.map(Size)),
+            1,
+            1 << 40,
+        )?;
+        let delay = self.delayed_ack.and_then(|delay| delay.0.map(Time));
+        time("delayed_ack", delay, Interval::from_secs(10))?;
+        time("rto_initial", self.rto_initial, hour)?;
+        time("rto_min", self.rto_min, hour)?;
+        time("rto_max", self.rto_max, hour)?;
+        time("rto_tick", self.rto_tick, Interval::from_secs(60))?;
+        time("rto_granularity", self.rto_granularity, hour)?;
+        time("msl", self.msl, hour)?;
+        number("ack_every", self.ack_every, 1, 1_000)?;
+        number("dupack_threshold", self.dupack_threshold, 1, 1_000_000)?;
+        number("rto_k", self.rto_k, 1, 1_000)?;
+        number("max_retransmits", self.max_retransmits, 0, 1_000_000)?;
+        number(
+            "max_syn_retransmits",
+            self.max_syn_retransmits,
+            0,
+            1_000_000,
+        )?;
+        let one = Factor(Ratio::from_millionths(Ratio::ONE));
+        for (key, value) in [
+            ("cubic_beta", self.cubic_beta),
+            ("rto_alpha", self.rto_alpha),
+            ("rto_gain", self.rto_gain),
+            ("rto_dev_gain", self.rto_dev_gain),
+        ] {
+            if let Some(factor) = value.filter(|&f| f >= one || f.0.millionths() == 0) {
+                let says = format!(
+                    "= {} is out of range; it lies between 0 and 1",
+                    factor.0.as_f64()
+                );
+                return Err(fault(key, says));
+            }
+        }
+        Ok(())
+    }
+
+    /// Values that only make sense together. The fault is told of the key that
+    /// is written, if only one of the two is.
+    fn consistent(&self, config: &Config) -> Result<(), Problem> {
+        let rto = &config.rto;
+        for (key, value) in [("rto_initial", rto.initial), ("rto_max", rto.max)] {
+            if value.is_zero() {
+                let says = "= \"0 s\" leaves no time-out; write for example \"60 s\"";
+                return Err(fault(key, says.into()));
+            }
+        }
+        for (key, value) in [("rto_min", rto.min), ("rto_initial", rto.initial)] {
+            if value > rto.max {
+                let (value, max) = (Time(value), Time(rto.max));
+                return Err(if self.has(key) {
+                    fault(key, format!("= \"{value}\" is above rto_max, \"{max}\""))
+                } else {
+                    fault(
+                        "rto_max",
+                        format!("= \"{max}\" is below {key}, \"{value}\""),
+                    )
+                });
+            }
+        }
+        if matches!(config.recovery, Recovery::Sack { .. }) && !config.receiver.sack {
+            return Err(if self.has("sack") {
+                let says = "= false leaves recovery = \"sack\" without its input; write sack = \
+                            true, or another recovery";
+                fault("sack", says.into())
+            } else {
+                fault("recovery", "= \"sack\" needs sack = true".into())
+            });
+        }
+        let careful = match config.recovery {
+            Recovery::NewReno { careful, .. } => Some(careful),
+            _ => None,
+        };
+        if careful == Some(Careful::TimestampHeuristic) && !config.timestamps {
+            return Err(fault(
+                "careful",
+                "= \"timestamp\" needs timestamps = true".into(),
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn fault(key: &str, says: String) -> Problem {
+    Problem::new([key.into()], says)
+}
+
+#[cfg(test)]
+mod tests {
+    use farlink_tcp::config::{AbcLimit, Backoff, InitialWindow, Sampling, WindowScale};
+
+    use super::*;
+
+    /// A TCP for each choice of each axis, so that every key is written once.
+    fn corners() -> Vec<Config> {
+        let mut all: Vec<Config> = variant::VARIANTS.iter().map(|row| (row.config)()).collect();
+        for algorithm in [
+            RtoAlgorithm::Rfc793 {
+                alpha: Ratio::new(8, 10),
+                beta: Ratio::new(13, 10),
+            },
+            RtoAlgorithm::Jacobson {
+                gain: Ratio::new(1, 7),
+                dev_gain: Ratio::new(1, 3),
+                k: 2,
+            },
+        ] {
+            let rto = RtoConfig {
+                algorithm,
+                tick: Interval::from_millis(500),
+                backoff: Backoff::None,
+                sampling: Sampling::EverySegment,
+                ..RtoConfig::default()
+            };
+            all.push(Config {
+                rto,
+                ..Config::default()
+            });
+        }
+        for careful in [
+            Careful::Less,
+            Careful::Plain,
+            Careful::AckHeuristic,
+            Careful::TimestampHeuristic,
+        ] {
+            for impatient in [false, true] {
+                let recovery = Recovery::NewReno { impatient, careful };
+                all.push(Config {
+                    recovery,
+                    timestamps: true,
+                    ..Config::default()
+                });
+            }
+        }
+        all.push(Config {
+            congestion: Congestion::Reno(RenoConfig {
+                byte_counting: Some(AbcLimit(2)),
+                mss_over_8: true,
+            }),
+            initial_window: InitialWindow::Rfc3390,
+            initial_ssthresh: Some(65_535),
+            send_buffer: 16_384,
+            receiver: ReceiverConfig {
+                buffer: 1 << 20,
+                window_scale: WindowScale::Shift(7),
+                reassembly: false,
+                sack: true,
+                delayed_ack: DelayedAck {
+                    max_delay: Interval::from_millis(500),
+                    every: 4,
+                    heartbeat: true,
+                },
+            },
+            ..Config::default()
+        });
+        all.push(Config {
+            receiver: ReceiverConfig {
+                delayed_ack: DelayedAck::OFF,
+                window_scale: WindowScale::Off,
+                ..ReceiverConfig::default()
+            },
+            ..Config::default()
+        });
+        all
+    }
+
+    #[test]
+    fn every_parameter_has_a_key() {
+        for config in corners() {
+            for row in variant::VARIANTS {
+                let spec = TcpSpec::from_config(row.name, &config);
+                assert_eq!(spec.resolve().as_ref(), Ok(&config), "over {}", row.name);
+                assert_eq!(spec.ignored(&config), []);
+                assert_eq!(spec.check(), Ok(()));
+                let text = serde_json::to_string(&spec).unwrap();
+                assert_eq!(serde_json::from_str::<TcpSpec>(&text).unwrap(), spec);
+            }
+        }
+    }
+
+    #[test]
+    fn keys_of_a_flow_win() {
+        let flow = TcpSpec {
+            nagle: Some(false),
+            ..TcpSpec::default()
+        };
+        let scenario = TcpSpec {
+            nagle: Some(true),
+            mss: Some(Size(536)),
+            variant: Some("reno".into()),
+            ..TcpSpec::default()
+        };
+        let config = flow.over(&scenario).to_config().unwrap();
+        assert_eq!(
+            (config.nagle, config.mss, config.recovery),
+            (false, 536, Recovery::Reno)
+        );
+        assert!(flow.has("nagle") && !flow.has("mss") && !flow.is_empty());
+    }
+
+    #[test]
+    fn values_that_fight_are_refused() {
+        let says = |spec: &TcpSpec| spec.to_config().unwrap_err().to_string();
+        assert_eq!(
+            says(&TcpSpec {
+                sack: Some(false),
+                ..TcpSpec::default()
+            }),
+            "tcp.sack = false leaves recovery = \"sack\" without its input; write sack = true, or \
+             another recovery"
+        );
+        assert_eq!(
+            says(&TcpSpec {
+                rto_min: Some(Time(Interval::from_secs(90))),
+                ..TcpSpec::default()
+            }),
+            "tcp.rto_min = \"90 s\" is above rto_max, \"1 min\""
+        );
+        assert_eq!(
+            says(&TcpSpec {
+                variant: Some("newreno".into()),
+                careful: Some(CarefulName::Timestamp),
+                ..TcpSpec::default()
+            }),
+            "tcp.careful = \"timestamp\" needs timestamps = true"
+        );
+    }
+}

@@ -1,0 +1,288 @@
+//! The words and numbers that choose on the axes of a TCP.
+
+use std::fmt;
+
+use farlink_tcp::Interval;
+use farlink_tcp::config::{
+    AbcLimit, Backoff, Careful, Congestion, InitialWindow, Recovery, RtoAlgorithm, Sampling,
+    WindowScale,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::units::{Scalar, Time};
+
+/// Makes the names of the choices of an axis.
+macro_rules! names {
+    ($(#[$doc:meta])* $name:ident { $($(#[$about:meta])* $text:literal $choice:ident),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+        pub enum $name {
+            $($(#[$about])* #[serde(rename = $text)] $choice,)*
+        }
+    };
+}
+
+names!(
+    /// Choices of `recovery`.
+    RecoveryName {
+        /// Time-outs only, then everything again (RFC 793).
+        "go-back-n" GoBackN,
+        /// Fast retransmit, then slow start (Jacobson 1988).
+        "tahoe" Tahoe,
+        /// Fast recovery, ended by the first new ACK (RFC 2581).
+        "reno" Reno,
+        /// Partial ACKs; the timer is reset at each (RFC 6582).
+        "newreno" NewReno,
+        /// Partial ACKs; the timer is reset at the first only (RFC 6582).
+        "newreno-impatient" NewRenoImpatient,
+        /// Scoreboard and pipe (RFC 6675).
+        "sack" Sack,
+    }
+);
+names!(
+    /// Choices of `careful`.
+    CarefulName {
+        /// Fast retransmit when the ACK covers at least `recover` (RFC 2582, 5).
+        "less" Less,
+        /// Only when it covers more (RFC 6582, 3.2).
+        "plain" Plain,
+        /// With the ACK heuristic (RFC 6582, 4.1).
+        "ack" Ack,
+        /// With the timestamp heuristic (RFC 6582, 4.2).
+        "timestamp" Timestamp,
+    }
+);
+names!(
+    /// Choices of `congestion`.
+    CongestionName {
+        /// No window but the receiver's (RFC 793).
+        "none" None,
+        /// Slow start and AIMD (RFC 5681).
+        "reno" Reno,
+        /// CUBIC (RFC 9438).
+        "cubic" Cubic,
+    }
+);
+names!(
+    /// Choices of `timer`.
+    TimerName {
+        /// beta SRTT (RFC 793, 3.7).
+        "rfc793" Rfc793,
+        /// Mean and deviation (Jacobson 1988).
+        "jacobson" Jacobson,
+        /// SRTT + max(G, 4 RTTVAR) (RFC 6298).
+        "rfc6298" Rfc6298,
+    }
+);
+names!(
+    /// Choices of `backoff`.
+    BackoffName {
+        /// Doubles, up to `rto_max`.
+        "exponential" Exponential,
+        /// Stays as it is.
+        "none" None,
+    }
+);
+names!(
+    /// Choices of `sampling`.
+    SamplingName {
+        /// One segment at a time.
+        "one-per-rtt" OnePerRtt,
+        /// Every segment.
+        "every-segment" EverySegment,
+    }
+);
+
+impl RecoveryName {
+    pub(super) fn of(value: Recovery) -> Self {
+        match value {
+            Recovery::GoBackN => Self::GoBackN,
+            Recovery::Tahoe => Self::Tahoe,
+            Recovery::Reno => Self::Reno,
+            Recovery::NewReno {
+                impatient: false, ..
+            } => Self::NewReno,
+            Recovery::NewReno {
+                impatient: true, ..
+            } => Self::NewRenoImpatient,
+            Recovery::Sack { .. } => Self::Sack,
+        }
+    }
+}
+
+impl CarefulName {
+    pub(super) fn of(value: Careful) -> Self {
+        match value {
+            Careful::Less => Self::Less,
+            Careful::Plain => Self::Plain,
+            Careful::AckHeuristic => Self::Ack,
+            Careful::TimestampHeuristic => Self::Timestamp,
+        }
+    }
+
+    pub(super) fn value(self) -> Careful {
+        match self {
+            Self::Less => Careful::Less,
+            Self::Plain => Careful::Plain,
+            Self::Ack => Careful::AckHeuristic,
+            Self::Timestamp => Careful::TimestampHeuristic,
+        }
+    }
+}
+
+impl CongestionName {
+    pub(super) fn of(value: &Congestion) -> Self {
+        match value {
+            Congestion::None => Self::None,
+            Congestion::Reno(_) => Self::Reno,
+            Congestion::Cubic(_) => Self::Cubic,
+        }
+    }
+}
+
+impl TimerName {
+    pub(super) fn of(value: RtoAlgorithm) -> Self {
+        match value {
+            RtoAlgorithm::Rfc793 { .. } => Self::Rfc793,
+            RtoAlgorithm::Jacobson { .. } => Self::Jacobson,
+            RtoAlgorithm::Rfc6298 { .. } => Self::Rfc6298,
+        }
+    }
+}
+
+impl BackoffName {
+    pub(super) fn of(value: Backoff) -> Self {
+        match value {
+            Backoff::Exponential => Self::Exponential,
+            Backoff::None => Self::None,
+        }
+    }
+
+    pub(super) fn value(self) -> Backoff {
+        match self {
+            Self::Exponential => Backoff::Exponential,
+            Self::None => Backoff::None,
+        }
+    }
+}
+
+impl SamplingName {
+    pub(super) fn of(value: Sampling) -> Self {
+        match value {
+            Sampling::OnePerRtt => Self::OnePerRtt,
+            Sampling::EverySegment => Self::EverySegment,
+        }
+    }
+
+    pub(super) fn value(self) -> Sampling {
+        match self {
+            Self::OnePerRtt => Sampling::OnePerRtt,
+            Self::EverySegment => Sampling::EverySegment,
+        }
+    }
+}
+
+/// Makes a type whose values are a word or something else.
+macro_rules! word_or {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $title:literal, $schema:tt, $read:expr, $write:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct $name(pub $inner);
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let write: fn(&$inner) -> Scalar = $write;
+                match write(&self.0) {
+                    Scalar::Bool(b) => serializer.serialize_bool(b),
+                    Scalar::Integer(n) => serializer.serialize_u64(n as u64),
+                    Scalar::Float(x) => serializer.serialize_f64(x),
+                    Scalar::Text(s) => serializer.serialize_str(&s),
+                }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let written = Scalar::deserialize(deserializer)?;
+                let read: fn(&Scalar) -> Option<$inner> = $read;
+                read(&written).map(Self).ok_or_else(|| {
+                    D::Error::custom(format!(concat!("= {} is wrong; write ", $title), written))
+                })
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "title": $title, "anyOf": $schema })
+            }
+        }
+    };
+}
+
+fn word(text: impl fmt::Display) -> Scalar {
+    Scalar::Text(text.to_string())
+}
+
+word_or!(
+    /// Value of `window_scale`.
+    Scale(WindowScale),
+    "\"auto\", \"off\" or a shift from 0 to 14",
+    [{ "enum": ["auto", "off"] }, { "type": "integer", "minimum": 0, "maximum": 14 }],
+    |written| match written {
+        Scalar::Text(text) if text == "auto" => Some(WindowScale::Auto),
+        Scalar::Text(text) if text == "off" => Some(WindowScale::Off),
+        Scalar::Integer(n @ 0..=14) => Some(WindowScale::Shift(*n as u8)),
+        _ => None,
+    },
+    |value| match value {
+        WindowScale::Auto => word("auto"),
+        WindowScale::Off => word("off"),
+        WindowScale::Shift(n) => Scalar::Integer((*n).into()),
+    }
+);
+word_or!(
+    /// Value of `delayed_ack`; `None` is "off".
+    AckDelay(Option<Interval>),
+    "a time such as \"200 ms\", or \"off\"",
+    [{ "const": "off" }, { "type": "string" }],
+    |written| match written {
+        Scalar::Text(text) if text == "off" => Some(None),
+        other => match Time::read(other) {
+            Ok(Time(Interval::ZERO)) | Err(_) => None,
+            Ok(time) => Some(Some(time.0)),
+        },
+    },
+    |value| value.map_or_else(|| word("off"), |delay| word(Time(delay)))
+);
+word_or!(
+    /// Value of `byte_counting`; `None` is false.
+    ByteCounting(Option<AbcLimit>),
+    "a number of segments from 1 to 1000, or false",
+    [{ "const": false }, { "type": "integer", "minimum": 1, "maximum": 1000 }],
+    |written| match written {
+        Scalar::Bool(false) => Some(None),
+        Scalar::Integer(n @ 1..=1000) => Some(Some(AbcLimit(*n as u32))),
+        _ => None,
+    },
+    |value| value.map_or(Scalar::Bool(false), |limit| Scalar::Integer(limit.0.into()))
+);
+word_or!(
+    /// Value of `initial_window`.
+    StartWindow(InitialWindow),
+    "a number of segments from 1 to 1000000, or \"rfc3390\"",
+    [{ "const": "rfc3390" }, { "type": "integer", "minimum": 1, "maximum": 1_000_000 }],
+    |written| match written {
+        Scalar::Text(text) if text == "rfc3390" => Some(InitialWindow::Rfc3390),
+        Scalar::Integer(n @ 1..=1_000_000) => Some(InitialWindow::Segments(*n as u32)),
+        _ => None,
+    },
+    |value| match value {
+        InitialWindow::Rfc3390 => word("rfc3390"),
+        InitialWindow::Segments(n) => Scalar::Integer((*n).into()),
+    }
+);

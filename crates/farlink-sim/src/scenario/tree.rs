@@ -1,0 +1,519 @@
+//! A scenario as it was written: values that know where they stand.
+//!
+//! TOML text, JSON text, presets and overrides all become this one tree, so
+//! that a fault found later, in whatever form, can name its file and line.
+
+use std::fmt::{self, Write as _};
+use std::rc::Rc;
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use toml_edit::{Document, Item, TableLike};
+
+use super::units::Scalar;
+
+/// Where something was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum At {
+    /// Nothing is known, as in a Python dictionary.
+    Nowhere,
+    /// A line of the file, from 1.
+    Line(usize),
+    /// An override, as it was given.
+    Set(Rc<str>),
+    /// A preset, by name.
+    Preset(Rc<str>),
+}
+
+/// One step of the way to a value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+impl From<&str> for Step {
+    fn from(key: &str) -> Self {
+        Self::Key(key.to_owned())
+    }
+}
+
+impl From<usize> for Step {
+    fn from(index: usize) -> Self {
+        Self::Index(index)
+    }
+}
+
+/// `links[0].down`
+pub(super) fn show(path: &[Step]) -> String {
+    let mut out = String::new();
+    for step in path {
+        match step {
+            Step::Key(key) if out.is_empty() => out.push_str(key),
+            Step::Key(key) => {
+                out.push('.');
+                out.push_str(key);
+            }
+            Step::Index(i) => {
+                let _ = write!(out, "[{i}]");
+            }
+        }
+    }
+    out
+}
+
+/// A value and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) at: At,
+    pub(super) value: Value,
+}
+
+/// What stands there.
+#[derive(Clone, Debug)]
+pub(super) enum Value {
+    Scalar(Scalar),
+    List(Vec<Node>),
+    Table(Vec<Entry>),
+}
+
+/// A key of a table.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    pub(super) key: String,
+    /// Where the key stands.
+    pub(super) at: At,
+    pub(super) node: Node,
+}
+
+impl Node {
+    /// A table without keys.
+    pub(super) fn empty(at: At) -> Self {
+        Self {
+            at,
+            value: Value::Table(Vec::new()),
+        }
+    }
+
+    /// From TOML text, or the line and the fault.
+    pub(super) fn from_toml(text: &str) -> Result<Self, (At, String)> {
+        let lines = Lines::of(text);
+        let document = Document::parse(text).map_err(|fault| {
+            let at = fault
+                .span()
+                .map_or(At::Nowhere, |span| lines.at(span.start));
+            (at, one_line(fault.message()))
+        })?;
+        Ok(from_table(document.as_table(), At::Line(1), &|span| {
+            lines.at(span)
+        }))
+    }
+
+    /// From JSON text, or the line and the fault.
+    pub(super) fn from_json(text: &str) -> Result<Self, (At, String)> {
+        serde_json::from_str(text).map_err(|fault| {
+            let message = fault.to_string();
+            // The position is told by the location, not in the sentence.
+            let message = message.split(" at line ").next().unwrap_or_default();
+            (At::Line(fault.line()), one_line(message))
+        })
+    }
+
+    /// The value of a key, if this is a table that has it.
+    pub(super) fn get(&self, key: &str) -> Option<&Self> {
+        let Value::Table(entries) = &self.value else {
+            return None;
+        };
+        entries
+            .iter()
+            .find(|entry| entry.key == key)
+            .map(|entry| &entry.node)
+    }
+
+    /// Same, to change it.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Self> {
+        let Value::Table(entries) = &mut self.value else {
+            return None;
+        };
+        entries
+            .iter_mut()
+            .find(|entry| entry.key == key)
+            .map(|entry| &mut entry.node)
+    }
+
+    /// The text of a key, if it is one.
+    pub(super) fn get_text(&self, key: &str) -> Option<&str> {
+        match &self.get(key)?.value {
+            Value::Scalar(Scalar::Text(text)) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The elements of a list; none for anything else.
+    pub(super) fn elements_mut(&mut self) -> &mut [Self] {
+        match &mut self.value {
+            Value::List(nodes) => nodes,
+            _ => &mut [],
+        }
+    }
+
+    /// The place of the value at `path`, or of the nearest one around it.
+    pub(super) fn locate(&self, path: &[Step]) -> At {
+        let mut at = self.at.clone();
+        let mut node = self;
+        for step in path {
+            let next = match (step, &node.value) {
+                (Step::Key(key), Value::Table(entries)) => entries
+                    .iter()
+                    .find(|entry| entry.key == *key)
+                    .map(|e| (&e.at, &e.node)),
+                (Step::Index(i), Value::List(nodes)) => nodes.get(*i).map(|n| (&n.at, n)),
+                _ => None,
+            };
+            let Some((found, child)) = next else { break };
+            if *found != At::Nowhere {
+                at = found.clone();
+            }
+            node = child;
+        }
+        at
+    }
+
+    /// Adds what `base` has and this has not, table by table. Keys in `whole`
+    /// are taken or left as a whole.
+    pub(super) fn fill_from(&mut self, base: &Self, whole: &[&str]) {
+        let (Value::Table(mine), Value::Table(theirs)) = (&mut self.value, &base.value) else {
+            return;
+        };
+        for entry in theirs {
+            match mine.iter_mut().find(|own| own.key == entry.key) {
+                Some(own) if !whole.contains(&own.key.as_str()) => {
+                    own.node.fill_from(&entry.node, whole);
+                }
+                Some(_) => {}
+                None => mine.push(entry.clone()),
+            }
+        }
+    }
+
+    /// Puts a value at a path such as `links.0.down.delay` or
+    /// `links[0].down.delay`; an element of a list may also be named by its
+    /// `name`. Tables that do not exist are made.
+    pub(super) fn set(&mut self, path: &str, value: &str) -> Result<(), String> {
+        let at = At::Set(format!("{path}={value}").into());
+        let path = path.replace('[', ".").replace(']', "");
+        let steps: Vec<&str> = path.split('.').map(str::trim).collect();
+        if steps.iter().any(|step| step.is_empty()) {
+            return Err("is not PATH=VALUE; write for example \"links.0.down.delay=300ms\"".into());
+        }
+        let mut node = self;
+        let mut walked = String::new();
+        for step in steps {
+            node = node.child(step, &walked, &at)?;
+            if !walked.is_empty() {
+                walked.push('.');
+            }
+            walked.push_str(step);
+        }
+        *node = parse_value(value, &at);
+        Ok(())
+    }
+
+    fn child(&mut self, step: &str, walked: &str, at: &At) -> Result<&mut Self, String> {
+        if matches!(self.value, Value::Scalar(_)) {
+            *self = Self::empty(at.clone());
+        }
+        match &mut self.value {
+            Value::List(nodes) => {
+                let index = match step.parse::<usize>() {
+                    Ok(index) => index,
+                    Err(_) => nodes
+                        .iter()
+                        .position(|node| node.get_text("name") == Some(step))
+                        .ok_or_else(|| {
+                            format!(
+                                "{walked} has no element named {step:?}; write its number, counted \
+                                 from 0"
+                            )
+                        })?,
+                };
+                let count = nodes.len();
+                nodes.get_mut(index).ok_or_else(|| match count {
+                    0 => format!("{walked} is empty"),
+                    1 => format!("{walked} has one element, number 0"),
+                    n => format!("{walked} has {n} elements, numbers 0 to {}", n - 1),
+                })
+            }
+            Value::Table(entries) => {
+                let index = entries.iter().position(|entry| entry.key == step);
+                let index = index.unwrap_or_else(|| {
+                    let node = Self::empty(at.clone());
+                    entries.push(Entry {
+                        key: step.to_owned(),
+                        at: at.clone(),
+                        node,
+                    });
+                    entries.len() - 1
+                });
+                // What stands below comes from the override now.
+                entries[index].at = at.clone();
+                Ok(&mut entries[index].node)
+            }
+            Value::Scalar(_) => unreachable!("made a table above"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Json::deserialize(deserializer).map(|json| json.0.unwrap_or(Self::empty(At::Nowhere)))
+    }
+}
+
+/// A JSON value; `null` is none.
+struct Json(Option<Node>);
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(JsonVisitor)
+    }
+}
+
+struct JsonVisitor;
+
+impl<'de> Visitor<'de> for JsonVisitor {
+    type Value = Json;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E>(self) -> Result<Json, E> {
+        Ok(Json(None))
+    }
+
+    fn visit_bool<E>(self, v: bool) -> Result<Json, E> {
+        Ok(scalar(Scalar::Bool(v)))
+    }
+
+    fn visit_i64<E>(self, v: i64) -> Result<Json, E> {
+        Ok(scalar(Scalar::Integer(v.into())))
+    }
+
+    fn visit_u64<E>(self, v: u64) -> Result<Json, E> {
+        Ok(scalar(Scalar::Integer(v.into())))
+    }
+
+    fn visit_f64<E>(self, v: f64) -> Result<Json, E> {
+        Ok(scalar(Scalar::Float(v)))
+    }
+
+    fn visit_str<E>(self, v: &str) -> Result<Json, E> {
+        Ok(scalar(Scalar::Text(v.to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Json, A::Error> {
+        let mut nodes = Vec::new();
+        while let Some(Json(node)) = list.next_element()? {
+            nodes.push(node.ok_or_else(|| A::Error::custom("null in a list"))?);
+        }
+        Ok(Json(Some(Node {
+            at: At::Nowhere,
+            value: Value::List(nodes),
+        })))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
+        let mut entries: Vec<Entry> = Vec::new();
+        while let Some((key, Json(node))) = map.next_entry::<String, Json>()? {
+            if entries.iter().any(|entry| entry.key == key) {
+                return Err(A::Error::custom(format!("duplicate key {key:?}")));
+            }
+            if let Some(node) = node {
+                entries.push(Entry {
+                    key,
+                    at: At::Nowhere,
+                    node,
+                });
+            }
+        }
+        Ok(Json(Some(Node {
+            at: At::Nowhere,
+            value: Value::Table(entries),
+        })))
+    }
+}
+
+fn scalar(value: Scalar) -> Json {
+    Json(Some(Node {
+        at: At::Nowhere,
+        value: Value::Scalar(value),
+    }))
+}
+
+fn from_table(table: &dyn TableLike, at: At, line: &dyn Fn(usize) -> At) -> Node {
+    let entries = table
+        .iter()
+        .filter_map(|(key, item)| {
+            let key_at = table
+                .key(key)
+                .and_then(toml_edit::Key::span)
+                .map_or_else(|| at.clone(), |span| line(span.start));
+            let node = from_item(item, &key_at, line)?;
+            Some(Entry {
+                key: key.to_owned(),
+                at: key_at,
+                node,
+            })
+        })
+        .collect();
+    Node {
+        at,
+        value: Value::Table(entries),
+    }
+}
+
+fn from_item(item: &Item, around: &At, line: &dyn Fn(usize) -> At) -> Option<Node> {
+    let at = item
+        .span()
+        .map_or_else(|| around.clone(), |span| line(span.start));
+    Some(match item {
+        Item::None => return None,
+        Item::Value(value) => from_value(value, around, line),
+        Item::Table(table) => from_table(table, at, line),
+        Item::ArrayOfTables(tables) => {
+            let nodes = tables
+                .iter()
+                .map(|table| {
+                    let at = table
+                        .span()
+                        .map_or_else(|| at.clone(), |span| line(span.start));
+                    from_table(table, at, line)
+                })
+                .collect();
+            Node {
+                at,
+                value: Value::List(nodes),
+            }
+        }
+    })
+}
+
+fn from_value(value: &toml_edit::Value, around: &At, line: &dyn Fn(usize) -> At) -> Node {
+    use toml_edit::Value as Toml;
+    let at = value
+        .span()
+        .map_or_else(|| around.clone(), |span| line(span.start));
+    let value = match value {
+        Toml::String(s) => Value::Scalar(Scalar::Text(s.value().clone())),
+        Toml::Integer(n) => Value::Scalar(Scalar::Integer((*n.value()).into())),
+        Toml::Float(x) => Value::Scalar(Scalar::Float(*x.value())),
+        Toml::Boolean(b) => Value::Scalar(Scalar::Bool(*b.value())),
+        Toml::Datetime(d) => Value::Scalar(Scalar::Text(d.value().to_string())),
+        Toml::Array(list) => Value::List(list.iter().map(|v| from_value(v, &at, line)).collect()),
+        Toml::InlineTable(table) => return from_table(table, at, line),
+    };
+    Node { at, value }
+}
+
+/// The value of an override: TOML if it is any, else text as it stands.
+fn parse_value(text: &str, at: &At) -> Node {
+    let text = text.trim();
+    if let Ok(document) = Document::parse(format!("value = {text}"))
+        && document.as_table().len() == 1
+        && let Some(item) = document.as_table().get("value")
+        && let Some(node) = from_item(item, at, &|_| at.clone())
+    {
+        return node;
+    }
+    Node {
+        at: at.clone(),
+        value: Value::Scalar(Scalar::Text(text.to_owned())),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Offsets at which the lines of a text begin.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Self {
+        Self(text.match_indices('\n').map(|(i, _)| i + 1).collect())
+    }
+
+    fn at(&self, offset: usize) -> At {
+        At::Line(self.0.partition_point(|&start| start <= offset) + 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "seed = 1\n\n[[links]]\nname = \"sat\"\n[links.down]\nrate = \"1 kbit/s\"\n\
+                        queue = { packets = 3 }\n";
+
+    fn path(steps: &[&str]) -> Vec<Step> {
+        steps
+            .iter()
+            .map(|s| {
+                s.parse()
+                    .map_or_else(|_| Step::from(*s), |i: usize| Step::from(i))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn values_know_their_lines() {
+        let tree = Node::from_toml(TEXT).unwrap();
+        for (steps, line) in [
+            (&["seed"][..], 1),
+            (&["links", "0"], 3),
+            (&["links", "0", "name"], 4),
+            (&["links", "0", "down"], 5),
+            (&["links", "0", "down", "delay"], 5),
+            (&["links", "0", "down", "rate"], 6),
+            (&["links", "0", "down", "queue", "packets"], 7),
+        ] {
+            assert_eq!(tree.locate(&path(steps)), At::Line(line), "{steps:?}");
+        }
+    }
+
+    #[test]
+    fn an_override_is_a_place_too() {
+        let mut tree = Node::from_toml(TEXT).unwrap();
+        tree.set("links[0].down.delay", "300ms").unwrap();
+        tree.set("links.sat.up.channel.ber", "1e-6").unwrap();
+        let at = |s: &str| At::Set(s.into());
+        assert_eq!(
+            tree.locate(&path(&["links", "0", "down", "delay"])),
+            at("links[0].down.delay=300ms")
+        );
+        let ber = path(&["links", "0", "up", "channel", "ber"]);
+        assert_eq!(tree.locate(&ber), at("links.sat.up.channel.ber=1e-6"));
+        assert_eq!(
+            tree.set("links.1.name", "x").unwrap_err(),
+            "links has one element, number 0"
+        );
+        assert!(
+            tree.set("links.moon.name", "x")
+                .unwrap_err()
+                .contains("no element named \"moon\"")
+        );
+        assert!(
+            tree.set("links..name", "x")
+                .unwrap_err()
+                .contains("PATH=VALUE")
+        );
+    }
+
+    #[test]
+    fn syntax_errors_have_a_line() {
+        let (at, _) = Node::from_toml("a = 1\nb = = 2\n").unwrap_err();
+        assert_eq!(at, At::Line(2));
+        let (at, text) = Node::from_json("{\n\"a\": 1,\n\"a\": 2}").unwrap_err();
+        assert_eq!((at, text.as_str()), (At::Line(3), "duplicate key \"a\""));
+    }
+}

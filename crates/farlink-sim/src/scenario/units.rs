@@ -1,0 +1,611 @@
+//! Quantities as they are written in a scenario: a decimal number and a unit.
+//!
+//! A quantity is a whole number of its base unit (bit/s, bytes, nanoseconds),
+//! found by exact decimal arithmetic. What cannot be held exactly, has no unit
+//! or is negative is refused with a sentence that says what to write.
+
+use std::fmt;
+
+use farlink_tcp::config::Ratio;
+use farlink_tcp::time::Interval;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserializer, Error as _, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// A value that is neither a table nor a list, as it was written.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Scalar {
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i128),
+    /// A number with a fraction or an exponent.
+    Float(f64),
+    /// Text in quotes.
+    Text(String),
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bool(b) => write!(f, "{b}"),
+            Self::Integer(n) => write!(f, "{n}"),
+            Self::Float(x) => write!(f, "{x}"),
+            Self::Text(s) => write!(f, "{s:?}"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl Visitor<'_> for Any {
+            type Value = Scalar;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a single value")
+            }
+            fn visit_bool<E>(self, v: bool) -> Result<Scalar, E> {
+                Ok(Scalar::Bool(v))
+            }
+            fn visit_i64<E>(self, v: i64) -> Result<Scalar, E> {
+                Ok(Scalar::Integer(v.into()))
+            }
+            fn visit_u64<E>(self, v: u64) -> Result<Scalar, E> {
+                Ok(Scalar::Integer(v.into()))
+            }
+            fn visit_f64<E>(self, v: f64) -> Result<Scalar, E> {
+                Ok(Scalar::Float(v))
+            }
+            fn visit_str<E>(self, v: &str) -> Result<Scalar, E> {
+                Ok(Scalar::Text(v.to_owned()))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+/// What a kind of quantity is called and which units it takes.
+struct Dimension {
+    noun: &'static str,
+    /// The unit put behind a number without one, to show how it is written.
+    usual: &'static str,
+    /// Units with what they are worth in the base unit; the base unit first.
+    units: &'static [(&'static str, u64)],
+    /// How many of `units` are shown and written; the rest are other spellings.
+    shown: usize,
+    /// The unit of nothing.
+    zero: &'static str,
+    /// What there is a whole number of.
+    whole: &'static str,
+}
+
+const RATE: Dimension = Dimension {
+    noun: "rate",
+    usual: "kbit/s",
+    units: &[
+        ("bit/s", 1),
+        ("kbit/s", 1_000),
+        ("Mbit/s", 1_000_000),
+        ("Gbit/s", 1_000_000_000),
+        ("b/s", 1),
+        ("kb/s", 1_000),
+        ("Mb/s", 1_000_000),
+        ("Gb/s", 1_000_000_000),
+        ("bps", 1),
+        ("kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+    ],
+    shown: 4,
+    zero: "bit/s",
+    whole: "bit/s",
+};
+
+const SIZE: Dimension = Dimension {
+    noun: "size",
+    usual: "B",
+    units: &[
+        ("B", 1),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ],
+    shown: 7,
+    zero: "B",
+    whole: "bytes",
+};
+
+const TIME: Dimension = Dimension {
+    noun: "time",
+    usual: "ms",
+    units: &[
+        ("ns", 1),
+        ("us", 1_000),
+        ("ms", 1_000_000),
+        ("s", 1_000_000_000),
+        ("min", 60_000_000_000),
+        ("h", 3_600_000_000_000),
+    ],
+    shown: 6,
+    zero: "s",
+    whole: "nanoseconds",
+};
+
+impl Dimension {
+    /// The value in the base unit, or a sentence about `written`.
+    fn read(&self, written: &Scalar) -> Result<u64, String> {
+        let text = match written {
+            Scalar::Text(text) => text.trim(),
+            Scalar::Bool(_) => return Err(self.not_one(written)),
+            number => return Err(self.unitless(written, &number.to_string())),
+        };
+        let (negative, text) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let split = text
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(split);
+        let unit = unit.trim_start();
+        let Some((digits, scale)) = decimal(number) else {
+            return Err(self.not_one(written));
+        };
+        if unit.is_empty() {
+            return Err(self.unitless(written, number));
+        }
+        let Some(&(_, worth)) = self.units.iter().find(|(name, _)| *name == unit) else {
+            let known: Vec<_> = self.units[..self.shown]
+                .iter()
+                .map(|(name, _)| *name)
+                .collect();
+            return Err(format!(
+                "= {written} has the unknown unit {unit:?}; the units of a {} are {}",
+                self.noun,
+                known.join(", ")
+            ));
+        };
+        if negative {
+            return Err(format!(
+                "= {written} is negative; write a {} of 0 {} or more",
+                self.noun, self.zero
+            ));
+        }
+        exact(digits, scale, worth).map_err(|fault| match fault {
+            Inexact::TooFine => {
+                format!(
+                    "= {written} is not a whole number of {}; write fewer digits",
+                    self.whole
+                )
+            }
+            Inexact::TooLarge => format!("= {written} is too large for a {}", self.noun),
+        })
+    }
+
+    fn unitless(&self, written: &Scalar, number: &str) -> String {
+        let number = number.trim_start_matches('-');
+        format!(
+            "= {written} has no unit; write for example \"{number} {}\"",
+            self.usual
+        )
+    }
+
+    fn not_one(&self, written: &Scalar) -> String {
+        format!(
+            "= {written} is not a {}; write for example \"100 {}\"",
+            self.noun,
+            self.units[if self.noun == "size" { 0 } else { 2 }].0
+        )
+    }
+
+    /// Shortest exact text: the unit that leaves the smallest whole number.
+    fn write(&self, value: u64) -> String {
+        if value == 0 {
+            return format!("0 {}", self.zero);
+        }
+        let mut best = self.units[0];
+        for &unit in &self.units[..self.shown] {
+            if value.is_multiple_of(unit.1) && unit.1 > best.1 {
+                best = unit;
+            }
+        }
+        format!("{} {}", value / best.1, best.0)
+    }
+
+    fn schema(&self) -> Schema {
+        let shown: Vec<_> = self.units.iter().map(|(name, _)| *name).collect();
+        json_schema!({
+            "type": "string",
+            "pattern": format!(r"^\s*[0-9]+(\.[0-9]+)?\s*({})\s*$", shown.join("|")),
+            "title": self.noun,
+        })
+    }
+}
+
+enum Inexact {
+    TooFine,
+    TooLarge,
+}
+
+/// Digits of a decimal number without its point, and how many stood behind it.
+fn decimal(text: &str) -> Option<(u128, u32)> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let fraction = fraction.trim_end_matches('0');
+    if whole.is_empty() || text.ends_with('.') || text.len() > 38 {
+        return None;
+    }
+    let mut digits: u128 = 0;
+    for c in whole.chars().chain(fraction.chars()) {
+        digits = digits * 10 + u128::from(c.to_digit(10)?);
+    }
+    Some((digits, fraction.len() as u32))
+}
+
+/// `digits / 10^scale * worth` if it is a whole number that fits.
+fn exact(digits: u128, scale: u32, worth: u64) -> Result<u64, Inexact> {
+    let product = digits.checked_mul(worth.into()).ok_or(Inexact::TooLarge)?;
+    let divisor = 10u128.pow(scale);
+    if !product.is_multiple_of(divisor) {
+        return Err(Inexact::TooFine);
+    }
+    u64::try_from(product / divisor).map_err(|_| Inexact::TooLarge)
+}
+
+/// Makes a unit type of a dimension: text in files, a whole number inside.
+macro_rules! quantity {
+    ($(#[$doc:meta])* $name:ident($inner:ty), $dimension:expr, $wrap:expr, $unwrap:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+        pub struct $name(pub $inner);
+
+        impl $name {
+            /// Reads what was written, or says what to write instead.
+            ///
+            /// # Errors
+            /// No unit, an unknown one, a negative value, or one that is not a
+            /// whole number of the base unit.
+            pub fn read(written: &Scalar) -> Result<Self, String> {
+                $dimension.read(written).map(|n| Self($wrap(n)))
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = String;
+            fn from_str(text: &str) -> Result<Self, String> {
+                Self::read(&Scalar::Text(text.to_owned()))
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&$dimension.write($unwrap(self.0)))
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::read(&Scalar::deserialize(deserializer)?).map_err(D::Error::custom)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                $dimension.schema()
+            }
+        }
+    };
+}
+
+quantity!(
+    /// A rate in bit/s, such as "2048 kbit/s".
+    Rate(u64),
+    RATE,
+    |n| n,
+    |n| n
+);
+quantity!(
+    /// A size in bytes, such as "64 KiB".
+    Size(u64),
+    SIZE,
+    |n| n,
+    |n| n
+);
+quantity!(
+    /// A length of time, such as "250 ms".
+    Time(Interval),
+    TIME,
+    Interval::from_nanos,
+    Interval::as_nanos
+);
+
+/// A size, or "unlimited".
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SizeLimit(pub Option<u64>);
+
+impl Serialize for SizeLimit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            Some(bytes) => Size(bytes).serialize(serializer),
+            None => serializer.serialize_str("unlimited"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for SizeLimit {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Scalar::deserialize(deserializer)? {
+            Scalar::Text(text) if text == "unlimited" => Ok(Self(None)),
+            other => Size::read(&other)
+                .map(|size| Self(Some(size.0)))
+                .map_err(|fault| D::Error::custom(format!("{fault} or \"unlimited\""))),
+        }
+    }
+}
+
+impl JsonSchema for SizeLimit {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SizeLimit".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let size = generator.subschema_for::<Size>();
+        json_schema!({ "title": "size or \"unlimited\"", "anyOf": [size, { "const": "unlimited" }] })
+    }
+}
+
+/// A probability from 0 to 1, written as a number or as a percentage.
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+pub struct Probability(pub f64);
+
+impl Probability {
+    /// Reads a number from 0 to 1 or a text such as "2.5 %".
+    ///
+    /// # Errors
+    /// Anything else, with what to write instead.
+    pub fn read(written: &Scalar) -> Result<Self, String> {
+        let value = match written {
+            Scalar::Float(x) => Some(*x),
+            Scalar::Integer(n) => Some(*n as f64),
+            Scalar::Text(text) => match text.trim().strip_suffix('%') {
+                // The decimal point is moved in the text, so that 2.5 % is the
+                // same number as 0.025.
+                Some(percent) => decimal(percent.trim())
+                    .and_then(|(digits, scale)| format!("{digits}e-{}", scale + 2).parse().ok()),
+                None => text.trim().parse().ok(),
+            },
+            Scalar::Bool(_) => None,
+        };
+        match value {
+            Some(x) if (0.0..=1.0).contains(&x) => Ok(Self(x)),
+            _ => Err(format!(
+                "= {written} is not a probability; write a number from 0 to 1, or a text such as \
+                 \"2.5 %\""
+            )),
+        }
+    }
+}
+
+impl Serialize for Probability {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Probability {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(&Scalar::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for Probability {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Probability".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "title": "probability", "anyOf": [
+            { "type": "number", "minimum": 0, "maximum": 1 },
+            { "type": "string", "pattern": r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$" },
+        ] })
+    }
+}
+
+/// A factor in whole millionths, written as a number.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Factor(pub Ratio);
+
+impl Factor {
+    /// Reads a number with up to six decimals.
+    ///
+    /// # Errors
+    /// Anything else, with what to write instead.
+    pub fn read(written: &Scalar) -> Result<Self, String> {
+        let text = match written {
+            Scalar::Integer(_) | Scalar::Float(_) => written.to_string(),
+            Scalar::Text(text) => text.trim().to_owned(),
+            Scalar::Bool(_) => String::new(),
+        };
+        decimal(&text)
+            .and_then(|(digits, scale)| exact(digits, scale, Ratio::ONE.into()).ok())
+            .and_then(|millionths| u32::try_from(millionths).ok())
+            .map(|millionths| Self(Ratio::from_millionths(millionths)))
+            .ok_or_else(|| {
+                format!(
+                    "= {written} is not a factor; write a number from 0 to 4294 with at most six \
+                     decimals, for example 0.125"
+                )
+            })
+    }
+}
+
+impl Serialize for Factor {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0.as_f64())
+    }
+}
+
+impl<'de> Deserialize<'de> for Factor {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(&Scalar::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
+}
+
+impl JsonSchema for Factor {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Factor".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "title": "factor", "type": "number", "minimum": 0, "maximum": 4294 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(s: &str) -> Scalar {
+        Scalar::Text(s.to_owned())
+    }
+
+    #[test]
+    fn quantities_are_exact() {
+        assert_eq!("2.048 Mbit/s".parse(), Ok(Rate(2_048_000)));
+        assert_eq!("2048kbps".parse(), Ok(Rate(2_048_000)));
+        assert_eq!("19.2 kb/s".parse(), Ok(Rate(19_200)));
+        assert_eq!("50 MiB".parse(), Ok(Size(52_428_800)));
+        assert_eq!("1.5 KiB".parse(), Ok(Size(1536)));
+        assert_eq!("0.1 s".parse(), Ok(Time(Interval::from_millis(100))));
+        assert_eq!(" 1.5 min ".parse(), Ok(Time(Interval::from_secs(90))));
+        assert_eq!("0.000000001s".parse(), Ok(Time(Interval::from_nanos(1))));
+        assert_eq!("18446744073709551615 ns".parse(), Ok(Time(Interval::MAX)));
+    }
+
+    #[test]
+    fn refusals_say_what_to_write() {
+        let cases: &[(Result<u64, String>, &str)] = &[
+            (
+                RATE.read(&Scalar::Integer(2048)),
+                "= 2048 has no unit; write for example \"2048 kbit/s\"",
+            ),
+            (
+                TIME.read(&Scalar::Float(-0.25)),
+                "= -0.25 has no unit; write for example \"0.25 ms\"",
+            ),
+            (
+                SIZE.read(&text("64")),
+                "= \"64\" has no unit; write for example \"64 B\"",
+            ),
+            (
+                TIME.read(&text("-5 ms")),
+                "= \"-5 ms\" is negative; write a time of 0 s or more",
+            ),
+            (
+                TIME.read(&text("5 parsecs")),
+                "= \"5 parsecs\" has the unknown unit \"parsecs\"; the units of a time are ns, us, \
+                 ms, s, min, h",
+            ),
+            (
+                RATE.read(&text("1 kB/s")),
+                "= \"1 kB/s\" has the unknown unit \"kB/s\"; the units of a rate are bit/s, \
+                 kbit/s, Mbit/s, Gbit/s",
+            ),
+            (
+                TIME.read(&text("0.5 ns")),
+                "= \"0.5 ns\" is not a whole number of nanoseconds; write fewer digits",
+            ),
+            (
+                SIZE.read(&text("0.0001 kB")),
+                "= \"0.0001 kB\" is not a whole number of bytes; write fewer digits",
+            ),
+            (
+                SIZE.read(&text("99999999999 GiB")),
+                "= \"99999999999 GiB\" is too large for a size",
+            ),
+            (
+                RATE.read(&text("fast")),
+                "= \"fast\" is not a rate; write for example \"100 Mbit/s\"",
+            ),
+            (
+                SIZE.read(&text("1..5 B")),
+                "= \"1..5 B\" is not a size; write for example \"100 B\"",
+            ),
+            (
+                TIME.read(&text("")),
+                "= \"\" is not a time; write for example \"100 ms\"",
+            ),
+            (
+                TIME.read(&Scalar::Bool(true)),
+                "= true is not a time; write for example \"100 ms\"",
+            ),
+        ];
+        for (got, want) in cases {
+            assert_eq!(got.as_ref().unwrap_err(), want);
+        }
+    }
+
+    #[test]
+    fn probabilities_are_numbers_or_percentages() {
+        assert_eq!(Probability::read(&text("2.5 %")), Ok(Probability(0.025)));
+        assert_eq!(Probability::read(&text("100%")), Ok(Probability(1.0)));
+        assert_eq!(
+            Probability::read(&Scalar::Float(1e-6)),
+            Ok(Probability(1e-6))
+        );
+        assert_eq!(Probability::read(&Scalar::Integer(0)), Ok(Probability(0.0)));
+        for bad in [
+            Scalar::Float(-0.1),
+            Scalar::Float(f64::NAN),
+            Scalar::Integer(2),
+            text("101 %"),
+        ] {
+            assert!(
+                Probability::read(&bad)
+                    .unwrap_err()
+                    .contains("number from 0 to 1")
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_written_quantity_reads_back(n in any::<u64>(), shift in 0u32..64) {
+            let n = n >> shift;
+            prop_assert_eq!(Rate(n).to_string().parse::<Rate>(), Ok(Rate(n)));
+            prop_assert_eq!(Size(n).to_string().parse::<Size>(), Ok(Size(n)));
+            let time = Time(Interval::from_nanos(n));
+            prop_assert_eq!(time.to_string().parse::<Time>(), Ok(time));
+        }
+
+        #[test]
+        fn a_decimal_point_loses_nothing(ns in 0u64..1 << 53) {
+            let seconds = format!("{}.{:09} s", ns / 1_000_000_000, ns % 1_000_000_000);
+            prop_assert_eq!(seconds.parse::<Time>(), Ok(Time(Interval::from_nanos(ns))));
+        }
+
+        #[test]
+        fn a_factor_survives_being_a_json_number(n in any::<u32>()) {
+            let factor = Factor(Ratio::from_millionths(n));
+            let back: Factor =
+                serde_json::from_str(&serde_json::to_string(&factor).unwrap()).unwrap();
+            prop_assert_eq!(back, factor);
+        }
+
+        #[test]
+        fn no_text_panics(s in "\\PC{0,12}") {
+            let _ = (s.parse::<Rate>(), s.parse::<Size>(), s.parse::<Time>());
+            let _ = (Probability::read(&text(&s)), Factor::read(&text(&s)));
+        }
+    }
+}
