@@ -4,9 +4,11 @@
 #![forbid(unsafe_code)]
 
 pub mod channel;
+pub mod link;
 pub mod packet;
 pub mod pcapng;
 pub mod rng;
 pub mod wire;
 
+pub use link::{Fate, InFlight, Link, LinkConfig, LinkStats, QueueLimit};
 pub use packet::{FlowId, NodeId, Packet};

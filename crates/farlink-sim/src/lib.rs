@@ -1,1 +1,34 @@
-//! Engine, scenarios and results.
+//! The simulator: scenarios, the engine that runs them, and what comes out.
+//!
+//! ```
+//! use farlink_sim::{Monitor, run, scenario};
+//!
+//! let text = r#"
+//! [[links]]
+//! between = ["server", "client"]
+//! down = { rate = "2 Mbit/s", delay = "250 ms" }
+//!
+//! [[flows]]
+//! from = "server"
+//! to = "client"
+//! size = "100 kB"
+//! "#;
+//! let scenario = scenario::load(text, "example", &[])?.expand()?;
+//! let outcome = run(&scenario, 0, &Monitor::default())?;
+//! assert!(outcome.simulated.as_secs_f64() > 0.5);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod build;
+mod flow;
+mod heap;
+mod metrics;
+mod probe;
+mod run;
+pub mod scenario;
+mod world;
+
+pub use metrics::{Metric, Scope, metrics};
+pub use probe::{Column, Table};
+pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, trace};

@@ -219,6 +219,9 @@ impl Channel {
 /// Parameters that no process can have.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum ChannelError {
+    /// Not a probability.
+    #[error(transparent)]
+    Probability(#[from] crate::rng::ProbabilityError),
     /// A mean burst below one packet.
     #[error("a mean burst of {0} packets cannot be: write a number of packets from 1 up")]
     Burst(f64),

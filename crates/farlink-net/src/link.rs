@@ -1,0 +1,260 @@
+//! One direction of a link: queue, transmitter, channel, delay.
+//!
+//! A packet that arrives while the transmitter is busy waits in the queue; when
+//! it leaves is arithmetic, not an event. The queue's limit counts what waits
+//! for the transmitter: neither the packet being sent nor what is in flight.
+
+use crate::channel::{Channel, DropCause, Verdict};
+use farlink_tcp::{Instant, Interval};
+use std::collections::VecDeque;
+
+/// What a queue may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueueLimit {
+    /// Everything.
+    Unlimited,
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes of IP packets.
+    Bytes(u64),
+}
+
+/// Parameters of one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkConfig {
+    /// Transmission rate in bit/s.
+    pub rate: u64,
+    /// Propagation delay.
+    pub delay: Interval,
+    /// Framing in bytes that each packet takes beyond its IP length.
+    pub overhead: u32,
+    /// Limit of the queue.
+    pub queue: QueueLimit,
+}
+
+/// A packet on its way, by the number its owner gave it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InFlight {
+    /// When it reaches the far end.
+    pub arrives: Instant,
+    /// Number of the packet.
+    pub packet: u32,
+}
+
+/// What becomes of a packet that was handed to the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It is lost; `at` is when that happened.
+    Lost {
+        /// Why.
+        cause: DropCause,
+        /// When.
+        at: Instant,
+    },
+    /// It arrives.
+    Arrives {
+        /// When.
+        at: Instant,
+        /// With changed bits.
+        corrupt: bool,
+        /// With so many copies beside it.
+        copies: u8,
+        /// Outside the order of the others.
+        overtakes: bool,
+    },
+}
+
+/// Counters of one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkStats {
+    /// Packets that left the transmitter.
+    pub packets: u64,
+    /// Their IP bytes.
+    pub bytes: u64,
+    /// Nanoseconds that the transmitter was sending.
+    pub busy: u64,
+    /// Most packets that waited at once.
+    pub queue_max: u64,
+    /// Packets lost, by cause.
+    pub drops: [u64; DropCause::ALL.len()],
+}
+
+/// One direction of a link at work.
+#[derive(Debug)]
+pub struct Link {
+    config: LinkConfig,
+    channel: Channel,
+    clean: bool,
+    free_at: Instant,
+    last_arrival: Instant,
+    /// When each waiting packet starts to be sent, and its IP length.
+    waiting: VecDeque<(Instant, u32)>,
+    waiting_bytes: u64,
+    stats: LinkStats,
+    /// Packets in flight, first to arrive first.
+    pub in_flight: VecDeque<InFlight>,
+}
+
+impl Link {
+    /// An idle link.
+    pub fn new(config: LinkConfig, channel: Channel) -> Self {
+        Self {
+            config,
+            clean: channel.is_clean(),
+            channel,
+            free_at: Instant::ZERO,
+            last_arrival: Instant::ZERO,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            stats: LinkStats::default(),
+            in_flight: VecDeque::new(),
+        }
+    }
+
+    /// Parameters.
+    pub fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> &LinkStats {
+        &self.stats
+    }
+
+    /// Counts a packet that the link carried and its far end refused.
+    pub fn count_drop(&mut self, cause: DropCause) {
+        self.stats.drops[cause as usize] += 1;
+    }
+
+    /// Packets and IP bytes that wait for the transmitter at `now`.
+    #[inline]
+    pub fn queued(&mut self, now: Instant) -> (u32, u64) {
+        while let Some(&(starts, len)) = self.waiting.front() {
+            if starts > now {
+                break;
+            }
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(len);
+        }
+        (self.waiting.len() as u32, self.waiting_bytes)
+    }
+
+    /// When the packets that wait start to be sent, with their IP lengths.
+    pub fn departures(&self) -> impl Iterator<Item = (Instant, u32)> + '_ {
+        self.waiting.iter().copied()
+    }
+
+    /// Hands over a packet of `ip_len` bytes at `now`.
+    #[inline]
+    pub fn offer(&mut self, now: Instant, ip_len: u32) -> Fate {
+        let (packets, bytes) = self.queued(now);
+        let busy = self.free_at > now;
+        let full = match self.config.queue {
+            QueueLimit::Unlimited => false,
+            QueueLimit::Packets(limit) => packets >= limit,
+            QueueLimit::Bytes(limit) => bytes + u64::from(ip_len) > limit,
+        };
+        if busy && full {
+            self.count_drop(DropCause::Congestion);
+            return Fate::Lost { cause: DropCause::Congestion, at: now };
+        }
+        let starts = self.free_at.max(now);
+        let wire = ip_len + self.config.overhead;
+        let sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
+        self.free_at = starts + sending;
+        if busy {
+            self.waiting.push_back((starts, ip_len));
+            self.waiting_bytes += u64::from(ip_len);
+            self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
+        }
+        self.stats.packets += 1;
+        self.stats.bytes += u64::from(ip_len);
+        self.stats.busy += sending.as_nanos();
+        if self.clean {
+            let at = self.free_at + self.config.delay;
+            return Fate::Arrives { at, corrupt: false, copies: 0, overtakes: false };
+        }
+        let passage = self.channel.pass(self.free_at, wire);
+        if let Verdict::Drop(cause) = passage.verdict {
+            self.count_drop(cause);
+            return Fate::Lost { cause, at: self.free_at };
+        }
+        let mut at = self.free_at + self.config.delay + passage.hold;
+        if !passage.may_overtake {
+            // Rounding must not swap what the channel keeps in order.
+            at = at.max(self.last_arrival);
+            self.last_arrival = at;
+        }
+        Fate::Arrives {
+            at,
+            corrupt: passage.verdict == Verdict::Corrupt,
+            copies: passage.copies,
+            overtakes: passage.may_overtake,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn geo(queue: QueueLimit) -> Link {
+        let config = LinkConfig {
+            rate: 2_048_000,
+            delay: Interval::from_millis(250),
+            overhead: 0,
+            queue,
+        };
+        Link::new(config, Channel::default())
+    }
+
+    fn arrival(fate: Fate) -> Option<u64> {
+        match fate {
+            Fate::Arrives { at, .. } => Some(at.as_nanos()),
+            Fate::Lost { .. } => None,
+        }
+    }
+
+    #[test]
+    fn the_achieved_rate_is_the_configured_rate_at_geo_delay() {
+        // A queue of two packets is enough to keep the transmitter busy: the
+        // bandwidth-delay product does not count against it.
+        let mut link = geo(QueueLimit::Packets(2));
+        let gap = Interval::of_bits(12_000, 2_048_000);
+        let mut now = Instant::ZERO;
+        let mut last = 0;
+        for _ in 0..10_000 {
+            last = arrival(link.offer(now, 1500)).expect("never full");
+            now += gap;
+        }
+        let rate = 10_000.0 * 12_000.0 / (last as f64 / 1e9 - 0.25);
+        assert!((rate / 2_048_000.0 - 1.0).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn drop_tail_counts_what_waits() {
+        let mut link = geo(QueueLimit::Packets(3));
+        let fates: Vec<_> = (0..6).map(|_| arrival(link.offer(Instant::ZERO, 1500))).collect();
+        // One is being sent, three wait, two are dropped.
+        assert_eq!(fates.iter().filter(|f| f.is_some()).count(), 4);
+        assert_eq!(fates[3], Some(4 * 5_859_375 + 250_000_000));
+        assert_eq!(link.stats().drops[DropCause::Congestion as usize], 2);
+        assert_eq!(link.queued(Instant::from_nanos(5_859_375)), (2, 3000));
+        let mut link = geo(QueueLimit::Bytes(3000));
+        let kept = (0..6).filter(|_| arrival(link.offer(Instant::ZERO, 1500)).is_some()).count();
+        assert_eq!(kept, 3);
+    }
+
+    #[test]
+    fn framing_takes_time_and_no_queue_bytes() {
+        let config = LinkConfig {
+            rate: 1_000_000,
+            delay: Interval::ZERO,
+            overhead: 25,
+            queue: QueueLimit::Unlimited,
+        };
+        let mut link = Link::new(config, Channel::default());
+        assert_eq!(arrival(link.offer(Instant::ZERO, 100)), Some(1_000_000));
+        assert_eq!(link.stats().bytes, 100);
+    }
+}

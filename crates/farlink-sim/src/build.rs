@@ -1,0 +1,248 @@
+//! From an expanded scenario to a world.
+
+use crate::flow::{ENDLESS, End, FlowState};
+use crate::heap::{Event, Kind, MAX_SOURCES};
+use crate::run::RunError;
+use crate::scenario::{
+    App, ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
+};
+use crate::world::{NO_ROUTE, Node, World};
+use farlink_net::channel::{
+    BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert, Jitter,
+    Loss, Reorder, Stage,
+};
+use farlink_net::rng::{Probability, Stream, Streams};
+use farlink_net::{Link, LinkConfig, QueueLimit};
+use farlink_tcp::{Connection, Instant, Seq};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// First port of the side that waits for connections.
+const ACCEPT_PORT: u16 = 5001;
+/// First of the ports that connections are opened from (RFC 6335, 6).
+const FIRST_PORT: u32 = 49_152;
+const PORTS: u32 = 65_536 - FIRST_PORT;
+
+/// Builds the world of run number `run`.
+pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
+    let streams = Streams::new(scenario.seed, run);
+    let mut links = Vec::with_capacity(2 * scenario.links.len());
+    let mut link_to = Vec::with_capacity(links.capacity());
+    for link in &scenario.links {
+        for (direction, spec, to) in [("down", &link.down, link.b), ("up", &link.up, link.a)] {
+            let name = format!("link/{}/{direction}", link.name);
+            let channel = channel(spec, &streams, &name)
+                .map_err(|e| RunError::Build(format!("{}.{direction}: {e}", link.name)))?;
+            links.push(Link::new(link_config(spec), channel));
+            link_to.push(to as u32);
+        }
+    }
+    if links.len().max(2 * scenario.flows.len()) >= MAX_SOURCES {
+        return Err(RunError::Build("more links or flows than can be numbered".into()));
+    }
+    let nodes = nodes(scenario, &link_to)?;
+    let mut world = World::new(nodes, links, link_to);
+    flows(scenario, &streams, &mut world);
+    Ok(world)
+}
+
+fn link_config(spec: &DirectionSpec) -> LinkConfig {
+    LinkConfig {
+        rate: spec.rate,
+        delay: spec.delay,
+        overhead: spec.overhead,
+        queue: match spec.queue {
+            QueueSpec::Unlimited => QueueLimit::Unlimited,
+            QueueSpec::Packets(n) => QueueLimit::Packets(n),
+            QueueSpec::Bytes(n) => QueueLimit::Bytes(n),
+        },
+    }
+}
+
+/// Stages of a direction, each with a random stream of its own name, so that
+/// what one draws does not depend on what else there is.
+fn channel(spec: &DirectionSpec, streams: &Streams, name: &str) -> Result<Channel, ChannelError> {
+    let mut stages = Vec::new();
+    for (i, group) in spec.channel.iter().enumerate() {
+        let stream = |stage: &str| streams.stream(&format!("{name}/channel/{i}/{stage}"));
+        group_stages(group, stream, &mut stages)?;
+    }
+    Ok(Channel::new(stages))
+}
+
+/// The stages of one table, in the standard order.
+fn group_stages(
+    group: &ChannelSpec,
+    stream: impl Fn(&str) -> Stream,
+    stages: &mut Vec<Stage>,
+) -> Result<(), ChannelError> {
+    let probability = |value: f64| Probability::new(value).map_err(ChannelError::from);
+    if let Some(g) = &group.gilbert {
+        let stream = stream("gilbert");
+        stages.push(Stage::Gilbert(match (g.loss, g.burst, g.p, g.r) {
+            (Some(loss), Some(burst), ..) => {
+                Gilbert::from_means(probability(loss.0)?, burst, stream)?
+            }
+            (_, _, p, r) => Gilbert::new(
+                probability(p.map_or(0.0, |p| p.0))?,
+                probability(r.map_or(0.0, |r| r.0))?,
+                probability(g.h.map_or(0.0, |h| h.0))?,
+                probability(g.k.map_or(1.0, |k| k.0))?,
+                stream,
+            )?,
+        }));
+    }
+    if let Some(p) = group.loss {
+        stages.push(Stage::Loss(Loss::new(probability(p.0)?, stream("loss"))));
+    }
+    if let Some(ber) = group.ber {
+        let correctable = group.correctable_bits.unwrap_or(0);
+        let stage = BitErrors::new(probability(ber.0)?, correctable, stream("ber"));
+        stages.push(Stage::BitErrors(stage));
+    }
+    if let Some(p) = group.corrupt {
+        stages.push(Stage::Corrupt(Corrupt::new(probability(p.0)?, stream("corrupt"))));
+    }
+    if let Some(p) = group.duplicate {
+        stages.push(Stage::Duplicate(Duplicate::new(probability(p.0)?, stream("duplicate"))));
+    }
+    if let Some(r) = &group.reorder {
+        let p = probability(r.probability.0)?;
+        stages.push(Stage::Reorder(Reorder::new(p, r.delay.0, stream("reorder"))));
+    }
+    if let Some(j) = &group.jitter {
+        stages.push(Stage::Jitter(jitter(j, stream("jitter"))?));
+    }
+    Ok(())
+}
+
+fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {
+    let mean = spec.mean.0;
+    let spread = spec.spread.map_or(mean, |s| s.0);
+    let law = match spec.distribution {
+        Distribution::Uniform => Law::Uniform { low: mean - spread, high: mean + spread },
+        Distribution::Normal => Law::Normal { mean, deviation: spread },
+        Distribution::Exponential => Law::Exponential { mean },
+    };
+    Jitter::new(law, spec.keep_order, stream)
+}
+
+/// Nodes with a way to every destination that some flow has.
+fn nodes(scenario: &Expanded, link_to: &[u32]) -> Result<Vec<Node>, RunError> {
+    let n = scenario.nodes.len();
+    // Directed links by the node they leave, in the order written.
+    let mut leaving: Vec<Vec<u32>> = vec![Vec::new(); n];
+    for (i, link) in scenario.links.iter().enumerate() {
+        leaving[link.a].push(2 * i as u32);
+        leaving[link.b].push(2 * i as u32 + 1);
+    }
+    let mut nodes: Vec<Node> = leaving
+        .iter()
+        .map(|out| Node {
+            routes: if out.len() > 1 { vec![NO_ROUTE; n] } else { Vec::new() },
+            only: out.first().copied().unwrap_or(NO_ROUTE),
+            ident: 0,
+        })
+        .collect();
+    let mut wanted = vec![false; n];
+    for flow in &scenario.flows {
+        wanted[flow.from] = true;
+        wanted[flow.to] = true;
+    }
+    let mut distance = vec![u32::MAX; n];
+    let mut todo = VecDeque::new();
+    for to in (0..n).filter(|&to| wanted[to]) {
+        distance.fill(u32::MAX);
+        distance[to] = 0;
+        todo.push_back(to);
+        while let Some(at) = todo.pop_front() {
+            for &link in &leaving[at] {
+                let next = link_to[link as usize] as usize;
+                if distance[next] == u32::MAX {
+                    distance[next] = distance[at] + 1;
+                    todo.push_back(next);
+                }
+            }
+        }
+        for at in 0..n {
+            if leaving[at].len() > 1 && at != to && distance[at] != u32::MAX {
+                let nearer = |&&link: &&u32| {
+                    distance[link_to[link as usize] as usize] == distance[at] - 1
+                };
+                nodes[at].routes[to] = leaving[at].iter().find(nearer).copied().unwrap_or(NO_ROUTE);
+            }
+        }
+    }
+    for &(at, to, via) in &scenario.routes {
+        let link = leaving[at].iter().find(|&&link| link_to[link as usize] as usize == via);
+        let Some(&link) = link else {
+            return Err(RunError::Build(format!(
+                "no link from {} to {}",
+                scenario.nodes[at], scenario.nodes[via]
+            )));
+        };
+        if let Some(route) = nodes[at].routes.get_mut(to) {
+            *route = link;
+        }
+    }
+    Ok(nodes)
+}
+
+fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let number = i as u32;
+        let sender_opens = flow.opens == Opener::Sender;
+        let mut isns = streams.stream(&format!("flow/{}/isn", flow.name));
+        let (from_isn, to_isn) = (Seq(isns.next_u64() as u32), Seq(isns.next_u64() as u32));
+        let near = (FIRST_PORT + number % PORTS) as u16;
+        let far = ACCEPT_PORT + (number / PORTS) as u16;
+        let (sender, receiver) = (Arc::clone(&flow.sender), Arc::clone(&flow.receiver));
+        let (from, to) = if sender_opens {
+            (
+                Connection::open(sender, near, far, from_isn),
+                Connection::listen(receiver, far, to_isn),
+            )
+        } else {
+            (
+                Connection::listen(sender, far, from_isn),
+                Connection::open(receiver, near, far, to_isn),
+            )
+        };
+        let mut from = End::new(from, flow.from as u32, from_isn);
+        let mut to = End::new(to, flow.to as u32, to_isn);
+        let mut missing = 1;
+        let mut stops_after = None;
+        match flow.app {
+            App::File { size, reverse } => {
+                from.sends = size;
+                to.expects = size;
+                to.sends = reverse;
+                if reverse > 0 {
+                    from.expects = reverse;
+                    missing = 2;
+                }
+                // The side that only receives closes when its peer has.
+                to.waits_to_close = reverse == 0;
+            }
+            App::Bulk { duration } => {
+                from.sends = ENDLESS;
+                from.waits_to_close = true;
+                to.waits_to_close = true;
+                stops_after = Some(duration);
+            }
+        }
+        world.ends.push(from);
+        world.ends.push(to);
+        world.flows.push(FlowState {
+            sender_opens,
+            stops_after,
+            opened_at: Instant::ZERO,
+            missing,
+            done_at: None,
+            failed: false,
+        });
+        world.unfinished += 1;
+        let start = Instant::ZERO + flow.start;
+        world.heap.push(Event::new(start, Kind::Start, number, 0, 0));
+    }
+}

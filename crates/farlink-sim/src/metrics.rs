@@ -1,0 +1,180 @@
+//! What a run is summed up in: every metric with its unit and definition.
+
+use crate::world::World;
+use farlink_net::channel::DropCause;
+use farlink_tcp::Instant;
+use serde::Serialize;
+
+/// What a metric is of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// A flow.
+    Flow,
+    /// One direction of a link.
+    Link,
+}
+
+/// A metric.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Metric {
+    /// Name in results.
+    pub name: String,
+    /// What it is of.
+    pub scope: Scope,
+    /// Unit; empty for numbers without one.
+    pub unit: &'static str,
+    /// What is measured, exactly.
+    pub definition: String,
+}
+
+/// Values of one flow or direction, in the order of [`metrics`]; `None` where
+/// there was nothing to measure.
+pub(crate) type Values = Vec<Option<f64>>;
+
+const FLOW: &[(&str, &str, &str)] = &[
+    (
+        "goodput",
+        "bit/s",
+        "application bytes delivered in order at the receiving end, times 8, over duration",
+    ),
+    (
+        "duration",
+        "s",
+        "from the sending of the first SYN to the delivery of the last byte; for a bulk flow, and \
+         for a flow that is cut off or fails, to its end",
+    ),
+    ("bytes_delivered", "B", "application bytes delivered in order at the receiving end"),
+    ("completed", "", "1 if everything that was to be delivered was, else 0; for bulk flows 1"),
+    (
+        "reverse_goodput",
+        "bit/s",
+        "the same as goodput for the bytes that go the other way; none without reverse data",
+    ),
+    (
+        "segments_sent",
+        "",
+        "segments with data that the sending end sent, retransmissions included, bare SYN and FIN not",
+    ),
+    ("segments_retransmitted", "", "of these, those that held data sent before"),
+    ("timeouts", "", "expiries of the retransmission timer of the sending end"),
+    (
+        "fast_retransmits",
+        "",
+        "recoveries that duplicate ACKs or SACK began at the sending end (one a window of losses, \
+         however many segments it repaired)",
+    ),
+    ("dup_acks", "", "duplicate ACKs that the sending end received; with SACK, ACKs with SACK news"),
+    ("acks_sent", "", "segments without data that the receiving end sent"),
+    ("rtt_mean", "s", "mean of the round-trip samples that the sending end's estimator took"),
+    ("rtt_min", "s", "least of these samples"),
+    ("rtt_max", "s", "greatest of these samples"),
+    ("rto_mean", "s", "mean of the retransmission time-out after each of these samples"),
+    ("window_probes", "", "zero-window probes that the sending end sent"),
+];
+
+const LINK: &[(&str, &str, &str)] = &[
+    ("utilisation", "", "share of the run that the transmitter was sending, framing included"),
+    ("throughput", "bit/s", "IP bytes sent, times 8, over the run"),
+    ("packets", "", "packets sent"),
+    ("bytes", "B", "their IP bytes"),
+    ("queue_max", "", "most packets that waited for the transmitter at once"),
+    ("drops", "", "packets lost, for any cause"),
+];
+
+/// Every metric, flows first.
+pub fn metrics() -> Vec<Metric> {
+    let table = |scope, rows: &[(&str, &'static str, &str)]| -> Vec<Metric> {
+        rows.iter()
+            .map(|&(name, unit, definition)| Metric {
+                name: name.to_owned(),
+                scope,
+                unit,
+                definition: definition.to_owned(),
+            })
+            .collect()
+    };
+    let mut all = table(Scope::Flow, FLOW);
+    all.extend(table(Scope::Link, LINK));
+    all.extend(DropCause::ALL.iter().map(|cause| Metric {
+        name: format!("drops_{}", cause.name()),
+        scope: Scope::Link,
+        unit: "",
+        definition: format!("packets lost, cause {}", cause.name()),
+    }));
+    all
+}
+
+/// Values of flow number `flow` at the end of the run.
+pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
+    let state = &world.flows[flow];
+    let (from, to) = (&world.ends[2 * flow], &world.ends[2 * flow + 1]);
+    let end = state.done_at.unwrap_or(world.now);
+    let started = state.done_at.is_some() || from.live;
+    let span = |until: Instant| until.since(state.opened_at).as_secs_f64();
+    let until = |end_complete: Option<Instant>| end_complete.unwrap_or(end);
+    let duration = span(until(to.complete_at));
+    let rate = |bytes: u64, seconds: f64| {
+        (started && seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
+    };
+    let bulk = state.stops_after.is_some();
+    let completed = state.missing == 0 || (bulk && !state.failed);
+    let stats = from.conn.stats();
+    let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64 / 1e9);
+    let count = |n: u64| Some(n as f64);
+    vec![
+        rate(to.received, duration),
+        started.then_some(duration),
+        count(to.received),
+        Some(f64::from(u8::from(completed))),
+        if from.expects == u64::MAX {
+            None
+        } else {
+            rate(from.received, span(until(from.complete_at)))
+        },
+        count(stats.segments_sent),
+        count(stats.segments_retransmitted),
+        count(stats.timeouts),
+        count(stats.fast_retransmits),
+        count(stats.dup_acks),
+        count(to.conn.stats().acks_sent),
+        mean(stats.rtt_sum, stats.rtt_samples),
+        stats.rtt_min.map(|t| t.as_secs_f64()),
+        (stats.rtt_samples > 0).then(|| stats.rtt_max.as_secs_f64()),
+        mean(stats.rto_sum, stats.rtt_samples),
+        count(stats.probes),
+    ]
+}
+
+/// Values of a directed link at the end of a run of `period` nanoseconds.
+pub(crate) fn of_link(world: &World, link: usize, period: u64) -> Values {
+    let stats = world.links[link].stats();
+    let share = |x: f64| (period > 0).then(|| x / period as f64);
+    let mut out = vec![
+        share(stats.busy as f64).map(|x| x.min(1.0)),
+        share(stats.bytes as f64 * 8e9),
+        Some(stats.packets as f64),
+        Some(stats.bytes as f64),
+        Some(stats.queue_max as f64),
+        Some(stats.drops.iter().sum::<u64>() as f64),
+    ];
+    out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::load;
+
+    #[test]
+    fn every_metric_has_a_value_and_every_value_a_metric() {
+        let text = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n\
+                    [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\n";
+        let scenario = load(text, "test", &[]).unwrap().expand().unwrap();
+        let world = crate::build::build(&scenario, 0).unwrap();
+        let named = |scope| metrics().iter().filter(|m| m.scope == scope).count();
+        assert_eq!(of_flow(&world, 0).len(), named(Scope::Flow));
+        assert_eq!(of_link(&world, 0, 1).len(), named(Scope::Link));
+    }
+}

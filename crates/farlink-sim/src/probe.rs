@@ -1,0 +1,203 @@
+//! Probes: what happened, row by row, in columns.
+//!
+//! A run without probes carries an empty `Option` and nothing else. Columns are
+//! plain vectors, ready to be handed to a data frame without a copy per row.
+
+use farlink_net::channel::DropCause;
+use farlink_net::pcapng::CapturePoint;
+use farlink_net::{Link, Packet};
+use farlink_tcp::{Instant, Record};
+
+/// A column of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// Signed 64 bits: times in nanoseconds.
+    I64(Vec<i64>),
+    /// Unsigned 64 bits.
+    U64(Vec<u64>),
+    /// Unsigned 32 bits.
+    U32(Vec<u32>),
+    /// Unsigned 8 bits.
+    U8(Vec<u8>),
+}
+
+/// A named table of columns of one length, in order of time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Name.
+    pub name: &'static str,
+    /// Columns with their names; the first is `time`.
+    pub columns: Vec<(&'static str, Column)>,
+}
+
+/// Declares a table: a row type and the columns it becomes.
+macro_rules! table {
+    ($(#[$doc:meta])* $row:ident $name:literal { $($field:ident: $ty:ident $column:ident),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $row {
+            time: Instant,
+            $($field: $ty,)*
+        }
+
+        impl $row {
+            fn table(mut rows: Vec<Self>) -> Table {
+                rows.sort_by_key(|r| r.time);
+                let time = rows.iter().map(|r| r.time.as_nanos() as i64).collect();
+                Table {
+                    name: $name,
+                    columns: vec![
+                        ("time", Column::I64(time)),
+                        $((stringify!($field), Column::$column(rows.iter().map(|r| r.$field).collect())),)*
+                    ],
+                }
+            }
+        }
+    };
+}
+
+table!(/// Sender state.
+    State "state" { flow: u32 U32, side: u8 U8, cwnd: u64 U64, ssthresh: u64 U64, flight: u64 U64, srtt: u64 U64, rto: u64 U64 });
+table!(/// Round-trip samples.
+    Rtt "rtt" { flow: u32 U32, side: u8 U8, rtt: u64 U64 });
+table!(/// Data that left.
+    Sent "segments" { flow: u32 U32, side: u8 U8, seq: u64 U64, len: u32 U32, retransmission: u8 U8 });
+table!(/// Acknowledgments that arrived.
+    Ack "acks" { flow: u32 U32, side: u8 U8, ack: u64 U64, window: u64 U64 });
+table!(/// SACK blocks that arrived with news.
+    Sack "sacks" { flow: u32 U32, side: u8 U8, left: u64 U64, right: u64 U64 });
+table!(/// Moments.
+    Moment "marks" { flow: u32 U32, side: u8 U8, kind: u8 U8 });
+table!(/// In-order data received.
+    Delivered "delivered" { flow: u32 U32, side: u8 U8, bytes: u64 U64 });
+table!(/// Length of a queue.
+    Queue "queue" { link: u32 U32, direction: u8 U8, packets: u32 U32, bytes: u64 U64 });
+table!(/// Packets that reached the far end of a link.
+    Delivery "deliveries" { link: u32 U32, direction: u8 U8, flow: u32 U32, bytes: u32 U32 });
+table!(/// Packets lost.
+    Lost "drops" { link: u32 U32, direction: u8 U8, flow: u32 U32, bytes: u32 U32, seq: u64 U64, cause: u8 U8 });
+
+/// Everything that is recorded in a run.
+#[derive(Debug, Default)]
+pub(crate) struct Probes {
+    state: Vec<State>,
+    rtt: Vec<Rtt>,
+    sent: Vec<Sent>,
+    acks: Vec<Ack>,
+    sacks: Vec<Sack>,
+    moments: Vec<Moment>,
+    delivered: Vec<Delivered>,
+    queue: Vec<Queue>,
+    deliveries: Vec<Delivery>,
+    drops: Vec<Lost>,
+    /// One capture point a node that has one.
+    pub(crate) captures: Vec<Option<CapturePoint>>,
+}
+
+impl Probes {
+    /// A record of an endpoint.
+    pub(crate) fn record(&mut self, flow: u32, side: u8, time: Instant, record: &Record) {
+        match *record {
+            Record::Sent { len: 0, .. } | Record::AckSent | Record::DupAck => {}
+            Record::Sent { seq, len, retransmission } => {
+                let retransmission = u8::from(retransmission);
+                self.sent.push(Sent { time, flow, side, seq, len, retransmission });
+            }
+            Record::Ack { ack, window } => {
+                self.acks.push(Ack { time, flow, side, ack, window });
+            }
+            Record::Sacked { left, right } => {
+                self.sacks.push(Sack { time, flow, side, left, right });
+            }
+            Record::Rtt { rtt, .. } => {
+                self.rtt.push(Rtt { time, flow, side, rtt: rtt.as_nanos() });
+            }
+            Record::State { cwnd, ssthresh, flight, srtt, rto } => {
+                let (srtt, rto) = (srtt.as_nanos(), rto.as_nanos());
+                self.state.push(State { time, flow, side, cwnd, ssthresh, flight, srtt, rto });
+            }
+            Record::Delivered { total } => {
+                self.delivered.push(Delivered { time, flow, side, bytes: total });
+            }
+            Record::Mark(mark) => {
+                self.moments.push(Moment { time, flow, side, kind: mark as u8 });
+            }
+        }
+    }
+
+    /// Packets of `link` that began to be sent until `now`.
+    pub(crate) fn departures(&mut self, directed: u32, link: &Link, now: Instant) {
+        let (link_number, direction) = split(directed);
+        let all: Vec<_> = link.departures().collect();
+        let mut bytes: u64 = all.iter().map(|&(_, len)| u64::from(len)).sum();
+        for (i, &(time, len)) in all.iter().enumerate().take_while(|(_, d)| d.0 <= now) {
+            bytes -= u64::from(len);
+            let packets = (all.len() - i - 1) as u32;
+            self.queue.push(Queue { time, link: link_number, direction, packets, bytes });
+        }
+    }
+
+    /// Length of a queue after a packet joined it.
+    pub(crate) fn queued(&mut self, time: Instant, directed: u32, packets: u32, bytes: u64) {
+        let (link, direction) = split(directed);
+        self.queue.push(Queue { time, link, direction, packets, bytes });
+    }
+
+    /// A packet reached the far end of a link.
+    pub(crate) fn delivery(&mut self, time: Instant, directed: u32, packet: &Packet) {
+        let (link, direction) = split(directed);
+        let row = Delivery { time, link, direction, flow: packet.flow.0, bytes: packet.ip_len() };
+        self.deliveries.push(row);
+    }
+
+    /// A packet was lost; `seq` is its first byte in the stream, if it has any.
+    pub(crate) fn lost(
+        &mut self,
+        time: Instant,
+        directed: u32,
+        packet: &Packet,
+        seq: Option<u64>,
+        cause: DropCause,
+    ) {
+        let (link, direction) = split(directed);
+        self.drops.push(Lost {
+            time,
+            link,
+            direction,
+            flow: packet.flow.0,
+            bytes: packet.ip_len(),
+            seq: seq.unwrap_or(u64::MAX),
+            cause: cause as u8,
+        });
+    }
+
+    /// A packet passed the capture point of `node`.
+    pub(crate) fn capture(&mut self, time: Instant, node: u32, packet: &Packet) {
+        if let Some(Some(point)) = self.captures.get_mut(node as usize) {
+            // Only a packet that IP could not carry is refused, and the
+            // scenario's limits let none be made.
+            let _ = point.packet(time, packet);
+        }
+    }
+
+    /// All tables.
+    pub(crate) fn into_tables(self) -> Vec<Table> {
+        vec![
+            State::table(self.state),
+            Rtt::table(self.rtt),
+            Sent::table(self.sent),
+            Ack::table(self.acks),
+            Sack::table(self.sacks),
+            Moment::table(self.moments),
+            Delivered::table(self.delivered),
+            Queue::table(self.queue),
+            Delivery::table(self.deliveries),
+            Lost::table(self.drops),
+        ]
+    }
+}
+
+/// Link and direction of a directed link.
+fn split(directed: u32) -> (u32, u8) {
+    (directed / 2, (directed % 2) as u8)
+}

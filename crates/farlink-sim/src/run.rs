@@ -1,0 +1,277 @@
+//! Running a scenario: one run, many runs, a run with probes.
+
+use crate::build::build;
+use crate::metrics::{self, Scope, Values, metrics};
+use crate::probe::{Probes, Table};
+use crate::scenario::Expanded;
+use crate::world::World;
+use farlink_net::pcapng::CapturePoint;
+use farlink_tcp::{Instant, State};
+use rayon::prelude::*;
+use serde_json::{Map, Value, json};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Events between two looks at the monitor.
+const LOOK_EVERY: u64 = 1 << 14;
+
+/// Why a run gave no result.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum RunError {
+    /// The scenario cannot be built.
+    #[error("{0}")]
+    Build(String),
+    /// It was told to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// It reached `max_duration` with flows that were not done.
+    #[error(
+        "not done after {seconds} s of simulated time (max_duration); {flows} flow(s) unfinished; \
+         raise max_duration or set a duration"
+    )]
+    TooLong {
+        /// Simulated seconds.
+        seconds: f64,
+        /// Flows left.
+        flows: usize,
+    },
+}
+
+/// How far runs are, seen from another thread; and how to stop them.
+#[derive(Debug, Default)]
+pub struct Monitor {
+    /// Set to stop.
+    pub stop: AtomicBool,
+    /// Runs done.
+    pub done: AtomicU64,
+    /// Simulated nanoseconds of the run that reported last.
+    pub simulated: AtomicU64,
+    /// How much of that run is done, in millionths.
+    pub share: AtomicU64,
+}
+
+/// What one run gave.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// Values by flow.
+    flows: Vec<Values>,
+    /// Values by directed link.
+    links: Vec<Values>,
+    /// Events handled.
+    pub events: u64,
+    /// Simulated time at the end.
+    pub simulated: Instant,
+    /// Segments of data delivered, over all flows (for benches).
+    pub segments: u64,
+}
+
+/// What a run with probes gave besides.
+#[derive(Debug)]
+pub struct Trace {
+    /// The outcome: the same to the bit as without probes.
+    pub outcome: Outcome,
+    /// Tables of what happened.
+    pub tables: Vec<Table>,
+    /// Captures by the name of their node.
+    pub captures: Vec<(String, Vec<u8>)>,
+}
+
+/// Runs number `run` of a scenario: a function of scenario, seed and `run`.
+///
+/// # Errors
+/// See [`RunError`].
+pub fn run(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<Outcome, RunError> {
+    let mut world = build(scenario, run)?;
+    drive(&mut world, scenario, monitor)?;
+    Ok(outcome(&world))
+}
+
+/// Runs each (scenario, run) on up to `threads` threads; results in order.
+///
+/// # Errors
+/// The first error in the order of the jobs.
+pub fn run_all(
+    jobs: &[(&Expanded, u64)],
+    threads: usize,
+    monitor: &Monitor,
+) -> Result<Vec<Outcome>, RunError> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads.max(1))
+        .build()
+        .map_err(|e| RunError::Build(format!("cannot start {threads} threads: {e}")))?;
+    let one = |&(scenario, number): &(&Expanded, u64)| {
+        let result = run(scenario, number, monitor);
+        monitor.done.fetch_add(1, Ordering::Relaxed);
+        result
+    };
+    let results: Vec<_> = pool.install(|| jobs.par_iter().map(one).collect());
+    results.into_iter().collect()
+}
+
+/// Runs with probes on. With `snaplen`, packets are captured at every node
+/// that a flow begins or ends at, cut to so many bytes (0: whole).
+///
+/// # Errors
+/// See [`RunError`].
+pub fn trace(
+    scenario: &Expanded,
+    run: u64,
+    snaplen: Option<u32>,
+    comment: &str,
+    monitor: &Monitor,
+) -> Result<Trace, RunError> {
+    let mut world = build(scenario, run)?;
+    let mut probes = Probes::default();
+    if let Some(snaplen) = snaplen {
+        probes.captures.resize_with(scenario.nodes.len(), || None);
+        for flow in &scenario.flows {
+            for node in [flow.from, flow.to] {
+                let name = &scenario.nodes[node];
+                probes.captures[node]
+                    .get_or_insert_with(|| CapturePoint::new(name, comment, snaplen));
+            }
+        }
+    }
+    world.probes = Some(Box::new(probes));
+    for end in &mut world.ends {
+        end.conn.set_tracing(true);
+    }
+    drive(&mut world, scenario, monitor)?;
+    let outcome = outcome(&world);
+    let mut probes = world.probes.take().unwrap_or_default();
+    for (i, link) in world.links.iter().enumerate() {
+        probes.departures(i as u32, link, world.now);
+    }
+    let captures = std::mem::take(&mut probes.captures)
+        .into_iter()
+        .zip(&scenario.nodes)
+        .filter_map(|(point, name)| Some((name.clone(), point?.finish())))
+        .collect();
+    Ok(Trace { outcome, tables: probes.into_tables(), captures })
+}
+
+impl Outcome {
+    /// As JSON: flows and links with their metrics, events, simulated seconds.
+    pub fn to_json(&self, scenario: &Expanded) -> String {
+        let all = metrics();
+        let of = |scope: Scope, values: &Values| -> Map<String, Value> {
+            all.iter()
+                .filter(|m| m.scope == scope)
+                .zip(values)
+                .map(|(m, v)| (m.name.clone(), v.map_or(Value::Null, Value::from)))
+                .collect()
+        };
+        let flows: Vec<_> = scenario
+            .flows
+            .iter()
+            .zip(&self.flows)
+            .map(|(f, v)| json!({ "flow": f.name, "metrics": of(Scope::Flow, v) }))
+            .collect();
+        let links: Vec<_> = self
+            .links
+            .iter()
+            .enumerate()
+            .map(|(i, v)| {
+                json!({
+                    "link": scenario.links[i / 2].name,
+                    "direction": if i % 2 == 0 { "down" } else { "up" },
+                    "metrics": of(Scope::Link, v),
+                })
+            })
+            .collect();
+        json!({
+            "flows": flows,
+            "links": links,
+            "events": self.events,
+            "simulated_s": self.simulated.as_secs_f64(),
+        })
+        .to_string()
+    }
+}
+
+/// Takes the world to its end.
+fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<(), RunError> {
+    let limit = scenario.duration.unwrap_or(scenario.max_duration);
+    let limit = Instant::ZERO + limit;
+    let mut settled = 0;
+    let mut look_at = LOOK_EVERY;
+    while let Some(next) = world.next_time() {
+        if next > limit {
+            world.now = limit;
+            if scenario.duration.is_none() && world.unfinished > 0 {
+                return Err(RunError::TooLong {
+                    seconds: scenario.max_duration.as_secs_f64(),
+                    flows: world.unfinished,
+                });
+            }
+            break;
+        }
+        world.step();
+        if world.unfinished == 0 {
+            // Connections close in their own time; TIME-WAIT need not be sat out.
+            while world.ends.get(settled).is_some_and(|e| {
+                !e.live || matches!(e.conn.state(), State::Closed | State::TimeWait)
+            }) {
+                settled += 1;
+            }
+            if settled == world.ends.len() {
+                break;
+            }
+        }
+        if world.events >= look_at {
+            look_at = world.events + LOOK_EVERY;
+            report(world, limit, scenario.duration.is_some(), monitor)?;
+        }
+    }
+    if scenario.duration.is_none() {
+        // What links did is measured up to the end of the last flow.
+        world.now = world.now.max(world.finished_at);
+    }
+    Ok(())
+}
+
+fn report(
+    world: &World,
+    limit: Instant,
+    timed: bool,
+    monitor: &Monitor,
+) -> Result<(), RunError> {
+    if monitor.stop.load(Ordering::Relaxed) {
+        return Err(RunError::Interrupted);
+    }
+    let now = world.now.as_nanos();
+    let share = if timed {
+        now as f64 / limit.as_nanos().max(1) as f64
+    } else {
+        // The least advanced flow is what the run waits for.
+        let part = |i: usize| -> f64 {
+            let state = &world.flows[i];
+            if state.done_at.is_some() {
+                return 1.0;
+            }
+            match state.stops_after {
+                Some(d) => {
+                    world.now.since(state.opened_at).as_secs_f64() / d.as_secs_f64().max(1e-9)
+                }
+                None => world.ends[2 * i + 1].received as f64 / world.ends[2 * i].sends.max(1) as f64,
+            }
+        };
+        (0..world.flows.len()).map(part).fold(1.0, f64::min)
+    };
+    monitor.simulated.store(now, Ordering::Relaxed);
+    monitor.share.store((share * 1e6) as u64, Ordering::Relaxed);
+    Ok(())
+}
+
+fn outcome(world: &World) -> Outcome {
+    let period = world.now.as_nanos();
+    let segments = |end: &crate::flow::End| -> u64 {
+        end.received.div_ceil(u64::from(end.conn.mss()).max(1))
+    };
+    Outcome {
+        flows: (0..world.flows.len()).map(|i| metrics::of_flow(world, i)).collect(),
+        links: (0..world.links.len()).map(|i| metrics::of_link(world, i, period)).collect(),
+        events: world.events,
+        simulated: world.now,
+        segments: world.ends.iter().map(segments).sum(),
+    }
+}

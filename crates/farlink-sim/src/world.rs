@@ -1,0 +1,386 @@
+//! The network at work: nodes, links, endpoints, and the event loop over them.
+//!
+//! The world is told the time and never reads a clock: [`World::step`] handles
+//! the next event, [`World::next_time`] says when that is. One event a packet
+//! and hop, and now and then a timer.
+
+use crate::flow::{End, FlowState};
+use crate::heap::{Event, Heap, Kind};
+use crate::probe::Probes;
+use farlink_net::channel::DropCause;
+use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet};
+use farlink_tcp::{Event as TcpEvent, Instant, Segment};
+
+/// Hops a packet may take.
+const TTL: u8 = 64;
+
+/// A node.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Directed link for each destination, by node number; empty for a node
+    /// with a single link. `NO_ROUTE` where there is none.
+    pub(crate) routes: Vec<u32>,
+    /// The link to take without a table.
+    pub(crate) only: u32,
+    /// Identification of the next packet it sends.
+    pub(crate) ident: u16,
+}
+
+/// No way to get there.
+pub(crate) const NO_ROUTE: u32 = u32::MAX;
+
+/// Everything that a run is made of.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) now: Instant,
+    pub(crate) heap: Heap,
+    pub(crate) nodes: Vec<Node>,
+    /// Directed links: link i down is 2 i, up is 2 i + 1.
+    pub(crate) links: Vec<Link>,
+    /// Node at the far end of each directed link.
+    pub(crate) link_to: Vec<u32>,
+    /// Both ends of each flow: the one that data comes from first.
+    pub(crate) ends: Vec<End>,
+    pub(crate) flows: Vec<FlowState>,
+    /// Packets by number, and the numbers that are free.
+    packets: Vec<Packet>,
+    free: Vec<u32>,
+    strays: u32,
+    pub(crate) probes: Option<Box<Probes>>,
+    pub(crate) events: u64,
+    /// Flows that are not done.
+    pub(crate) unfinished: usize,
+    /// When the last flow was done.
+    pub(crate) finished_at: Instant,
+}
+
+impl World {
+    pub(crate) fn new(nodes: Vec<Node>, links: Vec<Link>, link_to: Vec<u32>) -> Self {
+        Self {
+            now: Instant::ZERO,
+            heap: Heap::default(),
+            nodes,
+            links,
+            link_to,
+            ends: Vec::new(),
+            flows: Vec::new(),
+            packets: Vec::new(),
+            free: Vec::new(),
+            strays: 0,
+            probes: None,
+            events: 0,
+            unfinished: 0,
+            finished_at: Instant::ZERO,
+        }
+    }
+
+    /// When the next event is due.
+    #[inline]
+    pub(crate) fn next_time(&self) -> Option<Instant> {
+        self.heap.peek().map(Event::time)
+    }
+
+    /// Handles the next event. Returns whether there was one.
+    #[inline]
+    pub(crate) fn step(&mut self) -> bool {
+        let Some(&event) = self.heap.peek() else { return false };
+        debug_assert!(event.time() >= self.now, "time goes back");
+        self.now = event.time();
+        self.events += 1;
+        match event.kind() {
+            Kind::Arrival => self.arrival(event.source()),
+            Kind::Stray => {
+                self.heap.pop();
+                self.reached(event.source(), event.payload());
+            }
+            Kind::Timer => {
+                self.heap.pop();
+                self.timer(event.source() as usize);
+            }
+            Kind::Start => {
+                self.heap.pop();
+                self.start(event.source() as usize);
+            }
+            Kind::Stop => {
+                self.heap.pop();
+                self.stop(event.source() as usize);
+            }
+        }
+        true
+    }
+
+    /// The first packet in flight on a link arrives.
+    #[inline]
+    fn arrival(&mut self, link: u32) {
+        let flying = &mut self.links[link as usize].in_flight;
+        let Some(first) = flying.pop_front() else { return };
+        match flying.front() {
+            Some(next) => {
+                self.heap.replace(Event::new(next.arrives, Kind::Arrival, link, 0, 0));
+            }
+            None => self.heap.pop(),
+        }
+        self.reached(link, first.packet);
+    }
+
+    /// A packet is at the far end of a link.
+    #[inline]
+    fn reached(&mut self, link: u32, number: u32) {
+        let node = self.link_to[link as usize];
+        let packet = &mut self.packets[number as usize];
+        if let Some(probes) = &mut self.probes {
+            probes.delivery(self.now, link, packet);
+        }
+        if packet.dst.0 != node {
+            packet.ttl -= 1;
+            if packet.ttl == 0 {
+                self.lose(link, number, DropCause::HopLimit, self.now);
+            } else {
+                self.forward(node, number);
+            }
+            return;
+        }
+        if let Some(probes) = &mut self.probes {
+            probes.capture(self.now, node, packet);
+        }
+        if packet.corrupt {
+            self.links[link as usize].count_drop(DropCause::Checksum);
+            self.lose(link, number, DropCause::Checksum, self.now);
+            return;
+        }
+        let flow = packet.flow.0 as usize;
+        let end = 2 * flow + usize::from(packet.from_opener != self.flows[flow].sender_opens);
+        // From the opener to the acceptor: the end that data comes from is the
+        // opener or not.
+        let end = end ^ 1;
+        let receiver = &mut self.ends[end];
+        if receiver.live {
+            receiver.conn.on_segment(self.now, &packet.segment);
+        }
+        self.free.push(number);
+        self.serve(end);
+    }
+
+    /// An endpoint's timer goes off, unless it was moved.
+    #[inline]
+    fn timer(&mut self, end: usize) {
+        let e = &mut self.ends[end];
+        if e.scheduled != self.now || !e.live {
+            return;
+        }
+        e.scheduled = Instant::MAX;
+        if e.conn.next_timeout().is_some_and(|at| at <= self.now) {
+            e.conn.on_timeout(self.now);
+        }
+        self.serve(end);
+    }
+
+    fn start(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        state.opened_at = self.now;
+        if let Some(at) = state.stops_after.map(|d| self.now + d) {
+            self.heap.push(Event::new(at, Kind::Stop, flow as u32, 0, 0));
+        }
+        for end in [2 * flow, 2 * flow + 1] {
+            self.ends[end].live = true;
+        }
+        let opener = 2 * flow + usize::from(!self.flows[flow].sender_opens);
+        self.serve(opener);
+    }
+
+    /// The time of a flow is over, finished or not.
+    fn stop(&mut self, flow: usize) {
+        self.finish(flow);
+        for end in [2 * flow, 2 * flow + 1] {
+            self.ends[end].live = false;
+        }
+    }
+
+    /// Ends a flow's measurement now.
+    fn finish(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        if state.done_at.is_none() {
+            state.done_at = Some(self.now);
+            self.unfinished -= 1;
+            self.finished_at = self.now;
+        }
+    }
+
+    /// Lets the application and the endpoint act on what just happened.
+    #[inline]
+    fn serve(&mut self, end: usize) {
+        let e = &mut self.ends[end];
+        if !e.live {
+            return;
+        }
+        let now = self.now;
+        // The application reads at once whatever came in order.
+        if e.conn.readable() > 0 {
+            e.conn.read_len(u64::MAX);
+            e.received = e.conn.delivered();
+            if e.received >= e.expects && e.complete_at.is_none() {
+                e.complete_at = Some(now);
+                self.flows[end / 2].missing -= 1;
+            }
+        }
+        let node = e.node;
+        while let Some(segment) = self.ends[end].conn.poll_transmit(now) {
+            self.emit(end, node, segment);
+        }
+        while let Some(event) = self.ends[end].conn.poll_event() {
+            self.happened(end, event);
+            while let Some(segment) = self.ends[end].conn.poll_transmit(now) {
+                self.emit(end, node, segment);
+            }
+        }
+        let e = &mut self.ends[end];
+        if let Some(probes) = &mut self.probes {
+            for (time, record) in e.conn.drain_records() {
+                probes.record((end / 2) as u32, (end % 2) as u8, time, &record);
+            }
+        }
+        let due = e.conn.next_timeout().unwrap_or(Instant::MAX);
+        if due < e.scheduled {
+            e.scheduled = due;
+            self.heap.push(Event::new(due.max(now), Kind::Timer, end as u32, 0, 0));
+        }
+        if self.flows[end / 2].missing == 0 {
+            self.finish(end / 2);
+        }
+    }
+
+    #[cold]
+    fn happened(&mut self, end: usize, event: TcpEvent) {
+        let e = &mut self.ends[end];
+        match event {
+            TcpEvent::Established => {
+                e.conn.write_len(e.sends);
+                if !e.waits_to_close {
+                    e.conn.close();
+                }
+            }
+            TcpEvent::PeerClosed => e.conn.close(),
+            TcpEvent::Closed(reason) => {
+                e.closed = Some(reason);
+                if self.flows[end / 2].missing > 0 {
+                    self.flows[end / 2].failed = true;
+                    self.finish(end / 2);
+                }
+            }
+        }
+    }
+
+    /// A segment leaves an endpoint.
+    #[inline]
+    fn emit(&mut self, end: usize, node: u32, segment: Segment) {
+        let flow = &self.flows[end / 2];
+        let home = &mut self.nodes[node as usize];
+        let packet = Packet {
+            src: NodeId(node),
+            dst: NodeId(self.ends[end ^ 1].node),
+            flow: FlowId((end / 2) as u32),
+            from_opener: flow.sender_opens == (end % 2 == 0),
+            ident: home.ident,
+            ttl: TTL,
+            corrupt: false,
+            segment,
+        };
+        home.ident = home.ident.wrapping_add(1);
+        if let Some(probes) = &mut self.probes {
+            probes.capture(self.now, node, &packet);
+        }
+        let number = self.hold(packet);
+        self.forward(node, number);
+    }
+
+    /// Gives a packet a number.
+    #[inline]
+    fn hold(&mut self, packet: Packet) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.packets[number as usize] = packet;
+            number
+        } else {
+            self.packets.push(packet);
+            (self.packets.len() - 1) as u32
+        }
+    }
+
+    /// Sends a packet on from a node.
+    #[inline]
+    fn forward(&mut self, node: u32, number: u32) {
+        let packet = &self.packets[number as usize];
+        let node = &self.nodes[node as usize];
+        let link = match node.routes.get(packet.dst.0 as usize) {
+            Some(&link) => link,
+            None => node.only,
+        };
+        debug_assert_ne!(link, NO_ROUTE, "flows without a route are refused when built");
+        let ip_len = packet.ip_len();
+        if self.probes.is_some() {
+            self.watch_queue(link);
+        }
+        match self.links[link as usize].offer(self.now, ip_len) {
+            Fate::Arrives { at, corrupt: false, copies: 0, overtakes: false } => {
+                self.fly(link, number, at);
+            }
+            Fate::Arrives { at, corrupt, copies, overtakes } => {
+                self.packets[number as usize].corrupt |= corrupt;
+                for _ in 0..copies {
+                    let copy = self.packets[number as usize].clone();
+                    let copy = self.hold(copy);
+                    self.launch(link, copy, at, overtakes);
+                }
+                self.launch(link, number, at, overtakes);
+            }
+            Fate::Lost { cause, at } => self.lose(link, number, cause, at),
+        }
+        if let Some(probes) = &mut self.probes {
+            let (packets, bytes) = self.links[link as usize].queued(self.now);
+            probes.queued(self.now, link, packets, bytes);
+        }
+    }
+
+    fn launch(&mut self, link: u32, number: u32, at: Instant, overtakes: bool) {
+        if overtakes {
+            self.strays = self.strays.wrapping_add(1);
+            self.heap.push(Event::new(at, Kind::Stray, link, self.strays, number));
+        } else {
+            self.fly(link, number, at);
+        }
+    }
+
+    /// A packet joins those in flight on a link; only the first is an event.
+    #[inline]
+    fn fly(&mut self, link: u32, number: u32, arrives: Instant) {
+        let flying = &mut self.links[link as usize].in_flight;
+        let idle = flying.is_empty();
+        flying.push_back(InFlight { arrives, packet: number });
+        if idle {
+            self.heap.push(Event::new(arrives, Kind::Arrival, link, 0, 0));
+        }
+    }
+
+    #[cold]
+    fn watch_queue(&mut self, link: u32) {
+        if let Some(probes) = &mut self.probes {
+            probes.departures(link, &self.links[link as usize], self.now);
+        }
+    }
+
+    #[cold]
+    fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
+        if let Some(probes) = &mut self.probes {
+            let packet = &self.packets[number as usize];
+            let flow = packet.flow.0 as usize;
+            let from = 2 * flow + usize::from(packet.from_opener != self.flows[flow].sender_opens);
+            let seq = (!packet.segment.body.is_empty())
+                .then(|| self.ends[from].stream_offset(packet.segment.seq))
+                .flatten();
+            probes.lost(at, link, packet, seq, cause);
+        }
+        if cause == DropCause::HopLimit {
+            self.links[link as usize].count_drop(cause);
+        }
+        self.free.push(number);
+    }
+}
