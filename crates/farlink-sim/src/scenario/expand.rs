@@ -336,7 +336,12 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
 }
 
 fn direction(table: Option<&DirectionTable>, key: &'static str) -> Result<DirectionSpec, Problem> {
-    let missing = |key: &str| Problem::new([], format!("has no {key:?}{}", example(key)));
+    let missing = |key: &str| {
+        Problem::new(
+            [],
+            format!("has no {key:?}{}, or name a preset", example(key)),
+        )
+    };
     let table = table.ok_or_else(|| missing(key))?;
     one_direction(table, &missing).map_err(|problem| problem.within(key))
 }

@@ -98,34 +98,45 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
                 says,
             ));
         };
-        link.fill_from(&under(name, preset), &["queue", "channel"]);
+        let at = At::Preset(name.into());
+        let mut source = format!("preset {name}");
+        if let Some(text) = preset.get_text("source") {
+            let _ = write!(source, ": {text}");
+        }
+        let mut added = 0;
+        for key in ["down", "up"] {
+            let node = preset.get(key).map(|node| moved(node, &at));
+            added += node.map_or(0, |node| {
+                link.fill_from(&only(key, node), &["queue", "channel"])
+            });
+        }
+        if added == 0 {
+            let says = "would be ignored; the link says all of it itself";
+            return Err(Problem::new(
+                ["links".into(), Step::from(i), "preset".into()],
+                says,
+            ));
+        }
+        let source = Node {
+            at,
+            value: Value::Scalar(Scalar::Text(source)),
+        };
+        link.fill_from(&only("source", source), &[]);
     }
     Ok(())
 }
 
-/// What a preset gives to a link.
-fn under(name: &str, preset: &Node) -> Node {
-    let at = At::Preset(name.into());
-    let mut source = format!("preset {name}");
-    if let Some(text) = preset.get_text("source") {
-        let _ = write!(source, ": {text}");
-    }
-    let source = Node {
-        at: at.clone(),
-        value: Value::Scalar(Scalar::Text(source)),
-    };
-    let entry = |key: &str, node: Node| Entry {
+/// A table with one key.
+fn only(key: &str, node: Node) -> Node {
+    let at = node.at.clone();
+    let entry = Entry {
         key: key.to_owned(),
         at: at.clone(),
         node,
     };
-    let mut entries = vec![entry("source", source)];
-    for key in ["down", "up"] {
-        entries.extend(preset.get(key).map(|node| entry(key, moved(node, &at))));
-    }
     Node {
-        at: at.clone(),
-        value: Value::Table(entries),
+        at,
+        value: Value::Table(vec![entry]),
     }
 }
 

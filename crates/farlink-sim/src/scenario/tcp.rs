@@ -6,7 +6,7 @@
 
 use farlink_tcp::config::{
     Careful, Config, Congestion, CubicConfig, DelayedAck, Ratio, ReceiverConfig, Recovery,
-    RenoConfig, RtoAlgorithm, RtoConfig,
+    RenoConfig, RtoAlgorithm, RtoConfig, WindowScale,
 };
 use farlink_tcp::{Interval, variant};
 use schemars::JsonSchema;
@@ -595,6 +595,23 @@ impl TcpSpec {
                 });
             }
         }
+        let shift = match config.receiver.window_scale {
+            WindowScale::Auto => None,
+            WindowScale::Off => Some(0),
+            WindowScale::Shift(n) => Some(n),
+        };
+        if let Some(most) = shift
+            .map(|n| 65_535 << n)
+            .filter(|&most| config.receiver.buffer > most)
+        {
+            let scale = serde_json::to_string(&Scale(config.receiver.window_scale));
+            let (scale, window) = (scale.unwrap_or_default(), Size(config.receiver.buffer));
+            let says = format!(
+                "= {scale} cannot offer a receive_window of {window}; write \"auto\", or a window \
+                 of at most {most} B"
+            );
+            return Err(fault("window_scale", says));
+        }
         if matches!(config.recovery, Recovery::Sack { .. }) && !config.receiver.sack {
             return Err(if self.has("sack") {
                 let says = "= false leaves recovery = \"sack\" without its input; write sack = \
@@ -624,7 +641,7 @@ fn fault(key: &str, says: String) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use farlink_tcp::config::{AbcLimit, Backoff, InitialWindow, Sampling, WindowScale};
+    use farlink_tcp::config::{AbcLimit, Backoff, InitialWindow, Sampling};
 
     use super::*;
 

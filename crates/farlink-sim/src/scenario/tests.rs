@@ -1,6 +1,8 @@
 //! The language as a whole: bad input with its exact message, and that what is
 //! written back loads to the same.
 
+use proptest::prelude::*;
+
 use super::*;
 
 const GOOD: &str = r#"name = "geo"
@@ -295,6 +297,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "geo.toml:28: flows[0] has routes that go round in a circle: packets from \"server\" for \
          \"client\" come back to \"server\"",
     ),
+    ("seed = 7", "links = 7", "geo.toml:7: duplicate key"),
     // Flows.
     (
         "[[flows]]",
@@ -395,6 +398,18 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "variant = \"reno\"",
         "receive_window = 65535",
         "geo.toml:5: tcp.receive_window = 65535 has no unit; write for example \"65535 B\"",
+    ),
+    (
+        "variant = \"reno\"",
+        "receive_window = \"1 MiB\"\nwindow_scale = \"off\"",
+        "geo.toml:6: tcp.window_scale = \"off\" cannot offer a receive_window of 1 MiB; write \
+         \"auto\", or a window of at most 65535 B",
+    ),
+    (
+        "variant = \"reno\"",
+        "receive_window = \"1 MiB\"\nwindow_scale = 3",
+        "geo.toml:6: tcp.window_scale = 3 cannot offer a receive_window of 1 MiB; write \"auto\", \
+         or a window of at most 524280 B",
     ),
     (
         "variant = \"reno\"",
@@ -515,8 +530,7 @@ const CHANNEL_FAULTS: &[(&str, &str)] = &[
     ),
     (
         "{ reorder = { probability = 0.1 } }",
-        ".reorder has no \"delay\"; write for example delay = \
-      \"250 ms\", or name a preset",
+        ".reorder has no \"delay\"; write for example delay = \"250 ms\"",
     ),
     (
         "[{ loss = 0.1 }, { correctable_bits = 2 }]",
@@ -615,6 +629,44 @@ fn overrides_change_values_and_are_named_in_errors() {
         ),
     ] {
         assert_eq!(fault(GOOD, &[(path, value)]), message);
+    }
+}
+
+#[test]
+fn a_preset_that_would_change_nothing_is_refused() {
+    let text = GOOD.replace("name = \"satellite\"", "preset = \"geo-omueti2007\"");
+    assert_eq!(
+        load(&text, "geo.toml", &[]).unwrap().links[0]
+            .source
+            .as_ref()
+            .unwrap()
+            .len(),
+        190
+    );
+    let saved = load(&text, "geo.toml", &[]).unwrap().to_json();
+    let set = [("links.0.preset".to_owned(), "lan".to_owned())];
+    assert_eq!(
+        load(&saved, "saved.json", &set).unwrap_err().to_string(),
+        "--set links.0.preset=lan: links[0].preset would be ignored; the link says all of it itself"
+    );
+}
+
+proptest! {
+    #[test]
+    fn no_input_panics_and_every_fault_is_one_line(
+        at in 0..GOOD.len(),
+        cut in 0..40usize,
+        put in "[\\[\\]{}=\\.\"a-z0-9 \n%-]{0,12}",
+        path in "(links|flows|tcp|routes|seed|x)(\\.(0|1|9|down|up|channel|queue|name|mss|tcp)){0,4}",
+        value in "[\\[\\]{}=\\.\"a-z0-9 %-]{0,12}",
+    ) {
+        let end = (at + cut).min(GOOD.len());
+        let text = format!("{}{put}{}", &GOOD[..at], &GOOD[end..]);
+        for (text, set) in [(text.as_str(), vec![]), (GOOD, vec![(path, value)])] {
+            if let Err(fault) = load(text, "geo.toml", &set) {
+                prop_assert!(!fault.to_string().contains('\n'), "{fault}");
+            }
+        }
     }
 }
 

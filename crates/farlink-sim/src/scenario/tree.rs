@@ -178,21 +178,26 @@ impl Node {
         at
     }
 
-    /// Adds what `base` has and this has not, table by table. Keys in `whole`
-    /// are taken or left as a whole.
-    pub(super) fn fill_from(&mut self, base: &Self, whole: &[&str]) {
+    /// Adds what `base` has and this has not, table by table, and tells how
+    /// many values were added. Keys in `whole` are taken or left as a whole.
+    pub(super) fn fill_from(&mut self, base: &Self, whole: &[&str]) -> usize {
         let (Value::Table(mine), Value::Table(theirs)) = (&mut self.value, &base.value) else {
-            return;
+            return 0;
         };
+        let mut added = 0;
         for entry in theirs {
             match mine.iter_mut().find(|own| own.key == entry.key) {
                 Some(own) if !whole.contains(&own.key.as_str()) => {
-                    own.node.fill_from(&entry.node, whole);
+                    added += own.node.fill_from(&entry.node, whole);
                 }
                 Some(_) => {}
-                None => mine.push(entry.clone()),
+                None => {
+                    mine.push(entry.clone());
+                    added += 1;
+                }
             }
         }
+        added
     }
 
     /// Puts a value at a path such as `links.0.down.delay` or

@@ -1,0 +1,85 @@
+//! Runs every script below tests/scripts as a test of its own.
+//!
+//! `cargo test --test packet_scripts -- recovery` runs those whose name
+//! contains `recovery`.
+#![allow(
+    clippy::print_stdout,
+    reason = "this is the test harness: its output is the report"
+)]
+
+mod script;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::{env, fs, io};
+
+fn main() -> ExitCode {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
+    let mut paths = Vec::new();
+    collect(&root, &mut paths).expect("tests/scripts can be read");
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
+    let mut named: Vec<(String, PathBuf)> = paths
+        .into_iter()
+        .map(|path| (name(&root, &path), path))
+        .filter(|(name, _)| filters.is_empty() || filters.iter().any(|f| name.contains(*f)))
+        .collect();
+    named.sort();
+    if arguments.iter().any(|a| a == "--list") {
+        for (name, _) in &named {
+            println!("{name}: test");
+        }
+        return ExitCode::SUCCESS;
+    }
+    println!("\nrunning {} tests", named.len());
+    let mut failures = Vec::new();
+    for (name, path) in &named {
+        let result = play(path, name);
+        println!(
+            "test {name} ... {}",
+            if result.is_ok() { "ok" } else { "FAILED" }
+        );
+        failures.extend(result.err());
+    }
+    for failure in &failures {
+        println!("\n{failure}");
+    }
+    let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
+    let passed = named.len() - failures.len();
+    println!(
+        "\ntest result: {verdict}. {passed} passed; {} failed\n",
+        failures.len()
+    );
+    if failures.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn play(path: &Path, name: &str) -> Result<(), String> {
+    let text = fs::read_to_string(path).map_err(|e| format!("{name}: {e}"))?;
+    script::parse(&text)
+        .and_then(|script| script::run(&script))
+        .map_err(|f| f.at(name))
+}
+
+/// All scripts below a folder.
+fn collect(folder: &Path, paths: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            collect(&path, paths)?;
+        } else if path.extension().is_some_and(|extension| extension == "pkt") {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// `mechanism/script.pkt`, on any system.
+fn name(root: &Path, path: &Path) -> String {
+    let relative = path.strip_prefix(root).unwrap_or(path);
+    let parts: Vec<_> = relative.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
+}

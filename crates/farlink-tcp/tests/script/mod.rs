@@ -1,0 +1,141 @@
+//! Packet scripts: what a script says, how it is read and how it is played.
+//!
+//! The notation is described in docs/packet-scripts.md.
+
+mod options;
+mod packet;
+mod parse;
+mod run;
+
+pub(crate) use parse::parse;
+pub(crate) use run::run;
+
+use farlink_tcp::{Config, Interval};
+use packet::Packet;
+use std::fmt;
+
+/// A script: one endpoint, and what happens to it when.
+#[derive(Debug)]
+pub(crate) struct Script {
+    config: Config,
+    /// Our initial sequence number, and the peer's.
+    isn: u32,
+    peer_isn: u32,
+    /// How far from its time a packet may leave.
+    tolerance: Interval,
+    lines: Vec<Line>,
+}
+
+/// A timed line.
+#[derive(Debug)]
+struct Line {
+    number: usize,
+    /// As written, for messages.
+    text: String,
+    time: Time,
+    step: Step,
+}
+
+/// When a line happens.
+#[derive(Clone, Copy, Debug)]
+enum Time {
+    /// After the line before.
+    After(Interval),
+    /// After the start of the script.
+    At(Interval),
+}
+
+/// What a line does.
+#[derive(Debug)]
+enum Step {
+    Connect,
+    Listen,
+    /// An active open that succeeds, with the options the endpoint offers
+    /// echoed; the packets are checked but not written.
+    Handshake {
+        rtt: Interval,
+        window: u16,
+    },
+    /// `<`: a packet arrives.
+    Inject(Packet),
+    /// `>`: a packet leaves.
+    Expect(Packet),
+    /// The application writes so many bytes, of which so many are taken.
+    Write {
+        bytes: u64,
+        taken: u64,
+    },
+    /// The application reads; `None` is all there is.
+    Read {
+        bytes: Option<u64>,
+    },
+    Close,
+    Abort,
+    Assert(Vec<Check>),
+    /// The next event, in the form of its `Debug` output.
+    Event(String),
+}
+
+/// `key relation value` of an assertion.
+#[derive(Debug)]
+struct Check {
+    key: String,
+    relation: Relation,
+    value: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Relation {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+impl Relation {
+    fn holds(self, a: u64, b: u64) -> bool {
+        match self {
+            Self::Eq => a == b,
+            Self::Ne => a != b,
+            Self::Lt => a < b,
+            Self::Le => a <= b,
+            Self::Gt => a > b,
+            Self::Ge => a >= b,
+        }
+    }
+}
+
+/// What is wrong, and on which line of the script.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    line: usize,
+    message: String,
+}
+
+impl Failure {
+    fn new(line: usize, message: impl Into<String>) -> Self {
+        Self {
+            line,
+            message: message.into(),
+        }
+    }
+
+    /// As `path:line: message`.
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("{path}:{}: {}", self.line, self.message)
+    }
+}
+
+/// A time in seconds with as many digits as it needs.
+struct Seconds(Interval);
+
+impl fmt::Display for Seconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ns = self.0.as_nanos();
+        let text = format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000);
+        let text = text.trim_end_matches('0');
+        write!(f, "{}", text.strip_suffix('.').unwrap_or(text))
+    }
+}

@@ -1,0 +1,208 @@
+//! Option lines: from `key=value` words to a [`Config`].
+
+use super::Script;
+use farlink_tcp::config::{
+    AbcLimit, Backoff, Careful, Config, Congestion, InitialWindow, Ratio, Recovery, RenoConfig,
+    RtoAlgorithm, Sampling, WindowScale,
+};
+use farlink_tcp::{Interval, variant};
+use std::str::FromStr;
+
+/// Reads an option line: `--tcp NAME` and `key=value` words, in order.
+pub(crate) fn apply(script: &mut Script, line: &str) -> Result<(), String> {
+    let mut words = line.split_whitespace();
+    while let Some(word) = words.next() {
+        match word {
+            "--tcp" => {
+                let name = words.next().ok_or("--tcp needs a name")?;
+                let row = variant::lookup(name).ok_or_else(|| format!("unknown TCP {name:?}"))?;
+                script.config = (row.config)();
+            }
+            "--isn" => script.isn = number(words.next().ok_or("--isn needs a number")?)?,
+            "--peer-isn" => {
+                script.peer_isn = number(words.next().ok_or("--peer-isn needs a number")?)?;
+            }
+            "--tolerance" => {
+                script.tolerance = interval(words.next().ok_or("--tolerance needs a time")?)?;
+            }
+            _ => {
+                let (key, value) = word
+                    .split_once('=')
+                    .ok_or_else(|| format!("{word:?} is not key=value"))?;
+                set(&mut script.config, key, value).map_err(|e| format!("{key}: {e}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
+    match key {
+        "mss" => config.mss = number(value)?,
+        "send_buffer" => config.send_buffer = number(value)?,
+        "nagle" => config.nagle = switch(value)?,
+        "timestamps" => config.timestamps = switch(value)?,
+        "dupack_threshold" => config.dupack_threshold = number(value)?,
+        "limited_transmit" => config.limited_transmit = switch(value)?,
+        "initial_window" if value == "rfc3390" => config.initial_window = InitialWindow::Rfc3390,
+        "initial_window" => config.initial_window = InitialWindow::Segments(number(value)?),
+        "initial_ssthresh" => config.initial_ssthresh = Some(number(value)?),
+        "idle_restart" => config.idle_restart = switch(value)?,
+        "max_retransmits" => config.max_retransmits = number(value)?,
+        "max_syn_retransmits" => config.max_syn_retransmits = number(value)?,
+        "msl" => config.msl = interval(value)?,
+        "impatient" | "careful" | "rescue" => set_recovery(config, key, value)?,
+        "byte_counting" | "mss_over_8" => set_reno(config, key, value)?,
+        "receive_window" => config.receiver.buffer = number(value)?,
+        "window_scale" => {
+            config.receiver.window_scale = match value {
+                "off" => WindowScale::Off,
+                "auto" => WindowScale::Auto,
+                shift => WindowScale::Shift(number(shift)?),
+            }
+        }
+        "reassembly" => config.receiver.reassembly = switch(value)?,
+        "sack" => config.receiver.sack = switch(value)?,
+        "ack_delay" => config.receiver.delayed_ack.max_delay = interval(value)?,
+        "ack_every" => config.receiver.delayed_ack.every = number(value)?,
+        "ack_heartbeat" => config.receiver.delayed_ack.heartbeat = switch(value)?,
+        _ => set_timer(config, key, value)?,
+    }
+    Ok(())
+}
+
+fn set_recovery(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
+    match (&mut config.recovery, key) {
+        (Recovery::NewReno { impatient, .. }, "impatient") => *impatient = switch(value)?,
+        (Recovery::NewReno { careful, .. }, "careful") => {
+            *careful = match value {
+                "less" => Careful::Less,
+                "plain" => Careful::Plain,
+                "ack" => Careful::AckHeuristic,
+                "timestamp" => Careful::TimestampHeuristic,
+                _ => return Err("less, plain, ack or timestamp".into()),
+            }
+        }
+        (Recovery::Sack { rescue }, "rescue") => *rescue = switch(value)?,
+        (recovery, _) => return Err(format!("not a key of {recovery:?}")),
+    }
+    Ok(())
+}
+
+fn set_reno(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
+    let Congestion::Reno(RenoConfig {
+        byte_counting,
+        mss_over_8,
+    }) = &mut config.congestion
+    else {
+        return Err(format!("not a key of {:?}", config.congestion));
+    };
+    if key == "mss_over_8" {
+        *mss_over_8 = switch(value)?;
+    } else {
+        *byte_counting = if value == "off" {
+            None
+        } else {
+            Some(AbcLimit(number(value)?))
+        };
+    }
+    Ok(())
+}
+
+fn set_timer(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
+    let rto = &mut config.rto;
+    match key {
+        "rto" => {
+            rto.algorithm = match value {
+                "rfc793" => RtoAlgorithm::Rfc793 {
+                    alpha: Ratio::new(9, 10),
+                    beta: Ratio::new(2, 1),
+                },
+                "jacobson" => RtoAlgorithm::Jacobson {
+                    gain: Ratio::new(1, 8),
+                    dev_gain: Ratio::new(1, 4),
+                    k: 4,
+                },
+                "rfc6298" => RtoAlgorithm::Rfc6298 {
+                    granularity: Interval::from_millis(1),
+                },
+                _ => return Err("rfc793, jacobson or rfc6298".into()),
+            }
+        }
+        "rto_initial" => rto.initial = interval(value)?,
+        "rto_min" => rto.min = interval(value)?,
+        "rto_max" => rto.max = interval(value)?,
+        "rto_tick" => rto.tick = interval(value)?,
+        "rto_backoff" => {
+            rto.backoff = if switch(value)? {
+                Backoff::Exponential
+            } else {
+                Backoff::None
+            };
+        }
+        "rtt_sampling" => {
+            rto.sampling = match value {
+                "one_per_rtt" => Sampling::OnePerRtt,
+                "every_segment" => Sampling::EverySegment,
+                _ => return Err("one_per_rtt or every_segment".into()),
+            }
+        }
+        _ => match (&mut rto.algorithm, key) {
+            (RtoAlgorithm::Rfc793 { alpha, .. }, "rto_alpha") => *alpha = ratio(value)?,
+            (RtoAlgorithm::Rfc793 { beta, .. }, "rto_beta") => *beta = ratio(value)?,
+            (RtoAlgorithm::Jacobson { gain, .. }, "rto_gain") => *gain = ratio(value)?,
+            (RtoAlgorithm::Jacobson { dev_gain, .. }, "rto_dev_gain") => *dev_gain = ratio(value)?,
+            (RtoAlgorithm::Jacobson { k, .. }, "rto_k") => *k = number(value)?,
+            (RtoAlgorithm::Rfc6298 { granularity }, "rto_granularity") => {
+                *granularity = interval(value)?;
+            }
+            _ => return Err("unknown key, or not one of this --tcp and rto".into()),
+        },
+    }
+    Ok(())
+}
+
+/// A decimal number that fits.
+pub(crate) fn number<T: FromStr>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| format!("{text:?} is not a number that fits here"))
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("{text:?} is neither on nor off")),
+    }
+}
+
+/// `num/den`.
+fn ratio(text: &str) -> Result<Ratio, String> {
+    let (num, den) = text
+        .split_once('/')
+        .ok_or_else(|| format!("{text:?} is not num/den"))?;
+    Ok(Ratio::new(number(num)?, number(den)?))
+}
+
+/// A time: decimal seconds, or with one of the units s, ms, us, ns.
+pub(crate) fn interval(text: &str) -> Result<Interval, String> {
+    let malformed = || format!("{text:?} is not a time, such as 0.25, 250ms or 3us");
+    let digits = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    let (value, unit) = text.split_at(digits);
+    let decimals = match unit {
+        "" | "s" => 9,
+        "ms" => 6,
+        "us" => 3,
+        "ns" => 0,
+        _ => return Err(malformed()),
+    };
+    // Exact: the fraction is padded to whole nanoseconds.
+    let (whole, fraction) = value.split_once('.').unwrap_or((value, ""));
+    if fraction.len() > decimals || (whole.is_empty() && fraction.is_empty()) {
+        return Err(malformed());
+    }
+    let ns = format!("{whole}{fraction:0<decimals$}");
+    Ok(Interval::from_nanos(ns.parse().map_err(|_| malformed())?))
+}

@@ -1,0 +1,297 @@
+//! A packet in a script: its notation, and its comparison with a segment.
+
+use super::options::number;
+use farlink_tcp::{Body, Flags, SackBlock, Segment, Seq, Timestamps};
+use std::fmt::Write as _;
+
+/// A packet as it is written. Sequence numbers count from the initial one of
+/// the side that sends the byte: the SYN is 0, the first byte of data is 1.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    flags: Flags,
+    start: u32,
+    len: u32,
+    ack: Option<u32>,
+    window: Option<u16>,
+    /// `None` for `<...>`: any.
+    options: Option<Options>,
+}
+
+/// The options of a packet; sequence numbers relative, `None` in a time stamp is `*`: any.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Options {
+    mss: Option<u16>,
+    window_scale: Option<u8>,
+    sack_permitted: bool,
+    timestamps: Option<(Option<u32>, Option<u32>)>,
+    sack: Vec<(u32, u32)>,
+}
+
+/// Which initial sequence numbers a packet counts from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Numbering {
+    /// Of the side that sends it.
+    pub(crate) sender: Seq,
+    /// Of the other side.
+    pub(crate) receiver: Seq,
+}
+
+const LETTERS: [(char, Flags); 8] = [
+    ('S', Flags::SYN),
+    ('F', Flags::FIN),
+    ('R', Flags::RST),
+    ('P', Flags::PSH),
+    ('U', Flags::URG),
+    ('E', Flags::ECE),
+    ('W', Flags::CWR),
+    ('.', Flags::ACK),
+];
+
+impl Packet {
+    /// Reads `FLAGS start:end(len) [ack N] [win N] [<options>]`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (header, options) = match text.split_once('<') {
+            Some((header, rest)) => {
+                let inner = rest
+                    .trim_end()
+                    .strip_suffix('>')
+                    .ok_or("options do not end with >")?;
+                let options = if inner == "..." {
+                    None
+                } else {
+                    Some(Options::parse(inner)?)
+                };
+                (header, options)
+            }
+            None => (text, Some(Options::default())),
+        };
+        let mut words = header.split_whitespace();
+        let mut flags = Flags::default();
+        for letter in words.next().ok_or("no flags")?.chars() {
+            let (_, flag) = LETTERS
+                .iter()
+                .find(|(l, _)| *l == letter)
+                .ok_or_else(|| format!("unknown flag {letter:?}"))?;
+            flags = flags.with(*flag);
+        }
+        let (start, len) = span(words.next().ok_or("no start:end(len)")?)?;
+        let mut packet = Self {
+            flags,
+            start,
+            len,
+            ack: None,
+            window: None,
+            options,
+        };
+        while let Some(word) = words.next() {
+            let value = words
+                .next()
+                .ok_or_else(|| format!("no number after {word}"))?;
+            match word {
+                "ack" => packet.ack = Some(number(value)?),
+                "win" => packet.window = Some(number(value)?),
+                _ => return Err(format!("{word:?} is neither ack nor win")),
+            }
+        }
+        if packet.ack.is_some() != packet.flags.has(Flags::ACK) {
+            return Err("the flag . and a number after ack go together".into());
+        }
+        Ok(packet)
+    }
+
+    /// The segment that stands for it on the wire.
+    pub(crate) fn segment(&self, numbering: Numbering) -> Result<Segment, String> {
+        let options = self
+            .options
+            .as_ref()
+            .ok_or("a packet that arrives needs its options")?;
+        let fixed = |value: Option<u32>| value.ok_or("* is for packets that leave");
+        let timestamps = match options.timestamps {
+            Some((value, echo)) => Some(Timestamps {
+                value: fixed(value)?,
+                echo: fixed(echo)?,
+            }),
+            None => None,
+        };
+        Ok(Segment {
+            src_port: super::run::PEER_PORT,
+            dst_port: super::run::PORT,
+            seq: numbering.sender.at(u64::from(self.start)),
+            ack: self
+                .ack
+                .map_or(Seq(0), |ack| numbering.receiver.at(u64::from(ack))),
+            flags: self.flags,
+            window: self.window.ok_or("a packet that arrives needs win")?,
+            options: farlink_tcp::Options {
+                mss: options.mss,
+                window_scale: options.window_scale,
+                sack_permitted: options.sack_permitted,
+                timestamps,
+                sack: options
+                    .sack
+                    .iter()
+                    .map(|&(left, right)| SackBlock {
+                        left: numbering.receiver.at(u64::from(left)),
+                        right: numbering.receiver.at(u64::from(right)),
+                    })
+                    .collect(),
+            },
+            body: Body::of_len(self.len),
+        })
+    }
+
+    /// Whether a segment that left is this packet. The window is compared when
+    /// it is written, PSH only when it is asked for.
+    pub(crate) fn matches(&self, segment: &Segment, numbering: Numbering) -> bool {
+        let push = if self.flags.has(Flags::PSH) {
+            0
+        } else {
+            Flags::PSH.0
+        };
+        let relative = |seq: Seq| seq.0.wrapping_sub(numbering.sender.0);
+        self.flags.0 | push == segment.flags.0 | push
+            && self.start == relative(segment.seq)
+            && self.len == segment.body.len()
+            && self
+                .ack
+                .is_none_or(|ack| numbering.receiver.at(u64::from(ack)) == segment.ack)
+            && self.window.is_none_or(|window| window == segment.window)
+            && self
+                .options
+                .as_ref()
+                .is_none_or(|options| options.matches(&Options::of(segment, numbering)))
+    }
+}
+
+impl Options {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut options = Self::default();
+        for item in text
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+        {
+            let words: Vec<&str> = item.split_whitespace().collect();
+            match words.as_slice() {
+                ["nop" | "eol"] => {}
+                ["mss", n] => options.mss = Some(number(n)?),
+                ["wscale", n] => options.window_scale = Some(number(n)?),
+                ["sackOK"] => options.sack_permitted = true,
+                ["TS", "val", value, "ecr", echo] => {
+                    let field = |text: &str| {
+                        if text == "*" {
+                            Ok(None)
+                        } else {
+                            number(text).map(Some)
+                        }
+                    };
+                    options.timestamps = Some((field(value)?, field(echo)?));
+                }
+                ["sack", blocks @ ..] => {
+                    for block in blocks {
+                        let (left, right) =
+                            block.split_once(':').ok_or("a SACK block is left:right")?;
+                        options.sack.push((number(left)?, number(right)?));
+                    }
+                }
+                _ => return Err(format!("unknown option {item:?}")),
+            }
+        }
+        Ok(options)
+    }
+
+    fn of(segment: &Segment, numbering: Numbering) -> Self {
+        let relative = |seq: Seq| seq.0.wrapping_sub(numbering.receiver.0);
+        let options = &segment.options;
+        Self {
+            mss: options.mss,
+            window_scale: options.window_scale,
+            sack_permitted: options.sack_permitted,
+            timestamps: options.timestamps.map(|ts| (Some(ts.value), Some(ts.echo))),
+            sack: options
+                .sack
+                .as_slice()
+                .iter()
+                .map(|b| (relative(b.left), relative(b.right)))
+                .collect(),
+        }
+    }
+
+    fn matches(&self, got: &Self) -> bool {
+        let timestamps = match (self.timestamps, got.timestamps) {
+            (Some(want), Some(got)) => {
+                (want.0.is_none() || want.0 == got.0) && (want.1.is_none() || want.1 == got.1)
+            }
+            (want, got) => want == got,
+        };
+        timestamps
+            && Self {
+                timestamps: None,
+                ..self.clone()
+            } == Self {
+                timestamps: None,
+                ..got.clone()
+            }
+    }
+}
+
+/// `start:end(len)` as start and length, checked against each other.
+fn span(text: &str) -> Result<(u32, u32), String> {
+    let malformed = || format!("{text:?} is not start:end(len)");
+    let (start, rest) = text.split_once(':').ok_or_else(malformed)?;
+    let (end, len) = rest.split_once('(').ok_or_else(malformed)?;
+    let len = len.strip_suffix(')').ok_or_else(malformed)?;
+    let (start, end, len): (u32, u32, u32) = (number(start)?, number(end)?, number(len)?);
+    if start.wrapping_add(len) != end {
+        return Err(format!("{text}: {start} + {len} is not {end}"));
+    }
+    Ok((start, len))
+}
+
+/// A segment in the notation of scripts.
+pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
+    let mut text = String::new();
+    for (letter, flag) in LETTERS {
+        if segment.flags.has(flag) {
+            text.push(letter);
+        }
+    }
+    let start = segment.seq.0.wrapping_sub(numbering.sender.0);
+    let len = segment.body.len();
+    let mut write = |args: std::fmt::Arguments<'_>| {
+        text.write_fmt(args).expect("writing to a string");
+    };
+    write(format_args!(" {start}:{}({len})", start.wrapping_add(len)));
+    if segment.flags.has(Flags::ACK) {
+        write(format_args!(
+            " ack {}",
+            segment.ack.0.wrapping_sub(numbering.receiver.0)
+        ));
+    }
+    write(format_args!(" win {}", segment.window));
+    let options = Options::of(segment, numbering);
+    let mut items = Vec::new();
+    items.extend(options.mss.map(|n| format!("mss {n}")));
+    if options.sack_permitted {
+        items.push("sackOK".into());
+    }
+    items.extend(
+        segment
+            .options
+            .timestamps
+            .map(|t| format!("TS val {} ecr {}", t.value, t.echo)),
+    );
+    items.extend(options.window_scale.map(|n| format!("wscale {n}")));
+    if !options.sack.is_empty() {
+        let blocks: Vec<String> = options
+            .sack
+            .iter()
+            .map(|(l, r)| format!("{l}:{r}"))
+            .collect();
+        items.push(format!("sack {}", blocks.join(" ")));
+    }
+    if !items.is_empty() {
+        write(format_args!(" <{}>", items.join(",")));
+    }
+    text
+}
