@@ -146,7 +146,9 @@ pub(crate) struct Sender {
     cwnd_limited: bool,
     last_sent: Instant,
     timeouts_in_row: u32,
+    /// Probes since the window closed, and those of them since the last ACK.
     probes_in_row: u32,
+    probes_unanswered: u32,
     /// The persist timer went off: something leaves whatever the window.
     probe: bool,
     /// Retransmission timer.
@@ -179,6 +181,7 @@ impl Sender {
             last_sent: Instant::ZERO,
             timeouts_in_row: 0,
             probes_in_row: 0,
+            probes_unanswered: 0,
             probe: false,
             rto_at: Instant::MAX,
             persist_at: Instant::MAX,
@@ -378,6 +381,11 @@ impl Sender {
         result.map(|c| (c, None))
     }
 
+    /// Bytes in flight for the window reduction of a loss found by duplicate ACKs.
+    pub(crate) fn flight_at_loss(&self) -> u64 {
+        self.board.flight().saturating_sub(self.loss.limited_sent())
+    }
+
     /// What a window is charged with.
     #[inline]
     fn used(&self) -> u64 {
@@ -414,7 +422,7 @@ impl Sender {
         let worth = len == mss
             || (len == unsent
                 && (!self.nagle || self.board.is_empty() || self.buffer.fin().is_some()))
-            || (len > 0 && len >= self.max_wnd / 2);
+            || (len > 0 && len >= self.max_wnd / 2 && (!self.nagle || self.board.is_empty()));
         if !worth {
             let stuck = self.board.is_empty() && len < unsent;
             return Err(if stuck { Held::Window } else { Held::Idle });
@@ -466,6 +474,8 @@ impl Sender {
             self.timed = None; // Karn: nothing sent before this can be told apart
         } else {
             let space = chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin);
+            self.loss
+                .new_data(u64::from(space), self.board.flight(), self.cc.cwnd());
             self.board.sent(space, now);
             if self.one_sample && self.timed.is_none() {
                 self.timed = Some((self.board.max(), now));
@@ -519,7 +529,10 @@ impl Sender {
     }
 
     /// The persist timer went off. Returns how often in a row without an answer.
+    /// Answers or not, the interval grows (RFC 9293, 3.8.6.1, SHLD-30).
     pub(crate) fn on_persist(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
+        self.probes_in_row += 1;
+        self.probes_unanswered += 1;
         let shift = self.probes_in_row.min(16);
         let wait = self
             .rtt
@@ -528,14 +541,13 @@ impl Sender {
             .min(Interval::from_secs(60));
         self.persist_at = self.rtt.on_tick(now + wait);
         self.rto_at = Instant::MAX;
-        self.probes_in_row += 1;
         self.probe = true;
         recorder.emit(now, Record::Mark(Mark::ZeroWindowProbe));
-        self.probes_in_row
+        self.probes_unanswered
     }
 
     /// An acknowledgment arrived: the peer is there.
     pub(crate) fn heard(&mut self) {
-        self.probes_in_row = self.probes_in_row.min(1);
+        self.probes_unanswered = 0;
     }
 }

@@ -175,7 +175,9 @@ impl Connection {
 
         // Second, RST (RFC 5961, 3.2).
         if flags.has(Flags::RST) {
-            if start == nxt {
+            if start == nxt && self.state == State::SynReceived && !self.active {
+                self.listen_again();
+            } else if start == nxt {
                 let reason = if self.state == State::SynReceived && self.active {
                     CloseReason::Refused
                 } else if self.state == State::TimeWait {
@@ -229,6 +231,16 @@ impl Connection {
         if self.rx.finished() {
             self.peer_finished(now);
         }
+    }
+
+    /// A reset in SYN-RECEIVED after a passive open: back to LISTEN.
+    fn listen_again(&mut self) {
+        let recorder = std::mem::take(&mut self.recorder);
+        let config = self.config.clone();
+        *self = Self {
+            recorder,
+            ..Self::listen(config, self.local_port, self.tx.isn)
+        };
     }
 
     /// Whether the peer's data and FIN still mean something.

@@ -22,6 +22,8 @@ pub(crate) struct LossState {
     pub(crate) kind: Recovery,
     threshold: u32,
     limited_transmit: bool,
+    /// Bytes that limited transmit let out since the last new ACK.
+    limited_sent: u64,
     pub(crate) dup_acks: u32,
     pub(crate) in_recovery: bool,
     /// Position after the highest byte sent when the last loss was seen
@@ -60,6 +62,7 @@ impl LossState {
             kind: config.recovery,
             threshold: config.dupack_threshold,
             limited_transmit: config.limited_transmit,
+            limited_sent: 0,
             dup_acks: 0,
             in_recovery: false,
             recover: 0,
@@ -107,6 +110,20 @@ impl LossState {
         }
     }
 
+    /// `len` new bytes leave with `flight` already out and a window of `cwnd`.
+    #[inline]
+    pub(crate) fn new_data(&mut self, len: u64, flight: u64, cwnd: u64) {
+        if self.dup_acks > 0 && !self.in_recovery && flight + len > cwnd {
+            self.limited_sent += len;
+        }
+    }
+
+    /// Bytes in flight that limited transmit let out, which do not count when
+    /// the window is reduced (RFC 5681, 3.2, step 2).
+    pub(crate) fn limited_sent(&self) -> u64 {
+        self.limited_sent
+    }
+
     /// Whether rule (4) of `NextSeg` may be used: once until the rescue
     /// retransmission is acknowledged.
     pub(crate) fn may_rescue(&self, una: Offset) -> bool {
@@ -121,6 +138,7 @@ impl LossState {
     /// The retransmission timer went off with `max` the highest position sent.
     pub(crate) fn on_timeout(&mut self, max: Offset) {
         self.dup_acks = 0;
+        self.limited_sent = 0;
         self.in_recovery = false;
         self.inflation = 0;
         self.force = false;
@@ -131,6 +149,7 @@ impl LossState {
 
     fn enter(&mut self, max: Offset) {
         self.in_recovery = true;
+        self.limited_sent = 0;
         self.recover = max;
         self.partial_acks = 0;
         self.rescue = None;
@@ -178,6 +197,7 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
         }
     } else {
         tx.loss.dup_acks = 0;
+        tx.loss.limited_sent = 0;
         grow(tx, now, new);
     }
     tx.loss.previous_ack = new.before;
@@ -204,7 +224,7 @@ fn recovered(tx: &mut Sender, now: Instant, window: u64, recorder: &mut Recorder
 /// its window by what was in flight.
 fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-    let flight = tx.board.flight();
+    let flight = tx.flight_at_loss();
     tx.cc.on_loss(&context!(tx, now, flight));
     tx.loss.enter(tx.board.max());
     tx.board.lose_front();

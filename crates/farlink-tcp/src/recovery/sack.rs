@@ -10,6 +10,7 @@ use crate::time::Instant;
 
 /// An ACK brought SACK news and acknowledged nothing new (section 2, DupAck).
 pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+    let flight = tx.flight_at_loss(); // before the lost leave it
     let first_lost = tx.board.judge(tx.loss.threshold, u64::from(tx.mss));
     if tx.loss.in_recovery {
         return;
@@ -21,7 +22,6 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     }
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
     // Section 5, step 4.
-    let flight = tx.board.flight();
     tx.cc.on_loss(&context!(tx, now, flight));
     tx.loss.enter(tx.board.max());
     if !first_lost {

@@ -12,7 +12,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
         return;
     }
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-    let flight = tx.board.flight();
+    let flight = tx.flight_at_loss();
     tx.cc.on_tahoe_loss(&context!(tx, now, flight));
     tx.board.lose_all();
     tx.restart_timer(now);

@@ -32,9 +32,12 @@ pub(crate) fn run(script: &Script) -> Result<(), Failure> {
     };
     for line in &script.lines {
         player.play(line).map_err(|message| {
-            let log = player.log.iter().rev().take(SHOWN).rev();
-            let history: String = log.map(|entry| format!("\n        {entry}")).collect();
-            let message = format!("{}\n    {message}\n    packets so far:{history}", line.text);
+            let first = player.log.len().saturating_sub(SHOWN);
+            let history = player.log[first..].join("\n        ");
+            let message = format!(
+                "{}\n    {message}\n    packets so far:\n        {history}",
+                line.text
+            );
             Failure::new(line.number, message)
         })?;
     }
