@@ -22,11 +22,15 @@ __all__ = ["Result", "assemble"]
 
 SUMMED = (
     "goodput",
+    "reverse_goodput",
     "bytes_delivered",
     "segments_sent",
     "segments_retransmitted",
     "timeouts",
     "fast_retransmits",
+    "dup_acks",
+    "acks_sent",
+    "window_probes",
 )
 """Flow metrics that add up over the flows of a run; the others are averaged."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from farlink import _farlink, source
+from farlink import _farlink, source, units
 from farlink.cli import text
 
 __all__ = ["metrics", "presets", "scenarios", "schema", "show", "tcp"]
@@ -28,7 +28,8 @@ def scenarios(as_json: bool = _AS_JSON) -> None:
 
 def presets(as_json: bool = _AS_JSON) -> None:
     """List the link presets, each with its source."""
-    _print(json.loads(_farlink.presets()), as_json)
+    known = json.loads(_farlink.presets())
+    _print(known if as_json else [_preset(one) for one in known], as_json)
 
 
 def tcp(as_json: bool = _AS_JSON) -> None:
@@ -59,6 +60,21 @@ def show(
     where = source.find(scenario)
     resolved = where.resolve([tcp] if tcp else None, text.assignments(changes))
     text.line(json.dumps(json.loads(next(iter(resolved.values()))), indent=2))
+
+
+def _preset(one: Mapping[str, Any]) -> dict[str, str]:
+    """Lay out a preset: what is written, and the buffer beside the path it is for."""
+    factor, unit = units.prefixed(one["bdp_bytes"], "B")
+    buffer = one["buffer_bdp"]
+    return {
+        "name": one["name"],
+        "rate down, up": f"{one['down']['rate']}, {one['up']['rate']}",
+        "one-way delay": f"{units.rounded(1000 * one['one_way_delay_s'])} ms",
+        "BDP": f"{units.rounded(one['bdp_bytes'] / factor)} {unit}",
+        "buffer": "unlimited" if buffer is None else f"{units.rounded(buffer)} BDP",
+        "description": one["description"],
+        "source": one["source"],
+    }
 
 
 def _print(rows: Iterable[Mapping[str, Any]], as_json: bool) -> None:

@@ -64,12 +64,30 @@ def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
     notes = [f"{result.name}, seed {result.seed}, {runs} per TCP; {speed}"]
     if result.runs > 1:
         notes.append("mean ±half of the 95 % confidence interval (Student's t) over the runs")
+    notes += _incomplete(result)
     notes.append(f"utilisation of {busiest[0]}, {busiest[1]}: the most used link direction")
     flows = sum(row["tcp"] == result.tcp[0] for row in result.data["results"])
     if flows > 1:
         notes.append(
             f"{flows} flows: goodput and counts are summed over them, time and RTT averaged"
         )
+    return notes
+
+
+def _incomplete(result: Result) -> list[str]:
+    """Say which transfers did not come to their end: their times are not transfer times."""
+    notes = []
+    for tcp in result.tcp:
+        values = [
+            value
+            for row in result.data["results"]
+            if row["tcp"] == tcp
+            for value in row["metrics"]["completed"]["values"]
+        ]
+        if failed := sum(value == 0 for value in values):
+            notes.append(
+                f"WARNING: {tcp}: {failed:,} of {len(values):,} transfers did not complete"
+            )
     return notes
 
 

@@ -1,0 +1,276 @@
+"""The command line: what it prints, what it writes, and how it says no."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import farlink as fl
+from conftest import without_wall_time
+from farlink import cli
+
+
+def farlink(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(list(arguments))
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
+
+
+def test_a_run_ends_with_a_table(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert farlink("run", str(small), "--tcp", "newreno,sack", "--runs", "3") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "\x1b" not in out
+    for word in ("goodput", "kbit/s", "time-outs", "retransmits", "mean RTT", "newreno", "±"):
+        assert word in out
+    assert "small, seed 7, 3 runs per TCP" in out
+    assert "utilisation of satellite, down: the most used link direction" in out
+
+
+def test_one_run_has_no_interval(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert farlink("run", str(small)) == 0
+    assert "±" not in capsys.readouterr().out
+
+
+def test_quiet_prints_nothing(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert farlink("run", str(small), "--quiet") == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_json_is_that_of_python(small: Path, tmp_path: Path, result: fl.Result) -> None:
+    path = tmp_path / "deep" / "r.json"
+    common = ["run", str(small), "--tcp", "newreno,sack", "--runs", "3", "--quiet"]
+    for jobs in ("1", "2"):
+        assert farlink(*common, "--jobs", jobs, "--json", str(path)) == 0
+        assert without_wall_time(json.loads(path.read_text())) == without_wall_time(result.data)
+    again = tmp_path / "again.json"
+    assert farlink("run", str(path), "--json", str(again), "--quiet") == 0
+    assert without_wall_time(json.loads(again.read_text())) == without_wall_time(result.data)
+
+
+def test_out_holds_everything_of_run_0(small: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ["--out", str(out), "--plot", "--pcap", "--format", "csv", "--quiet"]
+    assert farlink("run", str(small), *options) == 0
+    assert (out / "result.json").is_file()
+    assert (out / "sack" / "cwnd.csv").is_file()
+    assert (out / "plots" / "first-loss-sack.png").is_file()
+    assert list((out / "sack").glob("*.pcapng"))
+
+
+def test_plots_without_out_say_where_they_are(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert farlink("run", str(small), "--plot") == 0
+    where = Path("farlink-out") / "small"
+    assert f"files: {where}/" in capsys.readouterr().out
+    assert (where / "plots" / "cwnd.svg").is_file()
+    assert not (where / "result.json").exists()
+
+
+def test_set_changes_the_scenario(small: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    options = ["--set", "flows.0.size=100kB", "--set", "links.satellite.down.delay=70ms"]
+    assert farlink("run", str(small), *options, "--json", str(path), "--quiet") == 0
+    data = json.loads(path.read_text())
+    assert data["scenario"]["links"][0]["down"]["delay"] == "70 ms"
+    assert data["results"][0]["metrics"]["rtt_mean"]["mean"] > 0.12
+
+
+@pytest.mark.parametrize("command", ["scenarios", "presets", "tcp", "metrics"])
+def test_lists(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert farlink(command) == 0
+    table = capsys.readouterr().out
+    assert farlink(command, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows
+    for row in rows:
+        assert row["name"] in table
+
+
+def test_show_prints_a_scenario_that_runs(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert farlink("show", str(small), "--tcp", "reno", "--set", "seed=9") == 0
+    shown = tmp_path / "shown.json"
+    shown.write_text(capsys.readouterr().out, encoding="utf-8")
+    direct = fl.run(small, tcp="reno", seed=9)
+    assert fl.run(shown).data["results"] == direct.data["results"]
+
+
+def test_schema_and_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert farlink("schema") == 0
+    assert json.loads(capsys.readouterr().out)["$schema"]
+    assert farlink("--version") == 0
+    assert capsys.readouterr().out == f"farlink {fl.__version__}\n"
+
+
+BAD = [
+    (["run"], "Missing argument 'SCENARIO'."),
+    (["rum"], "No such command 'rum'. Did you mean 'run'?"),
+    (["run", "SMALL", "--sed", "1"], "No such option: --sed (Possible options: --seed, --set)"),
+    (
+        ["run", "geo-omueti2008"],
+        "geo-omueti2008: neither a scenario of the library nor a file; "
+        "did you mean 'geo-omueti2007'?",
+    ),
+    (
+        ["run", "zebra"],
+        "zebra: neither a scenario of the library nor a file; `farlink scenarios` lists them",
+    ),
+    (["run", "none.toml"], "none.toml: no such file or directory"),
+    (["run", "TMP"], "TMP: is a directory"),
+    (["run", "TMP/binary.toml"], "TMP/binary.toml: byte 0 is not UTF-8 text"),
+    (
+        ["run", "TMP/list.json"],
+        "TMP/list.json: holds no JSON object, so it is neither scenario nor result",
+    ),
+    (["run", "TMP/cut.json"], "TMP/cut.json:1:13: not JSON: expecting ',' delimiter"),
+    (
+        ["run", "TMP/newer.json"],
+        "TMP/newer.json: format 'farlink-result/9' is not known; "
+        "this version reads 'farlink-result/1'",
+    ),
+    (["run", "TMP/bare.json"], "TMP/bare.json: a damaged result: no usable 'scenarios'"),
+    (["run", "SMALL", "--runs", "0"], "runs is 0; it must be at least 1"),
+    (["run", "SMALL", "--jobs", "-1"], "jobs is -1; it must be at least 1"),
+    (
+        ["run", "SMALL", "--tcp", "sack,,reno"],
+        "--tcp sack,,reno: a name is empty; write --tcp reno,sack",
+    ),
+    (["run", "SMALL", "--tcp", "reno,reno"], "tcp 'reno' is named twice; name each once"),
+    (
+        ["run", "SMALL", "--set", "seed"],
+        "--set seed: not PATH=VALUE; write for example --set links.0.down.delay=300ms",
+    ),
+    (["run", "SMALL", "--format", "xls"], "--format xls: write parquet or csv"),
+    (
+        ["run", "SMALL", "--snaplen", "96"],
+        "--snaplen has no effect without --pcap; add --pcap or leave it out",
+    ),
+    (
+        ["run", "SMALL", "--pcap", "--snaplen", "-1"],
+        "--snaplen -1: write 0 (whole packets) or more",
+    ),
+    (
+        ["run", "SMALL", "--json", "TMP"],
+        "cannot write TMP: it is a directory; give the name of a file",
+    ),
+    (
+        ["run", "SMALL", "--json", "TMP/list.json/r.json"],
+        "cannot write in TMP/list.json: TMP/list.json is not a directory",
+    ),
+    (
+        ["run", "SMALL", "--out", "TMP/list.json"],
+        "cannot write in TMP/list.json: TMP/list.json is not a directory",
+    ),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(a) for a, _ in BAD])
+def test_bad_input_is_one_line_and_code_2(
+    arguments: list[str],
+    message: str,
+    small: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    (tmp_path / "list.json").write_text("[]", encoding="utf-8")
+    (tmp_path / "cut.json").write_text('{"format": 1', encoding="utf-8")
+    (tmp_path / "newer.json").write_text('{"format": "farlink-result/9"}', encoding="utf-8")
+    (tmp_path / "bare.json").write_text('{"format": "farlink-result/1"}', encoding="utf-8")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    here = [one.replace("SMALL", str(small)).replace("TMP", str(tmp_path)) for one in arguments]
+    assert farlink(*here) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"farlink: error: {message.replace('TMP', str(tmp_path))}\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_outputs_are_checked_before_the_run(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*_: object, **__: object) -> None:
+        pytest.fail("the run started")
+
+    monkeypatch.setattr("farlink.api.run", never)
+    assert farlink("run", str(small), "--json", str(tmp_path)) == 2
+    assert farlink("run", str(small), "--out", str(small)) == 2
+
+
+def test_a_run_that_fails_is_code_1(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> list[str]:
+        raise fl.RunError("run 3 of sack:\nit went wrong")
+
+    monkeypatch.setattr("farlink._farlink.simulate", fail)
+    assert farlink("run", str(small)) == 1
+    assert capsys.readouterr().err == "farlink: error: run 3 of sack: it went wrong\n"
+
+
+def test_control_c_is_code_130_and_writes_nothing(tmp_path: Path, small: Path) -> None:
+    command = [sys.executable, "-m", "farlink", "run", str(small)]
+    command += ["--set", "flows.0.size=100GB", "--json", str(tmp_path / "r.json")]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        time.sleep(2)
+        assert process.poll() is None, process.communicate()
+        started = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+        assert time.monotonic() - started < 5
+    assert process.returncode == 130
+    assert (out, err) == ("", "farlink: interrupted\n")
+    assert not (tmp_path / "r.json").exists()
+
+
+def test_help_is_quick() -> None:
+    def once() -> float:
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "farlink", "--help"], check=True, capture_output=True)
+        return time.perf_counter() - started
+
+    assert min(once() for _ in range(5)) < 0.3
+
+
+def test_what_is_heavy_is_imported_when_needed() -> None:
+    heavy = {"matplotlib", "numpy", "pandas", "rich", "scipy"}
+    code = f"import sys, farlink.cli; print(sorted(set(sys.modules) & {heavy}))"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_a_terminal_gets_a_progress_bar(small: Path) -> None:
+    import pty
+
+    master, slave = pty.openpty()
+    command = [sys.executable, "-m", "farlink", "run", str(small), "--runs", "400"]
+    env = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=slave, env=env) as process:
+        os.close(slave)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:  # the other end has gone
+                break
+            if not piece:
+                break
+            shown += piece
+        out, _ = process.communicate(timeout=60)
+    os.close(master)
+    assert process.returncode == 0
+    assert b"ETA" in shown
+    assert b"\x1b" not in out

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from farlink.plot.data import Columns, envelope, within
+
+
+def test_lines_get_one_point_beyond_each_side() -> None:
+    time = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    assert time[within(time, (1.5, 2.5))].tolist() == [1.0, 2.0, 3.0]
+    assert time[within(time, (-5.0, 9.0))].tolist() == time.tolist()
+    assert time[within(time, (2.2, 2.3))].tolist() == [2.0, 3.0]
+    nothing = np.array([])
+    assert len(nothing[within(nothing, (0.0, 1.0))]) == 0
+
+
+def test_envelope_of_a_known_step_function() -> None:
+    # 0 until 0.5, then 4 until 1.0, then 1 until 1.75, then 3.
+    time, value = np.array([0.5, 1.0, 1.75]), np.array([4.0, 1.0, 3.0])
+    middle, low, mean, high = envelope(time, value, (0.0, 2.0), 2)
+    assert middle.tolist() == [0.5, 1.5]
+    assert low.tolist() == [0.0, 1.0]
+    assert mean.tolist() == [2.0, 1.5]
+    assert high.tolist() == [4.0, 3.0]
+
+
+def test_envelope_carries_values_over_empty_columns() -> None:
+    _, low, mean, high = envelope(np.array([0.0]), np.array([5.0]), (0.0, 10.0), 10)
+    assert low.tolist() == mean.tolist() == high.tolist() == [5.0] * 10
+
+
+def test_envelope_of_nothing_is_zero() -> None:
+    _, low, mean, high = envelope(np.array([]), np.array([]), (0.0, 1.0), 3)
+    assert low.tolist() == mean.tolist() == high.tolist() == [0.0] * 3
+
+
+def test_envelope_keeps_the_area() -> None:
+    random = np.random.default_rng(3)
+    time = np.sort(random.uniform(0, 10, 500))
+    value = random.integers(0, 30, 500).astype(float)
+    area = float(np.sum(value * np.diff([*time, 10.0])))
+    for columns in (1, 7, 700):
+        _, low, mean, high = envelope(time, value, (0.0, 10.0), columns)
+        assert mean.sum() * 10 / columns == pytest.approx(area)
+        assert (low <= mean + 1e-9).all()
+        assert (mean <= high + 1e-9).all()
+        assert high.max() == 29.0
+
+
+def test_columns_choose_rows() -> None:
+    columns = Columns(
+        {"time": np.array([1.0, 2.0, 3.0]), "kind": np.array(["a", "b", "a"], dtype=object)}
+    )
+    assert columns.equal(kind="a")["time"].tolist() == [1.0, 3.0]
+    assert columns.equal(kind="a").between((2.0, 3.0))["time"].tolist() == [3.0]
+    assert len(columns.around((1.4, 1.6))) == 2

@@ -1,0 +1,199 @@
+"""Running from Python: what comes back, and that it comes back again."""
+
+import json
+import math
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import farlink as fl
+from conftest import SMALL, without_wall_time
+from farlink import _farlink
+
+
+def test_two_runs_are_the_same_with_any_number_of_jobs(small: Path, result: fl.Result) -> None:
+    again = [fl.run(small, tcp=["newreno", "sack"], runs=3, jobs=jobs) for jobs in (1, 2, 5)]
+    for one in again:
+        assert without_wall_time(one.data) == without_wall_time(result.data)
+
+
+def test_a_mapping_is_the_same_as_its_toml(result: fl.Result) -> None:
+    one = fl.run(tomllib.loads(SMALL), tcp=["newreno", "sack"], runs=3)
+    assert without_wall_time(one.data) == without_wall_time(result.data)
+
+
+def test_a_saved_result_runs_to_the_same_bits(tmp_path: Path, result: fl.Result) -> None:
+    path = tmp_path / "result.json"
+    result.to_json(path)
+    again = fl.run(path)
+    assert without_wall_time(again.data) == without_wall_time(result.data)
+
+
+def test_a_saved_result_takes_changes(tmp_path: Path, small: Path, result: fl.Result) -> None:
+    path = tmp_path / "result.json"
+    result.to_json(path)
+    other = fl.run(path, tcp="tahoe", runs=2, overrides={"flows.0.size": "100 kB"})
+    direct = fl.run(small, tcp="tahoe", runs=2, overrides={"flows.0.size": "100 kB"})
+    assert other.data["results"] == direct.data["results"]
+    assert other.data["links"] == direct.data["links"]
+
+
+def test_a_result_file_round_trips(tmp_path: Path, result: fl.Result) -> None:
+    path = tmp_path / "result.json"
+    result.to_json(path)
+    loaded = fl.load(path)
+    assert loaded.data == result.data
+    assert loaded.summary.equals(result.summary)
+    assert loaded.summary.attrs == result.summary.attrs
+
+
+def test_the_file_says_all_that_is_promised(result: fl.Result) -> None:
+    data = result.data
+    assert data["format"] == "farlink-result/1"
+    assert data["version"] == fl.__version__
+    assert (data["seed"], data["runs"], data["tcp"]) == (7, 3, ["newreno", "sack"])
+    assert data["scenario"]["tcp"]["variant"] == "newreno"
+    assert data["events"] > 1000
+    row = data["results"][0]
+    assert (row["tcp"], row["flow"]) == ("newreno", "download")
+    promised = "goodput duration segments_sent segments_retransmitted timeouts fast_retransmits"
+    for name in [*promised.split(), "rtt_mean", "rto_mean"]:
+        metric = row["metrics"][name]
+        assert len(metric["values"]) == metric["n"] == 3
+        assert metric["mean"] == pytest.approx(math.fsum(metric["values"]) / 3)
+        low, high = metric["ci95"]
+        assert low <= metric["mean"] <= high
+    json.dumps(data, allow_nan=False)
+
+
+def test_every_metric_has_a_unit_and_a_definition(result: fl.Result) -> None:
+    known = {(one["scope"], one["name"]): one for one in json.loads(_farlink.metrics())}
+    assert {one["unit"] for one in known.values()} <= {"bit/s", "s", "B", ""}
+    assert all(one["definition"] for one in known.values())
+    flow = {name for row in result.data["results"] for name in row["metrics"]}
+    link = {name for row in result.data["links"] for name in row["metrics"]}
+    assert {("flow", name) for name in flow} | {("link", name) for name in link} == set(known)
+
+
+def test_what_arrives_is_what_was_sent(result: fl.Result) -> None:
+    for tcp in result.tcp:
+        goodput = result.total("goodput", tcp).mean
+        duration = result.total("duration", tcp).mean
+        assert goodput is not None
+        assert duration is not None
+        assert 0 < goodput < 1e6
+        # 300 kB at 1 Mbit/s with 40 bytes of header in 1500 take at least 2.46 s.
+        assert duration > 2.46
+
+
+def test_summary_is_a_table_with_units(result: fl.Result) -> None:
+    summary = result.summary
+    assert list(summary.index) == [("newreno", "download"), ("sack", "download")]
+    assert list(summary["goodput"].columns) == ["mean", "ci95_low", "ci95_high", "n"]
+    assert summary.attrs["units"]["goodput"] == "bit/s"
+    assert summary.attrs["units"]["rtt_mean"] == "s"
+    assert result.links.index.names == ["tcp", "link", "direction"]
+    used = result.links["utilisation"]["mean"]
+    assert used.loc["sack", "satellite", "down"] > used.loc["sack", "satellite", "up"]
+    assert len(result.values) == 6
+    by_hand = result.values["goodput"].loc["sack"].mean()
+    assert summary["goodput"]["mean"].loc["sack", "download"] == pytest.approx(by_hand)
+
+
+def test_one_run_has_no_interval(small: Path) -> None:
+    one = fl.run(small)
+    assert one.tcp == ["sack"]
+    assert one.data["results"][0]["metrics"]["goodput"]["ci95"] == [None, None]
+    assert one.summary["goodput"]["ci95_low"].isna().all()
+
+
+def test_difference_is_paired_by_run(result: fl.Result) -> None:
+    values = result.values["goodput"]
+    by_hand = (values.loc["sack"] - values.loc["newreno"]).mean()
+    assert result.difference("goodput", "sack", "newreno").mean == pytest.approx(by_hand)
+    assert result.difference("goodput", "sack", "sack").half_width == 0.0
+
+
+def test_runs_and_seeds_differ(small: Path, result: fl.Result) -> None:
+    sent = result.values.loc["sack"]["duration"]
+    assert sent.nunique() == 3
+    other = fl.run(small, seed=8)
+    assert other.seed == 8
+    assert other.data["results"][0]["metrics"]["duration"]["mean"] not in set(sent)
+
+
+def test_run_k_does_not_depend_on_how_many_runs_there_are(small: Path, result: fl.Result) -> None:
+    more = fl.run(small, tcp="sack", runs=5).values["duration"].tolist()
+    assert more[:3] == result.values.loc["sack"]["duration"].tolist()
+
+
+def test_overrides_take_values_of_any_type(small: Path) -> None:
+    changed = fl.run(
+        small,
+        overrides={
+            "links.0.down.channel": {"loss": 0.0},
+            "links.satellite.down.queue": "unlimited",
+            "flows.0.size": "100 kB",
+        },
+    )
+    assert changed.data["results"][0]["metrics"]["segments_retransmitted"]["mean"] == 0
+    assert changed.scenario()["links"][0]["down"]["queue"] == "unlimited"
+
+
+def test_progress_is_told(small: Path) -> None:
+    calls: list[tuple[float, float, int, int]] = []
+
+    def note(simulated_s: float, expected_s: float, done: int, total: int) -> None:
+        calls.append((simulated_s, expected_s, done, total))
+
+    fl.run(small, runs=4, progress=note)
+    assert calls
+    assert calls[-1][2:] == (4, 4)
+    assert [call[0] for call in calls] == sorted(call[0] for call in calls)
+
+
+def test_a_progress_that_raises_stops_the_run(small: Path) -> None:
+    def stop(*_: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fl.run(small, runs=200, progress=stop)
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"runs": 0}, "runs is 0; it must be at least 1"),
+        ({"jobs": 0}, "jobs is 0; it must be at least 1"),
+        ({"tcp": []}, "tcp is empty; name at least one (`farlink tcp` lists them)"),
+        ({"tcp": ["sack", "sack"]}, "tcp 'sack' is named twice; name each once"),
+        ({"overrides": {"seed": object()}}, "an override of type object; use a string, number"),
+    ],
+)
+def test_wrong_arguments(small: Path, keywords: dict[str, object], message: str) -> None:
+    with pytest.raises(fl.ScenarioError) as caught:
+        fl.run(small, **keywords)  # type: ignore[arg-type]
+    assert str(caught.value).startswith(message)
+    assert isinstance(caught.value, fl.FarlinkError)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_what_is_not_in_a_result_is_said(result: fl.Result) -> None:
+    with pytest.raises(fl.ScenarioError, match="tcp 'vegas' is not in this result; it has newreno"):
+        result.trace("cwnd", tcp="vegas")
+    with pytest.raises(fl.ScenarioError, match="run 3 is not there; this result has 0 to 2"):
+        result.trace("cwnd", run=3)
+    with pytest.raises(fl.ScenarioError, match="metric 'speed' is not known; there are "):
+        result.total("speed", "sack")
+
+
+def test_the_library_and_tables(tmp_path: Path) -> None:
+    assert "geo-omueti2007" in fl.scenarios()
+    assert {"rfc793", "tahoe", "reno", "newreno", "sack", "cubic"} <= set(fl.variants().index)
+    assert fl.presets()["source"].str.len().min() > 0
+    assert fl.schema()["$schema"].startswith("https://json-schema.org/")
+    for name, text in fl.scenarios().items():
+        path = tmp_path / f"{name}.toml"
+        path.write_text(text, encoding="utf-8")
+        json.loads(_farlink.resolve(text, str(path), []))

@@ -1,0 +1,78 @@
+import math
+
+import pytest
+from scipy import stats as reference
+
+from farlink.stats import mean_ci95, paired_difference, t_quantile
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 9, 29, 1000])
+def test_quantiles_are_those_of_scipy_stats(degrees: int) -> None:
+    assert t_quantile(0.975, degrees) == pytest.approx(reference.t.ppf(0.975, degrees), rel=1e-12)
+
+
+def test_interval_of_a_known_sample() -> None:
+    # s = 1, n = 3: t(0.975, 2) / sqrt(3) = 4.302653 / 1.732051.
+    estimate = mean_ci95([1.0, 2.0, 3.0])
+    assert estimate.mean == 2.0
+    assert estimate.n == 3
+    assert estimate.low == pytest.approx(2 - 2.484138, abs=1e-6)
+    assert estimate.high == pytest.approx(2 + 2.484138, abs=1e-6)
+    assert estimate.half_width == pytest.approx(2.484138, abs=1e-6)
+
+
+def test_interval_agrees_with_scipy_stats() -> None:
+    values = [0.31, 2.7, 1.9, 8.25, 4.4, 4.1]
+    low, high = reference.t.interval(
+        0.95, len(values) - 1, loc=sum(values) / len(values), scale=reference.sem(values)
+    )
+    estimate = mean_ci95(values)
+    assert estimate.low == pytest.approx(low, rel=1e-12)
+    assert estimate.high == pytest.approx(high, rel=1e-12)
+
+
+def test_interval_needs_two_values() -> None:
+    assert mean_ci95([5.0]) == mean_ci95([None, 5.0])
+    assert mean_ci95([5.0]).mean == 5.0
+    assert mean_ci95([5.0]).low is None
+    assert mean_ci95([5.0]).half_width is None
+    assert mean_ci95([]).mean is None
+    assert mean_ci95([None]).n == 0
+
+
+def test_equal_values_have_an_interval_of_no_width() -> None:
+    estimate = mean_ci95([0.1] * 10)
+    assert (estimate.low, estimate.mean, estimate.high) == (0.1, 0.1, 0.1)
+
+
+def test_the_order_of_runs_does_not_matter() -> None:
+    values = [1e16, 1.0, -1e16, 3.0, math.pi]
+    assert mean_ci95(values) == mean_ci95(values[::-1])
+
+
+def test_paired_difference_removes_what_the_runs_share() -> None:
+    shared = [10.0, 200.0, 3000.0, 40.0]
+    difference = paired_difference([x + 2 for x in shared], [x + 1 for x in shared])
+    assert difference.mean == 1.0
+    assert difference.half_width == 0.0
+    assert (mean_ci95(shared).half_width or 0) > 1000
+
+
+def test_a_pair_with_a_missing_value_is_left_out() -> None:
+    difference = paired_difference([1.0, None, 5.0], [0.0, 7.0, 2.0])
+    assert (difference.mean, difference.n) == (2.0, 2)
+
+
+def test_pairs_need_the_same_runs() -> None:
+    with pytest.raises(ValueError, match="a has 1 runs and b has 2"):
+        paired_difference([1.0], [1.0, 2.0])
+
+
+def test_coverage_is_95_percent() -> None:
+    # 4000 samples of five normal values: binomial, standard deviation 0.34 %.
+    import numpy as np
+
+    rows = np.random.default_rng(1).normal(3.0, 2.0, size=(4000, 5))
+    estimates = [mean_ci95(row.tolist()) for row in rows]
+    covered = sum((e.low or 9) <= 3.0 <= (e.high or 0) for e in estimates) / len(estimates)
+    assert covered == pytest.approx(0.95, abs=0.012)

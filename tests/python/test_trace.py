@@ -1,0 +1,154 @@
+"""Traces: the run again with its probes on, as tables."""
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import farlink as fl
+from farlink import _farlink
+from farlink.trace import NAMES, round_bin
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_trace_is_a_table_with_units(result: fl.Result, name: str) -> None:
+    table = result.trace(name, tcp="sack")
+    assert list(table.columns[:2]) == ["tcp", "time"]
+    assert list(table["tcp"].cat.categories) == ["sack"]
+    assert table["time"].dtype == "float64"
+    if name != "throughput":
+        assert table["time"].is_monotonic_increasing
+    units = table.attrs["units"]
+    assert units["time"] == "s"
+    assert set(units) == set(table.columns) - {"tcp"}
+    assert name == "sacks" or len(table) > 0
+
+
+def test_without_a_tcp_all_are_told_apart(result: fl.Result) -> None:
+    both = result.trace("cwnd")
+    assert list(both["tcp"].cat.categories) == ["newreno", "sack"]
+    one = result.trace("cwnd", tcp="newreno")
+    pd.testing.assert_frame_equal(
+        both[both["tcp"] == "newreno"].drop(columns="tcp"), one.drop(columns="tcp")
+    )
+
+
+def test_traces_agree_with_the_counts(result: fl.Result) -> None:
+    for tcp in result.tcp:
+        metrics = result.data["results"][result.tcp.index(tcp)]["metrics"]
+        segments = result.trace("segments", tcp=tcp, run=1)
+        assert len(segments) == metrics["segments_sent"]["values"][1]
+        again = metrics["segments_retransmitted"]["values"][1]
+        assert segments["retransmission"].sum() == again > 0
+        kinds = result.trace("marks", tcp=tcp, run=1)["kind"].value_counts()
+        assert kinds["timeout"] == metrics["timeouts"]["values"][1]
+        assert kinds["fast_retransmit"] == metrics["fast_retransmits"]["values"][1]
+        rtt = result.trace("rtt", tcp=tcp, run=1)
+        assert rtt["rtt"].mean() == pytest.approx(metrics["rtt_mean"]["values"][1], rel=1e-6)
+
+
+def test_traces_obey_tcp(result: fl.Result) -> None:
+    segments = result.trace("segments", tcp="sack")
+    acks = result.trace("acks", tcp="sack")
+    delivered = result.trace("delivered", tcp="sack")
+    assert acks["ack"].max() == 300_000
+    assert (segments["seq"] + segments["len"]).max() == 300_000
+    assert segments["len"].between(1, 1460).all()
+    assert delivered["bytes"].is_monotonic_increasing
+    assert delivered["bytes"].iloc[-1] == 300_000
+    assert (acks["window"] <= 65_535).all()
+    # What is in flight never exceeds the window that was offered.
+    assert (result.trace("flight", tcp="sack")["flight"] <= 65_535).all()
+    # 100 ms of propagation and a full segment's 12 ms, with at most 20 queued.
+    rtt = result.trace("rtt", tcp="sack")["rtt"]
+    assert rtt.min() >= 0.1
+    assert rtt.max() < 1.0
+    assert math.isinf(result.trace("ssthresh", tcp="sack")["ssthresh"].iloc[0])
+    assert result.trace("queue", tcp="sack")["packets"].max() <= 20
+
+
+def test_throughput_keeps_every_bit(result: fl.Result) -> None:
+    down = [
+        row
+        for row in result.data["links"]
+        if (row["tcp"], row["link"], row["direction"]) == ("sack", "satellite", "down")
+    ]
+    for width in (0.1, 1.0, None):
+        table = result.trace("throughput", tcp="sack", bin_s=width)
+        table = table[(table["link"] == "satellite") & (table["direction"] == "down")]
+        step = table["time"].iloc[1] - table["time"].iloc[0]
+        carried = table["throughput"].sum() * step / 8
+        assert carried == pytest.approx(down[0]["metrics"]["bytes"]["values"][0])
+        # The rate, and a packet that began in the bin before.
+        assert table["throughput"].max() <= 1e6 + 8 * 1500 / step
+
+
+def test_drops_have_their_cause(result: fl.Result) -> None:
+    drops = result.trace("drops", tcp="sack")
+    assert set(drops["cause"]) <= {"loss", "congestion"}
+    lost = (drops["cause"] == "loss") & (drops["direction"] == "down")
+    row = next(
+        row for row in result.data["links"] if (row["tcp"], row["direction"]) == ("sack", "down")
+    )
+    assert lost.sum() == row["metrics"]["drops_loss"]["values"][0] > 0
+    # Each segment that was lost was sent again.
+    again = result.trace("segments", tcp="sack").query("retransmission")["seq"]
+    assert set(drops[lost]["seq"].dropna()) <= set(again)
+
+
+@pytest.mark.parametrize(
+    ("simulated_s", "expected"),
+    [(434.0, 5.0), (100.0, 1.0), (2000.0, 20.0), (0.8, 0.01), (0.0, 1e-8)],
+)
+def test_bins_are_round_numbers(simulated_s: float, expected: float) -> None:
+    assert round_bin(simulated_s) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "bin_s", "message"),
+    [
+        ("cwmd", None, "trace 'cwmd' is not known; there are cwnd, ssthresh, "),
+        ("cwnd", 1.0, "bin_s is for the trace 'throughput'; 'cwnd' is not binned"),
+        ("throughput", 0.0, "bin_s is 0.0; it must be above 0 s"),
+        ("throughput", math.nan, "bin_s is nan; it must be above 0 s"),
+    ],
+)
+def test_wrong_traces(result: fl.Result, name: str, bin_s: float | None, message: str) -> None:
+    with pytest.raises(fl.ScenarioError) as caught:
+        result.trace(name, bin_s=bin_s)
+    assert str(caught.value).startswith(message)
+
+
+def test_parquet_and_csv_hold_the_same(result: fl.Result, tmp_path: Path) -> None:
+    result.save(tmp_path / "p")
+    result.save(tmp_path / "c", table_format="csv")
+    for name in NAMES:
+        parquet = pd.read_parquet(tmp_path / "p" / "sack" / f"{name}.parquet")
+        csv = pd.read_csv(tmp_path / "c" / "sack" / f"{name}.csv")
+        table = result.trace(name, tcp="sack").drop(columns="tcp")
+        pd.testing.assert_frame_equal(parquet, table, check_categorical=False)
+        assert parquet.attrs["units"] == table.attrs["units"]
+        assert len(csv) == len(table)
+        assert csv.columns[0] == "time_s"
+    assert "cwnd_B" in pd.read_csv(tmp_path / "c" / "sack" / "cwnd.csv").columns
+    assert fl.load(tmp_path / "p" / "result.json").data == result.data
+
+
+def test_a_result_that_does_not_repeat_is_refused(result: fl.Result) -> None:
+    data = json.loads(json.dumps(result.data))
+    data["results"][1]["metrics"]["segments_sent"]["values"][0] += 1
+    data["version"] = "0.0.0"
+    with pytest.raises(fl.RunError) as caught:
+        fl.Result(data).trace("cwnd", tcp="sack")
+    assert str(caught.value) == (
+        "small: run 0 of sack does not repeat: the result is of farlink 0.0.0 "
+        f"and this is {_farlink.version()}; run the scenario again"
+    )
+
+
+def test_captures_are_kept_beside_the_traces(result: fl.Result, tmp_path: Path) -> None:
+    written = result.save_pcaps(tmp_path, snaplen=96)
+    assert {path.parent.name for path in written} == {"newreno", "sack"}
+    assert all(path.suffix == ".pcapng" and path.stat().st_size > 0 for path in written)
