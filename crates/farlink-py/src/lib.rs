@@ -1,1 +1,150 @@
-//! The Python extension module.
+//! The extension module `farlink._farlink`: texts and numbers in, texts and
+//! columns out. What people touch is Python; this only carries.
+
+mod errors;
+mod job;
+
+use farlink_sim::{Column, Metric, scenario};
+use farlink_tcp::{Mark, variant::VARIANTS};
+use job::{Jobs, watch};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+/// The compiled engine of farlink.
+#[pymodule(name = "_farlink")]
+fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    errors::register(m)?;
+    m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(resolve, m)?)?;
+    m.add_function(wrap_pyfunction!(schema, m)?)?;
+    m.add_function(wrap_pyfunction!(presets, m)?)?;
+    m.add_function(wrap_pyfunction!(scenarios, m)?)?;
+    m.add_function(wrap_pyfunction!(variants, m)?)?;
+    m.add_function(wrap_pyfunction!(metrics, m)?)?;
+    m.add_function(wrap_pyfunction!(simulate, m)?)?;
+    m.add_function(wrap_pyfunction!(trace, m)?)?;
+    Ok(())
+}
+
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Reads a scenario and returns it with every default spelled out, as JSON.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // what PyO3 extracts is owned
+fn resolve(
+    py: Python<'_>,
+    text: &str,
+    origin: &str,
+    overrides: Vec<(String, String)>,
+) -> PyResult<String> {
+    let loaded = scenario::load(text, origin, &overrides)
+        .and_then(|s| s.expand().map(|_| s))
+        .map_err(|e| errors::scenario(py, &e.to_string()))?;
+    Ok(loaded.to_json())
+}
+
+#[pyfunction]
+fn schema() -> String {
+    scenario::schema()
+}
+
+#[pyfunction]
+fn presets() -> String {
+    scenario::presets_json()
+}
+
+#[pyfunction]
+fn scenarios() -> Vec<(&'static str, &'static str)> {
+    scenario::library().to_vec()
+}
+
+/// The table of TCPs, as JSON.
+#[pyfunction]
+fn variants() -> String {
+    let rows: Vec<_> = VARIANTS
+        .iter()
+        .map(|v| {
+            serde_json::json!({
+                "name": v.name, "summary": v.summary, "source": v.source, "status": v.status,
+            })
+        })
+        .collect();
+    serde_json::Value::from(rows).to_string()
+}
+
+/// Every metric with unit and definition, as JSON.
+#[pyfunction]
+fn metrics() -> PyResult<String> {
+    let all: Vec<Metric> = farlink_sim::metrics();
+    serde_json::to_string(&all).map_err(|e| errors::internal(&e))
+}
+
+/// Runs jobs of (resolved scenario, run number); results in their order.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)]
+fn simulate(
+    py: Python<'_>,
+    jobs: Vec<(String, u64)>,
+    threads: usize,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<String>> {
+    let jobs = Jobs::new(py, &jobs)?;
+    let outcomes = watch(py, jobs.len(), progress.as_ref(), |monitor| {
+        farlink_sim::run_all(&jobs.list(), threads, monitor)
+    })?;
+    Ok(outcomes.iter().zip(jobs.list()).map(|(o, (s, _))| o.to_json(s)).collect())
+}
+
+/// One run with probes on: result, tables, captures.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)]
+fn trace<'py>(
+    py: Python<'py>,
+    scenario: String,
+    run: u64,
+    snaplen: Option<u32>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let jobs = Jobs::new(py, &[(scenario, run)])?;
+    let list = jobs.list();
+    let (expanded, _) = list[0];
+    let comment = format!("farlink {}, seed {}, run {run}", version(), expanded.seed);
+    let traced = watch(py, 1, progress.as_ref(), |monitor| {
+        farlink_sim::trace(expanded, run, snaplen, &comment, monitor)
+    })?;
+    let out = PyDict::new(py);
+    out.set_item("result", traced.outcome.to_json(expanded))?;
+    out.set_item("flows", expanded.flows.iter().map(|f| f.name.as_str()).collect::<Vec<_>>())?;
+    out.set_item("links", expanded.links.iter().map(|l| l.name.as_str()).collect::<Vec<_>>())?;
+    out.set_item("causes", farlink_sim::drop_causes())?;
+    out.set_item("marks", Mark::ALL.map(Mark::name).to_vec())?;
+    let pcaps = PyDict::new(py);
+    for (name, bytes) in &traced.captures {
+        pcaps.set_item(name, PyBytes::new(py, bytes))?;
+    }
+    out.set_item("pcaps", pcaps)?;
+    let tables = PyDict::new(py);
+    for table in &traced.tables {
+        let columns = PyDict::new(py);
+        for (name, column) in &table.columns {
+            columns.set_item(name, packed(py, column))?;
+        }
+        tables.set_item(table.name, columns)?;
+    }
+    out.set_item("tables", tables)?;
+    Ok(out)
+}
+
+/// A column as its NumPy type and its little-endian bytes.
+fn packed<'py>(py: Python<'py>, column: &Column) -> (&'static str, Bound<'py, PyBytes>) {
+    let (dtype, bytes): (_, Vec<u8>) = match column {
+        Column::I64(v) => ("<i8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Column::U64(v) => ("<u8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Column::U32(v) => ("<u4", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        Column::U8(v) => ("|u1", v.clone()),
+    };
+    (dtype, PyBytes::new(py, &bytes))
+}

@@ -105,6 +105,11 @@ pub fn metrics() -> Vec<Metric> {
     all
 }
 
+/// Names of the causes of loss, in the order of their numbers in traces.
+pub fn drop_causes() -> Vec<&'static str> {
+    DropCause::ALL.iter().map(|cause| cause.name()).collect()
+}
+
 /// Values of flow number `flow` at the end of the run.
 pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
     let state = &world.flows[flow];

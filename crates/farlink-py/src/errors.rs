@@ -1,0 +1,60 @@
+//! One hierarchy of exceptions: `FarlinkError` > `ScenarioError`, `RunError`.
+
+use farlink_sim::RunError as SimError;
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+
+create_exception!(farlink, FarlinkError, PyException, "Base of all errors of this package.");
+create_exception!(farlink, RunError, FarlinkError, "A run could not be finished.");
+
+static SCENARIO_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// Adds the exception classes to the module.
+pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = m.py();
+    m.add("FarlinkError", py.get_type::<FarlinkError>())?;
+    m.add("RunError", py.get_type::<RunError>())?;
+    m.add("ScenarioError", scenario_error(py)?)
+}
+
+/// `ScenarioError` is a `ValueError` too, which takes a class with two bases.
+fn scenario_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
+    let class = SCENARIO_ERROR.get_or_try_init(py, || {
+        let bases =
+            PyTuple::new(py, [py.get_type::<FarlinkError>(), py.get_type::<PyValueError>()])?;
+        let body = PyDict::new(py);
+        body.set_item("__module__", "farlink")?;
+        body.set_item(
+            "__doc__",
+            "What was asked for is wrong; the message says what, where, and what to write.",
+        )?;
+        let class = py.get_type::<PyType>().call1(("ScenarioError", bases, body))?;
+        Ok::<_, PyErr>(class.cast_into::<PyType>()?.unbind())
+    })?;
+    Ok(class.bind(py).clone())
+}
+
+/// A mistake in a scenario.
+pub(crate) fn scenario(py: Python<'_>, message: &str) -> PyErr {
+    match scenario_error(py) {
+        Ok(class) => PyErr::from_type(class, (message.to_owned(),)),
+        Err(error) => error,
+    }
+}
+
+/// A run that gave no result.
+pub(crate) fn run(py: Python<'_>, error: &SimError) -> PyErr {
+    match error {
+        SimError::Interrupted => PyKeyboardInterrupt::new_err(()),
+        SimError::Build(message) => scenario(py, message),
+        SimError::TooLong { .. } => RunError::new_err(error.to_string()),
+    }
+}
+
+/// What cannot happen.
+pub(crate) fn internal(error: &impl std::fmt::Display) -> PyErr {
+    FarlinkError::new_err(format!("internal error: {error}"))
+}
