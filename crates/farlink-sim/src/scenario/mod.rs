@@ -8,6 +8,8 @@
 mod channel;
 mod decode;
 mod expand;
+#[cfg(test)]
+mod faults;
 mod library;
 mod preset;
 #[cfg(test)]

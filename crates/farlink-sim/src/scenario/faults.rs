@@ -1,0 +1,504 @@
+//! Bad input, each with its exact message.
+
+use super::tests::{GOOD, fault};
+
+/// (text in the good scenario, what stands there instead, the message).
+const FAULTS: &[(&str, &str, &str)] = &[
+    ("seed = 7", "seed = = 7", "geo.toml:2: "),
+    (
+        "seed = 7",
+        "seed = 7\nseed = 8",
+        "geo.toml:3: duplicate key",
+    ),
+    (
+        "seed = 7",
+        "sead = 7",
+        "geo.toml:2: unknown key \"sead\"; did you mean \"seed\"?",
+    ),
+    (
+        "seed = 7",
+        "seed = -1",
+        "geo.toml:2: seed = -1 is wrong; write a whole number from 0 to 18446744073709551615",
+    ),
+    (
+        "name = \"geo\"",
+        "name = 5",
+        "geo.toml:1: name = 5 is wrong; write a text in quotes",
+    ),
+    (
+        "name = \"geo\"",
+        "name = \"a/b\"",
+        "geo.toml:1: name = \"a/b\" is not a name; write 1 to 100 letters, digits, \".\", \"_\", \
+         \"-\" or \"+\", not beginning with \".\"",
+    ),
+    (
+        "seed = 7",
+        "duration = 100",
+        "geo.toml:2: duration = 100 has no unit; write for example \"100 ms\"",
+    ),
+    (
+        "seed = 7",
+        "duration = \"0 s\"",
+        "geo.toml:2: duration = \"0 s\" is no time; write \"100 s\"",
+    ),
+    (
+        "seed = 7",
+        "duration = \"48 h\"",
+        "geo.toml:2: duration = \"48 h\" is above max_duration, \"24 h\"",
+    ),
+    (
+        "seed = 7",
+        "max_duration = \"900000 h\"",
+        "geo.toml:2: max_duration = \"900000 h\" is out of range; write at most \"87600 h\"",
+    ),
+    // Units and ranges of links.
+    (
+        "rate = \"2048 kbit/s\"",
+        "rate = 2048",
+        "geo.toml:12: links[0].down.rate = 2048 has no unit; write for example \"2048 kbit/s\"",
+    ),
+    (
+        "rate = \"2048 kbit/s\"",
+        "rate = \"0 bit/s\"",
+        "geo.toml:12: links[0].down.rate = \"0 bit/s\" is out of range; write \"1 bit/s\" to \
+         \"1000 Gbit/s\"",
+    ),
+    (
+        "rate = \"2048 kbit/s\"",
+        "rate = \"2000 Gbit/s\"",
+        "geo.toml:12: links[0].down.rate = \"2000 Gbit/s\" is out of range; write \"1 bit/s\" to \
+         \"1000 Gbit/s\"",
+    ),
+    (
+        "rate = \"2048 kbit/s\"\n",
+        "",
+        "geo.toml:11: links[0].down has no \"rate\"; write for example rate = \"2048 kbit/s\", or \
+         name a preset",
+    ),
+    (
+        "delay = \"250 ms\"\nqueue",
+        "dealy = \"250 ms\"\nqueue",
+        "geo.toml:13: unknown key \"dealy\" in links[0].down; did you mean \"delay\"?",
+    ),
+    (
+        "delay = \"250 ms\"\nqueue",
+        "colour = \"red\"\nqueue",
+        "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"delay\", \
+         \"overhead\", \"queue\", \"channel\"",
+    ),
+    (
+        "delay = \"250 ms\"\nqueue",
+        "delay = \"-250 ms\"\nqueue",
+        "geo.toml:13: links[0].down.delay = \"-250 ms\" is negative; write a time of 0 s or more",
+    ),
+    (
+        "delay = \"250 ms\"\nqueue",
+        "delay = \"2 h\"\nqueue",
+        "geo.toml:13: links[0].down.delay = \"2 h\" is out of range; write at most \"1 h\"",
+    ),
+    (
+        "delay = \"250 ms\"\nqueue",
+        "delay = \"250 sec\"\nqueue",
+        "geo.toml:13: links[0].down.delay = \"250 sec\" has the unknown unit \"sec\"; the units of \
+         a time are ns, us, ms, s, min, h",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ packets = 0 }",
+        "geo.toml:14: links[0].down.queue.packets = 0 is out of range; write 1 to 1000000, or queue \
+         = \"unlimited\"",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ packets = 100, bytes = \"1 kB\" }",
+        "geo.toml:14: links[0].down.queue has both \"packets\" and \"bytes\"; write one of them",
+    ),
+    (
+        "{ packets = 100 }",
+        "\"endless\"",
+        "geo.toml:14: links[0].down.queue = \"endless\" is unknown; write \"unlimited\", { packets \
+         = 100 } or { bytes = \"64 KiB\" }",
+    ),
+    (
+        "{ packets = 100 }",
+        "100",
+        "geo.toml:14: links[0].down.queue = 100 is wrong; write \"unlimited\", { packets = 100 } or \
+         { bytes = \"64 KiB\" }",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ bytes = 64000 }",
+        "geo.toml:14: links[0].down.queue.bytes = 64000 has no unit; write for example \"64000 B\"",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ packets = 100 }\noverhead = \"1 MB\"",
+        "geo.toml:15: links[0].down.overhead = \"1 MB\" is out of range; write at most \"64 KiB\"",
+    ),
+    // Topology.
+    (
+        "between = [\"gateway\", \"client\"]",
+        "between = [\"gateway\"]",
+        "geo.toml:9: links[0].between has 1 elements; write 2",
+    ),
+    (
+        "between = [\"gateway\", \"client\"]",
+        "between = [\"gateway\", \"client\", \"moon\"]",
+        "geo.toml:9: links[0].between has 3 elements; write 2",
+    ),
+    (
+        "between = [\"gateway\", \"client\"]",
+        "between = [\"client\", \"client\"]",
+        "geo.toml:9: links[0].between joins \"client\" to itself; name two nodes",
+    ),
+    (
+        "between = [\"gateway\", \"client\"]",
+        "",
+        "geo.toml:7: links[0] has no \"between\"; write for example between = [\"gateway\", \
+         \"client\"]",
+    ),
+    (
+        "between = [\"server\", \"gateway\"]",
+        "between = [\"client\", \"gateway\"]",
+        "geo.toml:21: links[1].between = [\"client\", \"gateway\"] are joined by links[0] already; \
+         a second link would carry nothing",
+    ),
+    (
+        "between = [\"server\", \"gateway\"]",
+        "name = \"satellite\"\nbetween = [\"server\", \"gateway\"]",
+        "geo.toml:21: links[1].name = \"satellite\" is the name of links[0] too; write another",
+    ),
+    (
+        "between = [\"server\", \"gateway\"]",
+        "count = 3\nbetween = [\"server\", \"gateway\"]",
+        "geo.toml:21: links[1].count = 3 needs \"{}\" in a name in between, for example \
+         \"gateway{}\"",
+    ),
+    (
+        "between = [\"server\", \"gateway\"]",
+        "count = 2000000\nbetween = [\"server{}\", \"gateway\"]",
+        "geo.toml:21: links[1].count = 2000000 is out of range; write 1 to 1000000 in all",
+    ),
+    (
+        "down = { rate = \"10 Mbit/s\", delay = \"10 ms\" }",
+        "",
+        "geo.toml:20: links[1] has no \"down\"; write [links.down] with a rate and a delay, or name \
+         a preset",
+    ),
+    (
+        "down = { rate = \"10 Mbit/s\", delay = \"10 ms\" }",
+        "preset = \"geo-omueti\"",
+        "geo.toml:22: links[1].preset = \"geo-omueti\" is not a preset; did you mean \
+         \"geo-omueti2007\"?",
+    ),
+    (
+        "from = \"server\"",
+        "from = \"sever\"",
+        "geo.toml:26: flows[0].from = \"sever\" is not a node; did you mean \"server\"?",
+    ),
+    (
+        "to = \"client\"",
+        "to = \"moon\"",
+        "geo.toml:27: flows[0].to = \"moon\" is not a node; the nodes are \"gateway\", \"client\", \
+         \"server\"",
+    ),
+    (
+        "to = \"client\"",
+        "to = \"server\"",
+        "geo.toml:27: flows[0].to = \"server\" is where the flow comes from; name another node",
+    ),
+    (
+        "to = \"client\"",
+        "to = \"client{}\"",
+        "geo.toml:27: flows[0].to = \"client{}\" has no nodes; there is no \"client0\" in links",
+    ),
+    (
+        "[\"server\", \"gateway\"]",
+        "[\"server\", \"router\"]",
+        "geo.toml:24: flows[0] has no path from \"server\" to \"client\"; add a link",
+    ),
+    (
+        "[[flows]]",
+        "[[routes]]\nat = \"server\"\nto = \"client\"\nvia = \"client\"\n[[flows]]",
+        "geo.toml:27: routes[0].via = \"client\" is not a neighbour of \"server\"; the neighbours \
+         are \"gateway\"",
+    ),
+    (
+        "[[flows]]",
+        "[[routes]]\nat = \"gateway\"\nto = \"client\"\nvia = \"server\"\n[[flows]]",
+        "geo.toml:28: flows[0] has routes that go round in a circle: packets from \"server\" for \
+         \"client\" come back to \"server\"",
+    ),
+    ("seed = 7", "links = 7", "geo.toml:7: duplicate key"),
+    // Flows.
+    (
+        "[[flows]]",
+        "[flows]",
+        "geo.toml:24: flows is one table, not a list of them; write it with double brackets, \
+         [[...]]",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "size = 50",
+        "geo.toml:28: flows[0].size = 50 has no unit; write for example \"50 B\"",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "size = \"0 B\"",
+        "geo.toml:28: flows[0].size = \"0 B\" is out of range; write 1 B to 1048576 GiB (1 PiB)",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "size = \"9000000 GiB\"",
+        "geo.toml:28: flows[0].size = \"9000000 GiB\" is out of range; write 1 B to 1048576 GiB (1 \
+         PiB)",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "",
+        "geo.toml:24: flows[0] has no \"size\"; write for example size = \"50 MiB\"",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "app = \"bulk\"\nsize = \"50 MiB\"",
+        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\"",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "app = \"bulk\"",
+        "geo.toml:24: flows[0] has no \"duration\"; write for example duration = \"10 s\"",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "size = \"50 MiB\"\nduration = \"1 s\"",
+        "geo.toml:29: flows[0].duration would be ignored; it needs app = \"bulk\"",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "app = \"ftp\"",
+        "geo.toml:28: flows[0].app = \"ftp\" is unknown; the choices are \"file\", \"bulk\"",
+    ),
+    (
+        "opens = \"receiver\"",
+        "opens = \"reciever\"",
+        "geo.toml:29: flows[0].opens = \"reciever\" is unknown; did you mean \"receiver\"?",
+    ),
+    (
+        "opens = \"receiver\"",
+        "count = 0",
+        "geo.toml:29: flows[0].count = 0 is out of range; write 1 to 1000000 in all",
+    ),
+    (
+        "opens = \"receiver\"",
+        "count = 2.5",
+        "geo.toml:29: flows[0].count = 2.5 is wrong; write a whole number from 0 to 4294967295",
+    ),
+    (
+        "opens = \"receiver\"",
+        "stagger = \"1 s\"",
+        "geo.toml:29: flows[0].stagger would be ignored; it needs count",
+    ),
+    (
+        "opens = \"receiver\"",
+        "start = \"25 h\"",
+        "geo.toml:29: flows[0].start lets \"download\" begin at \"25 h\", when the run is over; \
+         max_duration is \"24 h\"",
+    ),
+    // TCP.
+    (
+        "variant = \"reno\"",
+        "variant = \"renno\"",
+        "geo.toml:5: tcp.variant = \"renno\" is not a TCP; did you mean \"reno\"? The variants are \
+         rfc793, tahoe, reno, newreno, sack, cubic",
+    ),
+    (
+        "variant = \"reno\"",
+        "receive_windw = \"64 KiB\"",
+        "geo.toml:5: unknown key \"receive_windw\" in tcp; did you mean \"receive_window\"?",
+    ),
+    (
+        "variant = \"reno\"",
+        "mss = \"10 B\"",
+        "geo.toml:5: tcp.mss = \"10 B\" is out of range; write 64 B to 65495 B",
+    ),
+    (
+        "variant = \"reno\"",
+        "receive_window = \"2 GiB\"",
+        "geo.toml:5: tcp.receive_window = \"2 GiB\" is out of range; write 1 B to 1 GiB",
+    ),
+    (
+        "variant = \"reno\"",
+        "receive_window = 65535",
+        "geo.toml:5: tcp.receive_window = 65535 has no unit; write for example \"65535 B\"",
+    ),
+    (
+        "variant = \"reno\"",
+        "receive_window = \"1 MiB\"\nwindow_scale = \"off\"",
+        "geo.toml:6: tcp.window_scale = \"off\" cannot offer a receive_window of 1 MiB; write \
+         \"auto\", or a window of at most 65535 B",
+    ),
+    (
+        "variant = \"reno\"",
+        "receive_window = \"1 MiB\"\nwindow_scale = 3",
+        "geo.toml:6: tcp.window_scale = 3 cannot offer a receive_window of 1 MiB; write \"auto\", \
+         or a window of at most 524280 B",
+    ),
+    (
+        "variant = \"reno\"",
+        "window_scale = 15",
+        "geo.toml:5: tcp.window_scale = 15 is wrong; write \"auto\", \"off\" or a shift from 0 to \
+         14",
+    ),
+    (
+        "variant = \"reno\"",
+        "delayed_ack = 0.2",
+        "geo.toml:5: tcp.delayed_ack = 0.2 is wrong; write a time such as \"200 ms\", or \"off\"",
+    ),
+    (
+        "variant = \"reno\"",
+        "recovery = \"newrenno\"",
+        "geo.toml:5: tcp.recovery = \"newrenno\" is unknown; did you mean \"newreno\"?",
+    ),
+    (
+        "variant = \"reno\"",
+        "cubic_beta = 0.7",
+        "geo.toml:5: tcp.cubic_beta would be ignored; it needs congestion = \"cubic\"",
+    ),
+    (
+        "variant = \"reno\"",
+        "variant = \"reno\"\nrto_alpha = 0.9",
+        "geo.toml:6: tcp.rto_alpha would be ignored; it needs timer = \"rfc793\"",
+    ),
+    (
+        "variant = \"reno\"",
+        "delayed_ack = \"off\"\nack_every = 4",
+        "geo.toml:6: tcp.ack_every would be ignored; it needs delayed_ack",
+    ),
+    (
+        "variant = \"reno\"",
+        "timer = \"jacobson\"\nrto_gain = 1.5",
+        "geo.toml:6: tcp.rto_gain = 1.5 is out of range; it lies between 0 and 1",
+    ),
+    (
+        "variant = \"reno\"",
+        "timer = \"jacobson\"\nrto_gain = 0.1234567",
+        "geo.toml:6: tcp.rto_gain = 0.1234567 is not a factor; write a number from 0 to 4294 with \
+         at most six decimals, for example 0.125",
+    ),
+    (
+        "opens = \"receiver\"",
+        "tcp = { rescue = true }",
+        "geo.toml:29: flows[0].tcp.rescue would be ignored; it needs recovery = \"sack\"",
+    ),
+    (
+        "opens = \"receiver\"",
+        "tcp = { rto_min = \"2 min\" }",
+        "geo.toml:29: flows[0].tcp.rto_min = \"2 min\" is above rto_max, \"1 min\"",
+    ),
+    (
+        "opens = \"receiver\"",
+        "tcp = { rto_max = \"500 ms\" }",
+        "geo.toml:29: flows[0].tcp.rto_max = \"500 ms\" is below rto_min, \"1 s\"",
+    ),
+    (
+        "opens = \"receiver\"",
+        "tcp = { recovery = \"sack\" }",
+        "geo.toml:29: flows[0].tcp.recovery = \"sack\" needs sack = true",
+    ),
+];
+
+/// (a channel of the link down, the message after its path).
+const CHANNEL_FAULTS: &[(&str, &str)] = &[
+    (
+        "{ loss = 2 }",
+        ".loss = 2 is not a probability; write a number from 0 to 1, or a text such as \"2.5 %\"",
+    ),
+    (
+        "{ correctable_bits = 1 }",
+        ".correctable_bits would be ignored; it needs ber",
+    ),
+    (
+        "{ gilbert = { loss = 0.05 } }",
+        ".gilbert has no \"burst\"; write { loss = 0.05, burst = 4 } or { p = 0.01, r = 0.25 }",
+    ),
+    (
+        "{ gilbert = { p = 0.1, r = 0.2, burst = 4 } }",
+        ".gilbert.p would be ignored beside loss and burst; write { loss = 0.05, burst = 4 } or { p \
+         = 0.01, r = 0.25 }",
+    ),
+    (
+        "{ gilbert = {} }",
+        ".gilbert says too little; write { loss = 0.05, burst = 4 } or { p = 0.01, r = 0.25 }",
+    ),
+    (
+        "{ gilbert = { loss = 0.9, burst = 2 } }",
+        ".gilbert.loss = 0.9 cannot be reached with bursts of 2 packets; write at most 0.6666, or \
+         longer bursts",
+    ),
+    (
+        "{ gilbert = { loss = 0.1, burst = 0.5 } }",
+        ".gilbert.burst = 0.5 is out of range; write 1 to 1e9 packets",
+    ),
+    (
+        "{ gilbert = { p = 0, r = 0 } }",
+        ".gilbert.p = 0 with r = 0 never changes the state; write one of them above 0",
+    ),
+    (
+        "{ jitter = { distribution = \"exponential\", mean = \"5 ms\", spread = \"1 ms\" } }",
+        ".jitter.spread would be ignored; the mean of an exponential distribution is its spread",
+    ),
+    (
+        "{ jitter = { distribution = \"uniform\", mean = \"5 ms\", spread = \"6 ms\" } }",
+        ".jitter.spread = \"6 ms\" is above the mean, \"5 ms\"; a delay is not negative",
+    ),
+    (
+        "{ jitter = { distribution = \"normal\", mean = \"5 ms\" } }",
+        ".jitter has no \"spread\"; write for example spread = \"5 ms\"",
+    ),
+    (
+        "{ jitter = { distribution = \"pareto\", mean = \"5 ms\" } }",
+        ".jitter.distribution = \"pareto\" is unknown; the choices are \"uniform\", \"normal\", \
+         \"exponential\"",
+    ),
+    (
+        "{ reorder = { probability = 0.1 } }",
+        ".reorder has no \"delay\"; write for example delay = \"250 ms\"",
+    ),
+    (
+        "[{ loss = 0.1 }, { correctable_bits = 2 }]",
+        "[1].correctable_bits would be ignored; it needs ber",
+    ),
+    (
+        "\"lossy\"",
+        " = \"lossy\" is wrong; write a table such as { ber = 1e-6 }, or a list of such tables",
+    ),
+];
+
+#[test]
+fn bad_input_has_an_exact_message() {
+    let mut wrong = Vec::new();
+    for (good, bad, message) in FAULTS {
+        assert!(GOOD.contains(good), "{good:?} is not in the good scenario");
+        let got = fault(&GOOD.replacen(good, bad, 1), &[]);
+        // The words of a syntax error are the parser's.
+        let parser = message.ends_with(": ") || message.ends_with("duplicate key");
+        if got != *message && !(parser && got.starts_with(message)) {
+            wrong.push(format!(
+                "{good:?} -> {bad:?}\n  got  {got}\n  want {message}"
+            ));
+        }
+        assert!(!got.contains('\n'), "more than a line: {got}");
+    }
+    for (channel, message) in CHANNEL_FAULTS {
+        let queue = "queue = { packets = 100 }";
+        let got = fault(
+            &GOOD.replacen(queue, &format!("channel = {channel}"), 1),
+            &[],
+        );
+        let message = format!("geo.toml:14: links[0].down.channel{message}");
+        if got != message {
+            wrong.push(format!("{channel}\n  got  {got}\n  want {message}"));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
