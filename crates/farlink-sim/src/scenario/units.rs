@@ -77,6 +77,8 @@ struct Dimension {
     zero: &'static str,
     /// What there is a whole number of.
     whole: &'static str,
+    /// Whether one decimal is written where it makes the number shorter.
+    tenths: bool,
 }
 
 const RATE: Dimension = Dimension {
@@ -99,6 +101,7 @@ const RATE: Dimension = Dimension {
     shown: 4,
     zero: "bit/s",
     whole: "bit/s",
+    tenths: true,
 };
 
 const SIZE: Dimension = Dimension {
@@ -116,6 +119,7 @@ const SIZE: Dimension = Dimension {
     shown: 7,
     zero: "B",
     whole: "bytes",
+    tenths: false,
 };
 
 const TIME: Dimension = Dimension {
@@ -132,6 +136,7 @@ const TIME: Dimension = Dimension {
     shown: 6,
     zero: "s",
     whole: "nanoseconds",
+    tenths: true,
 };
 
 impl Dimension {
@@ -201,18 +206,25 @@ impl Dimension {
         )
     }
 
-    /// Shortest exact text: the unit that leaves the smallest whole number.
+    /// Shortest exact text: the largest unit that leaves a whole number, or,
+    /// for the powers of ten, one decimal.
     fn write(&self, value: u64) -> String {
         if value == 0 {
             return format!("0 {}", self.zero);
         }
         let mut best = self.units[0];
-        for &unit in &self.units[..self.shown] {
-            if value.is_multiple_of(unit.1) && unit.1 > best.1 {
-                best = unit;
+        for &(name, worth) in &self.units[..self.shown] {
+            let tenths = self.tenths && worth >= 10 && worth == 10u64.pow(worth.ilog10());
+            let step = if tenths { worth / 10 } else { worth };
+            if value >= worth && value.is_multiple_of(step) && worth > best.1 {
+                best = (name, worth);
             }
         }
-        format!("{} {}", value / best.1, best.0)
+        let (unit, worth) = best;
+        match (value % worth).checked_div(worth / 10) {
+            Some(tenths @ 1..) => format!("{}.{tenths} {unit}", value / worth),
+            _ => format!("{} {unit}", value / worth),
+        }
     }
 
     fn schema(&self) -> Schema {
@@ -490,6 +502,37 @@ mod tests {
         assert_eq!(" 1.5 min ".parse(), Ok(Time(Interval::from_secs(90))));
         assert_eq!("0.000000001s".parse(), Ok(Time(Interval::from_nanos(1))));
         assert_eq!("18446744073709551615 ns".parse(), Ok(Time(Interval::MAX)));
+    }
+
+    #[test]
+    fn quantities_are_written_short() {
+        for text in [
+            "2048 kbit/s",
+            "19.2 kbit/s",
+            "1.5 Mbit/s",
+            "10 Gbit/s",
+            "1 bit/s",
+            "1234567 bit/s",
+        ] {
+            assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+        }
+        for text in [
+            "278.5 ms",
+            "250 ms",
+            "1.5 s",
+            "90 s",
+            "1 min",
+            "24 h",
+            "1234567 ns",
+            "0 s",
+        ] {
+            assert_eq!(text.parse::<Time>().unwrap().to_string(), text);
+        }
+        for text in [
+            "65535 B", "1460 B", "1500 B", "64 KiB", "64 kB", "50 MiB", "900 kB", "0 B",
+        ] {
+            assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
+        }
     }
 
     #[test]
