@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import TypedDict
 
 Progress = Callable[[float, float, int, int], None]
-"""Called with simulated seconds, expected seconds (NaN: unknown), runs done and runs in all."""
+"""Called with simulated seconds and expected seconds (NaN: unknown) of the run that reported
+last, runs done and runs in all."""
 
 class FarlinkError(Exception):
     """Base of all errors of this package."""

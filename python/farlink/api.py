@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["Progress", "load", "presets", "run", "scenarios", "schema", "variants"]
 
 Progress = Callable[[float, float, int, int], None]
-"""Told now and then: simulated seconds, expected seconds (NaN while unknown), runs done, runs."""
+"""Told now and then: how many seconds the run that reported last has simulated, and of how many
+(NaN while unknown); how many runs are done, and of how many."""
+
+_MOST_RUNS = 1_000_000
+_MOST_JOBS = 1024
 
 
 def run(
@@ -72,8 +76,8 @@ def run(
     where = source.find(scenario)
     count = runs if runs is not None else (where.runs or 1)
     threads = jobs if jobs is not None else (os.cpu_count() or 1)
-    _at_least_one("runs", count)
-    _at_least_one("jobs", threads)
+    _check("runs", count, _MOST_RUNS)
+    _check("jobs", threads, _MOST_JOBS)
     texts = where.resolve([tcp] if isinstance(tcp, str) else tcp, _changes(overrides or {}, seed))
     work = [(text, k) for text in texts.values() for k in range(count)]
     started = time.perf_counter()
@@ -116,9 +120,9 @@ def _changes(overrides: Mapping[str, object], seed: int | None) -> list[tuple[st
     return changes
 
 
-def _at_least_one(name: str, value: int) -> None:
-    if value < 1:
-        raise ScenarioError(f"{name} is {value}; it must be at least 1")
+def _check(name: str, value: int, most: int) -> None:
+    if not 1 <= value <= most:
+        raise ScenarioError(f"{name} is {value}; write 1 to {most}")
 
 
 def _table(text: str) -> "pd.DataFrame":

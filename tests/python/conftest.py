@@ -38,6 +38,9 @@ app = "file"
 size = "300 kB"
 """
 
+ENDLESS = {"flows.0.size": "1000000 GB", "max_duration": "87600 h"}
+"""Changes that make it run for longer than any test."""
+
 
 @pytest.fixture
 def small(tmp_path: Path) -> Path:

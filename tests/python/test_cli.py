@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import farlink as fl
-from conftest import without_wall_time
+from conftest import ENDLESS, without_wall_time
 from farlink import cli
 
 
@@ -139,8 +139,8 @@ BAD = [
         "this version reads 'farlink-result/1'",
     ),
     (["run", "TMP/bare.json"], "TMP/bare.json: a damaged result: no usable 'scenarios'"),
-    (["run", "SMALL", "--runs", "0"], "runs is 0; it must be at least 1"),
-    (["run", "SMALL", "--jobs", "-1"], "jobs is -1; it must be at least 1"),
+    (["run", "SMALL", "--runs", "0"], "runs is 0; write 1 to 1000000"),
+    (["run", "SMALL", "--jobs", "-1"], "jobs is -1; write 1 to 1024"),
     (
         ["run", "SMALL", "--tcp", "sack,,reno"],
         "--tcp sack,,reno: a name is empty; write --tcp reno,sack",
@@ -157,7 +157,7 @@ BAD = [
     ),
     (
         ["run", "SMALL", "--pcap", "--snaplen", "-1"],
-        "--snaplen -1: write 0 (whole packets) or more",
+        "--snaplen -1: write 0 (whole packets) to 65535",
     ),
     (
         ["run", "SMALL", "--json", "TMP"],
@@ -220,7 +220,9 @@ def test_a_run_that_fails_is_code_1(
 
 def test_control_c_is_code_130_and_writes_nothing(tmp_path: Path, small: Path) -> None:
     command = [sys.executable, "-m", "farlink", "run", str(small)]
-    command += ["--set", "flows.0.size=100GB", "--json", str(tmp_path / "r.json")]
+    for change in ENDLESS.items():
+        command += ["--set", "=".join(change)]
+    command += ["--json", str(tmp_path / "r.json")]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

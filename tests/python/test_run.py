@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import farlink as fl
-from conftest import SMALL, without_wall_time
+from conftest import ENDLESS, SMALL, without_wall_time
 from farlink import _farlink
 
 
@@ -147,10 +147,13 @@ def test_progress_is_told(small: Path) -> None:
     def note(simulated_s: float, expected_s: float, done: int, total: int) -> None:
         calls.append((simulated_s, expected_s, done, total))
 
-    fl.run(small, runs=4, progress=note)
+    fl.run(small, overrides={"flows.0.size": "500 MB"}, runs=4, jobs=1, progress=note)
     assert calls
-    assert calls[-1][2:] == (4, 4)
-    assert [call[0] for call in calls] == sorted(call[0] for call in calls)
+    for simulated_s, expected_s, done, total in calls:
+        assert simulated_s >= 0
+        assert math.isnan(expected_s) or simulated_s <= expected_s
+        assert done <= total == 4
+    assert [call[2] for call in calls] == sorted(call[2] for call in calls)
 
 
 def test_a_progress_that_raises_stops_the_run(small: Path) -> None:
@@ -158,14 +161,15 @@ def test_a_progress_that_raises_stops_the_run(small: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        fl.run(small, runs=200, progress=stop)
+        fl.run(small, overrides=ENDLESS, progress=stop)
 
 
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"runs": 0}, "runs is 0; it must be at least 1"),
-        ({"jobs": 0}, "jobs is 0; it must be at least 1"),
+        ({"runs": 0}, "runs is 0; write 1 to 1000000"),
+        ({"jobs": 0}, "jobs is 0; write 1 to 1024"),
+        ({"runs": 10**9}, "runs is 1000000000; write 1 to 1000000"),
         ({"tcp": []}, "tcp is empty; name at least one (`farlink tcp` lists them)"),
         ({"tcp": ["sack", "sack"]}, "tcp 'sack' is named twice; name each once"),
         ({"overrides": {"seed": object()}}, "an override of type object; use a string, number"),

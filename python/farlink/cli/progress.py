@@ -27,15 +27,18 @@ def bar() -> Iterator[api.Progress]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task("", total=None, simulated="", runs="")
 
+        furthest = 0.0
+
         def update(simulated_s: float, expected_s: float, done: int, total: int) -> None:
-            simulated = f"{simulated_s:,.0f} s"
+            nonlocal furthest
+            simulated, part = f"{simulated_s:,.0f} s", 0.0
             if math.isfinite(expected_s) and expected_s > 0:
                 simulated += f" of {expected_s:,.0f} s"
-                share = min(simulated_s / expected_s, 1.0)
-            else:
-                share = done / total
-            runs = f"run {min(done + 1, total)}/{total}" if total > 1 else ""
-            shown.update(task, total=1.0, completed=share, simulated=simulated, runs=runs)
+                part = min(simulated_s / expected_s, 1.0)
+            # Runs side by side report in turn, and the bar must not go back.
+            furthest = max(furthest, min((done + part) / total, 1.0))
+            runs = f"{done} of {total} runs done" if total > 1 else ""
+            shown.update(task, total=1.0, completed=furthest, simulated=simulated, runs=runs)
 
         yield update
     sys.stderr.flush()

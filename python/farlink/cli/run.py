@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+_MOST_SNAPLEN = 65_535
+"""Longest IPv4 packet, in bytes."""
+
 
 def run(
     scenario: str = typer.Argument(
@@ -55,8 +58,8 @@ def run(
         raise ScenarioError(f"--format {table_format}: write {' or '.join(FORMATS)}")
     if snaplen is not None and not pcap:
         raise ScenarioError("--snaplen has no effect without --pcap; add --pcap or leave it out")
-    if snaplen is not None and snaplen < 0:
-        raise ScenarioError(f"--snaplen {snaplen}: write 0 (whole packets) or more")
+    if snaplen is not None and not 0 <= snaplen <= _MOST_SNAPLEN:
+        raise ScenarioError(f"--snaplen {snaplen}: write 0 (whole packets) to {_MOST_SNAPLEN}")
     captured = (snaplen or 0) if pcap else None
     where = source.find(scenario)
     directory = out
