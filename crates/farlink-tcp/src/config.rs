@@ -65,6 +65,10 @@ pub struct Config {
     pub dupack_threshold: u32,
     /// Limited transmit (RFC 3042).
     pub limited_transmit: bool,
+    /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
+    /// do. RFC 6298 restarts it at ACKs of new data only, so that a recovery
+    /// that begins late in a round trip may end in a time-out.
+    pub restart_on_retransmit: bool,
     /// How the window is controlled.
     pub congestion: Congestion,
     /// Window at the start of the connection, in segments.
@@ -97,6 +101,7 @@ impl Default for Config {
             recovery: Recovery::Sack { rescue: true },
             dupack_threshold: 3,
             limited_transmit: false,
+            restart_on_retransmit: false,
             congestion: Congestion::Reno(RenoConfig::default()),
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,

@@ -373,7 +373,6 @@ impl Scoreboard {
     }
 
     /// Recounts the sums from the records.
-    #[cfg(any(test, debug_assertions))]
     pub(crate) fn check(&self) {
         let sum = |bits: u8| -> u64 {
             self.segments

@@ -138,6 +138,7 @@ pub(crate) struct Sender {
     /// Largest window the peer ever offered.
     max_wnd: u64,
     nagle: bool,
+    restart_on_retransmit: bool,
     limit: u64,
     idle_window: Option<u64>,
     one_sample: bool,
@@ -171,6 +172,7 @@ impl Sender {
             window_from: (0, 0),
             max_wnd: 0,
             nagle: config.nagle,
+            restart_on_retransmit: config.restart_on_retransmit,
             limit: config.send_buffer,
             idle_window: config
                 .idle_restart
@@ -262,6 +264,9 @@ impl Sender {
                     self.rto_at = self.rtt.deadline(now);
                 }
             }
+        } else {
+            // The window is not news, its right edge stays where it is.
+            self.wnd = self.wnd.saturating_sub(ack - self.board.una());
         }
     }
 
@@ -319,6 +324,13 @@ impl Sender {
         } else {
             self.rtt.deadline(now)
         };
+    }
+
+    /// A fast retransmit is about to leave.
+    pub(crate) fn loss_seen(&mut self, now: Instant) {
+        if self.restart_on_retransmit {
+            self.restart_timer(now);
+        }
     }
 
     /// Sequence space of nothing but acknowledgments leaves: `None`. Otherwise
@@ -427,7 +439,8 @@ impl Sender {
             let stuck = self.board.is_empty() && len < unsent;
             return Err(if stuck { Held::Window } else { Held::Idle });
         }
-        if self.used() + len > self.cwnd() + self.loss.limited_transmit_credit(mss) {
+        let window = self.cwnd().saturating_add(self.loss.limited_transmit_credit(mss));
+        if self.used() + len > window {
             return Err(Held::Cwnd);
         }
         self.fresh(len as u32, false).ok_or(Held::Idle)

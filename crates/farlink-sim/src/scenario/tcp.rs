@@ -119,6 +119,9 @@ tcp_keys! {
     dupack_threshold: u32,
     /// Limited transmit (RFC 3042).
     limited_transmit: bool,
+    /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
+    /// do; RFC 6298 restarts it at ACKs of new data only.
+    restart_on_retransmit: bool,
     /// How the window is controlled.
     congestion: CongestionName,
     /// L of RFC 3465, the segments that one ACK may grow slow start by, or
@@ -202,6 +205,7 @@ impl TcpSpec {
             timestamps: Some(config.timestamps),
             dupack_threshold: Some(config.dupack_threshold),
             limited_transmit: Some(config.limited_transmit),
+            restart_on_retransmit: Some(config.restart_on_retransmit),
             initial_window: Some(StartWindow(config.initial_window)),
             initial_ssthresh: Some(SizeLimit(config.initial_ssthresh)),
             idle_restart: Some(config.idle_restart),
@@ -230,6 +234,9 @@ impl TcpSpec {
             recovery: self.recovery(base.recovery),
             dupack_threshold: self.dupack_threshold.unwrap_or(base.dupack_threshold),
             limited_transmit: self.limited_transmit.unwrap_or(base.limited_transmit),
+            restart_on_retransmit: self
+                .restart_on_retransmit
+                .unwrap_or(base.restart_on_retransmit),
             congestion: self.congestion(&base.congestion),
             initial_window: self.initial_window.map_or(base.initial_window, |w| w.0),
             initial_ssthresh: self.initial_ssthresh.map_or(base.initial_ssthresh, |n| n.0),

@@ -247,6 +247,13 @@ impl Connection {
         &self.recorder.stats
     }
 
+    /// Panics unless the sums kept of what is in flight equal a recount from the
+    /// segments: for tests.
+    #[doc(hidden)]
+    pub fn recount(&self) {
+        self.tx.board.check();
+    }
+
     /// Keeps records for [`Self::drain_records`], or stops to.
     pub fn set_tracing(&mut self, on: bool) {
         self.recorder.set(on);

@@ -13,7 +13,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, careful: Careful, record
     } else if tx.loss.dup_acks == tx.loss.threshold && may_enter(tx, careful) {
         fast_retransmit(tx, now, recorder); // step 2
         tx.loss.inflation = i64::from(tx.loss.threshold) * mss;
-        tx.restart_timer(now);
+        tx.loss_seen(now);
     }
 }
 

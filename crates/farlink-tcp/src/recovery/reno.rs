@@ -15,7 +15,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     } else if tx.loss.dup_acks == tx.loss.threshold {
         fast_retransmit(tx, now, recorder); // steps 1 and 2
         tx.loss.inflation = i64::from(tx.loss.threshold) * mss;
-        tx.restart_timer(now);
+        tx.loss_seen(now);
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     if !first_lost {
         tx.board.lose_front();
     }
-    tx.restart_timer(now);
+    tx.loss_seen(now);
 }
 
 pub(super) fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &mut Recorder) {
