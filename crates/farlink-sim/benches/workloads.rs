@@ -20,7 +20,10 @@ const WORKLOADS: &[(&str, &str, u32)] = &[
 ];
 
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let args: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with("--"))
+        .collect();
     if let Some(name) = std::env::var_os("FARLINK_BENCH_ONE") {
         let name = name.to_string_lossy();
         if let Some(&(name, tcp, runs)) = WORKLOADS.iter().find(|w| w.0 == name) {
@@ -30,12 +33,25 @@ fn main() {
     }
     println!(
         "{:<20} {:>6} {:>11} {:>10} {:>8} {:>9} {:>9} {:>8} {:>9} {:>9}",
-        "scenario", "tcp", "events", "segments", "ev/seg", "wall s", "Mev/s", "ns/ev", "us/seg", "peak MB"
+        "scenario",
+        "tcp",
+        "events",
+        "segments",
+        "ev/seg",
+        "wall s",
+        "Mev/s",
+        "ns/ev",
+        "us/seg",
+        "peak MB"
     );
-    let Ok(myself) = std::env::current_exe() else { return };
+    let Ok(myself) = std::env::current_exe() else {
+        return;
+    };
     for (name, ..) in WORKLOADS {
         if args.is_empty() || args.iter().any(|a| a == name) {
-            let _ = Command::new(&myself).env("FARLINK_BENCH_ONE", name).status();
+            let _ = Command::new(&myself)
+                .env("FARLINK_BENCH_ONE", name)
+                .status();
         }
     }
 }

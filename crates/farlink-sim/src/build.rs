@@ -38,7 +38,9 @@ pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
         }
     }
     if links.len().max(2 * scenario.flows.len()) >= MAX_SOURCES {
-        return Err(RunError::Build("more links or flows than can be numbered".into()));
+        return Err(RunError::Build(
+            "more links or flows than can be numbered".into(),
+        ));
     }
     let nodes = nodes(scenario, &link_to)?;
     let mut world = World::new(nodes, links, link_to);
@@ -101,14 +103,24 @@ fn group_stages(
         stages.push(Stage::BitErrors(stage));
     }
     if let Some(p) = group.corrupt {
-        stages.push(Stage::Corrupt(Corrupt::new(probability(p.0)?, stream("corrupt"))));
+        stages.push(Stage::Corrupt(Corrupt::new(
+            probability(p.0)?,
+            stream("corrupt"),
+        )));
     }
     if let Some(p) = group.duplicate {
-        stages.push(Stage::Duplicate(Duplicate::new(probability(p.0)?, stream("duplicate"))));
+        stages.push(Stage::Duplicate(Duplicate::new(
+            probability(p.0)?,
+            stream("duplicate"),
+        )));
     }
     if let Some(r) = &group.reorder {
         let p = probability(r.probability.0)?;
-        stages.push(Stage::Reorder(Reorder::new(p, r.delay.0, stream("reorder"))));
+        stages.push(Stage::Reorder(Reorder::new(
+            p,
+            r.delay.0,
+            stream("reorder"),
+        )));
     }
     if let Some(j) = &group.jitter {
         stages.push(Stage::Jitter(jitter(j, stream("jitter"))?));
@@ -120,8 +132,14 @@ fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {
     let mean = spec.mean.0;
     let spread = spec.spread.map_or(mean, |s| s.0);
     let law = match spec.distribution {
-        Distribution::Uniform => Law::Uniform { low: mean - spread, high: mean + spread },
-        Distribution::Normal => Law::Normal { mean, deviation: spread },
+        Distribution::Uniform => Law::Uniform {
+            low: mean - spread,
+            high: mean + spread,
+        },
+        Distribution::Normal => Law::Normal {
+            mean,
+            deviation: spread,
+        },
         Distribution::Exponential => Law::Exponential { mean },
     };
     Jitter::new(law, spec.keep_order, stream)
@@ -139,7 +157,11 @@ fn nodes(scenario: &Expanded, link_to: &[u32]) -> Result<Vec<Node>, RunError> {
     let mut nodes: Vec<Node> = leaving
         .iter()
         .map(|out| Node {
-            routes: if out.len() > 1 { vec![NO_ROUTE; n] } else { Vec::new() },
+            routes: if out.len() > 1 {
+                vec![NO_ROUTE; n]
+            } else {
+                Vec::new()
+            },
             only: out.first().copied().unwrap_or(NO_ROUTE),
             ident: 0,
         })
@@ -166,15 +188,16 @@ fn nodes(scenario: &Expanded, link_to: &[u32]) -> Result<Vec<Node>, RunError> {
         }
         for at in 0..n {
             if leaving[at].len() > 1 && at != to && distance[at] != u32::MAX {
-                let nearer = |&&link: &&u32| {
-                    distance[link_to[link as usize] as usize] == distance[at] - 1
-                };
+                let nearer =
+                    |&&link: &&u32| distance[link_to[link as usize] as usize] == distance[at] - 1;
                 nodes[at].routes[to] = leaving[at].iter().find(nearer).copied().unwrap_or(NO_ROUTE);
             }
         }
     }
     for &(at, to, via) in &scenario.routes {
-        let link = leaving[at].iter().find(|&&link| link_to[link as usize] as usize == via);
+        let link = leaving[at]
+            .iter()
+            .find(|&&link| link_to[link as usize] as usize == via);
         let Some(&link) = link else {
             return Err(RunError::Build(format!(
                 "no link from {} to {}",
@@ -243,6 +266,8 @@ fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
         });
         world.unfinished += 1;
         let start = Instant::ZERO + flow.start;
-        world.heap.push(Event::new(start, Kind::Start, number, 0, 0));
+        world
+            .heap
+            .push(Event::new(start, Kind::Start, number, 0, 0));
     }
 }

@@ -162,7 +162,10 @@ mod tests {
         ];
         assert!(sorted.is_sorted_by(|a, b| a.key() < b.key()));
         let e = Event::new(at(7), Kind::Timer, 12_345, 3, 42);
-        assert_eq!((e.time(), e.kind(), e.source(), e.payload()), (at(7), Kind::Timer, 12_345, 42));
+        assert_eq!(
+            (e.time(), e.kind(), e.source(), e.payload()),
+            (at(7), Kind::Timer, 12_345, 42)
+        );
     }
 
     #[test]

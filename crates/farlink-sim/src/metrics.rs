@@ -44,8 +44,16 @@ const FLOW: &[(&str, &str, &str)] = &[
         "from the sending of the first SYN to the delivery of the last byte; for a bulk flow, and \
          for a flow that is cut off or fails, to its end",
     ),
-    ("bytes_delivered", "B", "application bytes delivered in order at the receiving end"),
-    ("completed", "", "1 if everything that was to be delivered was, else 0; for bulk flows 1"),
+    (
+        "bytes_delivered",
+        "B",
+        "application bytes delivered in order at the receiving end",
+    ),
+    (
+        "completed",
+        "",
+        "1 if everything that was to be delivered was, else 0; for bulk flows 1",
+    ),
     (
         "reverse_goodput",
         "bit/s",
@@ -56,29 +64,69 @@ const FLOW: &[(&str, &str, &str)] = &[
         "",
         "segments with data that the sending end sent, retransmissions included, bare SYN and FIN not",
     ),
-    ("segments_retransmitted", "", "of these, those that held data sent before"),
-    ("timeouts", "", "expiries of the retransmission timer of the sending end"),
+    (
+        "segments_retransmitted",
+        "",
+        "of these, those that held data sent before",
+    ),
+    (
+        "timeouts",
+        "",
+        "expiries of the retransmission timer of the sending end",
+    ),
     (
         "fast_retransmits",
         "",
         "recoveries that duplicate ACKs or SACK began at the sending end (one a window of losses, \
          however many segments it repaired)",
     ),
-    ("dup_acks", "", "duplicate ACKs that the sending end received; with SACK, ACKs with SACK news"),
-    ("acks_sent", "", "segments without data that the receiving end sent"),
-    ("rtt_mean", "s", "mean of the round-trip samples that the sending end's estimator took"),
+    (
+        "dup_acks",
+        "",
+        "duplicate ACKs that the sending end received; with SACK, ACKs with SACK news",
+    ),
+    (
+        "acks_sent",
+        "",
+        "segments without data that the receiving end sent",
+    ),
+    (
+        "rtt_mean",
+        "s",
+        "mean of the round-trip samples that the sending end's estimator took",
+    ),
     ("rtt_min", "s", "least of these samples"),
     ("rtt_max", "s", "greatest of these samples"),
-    ("rto_mean", "s", "mean of the retransmission time-out after each of these samples"),
-    ("window_probes", "", "zero-window probes that the sending end sent"),
+    (
+        "rto_mean",
+        "s",
+        "mean of the retransmission time-out after each of these samples",
+    ),
+    (
+        "window_probes",
+        "",
+        "zero-window probes that the sending end sent",
+    ),
 ];
 
 const LINK: &[(&str, &str, &str)] = &[
-    ("utilisation", "", "share of the run that the transmitter was sending, framing included"),
-    ("throughput", "bit/s", "IP bytes sent, times 8, over the run"),
+    (
+        "utilisation",
+        "",
+        "share of the run that the transmitter was sending, framing included",
+    ),
+    (
+        "throughput",
+        "bit/s",
+        "IP bytes sent, times 8, over the run",
+    ),
     ("packets", "", "packets sent"),
     ("bytes", "B", "their IP bytes"),
-    ("queue_max", "", "most packets that waited for the transmitter at once"),
+    (
+        "queue_max",
+        "",
+        "most packets that waited for the transmitter at once",
+    ),
     ("drops", "", "packets lost, for any cause"),
 ];
 
@@ -119,9 +167,8 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
     let span = |until: Instant| until.since(state.opened_at).as_secs_f64();
     let until = |end_complete: Option<Instant>| end_complete.unwrap_or(end);
     let duration = span(until(to.complete_at));
-    let rate = |bytes: u64, seconds: f64| {
-        (started && seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds)
-    };
+    let rate =
+        |bytes: u64, seconds: f64| (started && seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds);
     let bulk = state.stops_after.is_some();
     let completed = state.missing == 0 || (bulk && !state.failed);
     let stats = from.conn.stats();

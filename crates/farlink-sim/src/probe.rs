@@ -99,28 +99,81 @@ impl Probes {
     pub(crate) fn record(&mut self, flow: u32, side: u8, time: Instant, record: &Record) {
         match *record {
             Record::Sent { len: 0, .. } | Record::AckSent | Record::DupAck => {}
-            Record::Sent { seq, len, retransmission } => {
+            Record::Sent {
+                seq,
+                len,
+                retransmission,
+            } => {
                 let retransmission = u8::from(retransmission);
-                self.sent.push(Sent { time, flow, side, seq, len, retransmission });
+                self.sent.push(Sent {
+                    time,
+                    flow,
+                    side,
+                    seq,
+                    len,
+                    retransmission,
+                });
             }
             Record::Ack { ack, window } => {
-                self.acks.push(Ack { time, flow, side, ack, window });
+                self.acks.push(Ack {
+                    time,
+                    flow,
+                    side,
+                    ack,
+                    window,
+                });
             }
             Record::Sacked { left, right } => {
-                self.sacks.push(Sack { time, flow, side, left, right });
+                self.sacks.push(Sack {
+                    time,
+                    flow,
+                    side,
+                    left,
+                    right,
+                });
             }
             Record::Rtt { rtt, .. } => {
-                self.rtt.push(Rtt { time, flow, side, rtt: rtt.as_nanos() });
+                self.rtt.push(Rtt {
+                    time,
+                    flow,
+                    side,
+                    rtt: rtt.as_nanos(),
+                });
             }
-            Record::State { cwnd, ssthresh, flight, srtt, rto } => {
+            Record::State {
+                cwnd,
+                ssthresh,
+                flight,
+                srtt,
+                rto,
+            } => {
                 let (srtt, rto) = (srtt.as_nanos(), rto.as_nanos());
-                self.state.push(State { time, flow, side, cwnd, ssthresh, flight, srtt, rto });
+                self.state.push(State {
+                    time,
+                    flow,
+                    side,
+                    cwnd,
+                    ssthresh,
+                    flight,
+                    srtt,
+                    rto,
+                });
             }
             Record::Delivered { total } => {
-                self.delivered.push(Delivered { time, flow, side, bytes: total });
+                self.delivered.push(Delivered {
+                    time,
+                    flow,
+                    side,
+                    bytes: total,
+                });
             }
             Record::Mark(mark) => {
-                self.moments.push(Moment { time, flow, side, kind: mark as u8 });
+                self.moments.push(Moment {
+                    time,
+                    flow,
+                    side,
+                    kind: mark as u8,
+                });
             }
         }
     }
@@ -133,20 +186,38 @@ impl Probes {
         for (i, &(time, len)) in all.iter().enumerate().take_while(|(_, d)| d.0 <= now) {
             bytes -= u64::from(len);
             let packets = (all.len() - i - 1) as u32;
-            self.queue.push(Queue { time, link: link_number, direction, packets, bytes });
+            self.queue.push(Queue {
+                time,
+                link: link_number,
+                direction,
+                packets,
+                bytes,
+            });
         }
     }
 
     /// Length of a queue after a packet joined it.
     pub(crate) fn queued(&mut self, time: Instant, directed: u32, packets: u32, bytes: u64) {
         let (link, direction) = split(directed);
-        self.queue.push(Queue { time, link, direction, packets, bytes });
+        self.queue.push(Queue {
+            time,
+            link,
+            direction,
+            packets,
+            bytes,
+        });
     }
 
     /// A packet reached the far end of a link.
     pub(crate) fn delivery(&mut self, time: Instant, directed: u32, packet: &Packet) {
         let (link, direction) = split(directed);
-        let row = Delivery { time, link, direction, flow: packet.flow.0, bytes: packet.ip_len() };
+        let row = Delivery {
+            time,
+            link,
+            direction,
+            flow: packet.flow.0,
+            bytes: packet.ip_len(),
+        };
         self.deliveries.push(row);
     }
 

@@ -146,7 +146,11 @@ pub fn trace(
         .zip(&scenario.nodes)
         .filter_map(|(point, name)| Some((name.clone(), point?.finish())))
         .collect();
-    Ok(Trace { outcome, tables: probes.into_tables(), captures })
+    Ok(Trace {
+        outcome,
+        tables: probes.into_tables(),
+        captures,
+    })
 }
 
 impl Outcome {
@@ -229,12 +233,7 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
     Ok(())
 }
 
-fn report(
-    world: &World,
-    limit: Instant,
-    timed: bool,
-    monitor: &Monitor,
-) -> Result<(), RunError> {
+fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Result<(), RunError> {
     if monitor.stop.load(Ordering::Relaxed) {
         return Err(RunError::Interrupted);
     }
@@ -252,7 +251,9 @@ fn report(
                 Some(d) => {
                     world.now.since(state.opened_at).as_secs_f64() / d.as_secs_f64().max(1e-9)
                 }
-                None => world.ends[2 * i + 1].received as f64 / world.ends[2 * i].sends.max(1) as f64,
+                None => {
+                    world.ends[2 * i + 1].received as f64 / world.ends[2 * i].sends.max(1) as f64
+                }
             }
         };
         (0..world.flows.len()).map(part).fold(1.0, f64::min)
@@ -264,12 +265,15 @@ fn report(
 
 fn outcome(world: &World) -> Outcome {
     let period = world.now.as_nanos();
-    let segments = |end: &crate::flow::End| -> u64 {
-        end.received.div_ceil(u64::from(end.conn.mss()).max(1))
-    };
+    let segments =
+        |end: &crate::flow::End| -> u64 { end.received.div_ceil(u64::from(end.conn.mss()).max(1)) };
     Outcome {
-        flows: (0..world.flows.len()).map(|i| metrics::of_flow(world, i)).collect(),
-        links: (0..world.links.len()).map(|i| metrics::of_link(world, i, period)).collect(),
+        flows: (0..world.flows.len())
+            .map(|i| metrics::of_flow(world, i))
+            .collect(),
+        links: (0..world.links.len())
+            .map(|i| metrics::of_link(world, i, period))
+            .collect(),
         events: world.events,
         simulated: world.now,
         segments: world.ends.iter().map(segments).sum(),

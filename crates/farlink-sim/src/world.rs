@@ -83,7 +83,9 @@ impl World {
     /// Handles the next event. Returns whether there was one.
     #[inline]
     pub(crate) fn step(&mut self) -> bool {
-        let Some(&event) = self.heap.peek() else { return false };
+        let Some(&event) = self.heap.peek() else {
+            return false;
+        };
         debug_assert!(event.time() >= self.now, "time goes back");
         self.now = event.time();
         self.events += 1;
@@ -113,10 +115,13 @@ impl World {
     #[inline]
     fn arrival(&mut self, link: u32) {
         let flying = &mut self.links[link as usize].in_flight;
-        let Some(first) = flying.pop_front() else { return };
+        let Some(first) = flying.pop_front() else {
+            return;
+        };
         match flying.front() {
             Some(next) => {
-                self.heap.replace(Event::new(next.arrives, Kind::Arrival, link, 0, 0));
+                self.heap
+                    .replace(Event::new(next.arrives, Kind::Arrival, link, 0, 0));
             }
             None => self.heap.pop(),
         }
@@ -179,7 +184,8 @@ impl World {
         let state = &mut self.flows[flow];
         state.opened_at = self.now;
         if let Some(at) = state.stops_after.map(|d| self.now + d) {
-            self.heap.push(Event::new(at, Kind::Stop, flow as u32, 0, 0));
+            self.heap
+                .push(Event::new(at, Kind::Stop, flow as u32, 0, 0));
         }
         for end in [2 * flow, 2 * flow + 1] {
             self.ends[end].live = true;
@@ -242,7 +248,8 @@ impl World {
         let due = e.conn.next_timeout().unwrap_or(Instant::MAX);
         if due < e.scheduled {
             e.scheduled = due;
-            self.heap.push(Event::new(due.max(now), Kind::Timer, end as u32, 0, 0));
+            self.heap
+                .push(Event::new(due.max(now), Kind::Timer, end as u32, 0, 0));
         }
         if self.flows[end / 2].missing == 0 {
             self.finish(end / 2);
@@ -314,16 +321,29 @@ impl World {
             Some(&link) => link,
             None => node.only,
         };
-        debug_assert_ne!(link, NO_ROUTE, "flows without a route are refused when built");
+        debug_assert_ne!(
+            link, NO_ROUTE,
+            "flows without a route are refused when built"
+        );
         let ip_len = packet.ip_len();
         if self.probes.is_some() {
             self.watch_queue(link);
         }
         match self.links[link as usize].offer(self.now, ip_len) {
-            Fate::Arrives { at, corrupt: false, copies: 0, overtakes: false } => {
+            Fate::Arrives {
+                at,
+                corrupt: false,
+                copies: 0,
+                overtakes: false,
+            } => {
                 self.fly(link, number, at);
             }
-            Fate::Arrives { at, corrupt, copies, overtakes } => {
+            Fate::Arrives {
+                at,
+                corrupt,
+                copies,
+                overtakes,
+            } => {
                 self.packets[number as usize].corrupt |= corrupt;
                 for _ in 0..copies {
                     let copy = self.packets[number as usize].clone();
@@ -343,7 +363,8 @@ impl World {
     fn launch(&mut self, link: u32, number: u32, at: Instant, overtakes: bool) {
         if overtakes {
             self.strays = self.strays.wrapping_add(1);
-            self.heap.push(Event::new(at, Kind::Stray, link, self.strays, number));
+            self.heap
+                .push(Event::new(at, Kind::Stray, link, self.strays, number));
         } else {
             self.fly(link, number, at);
         }
@@ -354,9 +375,13 @@ impl World {
     fn fly(&mut self, link: u32, number: u32, arrives: Instant) {
         let flying = &mut self.links[link as usize].in_flight;
         let idle = flying.is_empty();
-        flying.push_back(InFlight { arrives, packet: number });
+        flying.push_back(InFlight {
+            arrives,
+            packet: number,
+        });
         if idle {
-            self.heap.push(Event::new(arrives, Kind::Arrival, link, 0, 0));
+            self.heap
+                .push(Event::new(arrives, Kind::Arrival, link, 0, 0));
         }
     }
 

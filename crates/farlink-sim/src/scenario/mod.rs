@@ -92,7 +92,17 @@ pub fn load(
         Node::from_toml(text)
     };
     let mut tree = parsed.map_err(|(at, fault)| ScenarioError::new(origin, &at, &fault))?;
-    for (path, value) in overrides {
+    // An override of `up` changes the copy of `down` that an absent `up` is, with
+    // what the other overrides made of it.
+    let (up, rest): (Vec<_>, Vec<_>) = overrides
+        .iter()
+        .partition(|(path, _)| path.contains(".up."));
+    let mut mirrored = false;
+    for (path, value) in rest.iter().chain(&up) {
+        if !mirrored && path.contains(".up.") {
+            tree.mirror_links();
+            mirrored = true;
+        }
         tree.set(path, value).map_err(|fault| {
             ScenarioError::new(origin, &At::Set(format!("{path}={value}").into()), &fault)
         })?;

@@ -132,6 +132,25 @@ fn overrides_change_values_and_are_named_in_errors() {
 }
 
 #[test]
+fn an_override_of_an_absent_up_changes_a_copy_of_down() {
+    let set = |path: &str, value: &str| (path.to_owned(), value.to_owned());
+    let overrides = [
+        set("links.1.up.rate", "1Mbit/s"),
+        set("links.1.down.delay", "7ms"),
+    ];
+    let links = load(GOOD, "geo.toml", &overrides)
+        .unwrap()
+        .expand()
+        .unwrap()
+        .links;
+    assert_eq!(
+        (links[1].down.rate, links[1].up.rate),
+        (10_000_000, 1_000_000)
+    );
+    assert_eq!(links[1].up.delay, farlink_tcp::Interval::from_millis(7));
+}
+
+#[test]
 fn a_preset_that_would_change_nothing_is_refused() {
     let text = GOOD.replace("name = \"satellite\"", "preset = \"geo-omueti2007\"");
     let saved = load(&text, "geo.toml", &[]).unwrap().to_json();

@@ -223,6 +223,29 @@ impl Node {
         Ok(())
     }
 
+    /// Writes out the `up` of each link that leaves it to its `down`.
+    pub(super) fn mirror_links(&mut self) {
+        let Some(links) = self.get_mut("links") else {
+            return;
+        };
+        for link in links.elements_mut() {
+            if link.get("up").is_some() || link.get("preset").is_some() {
+                continue;
+            }
+            let Some(down) = link.get("down").cloned() else {
+                continue;
+            };
+            if let Value::Table(entries) = &mut link.value {
+                let at = down.at.clone();
+                entries.push(Entry {
+                    key: "up".to_owned(),
+                    at,
+                    node: down,
+                });
+            }
+        }
+    }
+
     fn child(&mut self, step: &str, walked: &str, at: &At) -> Result<&mut Self, String> {
         if matches!(self.value, Value::Scalar(_)) {
             *self = Self::empty(at.clone());
