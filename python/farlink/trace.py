@@ -138,7 +138,7 @@ class Trace:
             if column == "srtt":
                 seconds[values == 0] = math.nan
             return pd.Series(seconds)
-        if column == "ssthresh":
+        if column in ("cwnd", "ssthresh"):
             return pd.Series(np.where(values == _NONE, math.inf, values.astype(np.float64)))
         if column == "retransmission":
             return pd.Series(values.astype(bool))

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import farlink as fl
+from farlink.plot.style import Scaled
 
 
 def labels(axes: Axes) -> list[str]:
@@ -105,3 +106,31 @@ def test_wrong_views(result: fl.Result, keywords: dict[str, float], message: str
 def test_a_link_that_is_not_there(result: fl.Result) -> None:
     with pytest.raises(fl.ScenarioError, match="link 'moon' is not in this result"):
         result.plot.throughput(link="moon")
+
+
+def test_one_slow_tcp_does_not_squeeze_the_others(small: Path) -> None:
+    slow = {"links.0.down.channel": {"loss": 0.05}}
+    many = fl.run(small, tcp=["rfc793", "newreno", "sack"], overrides=slow)
+    ends = [many.probe(tcp).simulated_s for tcp in many.tcp]
+    assert ends[0] > 5 * max(ends[1:]), "the scenario no longer shows it"
+    figure = many.plot.cwnd()
+    assert figure.axes[0].get_xlim()[1] == pytest.approx(1.25 * max(ends[1:]))
+    caption = figure.axes[0].get_title(loc="left")
+    assert caption.startswith("rfc793: no congestion window, ")
+    assert caption.endswith(f"to {ends[0]:,.0f} s")
+    assert figure.axes[1].get_title(loc="left").endswith("fast retransmits")
+
+
+@pytest.mark.parametrize(
+    ("ticks", "factor", "expected"),
+    [
+        ([0.0, 250_000.0, 500_000.0], 1e6, ["0.00", "0.25", "0.50"]),
+        ([0.0, 10_000.0, 20_000.0], 1e3, ["0", "10", "20"]),
+        ([41_325_000.0, 41_325_500.0], 1e6, ["41.3250", "41.3255"]),
+        ([0.0], 1e3, ["0"]),
+    ],
+)
+def test_ticks_have_the_decimals_they_need(
+    ticks: list[float], factor: float, expected: list[str]
+) -> None:
+    assert Scaled(factor).format_ticks(ticks) == expected

@@ -38,6 +38,9 @@ _LANES = (
     ("fast_retransmit", "fast retransmit", LOSS, 0.885),
 )
 
+_LEGEND = ("cwnd", "ssthresh", "offered window", "time-out", "fast retransmit")
+"""Order of the legend, whichever panel an entry comes from."""
+
 
 @styled
 def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
@@ -47,17 +50,19 @@ def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
     figure stops at twice that window and says how far cwnd goes.
     """
     figure, axes = panels(len(tcp), 3.6 if len(tcp) == 1 else 0.9 + 1.35 * len(tcp))
-    limits = view.limits(view.last(tcp))
+    limits = view.limits(tcp)
     greatest = {name: _greatest(view.end_of(name, "cwnd").around(limits), "cwnd") for name in tcp}
     offered = max(_greatest(view.end_of(name, "acks"), "window") for name in tcp)
     largest = max(greatest.values())
-    top = 2 * offered if largest > 4 * offered > 0 else largest
+    top = 2 * offered if largest > 4 * offered > 0 else max(largest, 1.0)
     legend: dict[str, Artist] = {}
     for one, name in zip(axes, tcp, strict=True):
         caption = _draw_panel(one, view, name, limits, legend)
         if greatest[name] > top:
             factor, unit = units.prefixed(greatest[name], "B")
             caption.append(f"cwnd grows to {greatest[name] / factor:.1f} {unit}")
+        if ending := view.ending(name, limits):
+            caption.append(ending)
         lead = f"{name}: " if len(tcp) > 1 else ""
         one.set_title(lead + ", ".join(caption))
         if 0 < offered <= top:
@@ -71,7 +76,8 @@ def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
         if one is not axes[-1]:
             one.set_xlabel("")
     title(figure, headline(view, "Congestion window", tcp))
-    legend_above(axes[0], list(legend.values()), list(legend))
+    shown = [name for name in _LEGEND if name in legend]
+    legend_above(axes[0], [legend[name] for name in shown], shown)
     return figure
 
 
@@ -85,11 +91,11 @@ def _draw_panel(
     """Draw the curves and lanes of one TCP; return the counts for its caption."""
     cwnd = view.end_of(name, "cwnd").around(limits)
     threshold = view.end_of(name, "ssthresh").around(limits)
-    finite = np.isfinite(threshold["ssthresh"])
+    finite, known = np.isfinite(threshold["ssthresh"]), np.isfinite(cwnd["cwnd"])
     marks = view.end_of(name, "marks").between(limits)
     thin = 1.1 if len(marks) < _CROWDED else 0.6
-    for known, time, value, shade, text in (
-        (True, cwnd["time"], cwnd["cwnd"], PALETTE[0], "cwnd"),
+    for any_value, time, value, shade, text in (
+        (known.any(), cwnd["time"], cwnd["cwnd"], PALETTE[0], "cwnd"),
         (
             finite.any(),
             threshold["time"],
@@ -98,10 +104,10 @@ def _draw_panel(
             "ssthresh",
         ),
     ):
-        if known:
+        if any_value:
             (line,) = axes.plot(time, value, color=shade, drawstyle="steps-post", lw=thin)
             legend.setdefault(text, line)
-    counts = []
+    counts = [] if known.any() else ["no congestion window"]
     for kind, text, shade, height in _LANES:
         times = marks.equal(kind=kind)["time"]
         counts.append(f"{len(times):,} {text}{'' if len(times) == 1 else 's'}")
@@ -120,4 +126,5 @@ def _draw_panel(
 
 
 def _greatest(columns: Columns, name: str) -> float:
-    return float(columns[name].max(initial=0))
+    values = columns[name]
+    return float(values[np.isfinite(values)].max(initial=0))

@@ -32,7 +32,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
     """Draw a panel per TCP: range and mean of the packets waiting, and what did not fit."""
     link, direction = view.direction_of(tcp[0], chosen)
     figure, axes = panels(len(tcp), 3.2 if len(tcp) == 1 else 0.9 + 1.25 * len(tcp))
-    limits = view.limits(view.last(tcp))
+    limits = view.limits(tcp)
     width = (limits[1] - limits[0]) / _COLUMNS
     queue = view.link(link, direction).get("queue")
     capacity = queue.get("packets") if isinstance(queue, dict) else None
@@ -40,7 +40,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
     legend: dict[str, Artist] = {}
     for one, name in zip(axes, tcp, strict=True):
         waiting = view.link_of(name, "queue", link, direction)
-        end = min(limits[1], view.last([name]))
+        end = min(limits[1], view.end(name))
         middle, low, mean, high = envelope(
             waiting["time"],
             waiting["packets"],
@@ -71,8 +71,10 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
                 transform=one.get_xaxis_transform(),
             )
         lead = f"{name}: " if len(tcp) > 1 else ""
+        ending = view.ending(name, limits)
+        ending = f", {ending}" if ending else ""
         plural = "" if len(lost) == 1 else "s"
-        one.set_title(f"{lead}{len(lost):,} drop{plural} by a full queue")
+        one.set_title(f"{lead}{len(lost):,} drop{plural} by a full queue" + ending)
     for one in axes:
         if capacity is not None and capacity < 4 * highest:
             legend["queue limit"] = one.axhline(capacity, color=MUTED, ls=(0, (5, 3)), lw=0.9)

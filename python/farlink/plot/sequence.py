@@ -1,5 +1,6 @@
 """Time-sequence graphs in the manner of Ostermann's tcptrace."""
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +36,9 @@ __all__ = ["draw_comparison", "draw_first_loss", "draw_sequence"]
 _MOST_LETTERS = 40
 """More letters R or crosses than this would cover each other; then there are none."""
 
+_LETTER = (0.015, 0.04)
+"""Width and height of a letter R as shares of the axes."""
+
 _RASTER_ABOVE = 4000
 """More bars than this are drawn as pixels in an SVG too, to keep it small."""
 
@@ -48,7 +52,7 @@ def draw_sequence(view: View, tcp: str) -> Figure:
     Where what is in flight is too small beside the whole to tell segments, ACKs
     and window apart, what was sent is one line and losses are ticks above it.
     """
-    limits = view.limits(view.last([tcp]))
+    limits = view.limits([tcp])
     return _draw(view, tcp, limits, headline(view, "Time-sequence", [tcp]))
 
 
@@ -73,12 +77,13 @@ def draw_comparison(view: View) -> Figure:
     result = view.result
     figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
     axes = figure.subplots()
-    limits = view.limits(view.last(result.tcp))
+    limits = view.limits(result.tcp)
     for tcp in result.tcp:
         acks = view.end_of(tcp, "acks").around(limits)
         again = view.end_of(tcp, "segments")["retransmission"].sum()
         time, acked = acks["time"], np.maximum.accumulate(acks["ack"])
-        label = f"{tcp} ({int(again):,} retransmitted)"
+        notes = [f"{int(again):,} retransmitted", view.ending(tcp, limits)]
+        label = f"{tcp} ({', '.join(filter(None, notes))})"
         axes.plot(time, acked, color=colour(result, tcp), label=label, lw=1.3)
         if len(time) and time[-1] < limits[1]:
             axes.plot(time[-1:], acked[-1:], "o", ms=3.5, color=colour(result, tcp))
@@ -169,7 +174,11 @@ def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
         drawn = _vertical(axes, part["time"], part["seq"], ends, shade, width)
         drawn.set_zorder(3 if shade == LOSS else 2)
         legend.append((Line2D([], [], color=shade, lw=1.6), name))
-        if part["len"].max() > (top - bottom) / 110:
+        share = part["len"].max() / (top - bottom)
+        if share < 1 / 250 and shade == DATA:
+            # Bars of less than a pixel are hard to see.
+            axes.plot(part["time"], ends, color=shade, lw=0.6, zorder=2, drawstyle="steps-post")
+        if share > 1 / 110:
             times, heights = np.tile(part["time"], 2), np.concatenate([part["seq"], ends])
             axes.plot(times, heights, "_", color=shade, ms=2.6, mew=0.7, zorder=2.5)
         if shade == LOSS and len(part) <= _MOST_LETTERS:
@@ -177,7 +186,14 @@ def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
 
 
 def _letters(axes: "Axes", times: Array, heights: Array) -> None:
+    left, right = axes.get_xlim()
+    bottom, top = axes.get_ylim()
+    placed = (-math.inf, -math.inf)
     for time, height in zip(times, heights, strict=True):
+        place = ((time - left) / (right - left), (height - bottom) / (top - bottom))
+        if abs(place[0] - placed[0]) < _LETTER[0] and abs(place[1] - placed[1]) < _LETTER[1]:
+            continue  # on top of the last letter
+        placed = place
         axes.annotate(
             "R",
             (time, height),

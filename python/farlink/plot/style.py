@@ -4,13 +4,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import AutoMinorLocator, FuncFormatter
+from matplotlib.ticker import AutoMinorLocator, Formatter
 
 from farlink import files, units
 from farlink.errors import ScenarioError
@@ -32,6 +33,7 @@ __all__ = [
     "SECOND",
     "WIDTH",
     "WINDOW",
+    "Scaled",
     "View",
     "colour",
     "headline",
@@ -157,15 +159,29 @@ class View:
                 return dict(one.get(direction) or one.get("down") or {})
         return {}
 
-    def limits(self, last: float) -> tuple[float, float]:
-        """Return the time shown; without t0 and t1 from 0 to `last`."""
+    def limits(self, tcp: Sequence[str]) -> tuple[float, float]:
+        """Return the time shown: t0 to t1, by default all of the run.
+
+        Beside three or more TCPs, one that takes more than five times as long
+        as the next would squeeze all others into a corner, so the figure ends
+        with those; `ending` says how far it goes.
+        """
+        ends = sorted(self.end(name) for name in tcp)
+        last = ends[-1]
+        if len(ends) > 2 and last > 5 * ends[-2]:
+            last = 1.25 * ends[-2]
         start = 0.0 if self.t0 is None else self.t0
         end = last if self.t1 is None else self.t1
         return start, max(end, start + 1e-6)
 
-    def last(self, tcp: Sequence[str]) -> float:
-        """Return the longest simulated time of these TCPs, in seconds."""
-        return max(self.result.probe(name, self.run).simulated_s for name in tcp)
+    def ending(self, tcp: str, limits: tuple[float, float]) -> str:
+        """Say how far a run goes on beyond a figure that does not show its end."""
+        end = self.end(tcp)
+        return f"to {end:,.0f} s" if self.t1 is None and end > limits[1] else ""
+
+    def end(self, tcp: str) -> float:
+        """Return the simulated time of a TCP, in seconds."""
+        return self.result.probe(tcp, self.run).simulated_s
 
 
 def styled(draw: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
@@ -199,12 +215,30 @@ def headline(view: View, what: str, tcp: Sequence[str]) -> str:
     return f"{what}: {view.result.name}{names} (seed {view.result.seed}, run {view.run})"
 
 
+class Scaled(Formatter):
+    """Ticks divided by a factor, all with the decimals that the finest needs."""
+
+    def __init__(self, factor: float) -> None:
+        self._factor = factor
+        self._decimals = 0
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the label of the tick at `x`."""
+        return f"{x / self._factor:.{self._decimals}f}"
+
+    def set_locs(self, locs: Any) -> None:  # noqa: ANN401 (as matplotlib has it)
+        """Find the decimals that all ticks need."""
+        values = [value / self._factor for value in locs]
+        finest = min((b - a for a, b in pairwise(values)), default=1.0)
+        self._decimals = next(
+            (n for n in range(9) if all(abs(v - round(v, n)) < finest / 100 for v in values)), 9
+        )
+
+
 def scale_axis(axes: "Axes", label: str, unit: str, largest: float) -> None:
     """Label the y axis with a unit that suits `largest`; the data stay as they are."""
     factor, text = units.prefixed(largest, unit)
-    low, high = axes.get_ylim()
-    decimals = max(0, int(np.ceil(-np.log10(max(high - low, 1e-12) / factor / 4))))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / factor:.{decimals}f}"))
+    axes.yaxis.set_major_formatter(Scaled(factor))
     axes.set_ylabel(f"{label} ({text})")
 
 

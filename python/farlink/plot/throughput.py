@@ -30,8 +30,7 @@ def draw_throughput(
     """Compare the TCPs in one panel, with the rate of the link as a dashed line."""
     result = view.result
     link, direction = view.direction_of(tcp[0], chosen)
-    last = view.last(tcp)
-    limits = view.limits(last)
+    limits = view.limits(tcp)
     width = bin_s or round_bin(1.6 * (limits[1] - limits[0]))
     figure = Figure(figsize=(WIDTH, 3.5), layout="constrained")
     axes = figure.subplots()
@@ -40,9 +39,10 @@ def draw_throughput(
         binned = Columns.of(result.trace("throughput", name, view.run, bin_s=width))
         binned = binned.equal(link=link, direction=direction)
         # A last bin that the run did not fill would look like a collapse.
-        end = result.probe(name, view.run).simulated_s
-        full = binned.where(binned["time"] + width / 2 <= end)
-        axes.plot(full["time"], full["throughput"], color=colour(result, name), label=name)
+        full = binned.where(binned["time"] + width / 2 <= view.end(name)).around(limits)
+        ending = view.ending(name, limits)
+        label = f"{name} ({ending})" if ending else name
+        axes.plot(full["time"], full["throughput"], color=colour(result, name), label=label)
         largest = max(largest, float(full["throughput"].max(initial=0)))
     rate = units.parse_rate(view.link(link, direction).get("rate"))
     if rate is not None:
