@@ -112,7 +112,7 @@ impl Mark {
 /// Counters of one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
-    /// Segments with data (or SYN, FIN) sent, retransmissions included.
+    /// Segments with data sent, retransmissions included; a bare SYN or FIN is none.
     pub segments_sent: u64,
     /// Of these, retransmissions.
     pub segments_retransmitted: u64,
@@ -146,6 +146,7 @@ impl Stats {
     #[inline]
     fn fold(&mut self, record: &Record) {
         match *record {
+            Record::Sent { len: 0, .. } => {}
             Record::Sent {
                 len,
                 retransmission,
