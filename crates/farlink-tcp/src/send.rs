@@ -227,6 +227,14 @@ impl Sender {
         self.board.una() + self.wnd
     }
 
+    /// Position for a segment without data: after all that was sent, but not
+    /// beyond the window. A probe's byte or a FIN that found no room would make
+    /// it unacceptable to the peer, whose answer would be as unacceptable to us
+    /// if its probe found no room either, and so on for ever.
+    pub(crate) fn ack_position(&self) -> Offset {
+        self.board.max().min(self.right_edge())
+    }
+
     pub(crate) fn write_len(&mut self, len: u64) -> u64 {
         let n = len.min(self.buffer.room(self.limit, self.board.una()));
         self.buffer.end += n;

@@ -78,7 +78,7 @@ impl Connection {
     fn ack_segment(&mut self, now: Instant) -> Segment {
         self.recorder.emit(now, Record::AckSent);
         let mut segment = self.header(now, false, u32::MAX);
-        segment.seq = self.tx.isn.at(self.tx.board.max());
+        segment.seq = self.tx.isn.at(self.tx.ack_position());
         segment
     }
 

@@ -44,6 +44,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "timestamps" => config.timestamps = switch(value)?,
         "dupack_threshold" => config.dupack_threshold = number(value)?,
         "limited_transmit" => config.limited_transmit = switch(value)?,
+        "restart_on_retransmit" => config.restart_on_retransmit = switch(value)?,
         "initial_window" if value == "rfc3390" => config.initial_window = InitialWindow::Rfc3390,
         "initial_window" => config.initial_window = InitialWindow::Segments(number(value)?),
         "initial_ssthresh" => config.initial_ssthresh = Some(number(value)?),
