@@ -156,7 +156,10 @@ impl Link {
         };
         if busy && full {
             self.count_drop(DropCause::Congestion);
-            return Fate::Lost { cause: DropCause::Congestion, at: now };
+            return Fate::Lost {
+                cause: DropCause::Congestion,
+                at: now,
+            };
         }
         let starts = self.free_at.max(now);
         let wire = ip_len + self.config.overhead;
@@ -172,12 +175,20 @@ impl Link {
         self.stats.busy += sending.as_nanos();
         if self.clean {
             let at = self.free_at + self.config.delay;
-            return Fate::Arrives { at, corrupt: false, copies: 0, overtakes: false };
+            return Fate::Arrives {
+                at,
+                corrupt: false,
+                copies: 0,
+                overtakes: false,
+            };
         }
         let passage = self.channel.pass(self.free_at, wire);
         if let Verdict::Drop(cause) = passage.verdict {
             self.count_drop(cause);
-            return Fate::Lost { cause, at: self.free_at };
+            return Fate::Lost {
+                cause,
+                at: self.free_at,
+            };
         }
         let mut at = self.free_at + self.config.delay + passage.hold;
         if !passage.may_overtake {
@@ -234,14 +245,18 @@ mod tests {
     #[test]
     fn drop_tail_counts_what_waits() {
         let mut link = geo(QueueLimit::Packets(3));
-        let fates: Vec<_> = (0..6).map(|_| arrival(link.offer(Instant::ZERO, 1500))).collect();
+        let fates: Vec<_> = (0..6)
+            .map(|_| arrival(link.offer(Instant::ZERO, 1500)))
+            .collect();
         // One is being sent, three wait, two are dropped.
         assert_eq!(fates.iter().filter(|f| f.is_some()).count(), 4);
         assert_eq!(fates[3], Some(4 * 5_859_375 + 250_000_000));
         assert_eq!(link.stats().drops[DropCause::Congestion as usize], 2);
         assert_eq!(link.queued(Instant::from_nanos(5_859_375)), (2, 3000));
         let mut link = geo(QueueLimit::Bytes(3000));
-        let kept = (0..6).filter(|_| arrival(link.offer(Instant::ZERO, 1500)).is_some()).count();
+        let kept = (0..6)
+            .filter(|_| arrival(link.offer(Instant::ZERO, 1500)).is_some())
+            .count();
         assert_eq!(kept, 3);
     }
 

@@ -1,6 +1,6 @@
 //! A packet: IP header as plain values around a TCP segment.
 
-use farlink_tcp::{Segment};
+use farlink_tcp::Segment;
 
 /// A node of the network, by its place in the list of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]

@@ -7,8 +7,18 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-create_exception!(farlink, FarlinkError, PyException, "Base of all errors of this package.");
-create_exception!(farlink, RunError, FarlinkError, "A run could not be finished.");
+create_exception!(
+    farlink,
+    FarlinkError,
+    PyException,
+    "Base of all errors of this package."
+);
+create_exception!(
+    farlink,
+    RunError,
+    FarlinkError,
+    "A run could not be finished."
+);
 
 static SCENARIO_ERROR: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
@@ -23,15 +33,19 @@ pub(crate) fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
 /// `ScenarioError` is a `ValueError` too, which takes a class with two bases.
 fn scenario_error(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
     let class = SCENARIO_ERROR.get_or_try_init(py, || {
-        let bases =
-            PyTuple::new(py, [py.get_type::<FarlinkError>(), py.get_type::<PyValueError>()])?;
+        let bases = PyTuple::new(
+            py,
+            [py.get_type::<FarlinkError>(), py.get_type::<PyValueError>()],
+        )?;
         let body = PyDict::new(py);
         body.set_item("__module__", "farlink")?;
         body.set_item(
             "__doc__",
             "What was asked for is wrong; the message says what, where, and what to write.",
         )?;
-        let class = py.get_type::<PyType>().call1(("ScenarioError", bases, body))?;
+        let class = py
+            .get_type::<PyType>()
+            .call1(("ScenarioError", bases, body))?;
         Ok::<_, PyErr>(class.cast_into::<PyType>()?.unbind())
     })?;
     Ok(class.bind(py).clone())

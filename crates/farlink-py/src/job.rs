@@ -37,7 +37,10 @@ impl Jobs {
             };
             list.push((index, *run));
         }
-        Ok(Self { scenarios, jobs: list })
+        Ok(Self {
+            scenarios,
+            jobs: list,
+        })
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -45,7 +48,10 @@ impl Jobs {
     }
 
     pub(crate) fn list(&self) -> Vec<(&Expanded, u64)> {
-        self.jobs.iter().map(|&(i, run)| (&self.scenarios[i], run)).collect()
+        self.jobs
+            .iter()
+            .map(|&(i, run)| (&self.scenarios[i], run))
+            .collect()
     }
 }
 
@@ -108,7 +114,11 @@ fn look(
     if let Some(progress) = progress {
         let simulated = monitor.simulated.load(Ordering::Relaxed) as f64 / 1e9;
         let share = monitor.share.load(Ordering::Relaxed) as f64 / 1e6;
-        let expected = if share > 0.0 { simulated / share } else { f64::NAN };
+        let expected = if share > 0.0 {
+            simulated / share
+        } else {
+            f64::NAN
+        };
         let done = monitor.done.load(Ordering::Relaxed);
         progress.call1(py, (simulated, expected, done, total))?;
     }

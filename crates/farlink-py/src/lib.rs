@@ -95,19 +95,23 @@ fn simulate(
     let outcomes = watch(py, jobs.len(), progress.as_ref(), |monitor| {
         farlink_sim::run_all(&jobs.list(), threads, monitor)
     })?;
-    Ok(outcomes.iter().zip(jobs.list()).map(|(o, (s, _))| o.to_json(s)).collect())
+    Ok(outcomes
+        .iter()
+        .zip(jobs.list())
+        .map(|(o, (s, _))| o.to_json(s))
+        .collect())
 }
 
 /// One run with probes on: result, tables, captures.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)]
-fn trace<'py>(
-    py: Python<'py>,
+fn trace(
+    py: Python<'_>,
     scenario: String,
     run: u64,
     snaplen: Option<u32>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'_, PyDict>> {
     let jobs = Jobs::new(py, &[(scenario, run)])?;
     let list = jobs.list();
     let (expanded, _) = list[0];
@@ -117,8 +121,22 @@ fn trace<'py>(
     })?;
     let out = PyDict::new(py);
     out.set_item("result", traced.outcome.to_json(expanded))?;
-    out.set_item("flows", expanded.flows.iter().map(|f| f.name.as_str()).collect::<Vec<_>>())?;
-    out.set_item("links", expanded.links.iter().map(|l| l.name.as_str()).collect::<Vec<_>>())?;
+    out.set_item(
+        "flows",
+        expanded
+            .flows
+            .iter()
+            .map(|f| f.name.as_str())
+            .collect::<Vec<_>>(),
+    )?;
+    out.set_item(
+        "links",
+        expanded
+            .links
+            .iter()
+            .map(|l| l.name.as_str())
+            .collect::<Vec<_>>(),
+    )?;
     out.set_item("causes", farlink_sim::drop_causes())?;
     out.set_item("marks", Mark::ALL.map(Mark::name).to_vec())?;
     let pcaps = PyDict::new(py);

@@ -191,7 +191,7 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
         count(stats.dup_acks),
         count(to.conn.stats().acks_sent),
         mean(stats.rtt_sum, stats.rtt_samples),
-        stats.rtt_min.map(|t| t.as_secs_f64()),
+        stats.rtt_min.map(farlink_tcp::Interval::as_secs_f64),
         (stats.rtt_samples > 0).then(|| stats.rtt_max.as_secs_f64()),
         mean(stats.rto_sum, stats.rtt_samples),
         count(stats.probes),

@@ -35,6 +35,7 @@ macro_rules! table {
     ($(#[$doc:meta])* $row:ident $name:literal { $($field:ident: $ty:ident $column:ident),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
+        #[allow(clippy::struct_field_names)] // the field's names: `rtt` of an `Rtt`
         pub(crate) struct $row {
             time: Instant,
             $($field: $ty,)*

@@ -286,7 +286,7 @@ impl World {
             src: NodeId(node),
             dst: NodeId(self.ends[end ^ 1].node),
             flow: FlowId((end / 2) as u32),
-            from_opener: flow.sender_opens == (end % 2 == 0),
+            from_opener: flow.sender_opens == end.is_multiple_of(2),
             ident: home.ident,
             ttl: TTL,
             corrupt: false,

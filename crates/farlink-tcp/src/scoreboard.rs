@@ -107,12 +107,6 @@ impl Scoreboard {
         self.max - self.una - self.lost + self.retransmitted
     }
 
-    /// Bytes selectively acknowledged above `una`.
-    #[inline]
-    pub(crate) fn sacked(&self) -> u64 {
-        self.sacked
-    }
-
     /// The first record.
     #[inline]
     pub(crate) fn front(&self) -> Option<&Sent> {
@@ -456,14 +450,14 @@ mod tests {
         let mut b = board(4);
         b.sack(200, 300);
         b.lose_all();
-        assert_eq!((b.pipe(), b.sacked()), (0, 100));
+        assert_eq!((b.pipe(), b.sacked), (0, 100));
         let (i, _) = b.next_lost().unwrap();
         b.sent_again(i, Instant::ZERO);
         assert_eq!(b.pipe(), 100);
         // The first hole is filled up to the SACKed segment, which is not acknowledged.
         b.acknowledge(200);
         b.lose_all();
-        assert_eq!(b.sacked(), 0);
+        assert_eq!(b.sacked, 0);
         b.check();
     }
 
