@@ -1,10 +1,11 @@
 //! Everything that can be chosen about an endpoint.
 //!
 //! A TCP is a point on four axes: how it recovers from loss ([`Recovery`]), how
-//! it controls its window ([`Congestion`]), how it times out ([`RtoConfig`]) and
+//! it controls its window ([`Control`]), how it times out ([`RtoConfig`]) and
 //! how it receives ([`ReceiverConfig`]). The named points are in
 //! [`crate::variant`]. Defaults are those of today's standards.
 
+use crate::congestion::{Control, Reno};
 use crate::time::Interval;
 
 /// A fixed-point fraction in millionths: exact, so that a run is the same to
@@ -70,7 +71,7 @@ pub struct Config {
     /// that begins late in a round trip may end in a time-out.
     pub restart_on_retransmit: bool,
     /// How the window is controlled.
-    pub congestion: Congestion,
+    pub congestion: Control,
     /// Window at the start of the connection, in segments.
     pub initial_window: InitialWindow,
     /// Slow-start threshold at the start, in bytes; `None` is unlimited.
@@ -102,7 +103,7 @@ impl Default for Config {
             dupack_threshold: 3,
             limited_transmit: false,
             restart_on_retransmit: false,
-            congestion: Congestion::Reno(RenoConfig::default()),
+            congestion: Control::new(&Reno::ALGORITHM),
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
             idle_restart: true,
@@ -176,55 +177,6 @@ pub enum Careful {
     AckHeuristic,
     /// In addition the timestamp heuristic of RFC 6582, 4.2.
     TimestampHeuristic,
-}
-
-/// The congestion-control axis: one entry per file of [`crate::congestion`].
-#[derive(Clone, PartialEq, Debug)]
-pub enum Congestion {
-    /// No window but the receiver's (RFC 793).
-    None,
-    /// Slow start and AIMD congestion avoidance.
-    Reno(RenoConfig),
-    /// RFC 9438.
-    Cubic(CubicConfig),
-}
-
-/// Parameters of the Reno family.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct RenoConfig {
-    /// Growth by bytes acknowledged (RFC 3465) instead of by ACKs.
-    pub byte_counting: Option<AbcLimit>,
-    /// Adds MSS/8 to each increase in congestion avoidance, as 4.3BSD did by
-    /// mistake (removed since: RFC 5681, 3.1).
-    pub mss_over_8: bool,
-}
-
-/// L of RFC 3465: most segments that one ACK may grow slow start by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct AbcLimit(pub u32);
-
-/// Parameters of CUBIC.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CubicConfig {
-    /// Scaling constant C in segments per second cubed (RFC 9438, 5).
-    pub c: Ratio,
-    /// Multiplicative decrease factor (RFC 9438, 4.6).
-    pub beta: Ratio,
-    /// Fast convergence (RFC 9438, 4.7).
-    pub fast_convergence: bool,
-    /// HyStart++ (RFC 9406) in slow start.
-    pub hystart: bool,
-}
-
-impl Default for CubicConfig {
-    fn default() -> Self {
-        Self {
-            c: Ratio::new(4, 10),
-            beta: Ratio::new(7, 10),
-            fast_convergence: true,
-            hystart: false,
-        }
-    }
 }
 
 /// The timer axis.

@@ -447,7 +447,9 @@ impl Sender {
             let stuck = self.board.is_empty() && len < unsent;
             return Err(if stuck { Held::Window } else { Held::Idle });
         }
-        let window = self.cwnd().saturating_add(self.loss.limited_transmit_credit(mss));
+        let window = self
+            .cwnd()
+            .saturating_add(self.loss.limited_transmit_credit(mss));
         if self.used() + len > window {
             return Err(Held::Cwnd);
         }

@@ -3,10 +3,8 @@
 //! A row names a point on the axes of [`Config`]; adding a TCP is one file for
 //! what is new about it and one row here.
 
-use crate::config::{
-    Careful, Config, Congestion, CubicConfig, Ratio, ReceiverConfig, Recovery, RenoConfig,
-    RtoAlgorithm, RtoConfig,
-};
+use crate::config::{Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig};
+use crate::congestion::{Control, Cubic, Reno, Unlimited};
 
 /// A named TCP.
 #[derive(Debug)]
@@ -33,7 +31,7 @@ pub static VARIANTS: &[Variant] = &[
         status: "checked against closed form",
         config: || Config {
             recovery: Recovery::GoBackN,
-            congestion: Congestion::None,
+            congestion: Control::new(&Unlimited::ALGORITHM),
             rto: RtoConfig {
                 algorithm: RtoAlgorithm::Rfc793 {
                     alpha: Ratio::new(9, 10),
@@ -105,7 +103,7 @@ pub static VARIANTS: &[Variant] = &[
         status: "checked against closed form",
         config: || Config {
             recovery: Recovery::Sack { rescue: true },
-            congestion: Congestion::Cubic(CubicConfig::default()),
+            congestion: Control::new(&Cubic::ALGORITHM),
             limited_transmit: true,
             ..Config::default()
         },
@@ -117,8 +115,8 @@ pub fn lookup(name: &str) -> Option<&'static Variant> {
     VARIANTS.iter().find(|v| v.name == name)
 }
 
-fn reno() -> Congestion {
-    Congestion::Reno(RenoConfig::default())
+fn reno() -> Control {
+    Control::new(&Reno::ALGORITHM)
 }
 
 fn no_sack() -> ReceiverConfig {

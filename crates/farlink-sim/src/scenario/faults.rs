@@ -361,8 +361,18 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "variant = \"reno\"",
-        "cubic_beta = 0.7",
-        "geo.toml:5: tcp.cubic_beta would be ignored; it needs congestion = \"cubic\"",
+        "control.cubic.beta = 3",
+        "geo.toml:5: tcp.control.cubic.beta = 3 is wrong; write a number from 0.01 to 0.99",
+    ),
+    (
+        "variant = \"reno\"",
+        "control.cubic.betta = 0.7",
+        "geo.toml:5: tcp.control.cubic.betta is not a parameter of cubic; did you mean \"beta\"?",
+    ),
+    (
+        "variant = \"reno\"",
+        "control.cubik.beta = 0.7",
+        "geo.toml:5: tcp.control.cubik is not a congestion control; did you mean \"cubic\"?",
     ),
     (
         "variant = \"reno\"",

@@ -6,6 +6,7 @@
 //! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
 
 mod channel;
+mod control;
 mod decode;
 mod expand;
 #[cfg(test)]
@@ -24,6 +25,7 @@ mod units;
 
 use serde::Deserialize;
 
+pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{App, DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 pub use library::library;
@@ -34,8 +36,7 @@ pub use spec::{
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
-    AckDelay, BackoffName, ByteCounting, CarefulName, CongestionName, RecoveryName, SamplingName,
-    Scale, StartWindow, TimerName,
+    AckDelay, BackoffName, CarefulName, RecoveryName, SamplingName, Scale, StartWindow, TimerName,
 };
 use tree::{At, Node, Step};
 pub use units::{Factor, Probability, Rate, Scalar, Size, SizeLimit, Time};

@@ -5,17 +5,18 @@
 //! ignored.
 
 use farlink_tcp::config::{
-    Careful, Config, Congestion, CubicConfig, DelayedAck, Ratio, ReceiverConfig, Recovery,
-    RenoConfig, RtoAlgorithm, RtoConfig, WindowScale,
+    Careful, Config, DelayedAck, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig,
+    WindowScale,
 };
+use farlink_tcp::congestion::Control;
 use farlink_tcp::{Interval, variant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, ByteCounting, CarefulName, CongestionName, RecoveryName, SamplingName,
-    Scale, StartWindow, TimerName,
+    AckDelay, BackoffName, CarefulName, RecoveryName, SamplingName, Scale, StartWindow, TimerName,
 };
 use super::units::{Factor, Size, SizeLimit, Time};
 
@@ -40,7 +41,11 @@ macro_rules! tcp_keys {
             /// These keys, and those of `base` that are not among them.
             #[must_use]
             pub fn over(&self, base: &Self) -> Self {
-                Self { $($key: self.$key.clone().or_else(|| base.$key.clone()),)* }
+                let mut merged = Self { $($key: self.$key.clone().or_else(|| base.$key.clone()),)* };
+                if let (Some(control), Some(under)) = (&self.control, &base.control) {
+                    merged.control = Some(control.over(under));
+                }
+                merged
             }
 
             /// Whether a key of this name is written.
@@ -122,24 +127,10 @@ tcp_keys! {
     /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
     /// do; RFC 6298 restarts it at ACKs of new data only.
     restart_on_retransmit: bool,
-    /// How the window is controlled.
-    congestion: CongestionName,
-    /// L of RFC 3465, the segments that one ACK may grow slow start by, or
-    /// false for growth by ACKs. Needs `congestion = "reno"`.
-    byte_counting: ByteCounting,
-    /// Adds MSS/8 to each increase in congestion avoidance, as 4.3BSD did.
-    /// Needs `congestion = "reno"`.
-    mss_over_8: bool,
-    /// C in segments per second cubed (RFC 9438, 5). Needs
-    /// `congestion = "cubic"`.
-    cubic_c: Factor,
-    /// Multiplicative decrease (RFC 9438, 4.6), below 1. Needs
-    /// `congestion = "cubic"`.
-    cubic_beta: Factor,
-    /// Fast convergence (RFC 9438, 4.7). Needs `congestion = "cubic"`.
-    fast_convergence: bool,
-    /// HyStart++ (RFC 9406). Needs `congestion = "cubic"`.
-    hystart: bool,
+    /// How the window is controlled: name of an algorithm, such as "reno".
+    congestion: String,
+    /// Parameters of algorithms, a table for each: `[tcp.control.cubic]`.
+    control: ControlSpec,
     /// Window at the start: segments, from 1, or "rfc3390".
     initial_window: StartWindow,
     /// Slow-start threshold at the start, or "unlimited".
@@ -237,7 +228,7 @@ impl TcpSpec {
             restart_on_retransmit: self
                 .restart_on_retransmit
                 .unwrap_or(base.restart_on_retransmit),
-            congestion: self.congestion(&base.congestion),
+            congestion: self.congestion(&base.congestion)?,
             initial_window: self.initial_window.map_or(base.initial_window, |w| w.0),
             initial_ssthresh: self.initial_ssthresh.map_or(base.initial_ssthresh, |n| n.0),
             idle_restart: self.idle_restart.unwrap_or(base.idle_restart),
@@ -309,49 +300,23 @@ impl TcpSpec {
         }
     }
 
-    fn congestion(&self, base: &Congestion) -> Congestion {
-        match self.congestion.unwrap_or(CongestionName::of(base)) {
-            CongestionName::None => Congestion::None,
-            CongestionName::Reno => {
-                let kept = match base {
-                    Congestion::Reno(kept) => *kept,
-                    _ => RenoConfig::default(),
-                };
-                Congestion::Reno(RenoConfig {
-                    byte_counting: self.byte_counting.map_or(kept.byte_counting, |l| l.0),
-                    mss_over_8: self.mss_over_8.unwrap_or(kept.mss_over_8),
-                })
+    fn congestion(&self, base: &Control) -> Result<Control, Problem> {
+        let mut control = base.clone();
+        if let Some(name) = &self.congestion {
+            let algorithm = control::named(name)?;
+            if algorithm.name != base.algorithm().name {
+                control = Control::new(algorithm);
             }
-            CongestionName::Cubic => {
-                let kept = match base {
-                    Congestion::Cubic(kept) => *kept,
-                    _ => CubicConfig::default(),
-                };
-                Congestion::Cubic(CubicConfig {
-                    c: self.cubic_c.map_or(kept.c, |f| f.0),
-                    beta: self.cubic_beta.map_or(kept.beta, |f| f.0),
-                    fast_convergence: self.fast_convergence.unwrap_or(kept.fast_convergence),
-                    hystart: self.hystart.unwrap_or(kept.hystart),
-                })
-            }
+        }
+        match &self.control {
+            Some(written) => written.lay_over(control),
+            None => Ok(control),
         }
     }
 
-    fn show_congestion(&mut self, congestion: &Congestion) {
-        self.congestion = Some(CongestionName::of(congestion));
-        match congestion {
-            Congestion::None => {}
-            Congestion::Reno(reno) => {
-                self.byte_counting = Some(ByteCounting(reno.byte_counting));
-                self.mss_over_8 = Some(reno.mss_over_8);
-            }
-            Congestion::Cubic(cubic) => {
-                self.cubic_c = Some(Factor(cubic.c));
-                self.cubic_beta = Some(Factor(cubic.beta));
-                self.fast_convergence = Some(cubic.fast_convergence);
-                self.hystart = Some(cubic.hystart);
-            }
-        }
+    fn show_congestion(&mut self, control: &Control) {
+        self.congestion = Some(control.algorithm().name.to_owned());
+        self.control = ControlSpec::of(control);
     }
 
     fn timer(&self, base: RtoConfig) -> RtoConfig {
@@ -467,21 +432,13 @@ impl TcpSpec {
     pub(super) fn ignored(&self, config: &Config) -> Vec<(&'static str, &'static str)> {
         const NEWRENO: &str = "recovery = \"newreno\" or \"newreno-impatient\"";
         const SACK: &str = "recovery = \"sack\"";
-        const RENO: &str = "congestion = \"reno\"";
-        const CUBIC: &str = "congestion = \"cubic\"";
         const RFC793: &str = "timer = \"rfc793\"";
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 16] = [
+        const NEEDS: [(&str, &str); 10] = [
             ("careful", NEWRENO),
             ("rescue", SACK),
-            ("byte_counting", RENO),
-            ("mss_over_8", RENO),
-            ("cubic_c", CUBIC),
-            ("cubic_beta", CUBIC),
-            ("fast_convergence", CUBIC),
-            ("hystart", CUBIC),
             ("rto_alpha", RFC793),
             ("rto_beta", RFC793),
             ("rto_gain", JACOBSON),
@@ -501,6 +458,9 @@ impl TcpSpec {
 
     /// Ranges of the values that are written here.
     pub(super) fn check(&self) -> Result<(), Problem> {
+        if let Some(control) = &self.control {
+            control.check()?;
+        }
         let hour = Interval::from_secs(3600);
         let size = |key, value: Option<Size>, min, max| match value {
             Some(size) if size < Size(min) || size > Size(max) => Err(fault(
@@ -563,7 +523,6 @@ impl TcpSpec {
         )?;
         let one = Factor(Ratio::from_millionths(Ratio::ONE));
         for (key, value) in [
-            ("cubic_beta", self.cubic_beta),
             ("rto_alpha", self.rto_alpha),
             ("rto_gain", self.rto_gain),
             ("rto_dev_gain", self.rto_dev_gain),
@@ -648,9 +607,10 @@ fn fault(key: &str, says: String) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use farlink_tcp::config::{AbcLimit, Backoff, InitialWindow, Sampling};
+    use farlink_tcp::config::{Backoff, InitialWindow, Sampling};
 
     use super::*;
+    use farlink_tcp::congestion::{Reno, Setting};
 
     /// A TCP for each choice of each axis, so that every key is written once.
     fn corners() -> Vec<Config> {
@@ -694,10 +654,9 @@ mod tests {
             }
         }
         all.push(Config {
-            congestion: Congestion::Reno(RenoConfig {
-                byte_counting: Some(AbcLimit(2)),
-                mss_over_8: true,
-            }),
+            congestion: Control::new(&Reno::ALGORITHM)
+                .with("byte_counting", Setting::Count(2))
+                .with("mss_over_8", Setting::Flag(true)),
             initial_window: InitialWindow::Rfc3390,
             initial_ssthresh: Some(65_535),
             send_buffer: 16_384,

@@ -4,8 +4,7 @@ use std::fmt;
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{
-    AbcLimit, Backoff, Careful, Congestion, InitialWindow, Recovery, RtoAlgorithm, Sampling,
-    WindowScale,
+    Backoff, Careful, InitialWindow, Recovery, RtoAlgorithm, Sampling, WindowScale,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
@@ -52,17 +51,6 @@ names!(
         "ack" Ack,
         /// With the timestamp heuristic (RFC 6582, 4.2).
         "timestamp" Timestamp,
-    }
-);
-names!(
-    /// Choices of `congestion`.
-    CongestionName {
-        /// No window but the receiver's (RFC 793).
-        "none" None,
-        /// Slow start and AIMD (RFC 5681).
-        "reno" Reno,
-        /// CUBIC (RFC 9438).
-        "cubic" Cubic,
     }
 );
 names!(
@@ -128,16 +116,6 @@ impl CarefulName {
             Self::Plain => Careful::Plain,
             Self::Ack => Careful::AckHeuristic,
             Self::Timestamp => Careful::TimestampHeuristic,
-        }
-    }
-}
-
-impl CongestionName {
-    pub(super) fn of(value: &Congestion) -> Self {
-        match value {
-            Congestion::None => Self::None,
-            Congestion::Reno(_) => Self::Reno,
-            Congestion::Cubic(_) => Self::Cubic,
         }
     }
 }
@@ -258,18 +236,6 @@ word_or!(
         },
     },
     |value| value.map_or_else(|| word("off"), |delay| word(Time(delay)))
-);
-word_or!(
-    /// Value of `byte_counting`; `None` is false.
-    ByteCounting(Option<AbcLimit>),
-    "a number of segments from 1 to 1000, or false",
-    [{ "const": false }, { "type": "integer", "minimum": 1, "maximum": 1000 }],
-    |written| match written {
-        Scalar::Bool(false) => Some(None),
-        Scalar::Integer(n @ 1..=1000) => Some(Some(AbcLimit(*n as u32))),
-        _ => None,
-    },
-    |value| value.map_or(Scalar::Bool(false), |limit| Scalar::Integer(limit.0.into()))
 );
 word_or!(
     /// Value of `initial_window`.

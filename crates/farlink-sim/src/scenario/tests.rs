@@ -295,17 +295,39 @@ fn counts_and_braces_are_spelled_out() {
 }
 
 #[test]
+fn parameters_of_an_algorithm_wait_for_a_flow_that_uses_it() {
+    let text = GOOD.replace("[tcp]", "[tcp.control.cubic]\nbeta = 0.8\n\n[tcp]");
+    for (variant, beta) in [("reno", None), ("cubic", Some(0.8))] {
+        let set = [("tcp.variant".to_owned(), variant.to_owned())];
+        let scenario = load(&text, "geo.toml", &set).unwrap();
+        let control = scenario.expand().unwrap().flows[0]
+            .sender
+            .congestion
+            .clone();
+        assert_eq!(
+            control.settings().any(|(p, _)| p.name == "beta"),
+            beta.is_some()
+        );
+        if let Some(beta) = beta {
+            assert_eq!(control.number("beta"), beta);
+        }
+        assert_eq!(load(&scenario.to_json(), "", &[]).unwrap(), scenario);
+    }
+}
+
+#[test]
 fn a_key_of_tcp_may_serve_one_flow_only() {
     let two = format!(
         "{}[[flows]]\nname = \"other\"\nfrom = \"server\"\nto = \"client\"\nsize = \"1 MB\"\ntcp = {{ \
          variant = \"cubic\" }}\n",
-        GOOD.replace("variant = \"reno\"", "variant = \"reno\"\ncubic_beta = 0.8")
+        GOOD.replace("variant = \"reno\"", "variant = \"reno\"\nrescue = false")
     );
     let net = load(&two, "", &[]).unwrap().expand().unwrap();
-    let farlink_tcp::config::Congestion::Cubic(cubic) = &net.flows[1].sender.congestion else {
-        panic!("not CUBIC");
-    };
-    assert_eq!(cubic.beta, farlink_tcp::config::Ratio::new(8, 10));
+    let recovery = net.flows[1].sender.recovery;
+    assert_eq!(
+        recovery,
+        farlink_tcp::config::Recovery::Sack { rescue: false }
+    );
 }
 
 #[test]

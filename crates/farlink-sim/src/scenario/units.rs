@@ -36,6 +36,20 @@ impl fmt::Display for Scalar {
     }
 }
 
+impl Serialize for Scalar {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Bool(b) => serializer.serialize_bool(*b),
+            Self::Integer(n) => match i64::try_from(*n) {
+                Ok(n) => serializer.serialize_i64(n),
+                Err(_) => serializer.serialize_i128(*n),
+            },
+            Self::Float(x) => serializer.serialize_f64(*x),
+            Self::Text(s) => serializer.serialize_str(s),
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for Scalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Any;

@@ -2,8 +2,10 @@
 //! reduction, so that growth does not depend on the round-trip time.
 
 use super::hystart::{Growth, HyStart};
-use super::{Ack, CongestionControl, Context};
-use crate::config::{CubicConfig, Ratio};
+use super::{
+    Ack, Algorithm, CongestionControl, Context, Control, Parameter, Range, Setting, Start,
+};
+use crate::config::Ratio;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
 
 /// The CUBIC controller. Windows are in bytes; equations that the RFC states in
@@ -56,21 +58,53 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// Starts with a window of `initial_window` bytes and `ssthresh` bytes.
-    pub fn new(config: CubicConfig, initial_window: u64, ssthresh: u64) -> Self {
-        let beta = config.beta.as_f64();
+    /// "cubic".
+    pub const ALGORITHM: Algorithm = Algorithm {
+        name: "cubic",
+        summary: "a cubic of the time since the last reduction (RFC 9438)",
+        parameters: &[
+            Parameter {
+                name: "c",
+                doc: "scaling constant C in segments per second cubed (RFC 9438, 5)",
+                default: Setting::Number(0.4),
+                range: Range::Number(0.000_001, 1000.0),
+            },
+            Parameter {
+                name: "beta",
+                doc: "multiplicative decrease factor (RFC 9438, 4.6)",
+                default: Setting::Number(0.7),
+                range: Range::Number(0.01, 0.99),
+            },
+            Parameter {
+                name: "fast_convergence",
+                doc: "fast convergence (RFC 9438, 4.7)",
+                default: Setting::Flag(true),
+                range: Range::Flag,
+            },
+            Parameter {
+                name: "hystart",
+                doc: "HyStart++ in slow start (RFC 9406)",
+                default: Setting::Flag(false),
+                range: Range::Flag,
+            },
+        ],
+        build: |control, start| Box::new(Self::new(control, start)),
+    };
+
+    fn new(control: &Control, start: Start) -> Self {
+        let beta = control.number("beta");
         Self {
-            c: config.c.as_f64(),
-            beta: config.beta,
+            c: control.number("c"),
+            beta: Ratio::from_millionths((beta * 1e6 + 0.5) as u32),
             alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
-            fast_convergence: config.fast_convergence,
-            cwnd: initial_window,
+            fast_convergence: control.flag("fast_convergence"),
+            cwnd: start.window,
             carry: 0.0,
-            ssthresh,
+            ssthresh: start.ssthresh,
             w_max: None,
             cwnd_prior: None,
             epoch: None,
-            hystart: config.hystart.then(HyStart::default),
+            hystart: control.flag("hystart").then(HyStart::default),
         }
     }
 
@@ -315,8 +349,23 @@ mod tests {
         }
     }
 
-    fn cubic(window_segments: u64, config: CubicConfig) -> Cubic {
-        Cubic::new(config, window_segments * MSS, window_segments * MSS)
+    fn cubic(window_segments: u64, settings: &[(&str, Setting)]) -> Cubic {
+        let window = window_segments * MSS;
+        built(
+            settings,
+            Start {
+                window,
+                ssthresh: window,
+            },
+        )
+    }
+
+    fn built(settings: &[(&str, Setting)], start: Start) -> Cubic {
+        let mut control = Control::new(&Cubic::ALGORITHM);
+        for &(name, setting) in settings {
+            control = control.with(name, setting);
+        }
+        Cubic::new(&control, start)
     }
 
     fn lose(cubic: &mut Cubic, path: &Path) {
@@ -342,7 +391,7 @@ mod tests {
     #[test]
     fn equations_1_and_2() {
         let path = Path::new(ms(100));
-        let mut c = cubic(100, CubicConfig::default());
+        let mut c = cubic(100, &[]);
         lose(&mut c, &path);
         assert_eq!((c.cwnd(), c.ssthresh()), (70 * MSS, 70 * MSS));
         let epoch = c.start_epoch(&path.cx(0), c.cwnd() as f64);
@@ -365,11 +414,8 @@ mod tests {
     /// alpha_cubic = 3 (1 - beta) / (1 + beta), 9/17 for beta 0.7.
     #[test]
     fn alpha() {
-        close(cubic(10, CubicConfig::default()).alpha, 9.0 / 17.0, 1e-15);
-        let half = CubicConfig {
-            beta: Ratio::new(1, 2),
-            ..CubicConfig::default()
-        };
+        close(cubic(10, &[]).alpha, 9.0 / 17.0, 1e-15);
+        let half = &[("beta", Setting::Number(0.5))];
         assert_eq!(cubic(10, half).alpha, 1.0);
     }
 
@@ -381,7 +427,7 @@ mod tests {
         for per_ack in [1, 2] {
             let mut path = Path::new(ms(100));
             path.per_ack = per_ack;
-            let mut c = cubic(1000, CubicConfig::default());
+            let mut c = cubic(1000, &[]);
             lose(&mut c, &path);
             path.ack(&mut c, MSS, true);
             let start = path.now;
@@ -405,7 +451,7 @@ mod tests {
     #[test]
     fn reno_friendly_region() {
         let mut path = Path::new(ms(10));
-        let mut c = cubic(10, CubicConfig::default());
+        let mut c = cubic(10, &[]);
         lose(&mut c, &path);
         assert_eq!(c.cwnd(), 7 * MSS);
         path.run(&mut c, ms(40));
@@ -424,7 +470,7 @@ mod tests {
     #[test]
     fn target_is_clamped() {
         let mut path = Path::new(Interval::from_secs(20));
-        let mut c = cubic(10, CubicConfig::default());
+        let mut c = cubic(10, &[]);
         for _ in 0..10 {
             path.ack(&mut c, MSS, true);
         }
@@ -441,10 +487,7 @@ mod tests {
     fn fast_convergence() {
         let path = Path::new(ms(100));
         for (fast_convergence, w_max) in [(true, 59_500.0), (false, 70_000.0)] {
-            let config = CubicConfig {
-                fast_convergence,
-                ..CubicConfig::default()
-            };
+            let config = &[("fast_convergence", Setting::Flag(fast_convergence))];
             let mut c = cubic(100, config);
             lose(&mut c, &path);
             assert_eq!(c.w_max, Some(100_000.0));
@@ -459,7 +502,7 @@ mod tests {
     #[test]
     fn timeout() {
         let mut path = Path::new(ms(100));
-        let mut c = cubic(100, CubicConfig::default());
+        let mut c = cubic(100, &[]);
         lose(&mut c, &path);
         c.on_timeout(&path.cx(40 * MSS), true);
         assert_eq!((c.cwnd(), c.ssthresh()), (MSS, 28 * MSS));
@@ -481,7 +524,7 @@ mod tests {
     #[test]
     fn ssthresh_is_at_least_two_segments() {
         let path = Path::new(ms(100));
-        let mut c = cubic(2, CubicConfig::default());
+        let mut c = cubic(2, &[]);
         lose(&mut c, &path);
         assert_eq!((c.cwnd(), c.ssthresh()), (2 * MSS, 2 * MSS));
     }
@@ -491,7 +534,7 @@ mod tests {
     #[test]
     fn the_epoch_stops_when_the_window_is_not_the_limit() {
         let mut path = Path::new(ms(100));
-        let mut c = cubic(1000, CubicConfig::default());
+        let mut c = cubic(1000, &[]);
         lose(&mut c, &path);
         path.run(&mut c, Interval::from_secs(2));
         let (window, elapsed) = (c.cwnd(), c.epoch.unwrap().elapsed);
@@ -523,7 +566,7 @@ mod tests {
     #[test]
     fn fractions_of_a_byte_are_not_lost() {
         let mut path = Path::new(ms(50));
-        let mut c = cubic(20_000, CubicConfig::default());
+        let mut c = cubic(20_000, &[]);
         path.ack(&mut c, MSS, true);
         let start = path.now;
         // No W_max yet: convex from the start, 0.4 t^3; Reno adds one segment
@@ -536,7 +579,7 @@ mod tests {
     #[test]
     fn idle_restart_keeps_ssthresh() {
         let path = Path::new(ms(100));
-        let mut c = cubic(100, CubicConfig::default());
+        let mut c = cubic(100, &[]);
         c.on_idle(&path.cx(0), 10 * MSS);
         assert_eq!((c.cwnd(), c.ssthresh()), (10 * MSS, 100 * MSS));
         c.on_idle(&path.cx(0), 20 * MSS);
@@ -550,11 +593,12 @@ mod tests {
     #[test]
     fn hystart_ends_slow_start_without_loss() {
         let mut path = Path::new(ms(100));
-        let config = CubicConfig {
-            hystart: true,
-            ..CubicConfig::default()
+        let config = &[("hystart", Setting::Flag(true))];
+        let start = Start {
+            window: 10 * MSS,
+            ssthresh: u64::MAX,
         };
-        let mut c = Cubic::new(config, 10 * MSS, u64::MAX);
+        let mut c = built(config, start);
         let mut una = 1;
         // 31 -> 31 + 31/4 = 38.75 -> + 38/4 = 48.25 -> + 48/4 = 60.25 -> + 60/4 = 75.25.
         for (round, window) in [20_000, 31_000, 38_750, 48_250, 60_250, 75_250]

@@ -6,16 +6,27 @@
 //! decides *when* there was a loss; the controller decides what that does to the
 //! window.
 
+mod algorithm;
 mod cubic;
 mod hystart;
 mod reno;
 mod unlimited;
 
+pub use algorithm::{Algorithm, Control, Parameter, Range, Setting, SettingError, Start};
 pub use cubic::Cubic;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
 
-use crate::config::{Config, Congestion};
+/// Every algorithm, in the order of the documentation.
+pub static ALGORITHMS: &[&Algorithm] =
+    &[&Unlimited::ALGORITHM, &Reno::ALGORITHM, &Cubic::ALGORITHM];
+
+/// The algorithm of this name.
+pub fn lookup(name: &str) -> Option<&'static Algorithm> {
+    ALGORITHMS.iter().copied().find(|a| a.name == name)
+}
+
+use crate::config::Config;
 use crate::rto::RttEstimator;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -94,14 +105,11 @@ pub trait CongestionControl: Debug + Send {
 }
 
 /// Builds the controller that `config` asks for, with the MSS in use.
-pub fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
-    let initial = config.initial_window.bytes(mss);
-    let ssthresh = config.initial_ssthresh.unwrap_or(u64::MAX);
-    match &config.congestion {
-        Congestion::None => Box::new(Unlimited),
-        Congestion::Reno(c) => Box::new(Reno::new(*c, initial, ssthresh)),
-        Congestion::Cubic(c) => Box::new(Cubic::new(*c, initial, ssthresh)),
-    }
+pub(crate) fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
+    config.congestion.build(Start {
+        window: config.initial_window.bytes(mss),
+        ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
+    })
 }
 
 /// max(flight / 2, 2 MSS), equation (4) of RFC 5681.

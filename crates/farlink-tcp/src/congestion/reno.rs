@@ -1,12 +1,16 @@
 //! Slow start, congestion avoidance, multiplicative decrease: RFC 5681.
 
-use super::{Ack, CongestionControl, Context, half_flight};
-use crate::config::RenoConfig;
+use super::{
+    Ack, Algorithm, CongestionControl, Context, Control, Parameter, Range, Setting, Start,
+    half_flight,
+};
 
 /// The window of the Reno family (Jacobson 1988; RFC 5681).
 #[derive(Debug)]
 pub struct Reno {
-    config: RenoConfig,
+    /// L of RFC 3465; 0 for growth by ACKs.
+    abc_limit: u64,
+    mss_over_8: bool,
     cwnd: u64,
     ssthresh: u64,
     /// Bytes acknowledged towards the next segment (byte counting only).
@@ -14,28 +18,47 @@ pub struct Reno {
 }
 
 impl Reno {
-    /// Starts with a window of `initial` bytes.
-    pub fn new(config: RenoConfig, initial: u64, ssthresh: u64) -> Self {
+    /// "reno".
+    pub const ALGORITHM: Algorithm = Algorithm {
+        name: "reno",
+        summary: "slow start and AIMD congestion avoidance (RFC 5681)",
+        parameters: &[
+            Parameter {
+                name: "byte_counting",
+                doc: "L of RFC 3465, the segments that one ACK may grow slow start by; 0 for growth \
+                      by ACKs (RFC 5681)",
+                default: Setting::Count(0),
+                range: Range::Count(0, 1000),
+            },
+            Parameter {
+                name: "mss_over_8",
+                doc: "adds MSS/8 to each increase in congestion avoidance, as 4.3BSD did by \
+                      mistake (RFC 5681, 3.1)",
+                default: Setting::Flag(false),
+                range: Range::Flag,
+            },
+        ],
+        build: |control, start| Box::new(Self::new(control, start)),
+    };
+
+    fn new(control: &Control, start: Start) -> Self {
         Self {
-            config,
-            cwnd: initial,
-            ssthresh,
+            abc_limit: control.count("byte_counting").into(),
+            mss_over_8: control.flag("mss_over_8"),
+            cwnd: start.window,
+            ssthresh: start.ssthresh,
             counted: 0,
         }
     }
 
     fn slow_start(&mut self, cx: &Context<'_>, bytes: u64) {
-        let step = match self.config.byte_counting {
-            // RFC 3465, 2.2: at most L segments an ACK.
-            Some(limit) => bytes.min(u64::from(limit.0) * cx.mss),
-            // RFC 5681, equation (2).
-            None => bytes.min(cx.mss),
-        };
+        // RFC 3465, 2.2: at most L segments an ACK; RFC 5681, equation (2): one.
+        let step = bytes.min(self.abc_limit.max(1) * cx.mss);
         self.cwnd += step;
     }
 
     fn avoid_congestion(&mut self, cx: &Context<'_>, bytes: u64) {
-        if self.config.byte_counting.is_some() {
+        if self.abc_limit > 0 {
             // RFC 3465, 2.1: one segment for a window of bytes.
             self.counted += bytes;
             if self.counted >= self.cwnd {
@@ -46,7 +69,7 @@ impl Reno {
             // RFC 5681, equation (3), at least one byte.
             self.cwnd += (cx.mss * cx.mss / self.cwnd).max(1);
         }
-        if self.config.mss_over_8 {
+        if self.mss_over_8 {
             self.cwnd += cx.mss / 8;
         }
     }
@@ -102,13 +125,21 @@ impl CongestionControl for Reno {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{AbcLimit, RtoConfig};
+    use crate::config::RtoConfig;
     use crate::rto::RttEstimator;
     use crate::time::Instant;
 
     const MSS: u64 = 1000;
 
-    fn run(config: RenoConfig, cwnd: u64, ssthresh: u64, acks: &[u64]) -> u64 {
+    fn reno(settings: &[(&str, Setting)], window: u64, ssthresh: u64) -> Reno {
+        let mut control = Control::new(&Reno::ALGORITHM);
+        for &(name, setting) in settings {
+            control = control.with(name, setting);
+        }
+        Reno::new(&control, Start { window, ssthresh })
+    }
+
+    fn run(settings: &[(&str, Setting)], cwnd: u64, ssthresh: u64, acks: &[u64]) -> u64 {
         let rtt = RttEstimator::new(RtoConfig::default());
         let cx = Context {
             now: Instant::ZERO,
@@ -118,7 +149,7 @@ mod tests {
             snd_max: 1 + cwnd,
             rtt: &rtt,
         };
-        let mut reno = Reno::new(config, cwnd, ssthresh);
+        let mut reno = reno(settings, cwnd, ssthresh);
         for &bytes in acks {
             reno.on_ack(
                 &cx,
@@ -134,33 +165,24 @@ mod tests {
 
     #[test]
     fn slow_start_adds_a_segment_an_ack() {
-        let per_ack = RenoConfig::default();
+        let per_ack = &[];
         assert_eq!(run(per_ack, 2 * MSS, u64::MAX, &[MSS, MSS]), 4 * MSS);
         assert_eq!(run(per_ack, 2 * MSS, u64::MAX, &[2 * MSS]), 3 * MSS);
-        let abc = RenoConfig {
-            byte_counting: Some(AbcLimit(2)),
-            ..per_ack
-        };
+        let abc = &[("byte_counting", Setting::Count(2))];
         assert_eq!(run(abc, 2 * MSS, u64::MAX, &[2 * MSS]), 4 * MSS);
         assert_eq!(run(abc, 2 * MSS, u64::MAX, &[5 * MSS]), 4 * MSS);
     }
 
     #[test]
     fn congestion_avoidance_adds_about_a_segment_a_window() {
-        let per_ack = RenoConfig::default();
+        let per_ack = &[];
         // 10 ACKs at 10 segments: increments 100, 99, 98, ... as cwnd grows.
         let grown = run(per_ack, 10 * MSS, MSS, &[MSS; 10]);
         assert!((10_900..=11_000).contains(&grown), "{grown}");
-        let abc = RenoConfig {
-            byte_counting: Some(AbcLimit(2)),
-            ..per_ack
-        };
+        let abc = &[("byte_counting", Setting::Count(2))];
         assert_eq!(run(abc, 10 * MSS, MSS, &[MSS; 10]), 11 * MSS);
         assert_eq!(run(abc, 10 * MSS, MSS, &[MSS; 9]), 10 * MSS);
-        let old = RenoConfig {
-            mss_over_8: true,
-            ..per_ack
-        };
+        let old = &[("mss_over_8", Setting::Flag(true))];
         assert_eq!(run(old, 10 * MSS, MSS, &[MSS]), 10 * MSS + 100 + 125);
     }
 
@@ -175,7 +197,7 @@ mod tests {
             snd_max: 1 + MSS,
             rtt: &rtt,
         };
-        let mut reno = Reno::new(RenoConfig::default(), 4 * MSS, u64::MAX);
+        let mut reno = reno(&[], 4 * MSS, u64::MAX);
         reno.on_ack(
             &cx,
             &Ack {
@@ -198,7 +220,7 @@ mod tests {
             snd_max: 1,
             rtt: &rtt,
         };
-        let mut reno = Reno::new(RenoConfig::default(), 30 * MSS, u64::MAX);
+        let mut reno = reno(&[], 30 * MSS, u64::MAX);
         reno.on_loss(&cx);
         assert_eq!((reno.cwnd(), reno.ssthresh()), (10 * MSS, 10 * MSS));
         cx.flight = 3 * MSS;

@@ -1,10 +1,20 @@
 //! No congestion control: RFC 793, where the receiver's window is the only limit.
 
-use super::{Ack, CongestionControl, Context};
+use super::{Ack, Algorithm, CongestionControl, Context};
 
 /// Never limits anything.
 #[derive(Debug)]
 pub struct Unlimited;
+
+impl Unlimited {
+    /// "none".
+    pub const ALGORITHM: Algorithm = Algorithm {
+        name: "none",
+        summary: "no window but the receiver's (RFC 793)",
+        parameters: &[],
+        build: |_, _| Box::new(Self),
+    };
+}
 
 impl CongestionControl for Unlimited {
     fn cwnd(&self) -> u64 {

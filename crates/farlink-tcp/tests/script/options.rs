@@ -2,9 +2,9 @@
 
 use super::Script;
 use farlink_tcp::config::{
-    AbcLimit, Backoff, Careful, Config, Congestion, InitialWindow, Ratio, Recovery, RenoConfig,
-    RtoAlgorithm, Sampling, WindowScale,
+    Backoff, Careful, Config, InitialWindow, Ratio, Recovery, RtoAlgorithm, Sampling, WindowScale,
 };
+use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant};
 use std::str::FromStr;
 
@@ -53,7 +53,15 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "max_syn_retransmits" => config.max_syn_retransmits = number(value)?,
         "msl" => config.msl = interval(value)?,
         "impatient" | "careful" | "rescue" => set_recovery(config, key, value)?,
-        "byte_counting" | "mss_over_8" => set_reno(config, key, value)?,
+        _ if config
+            .congestion
+            .algorithm()
+            .parameters
+            .iter()
+            .any(|p| p.name == key) =>
+        {
+            set_control(config, key, value)?;
+        }
         "receive_window" => config.receiver.buffer = number(value)?,
         "window_scale" => {
             config.receiver.window_scale = match value {
@@ -90,24 +98,23 @@ fn set_recovery(config: &mut Config, key: &str, value: &str) -> Result<(), Strin
     Ok(())
 }
 
-fn set_reno(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
-    let Congestion::Reno(RenoConfig {
-        byte_counting,
-        mss_over_8,
-    }) = &mut config.congestion
-    else {
+fn set_control(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
+    let parameters = config.congestion.algorithm().parameters;
+    let Some(parameter) = parameters.iter().find(|p| p.name == key) else {
         return Err(format!("not a key of {:?}", config.congestion));
     };
-    if key == "mss_over_8" {
-        *mss_over_8 = switch(value)?;
-    } else {
-        *byte_counting = if value == "off" {
-            None
-        } else {
-            Some(AbcLimit(number(value)?))
-        };
-    }
-    Ok(())
+    let setting = match parameter.range {
+        Range::Flag => Setting::Flag(switch(value)?),
+        Range::Count(..) => Setting::Count(number(value)?),
+        Range::Number(..) => Setting::Number(number(value)?),
+        Range::Time(..) => Setting::Time(interval(value)?),
+        Range::Choice(words) => {
+            let word = words.iter().find(|w| **w == value);
+            Setting::Choice(word.ok_or_else(|| words.join(" or "))?)
+        }
+    };
+    let set = config.congestion.set(key, setting);
+    set.map_err(|error| format!("{error:?}"))
 }
 
 fn set_timer(config: &mut Config, key: &str, value: &str) -> Result<(), String> {

@@ -1,0 +1,272 @@
+//! How an algorithm describes itself: a name, parameters, a way to be built.
+//!
+//! Whoever reads scenarios, prints tables or writes the schema goes by these
+//! descriptions, so a new algorithm is its own file and its line in the list.
+
+use super::CongestionControl;
+use crate::time::Interval;
+use std::fmt;
+
+/// An algorithm of the congestion-control axis.
+pub struct Algorithm {
+    /// Name in scenarios: a bare word.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub summary: &'static str,
+    /// Its parameters with their defaults.
+    pub parameters: &'static [Parameter],
+    /// Builds it.
+    pub build: fn(&Control, Start) -> Box<dyn CongestionControl>,
+}
+
+/// A parameter of an algorithm.
+#[derive(Debug)]
+pub struct Parameter {
+    /// Key in scenarios.
+    pub name: &'static str,
+    /// What it is, with its source.
+    pub doc: &'static str,
+    /// Value unless set; also says of what kind it is.
+    pub default: Setting,
+    /// What it may be.
+    pub range: Range,
+}
+
+/// A value of a parameter.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Setting {
+    /// A number without a unit.
+    Number(f64),
+    /// A whole number.
+    Count(u32),
+    /// On or off.
+    Flag(bool),
+    /// A time.
+    Time(Interval),
+    /// One of the words of the range.
+    Choice(&'static str),
+}
+
+/// What a parameter may be, bounds included.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Range {
+    /// Between two numbers.
+    Number(f64, f64),
+    /// Between two whole numbers.
+    Count(u32, u32),
+    /// Between two times.
+    Time(Interval, Interval),
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// On or off.
+    Flag,
+}
+
+/// An algorithm with a value for each of its parameters.
+#[derive(Clone)]
+pub struct Control {
+    algorithm: &'static Algorithm,
+    settings: Vec<Setting>,
+}
+
+/// What an algorithm starts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start {
+    /// Initial window in bytes.
+    pub window: u64,
+    /// Initial slow-start threshold in bytes; `u64::MAX` is unlimited.
+    pub ssthresh: u64,
+}
+
+/// Why a setting was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SettingError {
+    /// The algorithm has no such parameter.
+    Unknown,
+    /// The value is of another kind or out of range.
+    OutOfRange,
+}
+
+impl Control {
+    /// The algorithm with its defaults.
+    pub fn new(algorithm: &'static Algorithm) -> Self {
+        let settings = algorithm.parameters.iter().map(|p| p.default).collect();
+        Self {
+            algorithm,
+            settings,
+        }
+    }
+
+    /// With a parameter changed. For rows of the table of variants.
+    ///
+    /// # Panics
+    /// If there is no such parameter or the value is out of range: rows are
+    /// fixed, and a test builds each.
+    #[must_use]
+    pub fn with(mut self, name: &str, setting: Setting) -> Self {
+        if let Err(error) = self.set(name, setting) {
+            panic!("{} of {}: {error:?}", name, self.algorithm.name);
+        }
+        self
+    }
+
+    /// Changes a parameter.
+    ///
+    /// # Errors
+    /// See [`SettingError`].
+    pub fn set(&mut self, name: &str, setting: Setting) -> Result<(), SettingError> {
+        let i = self.index(name).ok_or(SettingError::Unknown)?;
+        if !self.algorithm.parameters[i].range.allows(setting) {
+            return Err(SettingError::OutOfRange);
+        }
+        self.settings[i] = setting;
+        Ok(())
+    }
+
+    /// The algorithm.
+    pub fn algorithm(&self) -> &'static Algorithm {
+        self.algorithm
+    }
+
+    /// Parameters with their values.
+    pub fn settings(&self) -> impl Iterator<Item = (&'static Parameter, Setting)> + '_ {
+        self.algorithm
+            .parameters
+            .iter()
+            .zip(self.settings.iter().copied())
+    }
+
+    /// Builds the controller.
+    pub fn build(&self, start: Start) -> Box<dyn CongestionControl> {
+        (self.algorithm.build)(self, start)
+    }
+
+    /// Value of a number. Like the getters below it panics if the algorithm has
+    /// no such parameter, which is a mistake in its file.
+    pub fn number(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Setting::Number(x) => x,
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    /// Value of a whole number.
+    pub fn count(&self, name: &str) -> u32 {
+        match self.get(name) {
+            Setting::Count(n) => n,
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    /// Value of a switch.
+    pub fn flag(&self, name: &str) -> bool {
+        match self.get(name) {
+            Setting::Flag(on) => on,
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    /// Value of a time.
+    pub fn time(&self, name: &str) -> Interval {
+        match self.get(name) {
+            Setting::Time(t) => t,
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    /// Value of a choice.
+    pub fn choice(&self, name: &str) -> &'static str {
+        match self.get(name) {
+            Setting::Choice(word) => word,
+            other => panic!("{name} is {other:?}"),
+        }
+    }
+
+    fn get(&self, name: &str) -> Setting {
+        match self.index(name) {
+            Some(i) => self.settings[i],
+            None => panic!("{} has no parameter {name}", self.algorithm.name),
+        }
+    }
+
+    fn index(&self, name: &str) -> Option<usize> {
+        self.algorithm
+            .parameters
+            .iter()
+            .position(|p| p.name == name)
+    }
+}
+
+impl Range {
+    /// Whether a value is within.
+    pub fn allows(&self, setting: Setting) -> bool {
+        match (*self, setting) {
+            (Self::Number(low, high), Setting::Number(x)) => (low..=high).contains(&x),
+            (Self::Count(low, high), Setting::Count(n)) => (low..=high).contains(&n),
+            (Self::Time(low, high), Setting::Time(t)) => (low..=high).contains(&t),
+            (Self::Choice(words), Setting::Choice(word)) => words.contains(&word),
+            (Self::Flag, Setting::Flag(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+impl PartialEq for Control {
+    fn eq(&self, other: &Self) -> bool {
+        self.algorithm.name == other.algorithm.name && self.settings == other.settings
+    }
+}
+
+impl fmt::Debug for Control {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct(self.algorithm.name);
+        for (parameter, setting) in self.settings() {
+            out.field(parameter.name, &setting);
+        }
+        out.finish()
+    }
+}
+
+impl fmt::Debug for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ALGORITHMS, Reno, lookup};
+    use super::*;
+
+    #[test]
+    fn every_default_is_within_its_range_and_every_algorithm_builds() {
+        for algorithm in ALGORITHMS {
+            assert!(std::ptr::eq(lookup(algorithm.name).unwrap(), *algorithm));
+            for p in algorithm.parameters {
+                assert!(p.range.allows(p.default), "{} {}", algorithm.name, p.name);
+                assert!(!p.doc.is_empty() && !p.doc.ends_with('.'), "{}", p.name);
+            }
+            let start = Start {
+                window: 2920,
+                ssthresh: u64::MAX,
+            };
+            let built = Control::new(algorithm).build(start);
+            assert!(built.cwnd() >= 2920, "{}", algorithm.name);
+        }
+    }
+
+    #[test]
+    fn settings_are_checked() {
+        let mut control = Control::new(&Reno::ALGORITHM);
+        assert_eq!(
+            control.set("mss_over_9", Setting::Flag(true)),
+            Err(SettingError::Unknown)
+        );
+        assert_eq!(
+            control.set("mss_over_8", Setting::Count(1)),
+            Err(SettingError::OutOfRange)
+        );
+        assert_eq!(control.set("mss_over_8", Setting::Flag(true)), Ok(()));
+        assert!(control.flag("mss_over_8"));
+    }
+}
