@@ -14,6 +14,7 @@ from farlink.plot.style import (
     ACK,
     DATA,
     LOSS,
+    RASTER_ABOVE,
     SACK,
     WIDTH,
     WINDOW,
@@ -38,9 +39,6 @@ _MOST_LETTERS = 40
 
 _LETTER = (0.015, 0.04)
 """Width and height of a letter R as shares of the axes."""
-
-_RASTER_ABOVE = 4000
-"""More bars than this are drawn as pixels in an SVG too, to keep it small."""
 
 _Legend = list[tuple["Artist", str]]
 
@@ -92,7 +90,12 @@ def draw_comparison(view: View) -> Figure:
     scale_axis(axes, "acknowledged", "B", axes.get_ylim()[1])
     time_axis(axes, _with_room(limits))
     title(figure, headline(view, "Progress", result.tcp))
-    axes.legend(loc="lower right" if view.t0 is None else "upper left")
+    axes.legend(
+        loc="lower right" if view.t0 is None else "upper left",
+        frameon=True,
+        edgecolor="none",
+        framealpha=0.85,
+    )
     return figure
 
 
@@ -214,7 +217,7 @@ def _drops(axes: "Axes", drops: Columns, legend: _Legend) -> None:
     """Mark what was dropped on the way, at the time of the drop."""
     if not 0 < len(drops) <= _MOST_LETTERS:
         return
-    (drawn,) = axes.plot(drops["time"], drops["seq"], "x", color=LOSS, ms=4.5, mew=1.1, zorder=3)
+    (drawn,) = axes.plot(drops["time"], drops["seq"], "x", color=LOSS, ms=4, mew=1.0, zorder=3)
     legend.append((drawn, "drop"))
 
 
@@ -268,7 +271,7 @@ def _vertical(
     ends = np.stack([low, high], axis=1)
     lines = np.stack([np.stack([time, time], axis=1), ends], axis=2)
     collection = LineCollection(
-        list(lines), colors=shade, linewidths=width, rasterized=len(lines) > _RASTER_ABOVE
+        list(lines), colors=shade, linewidths=width, rasterized=len(lines) > RASTER_ABOVE
     )
     axes.add_collection(collection, autolim=False)
     return collection

@@ -29,6 +29,7 @@ __all__ = [
     "LOSS",
     "MUTED",
     "PALETTE",
+    "RASTER_ABOVE",
     "SACK",
     "SECOND",
     "WIDTH",
@@ -59,6 +60,9 @@ WINDOW = "#E69F00"
 SACK = "#8E4FB0"
 SECOND = "#E69F00"
 MUTED = "#7A7A7A"
+
+RASTER_ABOVE = 4000
+"""More bars or ticks than this are drawn as pixels in an SVG too, to keep it small."""
 
 _STYLE: Any = {
     "font.family": "sans-serif",
@@ -115,18 +119,16 @@ class View:
 
     def end_of(self, tcp: str, name: str) -> Columns:
         """Return a trace of the sending end of the flow."""
-        table = self._table(tcp, name).equal(flow=self.flow_name(tcp))
-        sending = table.equal(side="from")
-        return sending if len(sending) else table
+        return self._rows(tcp, name, flow=self.flow_name(tcp), side="from")
 
     def drops_of(self, tcp: str) -> Columns:
         """Return the packets with data that the flow lost on its way."""
-        drops = self._table(tcp, "drops").equal(flow=self.flow_name(tcp))
+        drops = self._rows(tcp, "drops", flow=self.flow_name(tcp))
         return drops.where(np.isfinite(drops["seq"]))
 
     def link_of(self, tcp: str, name: str, link: str, direction: str) -> Columns:
         """Return a trace of a link direction."""
-        return self._table(tcp, name).equal(link=link, direction=direction)
+        return self._rows(tcp, name, link=link, direction=direction)
 
     def flow_name(self, tcp: str) -> str:
         """Return the flow shown: the one asked for, or the first."""
@@ -137,8 +139,11 @@ class View:
             raise ScenarioError(f"flow {self.flow!r} is not there; there are {', '.join(flows)}")
         return self.flow
 
-    def _table(self, tcp: str, name: str) -> Columns:
-        return Columns.of(self.result.trace(name, tcp, self.run))
+    def _rows(self, tcp: str, name: str, **values: str) -> Columns:
+        table = self.result.trace(name, tcp, self.run)
+        for column, value in values.items():
+            table = table[table[column] == value]
+        return Columns.of(table)
 
     def direction_of(self, tcp: str, chosen: tuple[str | None, str | None]) -> tuple[str, str]:
         """Return the link and direction shown: those asked for, or the most used."""
