@@ -51,7 +51,7 @@ def draw_sequence(view: View, tcp: str) -> Figure:
     and window apart, what was sent is one line and losses are ticks above it.
     """
     limits = view.limits([tcp])
-    return _draw(view, tcp, limits, headline(view, "Time-sequence", [tcp]))
+    return _draw(view, tcp, limits, headline(view, "Time-sequence", [tcp], of_flow=True))
 
 
 @styled
@@ -66,7 +66,7 @@ def draw_first_loss(view: View, tcp: str) -> Figure | None:
     sent = float(before["time"][-1]) if len(before) else repaired
     repair = max(repaired - sent, 1e-3)
     limits = (max(0.0, sent - 0.35 * repair), repaired + 1.6 * repair)
-    return _draw(view, tcp, limits, headline(view, "First loss", [tcp]))
+    return _draw(view, tcp, limits, headline(view, "First loss", [tcp], of_flow=True))
 
 
 @styled
@@ -89,7 +89,7 @@ def draw_comparison(view: View) -> Figure:
         axes.set_ylim(bottom=0)
     scale_axis(axes, "acknowledged", "B", axes.get_ylim()[1])
     time_axis(axes, _with_room(limits))
-    title(figure, headline(view, "Progress", result.tcp))
+    title(figure, headline(view, "Progress", result.tcp, of_flow=True))
     axes.legend(
         loc="lower right" if view.t0 is None else "upper left",
         frameon=True,

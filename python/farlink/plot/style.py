@@ -122,9 +122,13 @@ class View:
         return self._rows(tcp, name, flow=self.flow_name(tcp), side="from")
 
     def drops_of(self, tcp: str) -> Columns:
-        """Return the packets with data that the flow lost on its way."""
+        """Return the packets with data that the flow lost on its way.
+
+        None for a flow with data both ways: a drop does not say which way it went.
+        """
         drops = self._rows(tcp, "drops", flow=self.flow_name(tcp))
-        return drops.where(np.isfinite(drops["seq"]))
+        both_ways = len(self._rows(tcp, "segments", flow=self.flow_name(tcp), side="to")) > 0
+        return drops.where(np.isfinite(drops["seq"]) & (not both_ways))
 
     def link_of(self, tcp: str, name: str, link: str, direction: str) -> Columns:
         """Return a trace of a link direction."""
@@ -132,9 +136,9 @@ class View:
 
     def flow_name(self, tcp: str) -> str:
         """Return the flow shown: the one asked for, or the first."""
-        flows = [row["flow"] for row in self.result.data["results"] if row["tcp"] == tcp]
+        flows = self.flows(tcp)
         if self.flow is None:
-            return str(flows[0])
+            return flows[0]
         if self.flow not in flows:
             raise ScenarioError(f"flow {self.flow!r} is not there; there are {', '.join(flows)}")
         return self.flow
@@ -144,6 +148,10 @@ class View:
         for column, value in values.items():
             table = table[table[column] == value]
         return Columns.of(table)
+
+    def flows(self, tcp: str) -> list[str]:
+        """Return the names of all flows."""
+        return [str(row["flow"]) for row in self.result.data["results"] if row["tcp"] == tcp]
 
     def direction_of(self, tcp: str, chosen: tuple[str | None, str | None]) -> tuple[str, str]:
         """Return the link and direction shown: those asked for, or the most used."""
@@ -214,9 +222,14 @@ def colour(result: "Result", tcp: str) -> str:
     return PALETTE[result.tcp.index(tcp) % len(PALETTE)]
 
 
-def headline(view: View, what: str, tcp: Sequence[str]) -> str:
-    """Return a title that says what is shown of which scenario, TCP, seed and run."""
+def headline(view: View, what: str, tcp: Sequence[str], *, of_flow: bool = False) -> str:
+    """Return a title that says what is shown of which scenario, TCP, seed and run.
+
+    A figure `of_flow` names the flow too, if there are several.
+    """
     names = f", {tcp[0]}" if len(tcp) == 1 else ""
+    if of_flow and len(view.flows(tcp[0])) > 1:
+        names += f", flow {view.flow_name(tcp[0])}"
     return f"{what}: {view.result.name}{names} (seed {view.result.seed}, run {view.run})"
 
 
