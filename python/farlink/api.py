@@ -104,7 +104,7 @@ def presets() -> "pd.DataFrame":
 
 
 def variants() -> "pd.DataFrame":
-    """Return the TCPs, one a row: what each is, its source and its axes."""
+    """Return the TCPs, one a row: what each is, its source, and how it was checked."""
     return _table(_farlink.variants())
 
 

@@ -49,6 +49,9 @@ class Source:
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
             raise ScenarioError(f"tcp {repeated!r} is named twice; name each once")
+        for name in names:
+            if name not in self.saved:
+                _check_tcp(name)
         return {name: self._resolve_one(name, changes) for name in names}
 
     def _resolve_one(self, tcp: str, changes: list[tuple[str, str]]) -> str:
@@ -111,6 +114,14 @@ def read_result(path: Path) -> dict[str, Any]:
 def override_text(value: object) -> str:
     """Write the value of an override as TOML; a string is taken as it is."""
     return value if isinstance(value, str) else _toml(value)
+
+
+def _check_tcp(name: str) -> None:
+    known = [one["name"] for one in json.loads(_farlink.variants())]
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+        raise ScenarioError(f"tcp {name!r} is not known; {hint}")
 
 
 def _variant(scenario: Mapping[str, Any]) -> str:

@@ -71,6 +71,7 @@ class Trace:
         self.outcome: dict[str, Any] = json.loads(raw["result"])
         self.pcaps = dict(raw["pcaps"])
         self._raw = raw
+        self._tables: dict[str, pd.DataFrame] = {}
 
     @property
     def simulated_s(self) -> float:
@@ -86,13 +87,15 @@ class Trace:
         spec = _SPECS[name]
         if name == "throughput":
             table = self._throughput(bin_s)
-        elif bin_s is not None:
+            table.attrs["units"] = dict(spec.units)
+            return table
+        if bin_s is not None:
             raise ScenarioError(f"bin_s is for the trace 'throughput'; {name!r} is not binned")
-        else:
+        if name not in self._tables:
             columns = {column: self._column(spec.table, column) for column in spec.units}
-            table = pd.DataFrame(columns)
-        table.attrs["units"] = dict(spec.units)
-        return table
+            self._tables[name] = pd.DataFrame(columns)
+            self._tables[name].attrs["units"] = dict(spec.units)
+        return self._tables[name]
 
     def write(self, directory: Path, table_format: str) -> list[Path]:
         """Write every trace to `directory`, each file whole or not at all.

@@ -3,9 +3,10 @@
 import math
 import re
 
-__all__ = ["parse_rate", "prefixed", "rounded"]
+__all__ = ["parse_rate", "parse_size", "prefixed", "rounded"]
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+_SIZES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -37,6 +38,14 @@ def rounded(value: float, half_width: float | None = None) -> str:
         return f"{int(value):,}"
     decimals = max(0, 3 - math.floor(math.log10(abs(value))))
     return f"{value:,.{min(decimals, 9)}f}"
+
+
+def parse_size(text: object) -> float | None:
+    """Read a size as scenarios write it ("64 KiB") in bytes; None if it is none."""
+    match = re.fullmatch(r"\s*([0-9.eE+_]+)\s*([kMGKi]*B)\s*", str(text))
+    if match is None or match[2] not in _SIZES:
+        return None
+    return float(match[1]) * _SIZES[match[2]]
 
 
 def parse_rate(text: object) -> float | None:

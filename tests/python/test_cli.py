@@ -27,7 +27,7 @@ def test_a_run_ends_with_a_table(small: Path, capsys: pytest.CaptureFixture[str]
     out, err = capsys.readouterr()
     assert err == ""
     assert "\x1b" not in out
-    for word in ("goodput", "kbit/s", "time-outs", "retransmits", "mean RTT", "newreno", "±"):
+    for word in ("goodput", "kbit/s", "retrans-", "transmits", "(ms)", "newreno", "±"):
         assert word in out
     assert "small, seed 7, 3 runs per TCP" in out
     assert "utilisation of satellite, down: the most used link direction" in out
@@ -150,6 +150,36 @@ BAD = [
         ["run", "SMALL", "--set", "seed"],
         "--set seed: not PATH=VALUE; write for example --set links.0.down.delay=300ms",
     ),
+    (["run", "SMALL", "--tcp", "sack,renno"], "tcp 'renno' is not known; did you mean 'reno'?"),
+    (
+        ["run", "SMALL", "--tcp", "zzz"],
+        "tcp 'zzz' is not known; there are rfc793, tahoe, reno, newreno, sack, cubic",
+    ),
+    (
+        ["run", "SMALL", "--set", "links.0.down.delai=3ms"],
+        '--set links.0.down.delai=3ms: unknown key "delai" in links[0].down; did you mean "delay"?',
+    ),
+    (
+        ["run", "SMALL", "--set", "links.0.down.delay=300"],
+        "--set links.0.down.delay=300: "
+        'links[0].down.delay = 300 has no unit; write for example "300 ms"',
+    ),
+    (
+        ["run", "SMALL", "--set", "links.0.down.delay=-3ms"],
+        "--set links.0.down.delay=-3ms: "
+        'links[0].down.delay = "-3ms" is negative; write a time of 0 s or more',
+    ),
+    (
+        ["run", "SMALL", "--set", "flows.0.to=moon"],
+        "--set flows.0.to=moon: "
+        'flows[0].to = "moon" is not a node; the nodes are "gateway", "client"',
+    ),
+    (
+        ["run", "SMALL", "--set", "flows.0.size=0 B"],
+        "--set flows.0.size=0 B: "
+        'flows[0].size = "0 B" is out of range; write 1 B to 1048576 GiB (1 PiB)',
+    ),
+    (["run", "TMP/empty.toml"], 'TMP/empty.toml:1: the scenario has no "links"; write [[links]]'),
     (["run", "SMALL", "--format", "xls"], "--format xls: write parquet or csv"),
     (
         ["run", "SMALL", "--snaplen", "96"],
@@ -183,6 +213,7 @@ def test_bad_input_is_one_line_and_code_2(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
+    (tmp_path / "empty.toml").write_text("", encoding="utf-8")
     (tmp_path / "list.json").write_text("[]", encoding="utf-8")
     (tmp_path / "cut.json").write_text('{"format": 1', encoding="utf-8")
     (tmp_path / "newer.json").write_text('{"format": "farlink-result/9"}', encoding="utf-8")

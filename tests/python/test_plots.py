@@ -134,3 +134,14 @@ def test_ticks_have_the_decimals_they_need(
     ticks: list[float], factor: float, expected: list[str]
 ) -> None:
     assert Scaled(factor).format_ticks(ticks) == expected
+
+
+def test_of_several_flows_the_one_shown_is_named(small: Path) -> None:
+    two = fl.run(small, overrides={"flows.0.count": 2, "flows.0.reverse": "40 kB"})
+    first, second = two.summary.index.get_level_values("flow")
+    assert f", flow {first} (" in two.plot.cwnd().get_suptitle()
+    figure = two.plot.sequence(flow=second)
+    assert f", flow {second} (" in figure.get_suptitle()
+    # Data goes both ways, so it cannot be said which a drop belongs to.
+    assert "drop" not in labels(figure.axes[0])
+    assert "flow" not in two.plot.throughput().get_suptitle()

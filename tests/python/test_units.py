@@ -1,6 +1,6 @@
 import pytest
 
-from farlink.units import parse_rate, prefixed, rounded
+from farlink.units import parse_rate, parse_size, prefixed, rounded
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,19 @@ def test_digits_follow_the_interval(value: float, half_width: float | None, expe
 )
 def test_rates_as_scenarios_write_them(text: object, expected: float | None) -> None:
     assert parse_rate(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1500 B", 1500.0),
+        ("5 MB", 5e6),
+        ("64KiB", 65_536.0),
+        ("2.5 GB", 2.5e9),
+        ("1 MiB", 1_048_576.0),
+        ("unlimited", None),
+        (100, None),
+    ],
+)
+def test_sizes_as_scenarios_write_them(text: object, expected: float | None) -> None:
+    assert parse_size(text) == expected

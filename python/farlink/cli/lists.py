@@ -34,7 +34,9 @@ def presets(as_json: bool = _AS_JSON) -> None:
 
 def tcp(as_json: bool = _AS_JSON) -> None:
     """List the TCPs by name."""
-    _print(json.loads(_farlink.variants()), as_json)
+    order = ("name", "summary", "source", "status")
+    rows = json.loads(_farlink.variants())
+    _print([{key: row[key] for key in order} for row in rows], as_json)
 
 
 def metrics(as_json: bool = _AS_JSON) -> None:
@@ -69,9 +71,9 @@ def _preset(one: Mapping[str, Any]) -> dict[str, str]:
     return {
         "name": one["name"],
         "rate down, up": f"{one['down']['rate']}, {one['up']['rate']}",
-        "one-way delay": f"{units.rounded(1000 * one['one_way_delay_s'])} ms",
-        "BDP": f"{units.rounded(one['bdp_bytes'] / factor)} {unit}",
-        "buffer": "unlimited" if buffer is None else f"{units.rounded(buffer)} BDP",
+        "one-way delay": f"{1000 * one['one_way_delay_s']:g} ms",
+        "BDP": f"{one['bdp_bytes'] / factor:.4g} {unit}",
+        "buffer": "unlimited" if buffer is None else f"{buffer:.3g} BDP",
         "description": one["description"],
         "source": one["source"],
     }

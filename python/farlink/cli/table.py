@@ -28,10 +28,10 @@ class _Column:
 _COLUMNS = (
     _Column("goodput", "goodput", "bit/s"),
     _Column("transfer\ntime", "duration", "s"),
-    _Column("segments\nretransmitted", "segments_retransmitted"),
-    _Column("time-outs", "timeouts"),
-    _Column("fast\nretransmits", "fast_retransmits"),
-    _Column("mean RTT", "rtt_mean", "ms", 1e-3),
+    _Column("retrans-\nmissions", "segments_retransmitted"),
+    _Column("time-\nouts", "timeouts"),
+    _Column("fast re-\ntransmits", "fast_retransmits"),
+    _Column("mean\nRTT", "rtt_mean", "ms", 1e-3),
 )
 
 
@@ -39,7 +39,7 @@ def show(result: Result, stream: TextIO) -> None:
     """Print the table of a result, and what its numbers are."""
     console = text.console(stream)
     between = " " if console.width >= _ONE_LINE_WIDTH else "\n"
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("tcp", no_wrap=True)
     cells = [[tcp] for tcp in result.tcp]
     for column in _COLUMNS:
@@ -50,7 +50,7 @@ def show(result: Result, stream: TextIO) -> None:
         _add(table, cells, _title(column.title, unit), estimates, factor, between)
     busiest = _busiest(result)
     used = [_utilisation(result, tcp, busiest) for tcp in result.tcp]
-    _add(table, cells, "link utili-\nsation (%)", used, 0.01, between)
+    _add(table, cells, "utilisa-\ntion (%)", used, 0.01, between)
     for row in cells:
         table.add_row(*row)
     console.print(table)
@@ -100,18 +100,20 @@ def _add(
     between: str,
 ) -> None:
     table.add_column(title, justify="right", no_wrap=True)
+    # All rows of a column have the decimals of the narrowest interval.
+    narrowest = min((one.half_width for one in estimates if one.half_width), default=None)
     for row, estimate in zip(cells, estimates, strict=True):
-        row.append(_cell(estimate, factor, between))
+        row.append(_cell(estimate, factor, narrowest, between))
 
 
-def _cell(estimate: Estimate, factor: float, between: str) -> str:
+def _cell(estimate: Estimate, factor: float, narrowest: float | None, between: str) -> str:
     if estimate.mean is None:
         return "-"
-    mean = estimate.mean / factor
+    digits = None if narrowest is None else narrowest / factor
+    mean = units.rounded(estimate.mean / factor, digits)
     if estimate.half_width is None:
-        return units.rounded(mean)
-    half = estimate.half_width / factor
-    return f"{units.rounded(mean, half)}{between}±{units.rounded(half, half)}"
+        return mean
+    return f"{mean}{between}±{units.rounded(estimate.half_width / factor, digits)}"
 
 
 def _title(title: str, unit: str) -> str:

@@ -75,7 +75,7 @@ def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
         time_axis(one, limits)
         if one is not axes[-1]:
             one.set_xlabel("")
-    title(figure, headline(view, "Congestion window", tcp))
+    title(figure, headline(view, "Congestion window", tcp, of_flow=True))
     shown = [name for name in _LEGEND if name in legend]
     legend_above(axes[0], [legend[name] for name in shown], shown)
     return figure

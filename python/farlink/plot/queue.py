@@ -5,15 +5,18 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
+from farlink import units
 from farlink.plot.data import envelope
 from farlink.plot.style import (
     LOSS,
     MUTED,
     PALETTE,
+    RASTER_ABOVE,
     View,
     headline,
     legend_above,
     panels,
+    scale_axis,
     styled,
     time_axis,
     title,
@@ -29,13 +32,15 @@ _COLUMNS = 700
 
 @styled
 def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | None]) -> Figure:
-    """Draw a panel per TCP: range and mean of the packets waiting, and what did not fit."""
+    """Draw a panel per TCP: range and mean of what waits, and what did not fit.
+
+    In packets, or in bytes where the limit of the queue is in bytes.
+    """
     link, direction = view.direction_of(tcp[0], chosen)
     figure, axes = panels(len(tcp), 3.2 if len(tcp) == 1 else 0.9 + 1.25 * len(tcp))
     limits = view.limits(tcp)
     width = (limits[1] - limits[0]) / _COLUMNS
-    queue = view.link(link, direction).get("queue")
-    capacity = queue.get("packets") if isinstance(queue, dict) else None
+    unit, capacity = _limit(view, link, direction)
     highest = 1.0
     legend: dict[str, Artist] = {}
     for one, name in zip(axes, tcp, strict=True):
@@ -43,7 +48,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
         end = min(limits[1], view.end(name))
         middle, low, mean, high = envelope(
             waiting["time"],
-            waiting["packets"],
+            waiting[unit],
             (limits[0], max(end, limits[0] + width)),
             max(1, round((end - limits[0]) / width)),
         )
@@ -68,6 +73,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
                 color=LOSS,
                 ms=5,
                 mew=0.8,
+                rasterized=len(lost) > RASTER_ABOVE,
                 transform=one.get_xaxis_transform(),
             )
         lead = f"{name}: " if len(tcp) > 1 else ""
@@ -78,13 +84,24 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
     for one in axes:
         if capacity is not None and capacity < 4 * highest:
             legend["queue limit"] = one.axhline(capacity, color=MUTED, ls=(0, (5, 3)), lw=0.9)
-        one.set_ylabel("queue (packets)")
         time_axis(one, limits)
         if one is not axes[-1]:
             one.set_xlabel("")
     shown = capacity if capacity is not None and capacity < 4 * highest else highest
     axes[0].set_ylim(0, 1.25 * shown)
+    for one in axes:
+        scale_axis(one, "queue", "B" if unit == "bytes" else unit, shown)
     what = f"Queue of {link}, {direction}"
     title(figure, headline(view, what, tcp))
     legend_above(axes[0], list(legend.values()), list(legend))
     return figure
+
+
+def _limit(view: View, link: str, direction: str) -> tuple[str, float | None]:
+    """Return what the queue counts, and the most of it that it holds."""
+    queue = view.link(link, direction).get("queue")
+    if not isinstance(queue, dict):
+        return "packets", None
+    if "bytes" in queue:
+        return "bytes", units.parse_size(queue["bytes"])
+    return "packets", float(queue["packets"])

@@ -14,6 +14,7 @@ from farlink.plot.style import (
     ACK,
     DATA,
     LOSS,
+    RASTER_ABOVE,
     SACK,
     WIDTH,
     WINDOW,
@@ -39,9 +40,6 @@ _MOST_LETTERS = 40
 _LETTER = (0.015, 0.04)
 """Width and height of a letter R as shares of the axes."""
 
-_RASTER_ABOVE = 4000
-"""More bars than this are drawn as pixels in an SVG too, to keep it small."""
-
 _Legend = list[tuple["Artist", str]]
 
 
@@ -53,7 +51,7 @@ def draw_sequence(view: View, tcp: str) -> Figure:
     and window apart, what was sent is one line and losses are ticks above it.
     """
     limits = view.limits([tcp])
-    return _draw(view, tcp, limits, headline(view, "Time-sequence", [tcp]))
+    return _draw(view, tcp, limits, headline(view, "Time-sequence", [tcp], of_flow=True))
 
 
 @styled
@@ -68,7 +66,7 @@ def draw_first_loss(view: View, tcp: str) -> Figure | None:
     sent = float(before["time"][-1]) if len(before) else repaired
     repair = max(repaired - sent, 1e-3)
     limits = (max(0.0, sent - 0.35 * repair), repaired + 1.6 * repair)
-    return _draw(view, tcp, limits, headline(view, "First loss", [tcp]))
+    return _draw(view, tcp, limits, headline(view, "First loss", [tcp], of_flow=True))
 
 
 @styled
@@ -91,8 +89,13 @@ def draw_comparison(view: View) -> Figure:
         axes.set_ylim(bottom=0)
     scale_axis(axes, "acknowledged", "B", axes.get_ylim()[1])
     time_axis(axes, _with_room(limits))
-    title(figure, headline(view, "Progress", result.tcp))
-    axes.legend(loc="lower right" if view.t0 is None else "upper left")
+    title(figure, headline(view, "Progress", result.tcp, of_flow=True))
+    axes.legend(
+        loc="lower right" if view.t0 is None else "upper left",
+        frameon=True,
+        edgecolor="none",
+        framealpha=0.85,
+    )
     return figure
 
 
@@ -214,7 +217,7 @@ def _drops(axes: "Axes", drops: Columns, legend: _Legend) -> None:
     """Mark what was dropped on the way, at the time of the drop."""
     if not 0 < len(drops) <= _MOST_LETTERS:
         return
-    (drawn,) = axes.plot(drops["time"], drops["seq"], "x", color=LOSS, ms=4.5, mew=1.1, zorder=3)
+    (drawn,) = axes.plot(drops["time"], drops["seq"], "x", color=LOSS, ms=4, mew=1.0, zorder=3)
     legend.append((drawn, "drop"))
 
 
@@ -268,7 +271,7 @@ def _vertical(
     ends = np.stack([low, high], axis=1)
     lines = np.stack([np.stack([time, time], axis=1), ends], axis=2)
     collection = LineCollection(
-        list(lines), colors=shade, linewidths=width, rasterized=len(lines) > _RASTER_ABOVE
+        list(lines), colors=shade, linewidths=width, rasterized=len(lines) > RASTER_ABOVE
     )
     axes.add_collection(collection, autolim=False)
     return collection

@@ -29,6 +29,7 @@ __all__ = [
     "LOSS",
     "MUTED",
     "PALETTE",
+    "RASTER_ABOVE",
     "SACK",
     "SECOND",
     "WIDTH",
@@ -59,6 +60,9 @@ WINDOW = "#E69F00"
 SACK = "#8E4FB0"
 SECOND = "#E69F00"
 MUTED = "#7A7A7A"
+
+RASTER_ABOVE = 4000
+"""More bars or ticks than this are drawn as pixels in an SVG too, to keep it small."""
 
 _STYLE: Any = {
     "font.family": "sans-serif",
@@ -115,30 +119,39 @@ class View:
 
     def end_of(self, tcp: str, name: str) -> Columns:
         """Return a trace of the sending end of the flow."""
-        table = self._table(tcp, name).equal(flow=self.flow_name(tcp))
-        sending = table.equal(side="from")
-        return sending if len(sending) else table
+        return self._rows(tcp, name, flow=self.flow_name(tcp), side="from")
 
     def drops_of(self, tcp: str) -> Columns:
-        """Return the packets with data that the flow lost on its way."""
-        drops = self._table(tcp, "drops").equal(flow=self.flow_name(tcp))
-        return drops.where(np.isfinite(drops["seq"]))
+        """Return the packets with data that the flow lost on its way.
+
+        None for a flow with data both ways: a drop does not say which way it went.
+        """
+        drops = self._rows(tcp, "drops", flow=self.flow_name(tcp))
+        both_ways = len(self._rows(tcp, "segments", flow=self.flow_name(tcp), side="to")) > 0
+        return drops.where(np.isfinite(drops["seq"]) & (not both_ways))
 
     def link_of(self, tcp: str, name: str, link: str, direction: str) -> Columns:
         """Return a trace of a link direction."""
-        return self._table(tcp, name).equal(link=link, direction=direction)
+        return self._rows(tcp, name, link=link, direction=direction)
 
     def flow_name(self, tcp: str) -> str:
         """Return the flow shown: the one asked for, or the first."""
-        flows = [row["flow"] for row in self.result.data["results"] if row["tcp"] == tcp]
+        flows = self.flows(tcp)
         if self.flow is None:
-            return str(flows[0])
+            return flows[0]
         if self.flow not in flows:
             raise ScenarioError(f"flow {self.flow!r} is not there; there are {', '.join(flows)}")
         return self.flow
 
-    def _table(self, tcp: str, name: str) -> Columns:
-        return Columns.of(self.result.trace(name, tcp, self.run))
+    def _rows(self, tcp: str, name: str, **values: str) -> Columns:
+        table = self.result.trace(name, tcp, self.run)
+        for column, value in values.items():
+            table = table[table[column] == value]
+        return Columns.of(table)
+
+    def flows(self, tcp: str) -> list[str]:
+        """Return the names of all flows."""
+        return [str(row["flow"]) for row in self.result.data["results"] if row["tcp"] == tcp]
 
     def direction_of(self, tcp: str, chosen: tuple[str | None, str | None]) -> tuple[str, str]:
         """Return the link and direction shown: those asked for, or the most used."""
@@ -209,9 +222,14 @@ def colour(result: "Result", tcp: str) -> str:
     return PALETTE[result.tcp.index(tcp) % len(PALETTE)]
 
 
-def headline(view: View, what: str, tcp: Sequence[str]) -> str:
-    """Return a title that says what is shown of which scenario, TCP, seed and run."""
+def headline(view: View, what: str, tcp: Sequence[str], *, of_flow: bool = False) -> str:
+    """Return a title that says what is shown of which scenario, TCP, seed and run.
+
+    A figure `of_flow` names the flow too, if there are several.
+    """
     names = f", {tcp[0]}" if len(tcp) == 1 else ""
+    if of_flow and len(view.flows(tcp[0])) > 1:
+        names += f", flow {view.flow_name(tcp[0])}"
     return f"{what}: {view.result.name}{names} (seed {view.result.seed}, run {view.run})"
 
 

@@ -153,7 +153,12 @@ impl Connection {
         let space = u64::from(segment.seq_len());
         let end = start + space;
         let acceptable = if space == 0 {
-            start == nxt || (start >= nxt && start < nxt + window)
+            // The ACK of a peer that has filled our window stands at its right
+            // edge. The letter of 3.4 refuses it, and the loss of one segment of
+            // that window would then cost all ACKs after it; BSD and Linux take it.
+            let edge = nxt + window;
+            start >= nxt && (start < edge || (start == edge && !flags.has(Flags::RST)))
+                || start == nxt
         } else if window == 0 {
             false
         } else {
@@ -313,7 +318,9 @@ impl Connection {
                 },
             );
         }
-        let news = if self.sack {
+        // A sender without the scoreboard of RFC 6675 does not know what SACK says.
+        let sacking = self.sack && self.tx.loss.sacking();
+        let news = if sacking {
             self.take_sacks(now, segment, ack)
         } else {
             0
@@ -322,7 +329,7 @@ impl Connection {
             self.take_new_ack(now, segment, ack, una);
         } else if ack == una && !self.tx.board.is_empty() {
             let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
-            let duplicate = if self.sack {
+            let duplicate = if sacking {
                 news > 0
             } else {
                 bare && same_window && window > 0
