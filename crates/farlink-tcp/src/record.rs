@@ -51,7 +51,7 @@ pub enum Record {
         cwnd: u64,
         /// Slow-start threshold, `u64::MAX` while unlimited.
         ssthresh: u64,
-        /// Bytes in flight.
+        /// Bytes in the network as far as can be known (pipe of RFC 6675).
         flight: u64,
         /// Smoothed round-trip time, zero before the first sample.
         srtt: Interval,

@@ -98,6 +98,9 @@ impl SendBuffer {
     }
 }
 
+/// Bytes of headers that a paced segment is reckoned with.
+const PACED_HEADERS: u32 = 40;
+
 /// A piece of the stream that may leave.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chunk {
@@ -116,6 +119,8 @@ enum Held {
     Idle,
     /// The congestion window is full.
     Cwnd,
+    /// Pacing.
+    Pace,
     /// The peer's window is too small and nothing is in flight that would open it.
     Window,
 }
@@ -156,6 +161,10 @@ pub(crate) struct Sender {
     pub(crate) rto_at: Instant,
     /// Persist timer (RFC 9293, 3.8.6.1).
     pub(crate) persist_at: Instant,
+    /// Pacing lets nothing leave before.
+    paced_until: Instant,
+    /// When pacing lets the segment leave that it holds back.
+    pub(crate) pace_at: Instant,
 }
 
 impl Sender {
@@ -187,6 +196,8 @@ impl Sender {
             probe: false,
             rto_at: Instant::MAX,
             persist_at: Instant::MAX,
+            paced_until: Instant::ZERO,
+            pace_at: Instant::MAX,
         }
     }
 
@@ -352,6 +363,10 @@ impl Sender {
                 Some(chunk)
             }
             Err(held) => {
+                if held == Held::Pace {
+                    self.pace_at = self.paced_until;
+                    return None;
+                }
                 self.cwnd_limited = held == Held::Cwnd;
                 if held == Held::Window && self.persist_at == Instant::MAX {
                     self.persist_at = self.rtt.deadline(now);
@@ -362,6 +377,10 @@ impl Sender {
     }
 
     fn choose(&mut self, now: Instant) -> Result<(Chunk, Option<usize>), Held> {
+        if now < self.paced_until && !self.probe {
+            // Only what could leave is held back.
+            return Err(Held::Pace);
+        }
         if self.probe {
             self.probe = false;
             if let Some(front) = self.board.front().copied() {
@@ -505,6 +524,10 @@ impl Sender {
             }
         }
         self.last_sent = now;
+        if let Some(rate) = self.cc.pacing_rate() {
+            let bits = 8 * u64::from(chunk.len + PACED_HEADERS);
+            self.paced_until = self.paced_until.max(now) + Interval::of_bits(bits, rate.max(1));
+        }
         if self.probes_in_row == 0 && self.rto_at == Instant::MAX {
             self.rto_at = self.rtt.deadline(now);
         }

@@ -3,7 +3,7 @@
 
 use super::hystart::{Growth, HyStart};
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Parameter, Range, Setting, Start,
+    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
 };
 use crate::config::Ratio;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
@@ -218,7 +218,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_loss(&mut self, cx: &Context<'_>) {
+    fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
         let cwnd = self.cwnd as f64;
         // A flow that did not get back to its last plateau leaves room for a
         // new one (4.7).
@@ -331,6 +331,7 @@ mod tests {
             let ack = Ack {
                 bytes,
                 rtt_sample: Some(self.rtt),
+                fine_rtt: None,
                 cwnd_limited,
             };
             cubic.on_ack(&self.cx(cubic.cwnd()), &ack);
@@ -370,7 +371,12 @@ mod tests {
 
     fn lose(cubic: &mut Cubic, path: &Path) {
         let cx = path.cx(cubic.cwnd());
-        cubic.on_loss(&cx);
+        cubic.on_loss(
+            &cx,
+            &Loss {
+                sent_at: Instant::ZERO,
+            },
+        );
         cubic.on_recovered(&cx, u64::MAX);
     }
 
@@ -552,6 +558,7 @@ mod tests {
             &Ack {
                 bytes: MSS,
                 rtt_sample: None,
+                fine_rtt: None,
                 cwnd_limited: false,
             },
         );
@@ -623,6 +630,7 @@ mod tests {
                 let ack = Ack {
                     bytes: MSS,
                     rtt_sample: Some(path.rtt),
+                    fine_rtt: None,
                     cwnd_limited: true,
                 };
                 assert_eq!(c.ssthresh(), u64::MAX);

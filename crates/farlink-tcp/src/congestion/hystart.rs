@@ -65,7 +65,7 @@ impl HyStart {
     /// window was the limit.
     pub(super) fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) -> Growth {
         let window_end = *self.window_end.get_or_insert(cx.snd_max);
-        if let Some(rtt) = ack.rtt_sample {
+        if let Some(rtt) = ack.fine_rtt.or(ack.rtt_sample) {
             self.current_min = Some(self.current_min.map_or(rtt, |min| min.min(rtt)));
             self.samples += 1;
         }
@@ -152,6 +152,7 @@ mod tests {
             let ack = Ack {
                 bytes: MSS,
                 rtt_sample: Some(rtt),
+                fine_rtt: None,
                 cwnd_limited: true,
             };
             match hystart.on_ack(&cx, &ack) {
@@ -241,6 +242,7 @@ mod tests {
         let mut ack = Ack {
             bytes: 20 * MSS,
             rtt_sample: None,
+            fine_rtt: None,
             cwnd_limited: true,
         };
         assert_eq!(HyStart::default().on_ack(&cx, &ack), Growth::Grow(8 * MSS));

@@ -54,11 +54,22 @@ pub struct Context<'a> {
 pub struct Ack {
     /// Bytes it acknowledges for the first time.
     pub bytes: u64,
-    /// Round-trip sample that it gave, if any.
+    /// Round-trip sample that the retransmission timer took from it, if any:
+    /// in ticks of the timer's clock, and perhaps one a round trip only.
     pub rtt_sample: Option<Interval>,
+    /// Exact round-trip time of the last segment it covers, unless that or
+    /// another that it covers was sent twice.
+    pub fine_rtt: Option<Interval>,
     /// Whether the window was what kept the sender from sending more, since
     /// the last ACK: growth without this is meaningless (RFC 9293; RFC 7661).
     pub cwnd_limited: bool,
+}
+
+/// A loss that recovery found.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// When the lost segment was sent for the last time.
+    pub sent_at: Instant,
 }
 
 /// A window controller. All windows are in bytes.
@@ -77,7 +88,7 @@ pub trait CongestionControl: Debug + Send {
 
     /// Recovery found a loss by duplicate ACKs or SACK and begins to repair it:
     /// the window is to be reduced, once per window of data.
-    fn on_loss(&mut self, cx: &Context<'_>);
+    fn on_loss(&mut self, cx: &Context<'_>, loss: &Loss);
 
     /// New data was acknowledged while a loss is repaired.
     fn on_recovery_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
@@ -92,8 +103,8 @@ pub trait CongestionControl: Debug + Send {
 
     /// Slow start has to begin anew from one segment without a time-out
     /// (Tahoe's fast retransmit).
-    fn on_tahoe_loss(&mut self, cx: &Context<'_>) {
-        self.on_loss(cx);
+    fn on_tahoe_loss(&mut self, cx: &Context<'_>, loss: &Loss) {
+        self.on_loss(cx, loss);
         self.collapse(cx.mss);
     }
 
@@ -102,6 +113,12 @@ pub trait CongestionControl: Debug + Send {
 
     /// Nothing was sent for a retransmission time-out (RFC 5681, 4.1).
     fn on_idle(&mut self, cx: &Context<'_>, initial_window: u64);
+
+    /// Rate in bit/s at which segments are to leave; `None` for as fast as the
+    /// window allows.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Builds the controller that `config` asks for, with the MSS in use.

@@ -1,7 +1,7 @@
 //! Slow start, congestion avoidance, multiplicative decrease: RFC 5681.
 
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Parameter, Range, Setting, Start,
+    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
     half_flight,
 };
 
@@ -95,7 +95,7 @@ impl CongestionControl for Reno {
         }
     }
 
-    fn on_loss(&mut self, cx: &Context<'_>) {
+    fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
         self.ssthresh = half_flight(cx);
         self.cwnd = self.ssthresh;
         self.counted = 0;
@@ -156,6 +156,7 @@ mod tests {
                 &Ack {
                     bytes,
                     rtt_sample: None,
+                    fine_rtt: None,
                     cwnd_limited: true,
                 },
             );
@@ -203,6 +204,7 @@ mod tests {
             &Ack {
                 bytes: MSS,
                 rtt_sample: None,
+                fine_rtt: None,
                 cwnd_limited: false,
             },
         );
@@ -221,7 +223,12 @@ mod tests {
             rtt: &rtt,
         };
         let mut reno = reno(&[], 30 * MSS, u64::MAX);
-        reno.on_loss(&cx);
+        reno.on_loss(
+            &cx,
+            &Loss {
+                sent_at: Instant::ZERO,
+            },
+        );
         assert_eq!((reno.cwnd(), reno.ssthresh()), (10 * MSS, 10 * MSS));
         cx.flight = 3 * MSS;
         reno.on_timeout(&cx, true);

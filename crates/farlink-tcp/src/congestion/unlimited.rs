@@ -1,6 +1,6 @@
 //! No congestion control: RFC 793, where the receiver's window is the only limit.
 
-use super::{Ack, Algorithm, CongestionControl, Context};
+use super::{Ack, Algorithm, CongestionControl, Context, Loss};
 
 /// Never limits anything.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ impl CongestionControl for Unlimited {
 
     fn on_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
 
-    fn on_loss(&mut self, _cx: &Context<'_>) {}
+    fn on_loss(&mut self, _cx: &Context<'_>, _loss: &Loss) {}
 
     fn on_timeout(&mut self, _cx: &Context<'_>, _first: bool) {}
 

@@ -386,6 +386,7 @@ impl Connection {
         let ack = Ack {
             bytes: acked.len,
             rtt_sample,
+            fine_rtt: acked.sample_from.map(|at| now.since(at)),
             cwnd_limited,
         };
         let new = NewAck {

@@ -324,6 +324,7 @@ impl Connection {
             .tx
             .rto_at
             .min(self.tx.persist_at)
+            .min(self.tx.pace_at)
             .min(self.rx.deadline())
             .min(self.time_wait_at);
         (at != Instant::MAX).then_some(at)
@@ -333,6 +334,9 @@ impl Connection {
     pub fn on_timeout(&mut self, now: Instant) {
         if now >= self.rx.deadline() {
             self.rx.acknowledge_now();
+        }
+        if now >= self.tx.pace_at {
+            self.tx.pace_at = Instant::MAX;
         }
         if now >= self.tx.rto_at {
             let most = if self.tx.board.una() == 0 {
@@ -362,6 +366,7 @@ impl Connection {
         self.syn_due = false;
         self.tx.rto_at = Instant::MAX;
         self.tx.persist_at = Instant::MAX;
+        self.tx.pace_at = Instant::MAX;
         self.time_wait_at = Instant::MAX;
         self.rx.acknowledged();
         self.events.push_back(Event::Closed(reason));
@@ -373,7 +378,7 @@ impl Connection {
             let record = Record::State {
                 cwnd: self.tx.cwnd(),
                 ssthresh: self.tx.cc.ssthresh(),
-                flight: self.tx.board.flight(),
+                flight: self.tx.board.pipe(),
                 srtt: self.tx.rtt.srtt().unwrap_or_default(),
                 rto: self.tx.rtt.rto(),
             };

@@ -10,7 +10,7 @@ mod sack;
 mod tahoe;
 
 use crate::config::{Careful, Config, Recovery};
-use crate::congestion::Ack;
+use crate::congestion::{Ack, Loss};
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
 use crate::seq::Offset;
@@ -220,12 +220,20 @@ fn recovered(tx: &mut Sender, now: Instant, window: u64, recorder: &mut Recorder
     recorder.emit(now, Record::Mark(Mark::Recovered));
 }
 
+/// The loss of the first unacknowledged segment.
+fn front_loss(tx: &Sender, now: Instant) -> Loss {
+    Loss {
+        sent_at: tx.board.front().map_or(now, |s| s.at),
+    }
+}
+
 /// The first unacknowledged segment is presumed lost; the controller reduces
 /// its window by what was in flight.
 fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
     let flight = tx.flight_at_loss();
-    tx.cc.on_loss(&context!(tx, now, flight));
+    let loss = front_loss(tx, now);
+    tx.cc.on_loss(&context!(tx, now, flight), &loss);
     tx.loss.enter(tx.board.max());
     tx.board.lose_front();
 }

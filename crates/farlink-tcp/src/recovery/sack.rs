@@ -3,7 +3,7 @@
 //! `Update`, `IsLost`, `SetPipe` are the scoreboard's; `NextSeg` is in the order
 //! in which the sender chooses.
 
-use super::{NewAck, recovered};
+use super::{NewAck, front_loss, recovered};
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
 use crate::time::Instant;
@@ -22,7 +22,8 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     }
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
     // Section 5, step 4.
-    tx.cc.on_loss(&context!(tx, now, flight));
+    let loss = front_loss(tx, now);
+    tx.cc.on_loss(&context!(tx, now, flight), &loss);
     tx.loss.enter(tx.board.max());
     if !first_lost {
         tx.board.lose_front();

@@ -3,6 +3,7 @@
 //! Jacobson 1988; 4.3BSD-Tahoe `tcp_input.c`: SND.NXT goes back to SND.UNA and
 //! slow start begins from one segment.
 
+use super::front_loss;
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
 use crate::time::Instant;
@@ -13,7 +14,8 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     }
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
     let flight = tx.flight_at_loss();
-    tx.cc.on_tahoe_loss(&context!(tx, now, flight));
+    let loss = front_loss(tx, now);
+    tx.cc.on_tahoe_loss(&context!(tx, now, flight), &loss);
     tx.board.lose_all();
     tx.restart_timer(now);
 }
