@@ -262,6 +262,11 @@ impl Receiver {
     pub(crate) fn fin(&mut self, at: Offset) {
         if self.fin.is_none() && at >= self.nxt && (at == self.nxt || self.config.reassembly) {
             self.fin = Some(at);
+            if at > self.nxt {
+                // It has a sequence number, and without it in a SACK block the
+                // segment that carries it would seem lost.
+                self.park(at, at + 1, None);
+            }
         }
         self.finish_if_reached();
         self.need = AckNeed::Now;
@@ -301,8 +306,8 @@ impl Receiver {
     }
 
     fn finish_if_reached(&mut self) -> bool {
-        if self.fin == Some(self.nxt) {
-            self.nxt += 1;
+        if let Some(fin) = self.fin.filter(|&fin| self.nxt >= fin) {
+            self.nxt = fin + 1;
             self.edge = self.edge.max(self.nxt);
             self.ranges.clear();
             return true;
@@ -481,6 +486,19 @@ mod tests {
         assert_eq!((r.need(), r.advertise()), (AckNeed::None, 0));
         r.read_len(1);
         assert_eq!((r.need(), r.advertise()), (AckNeed::Now, 100));
+    }
+
+    #[test]
+    fn a_fin_out_of_order_is_in_the_sack_block() {
+        let mut r = receiver(ReceiverConfig::default());
+        r.data(Instant::ZERO, 101, 100, None);
+        r.fin(201);
+        assert_eq!(blocks(&mut r), [(101, 202)]);
+        assert_eq!((r.nxt(), r.finished(), r.delivered()), (1, false, 0));
+        r.data(Instant::ZERO, 1, 100, None);
+        assert_eq!((r.nxt(), r.finished(), r.delivered()), (202, true, 200));
+        assert_eq!((r.need(), r.unread()), (AckNeed::Now, 200));
+        assert_eq!(blocks(&mut r), []);
     }
 
     #[test]

@@ -359,10 +359,12 @@ impl Scoreboard {
     /// The segment at `i` left again at `now`.
     pub(crate) fn sent_again(&mut self, i: usize, now: Instant) {
         let s = &mut self.segments[i];
-        if !s.is(RETX) {
+        // A probe may send what was SACKed, which the pipe does not count.
+        if !s.is(RETX | SACKED) {
             self.retransmitted += u64::from(s.len);
+            s.state |= RETX;
         }
-        s.state |= RETX | EVER_RETX;
+        s.state |= EVER_RETX;
         s.at = now;
     }
 

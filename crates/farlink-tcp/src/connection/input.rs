@@ -238,14 +238,13 @@ impl Connection {
         }
     }
 
-    /// A reset in SYN-RECEIVED after a passive open: back to LISTEN.
+    /// A reset in SYN-RECEIVED after a passive open: back to LISTEN. What the
+    /// application wrote waits for the next peer.
     fn listen_again(&mut self) {
-        let recorder = std::mem::take(&mut self.recorder);
-        let config = self.config.clone();
-        *self = Self {
-            recorder,
-            ..Self::listen(config, self.local_port, self.tx.isn)
-        };
+        let listening = Self::listen(self.config.clone(), self.local_port, self.tx.isn);
+        let before = std::mem::replace(self, listening);
+        self.tx.buffer = before.tx.buffer;
+        self.recorder = before.recorder;
     }
 
     /// Whether the peer's data and FIN still mean something.

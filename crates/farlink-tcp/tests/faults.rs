@@ -1,0 +1,124 @@
+//! Properties of whole connections under random faults, of every row of the
+//! table with every option: each byte arrives once and in order, or the
+//! application is told of the error; nothing panics, stalls or goes on for ever.
+//!
+//! Faults are counted by segment: dropped, corrupted (dropped by the checksum),
+//! duplicated, reordered, truncated. `make test-long` makes it a million.
+
+mod faulty;
+
+use farlink_tcp::variant::VARIANTS;
+use faulty::hostile;
+use faulty::path::Fate;
+use faulty::session::{self, Outcome};
+use proptest::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// Faults of a run that every `cargo test` makes, and of the long one.
+const SHORT: u64 = 100_000;
+const LONG: u64 = 1_000_000;
+
+/// Plays sessions of all rows in turn until so many faults have happened.
+fn inject(least_faults: u64, first_seed: u64) {
+    let (mut faults, mut segments, mut delivered, mut errors) = (0, 0, 0_u64, 0_u64);
+    for seed in first_seed.. {
+        let row = seed as usize % VARIANTS.len();
+        let name = VARIANTS[row].name;
+        let report =
+            catch_unwind(AssertUnwindSafe(|| session::random(seed, row))).unwrap_or_else(|panic| {
+                report(&format!("the failing session: seed {seed} ({name})"));
+                resume_unwind(panic)
+            });
+        faults += report.faults;
+        segments += report.segments;
+        match report.outcome {
+            Outcome::Delivered => delivered += 1,
+            Outcome::Error => errors += 1,
+        }
+        if faults >= least_faults {
+            break;
+        }
+    }
+    report(&format!(
+        "{faults} faults on {segments} segments: {delivered} sessions delivered all, {errors} ended in an error"
+    ));
+    // Errors are for paths on which a segment is lost as often as it may be sent.
+    assert!(
+        errors * 20 <= delivered,
+        "{errors} errors against {delivered} deliveries"
+    );
+}
+
+#[allow(clippy::print_stderr, reason = "shown by `cargo test -- --nocapture`")]
+fn report(text: &str) {
+    eprintln!("{text}");
+}
+
+#[test]
+fn every_byte_arrives_once_and_in_order() {
+    inject(SHORT, 0);
+}
+
+#[test]
+#[ignore = "takes a minute without optimisation: make test-long"]
+fn a_million_faults() {
+    inject(LONG, 1 << 32);
+}
+
+/// Attacks connections in every state, of every row.
+fn attack(rounds: u64, first_seed: u64) {
+    let mut segments = 0;
+    for round in first_seed..first_seed + rounds {
+        for (row, variant) in VARIANTS.iter().enumerate() {
+            for state in hostile::STATES {
+                segments +=
+                    catch_unwind(|| hostile::attack(round, row, state)).unwrap_or_else(|panic| {
+                        report(&format!(
+                            "the failing attack: {round} on {} in {state:?}",
+                            variant.name
+                        ));
+                        resume_unwind(panic)
+                    });
+            }
+        }
+    }
+    report(&format!("{segments} hostile segments"));
+}
+
+#[test]
+fn a_hostile_peer_breaks_nothing() {
+    attack(100, 0);
+}
+
+#[test]
+#[ignore = "takes a minute without optimisation: make test-long"]
+fn a_hostile_peer_breaks_nothing_for_long() {
+    attack(1_000, 1 << 32);
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        4 => Just(Fate::Fine),
+        2 => Just(Fate::Drop),
+        1 => Just(Fate::Duplicate),
+        1 => Just(Fate::Reorder),
+        1 => Just(Fate::Truncate),
+        1 => Just(Fate::Corrupt),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever happens to the first segments, when the path is fine after them
+    /// everything arrives. Failing lists shrink to the faults that matter.
+    #[test]
+    fn a_path_that_recovers_delivers(
+        seed: u64,
+        row in 0..VARIANTS.len(),
+        fates in proptest::collection::vec(fate(), 0..60),
+    ) {
+        let report = session::scripted(seed, row, &fates);
+        prop_assert!(report.segments > 0);
+    }
+}

@@ -1,0 +1,239 @@
+//! One end: a connection, its application, and what must always hold.
+
+use super::chance::Chance;
+use farlink_tcp::{
+    CloseReason, Config, Connection, Event, Flags, Instant, Interval, Offset, Options, Segment,
+    Seq, State,
+};
+use std::sync::Arc;
+
+/// Segments that may leave at one instant before it counts as a livelock.
+const MOST_AT_ONCE: usize = 10_000;
+
+/// Byte `at` of the stream that side `side` sends.
+pub(crate) fn pattern(side: usize, at: u64) -> u8 {
+    let mixed = (at + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15 ^ (side as u64) << 7);
+    (mixed >> 56) as u8
+}
+
+/// An application that writes, reads and closes, on a connection.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    side: usize,
+    pub(crate) connection: Connection,
+    isn: Seq,
+    /// Bytes it wants to send in all, and has written and read.
+    goal: u64,
+    written: u64,
+    pub(crate) read: u64,
+    closed: bool,
+    /// How the connection ended.
+    pub(crate) end: Option<CloseReason>,
+    una: Offset,
+    max: Offset,
+    nxt: Offset,
+    /// Options of the first SYN that left.
+    syn: Option<Options>,
+    /// Right edge that we advertised, as an offset of the peer's stream.
+    edge: Offset,
+    peer_isn: Option<Seq>,
+    scratch: Vec<u8>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(side: usize, config: Config, isn: Seq, active: bool, goal: u64) -> Self {
+        let config = Arc::new(config);
+        let connection = if active {
+            Connection::open(config, side as u16, 1 - side as u16, isn)
+        } else {
+            Connection::listen(config, side as u16, isn)
+        };
+        Self {
+            side,
+            connection,
+            isn,
+            goal,
+            written: 0,
+            read: 0,
+            closed: false,
+            end: None,
+            una: 0,
+            max: 0,
+            nxt: 0,
+            syn: None,
+            edge: 0,
+            peer_isn: None,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Whether the application has nothing more to do.
+    pub(crate) fn idle(&self) -> bool {
+        self.end.is_some() || (self.closed && self.connection.readable() == 0)
+    }
+
+    /// Whether everything that it had to say was acknowledged.
+    pub(crate) fn delivered_all(&self) -> bool {
+        self.written == self.goal && self.connection.acknowledged() == self.goal
+    }
+
+    /// The application does something: a write, a read, a close when all is written.
+    pub(crate) fn act(&mut self, chance: &mut Chance) {
+        if self.connection.state() == State::Listen {
+            return; // nobody to talk to yet
+        }
+        let want = chance
+            .pick(&[1, 100, 3_000, 20_000])
+            .min(self.goal - self.written);
+        self.scratch.clear();
+        let from = self.written;
+        self.scratch
+            .extend((from..from + want).map(|at| pattern(self.side, at)));
+        self.written += self.connection.write(&self.scratch) as u64;
+        if chance.per_mille(600) {
+            self.read(chance.pick(&[1, 700, usize::MAX]));
+        }
+        if self.written == self.goal && !self.closed && chance.flip() {
+            self.connection.close();
+            self.closed = true;
+        }
+    }
+
+    /// Reads and compares with what the peer wrote.
+    pub(crate) fn read(&mut self, most: usize) {
+        self.scratch.clear();
+        let n = self.connection.read(&mut self.scratch, most);
+        assert_eq!(n, self.scratch.len());
+        for (at, &byte) in (self.read..).zip(&self.scratch) {
+            assert_eq!(
+                byte,
+                pattern(1 - self.side, at),
+                "side {} byte {at}",
+                self.side
+            );
+        }
+        self.read += n as u64;
+    }
+
+    /// All segments that leave now.
+    /// `peer_scales` is whether the peer's SYN offered window scaling.
+    pub(crate) fn transmit(&mut self, now: Instant, peer_scales: bool) -> Vec<Segment> {
+        let mut out = Vec::new();
+        while let Some(segment) = self.connection.poll_transmit(now) {
+            self.check_segment(&segment, peer_scales);
+            out.push(segment);
+            assert!(out.len() < MOST_AT_ONCE, "segments leave for ever");
+        }
+        while let Some(event) = self.connection.poll_event() {
+            if let Event::Closed(reason) = event {
+                assert_eq!(self.end, None, "closed twice");
+                self.end = Some(reason);
+            }
+        }
+        out
+    }
+
+    /// The window that is offered never moves back (RFC 9293, 3.8.6).
+    fn check_segment(&mut self, segment: &Segment, peer_scales: bool) {
+        let syn = segment.flags.has(Flags::SYN);
+        if syn {
+            self.syn.get_or_insert(segment.options);
+        }
+        if segment.flags.has(Flags::RST) || !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        // A receiver's first ACK is of the SYN: the number after the peer's first.
+        let peer_isn = *self
+            .peer_isn
+            .get_or_insert(Seq(segment.ack.0.wrapping_sub(1)));
+        let ack = u64::from(segment.ack.0.wrapping_sub(peer_isn.0));
+        let shift = if syn || !peer_scales {
+            0
+        } else {
+            self.shift().unwrap_or(0)
+        };
+        let edge = ack + (u64::from(segment.window) << shift);
+        // The field of a SYN, which may go again late, cannot say more than 65,535.
+        assert!(
+            syn || edge >= self.edge,
+            "the window shrank from {} to {edge}",
+            self.edge
+        );
+        self.edge = self.edge.max(edge);
+    }
+
+    /// Whether the SYN that left offered window scaling.
+    pub(crate) fn scales(&self) -> bool {
+        self.shift().is_some()
+    }
+
+    /// Shift of our window field that our SYN offered.
+    fn shift(&self) -> Option<u8> {
+        self.syn.and_then(|options| options.window_scale)
+    }
+
+    /// What holds after every step.
+    pub(crate) fn check(&mut self) {
+        let c = &self.connection;
+        if c.state() == State::Listen {
+            // A reset sent it back to the start: what comes is a new connection.
+            (self.una, self.max, self.nxt, self.edge) = (0, 0, 0, 0);
+            (self.peer_isn, self.syn) = (None, None);
+        }
+        assert!(c.snd_una() >= self.una, "SND.UNA went back");
+        assert!(c.snd_max() >= self.max, "SND.MAX went back");
+        assert!(c.rcv_nxt() >= self.nxt, "RCV.NXT went back");
+        (self.una, self.max, self.nxt) = (c.snd_una(), c.snd_max(), c.rcv_nxt());
+        assert!(
+            c.cwnd() >= u64::from(c.mss()),
+            "cwnd {} below a segment",
+            c.cwnd()
+        );
+        assert!(
+            c.pipe() <= c.flight(),
+            "pipe {} above flight {}",
+            c.pipe(),
+            c.flight()
+        );
+        assert!(c.acknowledged() <= self.written);
+        c.recount();
+        let open = !matches!(c.state(), State::Closed | State::Listen | State::TimeWait);
+        if open && (c.snd_una() < c.snd_max() || c.acknowledged() < self.written) {
+            assert!(
+                c.next_timeout().is_some(),
+                "data waits and no timer runs: {c:?}"
+            );
+        }
+    }
+
+    /// What holds between the two: nothing is acknowledged before it arrived,
+    /// and no more is sent than the peer has room for, but for a probe and a FIN.
+    pub(crate) fn check_against(&self, peer: &Self) {
+        let c = &self.connection;
+        assert!(
+            c.acknowledged() <= peer.connection.delivered(),
+            "acknowledged unseen"
+        );
+        let edge = peer.edge.max(1);
+        assert!(
+            c.snd_max() <= edge + 2,
+            "sent to {}, window to {edge}",
+            c.snd_max()
+        );
+        assert!(
+            peer.peer_isn.is_none_or(|isn| isn == self.isn),
+            "someone else's stream"
+        );
+    }
+
+    /// When the connection wants to be called, not before `now`.
+    pub(crate) fn next_timeout(&self, now: Instant) -> Option<Instant> {
+        self.connection.next_timeout().map(|at| at.max(now))
+    }
+
+    /// Pauses of an application: from busy to asleep.
+    pub(crate) fn pause(chance: &mut Chance) -> Interval {
+        let most = chance.pick(&[100, 10_000, 200_000, 200_000, 3_000_000]);
+        Interval::from_micros(chance.within(1, most))
+    }
+}

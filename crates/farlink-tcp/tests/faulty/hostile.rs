@@ -1,0 +1,284 @@
+//! A peer that sends anything: arbitrary flags, numbers, windows and options,
+//! to a connection in any state.
+
+use super::chance::Chance;
+use super::setup;
+use farlink_tcp::{
+    Body, Config, Connection, Flags, Instant, Interval, Offset, Options, SackBlock, Segment, Seq,
+    State, Timestamps,
+};
+use std::sync::Arc;
+
+/// States that an attack begins in.
+pub(crate) const STATES: [State; 11] = [
+    State::Closed,
+    State::Listen,
+    State::SynSent,
+    State::SynReceived,
+    State::Established,
+    State::FinWait1,
+    State::FinWait2,
+    State::CloseWait,
+    State::Closing,
+    State::LastAck,
+    State::TimeWait,
+];
+
+/// Things that happen to one connection.
+const STEPS: usize = 150;
+/// Time-outs, or segments, at one instant before it counts as a livelock.
+const MOST_AT_ONCE: usize = 10_000;
+
+struct Victim {
+    now: Instant,
+    connection: Connection,
+    isn: Seq,
+    peer_isn: Seq,
+    written: u64,
+    una: Offset,
+    /// Whether data carries bytes, or only its length.
+    bytes: bool,
+}
+
+/// Attacks a connection with row `row` of the table that is in `state`;
+/// returns how many segments it was sent. Panics when something that must hold
+/// does not.
+pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
+    let mut chance = Chance::new(seed);
+    let config = setup::config(&mut chance, row);
+    let mut victim = Victim::in_state(state, config, &mut chance);
+    assert_eq!(
+        victim.connection.state(),
+        state,
+        "could not be brought there"
+    );
+    let mut sent = 0;
+    for _ in 0..STEPS {
+        match chance.within(0, 20) {
+            0 => victim.application(&mut chance),
+            1 | 2 => victim.wait(&mut chance),
+            _ => {
+                let segment = victim.anything(&mut chance);
+                victim.connection.on_segment(victim.now, &segment);
+                sent += 1;
+            }
+        }
+        victim.settle();
+    }
+    victim.connection.abort();
+    victim.settle();
+    assert_eq!(victim.connection.state(), State::Closed);
+    assert_eq!(
+        victim.connection.next_timeout(),
+        None,
+        "a timer runs after the end"
+    );
+    sent
+}
+
+impl Victim {
+    /// A connection whose peer has behaved so far.
+    fn in_state(state: State, config: Config, chance: &mut Chance) -> Self {
+        let isn = Seq(chance.next() as u32);
+        let passive = matches!(state, State::Listen | State::SynReceived);
+        let config = Arc::new(config);
+        let connection = if passive {
+            Connection::listen(config, 1, isn)
+        } else {
+            Connection::open(config, 1, 2, isn)
+        };
+        let mut victim = Self {
+            now: Instant::from_nanos(chance.within(0, 1 << 40)),
+            connection,
+            isn,
+            peer_isn: Seq(chance.next() as u32),
+            written: 0,
+            una: 0,
+            bytes: chance.flip(),
+        };
+        victim.lead_to(state);
+        victim
+    }
+
+    fn lead_to(&mut self, state: State) {
+        let fin = Flags::FIN.with(Flags::ACK);
+        let syn = Options {
+            mss: Some(1000),
+            sack_permitted: true,
+            ..Options::default()
+        };
+        self.settle();
+        match state {
+            State::Listen | State::SynSent => return,
+            State::Closed => return self.connection.abort(),
+            State::SynReceived => return self.hear(Flags::SYN, 0, 0, syn),
+            _ => self.hear(Flags::SYN.with(Flags::ACK), 0, 1, syn),
+        }
+        self.now += Interval::from_millis(50);
+        let plain = Options::default();
+        match state {
+            State::FinWait1 | State::FinWait2 | State::Closing | State::TimeWait => {
+                self.connection.close();
+            }
+            State::CloseWait | State::LastAck => self.hear(fin, 1, 1, plain),
+            _ => {
+                self.write(5_000); // some of it in flight
+            }
+        }
+        self.settle();
+        match state {
+            State::FinWait2 => self.hear(Flags::ACK, 1, 2, plain),
+            State::Closing => self.hear(fin, 1, 1, plain),
+            State::TimeWait => self.hear(fin, 1, 2, plain),
+            State::LastAck => {
+                self.connection.close();
+                self.settle();
+            }
+            _ => {}
+        }
+    }
+
+    /// A segment of a peer that behaves arrives.
+    fn hear(&mut self, flags: Flags, seq: Offset, ack: Offset, options: Options) {
+        let segment = Segment {
+            src_port: 2,
+            dst_port: 1,
+            seq: self.peer_isn.at(seq),
+            ack: self.isn.at(ack),
+            flags,
+            window: 8_000,
+            options,
+            body: Body::EMPTY,
+        };
+        self.connection.on_segment(self.now, &segment);
+        self.settle();
+    }
+
+    fn write(&mut self, len: u64) {
+        self.written += if self.bytes {
+            self.connection.write(&vec![7; len as usize]) as u64
+        } else {
+            self.connection.write_len(len)
+        };
+    }
+
+    fn application(&mut self, chance: &mut Chance) {
+        match chance.within(0, 10) {
+            0 => self.connection.close(),
+            1..5 if self.bytes => {
+                let mut out = Vec::new();
+                self.connection
+                    .read(&mut out, chance.within(1, 5_000) as usize);
+            }
+            1..5 => {
+                self.connection.read_len(chance.within(1, 5_000));
+            }
+            _ => self.write(chance.within(1, 5_000)),
+        }
+    }
+
+    /// Time passes, to the next time-out or not so far.
+    fn wait(&mut self, chance: &mut Chance) {
+        let pause = Interval::from_micros(chance.within(0, 300_000));
+        self.now = match self.connection.next_timeout() {
+            Some(at) if chance.flip() => at.max(self.now),
+            _ => self.now + pause,
+        };
+    }
+
+    /// A segment with anything in it, more often than not near what would do.
+    fn anything(&self, chance: &mut Chance) -> Segment {
+        let c = &self.connection;
+        let near = |chance: &mut Chance, at: Seq| {
+            let spread = chance.pick(&[1, 3, 1_500, 70_000, 1 << 32]);
+            at.at(chance.within(0, spread))
+                .at((spread / 2).wrapping_neg())
+        };
+        let seq = near(chance, self.peer_isn.at(c.rcv_nxt()));
+        let ack = self.isn.at(chance.pick(&[c.snd_una(), c.snd_max()]));
+        let ack = near(chance, ack);
+        // Few resets, or most attacks were over soon.
+        let flags = match chance.within(0, 200) {
+            0..150 => Flags::ACK,
+            150..170 => Flags::ACK.with(Flags::FIN),
+            170..190 => Flags::SYN,
+            190 => Flags::RST,
+            _ => Flags(chance.next() as u8),
+        };
+        let len = chance.pick(&[0, 0, 1, 536, 3_000]) as u32;
+        let mut options = Options::default();
+        if chance.flip() {
+            let value = near(chance, Seq((self.now.as_nanos() / 1_000_000) as u32)).0;
+            options.timestamps = Some(Timestamps {
+                value,
+                echo: near(chance, Seq(value)).0,
+            });
+        }
+        for _ in 0..chance.pick(&[0, 0, 1, 4]) {
+            let left = near(chance, self.isn.at(c.snd_una()));
+            options.sack.push(SackBlock {
+                left,
+                right: near(chance, left),
+            });
+        }
+        if chance.per_mille(200) {
+            options.mss = Some(chance.pick(&[0, 1, 536, 65_535]));
+            options.window_scale = Some(chance.next() as u8);
+            options.sack_permitted = chance.flip();
+        }
+        let body = if self.bytes {
+            Body::of_bytes(&vec![9; len as usize])
+        } else {
+            Body::of_len(len)
+        };
+        let window = chance.pick(&[0, 1, 700, 65_535]);
+        Segment {
+            src_port: 2,
+            dst_port: 1,
+            seq,
+            ack,
+            flags,
+            window,
+            options,
+            body,
+        }
+    }
+
+    /// Lets the connection do all it wants to do now, and checks it.
+    fn settle(&mut self) {
+        for round in 0.. {
+            assert!(round < MOST_AT_ONCE, "time-outs for ever");
+            let mut segments = 0;
+            while self.connection.poll_transmit(self.now).is_some() {
+                segments += 1;
+                assert!(segments < MOST_AT_ONCE, "segments leave for ever");
+            }
+            while self.connection.poll_event().is_some() {}
+            match self.connection.next_timeout() {
+                Some(at) if at <= self.now => self.connection.on_timeout(self.now),
+                _ => break,
+            }
+        }
+        let c = &self.connection;
+        c.recount();
+        if c.state() == State::Listen {
+            self.una = 0; // a reset sent it back to the start
+        }
+        assert!(c.snd_una() >= self.una && c.snd_una() <= c.snd_max());
+        self.una = c.snd_una();
+        assert!(
+            c.cwnd() >= u64::from(c.mss()),
+            "cwnd {} below a segment",
+            c.cwnd()
+        );
+        assert!(c.pipe() <= c.flight());
+        assert!(c.acknowledged() <= self.written);
+        let open = !matches!(c.state(), State::Closed | State::Listen | State::TimeWait);
+        if open && (c.snd_una() < c.snd_max() || c.acknowledged() < self.written) {
+            assert!(
+                c.next_timeout().is_some(),
+                "data waits and no timer runs: {c:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Two connections over a path that does everything wrong.
+
+pub(crate) mod chance;
+pub(crate) mod endpoint;
+pub(crate) mod hostile;
+pub(crate) mod path;
+pub(crate) mod session;
+pub(crate) mod setup;

@@ -1,0 +1,95 @@
+//! The path: what happens to each segment, counted.
+
+use super::chance::Chance;
+use farlink_tcp::{Body, Flags, Interval, Segment};
+
+/// What the path does to a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    /// Delivered after the delay of the path.
+    Fine,
+    /// Lost.
+    Drop,
+    /// Bits change: the receiver's checksum tells, and it is dropped there.
+    Corrupt,
+    /// Delivered twice.
+    Duplicate,
+    /// Delivered so much later that others overtake it.
+    Reorder,
+    /// The end of its data is cut off by a box that fixes the checksum.
+    Truncate,
+}
+
+/// How often each fate comes, in thousandths, and how long the way takes.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    pub(crate) drop: u64,
+    pub(crate) corrupt: u64,
+    pub(crate) duplicate: u64,
+    pub(crate) reorder: u64,
+    pub(crate) truncate: u64,
+    pub(crate) delay_ms: u64,
+}
+
+impl Path {
+    /// Anything from clean to hardly usable.
+    pub(crate) fn random(chance: &mut Chance) -> Self {
+        Self {
+            drop: chance.pick(&[0, 10, 50, 150]),
+            corrupt: chance.pick(&[0, 10, 50]),
+            duplicate: chance.pick(&[0, 20, 200]),
+            reorder: chance.pick(&[0, 20, 200]),
+            truncate: chance.pick(&[0, 20, 100]),
+            delay_ms: chance.pick(&[1, 20, 280]),
+        }
+    }
+
+    pub(crate) fn fate(&self, chance: &mut Chance) -> Fate {
+        let mut draw = chance.within(0, 1000);
+        for (share, fate) in [
+            (self.drop, Fate::Drop),
+            (self.corrupt, Fate::Corrupt),
+            (self.duplicate, Fate::Duplicate),
+            (self.reorder, Fate::Reorder),
+            (self.truncate, Fate::Truncate),
+        ] {
+            if draw < share {
+                return fate;
+            }
+            draw -= share;
+        }
+        Fate::Fine
+    }
+
+    /// When copies of a segment arrive, after now.
+    pub(crate) fn arrivals(
+        &self,
+        chance: &mut Chance,
+        fate: Fate,
+        segment: Segment,
+    ) -> Vec<(Interval, Segment)> {
+        let usual = Interval::from_millis(self.delay_ms);
+        let late = usual + Interval::from_micros(chance.within(1, 2_000 * self.delay_ms + 20_000));
+        match fate {
+            Fate::Fine => vec![(usual, segment)],
+            Fate::Drop | Fate::Corrupt => vec![],
+            Fate::Duplicate => vec![(usual, segment.clone()), (late, segment)],
+            Fate::Reorder => vec![(late, segment)],
+            Fate::Truncate => vec![(usual, cut(chance, segment))],
+        }
+    }
+}
+
+/// Cuts data from the end; a segment without data loses nothing.
+fn cut(chance: &mut Chance, mut segment: Segment) -> Segment {
+    let len = segment.body.len();
+    if len > 0 {
+        let keep = chance.within(0, u64::from(len)) as u32;
+        segment.body = match segment.body.bytes() {
+            Some(bytes) => Body::of_bytes(&bytes[..keep as usize]),
+            None => Body::of_len(keep),
+        };
+        segment.flags = Flags(segment.flags.0 & !Flags::FIN.0);
+    }
+    segment
+}

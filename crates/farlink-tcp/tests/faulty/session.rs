@@ -1,0 +1,253 @@
+//! A whole connection from the SYN to the end, over a faulty path.
+
+use super::chance::Chance;
+use super::endpoint::Endpoint;
+use super::path::{Fate, Path};
+use super::setup;
+use farlink_tcp::variant::VARIANTS;
+use farlink_tcp::{CloseReason, Flags, Instant, Segment, Seq};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// Steps after which a session counts as a livelock.
+const MOST_STEPS: u64 = 2_000_000;
+/// Steps at one instant that do.
+const MOST_AT_ONCE: u32 = 20_000;
+
+/// Bare ACKs that may answer each other: reordered ones with old timestamps do,
+/// each with the odds of being reordered.
+const LONGEST_CHAIN: u32 = 16;
+
+/// What came of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    /// Every byte of both sides arrived and both know it.
+    Delivered,
+    /// An end gave up or was reset, and its application was told.
+    Error,
+}
+
+/// What a session did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    pub(crate) outcome: Outcome,
+    pub(crate) faults: u64,
+    pub(crate) segments: u64,
+}
+
+enum What {
+    /// Of a segment; how many bare ACKs in a row, each sent because of the one
+    /// before, it ends.
+    Arrival(Segment, u32),
+    Application,
+}
+
+/// Both ends, the path, and what is going to happen.
+struct Session<'a> {
+    now: Instant,
+    chance: Chance,
+    ends: [Endpoint; 2],
+    path: Path,
+    /// Fates of the first segments; the path decides after them.
+    fates: &'a [Fate],
+    heap: BinaryHeap<Reverse<(Instant, u64)>>,
+    due: BTreeMap<u64, (usize, What)>,
+    counter: u64,
+    faults: u64,
+    segments: u64,
+}
+
+/// Plays the session that a seed stands for, with row `row` of the table on
+/// both ends; panics when something that must hold does not.
+pub(crate) fn random(seed: u64, row: usize) -> Report {
+    let mut chance = Chance::new(seed);
+    let path = Path::random(&mut chance);
+    play(chance, row, path, &[])
+}
+
+/// Plays a session in which the path does what the list says, then nothing wrong.
+pub(crate) fn scripted(seed: u64, row: usize, fates: &[Fate]) -> Report {
+    let clean = Path {
+        drop: 0,
+        corrupt: 0,
+        duplicate: 0,
+        reorder: 0,
+        truncate: 0,
+        delay_ms: 20,
+    };
+    play(Chance::new(seed), row, clean, fates)
+}
+
+fn play(mut chance: Chance, row: usize, path: Path, fates: &[Fate]) -> Report {
+    assert!(row < VARIANTS.len());
+    let both_open = chance.per_mille(100);
+    let size = |chance: &mut Chance| {
+        let most = chance.pick(&[1, 1_000, 30_000, 60_000]);
+        chance.within(0, most)
+    };
+    let mut end = |side: usize, active: bool| {
+        let config = setup::config(&mut chance, row);
+        let goal = size(&mut chance);
+        Endpoint::new(side, config, Seq(chance.next() as u32), active, goal)
+    };
+    let ends = [end(0, true), end(1, both_open)];
+    let mut session = Session {
+        now: Instant::ZERO,
+        chance,
+        ends,
+        path,
+        fates,
+        heap: BinaryHeap::new(),
+        due: BTreeMap::new(),
+        counter: 0,
+        faults: 0,
+        segments: 0,
+    };
+    session.run()
+}
+
+/// Whether a segment is an ACK and nothing else.
+fn bare(segment: &Segment) -> bool {
+    segment.seq_len() == 0 && segment.flags == Flags::ACK
+}
+
+impl Session<'_> {
+    fn run(&mut self) -> Report {
+        for side in 0..2 {
+            self.after(side, 0);
+            self.schedule(self.now, side, What::Application);
+        }
+        let mut steps = 0;
+        let mut at_once = 0;
+        while let Some(at) = self.next_instant() {
+            at_once = if at > self.now { 0 } else { at_once + 1 };
+            steps += 1;
+            let live = steps < MOST_STEPS && at_once < MOST_AT_ONCE;
+            assert!(live, "livelock at {:?}: {:#?}", self.now, self.ends);
+            self.now = at;
+            self.step();
+        }
+        let outcome = self.judge();
+        Report {
+            outcome,
+            faults: self.faults,
+            segments: self.segments,
+        }
+    }
+
+    /// When something happens next: an arrival, an application, a time-out.
+    fn next_instant(&self) -> Option<Instant> {
+        let planned = self.heap.peek().map(|Reverse((at, _))| *at);
+        let timeouts = self
+            .ends
+            .iter()
+            .filter_map(|end| end.next_timeout(self.now));
+        timeouts.chain(planned).min()
+    }
+
+    fn step(&mut self) {
+        for side in 0..2 {
+            let end = &mut self.ends[side];
+            if end.next_timeout(self.now).is_some_and(|at| at <= self.now) {
+                end.connection.on_timeout(self.now);
+                self.after(side, 0);
+            }
+        }
+        if let Some(&Reverse((at, id))) = self.heap.peek()
+            && at <= self.now
+        {
+            self.heap.pop();
+            let (side, what) = self.due.remove(&id).expect("planned once");
+            match what {
+                What::Arrival(segment, chain) => {
+                    self.ends[side].connection.on_segment(self.now, &segment);
+                    self.after(side, if bare(&segment) { chain + 1 } else { 0 });
+                }
+                What::Application => {
+                    self.ends[side].act(&mut self.chance);
+                    self.after(side, 0);
+                    self.sleep(side);
+                }
+            }
+        }
+    }
+
+    /// The application sleeps, to act again unless nothing can change any more.
+    fn sleep(&mut self, side: usize) {
+        let over = |end: &Endpoint| end.end.is_some();
+        let idle = self.ends.iter().all(Endpoint::idle) || self.ends.iter().any(over);
+        let done = over(&self.ends[side]) || (idle && self.quiet());
+        if !done {
+            let at = self.now + Endpoint::pause(&mut self.chance);
+            self.schedule(at, side, What::Application);
+        }
+    }
+
+    /// Nothing is on its way and no timer runs.
+    fn quiet(&self) -> bool {
+        let arrivals = self
+            .due
+            .values()
+            .any(|(_, what)| matches!(what, What::Arrival(..)));
+        !arrivals
+            && self
+                .ends
+                .iter()
+                .all(|end| end.connection.next_timeout().is_none())
+    }
+
+    /// Sends what an end has to send, and checks. `chain` is of the ACK that
+    /// may have caused it: two ends that find each other's ACKs wanting would
+    /// answer them for ever.
+    fn after(&mut self, side: usize, chain: u32) {
+        let peer_scales = self.ends[1 - side].scales();
+        for segment in self.ends[side].transmit(self.now, peer_scales) {
+            let fate = match self.fates.get(self.segments as usize) {
+                Some(&fate) => fate,
+                None => self.path.fate(&mut self.chance),
+            };
+            self.segments += 1;
+            let chain = if bare(&segment) { chain } else { 0 };
+            assert!(chain < LONGEST_CHAIN, "ACKs answer ACKs: {:#?}", self.ends);
+            self.faults += u64::from(fate != Fate::Fine);
+            for (delay, copy) in self.path.arrivals(&mut self.chance, fate, segment) {
+                self.schedule(self.now + delay, 1 - side, What::Arrival(copy, chain));
+            }
+        }
+        self.ends[side].check();
+        self.ends[side].check_against(&self.ends[1 - side]);
+    }
+
+    fn schedule(&mut self, at: Instant, side: usize, what: What) {
+        self.heap.push(Reverse((at, self.counter)));
+        self.due.insert(self.counter, (side, what));
+        self.counter += 1;
+    }
+
+    /// Nothing will happen any more: it must be over, one way or the other.
+    fn judge(&mut self) -> Outcome {
+        for end in &mut self.ends {
+            end.read(usize::MAX);
+        }
+        let failed = |end: &Endpoint| end.end.is_some_and(|reason| reason != CloseReason::Done);
+        if self.ends.iter().any(failed) {
+            return Outcome::Error;
+        }
+        let [a, b] = &self.ends;
+        assert!(
+            a.end.is_some() && b.end.is_some(),
+            "stalled: {:?} and {:?} with nothing to wait for",
+            a.connection.state(),
+            b.connection.state()
+        );
+        assert!(
+            a.delivered_all() && b.delivered_all(),
+            "closed before all was delivered"
+        );
+        assert_eq!(
+            (a.read, b.read),
+            (b.connection.acknowledged(), a.connection.acknowledged())
+        );
+        Outcome::Delivered
+    }
+}

@@ -1,0 +1,116 @@
+//! Random configurations, reachable from every row of the table.
+
+use super::chance::Chance;
+use farlink_tcp::config::{
+    AbcLimit, Backoff, Careful, Config, Congestion, DelayedAck, InitialWindow, Ratio, Recovery,
+    RtoAlgorithm, Sampling, WindowScale,
+};
+use farlink_tcp::{Interval, variant::VARIANTS};
+
+/// Row `row` of the table with every option drawn anew.
+pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
+    let mut config = (VARIANTS[row].config)();
+    config.mss = chance.pick(&[100, 536, 1000, 1460]);
+    let mss = u64::from(config.mss);
+    config.send_buffer = chance.pick(&[mss, 5 * mss + 17, 64_000, u64::MAX]);
+    config.nagle = chance.flip();
+    config.timestamps = chance.flip();
+    config.dupack_threshold = chance.pick(&[1, 2, 3, 3]);
+    config.limited_transmit = chance.flip();
+    config.initial_window = chance.pick(&[
+        InitialWindow::Segments(1),
+        InitialWindow::Segments(4),
+        InitialWindow::Segments(10),
+        InitialWindow::Rfc3390,
+    ]);
+    config.initial_ssthresh = chance.pick(&[None, Some(4 * mss)]);
+    config.idle_restart = chance.flip();
+    config.max_retransmits = chance.pick(&[6, 15]);
+    config.restart_on_retransmit = chance.flip();
+    config.msl = Interval::from_secs(120);
+    match &mut config.recovery {
+        Recovery::NewReno { impatient, careful } => {
+            *impatient = chance.flip();
+            *careful = chance.pick(&[
+                Careful::Less,
+                Careful::Plain,
+                Careful::AckHeuristic,
+                Careful::TimestampHeuristic,
+            ]);
+        }
+        Recovery::Sack { rescue } => *rescue = chance.flip(),
+        _ => {}
+    }
+    match &mut config.congestion {
+        Congestion::Reno(reno) => {
+            reno.byte_counting = chance.pick(&[None, Some(AbcLimit(1)), Some(AbcLimit(2))]);
+            reno.mss_over_8 = chance.flip();
+        }
+        Congestion::Cubic(cubic) => {
+            cubic.fast_convergence = chance.flip();
+            cubic.hystart = chance.flip();
+        }
+        Congestion::None => {}
+    }
+    timer(chance, &mut config);
+    receiver(chance, &mut config);
+    config
+}
+
+fn timer(chance: &mut Chance, config: &mut Config) {
+    let rto = &mut config.rto;
+    rto.algorithm = chance.pick(&[
+        RtoAlgorithm::Rfc793 {
+            alpha: Ratio::new(9, 10),
+            beta: Ratio::new(2, 1),
+        },
+        RtoAlgorithm::Jacobson {
+            gain: Ratio::new(1, 8),
+            dev_gain: Ratio::new(1, 4),
+            k: 4,
+        },
+        RtoAlgorithm::Rfc6298 {
+            granularity: Interval::from_millis(1),
+        },
+    ]);
+    rto.min = Interval::from_millis(chance.pick(&[1, 200, 1000]));
+    rto.max = Interval::from_secs(chance.pick(&[4, 60]));
+    rto.tick = Interval::from_millis(chance.pick(&[0, 0, 500]));
+    rto.backoff = chance.pick(&[Backoff::Exponential, Backoff::Exponential, Backoff::None]);
+    rto.sampling = chance.pick(&[Sampling::OnePerRtt, Sampling::EverySegment]);
+}
+
+fn receiver(chance: &mut Chance, config: &mut Config) {
+    let mss = u64::from(config.mss);
+    let receiver = &mut config.receiver;
+    receiver.buffer = chance.pick(&[mss / 2, mss, 3 * mss + 7, 20_000, 65_535, 300_000]);
+    receiver.window_scale = chance.pick(&[
+        WindowScale::Off,
+        WindowScale::Auto,
+        WindowScale::Shift(0),
+        WindowScale::Shift(7),
+    ]);
+    if receiver.buffer < 20_000 && receiver.window_scale == WindowScale::Shift(7) {
+        receiver.window_scale = WindowScale::Shift(1); // in units of 128 bytes it could not be told
+    }
+    if chance.per_mille(250) {
+        receiver.sack = !receiver.sack;
+    }
+    if chance.per_mille(100) {
+        receiver.reassembly = !receiver.reassembly;
+    }
+    receiver.delayed_ack = chance.pick(&[
+        DelayedAck::OFF,
+        DelayedAck::default(),
+        DelayedAck {
+            max_delay: Interval::from_millis(40),
+            every: 4,
+            heartbeat: false,
+        },
+        DelayedAck {
+            max_delay: Interval::from_millis(200),
+            every: 2,
+            heartbeat: true,
+        },
+    ]);
+}
