@@ -4,7 +4,7 @@
 //! what is new about it and one row here.
 
 use crate::config::{Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig};
-use crate::congestion::{Control, Cubic, Reno, Unlimited};
+use crate::congestion::{Adalr, Control, Cubic, Reno, Unlimited};
 
 /// A named TCP.
 #[derive(Debug)]
@@ -105,6 +105,32 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::Sack { rescue: true },
             congestion: Control::new(&Cubic::ALGORITHM),
             limited_transmit: true,
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "adalr-sack",
+        summary: "TCP-ADaLR: growth and receive window stretched by the round-trip time, SACK",
+        source: "Omueti and Trajkovic 2007",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Sack { rescue: true },
+            congestion: Control::new(&Adalr::ALGORITHM),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "adalr-newreno",
+        summary: "TCP-ADaLR with NewReno's recovery, two segments for a partial ACK",
+        source: "Omueti and Trajkovic 2007",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::NewReno {
+                impatient: false,
+                careful: Careful::Plain,
+            },
+            congestion: Control::new(&Adalr::ALGORITHM),
+            receiver: no_sack(),
             ..Config::default()
         },
     },

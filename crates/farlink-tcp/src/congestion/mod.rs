@@ -6,20 +6,26 @@
 //! decides *when* there was a loss; the controller decides what that does to the
 //! window.
 
+mod adalr;
 mod algorithm;
 mod cubic;
 mod hystart;
 mod reno;
 mod unlimited;
 
+pub use adalr::Adalr;
 pub use algorithm::{Algorithm, Control, Parameter, Range, Setting, SettingError, Start};
 pub use cubic::Cubic;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
 
 /// Every algorithm, in the order of the documentation.
-pub static ALGORITHMS: &[&Algorithm] =
-    &[&Unlimited::ALGORITHM, &Reno::ALGORITHM, &Cubic::ALGORITHM];
+pub static ALGORITHMS: &[&Algorithm] = &[
+    &Unlimited::ALGORITHM,
+    &Reno::ALGORITHM,
+    &Cubic::ALGORITHM,
+    &Adalr::ALGORITHM,
+];
 
 /// The algorithm of this name.
 pub fn lookup(name: &str) -> Option<&'static Algorithm> {
@@ -72,6 +78,15 @@ pub struct Loss {
     pub sent_at: Instant,
 }
 
+/// The window while a loss is repaired, at an ACK of part of it.
+#[derive(Clone, Copy, Debug)]
+pub struct InForce {
+    /// `cwnd()` with recovery's inflation, before the ACK.
+    pub window: u64,
+    /// Bytes in the network after the ACK, where a scoreboard tells (RFC 6675).
+    pub pipe: Option<u64>,
+}
+
 /// A window controller. All windows are in bytes.
 pub trait CongestionControl: Debug + Send {
     /// Congestion window.
@@ -93,6 +108,12 @@ pub trait CongestionControl: Debug + Send {
     /// New data was acknowledged while a loss is repaired.
     fn on_recovery_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
 
+    /// The window in force until the next ACK of part of what is repaired;
+    /// `None` leaves it to recovery (RFC 6582, 3.2 step 3; RFC 6675).
+    fn partial_ack_window(&self, _cx: &Context<'_>, _ack: &Ack, _now: InForce) -> Option<u64> {
+        None
+    }
+
     /// The loss is repaired. `window` is what recovery allows to be in flight
     /// at once (RFC 6582, 3.2 step 3), never more than `cwnd()` needs to be.
     fn on_recovered(&mut self, _cx: &Context<'_>, _window: u64) {}
@@ -113,6 +134,24 @@ pub trait CongestionControl: Debug + Send {
 
     /// Nothing was sent for a retransmission time-out (RFC 5681, 4.1).
     fn on_idle(&mut self, cx: &Context<'_>, initial_window: u64);
+
+    /// The peer advertised a window.
+    fn on_peer_window(&mut self, _advertised: u64, _mss: u64) {}
+
+    /// Window that the peer is taken to have when it advertised this one.
+    fn peer_window(&self, advertised: u64, _mss: u64) -> u64 {
+        advertised
+    }
+
+    /// Put on top of the time-out that a time-out starts.
+    fn timeout_delay(&self) -> Interval {
+        Interval::ZERO
+    }
+
+    /// Most segments that one ACK may let out again after a time-out, at least 1.
+    fn retransmit_limit(&self) -> u32 {
+        u32::MAX
+    }
 
     /// Rate in bit/s at which segments are to leave; `None` for as fast as the
     /// window allows.
