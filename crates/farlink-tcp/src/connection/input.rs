@@ -5,6 +5,7 @@ use crate::congestion::Ack;
 use crate::record::{Mark, Record};
 use crate::recovery::{self, NewAck};
 use crate::segment::{Flags, Segment};
+use crate::send::context;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
@@ -111,6 +112,8 @@ impl Connection {
         self.state = State::Established;
         self.events.push_back(Event::Established);
         self.recorder.emit(now, Record::Mark(Mark::Established));
+        let tx = &mut self.tx;
+        tx.cc.on_established(&context!(tx, now, 0));
         self.record_state(now);
     }
 
