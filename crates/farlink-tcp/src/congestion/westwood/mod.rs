@@ -13,9 +13,7 @@
 mod per_ack;
 mod per_rtt;
 
-use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
-};
+use super::{Ack, Algorithm, CongestionControl, Context, Loss, Parameter, Range, Setting, Start};
 use crate::time::{Instant, Interval};
 use per_ack::Tustin;
 use per_rtt::PerRtt;
@@ -47,9 +45,9 @@ pub static WESTWOOD: Algorithm = Algorithm {
     },
 };
 
-/// "westwood+".
+/// "westwood_plus".
 pub static WESTWOOD_PLUS: Algorithm = Algorithm {
-    name: "westwood+",
+    name: "westwood_plus",
     summary: "ssthresh = BWE * RTTmin after a loss, BWE sampled each round-trip time (Grieco, \
               Mascolo 2004)",
     parameters: &[
