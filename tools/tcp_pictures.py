@@ -8,11 +8,12 @@ with a window of 1 MB, so that it is cwnd that rules.
 import sys
 from pathlib import Path
 
-import farlink as fl
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+import farlink as fl
 
 IMAGES = Path(__file__).resolve().parents[1] / "docs" / "tcp" / "img"
 WINDOW = 1_000_000
@@ -33,7 +34,9 @@ def draw(axes: Axes, row: str, scenario: str) -> None:
     trace: pd.DataFrame = result.trace("cwnd")
     trace = trace[(trace["time"] <= SECONDS) & (trace["side"] == "from")]
     segments = trace["cwnd"].clip(upper=WINDOW) / SEGMENT
-    axes.step(trace["time"], segments, where="post", linewidth=1.0, color="#1f6fb4")
+    # The last value holds to the end: cwnd is traced when it may have changed.
+    times = [*trace["time"], SECONDS]
+    axes.step(times, [*segments, segments.iloc[-1]], where="post", linewidth=1.0, color="#1f6fb4")
     rate = result.summary["goodput"]["mean"].iloc[0] / 1000
     timeouts = result.summary["timeouts"]["mean"].iloc[0]
     axes.text(
