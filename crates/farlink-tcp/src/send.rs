@@ -411,8 +411,11 @@ impl Sender {
             if let Some((i, sent)) = self.board.next_hole() {
                 return Ok((self.again(sent), Some(i)));
             }
-            // NextSeg, rule (4).
-            if self.loss.may_rescue(self.board.una())
+            // NextSeg, rule (4), for what it is there for: the end of the data.
+            // By the letter it would also send a segment twice in each recovery
+            // of a flow that the peer's window limits.
+            if self.board.max() >= self.buffer.end()
+                && self.loss.may_rescue(self.board.una())
                 && let Some((i, sent)) = self.board.last_hole()
             {
                 self.loss.rescued();
