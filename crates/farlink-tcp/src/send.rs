@@ -425,15 +425,24 @@ impl Sender {
         result.map(|c| (c, None))
     }
 
-    /// What the window is reduced from: bytes in flight, unless configured
-    /// otherwise. What limited transmit let out does not count.
-    pub(crate) fn flight_at_loss(&self) -> u64 {
-        let bytes = match self.reduce_from {
+    /// What the window is reduced from after a time-out: bytes in flight, unless
+    /// configured otherwise.
+    fn reduced_from(&self) -> u64 {
+        match self.reduce_from {
             ReduceFrom::FlightSize => self.board.flight(),
             ReduceFrom::Pipe => self.board.pipe(),
-            ReduceFrom::Cwnd => return self.cwnd(),
+            ReduceFrom::Cwnd => self.cwnd(),
+        }
+    }
+
+    /// The same after a loss that duplicate ACKs show, where what limited
+    /// transmit let out does not count (RFC 5681, 3.2 step 2).
+    pub(crate) fn flight_at_loss(&self) -> u64 {
+        let beyond = match self.reduce_from {
+            ReduceFrom::Cwnd => 0,
+            _ => self.loss.limited_sent(),
         };
-        bytes.saturating_sub(self.loss.limited_sent())
+        self.reduced_from().saturating_sub(beyond)
     }
 
     /// Whether losses and SACKed data do not count when the window is reduced.
@@ -575,7 +584,7 @@ impl Sender {
     pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         self.timeouts_in_row += 1;
         recorder.emit(now, Record::Mark(Mark::Timeout));
-        let flight = self.flight_at_loss();
+        let flight = self.reduced_from();
         let handshake = self.board.una() == 0;
         self.board.lose_all();
         self.timed = None;
