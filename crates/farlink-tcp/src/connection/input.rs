@@ -328,7 +328,13 @@ impl Connection {
             0
         };
         if ack > una {
+            let recovering = self.tx.loss.in_recovery;
             self.take_new_ack(now, segment, ack, una);
+            // With SACK news it is a duplicate ACK as well (RFC 6675, 2 and 5).
+            if news > 0 && !recovering {
+                recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
+                self.record_state(now);
+            }
         } else if ack == una && !self.tx.board.is_empty() {
             let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
             let duplicate = if sacking {
