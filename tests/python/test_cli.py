@@ -153,7 +153,8 @@ BAD = [
     (["run", "SMALL", "--tcp", "sack,renno"], "tcp 'renno' is not known; did you mean 'reno'?"),
     (
         ["run", "SMALL", "--tcp", "zzz"],
-        "tcp 'zzz' is not known; there are rfc793, tahoe, reno, newreno, sack, cubic, adalr-sack, adalr-newreno",
+        "tcp 'zzz' is not known; there are rfc793, tahoe, reno, newreno, sack, cubic, "
+        "westwood, westwood+, hybla, adalr-sack, adalr-newreno",
     ),
     (
         ["run", "SMALL", "--set", "links.0.down.delai=3ms"],

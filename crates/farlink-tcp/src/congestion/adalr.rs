@@ -296,15 +296,16 @@ impl Adalr {
         };
         let low = cx.flight < wnd / 4;
         let middle = !low && cx.flight < wnd / 2;
-        let subphases: [fn(u64, u64, bool, bool) -> bool; 4] = [
-            |cwnd, ssthresh, low, _| cwnd <= ssthresh / 4 && low,
-            |cwnd, ssthresh, low, _| cwnd > ssthresh / 4 && cwnd <= ssthresh / 2 && low,
-            |cwnd, ssthresh, _, middle| cwnd > ssthresh / 4 && middle,
-            |cwnd, ssthresh, _, middle| cwnd > ssthresh / 2 && middle,
-        ];
         let mut covered = false;
-        for applies in subphases {
-            if applies(self.cwnd, ssthresh, low, middle) {
+        for subphase in 1..=4 {
+            let cwnd = self.cwnd;
+            let applies = match subphase {
+                1 => cwnd <= ssthresh / 4 && low,
+                2 => cwnd > ssthresh / 4 && cwnd <= ssthresh / 2 && low,
+                3 => cwnd > ssthresh / 4 && middle,
+                _ => cwnd > ssthresh / 2 && middle,
+            };
+            if applies {
                 self.cwnd += step;
                 covered = true;
                 if !self.settings.all_subphases {
