@@ -107,6 +107,17 @@ const FLOW: &[(&str, &str, &str)] = &[
         "",
         "zero-window probes that the sending end sent",
     ),
+    (
+        "responses",
+        "",
+        "pages (http) or files (repeat) that were there whole; none for other applications",
+    ),
+    (
+        "response_time_mean",
+        "s",
+        "mean of their response times: from the SYN of a new connection, or from the request on \
+         one that was open, to the delivery of the last byte",
+    ),
 ];
 
 const LINK: &[(&str, &str, &str)] = &[
@@ -171,7 +182,7 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
         |bytes: u64, seconds: f64| (started && seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds);
     let bulk = state.stops_after.is_some();
     let completed = state.missing == 0 || (bulk && !state.failed);
-    let stats = from.conn.stats();
+    let stats = from.stats();
     let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64 / 1e9);
     let count = |n: u64| Some(n as f64);
     vec![
@@ -179,22 +190,28 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
         started.then_some(duration),
         count(to.received),
         Some(f64::from(u8::from(completed))),
-        if from.expects == u64::MAX {
-            None
-        } else {
+        if state.program.reverse() {
             rate(from.received, span(until(from.complete_at)))
+        } else {
+            None
         },
         count(stats.segments_sent),
         count(stats.segments_retransmitted),
         count(stats.timeouts),
         count(stats.fast_retransmits),
         count(stats.dup_acks),
-        count(to.conn.stats().acks_sent),
+        count(to.stats().acks_sent),
         mean(stats.rtt_sum, stats.rtt_samples),
         stats.rtt_min.map(farlink_tcp::Interval::as_secs_f64),
         (stats.rtt_samples > 0).then(|| stats.rtt_max.as_secs_f64()),
         mean(stats.rto_sum, stats.rtt_samples),
         count(stats.probes),
+        if state.program.responds() {
+            count(state.responses)
+        } else {
+            None
+        },
+        mean(state.response_sum.as_nanos(), state.responses),
     ]
 }
 
