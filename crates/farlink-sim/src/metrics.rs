@@ -13,6 +13,8 @@ pub enum Scope {
     Flow,
     /// One direction of a link.
     Link,
+    /// A run as a whole.
+    Run,
 }
 
 /// A metric.
@@ -141,6 +143,13 @@ const LINK: &[(&str, &str, &str)] = &[
     ("drops", "", "packets lost, for any cause"),
 ];
 
+const RUN: &[(&str, &str, &str)] = &[(
+    "jain",
+    "",
+    "Jain's fairness index of the goodputs x of n flows, (sum x)² / (n sum x²): from 1/n, one flow \
+     has all, to 1, all have the same; none with one flow",
+)];
+
 /// Every metric, flows first.
 pub fn metrics() -> Vec<Metric> {
     let table = |scope, rows: &[(&str, &'static str, &str)]| -> Vec<Metric> {
@@ -161,6 +170,7 @@ pub fn metrics() -> Vec<Metric> {
         unit: "",
         definition: format!("packets lost, cause {}", cause.name()),
     }));
+    all.extend(table(Scope::Run, RUN));
     all
 }
 
@@ -231,6 +241,20 @@ pub(crate) fn of_link(world: &World, link: usize, period: u64) -> Values {
     out
 }
 
+/// Values of a run whose flows have these values.
+pub(crate) fn of_run(flows: &[Values]) -> Values {
+    // Goodput comes first among the metrics of a flow.
+    let goodputs: Vec<f64> = flows.iter().filter_map(|values| values[0]).collect();
+    vec![(flows.len() > 1).then(|| jain(&goodputs)).flatten()]
+}
+
+/// Jain, Chiu and Hawe 1984, eq. 2; `None` if nobody got anything.
+fn jain(shares: &[f64]) -> Option<f64> {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,5 +269,21 @@ mod tests {
         let named = |scope| metrics().iter().filter(|m| m.scope == scope).count();
         assert_eq!(of_flow(&world, 0).len(), named(Scope::Flow));
         assert_eq!(of_link(&world, 0, 1).len(), named(Scope::Link));
+        assert_eq!(of_run(&[]).len(), named(Scope::Run));
+    }
+
+    #[test]
+    fn fairness_in_closed_form() {
+        let index = |shares: &[f64]| {
+            let flows: Vec<Values> = shares.iter().map(|&x| vec![Some(x)]).collect();
+            of_run(&flows)[0]
+        };
+        assert_eq!(index(&[5.0, 5.0, 5.0, 5.0]), Some(1.0));
+        assert_eq!(index(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));
+        // k of n have the same and the others nothing: k / n.
+        assert_eq!(index(&[2.0, 2.0, 2.0, 0.0]), Some(0.75));
+        assert_eq!(index(&[1.0, 2.0, 3.0]), Some(36.0 / (3.0 * 14.0)));
+        assert_eq!(index(&[1.0]), None);
+        assert_eq!(index(&[0.0, 0.0]), None);
     }
 }

@@ -154,7 +154,8 @@ pub fn trace(
 }
 
 impl Outcome {
-    /// As JSON: flows and links with their metrics, events, simulated seconds.
+    /// As JSON: flows, links and the run with their metrics, events, simulated
+    /// seconds.
     pub fn to_json(&self, scenario: &Expanded) -> String {
         let all = metrics();
         let of = |scope: Scope, values: &Values| -> Map<String, Value> {
@@ -182,9 +183,11 @@ impl Outcome {
                 })
             })
             .collect();
+        let whole = metrics::of_run(&self.flows);
         json!({
             "flows": flows,
             "links": links,
+            "run": [{ "metrics": of(Scope::Run, &whole) }],
             "events": self.events,
             "simulated_s": self.simulated.as_secs_f64(),
         })

@@ -45,7 +45,6 @@ fn page_times_are_those_of_omueti_table_4() {
             let result = result(&load("geo-http-omueti2007", &set));
             assert_eq!(metric(&result, 0, "responses"), 34.0);
             let time = metric(&result, 0, "response_time_mean");
-            println!("delayed_ack {delayed}, {variant}: {time}");
             assert!((low..high).contains(&time), "{variant}, {delayed}: {time}");
             times.push(time);
         }
@@ -77,8 +76,16 @@ fn a_page_takes_a_round_trip_for_each_thing_asked_for() {
         ("connections = \"per-page\"\npipelining = true", 0.3, 30.3),
         ("connections = \"per-page\"\npipelining = false", 0.7, 30.7),
         // The first page pays for the handshake.
-        ("connections = \"persistent\"\npipelining = true", 0.225, 30.2),
-        ("connections = \"persistent\"\npipelining = false", 0.625, 30.6),
+        (
+            "connections = \"persistent\"\npipelining = true",
+            0.225,
+            30.2,
+        ),
+        (
+            "connections = \"persistent\"\npipelining = false",
+            0.625,
+            30.6,
+        ),
     ];
     for (mode, response, duration) in cases {
         let result = result(&expand(&round_trips(&format!("{page}{mode}\n")), &[]));
@@ -99,7 +106,10 @@ fn a_page_that_is_late_delays_the_next() {
         // 0.2 s, then pages of 0.1 s each 0.15 s after the one before began.
         ("page_interval = \"150 ms\"", 0.2 + 0.1 + 0.15),
         // Each 0.5 s after the one before was there.
-        ("page_interval = \"150 ms\"\nthink_time = \"500 ms\"", 0.4 + 2.0 * 0.5),
+        (
+            "page_interval = \"150 ms\"\nthink_time = \"500 ms\"",
+            0.4 + 2.0 * 0.5,
+        ),
     ] {
         let result = result(&expand(&round_trips(&format!("{page}{times}\n")), &[]));
         near(metric(&result, 0, "duration"), duration);
@@ -113,8 +123,9 @@ fn a_page_that_is_late_delays_the_next() {
 #[test]
 fn files_follow_each_other_on_connections_of_their_own() {
     for (opens, response, duration) in [("sender", 0.15, 20.15), ("receiver", 0.2, 20.2)] {
-        let flow =
-            format!("app = \"repeat\"\nsize = \"20 kB\"\nfiles = 3\ninterval = \"10 s\"\nopens = \"{opens}\"\n");
+        let flow = format!(
+            "app = \"repeat\"\nsize = \"20 kB\"\nfiles = 3\ninterval = \"10 s\"\nopens = \"{opens}\"\n"
+        );
         let result = result(&expand(&round_trips(&flow), &[]));
         assert_eq!(metric(&result, 0, "responses"), 3.0);
         near(metric(&result, 0, "response_time_mean"), response);
@@ -140,7 +151,10 @@ fn a_flow_with_a_duration_is_cut_off_there() {
 
 #[test]
 fn a_flow_that_cannot_connect_fails_and_ends() {
-    for app in ["app = \"http\"\npages = 2", "app = \"repeat\"\nsize = \"1 kB\"\nfiles = 2"] {
+    for app in [
+        "app = \"http\"\npages = 2",
+        "app = \"repeat\"\nsize = \"1 kB\"\nfiles = 2",
+    ] {
         let text = round_trips(&format!("{app}\n"));
         let dead = [("links.0.down.channel", "{ loss = 1.0 }")];
         let result = result(&expand(&text, &dead));
@@ -149,14 +163,19 @@ fn a_flow_that_cannot_connect_fails_and_ends() {
     }
 }
 
-const BAD: &str = "{ loss = 0.05, duplicate = 0.1, reorder = { probability = 0.05, delay = \"700 ms\" } }";
+const BAD: &str =
+    "{ loss = 0.05, duplicate = 0.1, reorder = { probability = 0.05, delay = \"700 ms\" } }";
 
 /// Whatever the channel does, every byte of every connection arrives once, segments
 /// of one connection never reach the next, and probes count what summaries count.
 #[test]
 fn connections_of_a_bad_channel_do_not_mix() {
     for (app, bytes, responses) in [
-        ("app = \"repeat\"\nsize = \"20 kB\"\nfiles = 60\n", 60 * 20_000, 60.0),
+        (
+            "app = \"repeat\"\nsize = \"20 kB\"\nfiles = 60\n",
+            60 * 20_000,
+            60.0,
+        ),
         (
             "app = \"http\"\npages = 40\npage_interval = \"0 s\"\ninline_objects = 3\n",
             40 * (10_710 + 3 * 7_758),
@@ -172,8 +191,8 @@ fn connections_of_a_bad_channel_do_not_mix() {
             let result = result(&scenario);
             assert_eq!(metric(&result, 0, "responses"), responses);
             assert_eq!(metric(&result, 0, "bytes_delivered"), f64::from(bytes));
-            let first_sent = metric(&result, 0, "segments_sent")
-                - metric(&result, 0, "segments_retransmitted");
+            let first_sent =
+                metric(&result, 0, "segments_sent") - metric(&result, 0, "segments_retransmitted");
             let first_traced = rows(&traced, "segments")
                 .filter(|row| row["side"] == 0 && row["retransmission"] == 0)
                 .count();
@@ -184,7 +203,10 @@ fn connections_of_a_bad_channel_do_not_mix() {
                 .map(|row| row["bytes"])
                 .collect();
             assert!(delivered.is_sorted());
-            assert_eq!(delivered.last(), Some(&u64::try_from(bytes).expect("positive")));
+            assert_eq!(
+                delivered.last(),
+                Some(&u64::try_from(bytes).expect("positive"))
+            );
             let end = rows(&traced, "segments").filter(|row| row["side"] == 0);
             assert_eq!(
                 end.map(|row| row["seq"] + row["len"]).max(),
@@ -227,7 +249,10 @@ fn captures_tell_connections_apart_by_their_ports() {
     }
     ports.sort_unstable();
     // Flow 0 has the even ones and flow 1 the odd ones.
-    assert_eq!(ports, [49_152, 49_153, 49_154, 49_155, 49_156, 49_157, 49_159]);
+    assert_eq!(
+        ports,
+        [49_152, 49_153, 49_154, 49_155, 49_156, 49_157, 49_159]
+    );
 }
 
 /// Rows of a table of a trace, by column.

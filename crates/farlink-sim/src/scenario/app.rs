@@ -191,12 +191,21 @@ fn refuse_others(flow: &FlowSpec) -> Result<(), Problem> {
     ];
     for (key, written, wanted) in keys {
         if written && !wanted.contains(&flow.app) {
-            let names: Vec<_> = wanted.iter().map(|w| format!("\"{}\"", w.name())).collect();
-            let says = format!("would be ignored; it needs app = {}", names.join(" or "));
+            let says = format!("would be ignored; it needs app = {}", either(wanted));
             return Err(Problem::new([Step::from(key)], says));
         }
     }
     Ok(())
+}
+
+/// `"a"`, `"a" or "b"`, `"a", "b" or "c"`.
+fn either(apps: &[AppName]) -> String {
+    let names: Vec<_> = apps.iter().map(|a| format!("\"{}\"", a.name())).collect();
+    match names.as_slice() {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} or {last}", most.join(", ")),
+    }
 }
 
 impl FlowSpec {
