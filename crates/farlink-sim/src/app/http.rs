@@ -154,3 +154,127 @@ impl Http {
         acts.push(Act::Await(Side::From, next));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farlink_tcp::Interval;
+
+    fn pages(connections: Connections, pipelining: bool) -> Http {
+        Http::new(HttpSpec {
+            pages: Some(2),
+            duration: None,
+            page_interval: Interval::from_secs(30),
+            think_time: Interval::from_secs(1),
+            request: 100,
+            main_object: 1000,
+            inline_objects: 3,
+            inline_object: 200,
+            connections,
+            pipelining,
+        })
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Interval::from_secs(seconds)
+    }
+
+    fn acts(http: &mut Http, seconds: u64, side: Side, what: Told) -> Vec<Act> {
+        let mut acts = Vec::new();
+        http.told(at(seconds), side, what, &mut acts);
+        acts
+    }
+
+    #[test]
+    fn a_client_asks_for_the_page_and_then_for_what_is_in_it() {
+        let mut http = pages(Connections::PerPage, true);
+        http.start(at(0), &mut Vec::new());
+        let ask = |bytes, total| vec![Act::Write(Side::To, bytes), Act::Await(Side::To, total)];
+        assert_eq!(
+            acts(&mut http, 1, Side::To, Told::Established),
+            ask(100, 1000)
+        );
+        assert_eq!(
+            acts(&mut http, 2, Side::To, Told::Received(1000)),
+            ask(300, 1600)
+        );
+        assert_eq!(
+            acts(&mut http, 3, Side::To, Told::Received(1600)),
+            [Act::Responded(Interval::from_secs(3)), Act::Wake(at(30))]
+        );
+        assert_eq!(acts(&mut http, 30, Side::To, Told::Woken), [Act::Open]);
+        // The clock of the page starts with its SYN, however late that is.
+        assert_eq!(acts(&mut http, 35, Side::To, Told::Opened), []);
+        assert_eq!(
+            acts(&mut http, 36, Side::To, Told::Established),
+            ask(100, 2600)
+        );
+        assert_eq!(
+            acts(&mut http, 37, Side::To, Told::Received(2600)),
+            ask(300, 3200)
+        );
+        assert_eq!(
+            acts(&mut http, 39, Side::To, Told::Received(3200)),
+            [
+                Act::Responded(Interval::from_secs(4)),
+                Act::Complete(Side::To)
+            ]
+        );
+    }
+
+    #[test]
+    fn without_pipelining_objects_are_asked_for_one_by_one() {
+        let mut http = pages(Connections::Persistent, false);
+        http.start(at(0), &mut Vec::new());
+        acts(&mut http, 1, Side::To, Told::Established);
+        for total in [1000, 1200, 1400] {
+            assert_eq!(
+                acts(&mut http, 2, Side::To, Told::Received(total)),
+                [Act::Write(Side::To, 100), Act::Await(Side::To, total + 200)]
+            );
+        }
+        // The user looks at it for a second, at 40 s: the interval is over.
+        assert_eq!(
+            acts(&mut http, 40, Side::To, Told::Received(1600)),
+            [Act::Responded(Interval::from_secs(40)), Act::Wake(at(41))]
+        );
+        assert_eq!(
+            acts(&mut http, 41, Side::To, Told::Woken),
+            [Act::Write(Side::To, 100), Act::Await(Side::To, 2600)]
+        );
+    }
+
+    #[test]
+    fn a_server_answers_requests_that_are_whole_and_closes_after_the_last() {
+        let server = |http: &mut Http, total| acts(http, 1, Side::From, Told::Received(total));
+        let mut http = pages(Connections::PerPage, true);
+        assert_eq!(
+            server(&mut http, 100),
+            [Act::Write(Side::From, 1000), Act::Await(Side::From, 200)]
+        );
+        // Two requests and a half.
+        let two = [Act::Write(Side::From, 200), Act::Write(Side::From, 200)];
+        assert_eq!(server(&mut http, 350)[..2], two);
+        assert_eq!(
+            server(&mut http, 400),
+            [
+                Act::Write(Side::From, 200),
+                Act::Close(Side::From),
+                Act::Await(Side::From, 500)
+            ]
+        );
+        let mut http = pages(Connections::Persistent, true);
+        assert!(!server(&mut http, 800).contains(&Act::Close(Side::From)));
+    }
+
+    #[test]
+    fn a_connection_that_ends_before_its_page_fails_it() {
+        let mut http = pages(Connections::PerPage, true);
+        http.start(at(0), &mut Vec::new());
+        let closed = |http: &mut Http, reason| acts(http, 9, Side::To, Told::Closed(reason));
+        assert_eq!(closed(&mut http, CloseReason::Done), [Act::Fail]);
+        http.client.busy = false;
+        assert_eq!(closed(&mut http, CloseReason::Done), []);
+        assert_eq!(closed(&mut http, CloseReason::TimedOut), [Act::Fail]);
+    }
+}
