@@ -362,7 +362,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "variant = \"reno\"",
         "variant = \"renno\"",
         "geo.toml:5: tcp.variant = \"renno\" is not a TCP; did you mean \"reno\"? The variants are \
-         rfc793, tahoe, reno, newreno, sack, cubic",
+         rfc793, tahoe, reno, newreno, sack, cubic, \
+         westwood, westwood+, hybla",
     ),
     (
         "variant = \"reno\"",

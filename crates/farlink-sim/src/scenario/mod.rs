@@ -20,6 +20,8 @@ mod spec;
 mod tcp;
 mod tcp_choices;
 #[cfg(test)]
+mod tcp_pages;
+#[cfg(test)]
 mod tests;
 mod tree;
 mod units;
