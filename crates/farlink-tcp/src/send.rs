@@ -147,6 +147,7 @@ pub(crate) struct Sender {
     reduce_from: ReduceFrom,
     limit: u64,
     idle_window: Option<u64>,
+    cwnd_validation: bool,
     one_sample: bool,
     /// Segment being timed: position after it, and when it left.
     timed: Option<(Offset, Instant)>,
@@ -190,6 +191,7 @@ impl Sender {
             idle_window: config
                 .idle_restart
                 .then(|| config.initial_window.bytes(config.mss)),
+            cwnd_validation: config.cwnd_validation,
             one_sample: config.rto.sampling == Sampling::OnePerRtt,
             timed: None,
             cwnd_limited: false,
@@ -340,10 +342,11 @@ impl Sender {
         (flight, acked, sample)
     }
 
-    /// Whether the congestion window was what held the sender back last.
+    /// Whether the congestion window was what held the sender back last, or is
+    /// taken to have been.
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
-        self.cwnd_limited
+        self.cwnd_limited || !self.cwnd_validation
     }
 
     /// (Re)starts the retransmission timer, or stops it when nothing is in
