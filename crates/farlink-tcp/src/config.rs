@@ -148,6 +148,18 @@ pub enum Recovery {
     /// 4.3BSD-Reno (RFC 2581): fast retransmit and fast recovery; the first
     /// ACK for new data ends it.
     Reno,
+    /// Brakmo and Peterson 1995: Reno, and segments that are out for longer than
+    /// a time-out from an exact clock go again before three duplicate ACKs.
+    Vegas {
+        /// Coefficient of the deviation in the fine time-out SRTT + max(G, k D).
+        fine_k: u32,
+        /// G, the least that the fine time-out exceeds SRTT by.
+        fine_granularity: Interval,
+        /// Slow start after the retransmission timer went off. Without, it
+        /// sends the first segment again and reduces the window as for any
+        /// loss (leung1998, 6.2).
+        coarse_timeout: bool,
+    },
     /// RFC 6582: a partial ACK shows the next hole.
     NewReno {
         /// Reset the retransmission timer at the first partial ACK only, so

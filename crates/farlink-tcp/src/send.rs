@@ -3,7 +3,7 @@
 use crate::config::{Config, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::record::{Mark, Record, Recorder};
-use crate::recovery::LossState;
+use crate::recovery::{LossState, vegas};
 use crate::rto::RttEstimator;
 use crate::scoreboard::{Acked, Scoreboard, Sent};
 use crate::segment::Body;
@@ -300,6 +300,9 @@ impl Sender {
     ) -> (u64, Acked, Option<Interval>) {
         let flight = self.board.flight();
         let acked = self.board.acknowledge(to);
+        if let (Some(fine), Some(at)) = (&mut self.loss.fine, acked.sample_from) {
+            fine.sample(at, now);
+        }
         self.buffer.release(to);
         self.timeouts_in_row = 0;
         let sent = if echoed.is_some() {
@@ -558,9 +561,15 @@ impl Sender {
     /// The retransmission timer went off. Returns how often in a row.
     pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         self.timeouts_in_row += 1;
+        let handshake = self.board.una() == 0;
+        if self.loss.sends_front_at_timeout() && !handshake {
+            vegas::on_timeout(self, now, recorder);
+            self.rtt.back_off();
+            self.rto_at = self.rtt.deadline(now);
+            return self.timeouts_in_row;
+        }
         recorder.emit(now, Record::Mark(Mark::Timeout));
         let flight = self.board.flight();
-        let handshake = self.board.una() == 0;
         self.board.lose_all();
         self.timed = None;
         self.rtt.back_off();

@@ -3,8 +3,11 @@
 //! A row names a point on the axes of [`Config`]; adding a TCP is one file for
 //! what is new about it and one row here.
 
-use crate::config::{Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig};
-use crate::congestion::{Control, Cubic, Reno, Unlimited};
+use crate::config::{
+    Backoff, Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig, Sampling,
+};
+use crate::congestion::{Control, Cubic, Reno, Setting, Unlimited, Vegas};
+use crate::time::Interval;
 
 /// A named TCP.
 #[derive(Debug)]
@@ -68,6 +71,53 @@ pub static VARIANTS: &[Variant] = &[
             congestion: reno(),
             receiver: no_sack(),
             ..Config::default()
+        },
+    },
+    Variant {
+        name: "vegas",
+        summary: "window by what it keeps queued, losses found by a clock for each segment",
+        source: "Brakmo and Peterson 1995, IEEE JSAC 13(8)",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Vegas {
+                fine_k: 4,
+                fine_granularity: Interval::ZERO,
+                coarse_timeout: true,
+            },
+            congestion: Control::new(&Vegas::ALGORITHM),
+            restart_on_retransmit: true,
+            receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "p-tcp",
+        summary: "Vegas that takes every loss for corruption: no coarse time-out, no backoff",
+        source: "Leung 1998, 6.2",
+        status: "checked against closed form",
+        config: || {
+            let granularity = Interval::from_millis(2);
+            Config {
+                recovery: Recovery::Vegas {
+                    fine_k: 4,
+                    fine_granularity: granularity,
+                    coarse_timeout: false,
+                },
+                congestion: Control::new(&Vegas::ALGORITHM)
+                    .with("loss_cut", Setting::Choice("segment")),
+                restart_on_retransmit: true,
+                rto: RtoConfig {
+                    algorithm: RtoAlgorithm::Rfc6298 { granularity },
+                    min: Interval::ZERO,
+                    backoff: Backoff::None,
+                    sampling: Sampling::EverySegment,
+                    ..RtoConfig::default()
+                },
+                receiver: no_sack(),
+                // Without backoff they come fast.
+                max_retransmits: 10_000,
+                ..Config::default()
+            }
         },
     },
     Variant {

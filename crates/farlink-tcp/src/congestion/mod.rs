@@ -11,15 +11,21 @@ mod cubic;
 mod hystart;
 mod reno;
 mod unlimited;
+mod vegas;
 
 pub use algorithm::{Algorithm, Control, Parameter, Range, Setting, SettingError, Start};
 pub use cubic::Cubic;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
+pub use vegas::Vegas;
 
 /// Every algorithm, in the order of the documentation.
-pub static ALGORITHMS: &[&Algorithm] =
-    &[&Unlimited::ALGORITHM, &Reno::ALGORITHM, &Cubic::ALGORITHM];
+pub static ALGORITHMS: &[&Algorithm] = &[
+    &Unlimited::ALGORITHM,
+    &Reno::ALGORITHM,
+    &Vegas::ALGORITHM,
+    &Cubic::ALGORITHM,
+];
 
 /// The algorithm of this name.
 pub fn lookup(name: &str) -> Option<&'static Algorithm> {
