@@ -155,9 +155,10 @@ pub enum Recovery {
         fine_k: u32,
         /// G, the least that the fine time-out exceeds SRTT by.
         fine_granularity: Interval,
-        /// Slow start after the retransmission timer went off. Without, it
-        /// sends the first segment again and reduces the window as for any
-        /// loss (leung1998, 6.2).
+        /// The retransmission timer is that of [`RtoConfig`] and slow start
+        /// follows it. Without, it runs on the fine time-out from the first
+        /// sample on, does not back off, and the segment that it sends again
+        /// is a loss as any other (leung1998, 6.2).
         coarse_timeout: bool,
     },
     /// RFC 6582: a partial ACK shows the next hole.

@@ -280,7 +280,7 @@ impl Sender {
                 if !self.board.is_empty() && self.rto_at == Instant::MAX {
                     // The probe's byte found no room: it goes again.
                     self.board.lose_front();
-                    self.rto_at = self.rtt.deadline(now);
+                    self.rto_at = self.deadline(now);
                 }
             }
         } else {
@@ -324,7 +324,7 @@ impl Sender {
                 now,
                 Record::Rtt {
                     rtt,
-                    rto: self.rtt.rto(),
+                    rto: self.rto(),
                 },
             );
         }
@@ -337,6 +337,21 @@ impl Sender {
         self.cwnd_limited
     }
 
+    /// Retransmission time-out in force.
+    #[inline]
+    pub(crate) fn rto(&self) -> Interval {
+        self.loss.fine_rto().unwrap_or_else(|| self.rtt.rto())
+    }
+
+    /// When the retransmission timer goes off that is started now.
+    #[inline]
+    fn deadline(&self, now: Instant) -> Instant {
+        match self.loss.fine_rto() {
+            Some(rto) => now + rto,
+            None => self.rtt.deadline(now),
+        }
+    }
+
     /// (Re)starts the retransmission timer, or stops it when nothing is in
     /// flight (RFC 6298, 5.2 and 5.3).
     #[inline]
@@ -344,7 +359,7 @@ impl Sender {
         self.rto_at = if self.board.is_empty() {
             Instant::MAX
         } else {
-            self.rtt.deadline(now)
+            self.deadline(now)
         };
     }
 
@@ -532,7 +547,7 @@ impl Sender {
             self.paced_until = self.paced_until.max(now) + Interval::of_bits(bits, rate.max(1));
         }
         if self.probes_in_row == 0 && self.rto_at == Instant::MAX {
-            self.rto_at = self.rtt.deadline(now);
+            self.rto_at = self.deadline(now);
         }
     }
 
@@ -565,7 +580,7 @@ impl Sender {
         if self.loss.sends_front_at_timeout() && !handshake {
             vegas::on_timeout(self, now, recorder);
             self.rtt.back_off();
-            self.rto_at = self.rtt.deadline(now);
+            self.rto_at = self.deadline(now);
             return self.timeouts_in_row;
         }
         recorder.emit(now, Record::Mark(Mark::Timeout));
@@ -573,7 +588,7 @@ impl Sender {
         self.board.lose_all();
         self.timed = None;
         self.rtt.back_off();
-        self.rto_at = self.rtt.deadline(now);
+        self.rto_at = self.deadline(now);
         if !handshake {
             self.loss.on_timeout(self.board.max());
             let first = self.timeouts_in_row == 1;

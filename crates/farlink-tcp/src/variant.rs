@@ -4,7 +4,7 @@
 //! what is new about it and one row here.
 
 use crate::config::{
-    Backoff, Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig, Sampling,
+    Backoff, Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig,
 };
 use crate::congestion::{Control, Cubic, Reno, Setting, Unlimited, Vegas};
 use crate::time::Interval;
@@ -95,29 +95,24 @@ pub static VARIANTS: &[Variant] = &[
         summary: "Vegas that takes every loss for corruption: no coarse time-out, no backoff",
         source: "Leung 1998, 6.2",
         status: "checked against closed form",
-        config: || {
-            let granularity = Interval::from_millis(2);
-            Config {
-                recovery: Recovery::Vegas {
-                    fine_k: 4,
-                    fine_granularity: granularity,
-                    coarse_timeout: false,
-                },
-                congestion: Control::new(&Vegas::ALGORITHM)
-                    .with("loss_cut", Setting::Choice("segment")),
-                restart_on_retransmit: true,
-                rto: RtoConfig {
-                    algorithm: RtoAlgorithm::Rfc6298 { granularity },
-                    min: Interval::ZERO,
-                    backoff: Backoff::None,
-                    sampling: Sampling::EverySegment,
-                    ..RtoConfig::default()
-                },
-                receiver: no_sack(),
-                // Without backoff they come fast.
-                max_retransmits: 10_000,
-                ..Config::default()
-            }
+        config: || Config {
+            recovery: Recovery::Vegas {
+                fine_k: 4,
+                fine_granularity: Interval::from_millis(2),
+                coarse_timeout: false,
+            },
+            congestion: Control::new(&Vegas::ALGORITHM)
+                .with("loss_cut", Setting::Choice("segment")),
+            restart_on_retransmit: true,
+            // Before the first sample; the fine time-out knows none.
+            rto: RtoConfig {
+                backoff: Backoff::None,
+                ..RtoConfig::default()
+            },
+            receiver: no_sack(),
+            // Without backoff they come fast.
+            max_retransmits: 10_000,
+            ..Config::default()
         },
     },
     Variant {

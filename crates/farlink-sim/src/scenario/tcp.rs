@@ -126,8 +126,9 @@ tcp_keys! {
     /// G, the least that the fine time-out exceeds SRTT by. Needs
     /// `recovery = "vegas"`.
     fine_granularity: Time,
-    /// Slow start follows a time-out; without, the first segment goes again and
-    /// that is all (leung1998, 6.2). Needs `recovery = "vegas"`.
+    /// The retransmission timer is that of `timer`, and slow start follows it.
+    /// Without, it runs on the fine time-out and sends the first segment again,
+    /// a loss as any other (leung1998, 6.2). Needs `recovery = "vegas"`.
     coarse_timeout: bool,
     /// Duplicate ACKs that mean a loss (RFC 5681, 3.2), from 1.
     dupack_threshold: u32,

@@ -58,8 +58,8 @@ enum Phase {
     Hold,
     /// Grows by what is acknowledged, to twice this.
     Double { from: u64 },
-    /// Grows by a segment, spread over the window it had, of which so much is
-    /// acknowledged.
+    /// Grows by a segment, spread over what was in transit, of which so much
+    /// is acknowledged.
     Increase { from: u64, counted: u64 },
 }
 
@@ -158,7 +158,7 @@ impl Vegas {
             Phase::Hold
         } else if diff < segments(self.alpha) {
             Phase::Increase {
-                from: self.cwnd,
+                from: cx.flight.max(cx.mss),
                 counted: 0,
             }
         } else {

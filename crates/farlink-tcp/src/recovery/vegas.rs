@@ -104,8 +104,8 @@ pub(super) fn after_new_ack(tx: &mut Sender, now: Instant, recorder: &mut Record
     }
 }
 
-/// The retransmission timer went off without slow start to follow: the first
-/// segment goes again, and it is a loss as any other (leung1998, 6.2).
+/// The retransmission timer, which runs on the fine time-out, went off: the
+/// first segment goes again, and it is a loss as any other (leung1998, 6.2).
 pub(crate) fn on_timeout(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     retransmit(tx, now, Mark::Timeout, recorder);
 }
@@ -136,6 +136,17 @@ fn retransmit(tx: &mut Sender, now: Instant, mark: Mark, recorder: &mut Recorder
 }
 
 impl LossState {
+    /// The fine time-out where it is what the retransmission timer runs on.
+    #[inline]
+    pub(crate) fn fine_rto(&self) -> Option<Interval> {
+        let fine = self.fine.as_ref()?;
+        if self.sends_front_at_timeout() {
+            fine.timeout()
+        } else {
+            None
+        }
+    }
+
     /// Whether [`on_timeout`] is what a time-out does.
     pub(crate) fn sends_front_at_timeout(&self) -> bool {
         matches!(
