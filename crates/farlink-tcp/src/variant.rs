@@ -6,7 +6,9 @@
 use crate::config::{
     Backoff, Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig,
 };
-use crate::congestion::{Control, Cubic, Reno, Setting, Unlimited, Vegas};
+use crate::congestion::{
+    Control, Cubic, Hybla, Reno, Setting, Unlimited, Vegas, WESTWOOD, WESTWOOD_PLUS,
+};
 use crate::time::Interval;
 
 /// A named TCP.
@@ -150,6 +152,36 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::Sack { rescue: true },
             congestion: Control::new(&Cubic::ALGORITHM),
             limited_transmit: true,
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "westwood",
+        summary: "after a loss, ssthresh from the rate of ACKs, filtered ACK by ACK",
+        source: "Mascolo, Casetti, Gerla, Sanadidi, Wang 2001",
+        status: "checked against closed form",
+        config: || Config {
+            congestion: Control::new(&WESTWOOD),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "westwood+",
+        summary: "Westwood with one sample of the rate for each round-trip time",
+        source: "Grieco, Mascolo 2004",
+        status: "checked against closed form",
+        config: || Config {
+            congestion: Control::new(&WESTWOOD_PLUS),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "hybla",
+        summary: "grows as a connection with a round-trip time of 25 ms would, whatever its own",
+        source: "Caini, Firrincieli 2004",
+        status: "checked against closed form",
+        config: || Config {
+            congestion: Control::new(&Hybla::ALGORITHM),
             ..Config::default()
         },
     },

@@ -309,7 +309,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "variant = \"reno\"",
         "variant = \"renno\"",
         "geo.toml:5: tcp.variant = \"renno\" is not a TCP; did you mean \"reno\"? The variants are \
-         rfc793, tahoe, reno, vegas, p-tcp, newreno, sack, cubic",
+         rfc793, tahoe, reno, vegas, p-tcp, newreno, sack, cubic, \
+         westwood, westwood+, hybla",
     ),
     (
         "variant = \"reno\"",

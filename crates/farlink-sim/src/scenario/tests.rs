@@ -119,7 +119,7 @@ fn overrides_change_values_and_are_named_in_errors() {
             "tcp.variant",
             "bbr",
             "--set tcp.variant=bbr: tcp.variant = \"bbr\" is not a TCP; the variants are \
-             \"rfc793\", \"tahoe\", \"reno\", \"vegas\", \"p-tcp\", \"newreno\", \"sack\", \"cubic\"",
+             \"rfc793\", \"tahoe\", \"reno\", \"vegas\", \"p-tcp\", \"newreno\", \"sack\", \"cubic\", \"westwood\", \"westwood+\", \"hybla\"",
         ),
         (
             "",

@@ -8,16 +8,20 @@
 
 mod algorithm;
 mod cubic;
+mod hybla;
 mod hystart;
 mod reno;
 mod unlimited;
 mod vegas;
+mod westwood;
 
 pub use algorithm::{Algorithm, Control, Parameter, Range, Setting, SettingError, Start};
 pub use cubic::Cubic;
+pub use hybla::Hybla;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
 pub use vegas::Vegas;
+pub use westwood::{WESTWOOD, WESTWOOD_PLUS};
 
 /// Every algorithm, in the order of the documentation.
 pub static ALGORITHMS: &[&Algorithm] = &[
@@ -25,6 +29,9 @@ pub static ALGORITHMS: &[&Algorithm] = &[
     &Reno::ALGORITHM,
     &Vegas::ALGORITHM,
     &Cubic::ALGORITHM,
+    &WESTWOOD,
+    &WESTWOOD_PLUS,
+    &Hybla::ALGORITHM,
 ];
 
 /// The algorithm of this name.
@@ -85,6 +92,13 @@ pub trait CongestionControl: Debug + Send {
 
     /// Slow-start threshold; `u64::MAX` while unlimited.
     fn ssthresh(&self) -> u64;
+
+    /// The handshake is over; nothing was sent yet but the SYN.
+    fn on_established(&mut self, _cx: &Context<'_>) {}
+
+    /// New data was acknowledged, while a loss is repaired or not. Called
+    /// before the hook that says which: for whoever counts what is delivered.
+    fn on_delivered(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
 
     /// New data was acknowledged outside of loss recovery.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack);

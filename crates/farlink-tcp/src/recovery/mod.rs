@@ -190,6 +190,7 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
     if tx.loss.after_timeout && tx.board.una() >= tx.loss.recover {
         tx.loss.after_timeout = false;
     }
+    tx.cc.on_delivered(&context!(tx, now, new.flight), &new.ack);
     let mut restart = true;
     if tx.loss.in_recovery {
         match tx.loss.kind {
