@@ -14,6 +14,8 @@ use crate::time::{Instant, Interval};
 
 /// New ACKs after a retransmission that are a reason to look.
 const CHECKED_ACKS: u32 = 2;
+/// Least time-out of a timer: on a path without delay it would go off for ever.
+const LEAST_TIMER: Interval = Interval::from_millis(1);
 
 /// The fine-grained time-out, beside that of the retransmission timer.
 #[derive(Debug)]
@@ -141,7 +143,7 @@ impl LossState {
     pub(crate) fn fine_rto(&self) -> Option<Interval> {
         let fine = self.fine.as_ref()?;
         if self.sends_front_at_timeout() {
-            fine.timeout()
+            Some(fine.timeout()?.max(LEAST_TIMER))
         } else {
             None
         }

@@ -62,7 +62,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "max_syn_retransmits" => config.max_syn_retransmits = number(value)?,
         "msl" => config.msl = interval(value)?,
         "impatient" | "careful" | "rescue" | "fine_k" | "fine_granularity" | "coarse_timeout" => {
-            set_recovery(config, key, value)?
+            set_recovery(config, key, value)?;
         }
         _ if config
             .congestion
