@@ -147,6 +147,7 @@ pub(crate) struct Sender {
     reduce_from: ReduceFrom,
     limit: u64,
     idle_window: Option<u64>,
+    cwnd_validation: bool,
     one_sample: bool,
     /// Segment being timed: position after it, and when it left.
     timed: Option<(Offset, Instant)>,
@@ -188,6 +189,7 @@ impl Sender {
             idle_window: config
                 .idle_restart
                 .then(|| config.initial_window.bytes(config.mss)),
+            cwnd_validation: config.cwnd_validation,
             one_sample: config.rto.sampling == Sampling::OnePerRtt,
             timed: None,
             cwnd_limited: false,
@@ -333,10 +335,11 @@ impl Sender {
         (flight, acked, sample)
     }
 
-    /// Whether the congestion window was what held the sender back last.
+    /// Whether the congestion window was what held the sender back last, or is
+    /// taken to have been.
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
-        self.cwnd_limited
+        self.cwnd_limited || !self.cwnd_validation
     }
 
     /// Retransmission time-out in force.

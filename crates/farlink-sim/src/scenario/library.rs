@@ -10,6 +10,7 @@ macro_rules! scenarios {
 pub fn library() -> &'static [(&'static str, &'static str)] {
     scenarios![
         "geo-omueti2007",
+        "geo-http-omueti2007",
         "geo-lossy",
         "several-losses",
         "gigabit-cubic",
