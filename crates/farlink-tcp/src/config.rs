@@ -156,6 +156,19 @@ pub enum Recovery {
     /// 4.3BSD-Reno (RFC 2581): fast retransmit and fast recovery; the first
     /// ACK for new data ends it.
     Reno,
+    /// Brakmo and Peterson 1995: Reno, and segments that are out for longer than
+    /// a time-out from an exact clock go again before three duplicate ACKs.
+    Vegas {
+        /// Coefficient of the deviation in the fine time-out SRTT + max(G, k D).
+        fine_k: u32,
+        /// G, the least that the fine time-out exceeds SRTT by.
+        fine_granularity: Interval,
+        /// The retransmission timer is that of [`RtoConfig`] and slow start
+        /// follows it. Without, it runs on the fine time-out from the first
+        /// sample on, does not back off, and the segment that it sends again
+        /// is a loss as any other (leung1998, 6.2).
+        coarse_timeout: bool,
+    },
     /// RFC 6582: a partial ACK shows the next hole.
     NewReno {
         /// Reset the retransmission timer at the first partial ACK only, so

@@ -3,7 +3,7 @@
 use crate::config::{Config, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::record::{Mark, Record, Recorder};
-use crate::recovery::LossState;
+use crate::recovery::{LossState, vegas};
 use crate::rto::RttEstimator;
 use crate::scoreboard::{Acked, Scoreboard, Sent};
 use crate::segment::Body;
@@ -294,7 +294,7 @@ impl Sender {
                 if !self.board.is_empty() && self.rto_at == Instant::MAX {
                     // The probe's byte found no room: it goes again.
                     self.board.lose_front();
-                    self.rto_at = self.rtt.deadline(now);
+                    self.rto_at = self.deadline(now);
                 }
             }
         } else {
@@ -314,6 +314,9 @@ impl Sender {
     ) -> (u64, Acked, Option<Interval>) {
         let flight = self.board.flight();
         let acked = self.board.acknowledge(to);
+        if let (Some(fine), Some(at)) = (&mut self.loss.fine, acked.sample_from) {
+            fine.sample(at, now);
+        }
         self.buffer.release(to);
         self.timeouts_in_row = 0;
         let sent = if echoed.is_some() {
@@ -335,7 +338,7 @@ impl Sender {
                 now,
                 Record::Rtt {
                     rtt,
-                    rto: self.rtt.rto(),
+                    rto: self.rto(),
                 },
             );
         }
@@ -349,6 +352,21 @@ impl Sender {
         self.cwnd_limited || !self.cwnd_validation
     }
 
+    /// Retransmission time-out in force.
+    #[inline]
+    pub(crate) fn rto(&self) -> Interval {
+        self.loss.fine_rto().unwrap_or_else(|| self.rtt.rto())
+    }
+
+    /// When the retransmission timer goes off that is started now.
+    #[inline]
+    fn deadline(&self, now: Instant) -> Instant {
+        match self.loss.fine_rto() {
+            Some(rto) => now + rto,
+            None => self.rtt.deadline(now),
+        }
+    }
+
     /// (Re)starts the retransmission timer, or stops it when nothing is in
     /// flight (RFC 6298, 5.2 and 5.3).
     #[inline]
@@ -356,7 +374,7 @@ impl Sender {
         self.rto_at = if self.board.is_empty() {
             Instant::MAX
         } else {
-            self.rtt.deadline(now)
+            self.deadline(now)
         };
     }
 
@@ -569,7 +587,7 @@ impl Sender {
             self.paced_until = self.paced_until.max(now) + Interval::of_bits(bits, rate.max(1));
         }
         if self.probes_in_row == 0 && self.rto_at == Instant::MAX {
-            self.rto_at = self.rtt.deadline(now);
+            self.rto_at = self.deadline(now);
         }
     }
 
@@ -598,16 +616,22 @@ impl Sender {
     /// The retransmission timer went off. Returns how often in a row.
     pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         self.timeouts_in_row += 1;
+        let handshake = self.board.una() == 0;
+        if self.loss.sends_front_at_timeout() && !handshake {
+            vegas::on_timeout(self, now, recorder);
+            self.rtt.back_off();
+            self.rto_at = self.deadline(now);
+            return self.timeouts_in_row;
+        }
         recorder.emit(now, Record::Mark(Mark::Timeout));
         let flight = self.reduced_from();
-        let handshake = self.board.una() == 0;
         self.board.lose_all();
         self.timed = None;
         self.rtt.back_off();
-        self.rto_at = self.rtt.deadline(now);
+        self.rto_at = self.deadline(now);
         self.sent_again = 0;
         if !handshake {
-            self.rto_at = self.rtt.deadline(now + self.cc.timeout_delay());
+            self.rto_at = self.deadline(now + self.cc.timeout_delay());
             self.loss.on_timeout(self.board.max());
             let first = self.timeouts_in_row == 1;
             let cx = context!(self, now, flight);

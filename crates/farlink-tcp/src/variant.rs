@@ -3,8 +3,13 @@
 //! A row names a point on the axes of [`Config`]; adding a TCP is one file for
 //! what is new about it and one row here.
 
-use crate::config::{Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig};
-use crate::congestion::{Adalr, Control, Cubic, Hybla, Reno, Unlimited, WESTWOOD, WESTWOOD_PLUS};
+use crate::config::{
+    Backoff, Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig,
+};
+use crate::congestion::{
+    Adalr, Control, Cubic, Hybla, Reno, Setting, Unlimited, Vegas, WESTWOOD, WESTWOOD_PLUS,
+};
+use crate::time::Interval;
 
 /// A named TCP.
 #[derive(Debug)]
@@ -67,6 +72,48 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::Reno,
             congestion: reno(),
             receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "vegas",
+        summary: "window by what it keeps queued, losses found by a clock for each segment",
+        source: "Brakmo and Peterson 1995, IEEE JSAC 13(8)",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Vegas {
+                fine_k: 4,
+                fine_granularity: Interval::ZERO,
+                coarse_timeout: true,
+            },
+            congestion: Control::new(&Vegas::ALGORITHM),
+            restart_on_retransmit: true,
+            receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "p-tcp",
+        summary: "Vegas that takes every loss for corruption: no coarse time-out, no backoff",
+        source: "Leung 1998, 6.2",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Vegas {
+                fine_k: 4,
+                fine_granularity: Interval::from_millis(2),
+                coarse_timeout: false,
+            },
+            congestion: Control::new(&Vegas::ALGORITHM)
+                .with("loss_cut", Setting::Choice("segment")),
+            restart_on_retransmit: true,
+            // Before the first sample; the fine time-out knows none.
+            rto: RtoConfig {
+                backoff: Backoff::None,
+                ..RtoConfig::default()
+            },
+            receiver: no_sack(),
+            // Without backoff they come fast.
+            max_retransmits: 10_000,
             ..Config::default()
         },
     },

@@ -125,6 +125,16 @@ tcp_keys! {
     /// Rescue retransmission (RFC 6675, NextSeg rule 4). Needs
     /// `recovery = "sack"`.
     rescue: bool,
+    /// Coefficient k of the deviation in the fine time-out, SRTT + max(G, k D).
+    /// Needs `recovery = "vegas"`.
+    fine_k: u32,
+    /// G, the least that the fine time-out exceeds SRTT by. Needs
+    /// `recovery = "vegas"`.
+    fine_granularity: Time,
+    /// The retransmission timer is that of `timer`, and slow start follows it.
+    /// Without, it runs on the fine time-out and sends the first segment again,
+    /// a loss as any other (leung1998, 6.2). Needs `recovery = "vegas"`.
+    coarse_timeout: bool,
     /// Duplicate ACKs that mean a loss (RFC 5681, 3.2), from 1.
     dupack_threshold: u32,
     /// Limited transmit (RFC 3042).
@@ -282,6 +292,7 @@ impl TcpSpec {
             RecoveryName::GoBackN => Recovery::GoBackN,
             RecoveryName::Tahoe => Recovery::Tahoe,
             RecoveryName::Reno => Recovery::Reno,
+            RecoveryName::Vegas => self.vegas(base),
             RecoveryName::NewReno => Recovery::NewReno {
                 impatient: false,
                 careful: careful(kept),
@@ -302,11 +313,36 @@ impl TcpSpec {
         }
     }
 
+    fn vegas(&self, base: Recovery) -> Recovery {
+        let (k, granularity, coarse) = match base {
+            Recovery::Vegas {
+                fine_k,
+                fine_granularity,
+                coarse_timeout,
+            } => (fine_k, fine_granularity, coarse_timeout),
+            _ => (4, Interval::ZERO, true),
+        };
+        Recovery::Vegas {
+            fine_k: self.fine_k.unwrap_or(k),
+            fine_granularity: self.fine_granularity.map_or(granularity, |t| t.0),
+            coarse_timeout: self.coarse_timeout.unwrap_or(coarse),
+        }
+    }
+
     fn show_recovery(&mut self, recovery: Recovery) {
         self.recovery = Some(RecoveryName::of(recovery));
         match recovery {
             Recovery::NewReno { careful, .. } => self.careful = Some(CarefulName::of(careful)),
             Recovery::Sack { rescue } => self.rescue = Some(rescue),
+            Recovery::Vegas {
+                fine_k,
+                fine_granularity,
+                coarse_timeout,
+            } => {
+                self.fine_k = Some(fine_k);
+                self.fine_granularity = Some(Time(fine_granularity));
+                self.coarse_timeout = Some(coarse_timeout);
+            }
             Recovery::GoBackN | Recovery::Tahoe | Recovery::Reno => {}
         }
     }
@@ -443,13 +479,17 @@ impl TcpSpec {
     pub(super) fn ignored(&self, config: &Config) -> Vec<(&'static str, &'static str)> {
         const NEWRENO: &str = "recovery = \"newreno\" or \"newreno-impatient\"";
         const SACK: &str = "recovery = \"sack\"";
+        const VEGAS: &str = "recovery = \"vegas\"";
         const RFC793: &str = "timer = \"rfc793\"";
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 10] = [
+        const NEEDS: [(&str, &str); 13] = [
             ("careful", NEWRENO),
             ("rescue", SACK),
+            ("fine_k", VEGAS),
+            ("fine_granularity", VEGAS),
+            ("coarse_timeout", VEGAS),
             ("rto_alpha", RFC793),
             ("rto_beta", RFC793),
             ("rto_gain", JACOBSON),
@@ -521,10 +561,12 @@ impl TcpSpec {
         time("rto_max", self.rto_max, hour)?;
         time("rto_tick", self.rto_tick, Interval::from_secs(60))?;
         time("rto_granularity", self.rto_granularity, hour)?;
+        time("fine_granularity", self.fine_granularity, hour)?;
         time("msl", self.msl, hour)?;
         number("ack_every", self.ack_every, 1, 1_000)?;
         number("dupack_threshold", self.dupack_threshold, 1, 1_000_000)?;
         number("rto_k", self.rto_k, 1, 1_000)?;
+        number("fine_k", self.fine_k, 1, 1_000)?;
         number("max_retransmits", self.max_retransmits, 0, 1_000_000)?;
         number(
             "max_syn_retransmits",

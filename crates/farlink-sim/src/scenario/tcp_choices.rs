@@ -32,6 +32,8 @@ names!(
         "tahoe" Tahoe,
         /// Fast recovery, ended by the first new ACK (RFC 2581).
         "reno" Reno,
+        /// Reno with an exact clock for each segment (Brakmo and Peterson 1995).
+        "vegas" Vegas,
         /// Partial ACKs; the timer is reset at each (RFC 6582).
         "newreno" NewReno,
         /// Partial ACKs; the timer is reset at the first only (RFC 6582).
@@ -100,6 +102,7 @@ impl RecoveryName {
             Recovery::GoBackN => Self::GoBackN,
             Recovery::Tahoe => Self::Tahoe,
             Recovery::Reno => Self::Reno,
+            Recovery::Vegas { .. } => Self::Vegas,
             Recovery::NewReno {
                 impatient: false, ..
             } => Self::NewReno,

@@ -13,6 +13,7 @@ mod hybla;
 mod hystart;
 mod reno;
 mod unlimited;
+mod vegas;
 mod westwood;
 
 pub use adalr::Adalr;
@@ -21,12 +22,14 @@ pub use cubic::Cubic;
 pub use hybla::Hybla;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
+pub use vegas::Vegas;
 pub use westwood::{WESTWOOD, WESTWOOD_PLUS};
 
 /// Every algorithm, in the order of the documentation.
 pub static ALGORITHMS: &[&Algorithm] = &[
     &Unlimited::ALGORITHM,
     &Reno::ALGORITHM,
+    &Vegas::ALGORITHM,
     &Cubic::ALGORITHM,
     &WESTWOOD,
     &WESTWOOD_PLUS,

@@ -229,7 +229,7 @@ impl Connection {
 
     /// Retransmission time-out in force.
     pub fn rto(&self) -> Interval {
-        self.tx.rtt.rto()
+        self.tx.rto()
     }
 
     /// Smoothed round-trip time.
@@ -380,7 +380,7 @@ impl Connection {
                 ssthresh: self.tx.cc.ssthresh(),
                 flight: self.tx.board.pipe(),
                 srtt: self.tx.rtt.srtt().unwrap_or_default(),
-                rto: self.tx.rtt.rto(),
+                rto: self.tx.rto(),
             };
             self.recorder.emit(now, record);
         }

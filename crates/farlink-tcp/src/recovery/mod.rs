@@ -8,6 +8,7 @@ mod newreno;
 mod reno;
 mod sack;
 mod tahoe;
+pub(crate) mod vegas;
 
 use crate::config::{Careful, Config, Recovery};
 use crate::congestion::{Ack, InForce, Loss};
@@ -43,6 +44,8 @@ pub(crate) struct LossState {
     pub(crate) echo_of_latest: bool,
     /// Whether a time-out happened since `recover` was passed.
     after_timeout: bool,
+    /// Vegas only.
+    pub(crate) fine: Option<vegas::FineTimeout>,
 }
 
 /// A new acknowledgment, for recovery.
@@ -73,6 +76,7 @@ impl LossState {
             previous_ack: 0,
             echo_of_latest: false,
             after_timeout: false,
+            fine: vegas::FineTimeout::of(config.recovery),
         }
     }
 
@@ -178,6 +182,7 @@ pub(crate) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
         Recovery::GoBackN => {}
         Recovery::Tahoe => tahoe::on_dup_ack(tx, now, recorder),
         Recovery::Reno => reno::on_dup_ack(tx, now, recorder),
+        Recovery::Vegas { .. } => vegas::on_dup_ack(tx, now, recorder),
         Recovery::NewReno { careful, .. } => newreno::on_dup_ack(tx, now, careful, recorder),
         Recovery::Sack { .. } => sack::on_dup_ack(tx, now, recorder),
     }
@@ -196,6 +201,7 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
         match tx.loss.kind {
             Recovery::GoBackN | Recovery::Tahoe => {}
             Recovery::Reno => reno::on_recovery_ack(tx, now, new, recorder),
+            Recovery::Vegas { .. } => vegas::on_recovery_ack(tx, now, new, recorder),
             Recovery::NewReno { impatient, .. } => {
                 restart = newreno::on_recovery_ack(tx, now, new, impatient, recorder);
             }
@@ -206,6 +212,7 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
         tx.loss.limited_sent = 0;
         grow(tx, now, new);
     }
+    vegas::after_new_ack(tx, now, recorder);
     tx.loss.previous_ack = new.before;
     if restart {
         tx.restart_timer(now);

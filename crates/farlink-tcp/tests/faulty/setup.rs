@@ -42,6 +42,16 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
             ]);
         }
         Recovery::Sack { rescue } => *rescue = chance.flip(),
+        Recovery::Vegas {
+            fine_k,
+            fine_granularity,
+            coarse_timeout,
+        } => {
+            *fine_k = chance.pick(&[1, 4]);
+            // Of a timer without backoff it decides how soon the peer is given up.
+            let least = if *coarse_timeout { 0 } else { 2 };
+            *fine_granularity = Interval::from_millis(chance.pick(&[least, 20, 100]));
+        }
         _ => {}
     }
     control(chance, &mut config);

@@ -62,7 +62,9 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "max_retransmits" => config.max_retransmits = number(value)?,
         "max_syn_retransmits" => config.max_syn_retransmits = number(value)?,
         "msl" => config.msl = interval(value)?,
-        "impatient" | "careful" | "rescue" => set_recovery(config, key, value)?,
+        "impatient" | "careful" | "rescue" | "fine_k" | "fine_granularity" | "coarse_timeout" => {
+            set_recovery(config, key, value)?;
+        }
         _ if config
             .congestion
             .algorithm()
@@ -101,6 +103,16 @@ fn set_recovery(config: &mut Config, key: &str, value: &str) -> Result<(), Strin
                 "timestamp" => Careful::TimestampHeuristic,
                 _ => return Err("less, plain, ack or timestamp".into()),
             }
+        }
+        (Recovery::Vegas { fine_k, .. }, "fine_k") => *fine_k = number(value)?,
+        (
+            Recovery::Vegas {
+                fine_granularity, ..
+            },
+            "fine_granularity",
+        ) => *fine_granularity = interval(value)?,
+        (Recovery::Vegas { coarse_timeout, .. }, "coarse_timeout") => {
+            *coarse_timeout = switch(value)?;
         }
         (Recovery::Sack { rescue }, "rescue") => *rescue = switch(value)?,
         (recovery, _) => return Err(format!("not a key of {recovery:?}")),

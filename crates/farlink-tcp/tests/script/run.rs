@@ -270,7 +270,7 @@ impl Player<'_> {
             "cwnd" => connection.cwnd(),
             "ssthresh" => connection.ssthresh(),
             "flight" => connection.flight(),
-            "rto" => estimator.rto().as_nanos(),
+            "rto" => connection.rto().as_nanos(),
             "srtt" => estimator.srtt().unwrap_or_default().as_nanos(),
             "rttvar" => estimator.deviation().as_nanos(),
             key => return Err(format!("{key:?} is nothing to assert")),

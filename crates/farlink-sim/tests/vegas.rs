@@ -1,0 +1,174 @@
+//! Vegas and P-TCP on the GEO link, against what their papers say in closed form.
+
+use farlink_sim::{Column, Monitor, Table, run, scenario, trace};
+use serde_json::Value;
+
+/// A full segment on the wire, in bytes.
+const PACKET: f64 = 1500.0;
+const MSS: f64 = 1460.0;
+/// Slowest link of the path, in bit/s.
+const RATE: f64 = 2_048_000.0;
+/// Round trip of a full segment and its ACK in empty queues, in seconds: one way
+/// 10 and 250 ms, transmission on 10 Mbit/s and 2048 kbit/s, and the ACK's on
+/// 256 kbit/s and 10 Mbit/s.
+const ROUND_TRIP: f64 = 2.0 * 0.260
+    + PACKET * 8.0 / 10e6
+    + PACKET * 8.0 / RATE
+    + 40.0 * 8.0 / 256e3
+    + 40.0 * 8.0 / 10e6;
+
+/// The download of the library over the GEO link, with a window above what the
+/// path holds.
+fn geo(name: &str, tcp: &str, settings: &[(&str, &str)]) -> scenario::Expanded {
+    let (_, text) = scenario::library()
+        .iter()
+        .find(|(n, _)| *n == name)
+        .expect("it is in the library");
+    let mut set = vec![
+        ("tcp.variant".to_owned(), tcp.to_owned()),
+        ("tcp.receive_window".to_owned(), "1 MiB".to_owned()),
+        ("tcp.rto_tick".to_owned(), "0 s".to_owned()),
+    ];
+    set.extend(settings.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())));
+    scenario::load(text, name, &set)
+        .and_then(|s| s.expand())
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Means of a metric of the flow over some runs.
+fn mean(scenario: &scenario::Expanded, runs: u64, metrics: &[&str]) -> Vec<f64> {
+    let mut sums = vec![0.0; metrics.len()];
+    for k in 0..runs {
+        let outcome = run(scenario, k, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
+        let result: Value = serde_json::from_str(&outcome.to_json(scenario)).expect("JSON");
+        for (sum, metric) in sums.iter_mut().zip(metrics) {
+            *sum += result["flows"][0]["metrics"][metric]
+                .as_f64()
+                .expect("a number");
+        }
+    }
+    sums.iter().map(|sum| sum / runs as f64).collect()
+}
+
+/// Last value of a column, for the sender.
+fn last(tables: &[Table], table: &str, column: &str) -> f64 {
+    let table = tables.iter().find(|t| t.name == table).expect("the table");
+    let find = |name: &str| &table.columns.iter().find(|c| c.0 == name).expect("it").1;
+    let Column::U8(side) = find("side") else {
+        panic!("side is not small");
+    };
+    let row = side.iter().rposition(|&s| s == 0).expect("a row");
+    match find(column) {
+        Column::U64(values) => values[row] as f64,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn without_losses_between_alpha_and_beta_segments_stand_in_the_queue() {
+    for tcp in ["vegas", "p-tcp"] {
+        for (settings, alpha, beta) in [
+            (&[][..], 1.0, 3.0),
+            (
+                &[
+                    ("tcp.control.vegas.alpha", "6"),
+                    ("tcp.control.vegas.beta", "9"),
+                ][..],
+                6.0,
+                9.0,
+            ),
+        ] {
+            // 100 s are enough to give back what slow start overshot by.
+            let mut all = vec![("duration", "100 s")];
+            all.extend_from_slice(settings);
+            let scenario = geo("geo-omueti2007", tcp, &all);
+            let traced = trace(&scenario, 0, None, "", &Monitor::default())
+                .unwrap_or_else(|e| panic!("{e}"));
+            // What the path holds without a queue: 90.2 segments.
+            let pipe = ROUND_TRIP * RATE / 8.0 / PACKET;
+            let cwnd = last(&traced.tables, "state", "cwnd") / MSS;
+            let queued = cwnd.floor() - pipe;
+            assert!((alpha..=beta).contains(&queued), "{tcp}: {queued} in cwnd");
+            // The same from the round-trip time.
+            let rtt = last(&traced.tables, "rtt", "rtt") / 1e9;
+            let waiting = (rtt - ROUND_TRIP) * RATE / 8.0 / PACKET;
+            assert!((alpha..=beta).contains(&waiting), "{tcp}: {waiting} in RTT");
+        }
+    }
+}
+
+#[test]
+fn without_losses_the_link_is_full_from_the_end_of_slow_start() {
+    for tcp in ["vegas", "p-tcp"] {
+        let m = mean(
+            &geo("geo-omueti2007", tcp, &[]),
+            1,
+            &["duration", "segments_sent", "segments_retransmitted"],
+        );
+        // Slow start takes 13 round trips: 2 to 128 segments, each window twice,
+        // and the handshake; 254 segments leave in it. The rest is transmission.
+        let rest = (m[1] - 254.0) * PACKET * 8.0 / RATE;
+        assert!(
+            (m[0] - rest - 13.0 * ROUND_TRIP).abs() < 2.0 * ROUND_TRIP,
+            "{tcp}: {} s, of which {rest} s at the full rate",
+            m[0]
+        );
+        assert_eq!(m[2], 0.0, "{tcp}");
+    }
+}
+
+#[test]
+fn random_losses_balance_the_increase() {
+    // A segment a round trip against a quarter at each loss: W falls from its
+    // peak to 3/4 of it, over which 1/p segments leave, 7/32 W^2 = 1/p.
+    let p = 1.0 - (1.0_f64 - 1e-6).powi(8 * 1500);
+    let peak = (32.0 / 7.0 / p).sqrt();
+    let goodput = 7.0 / 8.0 * peak * MSS * 8.0 / ROUND_TRIP;
+    let lossy = geo("geo-lossy", "vegas", &[("flows.0.size", "10 MiB")]);
+    let m = mean(
+        &lossy,
+        8,
+        &["goodput", "timeouts", "segments_retransmitted"],
+    );
+    // The round trip that recovers grows nothing, nor the one that is compared.
+    assert!(
+        (0.85..1.05).contains(&(m[0] / goodput)),
+        "{} of {goodput} bit/s",
+        m[0]
+    );
+    // Each loss costs one retransmission, and a time-out is rare.
+    let segments = (10.0 * 1024.0 * 1024.0 / MSS).ceil();
+    assert!((m[2] / (segments * p / (1.0 - p)) - 1.0).abs() < 0.15);
+    assert!(m[1] < 1.0, "{} time-outs", m[1]);
+}
+
+#[test]
+fn a_segment_at_each_loss_costs_less_than_a_quarter() {
+    let size = ("flows.0.size", "10 MiB");
+    let segment = ("tcp.control.vegas.loss_cut", "segment");
+    let quarter = mean(&geo("geo-lossy", "vegas", &[size]), 4, &["goodput"]);
+    let segment = mean(
+        &geo("geo-lossy", "vegas", &[size, segment]),
+        4,
+        &["goodput"],
+    );
+    // Window 1/p = 84 segments at most against 2 / sqrt(p) = 18.
+    assert!(segment[0] > 1.8 * quarter[0], "{segment:?} {quarter:?}");
+}
+
+#[test]
+fn p_tcp_bears_losses_without_the_coarse_time_out() {
+    // leung1998, 6.2, on the satellite: better than Vegas, by 6 to 20 % there.
+    let settings = [
+        ("tcp.mss", "1458 B"),
+        ("tcp.receive_window", "128 KiB"),
+        ("tcp.rto_tick", "500 ms"),
+        ("tcp.control.vegas.loss_cut", "segment"),
+        ("links.satellite.down.channel", "{ loss = 0.05 }"),
+        ("links.satellite.up.channel", "{ loss = 0 }"),
+        ("flows.0.size", "2 MiB"),
+    ];
+    let goodput = |tcp| mean(&geo("geo-lossy", tcp, &settings), 12, &["goodput"])[0];
+    let (vegas, p_tcp) = (goodput("vegas"), goodput("p-tcp"));
+    assert!(p_tcp > 1.03 * vegas, "{p_tcp} against {vegas} bit/s");
+}

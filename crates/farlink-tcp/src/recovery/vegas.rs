@@ -1,0 +1,211 @@
+//! Vegas: Reno with a clock for each segment (Brakmo and Peterson 1995, III.A).
+//!
+//! A duplicate ACK, and each of the first two new ACKs after a retransmission,
+//! is a reason to look at how long the first unacknowledged segment is out. If
+//! that is longer than a time-out from an exact clock, it is sent again at once.
+//! Three duplicate ACKs, and the coarse timer, are still what they are in Reno.
+
+use super::{LossState, NewAck, front_loss, recovered};
+use crate::config::{Recovery, RtoConfig};
+use crate::record::{Mark, Record, Recorder};
+use crate::rto::RttEstimator;
+use crate::send::{Sender, context};
+use crate::time::{Instant, Interval};
+
+/// New ACKs after a retransmission that are a reason to look.
+const CHECKED_ACKS: u32 = 2;
+/// Least time-out of a timer: on a path without delay it would go off for ever.
+const LEAST_TIMER: Interval = Interval::from_millis(1);
+
+/// The fine-grained time-out, beside that of the retransmission timer.
+#[derive(Debug)]
+pub(crate) struct FineTimeout {
+    estimator: RttEstimator,
+    k: u64,
+    granularity: Interval,
+    /// New ACKs that are still a reason to look.
+    checks: u32,
+}
+
+impl FineTimeout {
+    /// For a recovery that uses it.
+    pub(super) fn of(recovery: Recovery) -> Option<Self> {
+        let Recovery::Vegas {
+            fine_k,
+            fine_granularity,
+            ..
+        } = recovery
+        else {
+            return None;
+        };
+        let exact = RtoConfig {
+            tick: Interval::ZERO,
+            ..RtoConfig::default()
+        };
+        Some(Self {
+            estimator: RttEstimator::new(exact),
+            k: fine_k.into(),
+            granularity: fine_granularity,
+            checks: 0,
+        })
+    }
+
+    /// A segment that left once, at `sent`, is acknowledged.
+    pub(crate) fn sample(&mut self, sent: Instant, now: Instant) {
+        self.estimator.sample(sent, now);
+    }
+
+    /// SRTT + max(G, k D); `None` before the first sample.
+    fn timeout(&self) -> Option<Interval> {
+        let variation = self.estimator.deviation() * self.k;
+        Some(self.estimator.srtt()? + variation.max(self.granularity))
+    }
+}
+
+pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+    let mss = i64::from(tx.mss);
+    let expired = expired(tx, now);
+    if tx.loss.in_recovery {
+        tx.loss.inflation += mss;
+        if expired {
+            retransmit(tx, now, Mark::FastRetransmit, recorder);
+        }
+        return;
+    }
+    // What a time-out sent again makes duplicates of its own.
+    let third = tx.loss.dup_acks == tx.loss.threshold && !tx.loss.after_timeout;
+    if expired || third {
+        retransmit(tx, now, Mark::FastRetransmit, recorder);
+        tx.loss.inflation = i64::from(tx.loss.dup_acks) * mss;
+    }
+}
+
+/// A new ACK ends recovery, as in Reno.
+pub(super) fn on_recovery_ack(
+    tx: &mut Sender,
+    now: Instant,
+    _new: NewAck,
+    recorder: &mut Recorder,
+) {
+    let window = tx.cc.ssthresh();
+    recovered(tx, now, window, recorder);
+}
+
+/// After any new ACK: other segments of the window may have been lost before
+/// the one that was sent again.
+pub(super) fn after_new_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+    let Some(fine) = &mut tx.loss.fine else {
+        return;
+    };
+    if fine.checks == 0 {
+        return;
+    }
+    fine.checks -= 1;
+    if expired(tx, now) {
+        retransmit(tx, now, Mark::FastRetransmit, recorder);
+    }
+}
+
+/// The retransmission timer, which runs on the fine time-out, went off: the
+/// first segment goes again, and it is a loss as any other (leung1998, 6.2).
+pub(crate) fn on_timeout(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+    retransmit(tx, now, Mark::Timeout, recorder);
+}
+
+/// Whether the first unacknowledged segment is out for longer than the fine
+/// time-out, and not about to be sent again.
+fn expired(tx: &mut Sender, now: Instant) -> bool {
+    let timeout = tx.loss.fine.as_ref().and_then(FineTimeout::timeout);
+    match (timeout, tx.board.front()) {
+        (Some(timeout), Some(front)) if now.since(front.at) > timeout => {
+            tx.board.next_lost().is_none()
+        }
+        _ => false,
+    }
+}
+
+/// The first unacknowledged segment is presumed lost. The controller knows
+/// whether this loss reduces the window.
+fn retransmit(tx: &mut Sender, now: Instant, mark: Mark, recorder: &mut Recorder) {
+    recorder.emit(now, Record::Mark(mark));
+    let flight = tx.flight_at_loss();
+    let loss = front_loss(tx, now);
+    tx.cc.on_loss(&context!(tx, now, flight), &loss);
+    tx.loss.enter(tx.board.max());
+    tx.board.lose_front();
+    tx.loss.look_again();
+    tx.loss_seen(now);
+}
+
+impl LossState {
+    /// The fine time-out where it is what the retransmission timer runs on.
+    #[inline]
+    pub(crate) fn fine_rto(&self) -> Option<Interval> {
+        let fine = self.fine.as_ref()?;
+        if self.sends_front_at_timeout() {
+            Some(fine.timeout()?.max(LEAST_TIMER))
+        } else {
+            None
+        }
+    }
+
+    /// Whether [`on_timeout`] is what a time-out does.
+    pub(crate) fn sends_front_at_timeout(&self) -> bool {
+        matches!(
+            self.kind,
+            Recovery::Vegas {
+                coarse_timeout: false,
+                ..
+            }
+        )
+    }
+
+    fn look_again(&mut self) {
+        if let Some(fine) = &mut self.fine {
+            fine.checks = CHECKED_ACKS;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Interval = Interval::from_millis;
+
+    fn fine(fine_k: u32, granularity: u64) -> FineTimeout {
+        let recovery = Recovery::Vegas {
+            fine_k,
+            fine_granularity: MS(granularity),
+            coarse_timeout: true,
+        };
+        FineTimeout::of(recovery).unwrap()
+    }
+
+    fn feed(fine: &mut FineTimeout, rtt: u64) {
+        fine.sample(Instant::ZERO, Instant::ZERO + MS(rtt));
+    }
+
+    #[test]
+    fn the_time_out_is_the_mean_and_k_deviations_of_an_exact_clock() {
+        let mut f = fine(4, 0);
+        assert_eq!(f.timeout(), None);
+        feed(&mut f, 80); // SRTT 80, D 40
+        assert_eq!(f.timeout(), Some(MS(80 + 4 * 40)));
+        feed(&mut f, 88); // D = 3/4 40 + 1/4 8, SRTT = 7/8 80 + 1/8 88
+        assert_eq!(f.timeout(), Some(MS(81 + 4 * 32)));
+        let mut f = fine(2, 0);
+        feed(&mut f, 80);
+        assert_eq!(f.timeout(), Some(MS(80 + 2 * 40)));
+    }
+
+    #[test]
+    fn the_granularity_bounds_the_variation_from_below() {
+        let mut f = fine(4, 2);
+        for _ in 0..100 {
+            feed(&mut f, 80);
+        }
+        assert_eq!(f.timeout(), Some(MS(82)));
+        assert!(FineTimeout::of(Recovery::Reno).is_none());
+    }
+}
