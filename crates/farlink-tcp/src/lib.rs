@@ -20,6 +20,7 @@ pub mod config;
 pub mod congestion;
 pub mod connection;
 mod receive;
+mod rate;
 pub mod record;
 mod recovery;
 pub mod rto;

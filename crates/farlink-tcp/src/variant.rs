@@ -4,7 +4,7 @@
 //! what is new about it and one row here.
 
 use crate::config::{Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig};
-use crate::congestion::{Control, Cubic, Reno, Unlimited};
+use crate::congestion::{Bbr, Control, Cubic, Reno, Unlimited};
 
 /// A named TCP.
 #[derive(Debug)]
@@ -105,6 +105,21 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::Sack { rescue: true },
             congestion: Control::new(&Cubic::ALGORITHM),
             limited_transmit: true,
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "bbr",
+        summary: "BBR version 1: paced by a model of the path, with SACK recovery",
+        source: "draft-cardwell-iccrg-bbr-congestion-control-00 (2017), Cardwell et al. 2016, \
+                 draft-cheng-iccrg-delivery-rate-estimation-00, RFC 6675",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Sack { rescue: true },
+            congestion: Control::new(&Bbr::ALGORITHM),
+            limited_transmit: true,
+            restart_on_retransmit: true,
+            idle_restart: false,
             ..Config::default()
         },
     },

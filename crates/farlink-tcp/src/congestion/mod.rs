@@ -7,19 +7,27 @@
 //! window.
 
 mod algorithm;
+mod bbr;
 mod cubic;
 mod hystart;
 mod reno;
 mod unlimited;
 
 pub use algorithm::{Algorithm, Control, Parameter, Range, Setting, SettingError, Start};
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
 
+pub use crate::rate::RateSample;
+
 /// Every algorithm, in the order of the documentation.
-pub static ALGORITHMS: &[&Algorithm] =
-    &[&Unlimited::ALGORITHM, &Reno::ALGORITHM, &Cubic::ALGORITHM];
+pub static ALGORITHMS: &[&Algorithm] = &[
+    &Unlimited::ALGORITHM,
+    &Reno::ALGORITHM,
+    &Cubic::ALGORITHM,
+    &Bbr::ALGORITHM,
+];
 
 /// The algorithm of this name.
 pub fn lookup(name: &str) -> Option<&'static Algorithm> {
@@ -119,6 +127,30 @@ pub trait CongestionControl: Debug + Send {
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
+
+    /// The handshake is complete; `cx.rtt` has its round trip, unless the SYN
+    /// was sent twice.
+    fn on_established(&mut self, _cx: &Context<'_>) {}
+
+    /// Whether [`Self::on_rate_sample`] is to be called. The answer is that of
+    /// the algorithm and never changes.
+    fn wants_rate_samples(&self) -> bool {
+        false
+    }
+
+    /// An ACK delivered something, cumulatively or selectively, in recovery or
+    /// not: called last, after the hooks above that the ACK may cause.
+    fn on_rate_sample(&mut self, _cx: &Context<'_>, _sample: &RateSample) {}
+
+    /// Whether the window is kept small on purpose, so that the rate of what
+    /// is sent now says nothing of the path. Asked after each rate sample.
+    fn limits_itself(&self) -> bool {
+        false
+    }
+
+    /// New data is about to leave with nothing in flight, after the application
+    /// had nothing to send. Only with rate samples.
+    fn on_transmit_start(&mut self, _cx: &Context<'_>) {}
 }
 
 /// Builds the controller that `config` asks for, with the MSS in use.

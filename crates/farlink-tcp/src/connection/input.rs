@@ -104,6 +104,7 @@ impl Connection {
     fn acknowledge_syn(&mut self, now: Instant, segment: &Segment) {
         let echoed = self.echoed(now, segment);
         self.tx.acknowledge(now, 1, echoed, &mut self.recorder);
+        self.tx.established(now);
         self.tx.restart_timer(now);
     }
 
@@ -317,6 +318,7 @@ impl Connection {
                 },
             );
         }
+        let rated = self.tx.rated_flight();
         // A sender without the scoreboard of RFC 6675 does not know what SACK says.
         let sacking = self.sack && self.tx.loss.sacking();
         let news = if sacking {
@@ -337,6 +339,10 @@ impl Connection {
                 recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
                 self.record_state(now);
             }
+        }
+        if let Some(flight) = rated {
+            self.tx.sample_rate(now, flight);
+            self.record_state(now);
         }
         self.after_ack(now)
     }
