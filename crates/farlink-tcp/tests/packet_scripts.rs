@@ -1,4 +1,5 @@
-//! Runs every script below tests/scripts as a test of its own.
+//! Runs every script below tests/scripts as a test of its own, and scripts that
+//! the runner must refuse.
 //!
 //! `cargo test --test packet_scripts -- recovery` runs those whose name
 //! contains `recovery`.
@@ -14,42 +15,48 @@ use std::process::ExitCode;
 use std::{env, fs, io};
 
 fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
+    // `--ignored` asks for long tests alone, and no script is one.
+    let none = arguments.iter().any(|a| a == "--ignored");
+    let asked = |name: &str| {
+        !none && (filters.is_empty() || filters.iter().any(|f| name.contains(f.as_str())))
+    };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
     let mut paths = Vec::new();
     collect(&root, &mut paths).expect("tests/scripts can be read");
-    let arguments: Vec<String> = env::args().skip(1).collect();
-    // `--ignored` asks for long tests alone, and no script is one.
-    if arguments.iter().any(|a| a == "--ignored") {
-        paths.clear();
-    }
-    let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
-    let mut named: Vec<(String, PathBuf)> = paths
-        .into_iter()
-        .map(|path| (name(&root, &path), path))
-        .filter(|(name, _)| filters.is_empty() || filters.iter().any(|f| name.contains(*f)))
+    paths.sort();
+    let scripts = paths.iter().map(|path| {
+        let name = name(&root, path);
+        let result = play(path, &name);
+        (name, result)
+    });
+    let tests: Vec<_> = script::refusals()
+        .chain(scripts)
+        .filter(|(name, _)| asked(name))
         .collect();
-    named.sort();
     if arguments.iter().any(|a| a == "--list") {
-        for (name, _) in &named {
+        for (name, _) in &tests {
             println!("{name}: test");
         }
         return ExitCode::SUCCESS;
     }
-    println!("\nrunning {} tests", named.len());
-    let mut failures = Vec::new();
-    for (name, path) in &named {
-        let result = play(path, name);
+    println!("\nrunning {} tests", tests.len());
+    for (name, result) in &tests {
         println!(
             "test {name} ... {}",
             if result.is_ok() { "ok" } else { "FAILED" }
         );
-        failures.extend(result.err());
     }
+    let failures: Vec<_> = tests
+        .iter()
+        .filter_map(|(_, result)| result.as_ref().err())
+        .collect();
     for failure in &failures {
         println!("\n{failure}");
     }
     let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
-    let passed = named.len() - failures.len();
+    let passed = tests.len() - failures.len();
     println!(
         "\ntest result: {verdict}. {passed} passed; {} failed\n",
         failures.len()

@@ -2,9 +2,10 @@
 
 use super::chance::Chance;
 use farlink_tcp::config::{
-    AbcLimit, Backoff, Careful, Config, Congestion, DelayedAck, InitialWindow, Ratio, Recovery,
-    RtoAlgorithm, Sampling, WindowScale,
+    Backoff, Careful, Config, DelayedAck, InitialWindow, Ratio, Recovery, RtoAlgorithm, Sampling,
+    WindowScale,
 };
+use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
 
 /// Row `row` of the table with every option drawn anew.
@@ -41,20 +42,24 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
         Recovery::Sack { rescue } => *rescue = chance.flip(),
         _ => {}
     }
-    match &mut config.congestion {
-        Congestion::Reno(reno) => {
-            reno.byte_counting = chance.pick(&[None, Some(AbcLimit(1)), Some(AbcLimit(2))]);
-            reno.mss_over_8 = chance.flip();
-        }
-        Congestion::Cubic(cubic) => {
-            cubic.fast_convergence = chance.flip();
-            cubic.hystart = chance.flip();
-        }
-        Congestion::None => {}
-    }
+    control(chance, &mut config);
     timer(chance, &mut config);
     receiver(chance, &mut config);
     config
+}
+
+/// Switches, counts and choices of the algorithm, whatever it has.
+fn control(chance: &mut Chance, config: &mut Config) {
+    for parameter in config.congestion.algorithm().parameters {
+        let setting = match parameter.range {
+            Range::Flag => Setting::Flag(chance.flip()),
+            Range::Count(low, high) => Setting::Count(chance.pick(&[low, high.min(low + 2)])),
+            Range::Choice(words) => Setting::Choice(chance.pick(words)),
+            Range::Number(..) | Range::Time(..) => parameter.default,
+        };
+        let set = config.congestion.set(parameter.name, setting);
+        assert_eq!(set, Ok(()), "{}", parameter.name);
+    }
 }
 
 fn timer(chance: &mut Chance, config: &mut Config) {

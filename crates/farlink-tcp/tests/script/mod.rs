@@ -5,9 +5,11 @@
 mod options;
 mod packet;
 mod parse;
+mod refusals;
 mod run;
 
 pub(crate) use parse::parse;
+pub(crate) use refusals::refusals;
 pub(crate) use run::run;
 
 use farlink_tcp::{Config, Interval};
