@@ -479,7 +479,7 @@ impl CongestionControl for Bbr {
     fn on_idle(&mut self, _cx: &Context<'_>, _initial_window: u64) {}
 
     fn pacing_rate(&self) -> Option<u64> {
-        (self.pacing_rate > 0.0).then(|| (self.pacing_rate * self.wire * 8.0) as u64)
+        (self.pacing_rate > 0.0).then(|| (self.pacing_rate * self.wire * 8.0 + 0.5) as u64)
     }
 
     fn on_established(&mut self, cx: &Context<'_>) {
@@ -523,3 +523,6 @@ fn mix(x: u64) -> u64 {
     let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
 }
+
+#[cfg(test)]
+mod tests;
