@@ -153,7 +153,7 @@ BAD = [
     (["run", "SMALL", "--tcp", "sack,renno"], "tcp 'renno' is not known; did you mean 'reno'?"),
     (
         ["run", "SMALL", "--tcp", "zzz"],
-        "tcp 'zzz' is not known; there are rfc793, tahoe, reno, newreno, sack, cubic",
+        "tcp 'zzz' is not known; there are rfc793, tahoe, reno, newreno, sack, cubic, bbr",
     ),
     (
         ["run", "SMALL", "--set", "links.0.down.delai=3ms"],

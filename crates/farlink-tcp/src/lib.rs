@@ -19,8 +19,8 @@
 pub mod config;
 pub mod congestion;
 pub mod connection;
-mod receive;
 mod rate;
+mod receive;
 pub mod record;
 mod recovery;
 pub mod rto;

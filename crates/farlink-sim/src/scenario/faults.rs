@@ -309,7 +309,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "variant = \"reno\"",
         "variant = \"renno\"",
         "geo.toml:5: tcp.variant = \"renno\" is not a TCP; did you mean \"reno\"? The variants are \
-         rfc793, tahoe, reno, newreno, sack, cubic",
+         rfc793, tahoe, reno, newreno, sack, cubic, bbr",
     ),
     (
         "variant = \"reno\"",

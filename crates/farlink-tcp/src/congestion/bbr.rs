@@ -6,11 +6,11 @@
 //! are the draft's.
 
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, RateSample, Range,
+    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, RateSample,
     Setting, Start,
 };
-use crate::seq::Offset;
 use crate::send::PACED_HEADERS;
+use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
@@ -275,7 +275,8 @@ impl Bbr {
         let full_length = cx.now.since(self.phase_at) > self.min_rtt.unwrap_or_default();
         let gain = CYCLE[phase];
         let next = if gain > 1.0 {
-            let enough = sample.newly_lost > 0 || sample.prior_flight >= self.inflight(gain, cx.mss);
+            let enough =
+                sample.newly_lost > 0 || sample.prior_flight >= self.inflight(gain, cx.mss);
             full_length && enough
         } else if gain < 1.0 {
             full_length || sample.prior_flight <= self.inflight(1.0, cx.mss)
@@ -479,7 +480,7 @@ impl CongestionControl for Bbr {
     fn on_idle(&mut self, _cx: &Context<'_>, _initial_window: u64) {}
 
     fn pacing_rate(&self) -> Option<u64> {
-        (self.pacing_rate > 0.0).then(|| (self.pacing_rate * self.wire * 8.0 + 0.5) as u64)
+        (self.pacing_rate > 0.0).then_some((self.pacing_rate * self.wire * 8.0 + 0.5) as u64)
     }
 
     fn on_established(&mut self, cx: &Context<'_>) {

@@ -123,7 +123,10 @@ fn the_first_window_is_paced_over_a_share_of_the_round_trip() {
     // Without a round trip a millisecond stands for it, until there is one.
     let mut blind = Driver::new(&[]);
     blind.bbr = bbr(&[]);
-    let known = std::mem::replace(&mut blind.estimator, RttEstimator::new(RtoConfig::default()));
+    let known = std::mem::replace(
+        &mut blind.estimator,
+        RttEstimator::new(RtoConfig::default()),
+    );
     blind.hook(Bbr::on_established);
     assert_eq!(blind.bbr.pacing_rate(), paced(2.885, 10_000_000.0));
     blind.estimator = known;
