@@ -35,8 +35,8 @@ help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(EXTENSION) ## Build into .venv, then download 50 MB over a GEO satellite under five TCPs
-	$(BIN)/farlink run geo-omueti2007 --tcp $(TCPS) --out demo/lossless --plot --pcap
-	$(BIN)/farlink run geo-lossy --tcp $(TCPS) --runs 30 --out demo/lossy --plot --pcap
+	$(BIN)/farlink run geo-omueti2007 --tcp $(TCPS) --out demo/lossless --plot --pcap --snaplen 96
+	$(BIN)/farlink run geo-lossy --tcp $(TCPS) --runs 30 --out demo/lossy --plot --pcap --snaplen 96
 	@printf '\nPlots (PNG, SVG), traces (Parquet) and captures (pcapng) are in\n  %s\n  %s\n' \
 		'$(CURDIR)/demo/lossless' '$(CURDIR)/demo/lossy'
 

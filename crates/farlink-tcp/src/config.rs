@@ -70,6 +70,8 @@ pub struct Config {
     /// do. RFC 6298 restarts it at ACKs of new data only, so that a recovery
     /// that begins late in a round trip may end in a time-out.
     pub restart_on_retransmit: bool,
+    /// What a window reduction takes the part of.
+    pub reduce_from: ReduceFrom,
     /// How the window is controlled.
     pub congestion: Control,
     /// Window at the start of the connection, in segments.
@@ -103,6 +105,7 @@ impl Default for Config {
             dupack_threshold: 3,
             limited_transmit: false,
             restart_on_retransmit: false,
+            reduce_from: ReduceFrom::FlightSize,
             congestion: Control::new(&Reno::ALGORITHM),
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
@@ -163,6 +166,19 @@ pub enum Recovery {
         /// Rescue retransmission, rule (4) of NextSeg.
         rescue: bool,
     },
+}
+
+/// What the slow-start threshold is a part of after a loss.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReduceFrom {
+    /// Sent and not cumulatively acknowledged: `FlightSize` of RFC 5681, 3.1,
+    /// and RFC 6675, 5, step 4.2.
+    FlightSize,
+    /// What is left in the network: `FlightSize` without what is SACKed or
+    /// presumed lost. Some simulators do this.
+    Pipe,
+    /// The congestion window, as 4.3BSD and Linux do.
+    Cwnd,
 }
 
 /// Guards against multiple fast retransmits after a time-out (RFC 6582).

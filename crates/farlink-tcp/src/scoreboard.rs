@@ -375,11 +375,11 @@ impl Scoreboard {
         }
     }
 
-    /// Index and record of the last segment that is not SACKed: the one that
-    /// rule (4) of `NextSeg` sends.
+    /// Index and record of the last segment that is not SACKed, the one that
+    /// rule (4) of `NextSeg` sends, unless it was just sent again.
     pub(crate) fn last_hole(&self) -> Option<(usize, Sent)> {
         let i = self.segments.iter().rposition(|s| !s.is(SACKED))?;
-        Some((i, self.segments[i]))
+        (!self.segments[i].is(RETX)).then(|| (i, self.segments[i]))
     }
 
     /// The segment at `i` left again at `now`.

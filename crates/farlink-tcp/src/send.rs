@@ -1,6 +1,6 @@
 //! The sending side: what is queued, what is in flight, what may leave next.
 
-use crate::config::{Config, Sampling};
+use crate::config::{Config, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::rate::{RateSample, RateSampler};
 use crate::record::{Mark, Record, Recorder};
@@ -145,6 +145,7 @@ pub(crate) struct Sender {
     max_wnd: u64,
     nagle: bool,
     restart_on_retransmit: bool,
+    reduce_from: ReduceFrom,
     limit: u64,
     idle_window: Option<u64>,
     one_sample: bool,
@@ -188,6 +189,7 @@ impl Sender {
             max_wnd: 0,
             nagle: config.nagle,
             restart_on_retransmit: config.restart_on_retransmit,
+            reduce_from: config.reduce_from,
             limit: config.send_buffer,
             idle_window: config
                 .idle_restart
@@ -483,8 +485,11 @@ impl Sender {
             if let Some((i, sent)) = self.board.next_hole() {
                 return Ok((self.again(sent), Some(i)));
             }
-            // NextSeg, rule (4).
-            if self.loss.may_rescue(self.board.una())
+            // NextSeg, rule (4), for what it is there for: the end of the data.
+            // By the letter it would also send a segment twice in each recovery
+            // of a flow that the peer's window limits.
+            if self.board.max() >= self.buffer.end()
+                && self.loss.may_rescue(self.board.una())
                 && let Some((i, sent)) = self.board.last_hole()
             {
                 self.loss.rescued();
@@ -494,9 +499,29 @@ impl Sender {
         result.map(|c| (c, None))
     }
 
-    /// Bytes in flight for the window reduction of a loss found by duplicate ACKs.
+    /// What the window is reduced from after a time-out: bytes in flight, unless
+    /// configured otherwise.
+    fn reduced_from(&self) -> u64 {
+        match self.reduce_from {
+            ReduceFrom::FlightSize => self.board.flight(),
+            ReduceFrom::Pipe => self.board.pipe(),
+            ReduceFrom::Cwnd => self.cwnd(),
+        }
+    }
+
+    /// The same after a loss that duplicate ACKs show, where what limited
+    /// transmit let out does not count (RFC 5681, 3.2 step 2).
     pub(crate) fn flight_at_loss(&self) -> u64 {
-        self.board.flight().saturating_sub(self.loss.limited_sent())
+        let beyond = match self.reduce_from {
+            ReduceFrom::Cwnd => 0,
+            _ => self.loss.limited_sent(),
+        };
+        self.reduced_from().saturating_sub(beyond)
+    }
+
+    /// Whether losses and SACKed data do not count when the window is reduced.
+    pub(crate) fn reduces_from_pipe(&self) -> bool {
+        self.reduce_from == ReduceFrom::Pipe
     }
 
     /// What a window is charged with.
@@ -639,7 +664,7 @@ impl Sender {
     pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         self.timeouts_in_row += 1;
         recorder.emit(now, Record::Mark(Mark::Timeout));
-        let flight = self.board.flight();
+        let flight = self.reduced_from();
         let handshake = self.board.una() == 0;
         self.board.lose_all();
         self.timed = None;

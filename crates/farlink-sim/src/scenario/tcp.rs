@@ -16,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, RecoveryName, SamplingName, Scale, StartWindow, TimerName,
+    AckDelay, BackoffName, CarefulName, RecoveryName, ReduceName, SamplingName, Scale, StartWindow,
+    TimerName,
 };
 use super::units::{Factor, Size, SizeLimit, Time};
 
@@ -127,6 +128,8 @@ tcp_keys! {
     /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
     /// do; RFC 6298 restarts it at ACKs of new data only.
     restart_on_retransmit: bool,
+    /// What the slow-start threshold is a part of after a loss.
+    reduce_from: ReduceName,
     /// How the window is controlled: name of an algorithm, such as "reno".
     congestion: String,
     /// Parameters of algorithms, a table for each: `[tcp.control.cubic]`.
@@ -196,6 +199,7 @@ impl TcpSpec {
             timestamps: Some(config.timestamps),
             dupack_threshold: Some(config.dupack_threshold),
             limited_transmit: Some(config.limited_transmit),
+            reduce_from: Some(ReduceName::of(config.reduce_from)),
             restart_on_retransmit: Some(config.restart_on_retransmit),
             initial_window: Some(StartWindow(config.initial_window)),
             initial_ssthresh: Some(SizeLimit(config.initial_ssthresh)),
@@ -225,6 +229,7 @@ impl TcpSpec {
             recovery: self.recovery(base.recovery),
             dupack_threshold: self.dupack_threshold.unwrap_or(base.dupack_threshold),
             limited_transmit: self.limited_transmit.unwrap_or(base.limited_transmit),
+            reduce_from: self.reduce_from.map_or(base.reduce_from, ReduceName::value),
             restart_on_retransmit: self
                 .restart_on_retransmit
                 .unwrap_or(base.restart_on_retransmit),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{
-    Backoff, Careful, InitialWindow, Recovery, RtoAlgorithm, Sampling, WindowScale,
+    Backoff, Careful, InitialWindow, Recovery, ReduceFrom, RtoAlgorithm, Sampling, WindowScale,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
@@ -51,6 +51,17 @@ names!(
         "ack" Ack,
         /// With the timestamp heuristic (RFC 6582, 4.2).
         "timestamp" Timestamp,
+    }
+);
+names!(
+    /// Choices of `reduce_from`.
+    ReduceName {
+        /// Sent and not cumulatively acknowledged (RFC 5681, 3.1; RFC 6675, 5).
+        "flight" Flight,
+        /// Of that, neither SACKed nor presumed lost.
+        "pipe" Pipe,
+        /// The congestion window (4.3BSD, Linux).
+        "cwnd" Cwnd,
     }
 );
 names!(
@@ -116,6 +127,24 @@ impl CarefulName {
             Self::Plain => Careful::Plain,
             Self::Ack => Careful::AckHeuristic,
             Self::Timestamp => Careful::TimestampHeuristic,
+        }
+    }
+}
+
+impl ReduceName {
+    pub(super) fn of(value: ReduceFrom) -> Self {
+        match value {
+            ReduceFrom::FlightSize => Self::Flight,
+            ReduceFrom::Pipe => Self::Pipe,
+            ReduceFrom::Cwnd => Self::Cwnd,
+        }
+    }
+
+    pub(super) fn value(self) -> ReduceFrom {
+        match self {
+            Self::Flight => ReduceFrom::FlightSize,
+            Self::Pipe => ReduceFrom::Pipe,
+            Self::Cwnd => ReduceFrom::Cwnd,
         }
     }
 }

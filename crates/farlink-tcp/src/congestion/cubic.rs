@@ -568,19 +568,39 @@ mod tests {
         assert!(c.cwnd() - window < MSS);
     }
 
-    /// A window of 20,000 segments with ACKs that each add less than a byte
-    /// around the plateau still follows the curve.
+    /// A window of 2,000 segments, one second before a plateau 400 bytes above:
+    /// each of 40,000 ACKs adds a fraction of a byte, and it gets there.
     #[test]
     fn fractions_of_a_byte_are_not_lost() {
         let mut path = Path::new(ms(50));
-        let mut c = cubic(20_000, &[]);
+        let mut c = cubic(2000, &[]);
+        let plateau = c.cwnd() as f64;
+        c.cwnd -= 400;
+        c.ssthresh = c.cwnd;
+        let (elapsed, updated) = (Interval::ZERO, path.now);
+        c.epoch = Some(Epoch {
+            elapsed,
+            updated,
+            drained: false,
+            k: 1.0,
+            w_max: plateau,
+            w_est: 0.0,
+        });
+        path.run(&mut c, ms(1000));
+        close(c.cwnd() as f64, plateau, 1.5);
+    }
+
+    /// With no loss yet the curve starts on its plateau, 0.4 t^3; Reno's segment
+    /// per round-trip time, 20 a second, is more for the first 7 s.
+    #[test]
+    fn reno_is_faster_at_first_on_a_short_path() {
+        let mut path = Path::new(ms(50));
+        let mut c = cubic(2000, &[]);
         path.ack(&mut c, MSS, true);
         let start = path.now;
-        // No W_max yet: convex from the start, 0.4 t^3; Reno adds one segment
-        // per round-trip time, 20 per second, which is more for the first 7 s.
         path.run(&mut c, Interval::from_secs(2));
         let t = path.now.since(start).as_secs_f64();
-        close(c.cwnd() as f64 / MSS as f64, 20_000.0 + 20.0 * t, 1.0);
+        close(c.cwnd() as f64 / MSS as f64, 2_000.0 + 20.0 * t, 1.0);
     }
 
     #[test]

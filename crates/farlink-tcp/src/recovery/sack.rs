@@ -23,11 +23,16 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
     // Section 5, step 4.
     let loss = front_loss(tx, now);
-    tx.cc.on_loss(&context!(tx, now, flight), &loss);
-    tx.loss.enter(tx.board.max());
     if !first_lost {
         tx.board.lose_front();
     }
+    let flight = if tx.reduces_from_pipe() {
+        tx.board.pipe() // without the lost
+    } else {
+        flight
+    };
+    tx.cc.on_loss(&context!(tx, now, flight), &loss);
+    tx.loss.enter(tx.board.max());
     tx.loss_seen(now);
 }
 

@@ -2,8 +2,8 @@
 
 use super::chance::Chance;
 use farlink_tcp::config::{
-    Backoff, Careful, Config, DelayedAck, InitialWindow, Ratio, Recovery, RtoAlgorithm, Sampling,
-    WindowScale,
+    Backoff, Careful, Config, DelayedAck, InitialWindow, Ratio, Recovery, ReduceFrom, RtoAlgorithm,
+    Sampling, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -18,6 +18,7 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
     config.timestamps = chance.flip();
     config.dupack_threshold = chance.pick(&[1, 2, 3, 3]);
     config.limited_transmit = chance.flip();
+    config.reduce_from = chance.pick(&[ReduceFrom::FlightSize, ReduceFrom::Pipe, ReduceFrom::Cwnd]);
     config.initial_window = chance.pick(&[
         InitialWindow::Segments(1),
         InitialWindow::Segments(4),

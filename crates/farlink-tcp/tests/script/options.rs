@@ -2,7 +2,8 @@
 
 use super::Script;
 use farlink_tcp::config::{
-    Backoff, Careful, Config, InitialWindow, Ratio, Recovery, RtoAlgorithm, Sampling, WindowScale,
+    Backoff, Careful, Config, InitialWindow, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
+    WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant};
@@ -43,6 +44,14 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "nagle" => config.nagle = switch(value)?,
         "timestamps" => config.timestamps = switch(value)?,
         "dupack_threshold" => config.dupack_threshold = number(value)?,
+        "reduce_from" => {
+            config.reduce_from = match value {
+                "flight" => ReduceFrom::FlightSize,
+                "pipe" => ReduceFrom::Pipe,
+                "cwnd" => ReduceFrom::Cwnd,
+                _ => return Err("flight, pipe or cwnd".into()),
+            }
+        }
         "limited_transmit" => config.limited_transmit = switch(value)?,
         "restart_on_retransmit" => config.restart_on_retransmit = switch(value)?,
         "initial_window" if value == "rfc3390" => config.initial_window = InitialWindow::Rfc3390,

@@ -1,0 +1,131 @@
+"""One end of a connection, followed through the capture at its host.
+
+A capture at a host shows everything that the end of a connection could know, so
+what it must have held and answered can be worked out again from the packets
+alone. Positions count from the peer's (or the own) SYN, which is 0.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from .reader import ACK, FIN, SYN, Packet
+
+_MODULUS = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """The packets of one connection in the capture at one of its hosts."""
+
+    packets: Sequence[Packet]
+    host: str
+    """Address of the host."""
+
+    def left(self) -> Iterator[Packet]:
+        """What the host sent."""
+        return (packet for packet in self.packets if packet.src == self.host)
+
+    def arrived(self) -> Iterator[Packet]:
+        """What the host got and its checksum took."""
+        return (p for p in self.packets if p.src != self.host and not p.damaged)
+
+    def sent_from(self) -> int:
+        """Initial sequence number of the host."""
+        return next(packet.seq for packet in self.left() if packet.flags & SYN)
+
+    def got_from(self) -> int:
+        """Initial sequence number of the peer."""
+        return next(packet.seq for packet in self.arrived() if packet.flags & SYN)
+
+    def syns(self) -> tuple[Packet, Packet]:
+        """The first SYN of the host, and that of its peer."""
+        own = next(packet for packet in self.left() if packet.flags & SYN)
+        return own, next(packet for packet in self.arrived() if packet.flags & SYN)
+
+
+def offset(seq: int, start: int) -> int:
+    """Position of a sequence number after `start`, in a stream below 2 GiB."""
+    ahead = (seq - start) % _MODULUS
+    return ahead - _MODULUS if ahead >= _MODULUS // 2 else ahead
+
+
+@dataclass(slots=True)
+class Receiver:
+    """What an end holds of its peer's stream after each packet that arrived."""
+
+    isn: int
+    reassembly: bool
+    timestamps: bool
+    nxt: int = 0
+    ranges: list[tuple[int, int]] = field(default_factory=list)
+    latest: int | None = None
+    """Start of what arrived out of order last."""
+    recent: int | None = None
+    """TS.Recent of RFC 7323."""
+    acknowledged: int = 0
+    """Position up to which the end has acknowledged."""
+
+    def take(self, packet: Packet) -> bool:
+        """Return whether the packet brought anything new in order."""
+        start = offset(packet.seq, self.isn)
+        if self.timestamps and packet.tsval is not None:
+            if self.recent is not None and packet.tsval < self.recent and not packet.flags & SYN:
+                return False
+            if self.recent is None or start <= self.acknowledged:
+                self.recent = packet.tsval
+        end = start + packet.space
+        if end <= self.nxt or packet.space == 0:
+            return False
+        if start > self.nxt:
+            if self.reassembly:
+                self._park(start, end)
+                self.latest = start
+            return False
+        self.nxt = end
+        while self.ranges and self.ranges[0][0] <= self.nxt:
+            self.nxt = max(self.nxt, self.ranges.pop(0)[1])
+        return True
+
+    def _park(self, start: int, end: int) -> None:
+        apart = [one for one in self.ranges if one[1] < start or one[0] > end]
+        joined = [one for one in self.ranges if not (one[1] < start or one[0] > end)]
+        low = min([start, *(one[0] for one in joined)])
+        high = max([end, *(one[1] for one in joined)])
+        self.ranges = sorted([*apart, (low, high)])
+
+
+def replay(
+    connection: Connection, *, reassembly: bool, timestamps: bool
+) -> Iterator[tuple[Packet, Receiver]]:
+    """Follow the receiving side; it is as it was when the packet had passed the host."""
+    receiver = Receiver(connection.got_from(), reassembly, timestamps)
+    for packet in connection.packets:
+        if packet.src == connection.host:
+            yield packet, receiver
+            if packet.flags & ACK:
+                receiver.acknowledged = offset(packet.ack, receiver.isn)
+        elif not packet.damaged:
+            receiver.take(packet)
+            yield packet, receiver
+
+
+def data_end(connection: Connection) -> int:
+    """Position after the last byte of data that the host ever sent."""
+    isn = connection.sent_from()
+    return max((offset(p.seq, isn) + p.len for p in connection.left() if p.len), default=1)
+
+
+def retransmissions(connection: Connection) -> list[Packet]:
+    """Packets with data below the highest that the host had sent before."""
+    isn, high, found = connection.sent_from(), 0, []
+    for packet in connection.left():
+        start = offset(packet.seq, isn)
+        if packet.len and start < high:
+            found.append(packet)
+        high = max(high, start + packet.space)
+    return found
+
+
+def ends(connection: Connection) -> bool:
+    """Whether both ends sent a FIN."""
+    return len({p.src for p in connection.packets if p.flags & FIN}) == 2
