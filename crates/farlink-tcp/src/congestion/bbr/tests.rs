@@ -250,7 +250,10 @@ fn a_cycle_probes_drains_and_cruises() {
 #[test]
 fn the_margin_is_taken_off_the_rate() {
     let d = Driver::probing(&[("pacing_margin", Setting::Number(0.01))]);
-    assert_eq!(d.bbr.pacing_rate(), Some(paced(1.25 * RATE as f64 * 0.99, 1.0)));
+    assert_eq!(
+        d.bbr.pacing_rate(),
+        Some(paced(1.25 * RATE as f64 * 0.99, 1.0))
+    );
 }
 
 #[test]
