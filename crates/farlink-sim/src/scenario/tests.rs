@@ -117,9 +117,9 @@ fn overrides_change_values_and_are_named_in_errors() {
         ),
         (
             "tcp.variant",
-            "bbr",
-            "--set tcp.variant=bbr: tcp.variant = \"bbr\" is not a TCP; the variants are \
-             \"rfc793\", \"tahoe\", \"reno\", \"newreno\", \"sack\", \"cubic\"",
+            "bic",
+            "--set tcp.variant=bic: tcp.variant = \"bic\" is not a TCP; the variants are \
+             \"rfc793\", \"tahoe\", \"reno\", \"newreno\", \"sack\", \"cubic\", \"bbr\"",
         ),
         (
             "",

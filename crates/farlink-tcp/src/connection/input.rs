@@ -173,8 +173,12 @@ impl Connection {
                 self.time_wait_at = now + self.config.msl * 2; // a retransmitted FIN
             }
             self.rx.acknowledge_now();
-            // With a closed window valid ACKs are still taken (3.4, MUST-66).
-            if !(window == 0 && start == nxt) {
+            // With a closed window valid ACKs are still taken (3.4, MUST-66). So are
+            // those of a peer that does not know yet that we took the byte of its
+            // window probe and stands before it: two such peers would refuse each
+            // other's ACKs for ever.
+            let before_probe = start + 1 == nxt && space <= 1;
+            if !(before_probe || (window == 0 && start == nxt)) {
                 return;
             }
         }
