@@ -61,7 +61,7 @@ lint: $(TOOLS) ## Format, clippy, documentation links, ruff and mypy, all withou
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' $(CARGO) doc $(LOCKED) --workspace --no-deps --document-private-items --quiet
 	$(RUN) ruff check
 	$(RUN) ruff format --check
-	$(RUN) mypy --strict python tests
+	$(RUN) mypy --strict python tests tools
 
 fmt: $(TOOLS) ## Format the Rust and Python sources in place
 	$(CARGO) fmt --all

@@ -31,6 +31,7 @@ SUMMED = (
     "dup_acks",
     "acks_sent",
     "window_probes",
+    "responses",
 )
 """Flow metrics that add up over the flows of a run; the others are averaged."""
 
@@ -88,6 +89,14 @@ class Result:
     def links(self) -> "pd.DataFrame":
         """Link metrics: like `summary`, with a row per TCP, link and direction."""
         return _frame(self.data["links"], ["tcp", "link", "direction"])
+
+    @cached_property
+    def fairness(self) -> "pd.DataFrame":
+        """Fairness over the flows of a run: like `summary`, with a row per TCP.
+
+        The metric is `jain`, which is NaN if there is one flow.
+        """
+        return _frame(self.data["fairness"], ["tcp"])
 
     @cached_property
     def values(self) -> "pd.DataFrame":
@@ -291,6 +300,7 @@ def assemble(
         "tcp": list(scenarios),
         "results": _rows(outcomes, "flows", ["flow"], "flow", units),
         "links": _rows(outcomes, "links", ["link", "direction"], "link", units),
+        "fairness": _rows(outcomes, "run", [], "run", units),
         "events": sum(one["events"] for per_tcp in outcomes.values() for one in per_tcp),
         "wall_s": wall_s,
         "scenario": first,
@@ -326,7 +336,12 @@ def _rows(
 def _frame(rows: Sequence[dict[str, Any]], keys: list[str]) -> "pd.DataFrame":
     import pandas as pd
 
-    index = pd.MultiIndex.from_tuples([tuple(row[key] for key in keys) for row in rows], names=keys)
+    labels = [[row[key] for row in rows] for key in keys]
+    index = (
+        pd.MultiIndex.from_arrays(labels, names=keys)
+        if len(keys) > 1
+        else pd.Index(labels[0], name=keys[0])
+    )
     columns = {}
     for name in rows[0]["metrics"]:
         metrics = [row["metrics"][name] for row in rows]

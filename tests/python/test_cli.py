@@ -33,6 +33,18 @@ def test_a_run_ends_with_a_table(small: Path, capsys: pytest.CaptureFixture[str]
     assert "utilisation of satellite, down: the most used link direction" in out
 
 
+def test_several_flows_have_a_fairness(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert farlink("run", str(small), "--set", "flows.0.count=2") == 0
+    assert "Jain's fairness index of their goodputs: sack 0.9" in capsys.readouterr().out
+
+
+def test_pages_are_shown_by_their_response_time(capsys: pytest.CaptureFixture[str]) -> None:
+    assert farlink("run", "geo-http-omueti2007", "--set", "flows.0.duration=100s") == 0
+    out = capsys.readouterr().out
+    assert "response" in out
+    assert "transfer" not in out
+
+
 def test_one_run_has_no_interval(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert farlink("run", str(small)) == 0
     assert "±" not in capsys.readouterr().out
@@ -153,7 +165,8 @@ BAD = [
     (["run", "SMALL", "--tcp", "sack,renno"], "tcp 'renno' is not known; did you mean 'reno'?"),
     (
         ["run", "SMALL", "--tcp", "zzz"],
-        "tcp 'zzz' is not known; there are rfc793, tahoe, reno, newreno, sack, cubic, bbr",
+        "tcp 'zzz' is not known; there are rfc793, tahoe, reno, newreno, sack, cubic, "
+        "westwood, westwood+, hybla, adalr-sack, adalr-newreno, bbr",
     ),
     (
         ["run", "SMALL", "--set", "links.0.down.delai=3ms"],

@@ -16,7 +16,8 @@ END = "<!-- end -->\n"
 def tables() -> str:
     known = json.loads(_farlink.metrics())
     lines = []
-    for scope, heading in (("flow", "Of a flow"), ("link", "Of a direction of a link")):
+    headings = {"flow": "Of a flow", "link": "Of a direction of a link", "run": "Of a run"}
+    for scope, heading in headings.items():
         lines += [f"### {heading}", "", "| metric | unit | definition |", "| --- | --- | --- |"]
         for one in known:
             if one["scope"] == scope:

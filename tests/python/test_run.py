@@ -73,7 +73,9 @@ def test_every_metric_has_a_unit_and_a_definition(result: fl.Result) -> None:
     assert all(one["definition"] for one in known.values())
     flow = {name for row in result.data["results"] for name in row["metrics"]}
     link = {name for row in result.data["links"] for name in row["metrics"]}
-    assert {("flow", name) for name in flow} | {("link", name) for name in link} == set(known)
+    run = {name for row in result.data["fairness"] for name in row["metrics"]}
+    scopes = {"flow": flow, "link": link, "run": run}
+    assert {(scope, name) for scope, names in scopes.items() for name in names} == set(known)
 
 
 def test_what_arrives_is_what_was_sent(result: fl.Result) -> None:
@@ -99,6 +101,33 @@ def test_summary_is_a_table_with_units(result: fl.Result) -> None:
     assert len(result.values) == 6
     by_hand = result.values["goodput"].loc["sack"].mean()
     assert summary["goodput"]["mean"].loc["sack", "download"] == pytest.approx(by_hand)
+
+
+def test_fairness_is_that_of_the_goodputs(small: Path, result: fl.Result) -> None:
+    assert result.fairness["jain", "mean"].isna().all()
+    several = fl.run(small, tcp=["reno", "sack"], runs=2, overrides={"flows.0.count": 3})
+    assert list(several.fairness.index) == ["reno", "sack"]
+    for row in several.data["fairness"]:
+        for k, index in enumerate(row["metrics"]["jain"]["values"]):
+            shares = [
+                flow["metrics"]["goodput"]["values"][k]
+                for flow in several.data["results"]
+                if flow["tcp"] == row["tcp"]
+            ]
+            squares = sum(share**2 for share in shares)
+            assert index == pytest.approx(sum(shares) ** 2 / (3 * squares))
+            assert 1 / 3 < index < 1
+
+
+def test_pages_have_response_times() -> None:
+    pages = fl.run("geo-http-omueti2007", tcp=["sack"], overrides={"flows.0.duration": "100 s"})
+    metrics = pages.data["results"][0]["metrics"]
+    assert metrics["responses"]["values"] == [4]
+    assert 4.15 < metrics["response_time_mean"]["mean"] < 4.45
+    delivered = pages.trace("delivered")
+    pages_only = delivered[delivered["side"] == "to"]["bytes"]
+    assert pages_only.is_monotonic_increasing
+    assert pages_only.iloc[-1] == 4 * 127_080
 
 
 def test_one_run_has_no_interval(small: Path) -> None:

@@ -1,10 +1,11 @@
 //! From an expanded scenario to a world.
 
-use crate::flow::{ENDLESS, End, FlowState};
+use crate::app::Program;
+use crate::flow::{FlowState, Opening};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::RunError;
 use crate::scenario::{
-    App, ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
+    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
 };
 use crate::world::{NO_ROUTE, Node, World};
 use farlink_net::channel::{
@@ -13,15 +14,8 @@ use farlink_net::channel::{
 };
 use farlink_net::rng::{Probability, Stream, Streams};
 use farlink_net::{Link, LinkConfig, QueueLimit};
-use farlink_tcp::{Connection, Instant, Seq};
+use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
-use std::sync::Arc;
-
-/// First port of the side that waits for connections.
-const ACCEPT_PORT: u16 = 5001;
-/// First of the ports that connections are opened from (RFC 6335, 6).
-const FIRST_PORT: u32 = 49_152;
-const PORTS: u32 = 65_536 - FIRST_PORT;
 
 /// Builds the world of run number `run`.
 pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
@@ -212,57 +206,27 @@ fn nodes(scenario: &Expanded, link_to: &[u32]) -> Result<Vec<Node>, RunError> {
 }
 
 fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
-    for (i, flow) in scenario.flows.iter().enumerate() {
-        let number = i as u32;
+    let flows = scenario.flows.len() as u32;
+    for (number, flow) in (0..).zip(&scenario.flows) {
         let sender_opens = flow.opens == Opener::Sender;
-        let mut isns = streams.stream(&format!("flow/{}/isn", flow.name));
-        let (from_isn, to_isn) = (Seq(isns.next_u64() as u32), Seq(isns.next_u64() as u32));
-        let near = (FIRST_PORT + number % PORTS) as u16;
-        let far = ACCEPT_PORT + (number / PORTS) as u16;
-        let (sender, receiver) = (Arc::clone(&flow.sender), Arc::clone(&flow.receiver));
-        let (from, to) = if sender_opens {
-            (
-                Connection::open(sender, near, far, from_isn),
-                Connection::listen(receiver, far, to_isn),
-            )
-        } else {
-            (
-                Connection::listen(sender, far, from_isn),
-                Connection::open(receiver, near, far, to_isn),
-            )
-        };
-        let mut from = End::new(from, flow.from as u32, from_isn);
-        let mut to = End::new(to, flow.to as u32, to_isn);
-        let mut missing = 1;
-        let mut stops_after = None;
-        match flow.app {
-            App::File { size, reverse } => {
-                from.sends = size;
-                to.expects = size;
-                to.sends = reverse;
-                if reverse > 0 {
-                    from.expects = reverse;
-                    missing = 2;
-                }
-                // The side that only receives closes when its peer has.
-                to.waits_to_close = reverse == 0;
-            }
-            App::Bulk { duration } => {
-                from.sends = ENDLESS;
-                from.waits_to_close = true;
-                to.waits_to_close = true;
-                stops_after = Some(duration);
-            }
-        }
-        world.ends.push(from);
-        world.ends.push(to);
+        let isns = streams.stream(&format!("flow/{}/isn", flow.name));
+        let tcps = (&flow.sender, &flow.receiver);
+        let mut opening = Opening::new(number, flows, tcps, isns, sender_opens);
+        let ends = opening.first(flow.from as u32, flow.to as u32);
+        world.ends.extend(ends);
+        let program = Program::new(&flow.app);
         world.flows.push(FlowState {
             sender_opens,
-            stops_after,
-            opened_at: Instant::ZERO,
-            missing,
-            done_at: None,
+            missing: program.completions(),
             failed: false,
+            stops_after: flow.app.duration(),
+            opened_at: Instant::ZERO,
+            done_at: None,
+            wakes_at: Instant::MAX,
+            responses: 0,
+            response_sum: Interval::ZERO,
+            opening: program.reopens().then(|| Box::new(opening)),
+            program,
         });
         world.unfinished += 1;
         let start = Instant::ZERO + flow.start;

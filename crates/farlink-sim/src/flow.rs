@@ -1,9 +1,17 @@
-//! Flows: two endpoints and the application that uses them.
+//! Flows: two endpoints, and what becomes of them when an application opens
+//! one connection after the other.
 
-use farlink_tcp::{CloseReason, Connection, Instant, Interval, Seq};
+use crate::app::{Program, Side};
+use farlink_net::Packet;
+use farlink_net::rng::Stream;
+use farlink_tcp::{Config, Connection, Instant, Interval, Record, Seq, State, Stats};
+use std::sync::Arc;
 
-/// More than any run carries: an application that never runs dry.
-pub(crate) const ENDLESS: u64 = 1 << 60;
+/// First port of the side that waits for connections.
+const ACCEPT_PORT: u16 = 5001;
+/// First of the ports that connections are opened from (RFC 6335, 6).
+const FIRST_PORT: u32 = 49_152;
+const PORTS: u32 = 65_536 - FIRST_PORT;
 
 /// One end of a flow.
 #[derive(Debug)]
@@ -16,40 +24,109 @@ pub(crate) struct End {
     pub(crate) scheduled: Instant,
     /// Whether it takes part: between start and stop.
     pub(crate) live: bool,
-    /// Bytes that its application writes once connected.
-    pub(crate) sends: u64,
-    /// It does not close before its peer does.
-    pub(crate) waits_to_close: bool,
-    /// Bytes that its application waits for; `u64::MAX` when none in particular.
-    pub(crate) expects: u64,
-    /// Bytes received in order.
+    /// Bytes received in order that its application wants to hear of;
+    /// `u64::MAX` when none in particular.
+    pub(crate) awaits: u64,
+    /// Bytes received in order, over all connections.
     pub(crate) received: u64,
-    /// When all that it waits for was there.
+    /// When all that it will ever receive was there.
     pub(crate) complete_at: Option<Instant>,
-    /// How its connection ended.
-    pub(crate) closed: Option<CloseReason>,
+    /// What its earlier connections did; none while there was only one.
+    past: Option<Box<Past>>,
+}
+
+/// Sums over earlier connections.
+#[derive(Debug, Default)]
+struct Past {
+    sent: u64,
+    received: u64,
+    stats: Stats,
 }
 
 impl End {
-    pub(crate) fn new(conn: Connection, node: u32, isn: Seq) -> Self {
+    fn new(conn: Connection, node: u32, isn: Seq) -> Self {
         Self {
             conn,
             node,
             isn,
             scheduled: Instant::MAX,
             live: false,
-            sends: 0,
-            waits_to_close: false,
-            expects: u64::MAX,
+            awaits: u64::MAX,
             received: 0,
             complete_at: None,
-            closed: None,
+            past: None,
         }
     }
 
-    /// Where a sequence number of this end's lies in its stream of data.
+    /// Where a sequence number of this end's lies in the data that it sends,
+    /// that of earlier connections included.
     pub(crate) fn stream_offset(&self, seq: Seq) -> Option<u64> {
-        seq.offset(self.isn, self.conn.snd_una())?.checked_sub(1)
+        let offset = seq.offset(self.isn, self.conn.snd_una())?.checked_sub(1)?;
+        Some(offset + self.past.as_ref().map_or(0, |past| past.sent))
+    }
+
+    /// Brings `received` up to date after the application has read.
+    #[inline]
+    pub(crate) fn count_received(&mut self) {
+        self.received = self.conn.delivered();
+        if let Some(past) = &self.past {
+            self.received += past.received;
+        }
+    }
+
+    /// Counters over all connections.
+    pub(crate) fn stats(&self) -> Stats {
+        let mut stats = *self.conn.stats();
+        if let Some(past) = &self.past {
+            stats.add(&past.stats);
+        }
+        stats
+    }
+
+    /// A record of the connection, its positions counted over all connections.
+    pub(crate) fn placed(&self, record: Record) -> Record {
+        let Some(past) = &self.past else {
+            return record;
+        };
+        match record {
+            Record::Sent {
+                seq,
+                len,
+                retransmission,
+            } => Record::Sent {
+                seq: seq + past.sent,
+                len,
+                retransmission,
+            },
+            Record::Ack { ack, window } => Record::Ack {
+                ack: ack + past.sent,
+                window,
+            },
+            Record::Sacked { left, right } => Record::Sacked {
+                left: left + past.sent,
+                right: right + past.sent,
+            },
+            Record::Delivered { total } => Record::Delivered {
+                total: total + past.received,
+            },
+            other => other,
+        }
+    }
+
+    /// Whether its connection is over, but for TIME-WAIT.
+    pub(crate) fn over(&self) -> bool {
+        matches!(self.conn.state(), State::Closed | State::TimeWait)
+    }
+
+    /// Another connection takes the place of the one that is over.
+    pub(crate) fn renew(&mut self, conn: Connection, isn: Seq) {
+        let past = self.past.get_or_insert_default();
+        past.sent += self.conn.acknowledged();
+        past.received = self.received;
+        past.stats.add(self.conn.stats());
+        self.conn = conn;
+        self.isn = isn;
+        self.scheduled = Instant::MAX;
     }
 }
 
@@ -58,14 +135,118 @@ impl End {
 pub(crate) struct FlowState {
     /// The end that data comes from sends the SYN.
     pub(crate) sender_opens: bool,
+    /// Ends that still wait for data; 0 is done.
+    pub(crate) missing: u8,
+    /// Its connection ended before all was delivered.
+    pub(crate) failed: bool,
     /// Stops so long after its start, done or not.
     pub(crate) stops_after: Option<Interval>,
     /// When the SYN left.
     pub(crate) opened_at: Instant,
-    /// Ends that still wait for data; 0 is done.
-    pub(crate) missing: u8,
     /// When its measurement ended.
     pub(crate) done_at: Option<Instant>,
-    /// Its connection ended before all was delivered.
-    pub(crate) failed: bool,
+    /// When its program wants to be woken; other wakes are stale.
+    pub(crate) wakes_at: Instant,
+    /// Answers that its user waited for, and how long in all.
+    pub(crate) responses: u64,
+    pub(crate) response_sum: Interval,
+    pub(crate) program: Program,
+    /// How it opens another connection, if its program ever does.
+    pub(crate) opening: Option<Box<Opening>>,
+}
+
+impl FlowState {
+    /// The side of the end that sends the SYN.
+    pub(crate) fn opener(&self) -> Side {
+        if self.sender_opens {
+            Side::From
+        } else {
+            Side::To
+        }
+    }
+}
+
+/// What it takes to open the connections of a flow.
+#[derive(Debug)]
+pub(crate) struct Opening {
+    /// Number of the flow and of all flows: no two share a port.
+    flow: u32,
+    flows: u32,
+    /// Number of the connection.
+    number: u32,
+    sender: Arc<Config>,
+    receiver: Arc<Config>,
+    isns: Stream,
+    sender_opens: bool,
+    /// Another connection is wanted.
+    pub(crate) wanted: bool,
+}
+
+impl Opening {
+    pub(crate) fn new(
+        flow: u32,
+        flows: u32,
+        (sender, receiver): (&Arc<Config>, &Arc<Config>),
+        isns: Stream,
+        sender_opens: bool,
+    ) -> Self {
+        Self {
+            flow,
+            flows,
+            number: 0,
+            sender: Arc::clone(sender),
+            receiver: Arc::clone(receiver),
+            isns,
+            sender_opens,
+            wanted: false,
+        }
+    }
+
+    /// The ends of the first connection.
+    pub(crate) fn first(&mut self, from: u32, to: u32) -> [End; 2] {
+        let [(a, a_isn), (b, b_isn)] = self.connection();
+        [End::new(a, from, a_isn), End::new(b, to, b_isn)]
+    }
+
+    /// Both ends of the next connection.
+    pub(crate) fn next(&mut self) -> [(Connection, Seq); 2] {
+        self.wanted = false;
+        self.number = self.number.wrapping_add(1);
+        self.connection()
+    }
+
+    /// Whether a packet is of the latest connection, not of one before.
+    pub(crate) fn is_current(&self, packet: &Packet) -> bool {
+        let port = if packet.from_opener {
+            packet.segment.src_port
+        } else {
+            packet.segment.dst_port
+        };
+        port == self.near()
+    }
+
+    fn connection(&mut self) -> [(Connection, Seq); 2] {
+        let (near, far) = (self.near(), ACCEPT_PORT + (self.flow / PORTS) as u16);
+        let isns = [self.isns.next_u64(), self.isns.next_u64()].map(|n| Seq(n as u32));
+        let (sender, receiver) = (Arc::clone(&self.sender), Arc::clone(&self.receiver));
+        let (from, to) = if self.sender_opens {
+            (
+                Connection::open(sender, near, far, isns[0]),
+                Connection::listen(receiver, far, isns[1]),
+            )
+        } else {
+            (
+                Connection::listen(sender, far, isns[0]),
+                Connection::open(receiver, near, far, isns[1]),
+            )
+        };
+        [(from, isns[0]), (to, isns[1])]
+    }
+
+    /// The port that the opener's SYN leaves from: the flows take turns.
+    fn near(&self) -> u16 {
+        let turns = (PORTS / self.flows).max(1);
+        let port = self.flow % PORTS + self.number % turns * self.flows;
+        (FIRST_PORT + port) as u16
+    }
 }

@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Start,
     /// A flow stops; the source is the flow.
     Stop,
+    /// An application wakes; the source is the flow.
+    Wake,
 }
 
 /// An event that will happen.
@@ -55,7 +57,8 @@ impl Event {
             1 => Kind::Stray,
             2 => Kind::Timer,
             3 => Kind::Start,
-            _ => Kind::Stop,
+            4 => Kind::Stop,
+            _ => Kind::Wake,
         }
     }
 

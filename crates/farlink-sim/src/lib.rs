@@ -20,6 +20,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod app;
 mod build;
 mod flow;
 mod heap;

@@ -13,6 +13,8 @@ pub enum Scope {
     Flow,
     /// One direction of a link.
     Link,
+    /// A run as a whole.
+    Run,
 }
 
 /// A metric.
@@ -107,6 +109,17 @@ const FLOW: &[(&str, &str, &str)] = &[
         "",
         "zero-window probes that the sending end sent",
     ),
+    (
+        "responses",
+        "",
+        "pages (http) or files (repeat) that were there whole; none for other applications",
+    ),
+    (
+        "response_time_mean",
+        "s",
+        "mean of their response times: from the SYN of a new connection, or from the request on \
+         one that was open, to the delivery of the last byte",
+    ),
 ];
 
 const LINK: &[(&str, &str, &str)] = &[
@@ -130,6 +143,13 @@ const LINK: &[(&str, &str, &str)] = &[
     ("drops", "", "packets lost, for any cause"),
 ];
 
+const RUN: &[(&str, &str, &str)] = &[(
+    "jain",
+    "",
+    "Jain's fairness index of the goodputs x of n flows, (sum x)² / (n sum x²): from 1/n, one flow \
+     has all, to 1, all have the same; none with one flow",
+)];
+
 /// Every metric, flows first.
 pub fn metrics() -> Vec<Metric> {
     let table = |scope, rows: &[(&str, &'static str, &str)]| -> Vec<Metric> {
@@ -150,6 +170,7 @@ pub fn metrics() -> Vec<Metric> {
         unit: "",
         definition: format!("packets lost, cause {}", cause.name()),
     }));
+    all.extend(table(Scope::Run, RUN));
     all
 }
 
@@ -171,7 +192,7 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
         |bytes: u64, seconds: f64| (started && seconds > 0.0).then(|| bytes as f64 * 8.0 / seconds);
     let bulk = state.stops_after.is_some();
     let completed = state.missing == 0 || (bulk && !state.failed);
-    let stats = from.conn.stats();
+    let stats = from.stats();
     let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64 / 1e9);
     let count = |n: u64| Some(n as f64);
     vec![
@@ -179,22 +200,28 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
         started.then_some(duration),
         count(to.received),
         Some(f64::from(u8::from(completed))),
-        if from.expects == u64::MAX {
-            None
-        } else {
+        if state.program.reverse() {
             rate(from.received, span(until(from.complete_at)))
+        } else {
+            None
         },
         count(stats.segments_sent),
         count(stats.segments_retransmitted),
         count(stats.timeouts),
         count(stats.fast_retransmits),
         count(stats.dup_acks),
-        count(to.conn.stats().acks_sent),
+        count(to.stats().acks_sent),
         mean(stats.rtt_sum, stats.rtt_samples),
         stats.rtt_min.map(farlink_tcp::Interval::as_secs_f64),
         (stats.rtt_samples > 0).then(|| stats.rtt_max.as_secs_f64()),
         mean(stats.rto_sum, stats.rtt_samples),
         count(stats.probes),
+        if state.program.responds() {
+            count(state.responses)
+        } else {
+            None
+        },
+        mean(state.response_sum.as_nanos(), state.responses),
     ]
 }
 
@@ -214,6 +241,20 @@ pub(crate) fn of_link(world: &World, link: usize, period: u64) -> Values {
     out
 }
 
+/// Values of a run whose flows have these values.
+pub(crate) fn of_run(flows: &[Values]) -> Values {
+    // Goodput comes first among the metrics of a flow.
+    let goodputs: Vec<f64> = flows.iter().filter_map(|values| values[0]).collect();
+    vec![(flows.len() > 1).then(|| jain(&goodputs)).flatten()]
+}
+
+/// Jain, Chiu and Hawe 1984, eq. 2; `None` if nobody got anything.
+fn jain(shares: &[f64]) -> Option<f64> {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|x| x * x).sum();
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,5 +269,21 @@ mod tests {
         let named = |scope| metrics().iter().filter(|m| m.scope == scope).count();
         assert_eq!(of_flow(&world, 0).len(), named(Scope::Flow));
         assert_eq!(of_link(&world, 0, 1).len(), named(Scope::Link));
+        assert_eq!(of_run(&[]).len(), named(Scope::Run));
+    }
+
+    #[test]
+    fn fairness_in_closed_form() {
+        let index = |shares: &[f64]| {
+            let flows: Vec<Values> = shares.iter().map(|&x| vec![Some(x)]).collect();
+            of_run(&flows)[0]
+        };
+        assert_eq!(index(&[5.0, 5.0, 5.0, 5.0]), Some(1.0));
+        assert_eq!(index(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));
+        // k of n have the same and the others nothing: k / n.
+        assert_eq!(index(&[2.0, 2.0, 2.0, 0.0]), Some(0.75));
+        assert_eq!(index(&[1.0, 2.0, 3.0]), Some(36.0 / (3.0 * 14.0)));
+        assert_eq!(index(&[1.0]), None);
+        assert_eq!(index(&[0.0, 0.0]), None);
     }
 }

@@ -6,7 +6,7 @@ use crate::probe::{Probes, Table};
 use crate::scenario::Expanded;
 use crate::world::World;
 use farlink_net::pcapng::CapturePoint;
-use farlink_tcp::{Instant, State};
+use farlink_tcp::Instant;
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -154,7 +154,8 @@ pub fn trace(
 }
 
 impl Outcome {
-    /// As JSON: flows and links with their metrics, events, simulated seconds.
+    /// As JSON: flows, links and the run with their metrics, events, simulated
+    /// seconds.
     pub fn to_json(&self, scenario: &Expanded) -> String {
         let all = metrics();
         let of = |scope: Scope, values: &Values| -> Map<String, Value> {
@@ -182,9 +183,11 @@ impl Outcome {
                 })
             })
             .collect();
+        let whole = metrics::of_run(&self.flows);
         json!({
             "flows": flows,
             "links": links,
+            "run": [{ "metrics": of(Scope::Run, &whole) }],
             "events": self.events,
             "simulated_s": self.simulated.as_secs_f64(),
         })
@@ -212,9 +215,7 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
         world.step();
         if world.unfinished == 0 {
             // Connections close in their own time; TIME-WAIT need not be sat out.
-            while world.ends.get(settled).is_some_and(|e| {
-                !e.live || matches!(e.conn.state(), State::Closed | State::TimeWait)
-            }) {
+            while world.ends.get(settled).is_some_and(|e| !e.live || e.over()) {
                 settled += 1;
             }
             if settled == world.ends.len() {
@@ -251,9 +252,7 @@ fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Resu
                 Some(d) => {
                     world.now.since(state.opened_at).as_secs_f64() / d.as_secs_f64().max(1e-9)
                 }
-                None => {
-                    world.ends[2 * i + 1].received as f64 / world.ends[2 * i].sends.max(1) as f64
-                }
+                None => state.program.share(world.ends[2 * i + 1].received),
             }
         };
         (0..world.flows.len()).map(part).fold(1.0, f64::min)

@@ -4,6 +4,7 @@
 //! the next event, [`World::next_time`] says when that is. One event a packet
 //! and hop, and now and then a timer.
 
+use crate::app::{Act, Side, Told};
 use crate::flow::{End, FlowState};
 use crate::heap::{Event, Heap, Kind};
 use crate::probe::Probes;
@@ -24,6 +25,15 @@ pub(crate) struct Node {
     pub(crate) only: u32,
     /// Identification of the next packet it sends.
     pub(crate) ident: u16,
+}
+
+/// The side of its flow that an end is.
+fn side(end: usize) -> Side {
+    if end.is_multiple_of(2) {
+        Side::From
+    } else {
+        Side::To
+    }
 }
 
 /// No way to get there.
@@ -107,6 +117,10 @@ impl World {
                 self.heap.pop();
                 self.stop(event.source() as usize);
             }
+            Kind::Wake => {
+                self.heap.pop();
+                self.wake(event.source() as usize);
+            }
         }
         true
     }
@@ -154,7 +168,15 @@ impl World {
             return;
         }
         let flow = packet.flow.0 as usize;
-        let end = 2 * flow + usize::from(packet.from_opener != self.flows[flow].sender_opens);
+        let state = &self.flows[flow];
+        if let Some(opening) = &state.opening
+            && !opening.is_current(packet)
+        {
+            // A duplicate from a connection before: nobody there misses it.
+            self.free.push(number);
+            return;
+        }
+        let end = 2 * flow + usize::from(packet.from_opener != state.sender_opens);
         // From the opener to the acceptor: the end that data comes from is the
         // opener or not.
         let end = end ^ 1;
@@ -190,8 +212,23 @@ impl World {
         for end in [2 * flow, 2 * flow + 1] {
             self.ends[end].live = true;
         }
-        let opener = 2 * flow + usize::from(!self.flows[flow].sender_opens);
-        self.serve(opener);
+        let mut acts = Vec::new();
+        self.flows[flow].program.start(self.now, &mut acts);
+        self.perform(flow, &acts);
+        self.serve(2 * flow + self.flows[flow].opener() as usize);
+    }
+
+    /// An application wanted to be woken now, unless it changed its mind.
+    fn wake(&mut self, flow: usize) {
+        let state = &mut self.flows[flow];
+        if state.wakes_at != self.now || state.done_at.is_some() {
+            return;
+        }
+        state.wakes_at = Instant::MAX;
+        self.tell(flow, Side::To, Told::Woken);
+        self.open_next(flow);
+        self.serve(2 * flow);
+        self.serve(2 * flow + 1);
     }
 
     /// The time of a flow is over, finished or not.
@@ -223,13 +260,14 @@ impl World {
         // The application reads at once whatever came in order.
         if e.conn.readable() > 0 {
             e.conn.read_len(u64::MAX);
-            e.received = e.conn.delivered();
-            if e.received >= e.expects && e.complete_at.is_none() {
-                e.complete_at = Some(now);
-                self.flows[end / 2].missing -= 1;
+            e.count_received();
+            if e.received >= e.awaits {
+                e.awaits = u64::MAX;
+                let told = Told::Received(e.received);
+                self.tell(end / 2, side(end), told);
             }
         }
-        let node = e.node;
+        let node = self.ends[end].node;
         while let Some(segment) = self.ends[end].conn.poll_transmit(now) {
             self.emit(end, node, segment);
         }
@@ -239,12 +277,10 @@ impl World {
                 self.emit(end, node, segment);
             }
         }
-        let e = &mut self.ends[end];
-        if let Some(probes) = &mut self.probes {
-            for (time, record) in e.conn.drain_records() {
-                probes.record((end / 2) as u32, (end % 2) as u8, time, &record);
-            }
+        if self.probes.is_some() {
+            self.take_records(end);
         }
+        let e = &mut self.ends[end];
         let due = e.conn.next_timeout().unwrap_or(Instant::MAX);
         if due < e.scheduled {
             e.scheduled = due;
@@ -258,21 +294,96 @@ impl World {
 
     #[cold]
     fn happened(&mut self, end: usize, event: TcpEvent) {
-        let e = &mut self.ends[end];
-        match event {
-            TcpEvent::Established => {
-                e.conn.write_len(e.sends);
-                if !e.waits_to_close {
-                    e.conn.close();
+        let told = match event {
+            TcpEvent::Established => Told::Established,
+            TcpEvent::PeerClosed => Told::PeerClosed,
+            TcpEvent::Closed(reason) => Told::Closed(reason),
+        };
+        self.tell(end / 2, side(end), told);
+        self.open_next(end / 2);
+    }
+
+    /// Tells a flow's application, and does what it answers.
+    #[cold]
+    fn tell(&mut self, flow: usize, side: Side, told: Told) {
+        let mut acts = Vec::new();
+        self.flows[flow]
+            .program
+            .told(self.now, side, told, &mut acts);
+        self.perform(flow, &acts);
+    }
+
+    fn perform(&mut self, flow: usize, acts: &[Act]) {
+        for &act in acts {
+            let state = &mut self.flows[flow];
+            match act {
+                Act::Write(side, len) => {
+                    self.ends[2 * flow + side as usize].conn.write_len(len);
+                }
+                Act::Await(side, total) => self.ends[2 * flow + side as usize].awaits = total,
+                Act::Close(side) => self.ends[2 * flow + side as usize].conn.close(),
+                Act::Open => {
+                    if let Some(opening) = &mut state.opening {
+                        opening.wanted = true;
+                    }
+                }
+                Act::Wake(at) => {
+                    state.wakes_at = at;
+                    self.heap
+                        .push(Event::new(at, Kind::Wake, flow as u32, 0, 0));
+                }
+                Act::Responded(after) => {
+                    state.responses += 1;
+                    state.response_sum = state.response_sum + after;
+                }
+                Act::Complete(side) => {
+                    self.ends[2 * flow + side as usize].complete_at = Some(self.now);
+                    state.missing -= 1;
+                }
+                Act::Fail => {
+                    if state.missing > 0 {
+                        state.failed = true;
+                        self.finish(flow);
+                    }
                 }
             }
-            TcpEvent::PeerClosed => e.conn.close(),
-            TcpEvent::Closed(reason) => {
-                e.closed = Some(reason);
-                if self.flows[end / 2].missing > 0 {
-                    self.flows[end / 2].failed = true;
-                    self.finish(end / 2);
-                }
+        }
+    }
+
+    /// Opens the next connection of a flow if it is wanted and nothing of the
+    /// one before is left to do.
+    fn open_next(&mut self, flow: usize) {
+        let ends = 2 * flow..2 * flow + 2;
+        let state = &mut self.flows[flow];
+        let opener = state.opener();
+        let Some(opening) = &mut state.opening else {
+            return;
+        };
+        if !opening.wanted
+            || state.done_at.is_some()
+            || !self.ends[ends.clone()].iter().all(End::over)
+        {
+            return;
+        }
+        for (end, (mut conn, isn)) in ends.zip(opening.next()) {
+            if self.probes.is_some() {
+                conn.set_tracing(true);
+                self.take_records(end);
+            }
+            self.ends[end].renew(conn, isn);
+        }
+        self.tell(flow, opener, Told::Opened);
+        self.serve(2 * flow + opener as usize);
+    }
+
+    /// What an endpoint tells goes to the probes.
+    #[cold]
+    fn take_records(&mut self, end: usize) {
+        let records: Vec<_> = self.ends[end].conn.drain_records().collect();
+        if let Some(probes) = &mut self.probes {
+            for (time, record) in records {
+                let record = self.ends[end].placed(record);
+                probes.record((end / 2) as u32, (end % 2) as u8, time, &record);
             }
         }
     }
@@ -398,7 +509,9 @@ impl World {
             let packet = &self.packets[number as usize];
             let flow = packet.flow.0 as usize;
             let from = 2 * flow + usize::from(packet.from_opener != self.flows[flow].sender_opens);
-            let seq = (!packet.segment.body.is_empty())
+            let opening = self.flows[flow].opening.as_ref();
+            let current = opening.is_none_or(|opening| opening.is_current(packet));
+            let seq = (current && !packet.segment.body.is_empty())
                 .then(|| self.ends[from].stream_offset(packet.segment.seq))
                 .flatten();
             probes.lost(at, link, packet, seq, cause);

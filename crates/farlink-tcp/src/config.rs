@@ -58,6 +58,10 @@ pub struct Config {
     pub send_buffer: u64,
     /// Nagle's algorithm (RFC 9293, 3.7.4).
     pub nagle: bool,
+    /// The congestion window grows only while it is what holds the sender back
+    /// (RFC 7661). Without it every ACK of new data counts (RFC 5681, 3.1 as it
+    /// stands).
+    pub cwnd_validation: bool,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
     /// How losses are repaired.
@@ -100,6 +104,7 @@ impl Default for Config {
             mss: 1460,
             send_buffer: u64::MAX,
             nagle: true,
+            cwnd_validation: true,
             timestamps: false,
             recovery: Recovery::Sack { rescue: true },
             dupack_threshold: 3,

@@ -143,6 +143,24 @@ pub struct Stats {
 }
 
 impl Stats {
+    /// Adds the counters of another connection.
+    pub fn add(&mut self, other: &Self) {
+        self.segments_sent += other.segments_sent;
+        self.segments_retransmitted += other.segments_retransmitted;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_retransmitted += other.bytes_retransmitted;
+        self.acks_sent += other.acks_sent;
+        self.dup_acks += other.dup_acks;
+        self.timeouts += other.timeouts;
+        self.fast_retransmits += other.fast_retransmits;
+        self.probes += other.probes;
+        self.rtt_samples += other.rtt_samples;
+        self.rtt_sum += other.rtt_sum;
+        self.rtt_min = self.rtt_min.into_iter().chain(other.rtt_min).min();
+        self.rtt_max = self.rtt_max.max(other.rtt_max);
+        self.rto_sum = self.rto_sum.saturating_add(other.rto_sum);
+    }
+
     #[inline]
     fn fold(&mut self, record: &Record) {
         match *record {

@@ -148,10 +148,13 @@ pub(crate) struct Sender {
     reduce_from: ReduceFrom,
     limit: u64,
     idle_window: Option<u64>,
+    cwnd_validation: bool,
     one_sample: bool,
     /// Segment being timed: position after it, and when it left.
     timed: Option<(Offset, Instant)>,
     cwnd_limited: bool,
+    /// Segments sent again since the last acknowledgment or time-out.
+    sent_again: u32,
     last_sent: Instant,
     timeouts_in_row: u32,
     /// Probes since the window closed, and those of them since the last ACK.
@@ -194,9 +197,11 @@ impl Sender {
             idle_window: config
                 .idle_restart
                 .then(|| config.initial_window.bytes(config.mss)),
+            cwnd_validation: config.cwnd_validation,
             one_sample: config.rto.sampling == Sampling::OnePerRtt,
             timed: None,
             cwnd_limited: false,
+            sent_again: 0,
             last_sent: Instant::ZERO,
             timeouts_in_row: 0,
             probes_in_row: 0,
@@ -246,6 +251,12 @@ impl Sender {
         self.board.una() + self.wnd
     }
 
+    /// Position after the last byte that is sent in the belief that the peer
+    /// has room for it.
+    fn believed_edge(&self) -> Offset {
+        self.board.una() + self.cc.peer_window(self.wnd, u64::from(self.mss))
+    }
+
     /// Position for a segment without data: after all that was sent, but not
     /// beyond the window. A probe's byte or a FIN that found no room would make
     /// it unacceptable to the peer, whose answer would be as unacceptable to us
@@ -281,6 +292,7 @@ impl Sender {
             self.window_from = (seq, ack);
             self.wnd = wnd;
             self.max_wnd = self.max_wnd.max(wnd);
+            self.cc.on_peer_window(wnd, u64::from(self.mss));
             if wnd > 0 && (self.probes_in_row > 0 || self.persist_at != Instant::MAX) {
                 self.persist_at = Instant::MAX;
                 self.probes_in_row = 0;
@@ -336,6 +348,8 @@ impl Sender {
         (flight, acked, sample)
     }
 
+    /// Whether the congestion window was what held the sender back last, or is
+    /// taken to have been.
     /// Bytes in the network, for a controller that takes rate samples.
     #[inline]
     pub(crate) fn rated_flight(&self) -> Option<u64> {
@@ -375,12 +389,11 @@ impl Sender {
         }
     }
 
-    /// The SYN was acknowledged.
-    pub(crate) fn established(&mut self, now: Instant) {
+    /// The SYN was acknowledged, which is no sample for the controller.
+    pub(crate) fn skip_sample(&mut self, now: Instant) {
         if let Some(rate) = &mut self.board.rate {
             rate.finish(now);
         }
-        self.cc.on_established(&context!(self, now, 0));
     }
 
     /// Nothing more is there to send: what follows is limited by the
@@ -404,7 +417,7 @@ impl Sender {
     /// Whether the congestion window was what held the sender back last.
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
-        self.cwnd_limited
+        self.cwnd_limited || !self.cwnd_validation
     }
 
     /// (Re)starts the retransmission timer, or stops it when nothing is in
@@ -466,7 +479,8 @@ impl Sender {
         }
         // Before the first SACK or loss this is one comparison.
         if let Some((i, sent)) = self.board.next_lost() {
-            if self.loss.force || self.used() + u64::from(sent.len) <= self.cwnd() {
+            let burst = self.loss.after_timeout() && self.sent_again >= self.cc.retransmit_limit();
+            if !burst && (self.loss.force || self.used() + u64::from(sent.len) <= self.cwnd()) {
                 self.loss.force = false;
                 return Ok((self.again(sent), Some(i)));
             }
@@ -553,7 +567,7 @@ impl Sender {
             let cx = context!(self, now, 0);
             self.cc.on_idle(&cx, initial);
         }
-        let usable = self.right_edge().saturating_sub(max);
+        let usable = self.believed_edge().saturating_sub(max);
         let mss = u64::from(self.mss);
         let len = mss.min(unsent).min(usable);
         // Sender's silly-window avoidance (RFC 9293, 3.8.6.2.1) with Nagle.
@@ -578,7 +592,7 @@ impl Sender {
     fn fresh(&self, len: u32, probe: bool) -> Option<Chunk> {
         let start = self.board.max();
         let unsent = self.buffer.end().saturating_sub(start);
-        let usable = self.right_edge().saturating_sub(start);
+        let usable = self.believed_edge().saturating_sub(start);
         let len = if probe {
             // Zero window: one byte. A small one: what it takes, in spite of
             // silly-window avoidance, whose override this is.
@@ -612,6 +626,7 @@ impl Sender {
     fn left(&mut self, now: Instant, chunk: &Chunk, index: Option<usize>) {
         if let Some(i) = index {
             self.board.sent_again(i, now);
+            self.sent_again = self.sent_again.saturating_add(1);
             self.timed = None; // Karn: nothing sent before this can be told apart
         } else {
             let space = chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin);
@@ -670,7 +685,9 @@ impl Sender {
         self.timed = None;
         self.rtt.back_off();
         self.rto_at = self.rtt.deadline(now);
+        self.sent_again = 0;
         if !handshake {
+            self.rto_at = self.rtt.deadline(now + self.cc.timeout_delay());
             self.loss.on_timeout(self.board.max());
             let first = self.timeouts_in_row == 1;
             let cx = context!(self, now, flight);
@@ -700,5 +717,6 @@ impl Sender {
     /// An acknowledgment arrived: the peer is there.
     pub(crate) fn heard(&mut self) {
         self.probes_unanswered = 0;
+        self.sent_again = 0;
     }
 }

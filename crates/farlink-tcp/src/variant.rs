@@ -4,7 +4,9 @@
 //! what is new about it and one row here.
 
 use crate::config::{Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig};
-use crate::congestion::{Bbr, Control, Cubic, Reno, Unlimited};
+use crate::congestion::{
+    Adalr, Bbr, Control, Cubic, Hybla, Reno, Unlimited, WESTWOOD, WESTWOOD_PLUS,
+};
 
 /// A named TCP.
 #[derive(Debug)]
@@ -105,6 +107,62 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::Sack { rescue: true },
             congestion: Control::new(&Cubic::ALGORITHM),
             limited_transmit: true,
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "westwood",
+        summary: "after a loss, ssthresh from the rate of ACKs, filtered ACK by ACK",
+        source: "Mascolo, Casetti, Gerla, Sanadidi, Wang 2001",
+        status: "checked against closed form",
+        config: || Config {
+            congestion: Control::new(&WESTWOOD),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "westwood+",
+        summary: "Westwood with one sample of the rate for each round-trip time",
+        source: "Grieco, Mascolo 2004",
+        status: "checked against closed form",
+        config: || Config {
+            congestion: Control::new(&WESTWOOD_PLUS),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "hybla",
+        summary: "grows as a connection with a round-trip time of 25 ms would, whatever its own",
+        source: "Caini, Firrincieli 2004",
+        status: "checked against closed form",
+        config: || Config {
+            congestion: Control::new(&Hybla::ALGORITHM),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "adalr-sack",
+        summary: "TCP-ADaLR: growth and receive window stretched by the round-trip time, SACK",
+        source: "Omueti and Trajkovic 2007",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Sack { rescue: true },
+            congestion: Control::new(&Adalr::ALGORITHM),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "adalr-newreno",
+        summary: "TCP-ADaLR with NewReno's recovery, two segments for a partial ACK",
+        source: "Omueti and Trajkovic 2007",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::NewReno {
+                impatient: false,
+                careful: Careful::Plain,
+            },
+            congestion: Control::new(&Adalr::ALGORITHM),
+            receiver: no_sack(),
             ..Config::default()
         },
     },

@@ -34,6 +34,8 @@ _COLUMNS = (
     _Column("mean\nRTT", "rtt_mean", "ms", 1e-3),
 )
 
+_RESPONSE = _Column("response\ntime", "response_time_mean", "s")
+
 
 def show(result: Result, stream: TextIO) -> None:
     """Print the table of a result, and what its numbers are."""
@@ -42,7 +44,7 @@ def show(result: Result, stream: TextIO) -> None:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("tcp", no_wrap=True)
     cells = [[tcp] for tcp in result.tcp]
-    for column in _COLUMNS:
+    for column in _columns(result):
         estimates = [result.total(column.metric, tcp) for tcp in result.tcp]
         factor, unit = column.factor, column.unit
         if column.factor == 1.0:
@@ -58,6 +60,12 @@ def show(result: Result, stream: TextIO) -> None:
         console.print(note, soft_wrap=True)
 
 
+def _columns(result: Result) -> list[_Column]:
+    """Leave out the time of the whole transfer where it is answers that users wait for."""
+    answers = any(result.total(_RESPONSE.metric, tcp).mean is not None for tcp in result.tcp)
+    return [_RESPONSE if answers and one.metric == "duration" else one for one in _COLUMNS]
+
+
 def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
     runs = f"{result.runs} runs" if result.runs > 1 else "1 run"
     speed = f"{result.data['events']:,} events in {result.data['wall_s']:.2f} s"
@@ -71,7 +79,17 @@ def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
         notes.append(
             f"{flows} flows: goodput and counts are summed over them, time and RTT averaged"
         )
+        notes += _fairness(result)
     return notes
+
+
+def _fairness(result: Result) -> list[str]:
+    """Say how evenly the flows of each TCP shared."""
+    index = {
+        row["tcp"]: mean_ci95(row["metrics"]["jain"]["values"]) for row in result.data["fairness"]
+    }
+    shown = ", ".join(f"{tcp} {_cell(one, 1.0, one.half_width, ' ')}" for tcp, one in index.items())
+    return [f"Jain's fairness index of their goodputs: {shown}"]
 
 
 def _incomplete(result: Result) -> list[str]:

@@ -117,7 +117,7 @@ fn read(scalar: &Scalar, parameter: &Parameter) -> Option<Setting> {
     }
 }
 
-fn written(setting: Setting) -> Scalar {
+pub(super) fn written(setting: Setting) -> Scalar {
     match setting {
         Setting::Number(x) => Scalar::Float(x),
         Setting::Count(n) => Scalar::Integer(n.into()),
@@ -128,7 +128,7 @@ fn written(setting: Setting) -> Scalar {
 }
 
 /// What may be written, for people.
-fn wanted(range: Range) -> String {
+pub(super) fn wanted(range: Range) -> String {
     match range {
         Range::Number(low, high) => format!("a number from {low} to {high}"),
         Range::Count(low, high) => format!("a whole number from {low} to {high}"),

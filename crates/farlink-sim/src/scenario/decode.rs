@@ -143,6 +143,8 @@ pub(super) fn example(key: &str) -> &'static str {
         "down" => "; write [links.down] with a rate and a delay",
         "size" => "; write for example size = \"50 MiB\"",
         "duration" => "; write for example duration = \"10 s\"",
+        "files" => "; write for example files = 10, or a duration",
+        "pages" => "; write for example pages = 33, or a duration",
         "links" => "; write [[links]]",
         "flows" => "; write [[flows]]",
         _ => "",

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 
+use super::app::{App, app};
 use super::channel;
 use super::decode::{Problem, example, suggestion};
 use super::spec::{
@@ -18,7 +19,7 @@ use super::units::{Rate, Size, Time};
 
 /// Most nodes, links or flows that a scenario may have.
 const MOST: u32 = 1_000_000;
-const LONGEST_RUN: Interval = Interval::from_secs(87_600 * 3600);
+pub(super) const LONGEST_RUN: Interval = Interval::from_secs(87_600 * 3600);
 const LONGEST_DELAY: Interval = Interval::from_secs(3600);
 
 /// A scenario with every count and `{}` spelled out.
@@ -68,23 +69,6 @@ pub struct DirectionSpec {
     pub queue: QueueSpec,
     /// Stages in order of passage; within one table the standard order.
     pub channel: Vec<ChannelSpec>,
-}
-
-/// What an application carries.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum App {
-    /// A file, and one the other way at the same time.
-    File {
-        /// Bytes from `from` to `to`.
-        size: u64,
-        /// Bytes from `to` to `from`.
-        reverse: u64,
-    },
-    /// As much as goes through.
-    Bulk {
-        /// From the start of the flow.
-        duration: Interval,
-    },
 }
 
 /// One flow.
@@ -562,6 +546,10 @@ fn one_flow(
 ) -> Result<Vec<ExpandedFlow>, Problem> {
     good_name(name, "name")?;
     let app = app(flow)?;
+    let opens = match flow.app {
+        AppName::Http => Opener::Receiver,
+        _ => flow.opens.unwrap_or(Opener::Sender),
+    };
     let from = nodes.find_all(&flow.from, "from")?;
     let to = nodes.find_all(&flow.to, "to")?;
     at_most("start", flow.start, LONGEST_RUN)?;
@@ -605,64 +593,12 @@ fn one_flow(
                 to,
                 app,
                 start,
-                opens: flow.opens,
+                opens,
                 sender,
                 receiver,
             })
         })
         .collect()
-}
-
-fn app(flow: &FlowSpec) -> Result<App, Problem> {
-    let most = 1u64 << 50;
-    let refuse = |key: &str, wanted: &str| {
-        Err(Problem::new(
-            path![key],
-            format!("would be ignored; it needs app = \"{wanted}\""),
-        ))
-    };
-    let missing = |key: &str| Problem::new([], format!("has no {key:?}{}", example(key)));
-    match flow.app {
-        AppName::File => {
-            if flow.duration.is_some() {
-                return refuse("duration", "bulk");
-            }
-            let size = flow.size.ok_or_else(|| missing("size"))?;
-            let reverse = flow.reverse.unwrap_or(Size(0));
-            for (key, size, least) in [("size", size, 1), ("reverse", reverse, 0)] {
-                if size < Size(least) || size > Size(most) {
-                    let says = format!(
-                        "\"{size}\" is out of range; write {least} B to {} (1 PiB)",
-                        Size(most)
-                    );
-                    return Err(out_of_range(path![key], &says));
-                }
-            }
-            Ok(App::File {
-                size: size.0,
-                reverse: reverse.0,
-            })
-        }
-        AppName::Bulk => {
-            if flow.size.is_some() {
-                return refuse("size", "file");
-            }
-            if flow.reverse.is_some() {
-                return refuse("reverse", "file");
-            }
-            let duration = flow.duration.ok_or_else(|| missing("duration"))?;
-            at_most("duration", duration, LONGEST_RUN)?;
-            if duration.0.is_zero() {
-                return Err(out_of_range(
-                    path!["duration"],
-                    "\"0 s\" is no time; write \"10 s\"",
-                ));
-            }
-            Ok(App::Bulk {
-                duration: duration.0,
-            })
-        }
-    }
 }
 
 /// Every flow has a way, and its acknowledgments a way back.

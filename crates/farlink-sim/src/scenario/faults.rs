@@ -261,7 +261,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "app = \"bulk\"\nsize = \"50 MiB\"",
-        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\"",
+        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\" or \"repeat\"",
     ),
     (
         "size = \"50 MiB\"",
@@ -271,12 +271,65 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "size = \"50 MiB\"\nduration = \"1 s\"",
-        "geo.toml:29: flows[0].duration would be ignored; it needs app = \"bulk\"",
+        "geo.toml:29: flows[0].duration would be ignored; it needs app = \"bulk\", \"http\" \
+         or \"repeat\"",
     ),
     (
         "size = \"50 MiB\"",
         "app = \"ftp\"",
-        "geo.toml:28: flows[0].app = \"ftp\" is unknown; the choices are \"file\", \"bulk\"",
+        "geo.toml:28: flows[0].app = \"ftp\" is unknown; the choices are \"file\", \"bulk\", \"http\", \
+         \"repeat\"",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "size = \"50 MiB\"\npages = 3",
+        "geo.toml:29: flows[0].pages would be ignored; it needs app = \"http\"",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "app = \"http\"\nsize = \"50 MiB\"",
+        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\" or \"repeat\"",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "app = \"http\"",
+        "geo.toml:24: flows[0] has no \"pages\"; write for example pages = 33, or a duration",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "app = \"http\"\npages = 0",
+        "geo.toml:29: flows[0].pages = 0 is out of range; write 1 to 1000000",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "app = \"http\"\npages = 1\nrequest = \"0 B\"",
+        "geo.toml:30: flows[0].request = \"0 B\" is out of range; write 1 B to 1048576 GiB (1 PiB)",
+    ),
+    (
+        "size = \"50 MiB\"\nopens = \"receiver\"",
+        "app = \"http\"\npages = 1\nopens = \"sender\"",
+        "geo.toml:30: flows[0].opens = \"sender\" is wrong for app = \"http\": its client opens the \
+         connections; write \"receiver\"",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "app = \"http\"\npages = 1\nconnections = \"per_page\"",
+        "geo.toml:30: flows[0].connections = \"per_page\" is unknown; did you mean \"per-page\"?",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "app = \"repeat\"\nsize = \"50 MiB\"",
+        "geo.toml:24: flows[0] has no \"files\"; write for example files = 10, or a duration",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "app = \"repeat\"\nfiles = 2",
+        "geo.toml:24: flows[0] has no \"size\"; write for example size = \"50 MiB\"",
+    ),
+    (
+        "size = \"50 MiB\"",
+        "app = \"repeat\"\nsize = \"1 B\"\nfiles = 2\ninterval = \"90000 h\"",
+        "geo.toml:31: flows[0].interval = \"90000 h\" is out of range; write at most \"87600 h\"",
     ),
     (
         "opens = \"receiver\"",
@@ -309,7 +362,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "variant = \"reno\"",
         "variant = \"renno\"",
         "geo.toml:5: tcp.variant = \"renno\" is not a TCP; did you mean \"reno\"? The variants are \
-         rfc793, tahoe, reno, newreno, sack, cubic, bbr",
+         rfc793, tahoe, reno, newreno, sack, cubic, \
+         westwood, westwood+, hybla, adalr-sack, adalr-newreno, bbr",
     ),
     (
         "variant = \"reno\"",

@@ -10,8 +10,10 @@ macro_rules! scenarios {
 pub fn library() -> &'static [(&'static str, &'static str)] {
     scenarios![
         "geo-omueti2007",
+        "geo-http-omueti2007",
         "geo-lossy",
         "several-losses",
+        "fairness-omueti2007",
         "gigabit-cubic",
         "dumbbell-100",
         "dumbbell-1000",

@@ -5,6 +5,7 @@
 //! writes it back with every default spelled out; that text loads to the same
 //! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
 
+mod app;
 mod channel;
 mod control;
 mod decode;
@@ -19,20 +20,23 @@ mod spec;
 mod tcp;
 mod tcp_choices;
 #[cfg(test)]
+mod tcp_pages;
+#[cfg(test)]
 mod tests;
 mod tree;
 mod units;
 
 use serde::Deserialize;
 
+pub use app::{App, HttpSpec, RepeatSpec};
 pub use control::ControlSpec;
 use decode::Problem;
-pub use expand::{App, DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
+pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 pub use library::library;
 pub use preset::presets_json;
 pub use spec::{
-    AppName, Channel, ChannelSpec, DirectionTable, Distribution, FlowSpec, GilbertSpec, JitterSpec,
-    LinkSpec, Opener, QueueSpec, ReorderSpec, RouteSpec, Scenario,
+    AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec,
+    GilbertSpec, JitterSpec, LinkSpec, Opener, QueueSpec, ReorderSpec, RouteSpec, Scenario,
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
@@ -160,9 +164,7 @@ impl Scenario {
         }
         for i in 0..self.flows.len() {
             self.flows[i].name = Some(self.flow_name(i));
-            if self.flows[i].app == AppName::File && self.flows[i].reverse.is_none() {
-                self.flows[i].reverse = Some(Size(0));
-            }
+            self.flows[i].fill_app();
         }
     }
 

@@ -377,26 +377,65 @@ pub struct FlowSpec {
     pub from: String,
     /// Node that the data goes to. `{}` as in `from`.
     pub to: String,
-    /// What is carried: "file" (`size` bytes, then close) or "bulk" (as much
-    /// as goes through in `duration`).
+    /// What is carried.
     #[serde(default)]
     pub app: AppName,
-    /// Length of the file, 1 B to 1 PiB. Required for "file".
+    /// Length of a file, 1 B to 1 PiB. Required for "file" and "repeat".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Size>,
     /// Bytes that go the other way at the same time, for "file"; "0 B" without
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Size>,
-    /// How long data is sent from `start` on. Required for "bulk".
+    /// How long it goes on from `start`, for "bulk", "http" and "repeat";
+    /// what is under way then is cut off. Required for "bulk".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Time>,
+    /// Number of files, for "repeat". Required there without `duration`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<u64>,
+    /// Time from one SYN to the next, for "repeat"; "0 s" without it. A file
+    /// that takes longer delays the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Time>,
+    /// Number of pages, for "http". Required there without `duration`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<u64>,
+    /// Time from the start of one page to the start of the next, for "http";
+    /// "30 s" without it. A page that takes longer delays the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_interval: Option<Time>,
+    /// Least time from the end of a page to the start of the next, for "http";
+    /// "0 s" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub think_time: Option<Time>,
+    /// Length of a request for an object, for "http"; "300 B" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<Size>,
+    /// Length of the object that a page begins with, for "http"; "10710 B"
+    /// without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main_object: Option<Size>,
+    /// Objects that a page asks for when the main object is there, for "http";
+    /// 15 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inline_objects: Option<u32>,
+    /// Length of each, for "http"; "7758 B" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inline_object: Option<Size>,
+    /// What connections the pages use, for "http"; "per-page" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connections: Option<Connections>,
+    /// Whether the inline objects are asked for all at once, for "http", or one
+    /// after the other; true without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pipelining: Option<bool>,
     /// When the connection is opened.
     #[serde(default = "at_once")]
     pub start: Time,
-    /// Which end sends the SYN.
-    #[serde(default)]
-    pub opens: Opener,
+    /// Which end sends the SYN; without it the sender, for "http" the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opens: Option<Opener>,
     /// Number of such flows, numbered from 0.
     #[serde(default = "one")]
     pub count: u32,
@@ -416,19 +455,33 @@ fn at_once() -> Time {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AppName {
-    /// A file of `size`.
+    /// `size` bytes, then close.
     #[default]
     File,
-    /// Unlimited data for `duration`.
+    /// As much as goes through in `duration`.
     Bulk,
+    /// Pages over HTTP/1.1, from the server `from` to the client `to`.
+    Http,
+    /// Files of `size`, one after the other, each on a connection of its own.
+    Repeat,
+}
+
+/// Connections of HTTP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// A new one for each page, closed by the server after its last object.
+    #[default]
+    PerPage,
+    /// One for all pages.
+    Persistent,
 }
 
 /// The end of a flow that opens the connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Opener {
     /// The end that sends the data, as in an upload.
-    #[default]
     Sender,
     /// The end that receives the data, as in a download.
     Receiver,

@@ -102,6 +102,10 @@ tcp_keys! {
     timestamps: bool,
     /// Nagle's algorithm (RFC 9293, 3.7.4).
     nagle: bool,
+    /// Whether the congestion window grows only while it is what holds the
+    /// sender back (RFC 7661), or with every ACK of new data (RFC 5681 as it
+    /// stands).
+    cwnd_validation: bool,
     /// Whether segments out of order are kept by the receiver.
     reassembly: bool,
     /// Longest time an ACK waits, up to 10 s, or "off".
@@ -196,6 +200,7 @@ impl TcpSpec {
                 Some(config.send_buffer).filter(|&n| n != u64::MAX),
             )),
             nagle: Some(config.nagle),
+            cwnd_validation: Some(config.cwnd_validation),
             timestamps: Some(config.timestamps),
             dupack_threshold: Some(config.dupack_threshold),
             limited_transmit: Some(config.limited_transmit),
@@ -225,6 +230,7 @@ impl TcpSpec {
                 .send_buffer
                 .map_or(base.send_buffer, |n| n.0.unwrap_or(u64::MAX)),
             nagle: self.nagle.unwrap_or(base.nagle),
+            cwnd_validation: self.cwnd_validation.unwrap_or(base.cwnd_validation),
             timestamps: self.timestamps.unwrap_or(base.timestamps),
             recovery: self.recovery(base.recovery),
             dupack_threshold: self.dupack_threshold.unwrap_or(base.dupack_threshold),

@@ -119,7 +119,8 @@ fn overrides_change_values_and_are_named_in_errors() {
             "tcp.variant",
             "bic",
             "--set tcp.variant=bic: tcp.variant = \"bic\" is not a TCP; the variants are \
-             \"rfc793\", \"tahoe\", \"reno\", \"newreno\", \"sack\", \"cubic\", \"bbr\"",
+             \"rfc793\", \"tahoe\", \"reno\", \"newreno\", \"sack\", \"cubic\", \"westwood\", \"westwood+\", \"hybla\", \"adalr-sack\", \
+         \"adalr-newreno\", \"bbr\"",
         ),
         (
             "",

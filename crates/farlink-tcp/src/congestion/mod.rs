@@ -6,18 +6,24 @@
 //! decides *when* there was a loss; the controller decides what that does to the
 //! window.
 
+mod adalr;
 mod algorithm;
 mod bbr;
 mod cubic;
+mod hybla;
 mod hystart;
 mod reno;
 mod unlimited;
+mod westwood;
 
+pub use adalr::Adalr;
 pub use algorithm::{Algorithm, Control, Parameter, Range, Setting, SettingError, Start};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use hybla::Hybla;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
+pub use westwood::{WESTWOOD, WESTWOOD_PLUS};
 
 pub use crate::rate::RateSample;
 
@@ -26,6 +32,10 @@ pub static ALGORITHMS: &[&Algorithm] = &[
     &Unlimited::ALGORITHM,
     &Reno::ALGORITHM,
     &Cubic::ALGORITHM,
+    &WESTWOOD,
+    &WESTWOOD_PLUS,
+    &Hybla::ALGORITHM,
+    &Adalr::ALGORITHM,
     &Bbr::ALGORITHM,
 ];
 
@@ -80,6 +90,15 @@ pub struct Loss {
     pub sent_at: Instant,
 }
 
+/// The window while a loss is repaired, at an ACK of part of it.
+#[derive(Clone, Copy, Debug)]
+pub struct InForce {
+    /// `cwnd()` with recovery's inflation, before the ACK.
+    pub window: u64,
+    /// Bytes in the network after the ACK, where a scoreboard tells (RFC 6675).
+    pub pipe: Option<u64>,
+}
+
 /// A window controller. All windows are in bytes.
 pub trait CongestionControl: Debug + Send {
     /// Congestion window.
@@ -87,6 +106,13 @@ pub trait CongestionControl: Debug + Send {
 
     /// Slow-start threshold; `u64::MAX` while unlimited.
     fn ssthresh(&self) -> u64;
+
+    /// The handshake is over; nothing was sent yet but the SYN.
+    fn on_established(&mut self, _cx: &Context<'_>) {}
+
+    /// New data was acknowledged, while a loss is repaired or not. Called
+    /// before the hook that says which: for whoever counts what is delivered.
+    fn on_delivered(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
 
     /// New data was acknowledged outside of loss recovery.
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack);
@@ -100,6 +126,12 @@ pub trait CongestionControl: Debug + Send {
 
     /// New data was acknowledged while a loss is repaired.
     fn on_recovery_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
+
+    /// The window in force until the next ACK of part of what is repaired;
+    /// `None` leaves it to recovery (RFC 6582, 3.2 step 3; RFC 6675).
+    fn partial_ack_window(&self, _cx: &Context<'_>, _ack: &Ack, _now: InForce) -> Option<u64> {
+        None
+    }
 
     /// The loss is repaired. `window` is what recovery allows to be in flight
     /// at once (RFC 6582, 3.2 step 3), never more than `cwnd()` needs to be.
@@ -122,15 +154,29 @@ pub trait CongestionControl: Debug + Send {
     /// Nothing was sent for a retransmission time-out (RFC 5681, 4.1).
     fn on_idle(&mut self, cx: &Context<'_>, initial_window: u64);
 
+    /// The peer advertised a window.
+    fn on_peer_window(&mut self, _advertised: u64, _mss: u64) {}
+
+    /// Window that the peer is taken to have when it advertised this one.
+    fn peer_window(&self, advertised: u64, _mss: u64) -> u64 {
+        advertised
+    }
+
+    /// Put on top of the time-out that a time-out starts.
+    fn timeout_delay(&self) -> Interval {
+        Interval::ZERO
+    }
+
+    /// Most segments that one ACK may let out again after a time-out, at least 1.
+    fn retransmit_limit(&self) -> u32 {
+        u32::MAX
+    }
+
     /// Rate in bit/s at which segments are to leave; `None` for as fast as the
     /// window allows.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
-
-    /// The handshake is complete; `cx.rtt` has its round trip, unless the SYN
-    /// was sent twice.
-    fn on_established(&mut self, _cx: &Context<'_>) {}
 
     /// Whether [`Self::on_rate_sample`] is to be called. The answer is that of
     /// the algorithm and never changes.

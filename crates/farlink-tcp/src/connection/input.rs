@@ -5,6 +5,7 @@ use crate::congestion::Ack;
 use crate::record::{Mark, Record};
 use crate::recovery::{self, NewAck};
 use crate::segment::{Flags, Segment};
+use crate::send::context;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
@@ -104,7 +105,7 @@ impl Connection {
     fn acknowledge_syn(&mut self, now: Instant, segment: &Segment) {
         let echoed = self.echoed(now, segment);
         self.tx.acknowledge(now, 1, echoed, &mut self.recorder);
-        self.tx.established(now);
+        self.tx.skip_sample(now);
         self.tx.restart_timer(now);
     }
 
@@ -112,6 +113,8 @@ impl Connection {
         self.state = State::Established;
         self.events.push_back(Event::Established);
         self.recorder.emit(now, Record::Mark(Mark::Established));
+        let tx = &mut self.tx;
+        tx.cc.on_established(&context!(tx, now, 0));
         self.record_state(now);
     }
 
@@ -331,7 +334,13 @@ impl Connection {
             0
         };
         if ack > una {
+            let recovering = self.tx.loss.in_recovery;
             self.take_new_ack(now, segment, ack, una);
+            // With SACK news it is a duplicate ACK as well (RFC 6675, 2 and 5).
+            if news > 0 && !recovering {
+                recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
+                self.record_state(now);
+            }
         } else if ack == una && !self.tx.board.is_empty() {
             let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
             let duplicate = if sacking {

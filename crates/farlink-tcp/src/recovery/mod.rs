@@ -10,7 +10,7 @@ mod sack;
 mod tahoe;
 
 use crate::config::{Careful, Config, Recovery};
-use crate::congestion::{Ack, Loss};
+use crate::congestion::{Ack, InForce, Loss};
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
 use crate::seq::Offset;
@@ -118,6 +118,11 @@ impl LossState {
         }
     }
 
+    /// Whether what was sent before a time-out is still being sent again.
+    pub(crate) fn after_timeout(&self) -> bool {
+        self.after_timeout
+    }
+
     /// Bytes in flight that limited transmit let out, which do not count when
     /// the window is reduced (RFC 5681, 3.2, step 2).
     pub(crate) fn limited_sent(&self) -> u64 {
@@ -185,6 +190,7 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
     if tx.loss.after_timeout && tx.board.una() >= tx.loss.recover {
         tx.loss.after_timeout = false;
     }
+    tx.cc.on_delivered(&context!(tx, now, new.flight), &new.ack);
     let mut restart = true;
     if tx.loss.in_recovery {
         match tx.loss.kind {
@@ -210,6 +216,20 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
 #[inline]
 fn grow(tx: &mut Sender, now: Instant, new: NewAck) {
     tx.cc.on_ack(&context!(tx, now, new.flight), &new.ack);
+}
+
+/// A partial ACK: the window that the controller wants, if it does.
+fn set_by_controller(tx: &mut Sender, now: Instant, new: NewAck, pipe: Option<u64>) -> bool {
+    let in_force = InForce {
+        window: tx.cwnd(),
+        pipe,
+    };
+    let cx = context!(tx, now, new.flight);
+    let wanted = tx.cc.partial_ack_window(&cx, &new.ack, in_force);
+    if let Some(window) = wanted {
+        tx.loss.inflation = window.cast_signed() - tx.cc.cwnd().cast_signed();
+    }
+    wanted.is_some()
 }
 
 /// The loss is repaired: the window that `window` allows, no inflation.

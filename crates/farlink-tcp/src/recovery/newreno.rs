@@ -1,6 +1,6 @@
 //! NewReno: a partial ACK shows the next hole. RFC 6582.
 
-use super::{NewAck, fast_retransmit, recovered};
+use super::{NewAck, fast_retransmit, recovered, set_by_controller};
 use crate::config::Careful;
 use crate::record::Recorder;
 use crate::send::{Sender, context};
@@ -55,9 +55,11 @@ pub(super) fn on_recovery_ack(
     }
     // Partial: deflate by what it acknowledges, add a segment if that was one,
     // and send the next hole again.
-    tx.loss.inflation -= new.ack.bytes.min(i64::MAX as u64) as i64;
-    if new.ack.bytes >= mss {
-        tx.loss.inflation += mss as i64;
+    if !set_by_controller(tx, now, new, None) {
+        tx.loss.inflation -= new.ack.bytes.min(i64::MAX as u64) as i64;
+        if new.ack.bytes >= mss {
+            tx.loss.inflation += mss as i64;
+        }
     }
     tx.cc
         .on_recovery_ack(&context!(tx, now, new.flight), &new.ack);

@@ -3,7 +3,7 @@
 //! `Update`, `IsLost`, `SetPipe` are the scoreboard's; `NextSeg` is in the order
 //! in which the sender chooses.
 
-use super::{NewAck, front_loss, recovered};
+use super::{NewAck, front_loss, recovered, set_by_controller};
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
 use crate::time::Instant;
@@ -43,6 +43,7 @@ pub(super) fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, record
         return;
     }
     tx.board.judge(tx.loss.threshold, u64::from(tx.mss)); // step B
+    set_by_controller(tx, now, new, Some(tx.board.pipe()));
     tx.cc
         .on_recovery_ack(&context!(tx, now, new.flight), &new.ack);
 }

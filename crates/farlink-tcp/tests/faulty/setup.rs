@@ -29,6 +29,7 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
     config.idle_restart = chance.flip();
     config.max_retransmits = chance.pick(&[6, 15]);
     config.restart_on_retransmit = chance.flip();
+    config.cwnd_validation = chance.flip();
     config.msl = Interval::from_secs(120);
     match &mut config.recovery {
         Recovery::NewReno { impatient, careful } => {

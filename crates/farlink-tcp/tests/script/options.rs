@@ -42,6 +42,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "mss" => config.mss = number(value)?,
         "send_buffer" => config.send_buffer = number(value)?,
         "nagle" => config.nagle = switch(value)?,
+        "cwnd_validation" => config.cwnd_validation = switch(value)?,
         "timestamps" => config.timestamps = switch(value)?,
         "dupack_threshold" => config.dupack_threshold = number(value)?,
         "reduce_from" => {

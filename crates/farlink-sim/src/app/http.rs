@@ -1,0 +1,280 @@
+//! Pages over HTTP/1.1 (RFC 9112): a main object, then the objects in it.
+//!
+//! The client is where the data goes to, and opens the connections. The clock
+//! of a page runs from the SYN, or from the request if the connection is there
+//! already, to the last byte of its last object. The next page is asked for
+//! `page_interval` after the one before was, and no sooner than `think_time`
+//! after that one was complete.
+
+use super::{Act, Side, Told};
+use crate::scenario::{Connections, HttpSpec};
+use farlink_tcp::{CloseReason, Instant};
+
+/// A browser and its server.
+#[derive(Debug)]
+pub(crate) struct Http {
+    spec: HttpSpec,
+    client: Client,
+    server: Server,
+}
+
+#[derive(Debug)]
+struct Client {
+    /// When the clock of the current page began.
+    asked_at: Instant,
+    /// Pages that are complete.
+    pages: u64,
+    /// Whether one is not.
+    busy: bool,
+    /// Inline objects of the page that have not been asked for.
+    unasked: u32,
+    /// Bytes to come in all until what was asked for is there.
+    expects: u64,
+}
+
+#[derive(Debug)]
+struct Server {
+    /// Requests answered, over all connections.
+    answered: u64,
+}
+
+impl Http {
+    pub(super) fn new(spec: HttpSpec) -> Self {
+        Self {
+            spec,
+            client: Client {
+                asked_at: Instant::ZERO,
+                pages: 0,
+                busy: false,
+                unasked: 0,
+                expects: 0,
+            },
+            server: Server { answered: 0 },
+        }
+    }
+
+    pub(super) fn reopens(&self) -> bool {
+        self.spec.connections == Connections::PerPage
+    }
+
+    pub(super) fn share(&self) -> f64 {
+        self.client.pages as f64 / self.spec.pages.unwrap_or(1).max(1) as f64
+    }
+
+    pub(super) fn start(&mut self, now: Instant, acts: &mut Vec<Act>) {
+        self.client.asked_at = now;
+        self.client.busy = true;
+        acts.push(Act::Await(Side::From, self.spec.request));
+    }
+
+    pub(super) fn told(&mut self, now: Instant, side: Side, what: Told, acts: &mut Vec<Act>) {
+        match (what, side) {
+            (Told::Opened, _) => {
+                self.client.asked_at = now;
+                self.client.busy = true;
+            }
+            (Told::Established, Side::To) => self.ask(acts),
+            (Told::Received(_), Side::To) => self.receive(now, acts),
+            (Told::Received(total), Side::From) => self.answer(total, acts),
+            (Told::Woken, _) if self.reopens() => acts.push(Act::Open),
+            (Told::Woken, _) => {
+                self.client.asked_at = now;
+                self.client.busy = true;
+                self.ask(acts);
+            }
+            (Told::PeerClosed, _) => acts.push(Act::Close(side)),
+            (Told::Closed(reason), _) if reason != CloseReason::Done || self.client.busy => {
+                acts.push(Act::Fail);
+            }
+            _ => {}
+        }
+    }
+
+    /// The client asks for a page.
+    fn ask(&mut self, acts: &mut Vec<Act>) {
+        self.client.unasked = self.spec.inline_objects;
+        self.request(1, self.spec.main_object, acts);
+    }
+
+    /// The client asks for so many objects of so many bytes.
+    fn request(&mut self, objects: u32, each: u64, acts: &mut Vec<Act>) {
+        let objects = u64::from(objects);
+        self.client.expects += objects * each;
+        acts.extend([
+            Act::Write(Side::To, objects * self.spec.request),
+            Act::Await(Side::To, self.client.expects),
+        ]);
+    }
+
+    /// What the client asked for is there.
+    fn receive(&mut self, now: Instant, acts: &mut Vec<Act>) {
+        let next = if self.spec.pipelining {
+            self.client.unasked
+        } else {
+            self.client.unasked.min(1)
+        };
+        if next > 0 {
+            self.client.unasked -= next;
+            self.request(next, self.spec.inline_object, acts);
+            return;
+        }
+        let page = &mut self.client;
+        page.busy = false;
+        page.pages += 1;
+        acts.push(Act::Responded(now.since(page.asked_at)));
+        if self.spec.pages == Some(page.pages) {
+            acts.push(Act::Complete(Side::To));
+            if self.spec.connections == Connections::Persistent {
+                acts.push(Act::Close(Side::To));
+            }
+            return;
+        }
+        let due = page.asked_at + self.spec.page_interval;
+        acts.push(Act::Wake(due.max(now + self.spec.think_time)));
+    }
+
+    /// The server has `total` bytes of requests, and answers those that are whole.
+    fn answer(&mut self, total: u64, acts: &mut Vec<Act>) {
+        let per_page = u64::from(self.spec.inline_objects) + 1;
+        while (self.server.answered + 1) * self.spec.request <= total {
+            let number = self.server.answered % per_page;
+            let object = if number == 0 {
+                self.spec.main_object
+            } else {
+                self.spec.inline_object
+            };
+            acts.push(Act::Write(Side::From, object));
+            self.server.answered += 1;
+            // The last request of a connection says so (RFC 9112, 9.6).
+            if number + 1 == per_page && self.reopens() {
+                acts.push(Act::Close(Side::From));
+            }
+        }
+        let next = (self.server.answered + 1) * self.spec.request;
+        acts.push(Act::Await(Side::From, next));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farlink_tcp::Interval;
+
+    fn pages(connections: Connections, pipelining: bool) -> Http {
+        Http::new(HttpSpec {
+            pages: Some(2),
+            duration: None,
+            page_interval: Interval::from_secs(30),
+            think_time: Interval::from_secs(1),
+            request: 100,
+            main_object: 1000,
+            inline_objects: 3,
+            inline_object: 200,
+            connections,
+            pipelining,
+        })
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Interval::from_secs(seconds)
+    }
+
+    fn acts(http: &mut Http, seconds: u64, side: Side, what: Told) -> Vec<Act> {
+        let mut acts = Vec::new();
+        http.told(at(seconds), side, what, &mut acts);
+        acts
+    }
+
+    #[test]
+    fn a_client_asks_for_the_page_and_then_for_what_is_in_it() {
+        let mut http = pages(Connections::PerPage, true);
+        http.start(at(0), &mut Vec::new());
+        let ask = |bytes, total| vec![Act::Write(Side::To, bytes), Act::Await(Side::To, total)];
+        assert_eq!(
+            acts(&mut http, 1, Side::To, Told::Established),
+            ask(100, 1000)
+        );
+        assert_eq!(
+            acts(&mut http, 2, Side::To, Told::Received(1000)),
+            ask(300, 1600)
+        );
+        assert_eq!(
+            acts(&mut http, 3, Side::To, Told::Received(1600)),
+            [Act::Responded(Interval::from_secs(3)), Act::Wake(at(30))]
+        );
+        assert_eq!(acts(&mut http, 30, Side::To, Told::Woken), [Act::Open]);
+        // The clock of the page starts with its SYN, however late that is.
+        assert_eq!(acts(&mut http, 35, Side::To, Told::Opened), []);
+        assert_eq!(
+            acts(&mut http, 36, Side::To, Told::Established),
+            ask(100, 2600)
+        );
+        assert_eq!(
+            acts(&mut http, 37, Side::To, Told::Received(2600)),
+            ask(300, 3200)
+        );
+        assert_eq!(
+            acts(&mut http, 39, Side::To, Told::Received(3200)),
+            [
+                Act::Responded(Interval::from_secs(4)),
+                Act::Complete(Side::To)
+            ]
+        );
+    }
+
+    #[test]
+    fn without_pipelining_objects_are_asked_for_one_by_one() {
+        let mut http = pages(Connections::Persistent, false);
+        http.start(at(0), &mut Vec::new());
+        acts(&mut http, 1, Side::To, Told::Established);
+        for total in [1000, 1200, 1400] {
+            assert_eq!(
+                acts(&mut http, 2, Side::To, Told::Received(total)),
+                [Act::Write(Side::To, 100), Act::Await(Side::To, total + 200)]
+            );
+        }
+        // The user looks at it for a second, at 40 s: the interval is over.
+        assert_eq!(
+            acts(&mut http, 40, Side::To, Told::Received(1600)),
+            [Act::Responded(Interval::from_secs(40)), Act::Wake(at(41))]
+        );
+        assert_eq!(
+            acts(&mut http, 41, Side::To, Told::Woken),
+            [Act::Write(Side::To, 100), Act::Await(Side::To, 2600)]
+        );
+    }
+
+    #[test]
+    fn a_server_answers_requests_that_are_whole_and_closes_after_the_last() {
+        let server = |http: &mut Http, total| acts(http, 1, Side::From, Told::Received(total));
+        let mut http = pages(Connections::PerPage, true);
+        assert_eq!(
+            server(&mut http, 100),
+            [Act::Write(Side::From, 1000), Act::Await(Side::From, 200)]
+        );
+        // Two requests and a half.
+        let two = [Act::Write(Side::From, 200), Act::Write(Side::From, 200)];
+        assert_eq!(server(&mut http, 350)[..2], two);
+        assert_eq!(
+            server(&mut http, 400),
+            [
+                Act::Write(Side::From, 200),
+                Act::Close(Side::From),
+                Act::Await(Side::From, 500)
+            ]
+        );
+        let mut http = pages(Connections::Persistent, true);
+        assert!(!server(&mut http, 800).contains(&Act::Close(Side::From)));
+    }
+
+    #[test]
+    fn a_connection_that_ends_before_its_page_fails_it() {
+        let mut http = pages(Connections::PerPage, true);
+        http.start(at(0), &mut Vec::new());
+        let closed = |http: &mut Http, reason| acts(http, 9, Side::To, Told::Closed(reason));
+        assert_eq!(closed(&mut http, CloseReason::Done), [Act::Fail]);
+        http.client.busy = false;
+        assert_eq!(closed(&mut http, CloseReason::Done), []);
+        assert_eq!(closed(&mut http, CloseReason::TimedOut), [Act::Fail]);
+    }
+}

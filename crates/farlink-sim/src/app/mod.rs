@@ -1,0 +1,154 @@
+//! Applications: who says what over a flow's connections, one file each.
+//!
+//! A program plays both ends of its flow. In the manner of the endpoints it
+//! does no input or output: it is told what happened at an end ([`Told`]) and
+//! answers with what is to be done ([`Act`]). It is told only of what it asked
+//! for: the bytes that an end waits for ([`Act::Await`]), an instant
+//! ([`Act::Wake`]), a new connection ([`Act::Open`]), and connections that are
+//! established or end. What an end does follows from what that end can know.
+
+mod bulk;
+mod file;
+mod http;
+mod repeat;
+
+use crate::scenario::App;
+use bulk::Bulk;
+use farlink_tcp::{CloseReason, Instant, Interval};
+use file::File;
+use http::Http;
+use repeat::Repeat;
+
+/// More than any run carries: an application that never runs dry.
+const ENDLESS: u64 = 1 << 60;
+
+/// An end of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// The one that data comes from.
+    From,
+    /// The one that it goes to.
+    To,
+}
+
+/// What happened at an end. Bytes are counted over all connections of the flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Told {
+    /// The connection that was asked for is opened here, now: its SYN leaves.
+    Opened,
+    /// The handshake is complete.
+    Established,
+    /// So many bytes have been received in all, at least those waited for.
+    Received(u64),
+    /// The peer will send no more.
+    PeerClosed,
+    /// The connection has ended.
+    Closed(CloseReason),
+    /// The instant of the latest [`Act::Wake`] has come.
+    Woken,
+}
+
+/// What a program wants done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Act {
+    /// The end writes so many bytes.
+    Write(Side, u64),
+    /// [`Told::Received`] once the end has received so many bytes in all.
+    Await(Side, u64),
+    /// The end writes no more on this connection.
+    Close(Side),
+    /// A new connection, as soon as the one there is has ended at both ends
+    /// (it may sit in TIME-WAIT).
+    Open,
+    /// [`Told::Woken`] at this instant; a later wake replaces an earlier one.
+    Wake(Instant),
+    /// What a user waited for is there, after so long.
+    Responded(Interval),
+    /// The end has received everything that it ever will.
+    Complete(Side),
+    /// The flow cannot go on.
+    Fail,
+}
+
+/// An application at work. The variants that hold much are boxed: flows lie
+/// beside each other in memory, and file transfers come in thousands.
+#[derive(Debug)]
+pub(crate) enum Program {
+    /// A file, and one the other way.
+    File(File),
+    /// As much as goes through.
+    Bulk(Bulk),
+    /// Pages with their objects.
+    Http(Box<Http>),
+    /// Files one after the other.
+    Repeat(Box<Repeat>),
+}
+
+impl Program {
+    pub(crate) fn new(app: &App) -> Self {
+        match *app {
+            App::File { size, reverse } => Self::File(File::new(size, reverse)),
+            App::Bulk { .. } => Self::Bulk(Bulk),
+            App::Http(ref spec) => Self::Http(Box::new(Http::new(*spec))),
+            App::Repeat(ref spec) => Self::Repeat(Box::new(Repeat::new(*spec))),
+        }
+    }
+
+    /// Ends that will be told complete.
+    pub(crate) fn completions(&self) -> u8 {
+        match self {
+            Self::File(file) if file.reverse() => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether data of its own goes the other way.
+    pub(crate) fn reverse(&self) -> bool {
+        matches!(self, Self::File(file) if file.reverse())
+    }
+
+    /// Whether it ever asks for another connection.
+    pub(crate) fn reopens(&self) -> bool {
+        match self {
+            Self::File(_) | Self::Bulk(_) => false,
+            Self::Http(http) => http.reopens(),
+            Self::Repeat(_) => true,
+        }
+    }
+
+    /// Whether somebody waits for its answers.
+    pub(crate) fn responds(&self) -> bool {
+        matches!(self, Self::Http(_) | Self::Repeat(_))
+    }
+
+    /// How much of it is done, from 0 to 1, when `received` bytes have come;
+    /// for programs that have an end of their own.
+    pub(crate) fn share(&self, received: u64) -> f64 {
+        match self {
+            Self::File(file) => file.share(received),
+            Self::Bulk(_) => 0.0,
+            Self::Http(http) => http.share(),
+            Self::Repeat(repeat) => repeat.share(received),
+        }
+    }
+
+    /// The flow starts; its first connection is opened now.
+    pub(crate) fn start(&mut self, now: Instant, acts: &mut Vec<Act>) {
+        match self {
+            Self::File(file) => file.start(acts),
+            Self::Bulk(_) => {}
+            Self::Http(http) => http.start(now, acts),
+            Self::Repeat(repeat) => repeat.start(now, acts),
+        }
+    }
+
+    /// Something happened at an end.
+    pub(crate) fn told(&mut self, now: Instant, side: Side, what: Told, acts: &mut Vec<Act>) {
+        match self {
+            Self::File(file) => file.told(side, what, acts),
+            Self::Bulk(_) => Bulk::told(side, what, acts),
+            Self::Http(http) => http.told(now, side, what, acts),
+            Self::Repeat(repeat) => repeat.told(now, side, what, acts),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! TCP-ADaLR on the paths of its paper (Omueti and Trajkovic 2007): where its
+//! tables are met, and what its printed algorithm would give.
+
+use farlink_sim::{Monitor, run, scenario};
+use serde_json::Value;
+
+/// Flows of run `number` of a scenario of the library.
+fn flows(name: &str, number: u64, set: &[(&str, &str)]) -> Vec<Value> {
+    let (_, text) = scenario::library()
+        .iter()
+        .find(|(n, _)| *n == name)
+        .unwrap();
+    let set: Vec<_> = set
+        .iter()
+        .map(|&(k, v)| (k.to_owned(), v.to_owned()))
+        .collect();
+    let scenario = scenario::load(text, name, &set)
+        .and_then(|s| s.expand())
+        .unwrap();
+    let outcome = run(&scenario, number, &Monitor::default()).unwrap();
+    let mut json: Value = serde_json::from_str(&outcome.to_json(&scenario)).unwrap();
+    serde_json::from_value(json["flows"].take()).unwrap()
+}
+
+fn metric(flow: &Value, name: &str) -> f64 {
+    flow["metrics"][name].as_f64().unwrap()
+}
+
+/// Seconds of the 50 MiB download without losses.
+fn ideal(variant: &str, set: &[(&str, &str)]) -> f64 {
+    let mut all = vec![("tcp.variant", variant)];
+    all.extend_from_slice(set);
+    let flow = &flows("geo-omueti2007", 0, &all)[0];
+    assert_eq!(metric(flow, "segments_retransmitted"), 0.0);
+    metric(flow, "duration")
+}
+
+/// Steady state of a sender that the window holds to `window` bytes, of which
+/// whole segments count: seconds for 50 MiB. The round trip is 520 ms of
+/// propagation and what a segment and its ACK of 40 bytes take to be sent.
+fn window_limited(window: f64) -> f64 {
+    let segment = 1500.0 * 8.0 * (1.0 / 10e6 + 1.0 / 2048e3);
+    let ack = 40.0 * 8.0 * (1.0 / 256e3 + 1.0 / 10e6);
+    let segments = (window / 1460.0).floor();
+    52_428_800.0 / (segments * 1460.0) * (0.52 + segment + ack)
+}
+
+#[test]
+fn table_5_is_the_stretched_window() {
+    let sack = ideal("sack", &[]);
+    assert!(
+        (sack / window_limited(65_535.0) - 1.0).abs() < 0.02,
+        "{sack}"
+    );
+    for variant in ["adalr-sack", "adalr-newreno"] {
+        for (policy, window) in [
+            ("mult_sqrt", 65_535.0 * (0.5275_f64 * 60.0).sqrt() / 4.0),
+            ("add_half_rho", 65_535.0 + 0.5275 * 30.0 * 1460.0),
+            ("add_rho", 65_535.0 + 0.5275 * 60.0 * 1460.0),
+            ("none", 65_535.0),
+        ] {
+            let seconds = ideal(variant, &[("tcp.control.adalr.rwnd_increase", policy)]);
+            let wanted = window_limited(window);
+            // Up to 3 % for the start: 2.8 segments a round trip.
+            assert!(
+                (0.995..1.03).contains(&(seconds / wanted)),
+                "{variant} {policy}: {seconds}, closed form {wanted}"
+            );
+        }
+        // Printed 0.719 without delayed ACK: the default is calibrated to it.
+        let ratio = ideal(variant, &[]) / sack;
+        assert!((0.70..=0.73).contains(&ratio), "{ratio}");
+    }
+    // With delayed ACK 0.767 is printed, which the calibration misses.
+    let delayed = [("tcp.delayed_ack", "200 ms")];
+    let ratio = ideal("adalr-sack", &delayed) / ideal("sack", &delayed);
+    assert!((0.70..=0.72).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn slow_start_as_printed_freezes_at_half_the_window() {
+    let literal = [
+        ("tcp.control.adalr.gaps", "hold"),
+        ("tcp.control.adalr.subphases", "all"),
+        ("tcp.control.adalr.at_threshold", "hold"),
+        ("tcp.control.adalr.boost_below_breakpoint", "true"),
+    ];
+    // cwnd stays where a flight of half of 65,535 bytes stops it: 24 segments.
+    let seconds = ideal("adalr-sack", &literal);
+    let wanted = window_limited(24.0 * 1460.0);
+    assert!((seconds / wanted - 1.0).abs() < 0.02, "{seconds} {wanted}");
+}
+
+#[test]
+fn a_large_window_fills_the_link() {
+    // 50 MiB in segments of 1500 bytes at 2048 kbit/s take 210.4 s.
+    for variant in ["adalr-sack", "adalr-newreno"] {
+        let seconds = ideal(variant, &[("tcp.receive_window", "1 MB")]);
+        assert!((210.4..216.0).contains(&seconds), "{seconds}");
+    }
+}
+
+/// Mean seconds of 10 MiB over ten runs.
+fn lossy(variant: &str, ber: &str) -> f64 {
+    let set = [
+        ("tcp.variant", variant),
+        ("flows.0.size", "10 MiB"),
+        ("links.satellite.down.channel.ber", ber),
+        ("links.satellite.up.channel.ber", ber),
+    ];
+    let seconds = |n| metric(&flows("geo-lossy", n, &set)[0], "duration");
+    (0..10).map(seconds).sum::<f64>() / 10.0
+}
+
+#[test]
+fn bit_errors_cost_less_than_sack_and_newreno() {
+    let mut before = [0.0; 4];
+    for ber in ["1e-7", "1e-6", "1e-5"] {
+        let now = ["adalr-sack", "adalr-newreno", "sack", "newreno"].map(|v| lossy(v, ber));
+        assert!(before.iter().zip(&now).all(|(b, n)| b < n), "{now:?}");
+        assert!(now.iter().all(|&n| now[0] <= n), "{ber}: {now:?}");
+        if ber != "1e-7" {
+            // "Up to 31 %" (Fig. 12), at an error rate that is not named.
+            let gain = 1.0 - now[0] / now[2];
+            assert!((0.15..0.45).contains(&gain), "{ber}: {gain}");
+        }
+        before = now;
+    }
+}
+
+fn jain(variants: [&str; 6]) -> f64 {
+    let set: Vec<_> = (0..6).map(|i| format!("flows.{i}.tcp.variant")).collect();
+    let set: Vec<_> = set.iter().map(String::as_str).zip(variants).collect();
+    let rates: Vec<_> = flows("fairness-omueti2007", 0, &set)
+        .iter()
+        .map(|f| metric(f, "goodput"))
+        .collect();
+    let sum: f64 = rates.iter().sum();
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(least > 0.3 * sum / 6.0, "starved: {rates:?}");
+    sum * sum / (6.0 * rates.iter().map(|r| r * r).sum::<f64>()) // equation (2)
+}
+
+#[test]
+fn long_round_trips_get_a_fairer_share() {
+    let (adalr, newreno) = (jain(["adalr-newreno"; 6]), jain(["newreno"; 6]));
+    // Table 8: 0.9510 and 0.8650.
+    assert!((adalr - 0.951).abs() < 0.02, "{adalr}");
+    assert!((newreno - 0.865).abs() < 0.02, "{newreno}");
+    // Table 9: 0.9859.
+    let (a, n) = ("adalr-newreno", "newreno");
+    let mixed = jain([a, a, a, n, n, n]);
+    assert!((0.93..0.99).contains(&mixed), "{mixed}");
+}

@@ -1,0 +1,706 @@
+//! TCP with adaptive delay and loss response: Omueti and Trajkovic 2007.
+//!
+//! Reno's window, with increases scaled by the round-trip time until the first
+//! loss, a peer's window taken for larger than advertised, and a gentler way
+//! with partial ACKs and time-outs. The printed algorithm has gaps and
+//! ambiguities; each is a parameter, and `docs/tcp/adalr-sack.md` has them all.
+
+use super::{
+    Ack, Algorithm, CongestionControl, Context, Control, InForce, Loss, Parameter, Range, Setting,
+    Start, half_flight,
+};
+use crate::seq::Offset;
+use crate::time::Interval;
+
+/// The window of TCP-ADaLR.
+#[derive(Debug)]
+pub struct Adalr {
+    settings: Settings,
+    cwnd: u64,
+    ssthresh: u64,
+    /// The threshold follows the peer's window until a loss sets it.
+    follow: bool,
+    /// Scaling component, equation (1).
+    rho: f64,
+    /// Position after the highest byte sent when the last loss was seen; zero
+    /// before the first loss (`snd_recover`).
+    recover: Offset,
+    /// Window that the peer advertised last.
+    advertised: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Settings {
+    rho_per_second: f64,
+    rho_min: f64,
+    rho_max: f64,
+    breakpoint: f64,
+    timer_clock: bool,
+    root_of_quotient: bool,
+    gaps_hold: bool,
+    all_subphases: bool,
+    threshold_holds: bool,
+    boost_below_breakpoint: bool,
+    increased_in_conditions: bool,
+    rwnd: Rwnd,
+    deflation: Deflation,
+    sack: SackPartialAck,
+    timeout_delay: Interval,
+    retransmit_limit: u32,
+}
+
+/// How the peer's window is increased.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rwnd {
+    MultSqrt,
+    AddHalfRho,
+    AddRho,
+    None,
+}
+
+/// When Algorithm 2 applies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Deflation {
+    PartialAck,
+    Literal,
+    Rfc6582,
+}
+
+/// What Algorithm 2 is with a scoreboard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SackPartialAck {
+    Room,
+    Deflate,
+    None,
+}
+
+/// One of some words; the first is the default.
+const fn choice(
+    name: &'static str,
+    doc: &'static str,
+    words: &'static [&'static str],
+) -> Parameter {
+    Parameter {
+        name,
+        doc,
+        default: Setting::Choice(words[0]),
+        range: Range::Choice(words),
+    }
+}
+
+const fn number(name: &'static str, doc: &'static str, default: f64) -> Parameter {
+    Parameter {
+        name,
+        doc,
+        default: Setting::Number(default),
+        range: Range::Number(0.001, 1e6),
+    }
+}
+
+impl Adalr {
+    /// "adalr".
+    pub const ALGORITHM: Algorithm = Algorithm {
+        name: "adalr",
+        summary: "TCP-ADaLR: growth scaled by the round-trip time, a stretched receive window \
+                  (Omueti & Trajkovic 2007)",
+        parameters: &[
+            number(
+                "rho_per_second",
+                "rho for a round trip of one second (2.2, eq. 1)",
+                60.0,
+            ),
+            number("rho_min", "least rho (2.2)", 1.0),
+            number("rho_max", "greatest rho (2.2)", 60.0),
+            number(
+                "rho_breakpoint",
+                "rho from which the increases are adaptive (2.3)",
+                15.0,
+            ),
+            choice(
+                "rho_clock",
+                "RTT that rho is taken from: \"exact\", or \"timer\" for the sample in ticks of \
+                 the retransmission timer",
+                &["exact", "timer"],
+            ),
+            choice(
+                "root",
+                "factors of Algorithm 1: root \"of_rho\", sqrt(rho)/4 and sqrt(rho)/2, or \
+                 \"of_quotient\", sqrt(rho/4) and sqrt(rho/2)",
+                &["of_rho", "of_quotient"],
+            ),
+            choice(
+                "gaps",
+                "slow start where no sub-phase of Algorithm 1 applies: as \"reno\", or \"hold\" \
+                 the window as printed",
+                &["reno", "hold"],
+            ),
+            choice(
+                "subphases",
+                "the \"first\" sub-phase of Algorithm 1 that applies counts, or \"all\" that do, \
+                 one after the other, as printed",
+                &["first", "all"],
+            ),
+            choice(
+                "at_threshold",
+                "cwnd equal to ssthresh is congestion avoidance (\"avoid\"), or neither phase \
+                 (\"hold\"), as printed",
+                &["avoid", "hold"],
+            ),
+            Parameter {
+                name: "boost_below_breakpoint",
+                doc: "congestion avoidance is scaled below the breakpoint too, as printed",
+                default: Setting::Flag(false),
+                range: Range::Flag,
+            },
+            choice(
+                "conditions_window",
+                "peer's window in the conditions of Algorithm 1: \"advertised\" or \"increased\"",
+                &["advertised", "increased"],
+            ),
+            choice(
+                "rwnd_increase",
+                "peer's window while there was no loss; the paper has no formula. Times \
+                 sqrt(rho)/4 (\"mult_sqrt\", calibrated to its Table 5), plus rho/2 segments \
+                 (\"add_half_rho\"), plus rho segments (\"add_rho\"), \"none\"",
+                &["mult_sqrt", "add_half_rho", "add_rho", "none"],
+            ),
+            choice(
+                "deflation",
+                "when Algorithm 2 sets the window: at each \"partial_ack\"; \"literal\", at each \
+                 ACK above the recovery point, as printed; never (\"rfc6582\")",
+                &["partial_ack", "literal", "rfc6582"],
+            ),
+            choice(
+                "sack_partial_ack",
+                "Algorithm 2 with SACK recovery: \"room\" for two segments above the pipe; \
+                 \"deflate\" the window as printed; \"none\"",
+                &["room", "deflate", "none"],
+            ),
+            Parameter {
+                name: "timeout_delay",
+                doc: "added to the next time-out by a time-out (2.5)",
+                default: Setting::Time(Interval::from_millis(200)),
+                range: Range::Time(Interval::ZERO, Interval::from_secs(10)),
+            },
+            Parameter {
+                name: "retransmit_limit",
+                doc: "segments sent again at once after a time-out (section 3); 0 for what the \
+                      window allows",
+                default: Setting::Count(3),
+                range: Range::Count(0, 1_000_000),
+            },
+            Parameter {
+                name: "ssthresh_from_window",
+                doc: "an unlimited initial ssthresh is the largest window that the peer \
+                      advertises, as in the authors' simulator",
+                default: Setting::Flag(true),
+                range: Range::Flag,
+            },
+        ],
+        build: |control, start| Box::new(Self::new(control, start)),
+    };
+
+    fn new(control: &Control, start: Start) -> Self {
+        let is = |name, word| control.choice(name) == word;
+        let settings = Settings {
+            rho_per_second: control.number("rho_per_second"),
+            rho_min: control.number("rho_min"),
+            rho_max: control.number("rho_max"),
+            breakpoint: control.number("rho_breakpoint"),
+            timer_clock: is("rho_clock", "timer"),
+            root_of_quotient: is("root", "of_quotient"),
+            gaps_hold: is("gaps", "hold"),
+            all_subphases: is("subphases", "all"),
+            threshold_holds: is("at_threshold", "hold"),
+            boost_below_breakpoint: control.flag("boost_below_breakpoint"),
+            increased_in_conditions: is("conditions_window", "increased"),
+            rwnd: match control.choice("rwnd_increase") {
+                "mult_sqrt" => Rwnd::MultSqrt,
+                "add_half_rho" => Rwnd::AddHalfRho,
+                "add_rho" => Rwnd::AddRho,
+                _ => Rwnd::None,
+            },
+            deflation: match control.choice("deflation") {
+                "partial_ack" => Deflation::PartialAck,
+                "literal" => Deflation::Literal,
+                _ => Deflation::Rfc6582,
+            },
+            sack: match control.choice("sack_partial_ack") {
+                "room" => SackPartialAck::Room,
+                "deflate" => SackPartialAck::Deflate,
+                _ => SackPartialAck::None,
+            },
+            timeout_delay: control.time("timeout_delay"),
+            retransmit_limit: match control.count("retransmit_limit") {
+                0 => u32::MAX,
+                n => n,
+            },
+        };
+        Self {
+            settings,
+            cwnd: start.window,
+            ssthresh: start.ssthresh,
+            follow: start.ssthresh == u64::MAX && control.flag("ssthresh_from_window"),
+            rho: settings.rho_min,
+            recover: 0,
+            advertised: u64::MAX,
+        }
+    }
+
+    /// Equation (1), for the RTT that the retransmission timer samples.
+    fn sample(&mut self, ack: &Ack) {
+        let Some(timer) = ack.rtt_sample else { return };
+        let rtt = if self.settings.timer_clock {
+            timer
+        } else {
+            ack.fine_rtt.unwrap_or(timer)
+        };
+        let s = &self.settings;
+        self.rho = (rtt.as_secs_f64() * s.rho_per_second)
+            .min(s.rho_max)
+            .max(s.rho_min);
+    }
+
+    /// sqrt(rho)/n, or the other reading. The root is exact to the last bit on
+    /// every machine (IEEE 754 wants it so).
+    fn factor(&self, n: f64) -> f64 {
+        if self.settings.root_of_quotient {
+            (self.rho / n).sqrt()
+        } else {
+            self.rho.sqrt() / n
+        }
+    }
+
+    /// No loss yet, and a long round trip.
+    fn boosts(&self) -> bool {
+        self.recover == 0 && self.rho >= self.settings.breakpoint
+    }
+
+    /// The window of the conditions of Algorithm 1.
+    fn conditions_window(&self, mss: u64) -> u64 {
+        if self.settings.increased_in_conditions {
+            self.peer_window(self.advertised, mss)
+        } else {
+            self.advertised
+        }
+    }
+
+    /// Algorithm 1, below the threshold.
+    fn slow_start(&mut self, cx: &Context<'_>, bytes: u64) {
+        let (ssthresh, wnd) = (self.ssthresh, self.conditions_window(cx.mss));
+        let reno = bytes.min(cx.mss); // RFC 5681, equation (2)
+        let step = if self.boosts() {
+            (self.factor(4.0) * cx.mss as f64) as u64
+        } else {
+            reno
+        };
+        let low = cx.flight < wnd / 4;
+        let middle = !low && cx.flight < wnd / 2;
+        let mut covered = false;
+        for subphase in 1..=4 {
+            let cwnd = self.cwnd;
+            let applies = match subphase {
+                1 => cwnd <= ssthresh / 4 && low,
+                2 => cwnd > ssthresh / 4 && cwnd <= ssthresh / 2 && low,
+                3 => cwnd > ssthresh / 4 && middle,
+                _ => cwnd > ssthresh / 2 && middle,
+            };
+            if applies {
+                self.cwnd += step;
+                covered = true;
+                if !self.settings.all_subphases {
+                    break;
+                }
+            }
+        }
+        if !covered && !self.settings.gaps_hold {
+            self.cwnd += reno;
+        }
+        // As in the simulator that the authors changed.
+        self.cwnd = self.cwnd.min(ssthresh);
+    }
+
+    /// Algorithm 1, above the threshold.
+    fn avoid_congestion(&mut self, cx: &Context<'_>) {
+        let long = self.rho >= self.settings.breakpoint;
+        let lost = long && self.recover != 0;
+        let near = cx.flight >= self.conditions_window(cx.mss) / 2;
+        let entering = cx.snd_una <= self.recover && lost || near;
+        let exiting = cx.snd_una >= self.recover && lost || !near;
+        let per_window = (cx.mss * cx.mss) as f64 / self.cwnd as f64;
+        let step = if !entering && exiting && (long || self.settings.boost_below_breakpoint) {
+            self.factor(2.0) * per_window
+        } else {
+            per_window
+        };
+        self.cwnd += (step as u64).max(1);
+    }
+
+    /// Algorithm 2.
+    fn deflated(window: u64, acked: u64, mss: u64) -> u64 {
+        window.saturating_sub(acked) + 2 * mss
+    }
+
+    /// The threshold is the loss's from now on, and nothing is stretched any more.
+    fn lost(&mut self, cx: &Context<'_>) {
+        self.follow = false;
+        self.recover = cx.snd_max;
+    }
+}
+
+impl CongestionControl for Adalr {
+    fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
+        self.sample(ack);
+        if !ack.cwnd_limited {
+            return;
+        }
+        if self.cwnd < self.ssthresh {
+            self.slow_start(cx, ack.bytes);
+        } else if self.cwnd > self.ssthresh || !self.settings.threshold_holds {
+            self.avoid_congestion(cx);
+        }
+        if self.settings.deflation == Deflation::Literal && cx.snd_una > self.recover {
+            self.cwnd = Self::deflated(self.cwnd, ack.bytes, cx.mss);
+        }
+    }
+
+    fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
+        self.ssthresh = half_flight(cx);
+        self.cwnd = self.ssthresh;
+        self.lost(cx);
+    }
+
+    fn on_recovery_ack(&mut self, _cx: &Context<'_>, ack: &Ack) {
+        self.sample(ack);
+    }
+
+    fn partial_ack_window(&self, cx: &Context<'_>, ack: &Ack, now: InForce) -> Option<u64> {
+        if self.settings.deflation != Deflation::PartialAck {
+            return None;
+        }
+        match (now.pipe, self.settings.sack) {
+            (None, _) | (Some(_), SackPartialAck::Deflate) => {
+                Some(Self::deflated(now.window, ack.bytes, cx.mss))
+            }
+            (Some(pipe), SackPartialAck::Room) => Some(now.window.max(pipe + 2 * cx.mss)),
+            (Some(_), SackPartialAck::None) => None,
+        }
+    }
+
+    fn on_recovered(&mut self, _cx: &Context<'_>, window: u64) {
+        self.cwnd = window;
+    }
+
+    fn on_timeout(&mut self, cx: &Context<'_>, first: bool) {
+        if first {
+            self.ssthresh = half_flight(cx);
+        }
+        self.lost(cx);
+        self.collapse(cx.mss);
+    }
+
+    fn collapse(&mut self, window: u64) {
+        self.cwnd = window;
+    }
+
+    fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
+        self.cwnd = self.cwnd.min(initial_window);
+    }
+
+    fn on_peer_window(&mut self, advertised: u64, mss: u64) {
+        self.advertised = advertised;
+        if self.follow && (self.ssthresh == u64::MAX || self.ssthresh < advertised) {
+            self.ssthresh = advertised.max(2 * mss);
+        }
+    }
+
+    fn peer_window(&self, advertised: u64, mss: u64) -> u64 {
+        if !self.boosts() || advertised == 0 {
+            return advertised;
+        }
+        let segments = |n: f64| (n * mss as f64) as u64;
+        match self.settings.rwnd {
+            Rwnd::MultSqrt => (advertised as f64 * (self.rho.sqrt() / 4.0).max(1.0)) as u64,
+            Rwnd::AddHalfRho => advertised + segments(self.rho / 2.0),
+            Rwnd::AddRho => advertised + segments(self.rho),
+            Rwnd::None => advertised,
+        }
+    }
+
+    fn timeout_delay(&self) -> Interval {
+        self.settings.timeout_delay
+    }
+
+    fn retransmit_limit(&self) -> u32 {
+        self.settings.retransmit_limit
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::RtoConfig;
+    use crate::rto::RttEstimator;
+    use crate::time::Instant;
+
+    const MSS: u64 = 1000;
+    const WND: u64 = 64_000;
+
+    fn adalr(settings: &[(&str, Setting)], cwnd: u64, ssthresh: u64) -> Adalr {
+        let mut control = Control::new(&Adalr::ALGORITHM);
+        for &(name, setting) in settings {
+            control = control.with(name, setting);
+        }
+        let start = Start {
+            window: cwnd,
+            ssthresh,
+        };
+        let mut adalr = Adalr::new(&control, start);
+        adalr.on_peer_window(WND, MSS);
+        adalr
+    }
+
+    fn word(name: &'static str, word: &'static str) -> (&'static str, Setting) {
+        (name, Setting::Choice(word))
+    }
+
+    /// An ACK of a segment with a round trip of so many milliseconds, with
+    /// `flight` bytes out and everything up to `una` acknowledged.
+    fn ack(adalr: &mut Adalr, rtt_ms: u64, flight: u64, una: Offset) -> u64 {
+        let rtt = RttEstimator::new(RtoConfig::default());
+        let cx = Context {
+            now: Instant::ZERO,
+            mss: MSS,
+            flight,
+            snd_una: una,
+            snd_max: una + flight,
+            rtt: &rtt,
+        };
+        let sample = Some(Interval::from_millis(rtt_ms));
+        let ack = Ack {
+            bytes: MSS,
+            rtt_sample: sample,
+            fine_rtt: sample,
+            cwnd_limited: true,
+        };
+        let before = adalr.cwnd;
+        adalr.on_ack(&cx, &ack);
+        adalr.cwnd - before
+    }
+
+    fn lose(adalr: &mut Adalr, flight: u64, max: Offset) {
+        let rtt = RttEstimator::new(RtoConfig::default());
+        let cx = Context {
+            now: Instant::ZERO,
+            mss: MSS,
+            flight,
+            snd_una: max - flight,
+            snd_max: max,
+            rtt: &rtt,
+        };
+        let loss = Loss {
+            sent_at: Instant::ZERO,
+        };
+        adalr.on_loss(&cx, &loss);
+    }
+
+    #[test]
+    fn rho_is_sixty_a_second_between_one_and_sixty() {
+        // Equation (1) and its limits.
+        for (ms, rho) in [
+            (10, 1.0),
+            (250, 15.0),
+            (500, 30.0),
+            (1000, 60.0),
+            (2000, 60.0),
+        ] {
+            let mut a = adalr(&[], 10 * MSS, MSS);
+            ack(&mut a, ms, MSS, 1);
+            assert!((a.rho - rho).abs() < 1e-12, "{ms} ms: {}", a.rho);
+        }
+        let mut a = adalr(&[], 10 * MSS, MSS);
+        assert_eq!(a.rho, 1.0);
+        let (timer, exact) = (Interval::from_millis(500), Interval::from_millis(640));
+        let both = Ack {
+            bytes: MSS,
+            rtt_sample: Some(timer),
+            fine_rtt: Some(exact),
+            cwnd_limited: false,
+        };
+        a.sample(&both);
+        assert!((a.rho - 38.4).abs() < 1e-12);
+        let mut ticks = adalr(&[word("rho_clock", "timer")], 10 * MSS, MSS);
+        ticks.sample(&both);
+        assert!((ticks.rho - 30.0).abs() < 1e-12);
+        // Only what the retransmission timer samples counts.
+        a.sample(&Ack {
+            rtt_sample: None,
+            ..both
+        });
+        assert!((a.rho - 38.4).abs() < 1e-12);
+    }
+
+    #[test]
+    fn slow_start_adds_a_quarter_of_the_root_of_rho_in_each_subphase() {
+        // rho = 36: sqrt(36)/4 = 1.5. ssthresh 40: quarters are 10 and 20; the
+        // peer's window 64: 16 and 32.
+        for (cwnd, flight) in [(8, 8), (12, 12), (18, 18), (24, 20)] {
+            let mut a = adalr(&[], cwnd * MSS, 40 * MSS);
+            assert_eq!(ack(&mut a, 600, flight * MSS, 1), 3 * MSS / 2, "{cwnd}");
+            let mut short = adalr(&[], cwnd * MSS, 40 * MSS);
+            assert_eq!(ack(&mut short, 249, flight * MSS, 1), MSS, "{cwnd}");
+            let mut lossy = adalr(&[], cwnd * MSS, 40 * MSS);
+            lossy.recover = 1;
+            assert_eq!(ack(&mut lossy, 600, flight * MSS, 1), MSS, "{cwnd}");
+        }
+        // The breakpoint itself: sqrt(15)/4 = 0.968.
+        let mut a = adalr(&[], 8 * MSS, 40 * MSS);
+        assert_eq!(ack(&mut a, 250, 8 * MSS, 1), 968);
+        // The other reading: sqrt(36/4) = 3.
+        let mut a = adalr(&[word("root", "of_quotient")], 8 * MSS, 40 * MSS);
+        assert_eq!(ack(&mut a, 600, 8 * MSS, 1), 3 * MSS);
+    }
+
+    #[test]
+    fn gaps_of_slow_start_are_renos_or_stand_still() {
+        // (a) small cwnd, flight a quarter or more; (b) large cwnd, small
+        // flight; (c) flight of half the peer's window or more.
+        for (cwnd, flight) in [(8, 16), (24, 8), (36, 32)] {
+            let mut a = adalr(&[], cwnd * MSS, 40 * MSS);
+            assert_eq!(ack(&mut a, 600, flight * MSS, 1), MSS, "{cwnd}");
+            let mut literal = adalr(&[word("gaps", "hold")], cwnd * MSS, 40 * MSS);
+            assert_eq!(ack(&mut literal, 600, flight * MSS, 1), 0, "{cwnd}");
+        }
+    }
+
+    #[test]
+    fn overlapping_subphases_count_once_or_each() {
+        let all = &[word("subphases", "all")];
+        let mut a = adalr(all, 24 * MSS, 40 * MSS); // 3 and 4
+        assert_eq!(ack(&mut a, 600, 20 * MSS, 1), 3 * MSS);
+        let mut a = adalr(all, 10 * MSS, 40 * MSS); // 1, and then 2
+        assert_eq!(ack(&mut a, 600, 10 * MSS, 1), 3 * MSS);
+    }
+
+    #[test]
+    fn slow_start_ends_at_the_threshold() {
+        let mut a = adalr(&[], 39 * MSS, 40 * MSS);
+        assert_eq!(ack(&mut a, 600, 20 * MSS, 1), MSS);
+        assert!(ack(&mut a, 600, 20 * MSS, 1) > 0);
+        // As printed neither phase covers it.
+        let mut literal = adalr(&[word("at_threshold", "hold")], 40 * MSS, 40 * MSS);
+        assert_eq!(ack(&mut literal, 600, 20 * MSS, 1), 0);
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_half_the_root_of_rho() {
+        // sqrt(36)/2 = 3 segments a window of 40: 75 bytes; Reno: 25.
+        let grown = |settings: &[_], ms, flight, recover, una| {
+            let mut a = adalr(settings, 40 * MSS, 20 * MSS);
+            a.recover = recover;
+            ack(&mut a, ms, flight * MSS, una)
+        };
+        assert_eq!(grown(&[], 600, 31, 0, 1), 75); // branch 2
+        assert_eq!(grown(&[], 600, 32, 0, 1), 25); // branch 1, flight
+        assert_eq!(grown(&[], 600, 31, 9, 9), 25); // branch 1, not past recover
+        assert_eq!(grown(&[], 600, 31, 9, 10), 75); // branch 2, past it
+        assert_eq!(grown(&[], 600, 32, 9, 10), 25);
+        // Below the breakpoint Reno, unless read as printed: rho = 1, 0.5 segments.
+        assert_eq!(grown(&[], 10, 31, 0, 1), 25);
+        let literal = &[("boost_below_breakpoint", Setting::Flag(true))];
+        assert_eq!(grown(literal, 10, 31, 0, 1), 12);
+        let quotient = &[word("root", "of_quotient")];
+        assert_eq!(grown(quotient, 600, 31, 0, 1), 106); // sqrt(36/2) = 4.243
+        // The conditions by the stretched window: half of 96,000.
+        let stretched = &[word("conditions_window", "increased")];
+        assert_eq!(grown(stretched, 600, 32, 0, 1), 75);
+    }
+
+    #[test]
+    fn the_peers_window_is_stretched_until_a_loss() {
+        for (policy, wanted) in [
+            ("mult_sqrt", 96_000),    // times sqrt(36)/4
+            ("add_half_rho", 82_000), // 18 segments
+            ("add_rho", 100_000),     // 36 segments
+            ("none", 64_000),
+        ] {
+            let mut a = adalr(&[word("rwnd_increase", policy)], 10 * MSS, MSS);
+            assert_eq!(a.peer_window(WND, MSS), WND); // no sample yet
+            ack(&mut a, 600, MSS, 1);
+            assert_eq!(a.peer_window(WND, MSS), wanted, "{policy}");
+            assert_eq!(a.peer_window(0, MSS), 0);
+            ack(&mut a, 249, MSS, 1);
+            assert_eq!(a.peer_window(WND, MSS), WND);
+            ack(&mut a, 600, MSS, 1);
+            lose(&mut a, 10 * MSS, 10_001);
+            assert_eq!(a.peer_window(WND, MSS), WND);
+        }
+        // Never less than advertised: sqrt(15)/4 < 1.
+        let mut a = adalr(&[], 10 * MSS, MSS);
+        ack(&mut a, 250, MSS, 1);
+        assert_eq!(a.peer_window(WND, MSS), WND);
+    }
+
+    #[test]
+    fn losses_halve_the_flight() {
+        let mut a = adalr(&[], 30 * MSS, u64::MAX);
+        assert_eq!(a.ssthresh(), WND); // the peer's window until then
+        a.on_peer_window(2 * WND, MSS);
+        assert_eq!(a.ssthresh(), 2 * WND);
+        lose(&mut a, 20 * MSS, 20_001);
+        a.on_peer_window(3 * WND, MSS);
+        assert_eq!((a.cwnd(), a.ssthresh()), (10 * MSS, 10 * MSS));
+        assert_eq!(a.recover, 20_001);
+        let flag = &[("ssthresh_from_window", Setting::Flag(false))];
+        assert_eq!(adalr(flag, MSS, u64::MAX).ssthresh(), u64::MAX);
+    }
+
+    #[test]
+    fn algorithm_2_takes_the_acknowledged_and_gives_two_segments() {
+        let rtt = RttEstimator::new(RtoConfig::default());
+        let cx = Context {
+            now: Instant::ZERO,
+            mss: MSS,
+            flight: 20 * MSS,
+            snd_una: 5001,
+            snd_max: 20_001,
+            rtt: &rtt,
+        };
+        let four = Ack {
+            bytes: 4 * MSS,
+            rtt_sample: None,
+            fine_rtt: None,
+            cwnd_limited: true,
+        };
+        let window = |settings: &[_], window, pipe| {
+            let now = InForce { window, pipe };
+            adalr(settings, 10 * MSS, MSS).partial_ack_window(&cx, &four, now)
+        };
+        assert_eq!(window(&[], 10 * MSS, None), Some(8 * MSS));
+        assert_eq!(window(&[], 4 * MSS, None), Some(2 * MSS));
+        assert_eq!(window(&[], 3 * MSS, None), Some(2 * MSS));
+        assert_eq!(window(&[], 10 * MSS, Some(9 * MSS)), Some(11 * MSS));
+        assert_eq!(window(&[], 10 * MSS, Some(7 * MSS)), Some(10 * MSS));
+        let deflate = &[word("sack_partial_ack", "deflate")];
+        assert_eq!(window(deflate, 10 * MSS, Some(9 * MSS)), Some(8 * MSS));
+        let none = &[word("sack_partial_ack", "none")];
+        assert_eq!(window(none, 10 * MSS, Some(9 * MSS)), None);
+        let rfc = &[word("deflation", "rfc6582")];
+        assert_eq!(window(rfc, 10 * MSS, None), None);
+        // As printed: at every ACK above the recovery point, on top of
+        // Algorithm 1. 40 + 0.075 - 1 + 2 segments.
+        let mut literal = adalr(&[word("deflation", "literal")], 40 * MSS, 20 * MSS);
+        assert_eq!(window(&[word("deflation", "literal")], MSS, None), None);
+        assert_eq!(ack(&mut literal, 600, 31 * MSS, 1), 75 + MSS);
+        literal.recover = 9;
+        assert_eq!(ack(&mut literal, 600, 31 * MSS, 9), 24); // not above
+    }
+}

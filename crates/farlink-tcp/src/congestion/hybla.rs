@@ -1,0 +1,497 @@
+//! TCP Hybla: a long round-trip time is not to cost throughput.
+//!
+//! Caini, Firrincieli, *TCP Hybla: a TCP enhancement for heterogeneous
+//! networks*, Int. J. Satell. Commun. Network. 22, 2004. With `rho = RTT /
+//! RTT0` the window that a reference connection with round-trip time `RTT0`
+//! would have at that time is multiplied by rho, so that both send at the same
+//! rate: `W(t) = rho 2^(t/RTT0)` in slow start and, in congestion avoidance,
+//! a growth of rho segments each `RTT0`. By ACK that is `2^rho - 1` and
+//! `rho^2 / W` segments.
+
+use super::{
+    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
+    half_flight,
+};
+use crate::time::{Instant, Interval, NANOS_PER_SEC};
+
+/// The largest window that a peer can offer (RFC 7323, 2.3). `2^rho` would soon
+/// take cwnd out of all proportion.
+const MAX_WINDOW: u64 = 1 << 30;
+
+/// Headers that a paced segment is reckoned with.
+const HEADERS: u64 = 40;
+
+/// The Hybla controller.
+#[derive(Debug)]
+pub struct Hybla {
+    rtt0: Interval,
+    smoothed: bool,
+    per_byte: bool,
+    scale_window: bool,
+    scale_ssthresh: bool,
+    pacing: bool,
+    cwnd: u64,
+    /// Growth below one byte that `cwnd` does not show yet.
+    carry: f64,
+    ssthresh: u64,
+    rtt_min: Option<Interval>,
+    srtt: Option<Interval>,
+    mss: u64,
+    probe: Probe,
+}
+
+/// The estimate of the bandwidth from the spacing of the first ACKs (Hoe 1996).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Probe {
+    /// No ACK yet.
+    Waiting,
+    /// ACKs that follow each other since the first of them, and their bytes.
+    Timing {
+        first: Instant,
+        last: Instant,
+        acks: u32,
+        bytes: u64,
+    },
+    /// It was taken, or there is none.
+    Done,
+}
+
+/// Closely spaced ACKs that the estimate takes.
+const PROBE_ACKS: u32 = 3;
+
+impl Hybla {
+    /// "hybla".
+    pub const ALGORITHM: Algorithm = Algorithm {
+        name: "hybla",
+        summary: "2^rho - 1 and rho^2/W per ACK, rho = RTT/RTT0 (Caini, Firrincieli 2004)",
+        parameters: &[
+            Parameter {
+                name: "rtt0",
+                doc: "RTT0, the round-trip time of the reference connection (Caini, Firrincieli \
+                      2004)",
+                default: Setting::Time(Interval::from_millis(25)),
+                range: Range::Time(Interval::from_millis(1), Interval::from_secs(10)),
+            },
+            Parameter {
+                name: "rtt",
+                doc: "which round-trip time makes rho: the least seen, so that queueing does not \
+                      raise it, or the smoothed one",
+                default: Setting::Choice("min"),
+                range: Range::Choice(&["min", "smoothed"]),
+            },
+            Parameter {
+                name: "bandwidth_estimate",
+                doc: "the first three ACKs that come close together set ssthresh to their rate \
+                      times the round-trip time (Hoe 1996); until then the window grows as Reno's",
+                default: Setting::Flag(true),
+                range: Range::Flag,
+            },
+            Parameter {
+                name: "scale_initial_ssthresh",
+                doc: "the initial ssthresh is multiplied by rho (rho gamma in Caini, Firrincieli \
+                      2004); no effect when it is unlimited",
+                default: Setting::Flag(true),
+                range: Range::Flag,
+            },
+            Parameter {
+                name: "scale_initial_window",
+                doc: "the initial window is multiplied by rho, as W(0) = rho in Caini, \
+                      Firrincieli 2004",
+                default: Setting::Flag(false),
+                range: Range::Flag,
+            },
+            Parameter {
+                name: "pacing",
+                doc: "segments leave a round-trip time divided by the window apart, once the \
+                      bandwidth estimate is taken",
+                default: Setting::Flag(false),
+                range: Range::Flag,
+            },
+            Parameter {
+                name: "count_segments",
+                doc: "an ACK counts for each segment that it covers, to make up for delayed ACKs; \
+                      off: for one",
+                default: Setting::Flag(false),
+                range: Range::Flag,
+            },
+        ],
+        build: |control, start| Box::new(Self::new(control, start)),
+    };
+
+    fn new(control: &Control, start: Start) -> Self {
+        Self {
+            rtt0: control.time("rtt0"),
+            smoothed: control.choice("rtt") == "smoothed",
+            per_byte: control.flag("count_segments"),
+            scale_window: control.flag("scale_initial_window"),
+            scale_ssthresh: control.flag("scale_initial_ssthresh"),
+            pacing: control.flag("pacing"),
+            cwnd: start.window,
+            carry: 0.0,
+            ssthresh: start.ssthresh,
+            rtt_min: None,
+            srtt: None,
+            mss: u64::MAX,
+            probe: if control.flag("bandwidth_estimate") {
+                Probe::Waiting
+            } else {
+                Probe::Done
+            },
+        }
+    }
+
+    /// rho, at least 1: shorter paths are left as they are.
+    fn rho(&self, cx: &Context<'_>) -> f64 {
+        let rtt = if self.smoothed {
+            cx.rtt.srtt()
+        } else {
+            self.rtt_min.or(cx.rtt.min())
+        };
+        let rtt = rtt.unwrap_or_default().as_nanos() as f64;
+        (rtt / self.rtt0.as_nanos() as f64).max(1.0)
+    }
+
+    /// What depends on the first round-trip time: W(0) and gamma.
+    fn scale_start(&mut self, cx: &Context<'_>) {
+        let rho = self.rho(cx);
+        if std::mem::take(&mut self.scale_window) {
+            self.cwnd = (self.cwnd as f64 * rho) as u64;
+        }
+        if std::mem::take(&mut self.scale_ssthresh) && self.ssthresh != u64::MAX {
+            self.ssthresh = (self.ssthresh as f64 * rho) as u64;
+        }
+    }
+
+    /// Segments that an ACK counts for.
+    fn segments(&self, cx: &Context<'_>, ack: &Ack) -> f64 {
+        let bytes = if self.per_byte {
+            ack.bytes
+        } else {
+            ack.bytes.min(cx.mss)
+        };
+        bytes as f64 / cx.mss as f64
+    }
+
+    /// Adds `segments`, not beyond `limit`.
+    fn grow(&mut self, cx: &Context<'_>, segments: f64, limit: u64) {
+        let window = self.cwnd as f64 + self.carry + segments * cx.mss as f64;
+        let limit = limit.min(MAX_WINDOW).max(self.cwnd);
+        if window >= limit as f64 {
+            self.cwnd = limit;
+            self.carry = 0.0;
+        } else {
+            self.cwnd = window as u64;
+            self.carry = window - self.cwnd as f64;
+        }
+    }
+
+    fn set_window(&mut self, window: u64) {
+        self.cwnd = window;
+        self.carry = 0.0;
+    }
+
+    /// Another ACK for the estimate of the bandwidth.
+    fn probe(&mut self, cx: &Context<'_>, ack: &Ack) {
+        let start = Probe::Timing {
+            first: cx.now,
+            last: cx.now,
+            acks: 1,
+            bytes: 0,
+        };
+        let rtt = self.rtt_min.or(cx.rtt.min()).unwrap_or_default();
+        match self.probe {
+            Probe::Done => {}
+            Probe::Waiting => self.probe = start,
+            // Half a round-trip time apart they are not of one flight.
+            Probe::Timing { last, .. } if cx.now.since(last) * 2 > rtt => self.probe = start,
+            Probe::Timing {
+                first, acks, bytes, ..
+            } => {
+                let (acks, bytes) = (acks + 1, bytes + ack.bytes);
+                let passed = cx.now.since(first).as_nanos();
+                if acks < PROBE_ACKS || passed == 0 {
+                    self.probe = Probe::Timing {
+                        first,
+                        last: cx.now,
+                        acks,
+                        bytes,
+                    };
+                    return;
+                }
+                let share = u128::from(bytes) * u128::from(rtt.as_nanos()) / u128::from(passed);
+                let share = u64::try_from(share).unwrap_or(u64::MAX).max(2 * cx.mss);
+                self.ssthresh = self.ssthresh.min(share);
+                self.probe = Probe::Done;
+            }
+        }
+    }
+}
+
+impl CongestionControl for Hybla {
+    fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    fn on_established(&mut self, cx: &Context<'_>) {
+        if cx.rtt.min().is_some() {
+            self.scale_start(cx);
+        }
+        (self.srtt, self.mss) = (cx.rtt.srtt(), cx.mss);
+    }
+
+    fn on_delivered(&mut self, cx: &Context<'_>, ack: &Ack) {
+        if let Some(rtt) = ack.fine_rtt {
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        }
+        (self.srtt, self.mss) = (cx.rtt.srtt(), cx.mss);
+        // A handshake that was timed was not sent twice; otherwise rho is known now.
+        self.scale_start(cx);
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
+        self.probe(cx, ack);
+        // A paced sender is seldom stopped by its window: half of it in use is
+        // enough (RFC 7661, 4.1).
+        let limited = ack.cwnd_limited || (self.pacing && 2 * cx.flight >= self.cwnd);
+        if !limited {
+            return;
+        }
+        let segments = self.segments(cx, ack);
+        if self.cwnd >= self.ssthresh {
+            let rho = self.rho(cx);
+            let window = self.cwnd as f64 / cx.mss as f64;
+            self.grow(cx, segments * rho * rho / window, MAX_WINDOW);
+        } else if self.probe == Probe::Done {
+            let step = libm::exp2(self.rho(cx)) - 1.0;
+            self.grow(cx, segments * step, self.ssthresh);
+        } else {
+            self.grow(cx, segments, self.ssthresh);
+        }
+    }
+
+    fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
+        self.probe = Probe::Done;
+        self.ssthresh = half_flight(cx);
+        self.set_window(self.ssthresh);
+    }
+
+    fn on_recovered(&mut self, _cx: &Context<'_>, window: u64) {
+        self.set_window(window);
+    }
+
+    fn on_timeout(&mut self, cx: &Context<'_>, first: bool) {
+        self.probe = Probe::Done;
+        if first {
+            self.ssthresh = half_flight(cx);
+        }
+        self.collapse(cx.mss);
+    }
+
+    fn collapse(&mut self, window: u64) {
+        self.scale_window = false; // a lost SYN forbids more than a segment
+        self.set_window(window);
+    }
+
+    fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
+        self.set_window(self.cwnd.min(initial_window));
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        let srtt = self.srtt.filter(|t| !t.is_zero())?.as_nanos();
+        if !self.pacing || self.probe != Probe::Done {
+            return None;
+        }
+        let bits = 8 * u128::from(self.cwnd + self.cwnd / self.mss * HEADERS);
+        u64::try_from(bits * u128::from(NANOS_PER_SEC) / u128::from(srtt)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::RtoConfig;
+    use crate::rto::RttEstimator;
+
+    const MSS: u64 = 1000;
+
+    fn ms(n: u64) -> Interval {
+        Interval::from_millis(n)
+    }
+
+    fn estimator(rtt: u64) -> RttEstimator {
+        let mut estimator = RttEstimator::new(RtoConfig::default());
+        estimator.sample(Instant::ZERO, Instant::ZERO + ms(rtt));
+        estimator
+    }
+
+    fn cx(rtt: &RttEstimator, at: u64) -> Context<'_> {
+        Context {
+            now: Instant::ZERO + ms(at),
+            mss: MSS,
+            flight: 40 * MSS,
+            snd_una: 1,
+            snd_max: 1 + 40 * MSS,
+            rtt,
+        }
+    }
+
+    fn ack(segments: u64) -> Ack {
+        Ack {
+            bytes: segments * MSS,
+            rtt_sample: None,
+            fine_rtt: None,
+            cwnd_limited: true,
+        }
+    }
+
+    fn hybla(settings: &[(&str, Setting)], window: u64, ssthresh: u64) -> Hybla {
+        let mut control = Control::new(&Hybla::ALGORITHM);
+        for &(name, setting) in settings {
+            control = control.with(name, setting);
+        }
+        Hybla::new(
+            &control,
+            Start {
+                window: window * MSS,
+                ssthresh,
+            },
+        )
+    }
+
+    const NO_ESTIMATE: (&str, Setting) = ("bandwidth_estimate", Setting::Flag(false));
+
+    /// 2^rho - 1 segments an ACK: 1, 3, 7 for 25, 50 and 75 ms; 1.828 for
+    /// 37.5 ms; a path shorter than RTT0 is Reno's.
+    #[test]
+    fn slow_start() {
+        for (rtt, step) in [(10, 1000), (25, 1000), (50, 3000), (75, 7000)] {
+            let rtt = estimator(rtt);
+            let mut h = hybla(&[NO_ESTIMATE], 10, u64::MAX);
+            h.on_ack(&cx(&rtt, 0), &ack(1));
+            assert_eq!(h.cwnd(), 10 * MSS + step);
+            h.on_ack(&cx(&rtt, 0), &ack(2));
+            assert_eq!(h.cwnd(), 10 * MSS + 2 * step);
+        }
+        let mut rtt = RttEstimator::new(RtoConfig::default());
+        rtt.sample(Instant::ZERO, Instant::ZERO + Interval::from_micros(37_500));
+        let mut h = hybla(&[NO_ESTIMATE], 10, u64::MAX);
+        h.on_ack(&cx(&rtt, 0), &ack(1));
+        assert_eq!(h.cwnd(), 11_828); // 2^1.5 - 1 = 1.8284
+    }
+
+    /// rho^2 / W segments an ACK: at 100 ms, rho = 4, 16 segments in the time
+    /// of a window of ACKs, within what the growing W takes off.
+    #[test]
+    fn congestion_avoidance() {
+        let rtt = estimator(100);
+        let mut h = hybla(&[NO_ESTIMATE], 160, 0);
+        h.on_ack(&cx(&rtt, 0), &ack(1));
+        assert_eq!((h.cwnd(), h.carry), (160 * MSS + 100, 0.0));
+        let mut expected = 160.1_f64;
+        for _ in 1..160 {
+            h.on_ack(&cx(&rtt, 0), &ack(1));
+            expected += 16.0 / expected;
+        }
+        assert!((h.cwnd() as f64 / 1000.0 - expected).abs() < 0.01);
+        assert!((h.cwnd() as f64 - 175_200.0).abs() < 100.0, "{}", h.cwnd());
+        let count = ("count_segments", Setting::Flag(true));
+        let mut h = hybla(&[NO_ESTIMATE, count], 160, 0);
+        h.on_ack(&cx(&rtt, 0), &ack(2));
+        assert_eq!(h.cwnd(), 160 * MSS + 200);
+    }
+
+    #[test]
+    fn slow_start_ends_at_ssthresh_and_at_the_largest_window() {
+        let rtt = estimator(500);
+        let mut h = hybla(&[NO_ESTIMATE], 10, 64_000);
+        h.scale_ssthresh = false;
+        h.on_ack(&cx(&rtt, 0), &ack(1));
+        assert_eq!(h.cwnd(), 64_000);
+        let rtt = estimator(525); // 2^21 segments
+        let mut h = hybla(&[NO_ESTIMATE], 10, u64::MAX);
+        h.on_ack(&cx(&rtt, 0), &ack(1));
+        assert_eq!(h.cwnd(), 1 << 30);
+    }
+
+    /// W(0) = rho W and gamma = rho gamma, from the round-trip time of the
+    /// handshake: rho = 20 at 500 ms.
+    #[test]
+    fn the_start_is_scaled() {
+        let rtt = estimator(500);
+        let mut h = hybla(
+            &[NO_ESTIMATE, ("scale_initial_window", Setting::Flag(true))],
+            2,
+            64_000,
+        );
+        h.on_established(&cx(&rtt, 0));
+        assert_eq!((h.cwnd(), h.ssthresh()), (40 * MSS, 20 * 64_000));
+        h.on_delivered(&cx(&rtt, 0), &ack(1));
+        assert_eq!((h.cwnd(), h.ssthresh()), (40 * MSS, 20 * 64_000));
+        let mut h = hybla(
+            &[("scale_initial_ssthresh", Setting::Flag(false))],
+            2,
+            64_000,
+        );
+        h.on_established(&cx(&rtt, 0));
+        assert_eq!((h.cwnd(), h.ssthresh()), (2 * MSS, 64_000));
+    }
+
+    /// Three ACKs of 1,000 bytes 10 ms apart are 100,000 bytes/s, 50 segments
+    /// in 500 ms. ACKs of different flights do not count.
+    #[test]
+    fn the_first_acks_set_ssthresh() {
+        let rtt = estimator(500);
+        let mut h = hybla(&[], 2, u64::MAX);
+        h.on_ack(&cx(&rtt, 500), &ack(1));
+        h.on_ack(&cx(&rtt, 1000), &ack(1));
+        assert_eq!((h.cwnd(), h.ssthresh()), (4 * MSS, u64::MAX));
+        h.on_ack(&cx(&rtt, 1010), &ack(1));
+        h.on_ack(&cx(&rtt, 1020), &ack(1));
+        assert_eq!((h.cwnd(), h.ssthresh()), (50 * MSS, 50 * MSS));
+    }
+
+    /// The least round-trip time makes rho, unless the smoothed one is asked for.
+    #[test]
+    fn which_round_trip_time() {
+        let rtt = estimator(100);
+        let mut h = hybla(&[NO_ESTIMATE], 10, 0);
+        for sample in [100, 75, 500] {
+            let fine_rtt = Some(ms(sample));
+            h.on_delivered(&cx(&rtt, 0), &Ack { fine_rtt, ..ack(1) });
+        }
+        assert_eq!(h.rho(&cx(&rtt, 0)), 3.0);
+        let h = hybla(&[("rtt", Setting::Choice("smoothed"))], 10, 0);
+        assert_eq!(h.rho(&cx(&rtt, 0)), 4.0);
+    }
+
+    #[test]
+    fn decrease_is_that_of_reno() {
+        let rtt = estimator(100);
+        let mut h = hybla(&[], 60, u64::MAX);
+        let loss = Loss {
+            sent_at: Instant::ZERO,
+        };
+        h.on_loss(&cx(&rtt, 0), &loss);
+        assert_eq!((h.cwnd(), h.ssthresh()), (20 * MSS, 20 * MSS));
+        h.on_timeout(&cx(&rtt, 0), true);
+        assert_eq!((h.cwnd(), h.ssthresh()), (MSS, 20 * MSS));
+    }
+
+    /// 50 segments and their headers in 500 ms: 832,000 bit/s.
+    #[test]
+    fn paced_segments_fill_the_round_trip_time() {
+        let rtt = estimator(500);
+        let pacing = ("pacing", Setting::Flag(true));
+        let mut h = hybla(&[NO_ESTIMATE, pacing], 50, u64::MAX);
+        assert_eq!(h.pacing_rate(), None);
+        h.on_established(&cx(&rtt, 0));
+        assert_eq!(h.pacing_rate(), Some(832_000));
+        let mut waits = hybla(&[pacing], 50, u64::MAX);
+        waits.on_established(&cx(&rtt, 0));
+        assert_eq!(waits.pacing_rate(), None);
+    }
+}

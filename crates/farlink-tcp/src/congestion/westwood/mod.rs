@@ -1,0 +1,222 @@
+//! TCP Westwood: after a loss the window is what the path was seen to deliver.
+//!
+//! The sender estimates the bandwidth `BWE` of its connection from the rate of
+//! acknowledgments. A loss sets ssthresh to `BWE * RTTmin`, the data that keeps
+//! the path busy without queueing, instead of half of what was in flight. The
+//! window grows as Reno's. The two forms differ in how they estimate:
+//! [`WESTWOOD`] takes a sample at each ACK (Mascolo, Casetti, Gerla, Sanadidi,
+//! Wang, *TCP Westwood: Bandwidth Estimation for Enhanced Transport over
+//! Wireless Links*, MobiCom 2001), [`WESTWOOD_PLUS`] one in each round-trip
+//! time (Grieco, Mascolo, *Performance evaluation and comparison of Westwood+,
+//! New Reno, and Vegas TCP congestion control*, CCR 34(2), 2004).
+
+mod per_ack;
+mod per_rtt;
+
+use super::{Ack, Algorithm, CongestionControl, Context, Loss, Parameter, Range, Setting, Start};
+use crate::time::{Instant, Interval};
+use per_ack::Tustin;
+use per_rtt::PerRtt;
+use std::fmt::Debug;
+
+/// "westwood".
+pub static WESTWOOD: Algorithm = Algorithm {
+    name: "westwood",
+    summary: "ssthresh = BWE * RTTmin after a loss, BWE sampled at each ACK (Mascolo et al. 2001)",
+    parameters: &[
+        Parameter {
+            name: "tau",
+            doc: "time constant of the filter (Mascolo et al. 2001, 2.2; the value is that of \
+                  the authors' simulation module)",
+            default: Setting::Time(Interval::from_secs(1)),
+            range: Range::Time(Interval::from_millis(1), Interval::from_secs(60)),
+        },
+        Parameter {
+            name: "m",
+            doc: "a sample of zero is put in for every tau/m without an ACK (Mascolo et al. 2001, \
+                  2.2)",
+            default: Setting::Count(2),
+            range: Range::Count(2, 1000),
+        },
+    ],
+    build: |control, start| {
+        let filter = Tustin::new(control.time("tau"), control.count("m"));
+        Box::new(Westwood::new(filter, false, start))
+    },
+};
+
+/// "westwood_plus".
+pub static WESTWOOD_PLUS: Algorithm = Algorithm {
+    name: "westwood_plus",
+    summary: "ssthresh = BWE * RTTmin after a loss, BWE sampled each round-trip time (Grieco, \
+              Mascolo 2004)",
+    parameters: &[
+        Parameter {
+            name: "filter_gain",
+            doc: "weight of the old estimate in the filter (Grieco, Mascolo 2004)",
+            default: Setting::Number(0.9),
+            range: Range::Number(0.0, 0.999_999),
+        },
+        Parameter {
+            name: "first_sample_fills",
+            doc: "the filter starts from its first sample, as in Linux; off: from zero, as in \
+                  ns-3. The paper does not say",
+            default: Setting::Flag(true),
+            range: Range::Flag,
+        },
+        Parameter {
+            name: "least_interval",
+            doc: "a sample takes at least this long, against compressed ACKs on short paths \
+                  (Linux has 50 ms)",
+            default: Setting::Time(Interval::ZERO),
+            range: Range::Time(Interval::ZERO, Interval::from_secs(10)),
+        },
+        Parameter {
+            name: "raise",
+            doc: "a loss sets cwnd to ssthresh also when that is more, as the algorithm is \
+                  printed; off: it never raises cwnd",
+            default: Setting::Flag(true),
+            range: Range::Flag,
+        },
+    ],
+    build: |control, start| {
+        let filter = PerRtt::new(
+            control.number("filter_gain"),
+            control.flag("first_sample_fills"),
+            control.time("least_interval"),
+        );
+        Box::new(Westwood::new(filter, control.flag("raise"), start))
+    },
+};
+
+/// An estimate of the bandwidth.
+trait Estimator: Debug + Send {
+    /// An ACK shows that `bytes` left the network. `rtt` is the last
+    /// round-trip time that is known.
+    fn delivered(&mut self, now: Instant, bytes: u64, rtt: Option<Interval>);
+
+    /// No ACK has come until `now`.
+    fn silence(&mut self, _now: Instant) {}
+
+    /// `BWE` in bytes per second.
+    fn bandwidth(&self) -> f64;
+}
+
+/// The window of both forms.
+#[derive(Debug)]
+struct Westwood<E> {
+    estimator: E,
+    raise: bool,
+    cwnd: u64,
+    ssthresh: u64,
+    rtt: Option<Interval>,
+    rtt_min: Option<Interval>,
+    /// Bytes that duplicate ACKs were counted for and no cumulative ACK has
+    /// covered yet (`accounted_for`).
+    accounted: u64,
+}
+
+impl<E: Estimator> Westwood<E> {
+    fn new(estimator: E, raise: bool, start: Start) -> Self {
+        Self {
+            estimator,
+            raise,
+            cwnd: start.window,
+            ssthresh: start.ssthresh,
+            rtt: None,
+            rtt_min: None,
+            accounted: 0,
+        }
+    }
+
+    /// `AckedCount` of Mascolo et al. 2001, 2.3, in bytes: what an ACK says has
+    /// arrived since the one before. A duplicate counts for a segment, and the
+    /// cumulative ACK that follows duplicates for what they did not count.
+    fn acked_count(&mut self, cumulative: u64, mss: u64) -> u64 {
+        if cumulative == 0 {
+            self.accounted += mss;
+            return mss;
+        }
+        if cumulative <= mss {
+            return cumulative;
+        }
+        if self.accounted >= cumulative {
+            self.accounted -= cumulative;
+            return mss;
+        }
+        cumulative - std::mem::take(&mut self.accounted)
+    }
+
+    /// `BWE * RTTmin`, at least two segments.
+    fn share(&self, cx: &Context<'_>) -> u64 {
+        let rtt = self.rtt_min.or(cx.rtt.min()).unwrap_or_default();
+        let bytes = self.estimator.bandwidth() * rtt.as_secs_f64();
+        (bytes as u64).max(2 * cx.mss)
+    }
+}
+
+impl<E: Estimator> CongestionControl for Westwood<E> {
+    fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    fn on_delivered(&mut self, cx: &Context<'_>, ack: &Ack) {
+        if let Some(rtt) = ack.fine_rtt {
+            self.rtt = Some(rtt);
+            self.rtt_min = Some(self.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        }
+        let bytes = self.acked_count(ack.bytes, cx.mss);
+        let rtt = self.rtt.or(cx.rtt.latest());
+        self.estimator.delivered(cx.now, bytes, rtt);
+    }
+
+    fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
+        if !ack.cwnd_limited {
+            return;
+        }
+        // RFC 5681, equations (2) and (3): the probing phase is Reno's.
+        self.cwnd += if self.cwnd < self.ssthresh {
+            ack.bytes.min(cx.mss)
+        } else {
+            (cx.mss * cx.mss / self.cwnd).max(1)
+        };
+    }
+
+    fn on_dup_ack(&mut self, cx: &Context<'_>) {
+        let bytes = self.acked_count(0, cx.mss);
+        let rtt = self.rtt.or(cx.rtt.latest());
+        self.estimator.delivered(cx.now, bytes, rtt);
+    }
+
+    fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
+        self.ssthresh = self.share(cx);
+        if self.raise || self.cwnd > self.ssthresh {
+            self.cwnd = self.ssthresh;
+        }
+    }
+
+    fn on_recovered(&mut self, cx: &Context<'_>, window: u64) {
+        self.cwnd = self.cwnd.min(window.max(cx.mss));
+    }
+
+    fn on_timeout(&mut self, cx: &Context<'_>, _first: bool) {
+        self.estimator.silence(cx.now);
+        self.ssthresh = self.share(cx);
+        self.collapse(cx.mss);
+    }
+
+    fn collapse(&mut self, window: u64) {
+        self.cwnd = window;
+    }
+
+    fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
+        self.cwnd = self.cwnd.min(initial_window);
+    }
+}
+
+#[cfg(test)]
+mod tests;

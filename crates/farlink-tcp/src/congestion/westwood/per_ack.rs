@@ -1,0 +1,202 @@
+//! The filter of TCP Westwood: a first-order low pass for samples that are not
+//! evenly spaced (Mascolo et al. 2001, 2.2).
+
+use super::Estimator;
+use crate::time::{Instant, Interval};
+
+/// After samples of zero, an ACK that comes this soon takes the last of their
+/// intervals for its own: a rate over next to no time means nothing. The value
+/// is that of the authors' simulation module.
+const LEAST_REST: Interval = Interval::from_millis(10);
+
+/// Below this many bytes per second the estimate is zero.
+const NOTHING: f64 = 1e-9;
+
+/// `b_k = d_k / (t_k - t_(k-1))`, and Tustin's approximation of the low pass
+/// with time constant tau:
+/// `BWE_k = a_k BWE_(k-1) + (1 - a_k) (b_k + b_(k-1)) / 2` with
+/// `a_k = (2 tau - d) / (2 tau + d)`, `d = t_k - t_(k-1)`.
+#[derive(Debug)]
+pub(super) struct Tustin {
+    tau: Interval,
+    /// tau/m: the longest time between samples.
+    step: Interval,
+    /// When the last sample was taken; `None` before the first ACK.
+    last: Option<Instant>,
+    /// Bytes of ACKs at the very instant of the last sample; they join the next.
+    pending: u64,
+    sample: f64,
+    estimate: f64,
+}
+
+impl Tustin {
+    pub(super) fn new(tau: Interval, m: u32) -> Self {
+        Self {
+            tau,
+            step: tau / u64::from(m),
+            last: None,
+            pending: 0,
+            sample: 0.0,
+            estimate: 0.0,
+        }
+    }
+
+    /// Takes the sample of `rate` bytes per second over `interval`.
+    fn filter(&mut self, rate: f64, interval: Interval) {
+        let (tau, d) = (self.tau.as_secs_f64(), interval.as_secs_f64());
+        let a = (2.0 * tau - d) / (2.0 * tau + d);
+        self.estimate = a * self.estimate + (1.0 - a) * (rate + self.sample) / 2.0;
+        self.sample = rate;
+    }
+
+    /// Takes `count` samples of zero, tau/m apart.
+    fn zeros(&mut self, count: u64) {
+        for _ in 0..count {
+            self.filter(0.0, self.step);
+            if self.estimate < NOTHING {
+                self.estimate = 0.0;
+                break;
+            }
+        }
+    }
+}
+
+impl Estimator for Tustin {
+    fn delivered(&mut self, now: Instant, bytes: u64, _rtt: Option<Interval>) {
+        let Some(last) = self.last else {
+            // There is no interval before the first ACK.
+            self.last = Some(now);
+            return;
+        };
+        self.pending += bytes;
+        let mut interval = now.since(last);
+        if interval.is_zero() {
+            return;
+        }
+        let mut idle = interval.as_nanos() / self.step.as_nanos();
+        interval = interval - self.step * idle;
+        if idle > 0 && interval < LEAST_REST {
+            interval = interval + self.step;
+            idle -= 1;
+        }
+        self.zeros(idle);
+        let bytes = std::mem::take(&mut self.pending);
+        self.filter(bytes as f64 / interval.as_secs_f64(), interval);
+        self.last = Some(now);
+    }
+
+    fn silence(&mut self, now: Instant) {
+        if let Some(last) = self.last {
+            let idle = now.since(last).as_nanos() / self.step.as_nanos();
+            self.zeros(idle);
+            self.last = Some(last + self.step * idle);
+        }
+    }
+
+    fn bandwidth(&self) -> f64 {
+        self.estimate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Interval = Interval::from_millis;
+
+    fn close(a: f64, b: f64) {
+        assert!((a - b).abs() <= 1e-9 * b.abs(), "{a} is not {b}");
+    }
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + MS(ms)
+    }
+
+    /// One ACK for 1,000 bytes 100 ms after the first: b = 10,000 bytes/s,
+    /// a = 1.9 / 2.1, BWE = (0.2 / 2.1) b / 2.
+    #[test]
+    fn the_first_sample() {
+        let mut filter = Tustin::new(MS(1000), 2);
+        filter.delivered(at(500), 1000, None);
+        assert_eq!(filter.bandwidth(), 0.0);
+        filter.delivered(at(600), 1000, None);
+        close(filter.bandwidth(), 0.2 / 2.1 * 10_000.0 / 2.0);
+        filter.delivered(at(700), 1000, None);
+        close(
+            filter.bandwidth(),
+            1.9 / 2.1 * (0.2 / 2.1 * 5000.0) + 0.2 / 2.1 * 10_000.0,
+        );
+    }
+
+    /// The step response: after n samples of b spaced d, BWE / b is
+    /// 1 - a^(n-1) (1 + a) / 2, whatever d is.
+    #[test]
+    fn step_response() {
+        for spacing in [1, 7, 50, 400] {
+            let mut filter = Tustin::new(MS(1000), 2);
+            let d = spacing as f64 / 1000.0;
+            let a = (2.0 - d) / (2.0 + d);
+            filter.delivered(at(0), 1000, None);
+            let mut power = 1.0;
+            for n in 1..=100 {
+                filter.delivered(at(n * spacing), 1000, None);
+                close(
+                    filter.bandwidth(),
+                    (1.0 - power * (1.0 + a) / 2.0) * 1000.0 / d,
+                );
+                power *= a;
+            }
+        }
+    }
+
+    /// m = 2: a tau/2 without an ACK is a sample of zero with
+    /// a = (2m - 1) / (2m + 1) = 3/5; the first still averages the last rate.
+    #[test]
+    fn samples_of_zero() {
+        let mut filter = Tustin::new(MS(1000), 2);
+        filter.delivered(at(0), 1000, None);
+        filter.delivered(at(100), 1000, None);
+        let (b, before) = (10_000.0, filter.bandwidth());
+        filter.silence(at(1_700)); // 3 of them, at 600, 1100, 1600
+        let decayed = (0.6 * before + 0.4 * b / 2.0) * 0.6 * 0.6;
+        close(filter.bandwidth(), decayed);
+        // The ACK at 1,800 ms has the 200 ms since the last of them.
+        filter.delivered(at(1_800), 1000, None);
+        close(
+            filter.bandwidth(),
+            1.8 / 2.2 * decayed + 0.4 / 2.2 * 5000.0 / 2.0,
+        );
+        // One that comes 5 ms after a sample of zero takes its interval too.
+        let before = filter.bandwidth();
+        filter.delivered(at(2_305), 1000, None);
+        let a = (2.0 - 0.505) / (2.0 + 0.505);
+        close(
+            filter.bandwidth(),
+            a * before + (1.0 - a) * (1000.0 / 0.505 + 5000.0) / 2.0,
+        );
+    }
+
+    #[test]
+    fn acks_at_one_instant_are_one_sample() {
+        let mut one = Tustin::new(MS(1000), 2);
+        let mut two = Tustin::new(MS(1000), 2);
+        for filter in [&mut one, &mut two] {
+            filter.delivered(at(0), 1000, None);
+        }
+        one.delivered(at(100), 1000, None);
+        one.delivered(at(100), 1000, None);
+        one.delivered(at(200), 1000, None);
+        two.delivered(at(100), 1000, None);
+        two.delivered(at(200), 2000, None);
+        assert_eq!(one.bandwidth(), two.bandwidth());
+    }
+
+    #[test]
+    fn a_long_silence_leaves_nothing() {
+        let mut filter = Tustin::new(MS(1), 1000);
+        filter.delivered(at(0), 1000, None);
+        filter.delivered(at(1), 1000, None);
+        filter.silence(at(1) + Interval::from_secs(1_000_000));
+        assert_eq!(filter.bandwidth(), 0.0);
+    }
+}

@@ -1,0 +1,128 @@
+//! Window and accounting, which both forms share.
+
+use super::*;
+use crate::config::RtoConfig;
+use crate::rto::RttEstimator;
+
+const MSS: u64 = 1000;
+
+/// Delivers nothing but a rate.
+#[derive(Debug)]
+struct Fixed(f64, u64);
+
+impl Estimator for Fixed {
+    fn delivered(&mut self, _now: Instant, bytes: u64, _rtt: Option<Interval>) {
+        self.1 += bytes;
+    }
+
+    fn bandwidth(&self) -> f64 {
+        self.0
+    }
+}
+
+fn estimator() -> RttEstimator {
+    RttEstimator::new(RtoConfig::default())
+}
+
+fn cx(rtt: &RttEstimator) -> Context<'_> {
+    Context {
+        now: Instant::ZERO,
+        mss: MSS,
+        flight: 50 * MSS,
+        snd_una: 1,
+        snd_max: 1 + 50 * MSS,
+        rtt,
+    }
+}
+
+fn ack(bytes: u64, fine_rtt: Option<u64>) -> Ack {
+    Ack {
+        bytes,
+        rtt_sample: None,
+        fine_rtt: fine_rtt.map(Interval::from_millis),
+        cwnd_limited: true,
+    }
+}
+
+const LOSS: Loss = Loss {
+    sent_at: Instant::ZERO,
+};
+
+fn westwood(bandwidth: f64, raise: bool, cwnd: u64) -> Westwood<Fixed> {
+    let start = Start {
+        window: cwnd,
+        ssthresh: u64::MAX,
+    };
+    Westwood::new(Fixed(bandwidth, 0), raise, start)
+}
+
+/// 100,000 bytes/s and the least of 500, 300 and 400 ms: 30 segments.
+#[test]
+fn loss_sets_ssthresh_to_bandwidth_times_least_rtt() {
+    let rtt = estimator();
+    let cx = cx(&rtt);
+    for (raise, cwnd, after) in [
+        (false, 50, 30),
+        (false, 20, 20),
+        (true, 50, 30),
+        (true, 20, 30),
+    ] {
+        let mut w = westwood(100_000.0, raise, cwnd * MSS);
+        for sample in [500, 300, 400] {
+            w.on_delivered(&cx, &ack(MSS, Some(sample)));
+        }
+        w.on_loss(&cx, &LOSS);
+        assert_eq!((w.cwnd(), w.ssthresh()), (after * MSS, 30 * MSS));
+        w.on_timeout(&cx, true);
+        assert_eq!((w.cwnd(), w.ssthresh()), (MSS, 30 * MSS));
+    }
+}
+
+#[test]
+fn ssthresh_is_at_least_two_segments() {
+    let rtt = estimator();
+    let mut w = westwood(0.0, false, 10 * MSS);
+    w.on_loss(&cx(&rtt), &LOSS);
+    assert_eq!((w.cwnd(), w.ssthresh()), (2 * MSS, 2 * MSS));
+    w.on_timeout(&cx(&rtt), true);
+    assert_eq!((w.cwnd(), w.ssthresh()), (MSS, 2 * MSS));
+}
+
+/// Segment 1 of 6 is lost: five duplicates count for a segment each, the ACK of
+/// all six for the one that is left. A delayed ACK counts for both of its
+/// segments.
+#[test]
+fn accounting() {
+    let mut w = westwood(0.0, false, 10 * MSS);
+    for _ in 0..5 {
+        assert_eq!(w.acked_count(0, MSS), MSS);
+    }
+    assert_eq!(w.acked_count(6 * MSS, MSS), MSS);
+    assert_eq!(w.acked_count(2 * MSS, MSS), 2 * MSS);
+    assert_eq!(w.accounted, 0);
+}
+
+/// Segments 1 and 4 of 8 are lost, six duplicates: the partial ACK of three
+/// counts for one and uses up three, the ACK of the other five for two.
+#[test]
+fn accounting_of_partial_acks() {
+    let mut w = westwood(0.0, false, 10 * MSS);
+    for _ in 0..6 {
+        w.acked_count(0, MSS);
+    }
+    assert_eq!(w.acked_count(3 * MSS, MSS), MSS);
+    assert_eq!(w.accounted, 3 * MSS);
+    assert_eq!(w.acked_count(5 * MSS, MSS), 2 * MSS);
+}
+
+#[test]
+fn growth_is_that_of_reno() {
+    let rtt = estimator();
+    let cx = cx(&rtt);
+    let mut w = westwood(0.0, false, 4 * MSS);
+    w.on_ack(&cx, &ack(2 * MSS, None));
+    assert_eq!(w.cwnd(), 5 * MSS);
+    w.ssthresh = 5 * MSS;
+    w.on_ack(&cx, &ack(2 * MSS, None));
+    assert_eq!(w.cwnd(), 5 * MSS + 200);
+}
