@@ -19,6 +19,7 @@
 pub mod config;
 pub mod congestion;
 pub mod connection;
+mod rate;
 mod receive;
 pub mod record;
 mod recovery;

@@ -6,6 +6,7 @@
 //! ACK. The pipe of RFC 6675 is kept as four running sums instead of being
 //! counted anew (`SetPipe`).
 
+use crate::rate::RateSampler;
 use crate::seq::Offset;
 use crate::time::Instant;
 use std::collections::VecDeque;
@@ -73,6 +74,8 @@ pub(crate) struct Scoreboard {
     judged: u64,
     /// Records before this one need no retransmission.
     next_retransmission: u64,
+    /// Delivery-rate samples, if the controller wants them.
+    pub(crate) rate: Option<Box<RateSampler>>,
 }
 
 impl Scoreboard {
@@ -116,6 +119,9 @@ impl Scoreboard {
     /// New data left at `now`.
     #[inline]
     pub(crate) fn sent(&mut self, len: u32, now: Instant) {
+        if let Some(rate) = &mut self.rate {
+            rate.sent(self.segments.is_empty(), now);
+        }
         self.segments.push_back(Sent {
             start: self.max,
             len,
@@ -148,6 +154,14 @@ impl Scoreboard {
                 }
             }
             honest &= !s.is(SACKED | EVER_RETX);
+            if let Some(rate) = &mut self.rate {
+                if s.end() > to {
+                    rate.delivered_part(covered);
+                } else {
+                    rate.delivered(0, (covered, s.end()), s.at, !s.is(EVER_RETX));
+                    rate.released();
+                }
+            }
             if s.end() > to {
                 // A peer may acknowledge part of a segment.
                 let front = &mut self.segments[0];
@@ -234,6 +248,9 @@ impl Scoreboard {
                 if s.is(RETX) {
                     self.retransmitted -= len;
                 }
+                if let Some(rate) = &mut self.rate {
+                    rate.delivered(i, (len, s.end()), s.at, !s.is(EVER_RETX));
+                }
                 s.state = (s.state & EVER_RETX) | SACKED;
                 self.sacked += len;
             }
@@ -265,6 +282,9 @@ impl Scoreboard {
             if !s.is(SACKED | LOST) {
                 s.state |= LOST;
                 self.lost += u64::from(s.len);
+                if let Some(rate) = &mut self.rate {
+                    rate.lost(u64::from(s.len));
+                }
             }
             self.judged += 1;
         }
@@ -292,6 +312,9 @@ impl Scoreboard {
         self.retransmitted = 0;
         self.next_retransmission = self.first;
         self.judged = self.first + self.segments.len() as u64;
+        if let Some(rate) = &mut self.rate {
+            rate.forget_losses();
+        }
     }
 
     /// A fast retransmit without SACK: the first segment alone is presumed lost.
@@ -303,6 +326,9 @@ impl Scoreboard {
             }
             if !s.is(LOST) {
                 self.lost += len;
+                if let Some(rate) = &mut self.rate {
+                    rate.lost(len);
+                }
             }
             if s.is(RETX) {
                 self.retransmitted -= len;
@@ -366,6 +392,9 @@ impl Scoreboard {
         }
         s.state |= EVER_RETX;
         s.at = now;
+        if let Some(rate) = &mut self.rate {
+            rate.sent_again(i);
+        }
     }
 
     /// Recounts the sums from the records.
@@ -391,6 +420,9 @@ impl Scoreboard {
             at = s.end();
         }
         assert_eq!(at, self.max);
+        if let Some(rate) = &self.rate {
+            rate.check(self.segments.len());
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::config::{Config, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
+use crate::rate::{RateSample, RateSampler};
 use crate::record::{Mark, Record, Recorder};
 use crate::recovery::{LossState, vegas};
 use crate::rto::RttEstimator;
@@ -99,7 +100,7 @@ impl SendBuffer {
 }
 
 /// Bytes of headers that a paced segment is reckoned with.
-const PACED_HEADERS: u32 = 40;
+pub(crate) const PACED_HEADERS: u32 = 40;
 
 /// A piece of the stream that may leave.
 #[derive(Clone, Copy, Debug)]
@@ -173,11 +174,16 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(config: &Config, isn: Seq) -> Self {
+        let cc = congestion::build(config, config.mss);
+        let mut board = Scoreboard::default();
+        if cc.wants_rate_samples() {
+            board.rate = Some(Box::<RateSampler>::default());
+        }
         Self {
             isn,
-            board: Scoreboard::default(),
+            board,
             buffer: SendBuffer::new(),
-            cc: congestion::build(config, config.mss),
+            cc,
             rtt: RttEstimator::new(config.rto),
             loss: LossState::new(config),
             mss: config.mss,
@@ -347,6 +353,71 @@ impl Sender {
 
     /// Whether the congestion window was what held the sender back last, or is
     /// taken to have been.
+    /// Bytes in the network, for a controller that takes rate samples.
+    #[inline]
+    pub(crate) fn rated_flight(&self) -> Option<u64> {
+        self.board.rate.is_some().then(|| self.in_network())
+    }
+
+    /// The best guess of what is in the network.
+    fn in_network(&self) -> u64 {
+        if self.loss.sacking() {
+            self.board.pipe()
+        } else {
+            self.board.flight()
+        }
+    }
+
+    /// An ACK is done with, which found `prior_flight` bytes in the network:
+    /// the controller gets its sample, if it delivered anything.
+    pub(crate) fn sample_rate(&mut self, now: Instant, prior_flight: u64) {
+        let flight = self.in_network();
+        let Some(rate) = &mut self.board.rate else {
+            return;
+        };
+        let Some(sample) = rate.finish(now) else {
+            return;
+        };
+        let sample = RateSample {
+            prior_flight,
+            flight,
+            ..sample
+        };
+        let cx = context!(self, now, prior_flight);
+        self.cc.on_rate_sample(&cx, &sample);
+        if self.cc.limits_itself()
+            && let Some(rate) = &mut self.board.rate
+        {
+            rate.limit(flight);
+        }
+    }
+
+    /// The SYN was acknowledged, which is no sample for the controller.
+    pub(crate) fn skip_sample(&mut self, now: Instant) {
+        if let Some(rate) = &mut self.board.rate {
+            rate.finish(now);
+        }
+    }
+
+    /// Nothing more is there to send: what follows is limited by the
+    /// application, unless the window is full or a loss waits for its repair
+    /// (draft-cheng-iccrg-delivery-rate-estimation-00, 3.4).
+    #[inline]
+    fn application_limits(&mut self) {
+        if self.board.rate.is_none() {
+            return;
+        }
+        let unsent = self.buffer.end().saturating_sub(self.board.max());
+        let flight = self.in_network();
+        if unsent < u64::from(self.mss)
+            && flight < self.cwnd()
+            && let Some(rate) = &mut self.board.rate
+        {
+            rate.limit(flight);
+        }
+    }
+
+    /// Whether the congestion window was what held the sender back last.
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
         self.cwnd_limited || !self.cwnd_validation
@@ -401,6 +472,9 @@ impl Sender {
                     return None;
                 }
                 self.cwnd_limited = held == Held::Cwnd;
+                if held == Held::Idle {
+                    self.application_limits();
+                }
                 if held == Held::Window && self.persist_at == Instant::MAX {
                     self.persist_at = self.rtt.deadline(now);
                 }
@@ -574,6 +648,12 @@ impl Sender {
             self.timed = None; // Karn: nothing sent before this can be told apart
         } else {
             let space = chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin);
+            if let Some(rate) = &self.board.rate
+                && self.board.is_empty()
+                && rate.is_limited()
+            {
+                self.cc.on_transmit_start(&context!(self, now, 0));
+            }
             self.loss
                 .new_data(u64::from(space), self.board.flight(), self.cc.cwnd());
             self.board.sent(space, now);

@@ -7,7 +7,7 @@ use crate::config::{
     Backoff, Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig,
 };
 use crate::congestion::{
-    Adalr, Control, Cubic, Hybla, Reno, Setting, Unlimited, Vegas, WESTWOOD, WESTWOOD_PLUS,
+    Adalr, Bbr, Control, Cubic, Hybla, Reno, Setting, Unlimited, Vegas, WESTWOOD, WESTWOOD_PLUS,
 };
 use crate::time::Interval;
 
@@ -208,6 +208,21 @@ pub static VARIANTS: &[Variant] = &[
             },
             congestion: Control::new(&Adalr::ALGORITHM),
             receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "bbr",
+        summary: "BBR version 1: paced by a model of the path, with SACK recovery",
+        source: "draft-cardwell-iccrg-bbr-congestion-control-00 (2017), Cardwell et al. 2016, \
+                 draft-cheng-iccrg-delivery-rate-estimation-00, RFC 6675",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Sack { rescue: true },
+            congestion: Control::new(&Bbr::ALGORITHM),
+            limited_transmit: true,
+            restart_on_retransmit: true,
+            idle_restart: false,
             ..Config::default()
         },
     },

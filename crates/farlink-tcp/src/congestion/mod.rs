@@ -8,6 +8,7 @@
 
 mod adalr;
 mod algorithm;
+mod bbr;
 mod cubic;
 mod hybla;
 mod hystart;
@@ -18,12 +19,15 @@ mod westwood;
 
 pub use adalr::Adalr;
 pub use algorithm::{Algorithm, Control, Parameter, Range, Setting, SettingError, Start};
+pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use hybla::Hybla;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
 pub use vegas::Vegas;
 pub use westwood::{WESTWOOD, WESTWOOD_PLUS};
+
+pub use crate::rate::RateSample;
 
 /// Every algorithm, in the order of the documentation.
 pub static ALGORITHMS: &[&Algorithm] = &[
@@ -35,6 +39,7 @@ pub static ALGORITHMS: &[&Algorithm] = &[
     &WESTWOOD_PLUS,
     &Hybla::ALGORITHM,
     &Adalr::ALGORITHM,
+    &Bbr::ALGORITHM,
 ];
 
 /// The algorithm of this name.
@@ -175,6 +180,26 @@ pub trait CongestionControl: Debug + Send {
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
+
+    /// Whether [`Self::on_rate_sample`] is to be called. The answer is that of
+    /// the algorithm and never changes.
+    fn wants_rate_samples(&self) -> bool {
+        false
+    }
+
+    /// An ACK delivered something, cumulatively or selectively, in recovery or
+    /// not: called last, after the hooks above that the ACK may cause.
+    fn on_rate_sample(&mut self, _cx: &Context<'_>, _sample: &RateSample) {}
+
+    /// Whether the window is kept small on purpose, so that the rate of what
+    /// is sent now says nothing of the path. Asked after each rate sample.
+    fn limits_itself(&self) -> bool {
+        false
+    }
+
+    /// New data is about to leave with nothing in flight, after the application
+    /// had nothing to send. Only with rate samples.
+    fn on_transmit_start(&mut self, _cx: &Context<'_>) {}
 }
 
 /// Builds the controller that `config` asks for, with the MSS in use.

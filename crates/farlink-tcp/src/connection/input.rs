@@ -105,6 +105,7 @@ impl Connection {
     fn acknowledge_syn(&mut self, now: Instant, segment: &Segment) {
         let echoed = self.echoed(now, segment);
         self.tx.acknowledge(now, 1, echoed, &mut self.recorder);
+        self.tx.skip_sample(now);
         self.tx.restart_timer(now);
     }
 
@@ -175,8 +176,12 @@ impl Connection {
                 self.time_wait_at = now + self.config.msl * 2; // a retransmitted FIN
             }
             self.rx.acknowledge_now();
-            // With a closed window valid ACKs are still taken (3.4, MUST-66).
-            if !(window == 0 && start == nxt) {
+            // With a closed window valid ACKs are still taken (3.4, MUST-66). So are
+            // those of a peer that does not know yet that we took the byte of its
+            // window probe and stands before it: two such peers would refuse each
+            // other's ACKs for ever.
+            let before_probe = start + 1 == nxt && space <= 1;
+            if !(before_probe || (window == 0 && start == nxt)) {
                 return;
             }
         }
@@ -320,6 +325,7 @@ impl Connection {
                 },
             );
         }
+        let rated = self.tx.rated_flight();
         // A sender without the scoreboard of RFC 6675 does not know what SACK says.
         let sacking = self.sack && self.tx.loss.sacking();
         let news = if sacking {
@@ -346,6 +352,10 @@ impl Connection {
                 recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
                 self.record_state(now);
             }
+        }
+        if let Some(flight) = rated {
+            self.tx.sample_rate(now, flight);
+            self.record_state(now);
         }
         self.after_ack(now)
     }

@@ -1,0 +1,529 @@
+//! BBR, version 1: a model of the path instead of its losses
+//! (draft-cardwell-iccrg-bbr-congestion-control-00; Cardwell et al. 2016).
+//!
+//! The rate is that of the bottleneck as delivery-rate samples show it, the
+//! window a multiple of that rate times the least round trip. Section numbers
+//! are the draft's.
+
+use super::{
+    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, RateSample,
+    Setting, Start,
+};
+use crate::send::PACED_HEADERS;
+use crate::seq::Offset;
+use crate::time::{Instant, Interval};
+use std::collections::VecDeque;
+
+/// Pacing gains of the phases of `ProbeBW` (4.3.4.2).
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Growth of the bandwidth in a round of Startup that shows room for more, and
+/// rounds without it that show a full pipe (4.3.2.2).
+const FULL_GROWTH: f64 = 1.25;
+const FULL_ROUNDS: u32 = 3;
+/// `BBRMinPipeCwnd` in segments (4.2.3).
+const MIN_WINDOW: u64 = 4;
+/// Send quanta of headroom in what is wanted in flight (4.2.3.2).
+const QUANTA: f64 = 3.0;
+
+/// The state machine (4.1.1, 4.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Startup,
+    Drain,
+    /// In this phase of [`CYCLE`].
+    ProbeBw(usize),
+    /// With the end of the least time in it, once the pipe is small enough.
+    ProbeRtt(Option<Instant>),
+}
+
+/// How a loss is being repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Repair {
+    None,
+    /// Fast recovery, of which the ACK that began it is not accounted yet.
+    Entering,
+    Recovery,
+    /// After a time-out, until this position is acknowledged.
+    Timeout(Offset),
+}
+
+/// The BBR controller. Rates are in bytes of sequence space per second.
+#[derive(Debug)]
+pub struct Bbr {
+    startup_gain: f64,
+    window_gain: f64,
+    /// Rounds that a bandwidth sample counts for.
+    bandwidth_rounds: u64,
+    rtt_window: Interval,
+    probe_rtt_time: Interval,
+    /// Share of the bandwidth at which a gain of one paces.
+    pace: f64,
+    mixed_phase: bool,
+
+    state: State,
+    cwnd: u64,
+    initial_window: u64,
+    ssthresh: u64,
+    /// Window before recovery or `ProbeRTT`.
+    prior_cwnd: u64,
+    repair: Repair,
+    /// Send one byte for each delivered: the first round of recovery.
+    conserve: bool,
+
+    /// Maximum filter of the bandwidth: (round, rate), both falling from back
+    /// to front.
+    bandwidth: VecDeque<(u64, f64)>,
+    round: u64,
+    round_start: bool,
+    next_round_delivered: u64,
+    delivered: u64,
+
+    min_rtt: Option<Interval>,
+    min_rtt_at: Instant,
+    min_rtt_expired: bool,
+    probe_rtt_round_done: bool,
+    idle_restart: bool,
+
+    full_bandwidth: f64,
+    full_count: u32,
+    filled: bool,
+
+    /// When the phase of `ProbeBW` began.
+    phase_at: Instant,
+    pacing_gain: f64,
+    cwnd_gain: f64,
+    /// In bytes of sequence space per second.
+    pacing_rate: f64,
+    /// The rate was set from a round trip and not only for want of one.
+    has_seen_rtt: bool,
+    /// Bytes on the wire for each byte of sequence space in full segments.
+    wire: f64,
+}
+
+impl Bbr {
+    /// "bbr".
+    pub const ALGORITHM: Algorithm = Algorithm {
+        name: "bbr",
+        summary: "rate and window from a model of the path (BBR version 1)",
+        parameters: &[
+            Parameter {
+                name: "startup_gain",
+                doc: "pacing and window gain of Startup, 2/ln 2; Drain paces by its inverse \
+                      (draft-cardwell-iccrg-bbr-congestion-control-00, 4.3.2.1)",
+                default: Setting::Number(2.885),
+                range: Range::Number(1.1, 10.0),
+            },
+            Parameter {
+                name: "cwnd_gain",
+                doc: "window in bandwidth-delay products in ProbeBW (4.2.3.2)",
+                default: Setting::Number(2.0),
+                range: Range::Number(1.0, 10.0),
+            },
+            Parameter {
+                name: "bandwidth_rounds",
+                doc: "length of the maximum filter of the bandwidth in round trips (4.1.1.3)",
+                default: Setting::Count(10),
+                range: Range::Count(1, 1000),
+            },
+            Parameter {
+                name: "rtt_window",
+                doc: "time after which a least round-trip time that was not met again is probed \
+                      for (4.1.2.2)",
+                default: Setting::Time(Interval::from_secs(10)),
+                range: Range::Time(Interval::from_millis(1), Interval::from_secs(86_400)),
+            },
+            Parameter {
+                name: "probe_rtt_time",
+                doc: "least time in ProbeRTT, which also lasts a round trip (4.3.5)",
+                default: Setting::Time(Interval::from_millis(200)),
+                range: Range::Time(Interval::ZERO, Interval::from_secs(60)),
+            },
+            Parameter {
+                name: "pacing_margin",
+                doc: "how far below the bandwidth a pacing gain of 1 stays; 0 in the paper and \
+                      the draft, 0.01 in Linux since 4.20",
+                default: Setting::Number(0.0),
+                range: Range::Number(0.0, 0.5),
+            },
+            Parameter {
+                name: "first_phase",
+                doc: "phase in which ProbeBW begins: any but the draining one, taken from the \
+                      time and the position of the flow (\"mixed\"; 4.3.4.3 has it random), or \
+                      always the probing one (\"probe\")",
+                default: Setting::Choice("mixed"),
+                range: Range::Choice(&["mixed", "probe"]),
+            },
+        ],
+        build: |control, start| Box::new(Self::new(control, start)),
+    };
+
+    fn new(control: &Control, start: Start) -> Self {
+        let startup_gain = control.number("startup_gain");
+        Self {
+            startup_gain,
+            window_gain: control.number("cwnd_gain"),
+            bandwidth_rounds: control.count("bandwidth_rounds").into(),
+            rtt_window: control.time("rtt_window"),
+            probe_rtt_time: control.time("probe_rtt_time"),
+            pace: 1.0 - control.number("pacing_margin"),
+            mixed_phase: control.choice("first_phase") == "mixed",
+            state: State::Startup,
+            cwnd: start.window,
+            initial_window: start.window,
+            ssthresh: start.ssthresh,
+            prior_cwnd: 0,
+            repair: Repair::None,
+            conserve: false,
+            bandwidth: VecDeque::new(),
+            round: 0,
+            round_start: false,
+            next_round_delivered: 0,
+            delivered: 0,
+            min_rtt: None,
+            min_rtt_at: Instant::ZERO,
+            min_rtt_expired: false,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            full_bandwidth: 0.0,
+            full_count: 0,
+            filled: false,
+            phase_at: Instant::ZERO,
+            pacing_gain: startup_gain,
+            cwnd_gain: startup_gain,
+            pacing_rate: 0.0,
+            has_seen_rtt: false,
+            wire: 1.0,
+        }
+    }
+
+    /// `BBR.BtlBw`.
+    fn btl_bw(&self) -> f64 {
+        self.bandwidth.front().map_or(0.0, |&(_, rate)| rate)
+    }
+
+    /// `BBRInflight` (4.2.3.2): what is wanted in flight.
+    fn inflight(&self, gain: f64, mss: u64) -> u64 {
+        let Some(min_rtt) = self.min_rtt else {
+            return self.initial_window;
+        };
+        let product = self.btl_bw() * min_rtt.as_secs_f64();
+        (gain * product + QUANTA * self.send_quantum(mss)) as u64
+    }
+
+    /// `BBRSetSendQuantum` (4.2.2). Segments leave one by one here, so that it
+    /// is headroom of the window only.
+    fn send_quantum(&self, mss: u64) -> f64 {
+        let mss = mss as f64;
+        let wire_rate = self.pacing_rate * self.wire;
+        if wire_rate < 1.2e6 / 8.0 {
+            mss
+        } else if wire_rate < 24e6 / 8.0 {
+            2.0 * mss
+        } else {
+            (wire_rate * 0.001).clamp(2.0 * mss, 65_536.0)
+        }
+    }
+
+    /// `BBRInitPacingRate` (4.2.1).
+    fn init_pacing_rate(&mut self, cx: &Context<'_>) {
+        let srtt = cx.rtt.srtt().filter(|t| !t.is_zero());
+        self.has_seen_rtt = srtt.is_some();
+        let rtt = srtt.unwrap_or(Interval::from_millis(1));
+        let nominal = self.cwnd as f64 / rtt.as_secs_f64();
+        self.pacing_rate = self.startup_gain * nominal * self.pace;
+    }
+
+    /// `BBRUpdateModelAndState`.
+    fn update_model(&mut self, cx: &Context<'_>, sample: &RateSample) {
+        self.update_bandwidth(sample);
+        self.check_cycle_phase(cx, sample);
+        self.check_full_pipe(sample);
+        self.check_drain(cx, sample);
+        self.update_min_rtt(cx, sample);
+        self.check_probe_rtt(cx, sample);
+    }
+
+    /// `BBRUpdateRound` and `BBRUpdateBtlBw` (4.1.1).
+    fn update_bandwidth(&mut self, sample: &RateSample) {
+        self.delivered = sample.delivered;
+        self.round_start = sample.prior_delivered >= self.next_round_delivered;
+        if self.round_start {
+            self.next_round_delivered = sample.delivered;
+            self.round += 1;
+            self.conserve = false;
+        }
+        let Some(rate) = sample.rate() else { return };
+        if rate < self.btl_bw() && sample.app_limited {
+            return;
+        }
+        while self.bandwidth.back().is_some_and(|&(_, old)| old <= rate) {
+            self.bandwidth.pop_back();
+        }
+        self.bandwidth.push_back((self.round, rate));
+        while let Some(&(round, _)) = self.bandwidth.front()
+            && self.round - round > self.bandwidth_rounds
+        {
+            self.bandwidth.pop_front();
+        }
+    }
+
+    /// `BBRCheckCyclePhase` (4.3.4.3).
+    fn check_cycle_phase(&mut self, cx: &Context<'_>, sample: &RateSample) {
+        let State::ProbeBw(phase) = self.state else {
+            return;
+        };
+        let full_length = cx.now.since(self.phase_at) > self.min_rtt.unwrap_or_default();
+        let gain = CYCLE[phase];
+        let next = if gain > 1.0 {
+            let enough =
+                sample.newly_lost > 0 || sample.prior_flight >= self.inflight(gain, cx.mss);
+            full_length && enough
+        } else if gain < 1.0 {
+            full_length || sample.prior_flight <= self.inflight(1.0, cx.mss)
+        } else {
+            full_length
+        };
+        if next {
+            self.enter_phase(cx.now, (phase + 1) % CYCLE.len());
+        }
+    }
+
+    fn enter_phase(&mut self, now: Instant, phase: usize) {
+        self.state = State::ProbeBw(phase);
+        self.phase_at = now;
+        self.pacing_gain = CYCLE[phase];
+    }
+
+    fn enter_probe_bw(&mut self, cx: &Context<'_>) {
+        self.cwnd_gain = self.window_gain;
+        let phase = if self.mixed_phase {
+            // Phases 2 to 7 or 0: never the draining one.
+            (2 + (mix(cx.now.as_nanos() ^ cx.snd_max.rotate_left(32)) % 7) as usize) % CYCLE.len()
+        } else {
+            0
+        };
+        self.enter_phase(cx.now, phase);
+    }
+
+    /// `BBRCheckFullPipe` (4.3.2.2).
+    fn check_full_pipe(&mut self, sample: &RateSample) {
+        if self.filled || !self.round_start || sample.app_limited {
+            return;
+        }
+        if self.btl_bw() >= self.full_bandwidth * FULL_GROWTH {
+            self.full_bandwidth = self.btl_bw();
+            self.full_count = 0;
+            return;
+        }
+        self.full_count += 1;
+        self.filled = self.full_count >= FULL_ROUNDS;
+    }
+
+    /// `BBRCheckDrain` (4.3.3).
+    fn check_drain(&mut self, cx: &Context<'_>, sample: &RateSample) {
+        if self.state == State::Startup && self.filled {
+            self.state = State::Drain;
+            self.pacing_gain = 1.0 / self.startup_gain;
+            self.cwnd_gain = self.startup_gain;
+            self.ssthresh = self.inflight(1.0, cx.mss); // as Linux shows it
+        }
+        if self.state == State::Drain && sample.flight <= self.inflight(1.0, cx.mss) {
+            self.enter_probe_bw(cx);
+        }
+    }
+
+    /// `BBRUpdateRTprop` (4.1.2.3).
+    fn update_min_rtt(&mut self, cx: &Context<'_>, sample: &RateSample) {
+        self.min_rtt_expired = cx.now > self.min_rtt_at + self.rtt_window;
+        if let Some(rtt) = sample.rtt
+            && (self.min_rtt_expired || self.min_rtt.is_none_or(|least| rtt <= least))
+        {
+            self.min_rtt = Some(rtt);
+            self.min_rtt_at = cx.now;
+        }
+    }
+
+    /// `BBRCheckProbeRTT` and `BBRHandleProbeRTT` (4.3.5).
+    fn check_probe_rtt(&mut self, cx: &Context<'_>, sample: &RateSample) {
+        let probing = matches!(self.state, State::ProbeRtt(_));
+        if !probing && self.min_rtt_expired && !self.idle_restart {
+            self.save_window();
+            self.state = State::ProbeRtt(None);
+            self.pacing_gain = 1.0;
+            self.cwnd_gain = 1.0;
+        }
+        self.idle_restart = false;
+        let State::ProbeRtt(end) = self.state else {
+            return;
+        };
+        match end {
+            None if sample.flight <= MIN_WINDOW * cx.mss => {
+                self.state = State::ProbeRtt(Some(cx.now + self.probe_rtt_time));
+                self.probe_rtt_round_done = false;
+                self.next_round_delivered = self.delivered;
+            }
+            None => {}
+            Some(end) => {
+                self.probe_rtt_round_done |= self.round_start;
+                if self.probe_rtt_round_done && cx.now > end {
+                    self.leave_probe_rtt(cx);
+                }
+            }
+        }
+    }
+
+    fn leave_probe_rtt(&mut self, cx: &Context<'_>) {
+        self.min_rtt_at = cx.now;
+        self.restore_window();
+        if self.filled {
+            self.enter_probe_bw(cx);
+        } else {
+            self.state = State::Startup;
+            self.pacing_gain = self.startup_gain;
+            self.cwnd_gain = self.startup_gain;
+        }
+    }
+
+    /// `BBRSetPacingRateWithGain` (4.2.1).
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = gain * self.btl_bw() * self.pace;
+        if rate > 0.0 && (self.filled || rate > self.pacing_rate) {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// `BBRSetCwnd` (4.2.3.6).
+    fn set_window(&mut self, cx: &Context<'_>, sample: &RateSample) {
+        // BBRModulateCwndForRecovery (4.2.3.4).
+        if sample.newly_lost > 0 {
+            self.cwnd = self.cwnd.saturating_sub(sample.newly_lost).max(cx.mss);
+        }
+        match self.repair {
+            Repair::Entering => {
+                self.repair = Repair::Recovery;
+                self.conserve = true;
+                self.next_round_delivered = self.delivered;
+                self.cwnd = sample.flight + sample.newly_delivered.max(cx.mss);
+            }
+            Repair::Timeout(point) if cx.snd_una >= point => {
+                self.repair = Repair::None;
+                self.restore_window();
+            }
+            _ => {}
+        }
+        if self.conserve {
+            self.cwnd = self.cwnd.max(sample.flight + sample.newly_delivered);
+        } else {
+            let target = self.inflight(self.cwnd_gain, cx.mss);
+            if self.filled {
+                self.cwnd = target.min(self.cwnd + sample.newly_delivered);
+            } else if self.cwnd < target || self.delivered < self.initial_window {
+                self.cwnd += sample.newly_delivered;
+            }
+            self.cwnd = self.cwnd.max(MIN_WINDOW * cx.mss);
+        }
+        // BBRModulateCwndForProbeRTT (4.2.3.5).
+        if matches!(self.state, State::ProbeRtt(_)) {
+            self.cwnd = self.cwnd.min(MIN_WINDOW * cx.mss);
+        }
+    }
+
+    /// `BBRSaveCwnd` (4.2.3.4).
+    fn save_window(&mut self) {
+        let small = self.repair != Repair::None || matches!(self.state, State::ProbeRtt(_));
+        let least = if small { self.prior_cwnd } else { 0 };
+        self.prior_cwnd = self.cwnd.max(least);
+    }
+
+    /// `BBRRestoreCwnd`.
+    fn restore_window(&mut self) {
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    /// Everything is in [`Self::on_rate_sample`].
+    fn on_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
+
+    fn on_loss(&mut self, _cx: &Context<'_>, _loss: &Loss) {
+        self.save_window();
+        self.repair = Repair::Entering;
+    }
+
+    fn on_recovered(&mut self, _cx: &Context<'_>, _window: u64) {
+        self.repair = Repair::None;
+        self.conserve = false;
+        self.restore_window();
+    }
+
+    fn on_timeout(&mut self, cx: &Context<'_>, _first: bool) {
+        self.save_window();
+        self.repair = Repair::Timeout(cx.snd_max);
+        self.conserve = false;
+        // As Linux does: the growth before it is no measure of what comes.
+        self.full_bandwidth = 0.0;
+        self.collapse(cx.mss);
+    }
+
+    fn collapse(&mut self, window: u64) {
+        self.cwnd = window;
+    }
+
+    fn on_idle(&mut self, _cx: &Context<'_>, _initial_window: u64) {}
+
+    fn pacing_rate(&self) -> Option<u64> {
+        (self.pacing_rate > 0.0).then_some((self.pacing_rate * self.wire * 8.0 + 0.5) as u64)
+    }
+
+    fn on_established(&mut self, cx: &Context<'_>) {
+        let mss = cx.mss as f64;
+        self.wire = (mss + f64::from(PACED_HEADERS)) / mss;
+        self.min_rtt = cx.rtt.srtt();
+        self.min_rtt_at = cx.now;
+        self.init_pacing_rate(cx);
+    }
+
+    fn wants_rate_samples(&self) -> bool {
+        true
+    }
+
+    fn on_rate_sample(&mut self, cx: &Context<'_>, sample: &RateSample) {
+        self.update_model(cx, sample);
+        if !self.has_seen_rtt && cx.rtt.srtt().is_some() {
+            self.init_pacing_rate(cx);
+        }
+        self.set_pacing_rate(self.pacing_gain);
+        self.set_window(cx, sample);
+    }
+
+    fn limits_itself(&self) -> bool {
+        matches!(self.state, State::ProbeRtt(_))
+    }
+
+    /// `BBRHandleRestartFromIdle` (4.3.4.4).
+    fn on_transmit_start(&mut self, _cx: &Context<'_>) {
+        self.idle_restart = true;
+        if matches!(self.state, State::ProbeBw(_)) {
+            self.set_pacing_rate(1.0);
+        }
+    }
+}
+
+/// Spreads a number over all bits (the finalizer of `SplitMix64`).
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests;

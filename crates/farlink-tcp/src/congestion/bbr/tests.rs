@@ -1,0 +1,399 @@
+use super::*;
+use crate::config::RtoConfig;
+use crate::rto::RttEstimator;
+
+const MSS: u64 = 1000;
+/// Rate of the path that most tests have, in bytes per second, and its round
+/// trip: a product of 100 segments.
+const RATE: u64 = 1_000_000;
+const RTT: Interval = Interval::from_millis(100);
+const PRODUCT: u64 = 100 * MSS;
+/// Headroom at 8.32 Mbit/s on the wire: three quanta of two segments.
+const HEADROOM: u64 = 6 * MSS;
+
+/// A BBR and the path that it sees.
+struct Driver {
+    bbr: Bbr,
+    estimator: RttEstimator,
+    now: Instant,
+    delivered: u64,
+    una: Offset,
+    max: Offset,
+}
+
+fn bbr(settings: &[(&str, Setting)]) -> Bbr {
+    let mut control = Control::new(&Bbr::ALGORITHM).with("first_phase", Setting::Choice("probe"));
+    for &(name, setting) in settings {
+        control = control.with(name, setting);
+    }
+    let start = Start {
+        window: 10 * MSS,
+        ssthresh: u64::MAX,
+    };
+    Bbr::new(&control, start)
+}
+
+impl Driver {
+    /// After a handshake of [`RTT`].
+    fn new(settings: &[(&str, Setting)]) -> Self {
+        let mut estimator = RttEstimator::new(RtoConfig::default());
+        estimator.sample(Instant::ZERO, Instant::ZERO + RTT);
+        let mut driver = Self {
+            bbr: bbr(settings),
+            estimator,
+            now: Instant::ZERO + RTT,
+            delivered: 1,
+            una: 1,
+            max: 1,
+        };
+        driver.hook(Bbr::on_established);
+        driver
+    }
+
+    fn hook(&mut self, call: impl FnOnce(&mut Bbr, &Context<'_>)) {
+        let cx = Context {
+            now: self.now,
+            mss: MSS,
+            flight: 0,
+            snd_una: self.una,
+            snd_max: self.max,
+            rtt: &self.estimator,
+        };
+        call(&mut self.bbr, &cx);
+    }
+
+    /// An ACK of `bytes` on a path that delivers at `rate`, its segment sent
+    /// `behind` bytes of delivery ago, with `flight` still out.
+    fn ack(&mut self, bytes: u64, rate: u64, behind: u64, flight: u64) -> RateSample {
+        self.delivered += bytes;
+        let prior = self.delivered.saturating_sub(behind + bytes);
+        let nanos = (self.delivered - prior) * 1_000_000_000 / rate;
+        RateSample {
+            delivered: self.delivered,
+            prior_delivered: prior,
+            interval: Some(Interval::from_nanos(nanos)),
+            app_limited: false,
+            rtt: Some(RTT),
+            newly_delivered: bytes,
+            newly_lost: 0,
+            prior_flight: flight + bytes,
+            flight,
+        }
+    }
+
+    fn give(&mut self, sample: &RateSample) {
+        self.hook(|bbr, cx| bbr.on_rate_sample(cx, sample));
+    }
+
+    /// One round of one ACK at `rate` with `flight` out, a round trip later.
+    fn round(&mut self, rate: u64, flight: u64) {
+        self.now += RTT;
+        let sample = self.ack(PRODUCT, rate, 0, flight);
+        self.give(&sample);
+    }
+
+    /// In `ProbeBW`, phase 0, at [`RATE`].
+    fn probing(settings: &[(&str, Setting)]) -> Self {
+        let mut driver = Self::new(settings);
+        for _ in 0..4 {
+            driver.round(RATE, 2 * PRODUCT);
+        }
+        driver.round(RATE, PRODUCT);
+        assert_eq!(driver.bbr.state, State::ProbeBw(0));
+        driver
+    }
+
+    fn loss(&mut self) {
+        let loss = Loss { sent_at: self.now };
+        self.hook(|bbr, cx| bbr.on_loss(cx, &loss));
+    }
+}
+
+/// The pacing rate in bytes of data per second, for a gain.
+fn paced(gain: f64, rate: f64) -> u64 {
+    (gain * rate * 1.04 * 8.0 + 0.5) as u64
+}
+
+#[test]
+fn the_first_window_is_paced_over_a_share_of_the_round_trip() {
+    // 10 segments in 100 ms, times 2.885, with 40 bytes of headers on 1000.
+    let driver = Driver::new(&[]);
+    assert_eq!(driver.bbr.pacing_rate(), Some(paced(2.885, 100_000.0)));
+    assert_eq!(driver.bbr.cwnd(), 10 * MSS);
+    // Without a round trip a millisecond stands for it, until there is one.
+    let mut blind = Driver::new(&[]);
+    blind.bbr = bbr(&[]);
+    let known = std::mem::replace(
+        &mut blind.estimator,
+        RttEstimator::new(RtoConfig::default()),
+    );
+    blind.hook(Bbr::on_established);
+    assert_eq!(blind.bbr.pacing_rate(), Some(paced(2.885, 10_000_000.0)));
+    blind.estimator = known;
+    blind.round(50_000, 0);
+    // The window is 10 + 100 segments only after the rate is set.
+    assert_eq!(blind.bbr.pacing_rate(), Some(paced(2.885, 100_000.0)));
+}
+
+#[test]
+fn startup_lasts_until_three_rounds_without_a_quarter_more() {
+    let mut d = Driver::new(&[]);
+    for rate in [200_000, 400_000, 800_000, 1_000_000] {
+        d.round(rate, PRODUCT); // growth of a quarter or more
+        assert_eq!((d.bbr.state, d.bbr.full_count), (State::Startup, 0));
+        assert_eq!(d.bbr.pacing_rate(), Some(paced(2.885, rate as f64)));
+    }
+    for count in 1..3 {
+        d.round(1_249_000, 4 * PRODUCT);
+        assert_eq!((d.bbr.state, d.bbr.full_count), (State::Startup, count));
+    }
+    // A round that the application limited does not count.
+    d.now += RTT;
+    let mut limited = d.ack(PRODUCT, 1_000_000, 0, 4 * PRODUCT);
+    limited.app_limited = true;
+    d.give(&limited);
+    assert_eq!((d.bbr.state, d.bbr.full_count), (State::Startup, 2));
+    d.round(1_249_000, 4 * PRODUCT);
+    assert_eq!(d.bbr.state, State::Drain);
+    assert_eq!(d.bbr.pacing_rate(), Some(paced(1.0 / 2.885, 1_249_000.0)));
+}
+
+#[test]
+fn startup_grows_by_what_is_delivered() {
+    let mut d = Driver::new(&[]);
+    let first = d.ack(2 * MSS, 100_000, 0, 8 * MSS);
+    d.give(&first);
+    assert_eq!(d.bbr.cwnd(), 12 * MSS);
+    let more = d.ack(3 * MSS, 100_000, 0, 8 * MSS);
+    d.give(&more);
+    assert_eq!(d.bbr.cwnd(), 15 * MSS);
+}
+
+#[test]
+fn drain_ends_when_the_wanted_amount_is_in_flight() {
+    let mut d = Driver::new(&[]);
+    for _ in 0..4 {
+        d.round(RATE, 2 * PRODUCT);
+    }
+    assert_eq!(d.bbr.state, State::Drain);
+    // Three quanta of 1 ms at Startup's 24 Mbit/s, then of two segments.
+    assert_eq!(d.bbr.ssthresh(), PRODUCT + 9001);
+    assert_eq!(d.bbr.inflight(1.0, MSS), PRODUCT + HEADROOM);
+    d.round(RATE, PRODUCT + HEADROOM + 1);
+    assert_eq!(d.bbr.state, State::Drain);
+    d.round(RATE, PRODUCT + HEADROOM);
+    assert_eq!(d.bbr.state, State::ProbeBw(0));
+    assert_eq!(d.bbr.pacing_rate(), Some(paced(1.25, RATE as f64)));
+}
+
+#[test]
+fn the_window_is_two_products_and_three_quanta() {
+    let mut d = Driver::probing(&[]);
+    for _ in 0..3 {
+        d.round(RATE, PRODUCT);
+    }
+    assert_eq!(d.bbr.cwnd(), 2 * PRODUCT + HEADROOM);
+    let mut d = Driver::probing(&[("cwnd_gain", Setting::Number(1.5))]);
+    d.round(RATE, PRODUCT);
+    assert_eq!(d.bbr.cwnd(), PRODUCT * 3 / 2 + HEADROOM);
+}
+
+#[test]
+fn quanta_by_rate_on_the_wire() {
+    let mut bbr = bbr(&[]);
+    let mut quantum = |bits: f64| {
+        bbr.pacing_rate = bits / 8.0;
+        bbr.send_quantum(MSS)
+    };
+    assert_eq!(quantum(1.1e6), 1000.0);
+    assert_eq!(quantum(1.2e6), 2000.0);
+    assert_eq!(quantum(23e6), 2000.0);
+    assert_eq!(quantum(80e6), 10_000.0); // 1 ms
+    assert_eq!(quantum(1e9), 65_536.0);
+}
+
+#[test]
+fn a_cycle_probes_drains_and_cruises() {
+    let mut d = Driver::probing(&[]);
+    let step = |d: &mut Driver, time: Interval, flight: u64| {
+        d.now += time;
+        let sample = d.ack(MSS, RATE, PRODUCT, flight - MSS);
+        d.give(&sample);
+        d.bbr.state
+    };
+    let over = RTT + Interval::from_nanos(1);
+    // Probing lasts more than a round trip and until 1.25 products are out.
+    let high = PRODUCT * 5 / 4 + HEADROOM;
+    assert_eq!(step(&mut d, RTT, high), State::ProbeBw(0));
+    assert_eq!(step(&mut d, RTT, high - 1), State::ProbeBw(0));
+    assert_eq!(step(&mut d, RTT, high), State::ProbeBw(1));
+    assert_eq!(d.bbr.pacing_rate(), Some(paced(0.75, RATE as f64)));
+    // Draining lasts a round trip at most and until a product is out.
+    let one = PRODUCT + HEADROOM;
+    assert_eq!(step(&mut d, RTT, one + 1), State::ProbeBw(1));
+    assert_eq!(step(&mut d, Interval::ZERO, one), State::ProbeBw(2));
+    for phase in 3..9 {
+        assert_eq!(d.bbr.pacing_rate(), Some(paced(1.0, RATE as f64)));
+        assert_eq!(step(&mut d, RTT, one), State::ProbeBw(phase - 1));
+        let next = step(&mut d, Interval::from_nanos(1), one);
+        assert_eq!(next, State::ProbeBw(phase % 8));
+    }
+    assert_eq!(d.bbr.pacing_rate(), Some(paced(1.25, RATE as f64)));
+    // A loss ends probing, too.
+    d.now += over;
+    let mut lossy = d.ack(MSS, RATE, PRODUCT, 0);
+    lossy.newly_lost = MSS;
+    d.give(&lossy);
+    assert_eq!(d.bbr.state, State::ProbeBw(1));
+}
+
+#[test]
+fn the_margin_is_taken_off_the_rate() {
+    let d = Driver::probing(&[("pacing_margin", Setting::Number(0.01))]);
+    assert_eq!(
+        d.bbr.pacing_rate(),
+        Some(paced(1.25 * RATE as f64 * 0.99, 1.0))
+    );
+}
+
+#[test]
+fn a_cycle_begins_in_any_phase_but_the_draining_one() {
+    let mut seen = [false; 8];
+    for ns in 0..200 {
+        let mut d = Driver::new(&[("first_phase", Setting::Choice("mixed"))]);
+        d.now += Interval::from_nanos(ns);
+        d.hook(Bbr::enter_probe_bw);
+        let State::ProbeBw(phase) = d.bbr.state else {
+            panic!("{:?}", d.bbr.state)
+        };
+        seen[phase] = true;
+    }
+    assert_eq!(seen, [true, false, true, true, true, true, true, true]);
+}
+
+#[test]
+fn the_greatest_rate_counts_for_ten_rounds() {
+    let mut d = Driver::probing(&[]);
+    d.round(2 * RATE, PRODUCT);
+    for _ in 0..10 {
+        d.round(RATE, PRODUCT);
+        assert!((d.bbr.btl_bw() - 2.0 * RATE as f64).abs() < 1.0);
+    }
+    d.round(RATE, PRODUCT);
+    assert!((d.bbr.btl_bw() - RATE as f64).abs() < 1.0);
+}
+
+#[test]
+fn a_rate_that_the_application_limited_counts_only_if_it_is_greater() {
+    let mut d = Driver::probing(&[]);
+    for (rate, expected) in [(RATE / 2, RATE), (RATE * 2, RATE * 2)] {
+        d.now += RTT;
+        let mut sample = d.ack(PRODUCT, rate, 0, PRODUCT);
+        sample.app_limited = true;
+        let entries = d.bbr.bandwidth.len();
+        d.give(&sample);
+        assert!((d.bbr.btl_bw() - expected as f64).abs() < 1.0);
+        assert!(d.bbr.bandwidth.len() <= entries);
+    }
+}
+
+#[test]
+fn after_ten_seconds_the_least_round_trip_is_probed_for() {
+    let mut d = Driver::probing(&[]);
+    for _ in 0..3 {
+        d.round(RATE, PRODUCT);
+    }
+    let window = d.bbr.cwnd();
+    let longer = |d: &mut Driver, ms: u64, behind: u64, flight: u64| {
+        d.now += Interval::from_millis(ms);
+        let mut sample = d.ack(MSS, RATE, behind, flight);
+        sample.rtt = Some(Interval::from_millis(130));
+        d.give(&sample);
+    };
+    longer(&mut d, 10_000, PRODUCT, PRODUCT);
+    assert_eq!(d.bbr.min_rtt, Some(RTT));
+    assert!(!d.bbr.limits_itself());
+    longer(&mut d, 1, PRODUCT, PRODUCT);
+    assert_eq!(d.bbr.min_rtt, Some(Interval::from_millis(130)));
+    assert_eq!(d.bbr.state, State::ProbeRtt(None));
+    assert!(d.bbr.limits_itself());
+    assert_eq!(d.bbr.cwnd(), 4 * MSS);
+    // Time counts from when four segments are out, and a round has to pass.
+    longer(&mut d, 500, PRODUCT, 5 * MSS);
+    assert_eq!(d.bbr.state, State::ProbeRtt(None));
+    longer(&mut d, 1, PRODUCT, 4 * MSS);
+    assert!(matches!(d.bbr.state, State::ProbeRtt(Some(_))));
+    longer(&mut d, 201, PRODUCT, 3 * MSS); // sent before: no round yet
+    assert!(d.bbr.limits_itself());
+    longer(&mut d, 1, 0, 3 * MSS);
+    assert!(matches!(d.bbr.state, State::ProbeBw(_)));
+    assert_eq!(d.bbr.min_rtt_at, d.now);
+    let target = (2.0 * 0.13 * RATE as f64) as u64 + HEADROOM;
+    assert_eq!(d.bbr.cwnd(), (window + MSS).min(target));
+}
+
+#[test]
+fn after_idle_the_round_trip_is_not_probed_for() {
+    let mut d = Driver::probing(&[]);
+    d.now += Interval::from_secs(20);
+    d.hook(Bbr::on_transmit_start);
+    assert_eq!(d.bbr.pacing_rate(), Some(paced(1.0, RATE as f64)));
+    d.round(RATE, MSS);
+    assert!(!d.bbr.limits_itself());
+}
+
+#[test]
+fn the_first_round_of_recovery_sends_what_is_delivered() {
+    let mut d = Driver::probing(&[]);
+    for _ in 0..3 {
+        d.round(RATE, PRODUCT);
+    }
+    let window = d.bbr.cwnd();
+    // The ACK that shows the loss: what is out, and what it delivered.
+    d.loss();
+    let mut first = d.ack(MSS, RATE, PRODUCT, 90 * MSS);
+    first.newly_lost = 3 * MSS;
+    d.give(&first);
+    assert_eq!(d.bbr.cwnd(), 91 * MSS);
+    // Within the round each byte delivered lets a byte out.
+    let second = d.ack(2 * MSS, RATE, PRODUCT, 89 * MSS);
+    d.give(&second);
+    assert_eq!(d.bbr.cwnd(), 91 * MSS);
+    let lossy = RateSample {
+        newly_lost: 4 * MSS,
+        ..d.ack(MSS, RATE, PRODUCT, 84 * MSS)
+    };
+    d.give(&lossy);
+    assert_eq!(d.bbr.cwnd(), 87 * MSS);
+    // After it the window grows again by what is delivered.
+    let later = d.ack(2 * MSS, RATE, 0, 87 * MSS);
+    d.give(&later);
+    assert_eq!(d.bbr.cwnd(), 89 * MSS);
+    // At the end it is what it was.
+    d.hook(|bbr, cx| bbr.on_recovered(cx, 1));
+    assert_eq!(d.bbr.cwnd(), window);
+}
+
+#[test]
+fn a_timeout_leaves_one_segment_until_all_is_repaired() {
+    let mut d = Driver::probing(&[]);
+    for _ in 0..3 {
+        d.round(RATE, PRODUCT);
+    }
+    let window = d.bbr.cwnd();
+    d.max = 100_000;
+    d.hook(|bbr, cx| bbr.on_timeout(cx, true));
+    assert_eq!(d.bbr.cwnd(), MSS);
+    d.hook(|bbr, cx| bbr.on_timeout(cx, false));
+    d.una = 1001;
+    let sample = d.ack(MSS, RATE, 0, 0);
+    d.give(&sample);
+    assert_eq!(d.bbr.cwnd(), 4 * MSS); // the least
+    let sample = d.ack(3 * MSS, RATE, 0, 0);
+    d.give(&sample);
+    assert_eq!(d.bbr.cwnd(), 7 * MSS);
+    d.una = 100_000;
+    let sample = d.ack(MSS, RATE, 0, 0);
+    d.give(&sample);
+    assert_eq!(d.bbr.cwnd(), window);
+}
