@@ -76,6 +76,9 @@ pub struct Config {
     pub restart_on_retransmit: bool,
     /// What a window reduction takes the part of.
     pub reduce_from: ReduceFrom,
+    /// Proportional Rate Reduction while SACK recovery lasts, and its bound;
+    /// without, the window is ssthresh at once (RFC 6675).
+    pub prr: Option<PrrBound>,
     /// How the window is controlled.
     pub congestion: Control,
     /// Window at the start of the connection, in segments.
@@ -111,6 +114,7 @@ impl Default for Config {
             limited_transmit: false,
             restart_on_retransmit: false,
             reduce_from: ReduceFrom::FlightSize,
+            prr: None,
             congestion: Control::new(&Reno::ALGORITHM),
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
@@ -197,6 +201,18 @@ pub enum ReduceFrom {
     Pipe,
     /// The congestion window, as 4.3BSD and Linux do.
     Cwnd,
+}
+
+/// What PRR lets out when losses took what is in flight below ssthresh.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PrrBound {
+    /// RFC 9937: what was delivered, and a segment more at an ACK of new data
+    /// that shows no further loss.
+    SafeAck,
+    /// PRR-CRB of RFC 6937: never more than was delivered.
+    Conservative,
+    /// PRR-SSRB of RFC 6937: a segment more at each ACK.
+    SlowStart,
 }
 
 /// Guards against multiple fast retransmits after a time-out (RFC 6582).

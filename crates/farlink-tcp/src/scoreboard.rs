@@ -70,6 +70,8 @@ pub(crate) struct Scoreboard {
     sacked: u64,
     lost: u64,
     retransmitted: u64,
+    /// Bytes ever presumed lost, without time-outs.
+    losses: u64,
     /// Records before this one are known to be SACKed or lost.
     judged: u64,
     /// Records before this one need no retransmission.
@@ -108,6 +110,18 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn flight(&self) -> u64 {
         self.max - self.una - self.lost + self.retransmitted
+    }
+
+    /// Bytes that the peer is known to hold: acknowledged or SACKed.
+    #[inline]
+    pub(crate) fn delivered(&self) -> u64 {
+        self.una + self.sacked
+    }
+
+    /// Bytes that were presumed lost so far, but for time-outs.
+    #[inline]
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses
     }
 
     /// The first record.
@@ -282,6 +296,7 @@ impl Scoreboard {
             if !s.is(SACKED | LOST) {
                 s.state |= LOST;
                 self.lost += u64::from(s.len);
+                self.losses += u64::from(s.len);
                 if let Some(rate) = &mut self.rate {
                     rate.lost(u64::from(s.len));
                 }
@@ -326,6 +341,7 @@ impl Scoreboard {
             }
             if !s.is(LOST) {
                 self.lost += len;
+                self.losses += len;
                 if let Some(rate) = &mut self.rate {
                     rate.lost(len);
                 }

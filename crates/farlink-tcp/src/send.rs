@@ -661,6 +661,7 @@ impl Sender {
                 self.timed = Some((self.board.max(), now));
             }
         }
+        self.loss.data(u64::from(chunk.len));
         self.last_sent = now;
         if let Some(rate) = self.cc.pacing_rate() {
             let bits = 8 * u64::from(chunk.len + PACED_HEADERS);

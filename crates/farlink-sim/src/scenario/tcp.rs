@@ -5,8 +5,8 @@
 //! ignored.
 
 use farlink_tcp::config::{
-    Careful, Config, DelayedAck, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig,
-    WindowScale,
+    Careful, Config, DelayedAck, PrrBound, Ratio, ReceiverConfig, Recovery, RtoAlgorithm,
+    RtoConfig, WindowScale,
 };
 use farlink_tcp::congestion::Control;
 use farlink_tcp::{Interval, variant};
@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, RecoveryName, ReduceName, SamplingName, Scale, StartWindow,
-    TimerName,
+    AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
+    Scale, StartWindow, TimerName,
 };
 use super::units::{Factor, Size, SizeLimit, Time};
 
@@ -125,6 +125,13 @@ tcp_keys! {
     /// Rescue retransmission (RFC 6675, NextSeg rule 4). Needs
     /// `recovery = "sack"`.
     rescue: bool,
+    /// Proportional Rate Reduction (RFC 9937): the window comes down to
+    /// ssthresh with the ACKs of the recovery, not at once. Needs
+    /// `recovery = "sack"`.
+    prr: bool,
+    /// What PRR lets out when losses took what is in flight below ssthresh.
+    /// Needs `prr = true`.
+    prr_bound: PrrBoundName,
     /// Coefficient k of the deviation in the fine time-out, SRTT + max(G, k D).
     /// Needs `recovery = "vegas"`.
     fine_k: u32,
@@ -225,6 +232,7 @@ impl TcpSpec {
             ..Self::default()
         };
         spec.show_recovery(config.recovery);
+        spec.show_prr(config);
         spec.show_congestion(&config.congestion);
         spec.show_timer(&config.rto);
         spec.show_receiver(&config.receiver);
@@ -234,6 +242,7 @@ impl TcpSpec {
     /// As [`Self::to_config`], with the key at fault as the path.
     pub(super) fn resolve(&self) -> Result<Config, Problem> {
         let base = self.row()?;
+        let recovery = self.recovery(base.recovery);
         let config = Config {
             mss: self.mss.map_or(base.mss, |size| size.0 as u32),
             send_buffer: self
@@ -242,7 +251,8 @@ impl TcpSpec {
             nagle: self.nagle.unwrap_or(base.nagle),
             cwnd_validation: self.cwnd_validation.unwrap_or(base.cwnd_validation),
             timestamps: self.timestamps.unwrap_or(base.timestamps),
-            recovery: self.recovery(base.recovery),
+            recovery,
+            prr: self.prr(base.prr, recovery),
             dupack_threshold: self.dupack_threshold.unwrap_or(base.dupack_threshold),
             limited_transmit: self.limited_transmit.unwrap_or(base.limited_transmit),
             reduce_from: self.reduce_from.map_or(base.reduce_from, ReduceName::value),
@@ -310,6 +320,20 @@ impl TcpSpec {
                     rescue: self.rescue.unwrap_or(kept),
                 }
             }
+        }
+    }
+
+    fn prr(&self, base: Option<PrrBound>, recovery: Recovery) -> Option<PrrBound> {
+        let sack = matches!(recovery, Recovery::Sack { .. });
+        let on = sack && self.prr.unwrap_or(base.is_some());
+        let kept = base.unwrap_or(PrrBound::SafeAck);
+        on.then(|| self.prr_bound.map_or(kept, PrrBoundName::value))
+    }
+
+    fn show_prr(&mut self, config: &Config) {
+        if matches!(config.recovery, Recovery::Sack { .. }) {
+            self.prr = Some(config.prr.is_some());
+            self.prr_bound = config.prr.map(PrrBoundName::of);
         }
     }
 
@@ -484,9 +508,11 @@ impl TcpSpec {
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 13] = [
+        const NEEDS: [(&str, &str); 15] = [
             ("careful", NEWRENO),
             ("rescue", SACK),
+            ("prr", SACK),
+            ("prr_bound", "prr = true"),
             ("fine_k", VEGAS),
             ("fine_granularity", VEGAS),
             ("coarse_timeout", VEGAS),

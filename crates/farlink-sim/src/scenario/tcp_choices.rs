@@ -4,7 +4,8 @@ use std::fmt;
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{
-    Backoff, Careful, InitialWindow, Recovery, ReduceFrom, RtoAlgorithm, Sampling, WindowScale,
+    Backoff, Careful, InitialWindow, PrrBound, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
+    WindowScale,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
@@ -53,6 +54,18 @@ names!(
         "ack" Ack,
         /// With the timestamp heuristic (RFC 6582, 4.2).
         "timestamp" Timestamp,
+    }
+);
+names!(
+    /// Choices of `prr_bound`.
+    PrrBoundName {
+        /// What was delivered; a segment more at ACKs of new data that show no
+        /// further loss (RFC 9937).
+        "safe-ack" SafeAck,
+        /// Never more than was delivered (RFC 6937, PRR-CRB).
+        "conservative" Conservative,
+        /// A segment more at each ACK (RFC 6937, PRR-SSRB).
+        "slow-start" SlowStart,
     }
 );
 names!(
@@ -148,6 +161,24 @@ impl ReduceName {
             Self::Flight => ReduceFrom::FlightSize,
             Self::Pipe => ReduceFrom::Pipe,
             Self::Cwnd => ReduceFrom::Cwnd,
+        }
+    }
+}
+
+impl PrrBoundName {
+    pub(super) fn of(value: PrrBound) -> Self {
+        match value {
+            PrrBound::SafeAck => Self::SafeAck,
+            PrrBound::Conservative => Self::Conservative,
+            PrrBound::SlowStart => Self::SlowStart,
+        }
+    }
+
+    pub(super) fn value(self) -> PrrBound {
+        match self {
+            Self::SafeAck => PrrBound::SafeAck,
+            Self::Conservative => PrrBound::Conservative,
+            Self::SlowStart => PrrBound::SlowStart,
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::{CloseReason, Connection, Event, State, output::reset_for};
 use crate::congestion::Ack;
 use crate::record::{Mark, Record};
-use crate::recovery::{self, NewAck};
+use crate::recovery::{self, NewAck, prr};
 use crate::segment::{Flags, Segment};
 use crate::send::context;
 use crate::seq::Offset;
@@ -326,6 +326,7 @@ impl Connection {
             );
         }
         let rated = self.tx.rated_flight();
+        let before = prr::before_ack(&self.tx);
         // A sender without the scoreboard of RFC 6675 does not know what SACK says.
         let sacking = self.sack && self.tx.loss.sacking();
         let news = if sacking {
@@ -355,6 +356,9 @@ impl Connection {
         }
         if let Some(flight) = rated {
             self.tx.sample_rate(now, flight);
+            self.record_state(now);
+        }
+        if before.is_some_and(|before| prr::after_ack(&mut self.tx, before)) {
             self.record_state(now);
         }
         self.after_ack(now)

@@ -5,6 +5,7 @@
 //! congestion controller's affair.
 
 mod newreno;
+pub(crate) mod prr;
 mod reno;
 mod sack;
 mod tahoe;
@@ -46,6 +47,8 @@ pub(crate) struct LossState {
     after_timeout: bool,
     /// Vegas only.
     pub(crate) fine: Option<vegas::FineTimeout>,
+    /// SACK only, if configured.
+    pub(crate) prr: Option<prr::Prr>,
 }
 
 /// A new acknowledgment, for recovery.
@@ -77,6 +80,10 @@ impl LossState {
             echo_of_latest: false,
             after_timeout: false,
             fine: vegas::FineTimeout::of(config.recovery),
+            prr: config
+                .prr
+                .filter(|_| matches!(config.recovery, Recovery::Sack { .. }))
+                .map(prr::Prr::new),
         }
     }
 
@@ -87,6 +94,7 @@ impl LossState {
                 impatient: false,
                 careful: Careful::Plain,
             };
+            self.prr = None;
         }
     }
 
@@ -119,6 +127,14 @@ impl LossState {
     pub(crate) fn new_data(&mut self, len: u64, flight: u64, cwnd: u64) {
         if self.dup_acks > 0 && !self.in_recovery && flight + len > cwnd {
             self.limited_sent += len;
+        }
+    }
+
+    /// Something of `len` leaves, new or not.
+    #[inline]
+    pub(crate) fn data(&mut self, len: u64) {
+        if let Some(prr) = &mut self.prr {
+            prr.sent(len);
         }
     }
 
@@ -163,6 +179,9 @@ impl LossState {
         self.partial_acks = 0;
         self.rescue = None;
         self.force = true;
+        if let Some(prr) = &mut self.prr {
+            prr.enter();
+        }
     }
 
     fn leave(&mut self) {

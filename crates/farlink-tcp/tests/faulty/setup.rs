@@ -2,8 +2,8 @@
 
 use super::chance::Chance;
 use farlink_tcp::config::{
-    Backoff, Careful, Config, DelayedAck, InitialWindow, Ratio, Recovery, ReduceFrom, RtoAlgorithm,
-    Sampling, WindowScale,
+    Backoff, Careful, Config, DelayedAck, InitialWindow, PrrBound, Ratio, Recovery, ReduceFrom,
+    RtoAlgorithm, Sampling, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -31,6 +31,12 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
     config.restart_on_retransmit = chance.flip();
     config.cwnd_validation = chance.flip();
     config.msl = Interval::from_secs(120);
+    config.prr = chance.pick(&[
+        None,
+        Some(PrrBound::SafeAck),
+        Some(PrrBound::Conservative),
+        Some(PrrBound::SlowStart),
+    ]);
     match &mut config.recovery {
         Recovery::NewReno { impatient, careful } => {
             *impatient = chance.flip();

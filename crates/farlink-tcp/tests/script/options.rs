@@ -2,8 +2,8 @@
 
 use super::Script;
 use farlink_tcp::config::{
-    Backoff, Careful, Config, InitialWindow, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
-    WindowScale,
+    Backoff, Careful, Config, InitialWindow, PrrBound, Ratio, Recovery, ReduceFrom, RtoAlgorithm,
+    Sampling, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant};
@@ -51,6 +51,15 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
                 "pipe" => ReduceFrom::Pipe,
                 "cwnd" => ReduceFrom::Cwnd,
                 _ => return Err("flight, pipe or cwnd".into()),
+            }
+        }
+        "prr" => {
+            config.prr = match value {
+                "off" => None,
+                "safe_ack" => Some(PrrBound::SafeAck),
+                "conservative" => Some(PrrBound::Conservative),
+                "slow_start" => Some(PrrBound::SlowStart),
+                _ => return Err("off, safe_ack, conservative or slow_start".into()),
             }
         }
         "limited_transmit" => config.limited_transmit = switch(value)?,
