@@ -19,6 +19,18 @@ pub enum QueueLimit {
     Bytes(u64),
 }
 
+impl QueueLimit {
+    /// Whether a packet of `ip_len` bytes is too many beside what waits.
+    #[inline]
+    fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
+        match self {
+            Self::Unlimited => false,
+            Self::Packets(limit) => packets >= limit,
+            Self::Bytes(limit) => bytes + u64::from(ip_len) > limit,
+        }
+    }
+}
+
 /// Parameters of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkConfig {
@@ -30,6 +42,9 @@ pub struct LinkConfig {
     pub overhead: u32,
     /// Limit of the queue.
     pub queue: QueueLimit,
+    /// ECN-capable packets that would be dropped if this were the limit are
+    /// marked (RFC 3168): a step, not RED. Unlimited marks none.
+    pub mark: QueueLimit,
 }
 
 /// A packet on its way, by the number its owner gave it.
@@ -75,6 +90,8 @@ pub struct LinkStats {
     pub busy: u64,
     /// Most packets that waited at once.
     pub queue_max: u64,
+    /// Packets marked.
+    pub marks: u64,
     /// Packets lost, by cause.
     pub drops: [u64; DropCause::ALL.len()],
 }
@@ -144,17 +161,27 @@ impl Link {
         self.waiting.iter().copied()
     }
 
+    /// Whether an ECN-capable packet of `ip_len` bytes is to be marked that is
+    /// handed over at `now`.
+    pub fn congested(&mut self, now: Instant, ip_len: u32) -> bool {
+        if self.config.mark == QueueLimit::Unlimited || self.free_at <= now {
+            return false;
+        }
+        let (packets, bytes) = self.queued(now);
+        self.config.mark.is_full(packets, bytes, ip_len)
+    }
+
+    /// Counts a packet that was marked.
+    pub fn count_mark(&mut self) {
+        self.stats.marks += 1;
+    }
+
     /// Hands over a packet of `ip_len` bytes at `now`.
     #[inline]
     pub fn offer(&mut self, now: Instant, ip_len: u32) -> Fate {
         let (packets, bytes) = self.queued(now);
         let busy = self.free_at > now;
-        let full = match self.config.queue {
-            QueueLimit::Unlimited => false,
-            QueueLimit::Packets(limit) => packets >= limit,
-            QueueLimit::Bytes(limit) => bytes + u64::from(ip_len) > limit,
-        };
-        if busy && full {
+        if busy && self.config.queue.is_full(packets, bytes, ip_len) {
             self.count_drop(DropCause::Congestion);
             return Fate::Lost {
                 cause: DropCause::Congestion,
@@ -215,6 +242,7 @@ mod tests {
             delay: Interval::from_millis(250),
             overhead: 0,
             queue,
+            mark: QueueLimit::Unlimited,
         };
         Link::new(config, Channel::default())
     }
@@ -261,12 +289,36 @@ mod tests {
     }
 
     #[test]
+    fn marking_is_a_step() {
+        for (mark, from) in [
+            (QueueLimit::Packets(2), 3),
+            (QueueLimit::Bytes(3000), 3),
+            (QueueLimit::Bytes(2999), 2),
+            (QueueLimit::Unlimited, 6),
+        ] {
+            let mut link = geo(QueueLimit::Unlimited);
+            link.config.mark = mark;
+            // The first is being sent, the second and third wait.
+            let marked: Vec<_> = (0..6)
+                .map(|_| {
+                    let marked = link.congested(Instant::ZERO, 1500);
+                    link.offer(Instant::ZERO, 1500);
+                    marked
+                })
+                .collect();
+            let expected: Vec<_> = (0..6).map(|i| i >= from).collect();
+            assert_eq!(marked, expected, "{mark:?}");
+        }
+    }
+
+    #[test]
     fn framing_takes_time_and_no_queue_bytes() {
         let config = LinkConfig {
             rate: 1_000_000,
             delay: Interval::ZERO,
             overhead: 25,
             queue: QueueLimit::Unlimited,
+            mark: QueueLimit::Unlimited,
         };
         let mut link = Link::new(config, Channel::default());
         assert_eq!(arrival(link.offer(Instant::ZERO, 100)), Some(1_000_000));

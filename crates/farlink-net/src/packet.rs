@@ -30,7 +30,7 @@ pub struct Packet {
     pub ttl: u8,
     /// Bits were changed on the way; the receiver's checksum will tell.
     pub corrupt: bool,
-    /// What it carries.
+    /// What it carries, with the ECN field of the IP header.
     pub segment: Segment,
 }
 

@@ -3,8 +3,8 @@
 use crate::packet::{IPV4_HEADER_LEN, NodeId, Packet};
 use arrayvec::ArrayVec;
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice};
-use farlink_tcp::{Body, Flags, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
+use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice};
+use farlink_tcp::{Body, Ecn, Flags, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 use std::net::Ipv4Addr;
 
 /// Most bytes of options that a TCP header holds: its length field counts up to
@@ -134,6 +134,7 @@ pub fn encode_prefix(
     let mut ip = Ipv4Header {
         identification: packet.ident,
         dont_fragment: true,
+        ecn: IpEcn::try_new(segment.ecn.bits()).unwrap_or_default(),
         time_to_live: packet.ttl,
         protocol: IpNumber::TCP,
         source: src,
@@ -279,6 +280,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
         ack: Seq(tcp.acknowledgment_number()),
         flags: Flags(payload[13]),
         window: tcp.window_size(),
+        ecn: Ecn::from_bits(ip.ecn().value()),
         options: parse_options(tcp.options())?,
         body: if data.is_empty() {
             Body::EMPTY

@@ -47,11 +47,16 @@ fn link_config(spec: &DirectionSpec) -> LinkConfig {
         rate: spec.rate,
         delay: spec.delay,
         overhead: spec.overhead,
-        queue: match spec.queue {
-            QueueSpec::Unlimited => QueueLimit::Unlimited,
-            QueueSpec::Packets(n) => QueueLimit::Packets(n),
-            QueueSpec::Bytes(n) => QueueLimit::Bytes(n),
-        },
+        queue: queue_limit(spec.queue),
+        mark: queue_limit(spec.mark),
+    }
+}
+
+fn queue_limit(spec: QueueSpec) -> QueueLimit {
+    match spec {
+        QueueSpec::Unlimited => QueueLimit::Unlimited,
+        QueueSpec::Packets(n) => QueueLimit::Packets(n),
+        QueueSpec::Bytes(n) => QueueLimit::Bytes(n),
     }
 }
 

@@ -141,6 +141,11 @@ const LINK: &[(&str, &str, &str)] = &[
         "most packets that waited for the transmitter at once",
     ),
     ("drops", "", "packets lost, for any cause"),
+    (
+        "marks",
+        "",
+        "ECN-capable packets that the queue marked as having met congestion (RFC 3168)",
+    ),
 ];
 
 const RUN: &[(&str, &str, &str)] = &[(
@@ -236,6 +241,7 @@ pub(crate) fn of_link(world: &World, link: usize, period: u64) -> Values {
         Some(stats.bytes as f64),
         Some(stats.queue_max as f64),
         Some(stats.drops.iter().sum::<u64>() as f64),
+        Some(stats.marks as f64),
     ];
     out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
     out

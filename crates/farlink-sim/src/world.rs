@@ -10,7 +10,7 @@ use crate::heap::{Event, Heap, Kind};
 use crate::probe::Probes;
 use farlink_net::channel::DropCause;
 use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet};
-use farlink_tcp::{Event as TcpEvent, Instant, Segment};
+use farlink_tcp::{Ecn, Event as TcpEvent, Instant, Segment};
 
 /// Hops a packet may take.
 const TTL: u8 = 64;
@@ -437,10 +437,16 @@ impl World {
             "flows without a route are refused when built"
         );
         let ip_len = packet.ip_len();
+        let markable = packet.segment.ecn.markable();
         if self.probes.is_some() {
             self.watch_queue(link);
         }
-        match self.links[link as usize].offer(self.now, ip_len) {
+        let mark = markable && self.links[link as usize].congested(self.now, ip_len);
+        let fate = self.links[link as usize].offer(self.now, ip_len);
+        if mark {
+            self.mark(link, number, fate);
+        }
+        match fate {
             Fate::Arrives {
                 at,
                 corrupt: false,
@@ -468,6 +474,22 @@ impl World {
         if let Some(probes) = &mut self.probes {
             let (packets, bytes) = self.links[link as usize].queued(self.now);
             probes.queued(self.now, link, packets, bytes);
+        }
+    }
+
+    /// The queue marks a packet, unless it is full.
+    #[cold]
+    fn mark(&mut self, link: u32, number: u32, fate: Fate) {
+        let full = matches!(
+            fate,
+            Fate::Lost {
+                cause: DropCause::Congestion,
+                ..
+            }
+        );
+        if !full {
+            self.packets[number as usize].segment.ecn = Ecn::Ce;
+            self.links[link as usize].count_mark();
         }
     }
 

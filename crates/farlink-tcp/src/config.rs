@@ -64,6 +64,8 @@ pub struct Config {
     pub cwnd_validation: bool,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
+    /// Explicit Congestion Notification, if the peer agrees (RFC 3168).
+    pub ecn: bool,
     /// How losses are repaired.
     pub recovery: Recovery,
     /// Duplicate ACKs that mean a loss (RFC 5681, 3.2).
@@ -109,6 +111,7 @@ impl Default for Config {
             nagle: true,
             cwnd_validation: true,
             timestamps: false,
+            ecn: false,
             recovery: Recovery::Sack { rescue: true },
             dupack_threshold: 3,
             limited_transmit: false,

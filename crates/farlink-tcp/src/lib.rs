@@ -2,7 +2,7 @@
 //! the next deadline out.
 //!
 //! The specification followed is RFC 9293 with RFC 5681, 6298, 6582, 6675,
-//! 7323 and 9438; each rule is cited where it is implemented.
+//! 3168, 7323 and 9438; each rule is cited where it is implemented.
 //!
 //! ```
 //! use farlink_tcp::{Connection, Instant, Seq, variant};
@@ -19,6 +19,7 @@
 pub mod config;
 pub mod congestion;
 pub mod connection;
+mod ecn;
 mod rate;
 mod receive;
 pub mod record;
@@ -33,6 +34,7 @@ pub mod variant;
 
 pub use config::Config;
 pub use connection::{CloseReason, Connection, Event, State, reset_for};
+pub use ecn::Ecn;
 pub use record::{Mark, Record, Stats};
 pub use segment::{Body, Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};
 pub use seq::{Offset, Seq};

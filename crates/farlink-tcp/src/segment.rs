@@ -1,5 +1,6 @@
 //! A TCP segment: the header as plain values, the body as a length or as bytes.
 
+use crate::ecn::Ecn;
 use crate::seq::Seq;
 use std::sync::Arc;
 
@@ -226,6 +227,8 @@ pub struct Segment {
     pub flags: Flags,
     /// Window field as it stands on the wire (not scaled up).
     pub window: u16,
+    /// ECN field of the IP header that carries it (RFC 3168, 5).
+    pub ecn: Ecn,
     /// Options.
     pub options: Options,
     /// Data.

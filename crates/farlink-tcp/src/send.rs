@@ -721,6 +721,11 @@ impl Sender {
         self.timeouts_in_row
     }
 
+    /// Whether what leaves is a window probe.
+    pub(crate) fn probing(&self) -> bool {
+        self.probes_in_row > 0
+    }
+
     /// The persist timer went off. Returns how often in a row without an answer.
     /// Answers or not, the interval grows (RFC 9293, 3.8.6.1, SHLD-30).
     pub(crate) fn on_persist(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {

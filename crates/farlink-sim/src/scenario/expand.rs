@@ -67,6 +67,8 @@ pub struct DirectionSpec {
     pub overhead: u32,
     /// Limit of what waits for the transmitter.
     pub queue: QueueSpec,
+    /// From where on ECN-capable packets are marked.
+    pub mark: QueueSpec,
     /// Stages in order of passage; within one table the standard order.
     pub channel: Vec<ChannelSpec>,
 }
@@ -349,19 +351,22 @@ fn one_direction(
         );
         return Err(out_of_range(path!["overhead"], &says));
     }
-    match table.queue {
-        QueueSpec::Packets(n) if n == 0 || n > MOST => {
-            let says = format!("{n} is out of range; write 1 to {MOST}, or queue = \"unlimited\"");
-            return Err(out_of_range(path!["queue", "packets"], &says));
+    for (key, limit) in [("queue", table.queue), ("mark", table.mark)] {
+        match limit {
+            QueueSpec::Packets(n) if n == 0 || n > MOST => {
+                let says =
+                    format!("{n} is out of range; write 1 to {MOST}, or {key} = \"unlimited\"");
+                return Err(out_of_range(path![key, "packets"], &says));
+            }
+            QueueSpec::Bytes(n) if n == 0 || n > 1 << 40 => {
+                let says = format!(
+                    "\"{}\" is out of range; write \"1 B\" to \"1024 GiB\", or {key} = \"unlimited\"",
+                    Size(n)
+                );
+                return Err(out_of_range(path![key, "bytes"], &says));
+            }
+            _ => {}
         }
-        QueueSpec::Bytes(n) if n == 0 || n > 1 << 40 => {
-            let says = format!(
-                "\"{}\" is out of range; write \"1 B\" to \"1024 GiB\", or queue = \"unlimited\"",
-                Size(n)
-            );
-            return Err(out_of_range(path!["queue", "bytes"], &says));
-        }
-        _ => {}
     }
     channel::check(&table.channel.0, LONGEST_DELAY)?;
     Ok(DirectionSpec {
@@ -369,6 +374,7 @@ fn one_direction(
         delay: delay.0,
         overhead: table.overhead.0 as u32,
         queue: table.queue,
+        mark: table.mark,
         channel: table.channel.0.clone(),
     })
 }

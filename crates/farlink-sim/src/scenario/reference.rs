@@ -20,9 +20,9 @@ const SECTIONS: [(&str, &str, &str); 11] = [
     ("`[[links]]`", "LinkSpec", ""),
     ("`[links.down]`, `[links.up]`", "DirectionTable", ""),
     (
-        "`queue = { ... }`",
+        "`queue = { ... }`, `mark = { ... }`",
         "QueueTable",
-        "One of the two, or `queue = \"unlimited\"`.",
+        "One of the two, or `\"unlimited\"`, which for `mark` is none.",
     ),
     ("`channel = { ... }`", "ChannelSpec", ""),
     ("`gilbert = { ... }`", "GilbertSpec", ""),

@@ -116,6 +116,11 @@ pub struct DirectionTable {
     /// counted. What does not fit is dropped at the tail.
     #[serde(default)]
     pub queue: QueueSpec,
+    /// Mark ECN-capable packets that would be dropped if this were the limit of
+    /// the queue: a simple threshold, not RED. Others are never marked; `queue`
+    /// still drops. "unlimited" marks none. Needs `ecn = true` of the TCPs.
+    #[serde(default, skip_serializing_if = "QueueSpec::is_unlimited")]
+    pub mark: QueueSpec,
     /// What may happen to a packet on its way. One table holds stages in the
     /// standard order (gilbert, loss, ber, corrupt, duplicate, reorder,
     /// jitter); a list of tables holds stages in the order written.
@@ -137,6 +142,12 @@ pub enum QueueSpec {
     Packets(u32),
     /// So many bytes of IP packets wait at most.
     Bytes(u64),
+}
+
+impl QueueSpec {
+    fn is_unlimited(&self) -> bool {
+        *self == Self::Unlimited
+    }
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]

@@ -100,6 +100,9 @@ tcp_keys! {
     sack: bool,
     /// Timestamps option (RFC 7323).
     timestamps: bool,
+    /// Explicit Congestion Notification (RFC 3168), if both ends have it: queues
+    /// with `mark` mark data instead of dropping it.
+    ecn: bool,
     /// Nagle's algorithm (RFC 9293, 3.7.4).
     nagle: bool,
     /// Whether the congestion window grows only while it is what holds the
@@ -219,6 +222,7 @@ impl TcpSpec {
             nagle: Some(config.nagle),
             cwnd_validation: Some(config.cwnd_validation),
             timestamps: Some(config.timestamps),
+            ecn: Some(config.ecn),
             dupack_threshold: Some(config.dupack_threshold),
             limited_transmit: Some(config.limited_transmit),
             reduce_from: Some(ReduceName::of(config.reduce_from)),
@@ -251,6 +255,7 @@ impl TcpSpec {
             nagle: self.nagle.unwrap_or(base.nagle),
             cwnd_validation: self.cwnd_validation.unwrap_or(base.cwnd_validation),
             timestamps: self.timestamps.unwrap_or(base.timestamps),
+            ecn: self.ecn.unwrap_or(base.ecn),
             recovery,
             prr: self.prr(base.prr, recovery),
             dupack_threshold: self.dupack_threshold.unwrap_or(base.dupack_threshold),

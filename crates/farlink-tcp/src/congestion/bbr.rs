@@ -458,6 +458,9 @@ impl CongestionControl for Bbr {
         self.repair = Repair::Entering;
     }
 
+    /// Version 1 has no use for marks.
+    fn on_congestion_mark(&mut self, _cx: &Context<'_>, _loss: &Loss) {}
+
     fn on_recovered(&mut self, _cx: &Context<'_>, _window: u64) {
         self.repair = Repair::None;
         self.conserve = false;

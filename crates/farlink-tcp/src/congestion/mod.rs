@@ -127,6 +127,12 @@ pub trait CongestionControl: Debug + Send {
     /// the window is to be reduced, once per window of data.
     fn on_loss(&mut self, cx: &Context<'_>, loss: &Loss);
 
+    /// An ACK says that a queue marked data instead of dropping it: the window is
+    /// to be reduced as for a loss (RFC 3168, 5), once per window of data.
+    fn on_congestion_mark(&mut self, cx: &Context<'_>, loss: &Loss) {
+        self.on_loss(cx, loss);
+    }
+
     /// New data was acknowledged while a loss is repaired.
     fn on_recovery_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
 

@@ -36,6 +36,7 @@ impl Connection {
         }
         if segment.flags.has(Flags::SYN) {
             self.remote_port = segment.src_port;
+            self.ecn.on_syn(segment.flags);
             self.take_syn(now, segment);
             self.state = State::SynReceived;
             self.syn_due = true;
@@ -66,6 +67,7 @@ impl Connection {
         }
         self.take_syn(now, segment);
         if acked {
+            self.ecn.on_syn_ack(segment.flags);
             self.acknowledge_syn(now, segment);
             self.rx.acknowledge_now();
             self.established(now);
@@ -218,6 +220,8 @@ impl Connection {
 
         // Seventh, data.
         let data = u64::from(segment.body.len());
+        let fresh = data > 0 && start + data > nxt && start < nxt + window;
+        self.ecn.on_segment(segment, fresh);
         if data > 0 && self.receiving() {
             let from = start.max(nxt);
             let to = (start + data).min(nxt + window);
@@ -327,6 +331,9 @@ impl Connection {
         }
         let rated = self.tx.rated_flight();
         let before = prr::before_ack(&self.tx);
+        let marked = ack >= una && self.ecn.echoes(segment.flags);
+        let flight_before = if marked { self.tx.flight_at_loss() } else { 0 };
+        self.tx.loss.mark_echoed = marked;
         // A sender without the scoreboard of RFC 6675 does not know what SACK says.
         let sacking = self.sack && self.tx.loss.sacking();
         let news = if sacking {
@@ -353,6 +360,9 @@ impl Connection {
                 recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
                 self.record_state(now);
             }
+        }
+        if marked && recovery::on_congestion_mark(&mut self.tx, now, flight_before) {
+            self.record_state(now);
         }
         if let Some(flight) = rated {
             self.tx.sample_rate(now, flight);

@@ -21,6 +21,7 @@ pub use output::reset_for;
 mod tests;
 
 use crate::config::{Config, WindowScale};
+use crate::ecn::Negotiation;
 use crate::receive::Receiver;
 use crate::record::{Mark, Record, Recorder, Stats};
 use crate::rto::RttEstimator;
@@ -105,6 +106,8 @@ pub struct Connection {
     sack: bool,
     /// Timestamps were agreed.
     timestamps: bool,
+    /// ECN, if it was agreed.
+    ecn: Negotiation,
     /// TS.Recent (RFC 7323, 4.3).
     ts_recent: u32,
     /// Last.ACK.sent (RFC 7323, 4.3).
@@ -155,6 +158,7 @@ impl Connection {
             peer_shift: 0,
             sack: config.receiver.sack,
             timestamps: config.timestamps,
+            ecn: Negotiation::new(config.ecn),
             ts_recent: 0,
             last_ack_sent: 0,
             reply: None,

@@ -1,6 +1,7 @@
 //! What leaves: SYN, data, FIN, acknowledgments, resets.
 
 use super::{Connection, State};
+use crate::ecn::Ecn;
 use crate::receive::AckNeed;
 use crate::record::Record;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Options, SackBlocks, Segment, Timestamps};
@@ -50,7 +51,8 @@ impl Connection {
     fn data_segment(&mut self, now: Instant, chunk: &Chunk) -> Segment {
         let mut flags = Flags::default();
         if chunk.syn {
-            flags = flags.with(Flags::SYN);
+            let ack = self.state != State::SynSent;
+            flags = Flags::SYN.with(self.ecn.syn_flags(ack));
         }
         if chunk.fin {
             flags = flags.with(Flags::FIN);
@@ -72,6 +74,14 @@ impl Connection {
         segment.seq = self.tx.isn.at(chunk.start);
         segment.flags = segment.flags.with(flags);
         segment.body = body;
+        // Only new data (RFC 3168, 6.1.5 and 6.1.6).
+        let new = chunk.len > 0 && !chunk.retransmission && !self.tx.probing();
+        if self.ecn.agreed() && new {
+            segment.ecn = Ecn::Ect0;
+            if std::mem::take(&mut self.tx.loss.reduced) {
+                segment.flags = segment.flags.with(Flags::CWR);
+            }
+        }
         segment
     }
 
@@ -126,6 +136,9 @@ impl Connection {
         };
         if acks {
             segment.flags = Flags::ACK;
+            if !syn {
+                segment.flags = Flags::ACK.with(self.ecn.ack_flags());
+            }
             segment.ack = self.rx.ack();
             self.last_ack_sent = self.rx.nxt();
             self.rx.acknowledged();

@@ -45,6 +45,13 @@ pub(crate) struct LossState {
     pub(crate) echo_of_latest: bool,
     /// Whether a time-out happened since `recover` was passed.
     after_timeout: bool,
+    /// Position after the highest byte sent when the window was last reduced for
+    /// a mark (RFC 3168).
+    marked: Offset,
+    /// The window was reduced since new data said so (CWR).
+    pub(crate) reduced: bool,
+    /// The ACK at hand says that data was marked: nothing grows for it.
+    pub(crate) mark_echoed: bool,
     /// Vegas only.
     pub(crate) fine: Option<vegas::FineTimeout>,
     /// SACK only, if configured.
@@ -79,6 +86,9 @@ impl LossState {
             previous_ack: 0,
             echo_of_latest: false,
             after_timeout: false,
+            marked: 0,
+            reduced: false,
+            mark_echoed: false,
             fine: vegas::FineTimeout::of(config.recovery),
             prr: config
                 .prr
@@ -169,7 +179,14 @@ impl LossState {
         self.force = false;
         self.recover = max;
         self.after_timeout = true;
+        self.reduced = true;
         self.rescue = None;
+    }
+
+    /// Whether the window that the loss at `una` was sent in made the sender
+    /// reduce already, for a mark (RFC 3168, 6.1.2).
+    fn reduced_for_mark(&self, una: Offset) -> bool {
+        una <= self.marked
     }
 
     fn enter(&mut self, max: Offset) {
@@ -179,6 +196,7 @@ impl LossState {
         self.partial_acks = 0;
         self.rescue = None;
         self.force = true;
+        self.reduced = true;
         if let Some(prr) = &mut self.prr {
             prr.enter();
         }
@@ -229,13 +247,33 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
     } else {
         tx.loss.dup_acks = 0;
         tx.loss.limited_sent = 0;
-        grow(tx, now, new);
+        if !tx.loss.mark_echoed {
+            grow(tx, now, new);
+        }
     }
     vegas::after_new_ack(tx, now, recorder);
     tx.loss.previous_ack = new.before;
     if restart {
         tx.restart_timer(now);
     }
+}
+
+/// An ACK said that data was marked, with `flight` bytes out before it. The
+/// window is reduced unless that was done since this window of data left, for a
+/// mark or a loss (RFC 3168, 6.1.2). Returns whether it was.
+pub(crate) fn on_congestion_mark(tx: &mut Sender, now: Instant, flight: u64) -> bool {
+    if tx.board.una() <= tx.loss.marked.max(tx.loss.recover) {
+        return false;
+    }
+    let loss = front_loss(tx, now);
+    let before = tx.cc.cwnd();
+    tx.cc.on_congestion_mark(&context!(tx, now, flight), &loss);
+    if tx.cc.cwnd() > before {
+        tx.cc.collapse(before); // the least of a loss is more than was left
+    }
+    tx.loss.marked = tx.board.max();
+    tx.loss.reduced = true;
+    true
 }
 
 /// Lets the controller open the window.
@@ -279,7 +317,9 @@ fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
     let flight = tx.flight_at_loss();
     let loss = front_loss(tx, now);
-    tx.cc.on_loss(&context!(tx, now, flight), &loss);
+    if !tx.loss.reduced_for_mark(tx.board.una()) {
+        tx.cc.on_loss(&context!(tx, now, flight), &loss);
+    }
     tx.loss.enter(tx.board.max());
     tx.board.lose_front();
 }

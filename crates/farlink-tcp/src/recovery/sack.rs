@@ -31,7 +31,9 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     } else {
         flight
     };
-    tx.cc.on_loss(&context!(tx, now, flight), &loss);
+    if !tx.loss.reduced_for_mark(tx.board.una()) {
+        tx.cc.on_loss(&context!(tx, now, flight), &loss);
+    }
     tx.loss.enter(tx.board.max());
     tx.loss_seen(now);
 }

@@ -16,6 +16,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     let flight = tx.flight_at_loss();
     let loss = front_loss(tx, now);
     tx.cc.on_tahoe_loss(&context!(tx, now, flight), &loss);
+    tx.loss.reduced = true;
     tx.board.lose_all();
     tx.restart_timer(now);
 }

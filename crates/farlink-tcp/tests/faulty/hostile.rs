@@ -4,8 +4,8 @@
 use super::chance::Chance;
 use super::setup;
 use farlink_tcp::{
-    Body, Config, Connection, Flags, Instant, Interval, Offset, Options, SackBlock, Segment, Seq,
-    State, Timestamps,
+    Body, Config, Connection, Ecn, Flags, Instant, Interval, Offset, Options, SackBlock, Segment,
+    Seq, State, Timestamps,
 };
 use std::sync::Arc;
 
@@ -146,6 +146,7 @@ impl Victim {
             seq: self.peer_isn.at(seq),
             ack: self.isn.at(ack),
             flags,
+            ecn: Ecn::default(),
             window: 8_000,
             options,
             body: Body::EMPTY,
@@ -238,6 +239,7 @@ impl Victim {
             seq,
             ack,
             flags,
+            ecn: Ecn::from_bits(chance.within(0, 3) as u8),
             window,
             options,
             body,

@@ -1,7 +1,7 @@
 //! The path: what happens to each segment, counted.
 
 use super::chance::Chance;
-use farlink_tcp::{Body, Flags, Interval, Segment};
+use farlink_tcp::{Body, Ecn, Flags, Interval, Segment};
 
 /// What the path does to a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,10 +66,13 @@ impl Path {
         &self,
         chance: &mut Chance,
         fate: Fate,
-        segment: Segment,
+        mut segment: Segment,
     ) -> Vec<(Interval, Segment)> {
         let usual = Interval::from_millis(self.delay_ms);
         let late = usual + Interval::from_micros(chance.within(1, 2_000 * self.delay_ms + 20_000));
+        if segment.ecn.markable() && chance.per_mille(50) {
+            segment.ecn = Ecn::Ce;
+        }
         match fate {
             Fate::Fine => vec![(usual, segment)],
             Fate::Drop | Fate::Corrupt => vec![],

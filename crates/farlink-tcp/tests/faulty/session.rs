@@ -108,7 +108,8 @@ fn play(mut chance: Chance, row: usize, path: Path, fates: &[Fate]) -> Report {
 
 /// Whether a segment is an ACK and nothing else.
 fn bare(segment: &Segment) -> bool {
-    segment.seq_len() == 0 && segment.flags == Flags::ACK
+    let plain = Flags(segment.flags.0 & !Flags::ECE.0);
+    segment.seq_len() == 0 && plain == Flags::ACK
 }
 
 impl Session<'_> {

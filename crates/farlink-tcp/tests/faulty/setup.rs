@@ -26,6 +26,7 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
         InitialWindow::Rfc3390,
     ]);
     config.initial_ssthresh = chance.pick(&[None, Some(4 * mss)]);
+    config.ecn = chance.flip();
     config.idle_restart = chance.flip();
     config.max_retransmits = chance.pick(&[6, 15]);
     config.restart_on_retransmit = chance.flip();

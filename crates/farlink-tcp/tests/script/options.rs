@@ -62,6 +62,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
                 _ => return Err("off, safe_ack, conservative or slow_start".into()),
             }
         }
+        "ecn" => config.ecn = switch(value)?,
         "limited_transmit" => config.limited_transmit = switch(value)?,
         "restart_on_retransmit" => config.restart_on_retransmit = switch(value)?,
         "initial_window" if value == "rfc3390" => config.initial_window = InitialWindow::Rfc3390,

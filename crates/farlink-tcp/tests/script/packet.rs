@@ -1,7 +1,7 @@
 //! A packet in a script: its notation, and its comparison with a segment.
 
 use super::options::number;
-use farlink_tcp::{Body, Flags, SackBlock, Segment, Seq, Timestamps};
+use farlink_tcp::{Body, Ecn, Flags, SackBlock, Segment, Seq, Timestamps};
 use std::fmt::Write as _;
 
 /// A packet as it is written. Sequence numbers count from the initial one of
@@ -13,6 +13,7 @@ pub(crate) struct Packet {
     len: u32,
     ack: Option<u32>,
     window: Option<u16>,
+    ecn: Ecn,
     /// `None` for `<...>`: any.
     options: Option<Options>,
 }
@@ -46,6 +47,8 @@ const LETTERS: [(char, Flags); 8] = [
     ('W', Flags::CWR),
     ('.', Flags::ACK),
 ];
+
+const CODEPOINTS: [(&str, Ecn); 3] = [("ect1", Ecn::Ect1), ("ect0", Ecn::Ect0), ("ce", Ecn::Ce)];
 
 impl Packet {
     /// Reads `FLAGS start:end(len) [ack N] [win N] [<options>]`.
@@ -81,9 +84,14 @@ impl Packet {
             len,
             ack: None,
             window: None,
+            ecn: Ecn::NotEct,
             options,
         };
         while let Some(word) = words.next() {
+            if let Some((_, ecn)) = CODEPOINTS.iter().find(|(name, _)| *name == word) {
+                packet.ecn = *ecn;
+                continue;
+            }
             let value = words
                 .next()
                 .ok_or_else(|| format!("no number after {word}"))?;
@@ -121,6 +129,7 @@ impl Packet {
                 .ack
                 .map_or(Seq(0), |ack| numbering.receiver.at(u64::from(ack))),
             flags: self.flags,
+            ecn: self.ecn,
             window: self.window.ok_or("a packet that arrives needs win")?,
             options: farlink_tcp::Options {
                 mss: options.mss,
@@ -152,6 +161,7 @@ impl Packet {
         self.flags.0 | push == segment.flags.0 | push
             && self.start == relative(segment.seq)
             && self.len == segment.body.len()
+            && self.ecn == segment.ecn
             && self
                 .ack
                 .is_none_or(|ack| numbering.receiver.at(u64::from(ack)) == segment.ack)
@@ -269,6 +279,9 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
         ));
     }
     write(format_args!(" win {}", segment.window));
+    if let Some((name, _)) = CODEPOINTS.iter().find(|(_, ecn)| *ecn == segment.ecn) {
+        write(format_args!(" {name}"));
+    }
     let options = Options::of(segment, numbering);
     let mut items = Vec::new();
     items.extend(options.mss.map(|n| format!("mss {n}")));

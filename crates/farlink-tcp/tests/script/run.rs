@@ -3,7 +3,7 @@
 use super::options::interval;
 use super::packet::{Numbering, Packet, show};
 use super::{Check, Failure, Line, Relation, Script, Seconds, Step, Time};
-use farlink_tcp::{Connection, Flags, Instant, Interval, Segment, Seq, Timestamps};
+use farlink_tcp::{Connection, Ecn, Flags, Instant, Interval, Segment, Seq, Timestamps};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -223,7 +223,9 @@ impl Player<'_> {
         self.connection = Some(self.open());
         self.transmit();
         let (_, syn) = self.left.pop_front().ok_or("no SYN left")?;
-        if syn.flags != Flags::SYN {
+        let setup = Flags::ECE.with(Flags::CWR);
+        let ecn = syn.flags.has(setup);
+        if syn.flags != Flags::SYN && syn.flags != Flags::SYN.with(setup) {
             return Err("the first packet is not a SYN".into());
         }
         self.advance(self.now + rtt, |due, at| due < at)?;
@@ -238,7 +240,12 @@ impl Player<'_> {
             dst_port: PORT,
             seq: self.theirs().sender,
             ack: syn.seq.at(1),
-            flags: Flags::SYN.with(Flags::ACK),
+            flags: if ecn {
+                Flags::SYN.with(Flags::ACK).with(Flags::ECE)
+            } else {
+                Flags::SYN.with(Flags::ACK)
+            },
+            ecn: Ecn::NotEct,
             window,
             options,
             body: syn.body,
