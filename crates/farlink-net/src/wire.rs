@@ -398,7 +398,7 @@ mod tests {
         (
             any::<[u16; 4]>(),
             any::<[u32; 2]>(),
-            any::<[u8; 2]>(),
+            any::<[u8; 3]>(),
             0u32..1 << 20,
             options(),
             body(),
@@ -407,7 +407,7 @@ mod tests {
                 |(
                     [ident, src_port, dst_port, window],
                     [seq, ack],
-                    [ttl, flags],
+                    [ttl, flags, ecn],
                     node,
                     options,
                     body,
@@ -426,6 +426,7 @@ mod tests {
                             seq: Seq(seq),
                             ack: Seq(ack),
                             flags: Flags(flags),
+                            ecn: Ecn::from_bits(ecn),
                             window,
                             options,
                             body,
@@ -579,6 +580,18 @@ mod tests {
             2, 4, 0x05, 0xb4,
         ];
         assert_eq!(bytes, expected);
+    }
+
+    #[test]
+    fn the_ecn_field_ends_the_type_of_service() {
+        let (mut packet, _) = syn();
+        for (ecn, tos) in [(Ecn::Ect1, 1), (Ecn::Ect0, 2), (Ecn::Ce, 3)] {
+            packet.segment.ecn = ecn;
+            let bytes = bytes_of(&packet);
+            assert_eq!(bytes[1], tos);
+            // RFC 1624: the checksum falls by what the field rises by.
+            assert_eq!(bytes[10..12], (0x26c3 - u16::from(tos)).to_be_bytes());
+        }
     }
 
     #[test]
