@@ -9,15 +9,18 @@
 use crate::config::PrrBound;
 use crate::send::Sender;
 
-/// State of one recovery. Names are those of the RFC; counts are in bytes.
+/// State of one recovery, in bytes.
 #[derive(Debug)]
 pub(crate) struct Prr {
     bound: PrrBound,
     /// A recovery began and its first ACK is not counted yet.
     starting: bool,
+    /// `RecoverFS`.
     recover_fs: u64,
-    prr_delivered: u64,
-    prr_out: u64,
+    /// `prr_delivered`.
+    delivered: u64,
+    /// `prr_out`.
+    out: u64,
 }
 
 /// The sender before an ACK is taken.
@@ -49,16 +52,16 @@ impl Prr {
             bound,
             starting: false,
             recover_fs: 0,
-            prr_delivered: 0,
-            prr_out: 0,
+            delivered: 0,
+            out: 0,
         }
     }
 
     /// Recovery begins.
     pub(super) fn enter(&mut self) {
         self.starting = true;
-        self.prr_delivered = 0;
-        self.prr_out = 0;
+        self.delivered = 0;
+        self.out = 0;
     }
 
     /// The first ACK of a recovery: `outstanding` is SND.NXT - SND.UNA, without
@@ -70,19 +73,19 @@ impl Prr {
 
     /// Something left.
     pub(super) fn sent(&mut self, len: u64) {
-        self.prr_out += len;
+        self.out += len;
     }
 
     /// `SndCnt`: what this ACK lets out.
     fn on_ack(&mut self, news: News) -> u64 {
-        self.prr_delivered += news.delivered;
-        let banked = self.prr_delivered.saturating_sub(self.prr_out);
+        self.delivered += news.delivered;
+        let banked = self.delivered.saturating_sub(self.out);
         if news.pipe > news.ssthresh {
-            let share = u128::from(self.prr_delivered) * u128::from(news.ssthresh);
+            let share = u128::from(self.delivered) * u128::from(news.ssthresh);
             let share = share.div_ceil(u128::from(self.recover_fs));
             u64::try_from(share)
                 .unwrap_or(u64::MAX)
-                .saturating_sub(self.prr_out)
+                .saturating_sub(self.out)
         } else {
             let limit = match self.bound {
                 PrrBound::Conservative => banked,
@@ -187,7 +190,7 @@ mod tests {
 
     #[test]
     fn one_loss_of_twenty_sends_at_every_second_ack() {
-        // CEIL(k 10 / 20) - prr_out is 1, 0, 1, 0 ... for the ACKs of 3 to 18.
+        // CEIL(k 10 / 20) - out is 1, 0, 1, 0 ... for the ACKs of 3 to 18.
         for bound in ALL {
             let mut example = Example::new(bound, 1);
             let run: Vec<_> = (3..=21).map(|_| example.ack(false)).collect();
