@@ -109,6 +109,12 @@ const FAULTS: &[(&str, &str, &str)] = &[
          = \"unlimited\"",
     ),
     (
+        "queue = { packets = 100 }",
+        "queue = { packets = 100 }, mark = { packets = 0 }",
+        "geo.toml:14: links[0].down.mark.packets = 0 is out of range; write 1 to 1000000, or mark = \
+         \"unlimited\"",
+    ),
+    (
         "{ packets = 100 }",
         "{ packets = 100, bytes = \"1 kB\" }",
         "geo.toml:14: links[0].down.queue has both \"packets\" and \"bytes\"; write one of them",
