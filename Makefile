@@ -53,7 +53,7 @@ test-python: $(EXTENSION) ## The Python tests
 
 test-long: $(EXTENSION) ## The tests that take minutes: half a million faults for every TCP, long statistics
 	$(CARGO) test $(LOCKED) --release --workspace --exclude farlink-py -- --ignored
-	$(RUN) pytest -m long -rs tests
+	$(RUN) pytest -m long -rs tests || test $$? = 5 # 5: there is none
 
 lint: $(TOOLS) ## Format, clippy, documentation links, ruff and mypy, all without changing a file
 	$(CARGO) fmt --all --check
