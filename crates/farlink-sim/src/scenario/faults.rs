@@ -110,8 +110,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "queue = { packets = 100 }",
-        "queue = { packets = 100 }, mark = { packets = 0 }",
-        "geo.toml:14: links[0].down.mark.packets = 0 is out of range; write 1 to 1000000, or mark = \
+        "queue = { packets = 100 }\nmark = { packets = 0 }",
+        "geo.toml:15: links[0].down.mark.packets = 0 is out of range; write 1 to 1000000, or mark = \
          \"unlimited\"",
     ),
     (
