@@ -76,6 +76,10 @@ pub struct Config {
     pub restart_on_retransmit: bool,
     /// What a window reduction takes the part of.
     pub reduce_from: ReduceFrom,
+    /// How a reduction of the window that was not called for is found out and
+    /// taken back. The congestion control has to know how
+    /// ([`crate::congestion::can_undo`]).
+    pub undo: Undo,
     /// How the window is controlled.
     pub congestion: Control,
     /// Window at the start of the connection, in segments.
@@ -111,6 +115,7 @@ impl Default for Config {
             limited_transmit: false,
             restart_on_retransmit: false,
             reduce_from: ReduceFrom::FlightSize,
+            undo: Undo::Off,
             congestion: Control::new(&Reno::ALGORITHM),
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
@@ -197,6 +202,20 @@ pub enum ReduceFrom {
     Pipe,
     /// The congestion window, as 4.3BSD and Linux do.
     Cwnd,
+}
+
+/// How a spurious retransmission is found out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Undo {
+    /// Not at all.
+    Off,
+    /// The peer reported every retransmission as a duplicate by D-SACK, which is
+    /// its [`ReceiverConfig::dsack`] (RFC 2883, RFC 3708; as Linux).
+    Dsack,
+    /// The first ACK of new data echoes a timestamp from before the
+    /// retransmission (Eifel, RFC 3522, with the response of RFC 4015). Needs
+    /// timestamps.
+    Eifel,
 }
 
 /// Guards against multiple fast retransmits after a time-out (RFC 6582).
@@ -309,6 +328,9 @@ pub struct ReceiverConfig {
     pub reassembly: bool,
     /// SACK (RFC 2018): offered by both sides, and sent by this one.
     pub sack: bool,
+    /// Duplicates are reported in the first SACK block (D-SACK, RFC 2883). Needs
+    /// `sack`.
+    pub dsack: bool,
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
 }
@@ -320,6 +342,7 @@ impl Default for ReceiverConfig {
             window_scale: WindowScale::Auto,
             reassembly: true,
             sack: true,
+            dsack: false,
             delayed_ack: DelayedAck::default(),
         }
     }

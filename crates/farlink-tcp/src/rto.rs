@@ -122,6 +122,25 @@ impl RttEstimator {
         rtt
     }
 
+    /// G of RFC 6298: granularity, or the tick where the algorithm has none.
+    pub(crate) fn granularity(&self) -> Interval {
+        match self.config.algorithm {
+            RtoAlgorithm::Rfc6298 { granularity } => granularity.max(self.config.tick),
+            _ => self.config.tick,
+        }
+    }
+
+    /// Starts anew from this mean and deviation (RFC 4015, 3, step 7).
+    pub(crate) fn restart(&mut self, srtt: Interval, deviation: Interval) {
+        self.srtt = Some(srtt);
+        self.deviation = deviation;
+        self.base = match self.config.algorithm {
+            RtoAlgorithm::Rfc793 { beta, .. } => Interval::from_nanos(beta.of(srtt.as_nanos())),
+            RtoAlgorithm::Jacobson { k, .. } => srtt + deviation * u64::from(k),
+            RtoAlgorithm::Rfc6298 { granularity } => srtt + (deviation * 4).max(granularity),
+        };
+    }
+
     /// The timer went off.
     pub fn back_off(&mut self) {
         if self.config.backoff == Backoff::Exponential && self.doublings < MAX_DOUBLINGS {

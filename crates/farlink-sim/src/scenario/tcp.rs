@@ -5,10 +5,10 @@
 //! ignored.
 
 use farlink_tcp::config::{
-    Careful, Config, DelayedAck, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig,
+    Careful, Config, DelayedAck, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig, Undo,
     WindowScale,
 };
-use farlink_tcp::congestion::Control;
+use farlink_tcp::congestion::{self, Control};
 use farlink_tcp::{Interval, variant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
     AckDelay, BackoffName, CarefulName, RecoveryName, ReduceName, SamplingName, Scale, StartWindow,
-    TimerName,
+    TimerName, UndoName,
 };
 use super::units::{Factor, Size, SizeLimit, Time};
 
@@ -98,6 +98,9 @@ tcp_keys! {
     window_scale: Scale,
     /// SACK option (RFC 2018): offered, and sent.
     sack: bool,
+    /// Duplicates that arrive are reported in the first SACK block (D-SACK,
+    /// RFC 2883). Needs `sack`.
+    dsack: bool,
     /// Timestamps option (RFC 7323).
     timestamps: bool,
     /// Nagle's algorithm (RFC 9293, 3.7.4).
@@ -144,6 +147,9 @@ tcp_keys! {
     restart_on_retransmit: bool,
     /// What the slow-start threshold is a part of after a loss.
     reduce_from: ReduceName,
+    /// How a retransmission that was not needed is found out; the window is then
+    /// what it was before. "dsack" needs `dsack`, "eifel" needs `timestamps`.
+    undo: UndoName,
     /// How the window is controlled: name of an algorithm, such as "reno".
     congestion: String,
     /// Parameters of algorithms, a table for each: `[tcp.control.cubic]`.
@@ -215,6 +221,7 @@ impl TcpSpec {
             dupack_threshold: Some(config.dupack_threshold),
             limited_transmit: Some(config.limited_transmit),
             reduce_from: Some(ReduceName::of(config.reduce_from)),
+            undo: Some(UndoName::of(config.undo)),
             restart_on_retransmit: Some(config.restart_on_retransmit),
             initial_window: Some(StartWindow(config.initial_window)),
             initial_ssthresh: Some(SizeLimit(config.initial_ssthresh)),
@@ -246,6 +253,7 @@ impl TcpSpec {
             dupack_threshold: self.dupack_threshold.unwrap_or(base.dupack_threshold),
             limited_transmit: self.limited_transmit.unwrap_or(base.limited_transmit),
             reduce_from: self.reduce_from.map_or(base.reduce_from, ReduceName::value),
+            undo: self.undo.map_or(base.undo, UndoName::value),
             restart_on_retransmit: self
                 .restart_on_retransmit
                 .unwrap_or(base.restart_on_retransmit),
@@ -450,11 +458,13 @@ impl TcpSpec {
             ack.every = self.ack_every.unwrap_or(ack.every);
             ack.heartbeat = self.ack_heartbeat.unwrap_or(ack.heartbeat);
         }
+        let sack = self.sack.unwrap_or(base.sack);
         ReceiverConfig {
             buffer: self.receive_window.map_or(base.buffer, |size| size.0),
             window_scale: self.window_scale.map_or(base.window_scale, |s| s.0),
             reassembly: self.reassembly.unwrap_or(base.reassembly),
-            sack: self.sack.unwrap_or(base.sack),
+            sack,
+            dsack: sack && self.dsack.unwrap_or(base.dsack),
             delayed_ack: ack,
         }
     }
@@ -464,6 +474,7 @@ impl TcpSpec {
         self.window_scale = Some(Scale(receiver.window_scale));
         self.reassembly = Some(receiver.reassembly);
         self.sack = Some(receiver.sack);
+        self.dsack = receiver.sack.then_some(receiver.dsack);
         let ack = receiver.delayed_ack;
         if ack.max_delay.is_zero() {
             self.delayed_ack = Some(AckDelay(None));
@@ -484,7 +495,8 @@ impl TcpSpec {
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 13] = [
+        const NEEDS: [(&str, &str); 14] = [
+            ("dsack", "sack = true"),
             ("careful", NEWRENO),
             ("rescue", SACK),
             ("fine_k", VEGAS),
@@ -650,6 +662,32 @@ impl TcpSpec {
                 "= \"timestamp\" needs timestamps = true".into(),
             ));
         }
+        let needs = match config.undo {
+            Undo::Off => None,
+            Undo::Dsack => {
+                (!config.receiver.dsack).then(|| "= \"dsack\" needs dsack = true".to_owned())
+            }
+            Undo::Eifel => {
+                (!config.timestamps).then(|| "= \"eifel\" needs timestamps = true".to_owned())
+            }
+        };
+        if let Some(says) = needs {
+            return Err(fault("undo", says));
+        }
+        if config.undo != Undo::Off && !congestion::can_undo(&config.congestion) {
+            let able: Vec<_> = congestion::ALGORITHMS
+                .iter()
+                .filter(|a| congestion::can_undo(&Control::new(a)))
+                .map(|a| format!("\"{}\"", a.name))
+                .collect();
+            let says = format!(
+                "is not for congestion = \"{}\", which cannot take a reduction back; write \
+                 \"off\", or one of {}",
+                config.congestion.algorithm().name,
+                able.join(", ")
+            );
+            return Err(fault("undo", says));
+        }
         Ok(())
     }
 }
@@ -718,12 +756,19 @@ mod tests {
                 window_scale: WindowScale::Shift(7),
                 reassembly: false,
                 sack: true,
+                dsack: true,
                 delayed_ack: DelayedAck {
                     max_delay: Interval::from_millis(500),
                     every: 4,
                     heartbeat: true,
                 },
             },
+            undo: Undo::Dsack,
+            ..Config::default()
+        });
+        all.push(Config {
+            timestamps: true,
+            undo: Undo::Eifel,
             ..Config::default()
         });
         all.push(Config {
@@ -796,6 +841,27 @@ mod tests {
                 ..TcpSpec::default()
             }),
             "tcp.careful = \"timestamp\" needs timestamps = true"
+        );
+        let undo = |variant: &str, undo, dsack| {
+            says(&TcpSpec {
+                variant: Some(variant.into()),
+                undo: Some(undo),
+                dsack,
+                ..TcpSpec::default()
+            })
+        };
+        assert_eq!(
+            undo("sack", UndoName::Dsack, None),
+            "tcp.undo = \"dsack\" needs dsack = true"
+        );
+        assert_eq!(
+            undo("sack", UndoName::Eifel, None),
+            "tcp.undo = \"eifel\" needs timestamps = true"
+        );
+        assert_eq!(
+            undo("bbr", UndoName::Dsack, Some(true)),
+            "tcp.undo is not for congestion = \"bbr\", which cannot take a reduction back; write \
+             \"off\", or one of \"reno\", \"cubic\""
         );
     }
 }

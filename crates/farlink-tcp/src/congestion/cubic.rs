@@ -4,6 +4,7 @@
 use super::hystart::{Growth, HyStart};
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
+    Undone,
 };
 use crate::config::Ratio;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
@@ -36,6 +37,17 @@ pub struct Cubic {
     /// The congestion-avoidance stage that is running.
     epoch: Option<Epoch>,
     /// Only for the first slow start (RFC 9406, 4.2).
+    hystart: Option<HyStart>,
+    /// What a spurious reduction restores beside cwnd and ssthresh (4.9).
+    before: Option<Before>,
+}
+
+/// What a reduction changes.
+#[derive(Clone, Debug)]
+struct Before {
+    w_max: Option<f64>,
+    cwnd_prior: Option<u64>,
+    epoch: Option<Epoch>,
     hystart: Option<HyStart>,
 }
 
@@ -105,6 +117,7 @@ impl Cubic {
             cwnd_prior: None,
             epoch: None,
             hystart: control.flag("hystart").then(HyStart::default),
+            before: None,
         }
     }
 
@@ -244,6 +257,31 @@ impl CongestionControl for Cubic {
         }
         self.w_max = None;
         self.collapse(cx.mss);
+    }
+
+    fn can_undo(&self) -> bool {
+        true
+    }
+
+    fn remember(&mut self) {
+        self.before = Some(Before {
+            w_max: self.w_max,
+            cwnd_prior: self.cwnd_prior,
+            epoch: self.epoch,
+            hystart: self.hystart.clone(),
+        });
+    }
+
+    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.cwnd = undone.window;
+        self.ssthresh = undone.ssthresh;
+        self.carry = 0.0;
+        if let Some(before) = self.before.take() {
+            self.w_max = before.w_max;
+            self.cwnd_prior = before.cwnd_prior;
+            self.epoch = before.epoch;
+            self.hystart = before.hystart;
+        }
     }
 
     fn collapse(&mut self, window: u64) {

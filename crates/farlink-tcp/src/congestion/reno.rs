@@ -2,7 +2,7 @@
 
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
-    half_flight,
+    Undone, half_flight,
 };
 
 /// The window of the Reno family (Jacobson 1988; RFC 5681).
@@ -110,6 +110,15 @@ impl CongestionControl for Reno {
             self.ssthresh = half_flight(cx);
         }
         self.collapse(cx.mss);
+    }
+
+    fn can_undo(&self) -> bool {
+        true
+    }
+
+    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.cwnd = undone.window;
+        self.ssthresh = undone.ssthresh;
     }
 
     fn collapse(&mut self, window: u64) {

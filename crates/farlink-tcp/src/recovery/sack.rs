@@ -6,6 +6,7 @@
 use super::{NewAck, front_loss, recovered, set_by_controller};
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
+use crate::spurious;
 use crate::time::Instant;
 
 /// An ACK brought SACK news and acknowledged nothing new (section 2, DupAck).
@@ -31,6 +32,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     } else {
         flight
     };
+    spurious::begin(tx, false);
     tx.cc.on_loss(&context!(tx, now, flight), &loss);
     tx.loss.enter(tx.board.max());
     tx.loss_seen(now);
