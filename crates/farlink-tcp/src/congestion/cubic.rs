@@ -335,6 +335,7 @@ mod tests {
 
     /// A sender that is always limited by its window: each round-trip time the
     /// window is acknowledged, evenly spread, `per_ack` segments at a time.
+    #[derive(Clone)]
     struct Path {
         now: Instant,
         rtt: Interval,
@@ -416,6 +417,42 @@ mod tests {
             },
         );
         cubic.on_recovered(&cx, u64::MAX);
+    }
+
+    /// RFC 9438, 4.9: after a loss that was none the window grows as if nothing
+    /// had happened.
+    #[test]
+    fn a_spurious_loss_leaves_no_trace() {
+        let mut path = Path::new(ms(100));
+        let mut calm = cubic(100, &[]);
+        lose(&mut calm, &path);
+        path.run(&mut calm, ms(2000));
+        for timeout in [false, true] {
+            let mut c = calm.clone();
+            let undone = Undone {
+                window: c.cwnd(),
+                ssthresh: c.ssthresh(),
+            };
+            c.remember();
+            lose(&mut c, &path);
+            if timeout {
+                c.on_timeout(&path.cx(c.cwnd()), true);
+            }
+            assert!(c.cwnd() < calm.cwnd());
+            c.on_spurious(&path.cx(c.cwnd()), &undone);
+            assert_eq!((c.cwnd(), c.ssthresh()), (calm.cwnd(), calm.ssthresh()));
+            let (mut one, mut other) = (path.clone(), path.clone());
+            let mut calm = calm.clone();
+            one.run(&mut calm, ms(4000));
+            other.run(&mut c, ms(4000));
+            // The part of a byte that cwnd does not show was dropped.
+            assert!(
+                c.cwnd().abs_diff(calm.cwnd()) <= 2,
+                "{} {}",
+                c.cwnd(),
+                calm.cwnd()
+            );
+        }
     }
 
     #[test]

@@ -197,6 +197,30 @@ mod tests {
     }
 
     #[test]
+    fn a_spurious_loss_gives_both_windows_back() {
+        let rtt = RttEstimator::new(RtoConfig::default());
+        let cx = Context {
+            now: Instant::ZERO,
+            mss: MSS,
+            flight: 20 * MSS,
+            snd_una: 1,
+            snd_max: 1,
+            rtt: &rtt,
+        };
+        let mut reno = reno(&[], 20 * MSS, 30 * MSS);
+        assert!(reno.can_undo());
+        reno.on_timeout(&cx, true);
+        reno.on_spurious(
+            &cx,
+            &Undone {
+                window: 20 * MSS,
+                ssthresh: 30 * MSS,
+            },
+        );
+        assert_eq!((reno.cwnd(), reno.ssthresh()), (20 * MSS, 30 * MSS));
+    }
+
+    #[test]
     fn growth_needs_a_full_window() {
         let rtt = RttEstimator::new(RtoConfig::default());
         let cx = Context {
