@@ -51,9 +51,9 @@ test-rust: check-machine ## The Rust tests
 test-python: $(EXTENSION) ## The Python tests
 	$(RUN) pytest -m "not long" -rs tests
 
-test-long: $(EXTENSION) ## The tests that take minutes: a million faults, long statistics
+test-long: $(EXTENSION) ## The tests that take minutes: half a million faults for every TCP, long statistics
 	$(CARGO) test $(LOCKED) --release --workspace --exclude farlink-py -- --ignored
-	$(RUN) pytest -m long -rs tests
+	$(RUN) pytest -m long -rs tests || test $$? = 5 # 5: there is none
 
 lint: $(TOOLS) ## Format, clippy, documentation links, ruff and mypy, all without changing a file
 	$(CARGO) fmt --all --check

@@ -235,7 +235,7 @@ def test_bad_input_is_one_line_and_code_2(
     assert farlink(*here) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    names = ", ".join(row["name"] for row in fl.variants().to_dict("records"))
+    names = ", ".join(fl.variants().index)
     message = message.replace("TMP", str(tmp_path)).replace("{VARIANTS}", names)
     assert err == f"farlink: error: {message}\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == before

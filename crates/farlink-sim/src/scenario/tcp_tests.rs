@@ -1,0 +1,174 @@
+//! Every parameter has a key, keys lay over one another, and values that fight are
+//! refused.
+
+use farlink_tcp::config::{Backoff, InitialWindow, Sampling};
+
+use super::*;
+use farlink_tcp::congestion::{Reno, Setting};
+
+/// A TCP for each choice of each axis, so that every key is written once.
+fn corners() -> Vec<Config> {
+    let mut all: Vec<Config> = variant::VARIANTS.iter().map(|row| (row.config)()).collect();
+    for algorithm in [
+        RtoAlgorithm::Rfc793 {
+            alpha: Ratio::new(8, 10),
+            beta: Ratio::new(13, 10),
+        },
+        RtoAlgorithm::Jacobson {
+            gain: Ratio::new(1, 7),
+            dev_gain: Ratio::new(1, 3),
+            k: 2,
+        },
+    ] {
+        let rto = RtoConfig {
+            algorithm,
+            tick: Interval::from_millis(500),
+            backoff: Backoff::None,
+            sampling: Sampling::EverySegment,
+            ..RtoConfig::default()
+        };
+        all.push(Config {
+            rto,
+            ..Config::default()
+        });
+    }
+    for careful in [
+        Careful::Less,
+        Careful::Plain,
+        Careful::AckHeuristic,
+        Careful::TimestampHeuristic,
+    ] {
+        for impatient in [false, true] {
+            let recovery = Recovery::NewReno { impatient, careful };
+            all.push(Config {
+                recovery,
+                timestamps: true,
+                ..Config::default()
+            });
+        }
+    }
+    all.push(Config {
+        congestion: Control::new(&Reno::ALGORITHM)
+            .with("byte_counting", Setting::Count(2))
+            .with("mss_over_8", Setting::Flag(true)),
+        initial_window: InitialWindow::Rfc3390,
+        initial_ssthresh: Some(65_535),
+        send_buffer: 16_384,
+        receiver: ReceiverConfig {
+            buffer: 1 << 20,
+            window_scale: WindowScale::Shift(7),
+            reassembly: false,
+            sack: true,
+            dsack: true,
+            delayed_ack: DelayedAck {
+                max_delay: Interval::from_millis(500),
+                every: 4,
+                heartbeat: true,
+            },
+        },
+        undo: Undo::Dsack,
+        ..Config::default()
+    });
+    all.push(Config {
+        timestamps: true,
+        undo: Undo::Eifel,
+        ..Config::default()
+    });
+    all.push(Config {
+        receiver: ReceiverConfig {
+            delayed_ack: DelayedAck::OFF,
+            window_scale: WindowScale::Off,
+            ..ReceiverConfig::default()
+        },
+        ..Config::default()
+    });
+    all
+}
+
+#[test]
+fn every_parameter_has_a_key() {
+    for config in corners() {
+        for row in variant::VARIANTS {
+            let spec = TcpSpec::from_config(row.name, &config);
+            assert_eq!(spec.resolve().as_ref(), Ok(&config), "over {}", row.name);
+            assert_eq!(spec.ignored(&config), []);
+            assert_eq!(spec.check(), Ok(()));
+            let text = serde_json::to_string(&spec).unwrap();
+            assert_eq!(serde_json::from_str::<TcpSpec>(&text).unwrap(), spec);
+        }
+    }
+}
+
+#[test]
+fn keys_of_a_flow_win() {
+    let flow = TcpSpec {
+        nagle: Some(false),
+        ..TcpSpec::default()
+    };
+    let scenario = TcpSpec {
+        nagle: Some(true),
+        mss: Some(Size(536)),
+        variant: Some("reno".into()),
+        ..TcpSpec::default()
+    };
+    let config = flow.over(&scenario).to_config().unwrap();
+    assert_eq!(
+        (config.nagle, config.mss, config.recovery),
+        (false, 536, Recovery::Reno)
+    );
+    assert!(flow.has("nagle") && !flow.has("mss") && !flow.is_empty());
+}
+
+#[test]
+fn values_that_fight_are_refused() {
+    let says = |spec: &TcpSpec| spec.to_config().unwrap_err().to_string();
+    assert_eq!(
+        says(&TcpSpec {
+            sack: Some(false),
+            ..TcpSpec::default()
+        }),
+        "tcp.sack = false leaves recovery = \"sack\" without its input; write sack = true, or \
+         another recovery"
+    );
+    assert_eq!(
+        says(&TcpSpec {
+            rto_min: Some(Time(Interval::from_secs(90))),
+            ..TcpSpec::default()
+        }),
+        "tcp.rto_min = \"90 s\" is above rto_max, \"1 min\""
+    );
+    assert_eq!(
+        says(&TcpSpec {
+            variant: Some("newreno".into()),
+            careful: Some(CarefulName::Timestamp),
+            ..TcpSpec::default()
+        }),
+        "tcp.careful = \"timestamp\" needs timestamps = true"
+    );
+}
+
+#[test]
+fn undo_needs_what_it_goes_by() {
+    let says = |variant: &str, undo, dsack| {
+        let spec = TcpSpec {
+            variant: Some(variant.into()),
+            undo: Some(undo),
+            dsack,
+            ..TcpSpec::default()
+        };
+        spec.to_config().unwrap_err().to_string()
+    };
+    assert_eq!(
+        says("sack", UndoName::Dsack, None),
+        "tcp.undo = \"dsack\" needs dsack = true"
+    );
+    assert_eq!(
+        says("sack", UndoName::Eifel, None),
+        "tcp.undo = \"eifel\" needs timestamps = true"
+    );
+    assert_eq!(
+        says("bbr", UndoName::Dsack, Some(true)),
+        "tcp.undo is not for congestion = \"bbr\", which cannot take a reduction back; write \
+         \"off\", or one of \"reno\", \"cubic\""
+    );
+}
