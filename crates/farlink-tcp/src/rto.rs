@@ -203,6 +203,32 @@ mod tests {
     }
 
     #[test]
+    fn a_new_start_gives_the_time_out_of_the_algorithm() {
+        let after = |algorithm, tick| {
+            let mut e = RttEstimator::new(RtoConfig {
+                algorithm,
+                tick,
+                ..RtoConfig::default()
+            });
+            e.restart(MS(1200), MS(600));
+            (e.granularity(), e.rto())
+        };
+        let jacobson = RtoAlgorithm::Jacobson {
+            gain: Ratio::new(1, 8),
+            dev_gain: Ratio::new(1, 4),
+            k: 2,
+        };
+        let rfc793 = RtoAlgorithm::Rfc793 {
+            alpha: Ratio::new(9, 10),
+            beta: Ratio::new(2, 1),
+        };
+        let rfc6298 = RtoAlgorithm::Rfc6298 { granularity: MS(1) };
+        assert_eq!(after(jacobson, MS(500)), (MS(500), MS(2400)));
+        assert_eq!(after(rfc793, MS(0)), (MS(0), MS(2400)));
+        assert_eq!(after(rfc6298, MS(0)), (MS(1), MS(3600)));
+    }
+
+    #[test]
     fn rfc6298_granularity_and_minimum_bound_from_below() {
         let config = RtoConfig {
             min: MS(0),
