@@ -99,7 +99,10 @@ impl Probes {
     /// A record of an endpoint.
     pub(crate) fn record(&mut self, flow: u32, side: u8, time: Instant, record: &Record) {
         match *record {
-            Record::Sent { len: 0, .. } | Record::AckSent | Record::DupAck => {}
+            Record::Sent { len: 0, .. }
+            | Record::AckSent
+            | Record::DupAck
+            | Record::DuplicateReported => {}
             Record::Sent {
                 seq,
                 len,

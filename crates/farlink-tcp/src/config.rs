@@ -81,6 +81,10 @@ pub struct Config {
     /// Proportional Rate Reduction while SACK recovery lasts, and its bound;
     /// without, the window is ssthresh at once (RFC 6675).
     pub prr: Option<PrrBound>,
+    /// How a reduction of the window that was not called for is found out and
+    /// taken back. The congestion control has to know how
+    /// ([`crate::congestion::can_undo`]).
+    pub undo: Undo,
     /// How the window is controlled.
     pub congestion: Control,
     /// Window at the start of the connection, in segments.
@@ -118,6 +122,7 @@ impl Default for Config {
             restart_on_retransmit: false,
             reduce_from: ReduceFrom::FlightSize,
             prr: None,
+            undo: Undo::Off,
             congestion: Control::new(&Reno::ALGORITHM),
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
@@ -216,6 +221,20 @@ pub enum PrrBound {
     Conservative,
     /// PRR-SSRB of RFC 6937: a segment more at each ACK.
     SlowStart,
+}
+
+/// How a spurious retransmission is found out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Undo {
+    /// Not at all.
+    Off,
+    /// The peer reported every retransmission as a duplicate by D-SACK, which is
+    /// its [`ReceiverConfig::dsack`] (RFC 2883, RFC 3708; as Linux).
+    Dsack,
+    /// The first ACK of new data echoes a timestamp from before the
+    /// retransmission (Eifel, RFC 3522, with the response of RFC 4015). Needs
+    /// timestamps.
+    Eifel,
 }
 
 /// Guards against multiple fast retransmits after a time-out (RFC 6582).
@@ -328,6 +347,9 @@ pub struct ReceiverConfig {
     pub reassembly: bool,
     /// SACK (RFC 2018): offered by both sides, and sent by this one.
     pub sack: bool,
+    /// Duplicates are reported in the first SACK block (D-SACK, RFC 2883). Needs
+    /// `sack`.
+    pub dsack: bool,
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
 }
@@ -339,6 +361,7 @@ impl Default for ReceiverConfig {
             window_scale: WindowScale::Auto,
             reassembly: true,
             sack: true,
+            dsack: false,
             delayed_ack: DelayedAck::default(),
         }
     }

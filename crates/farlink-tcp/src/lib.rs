@@ -29,6 +29,7 @@ mod scoreboard;
 pub mod segment;
 mod send;
 pub mod seq;
+mod spurious;
 pub mod time;
 pub mod variant;
 

@@ -6,6 +6,8 @@ use crate::seq::{Offset, Seq};
 use crate::time::Instant;
 use std::collections::{BTreeMap, VecDeque};
 
+mod dsack;
+
 /// How many recent arrivals out of order are remembered for SACK blocks.
 const RECENT: usize = 8;
 
@@ -41,6 +43,8 @@ pub(crate) struct Receiver {
     parked: BTreeMap<Offset, Vec<u8>>,
     /// Starts of recent out-of-order arrivals, newest first.
     recent: VecDeque<Offset>,
+    /// A duplicate to report (RFC 2883).
+    duplicate: Option<(Offset, Offset)>,
     /// Position of the peer's FIN.
     fin: Option<Offset>,
     /// Segments that wait for an acknowledgment.
@@ -64,6 +68,7 @@ impl Receiver {
             ranges: Vec::new(),
             parked: BTreeMap::new(),
             recent: VecDeque::new(),
+            duplicate: None,
             fin: None,
             waiting: 0,
             need: AckNeed::None,

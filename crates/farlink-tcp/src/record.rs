@@ -38,6 +38,8 @@ pub enum Record {
     },
     /// A duplicate acknowledgment arrived.
     DupAck,
+    /// The peer reported a duplicate (D-SACK).
+    DuplicateReported,
     /// A round trip was measured, which gave this time-out.
     Rtt {
         /// The sample.
@@ -83,17 +85,20 @@ pub enum Mark {
     Closed,
     /// A window probe left.
     ZeroWindowProbe,
+    /// A loss turned out to be none: the window is what it was.
+    Undo,
 }
 
 impl Mark {
     /// All marks, in the order of their numbers.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Timeout,
         Self::FastRetransmit,
         Self::Recovered,
         Self::Established,
         Self::Closed,
         Self::ZeroWindowProbe,
+        Self::Undo,
     ];
 
     /// Name in traces.
@@ -105,6 +110,7 @@ impl Mark {
             Self::Established => "established",
             Self::Closed => "closed",
             Self::ZeroWindowProbe => "zero_window_probe",
+            Self::Undo => "undo",
         }
     }
 }
@@ -124,6 +130,11 @@ pub struct Stats {
     pub acks_sent: u64,
     /// Duplicate acknowledgments received.
     pub dup_acks: u64,
+    /// Duplicates that the peer reported (D-SACK, RFC 2883); these ACKs are not
+    /// among the duplicate ones.
+    pub dsacks: u64,
+    /// Reductions of the window that were taken back.
+    pub undos: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Fast retransmits: recoveries begun by duplicate ACKs or SACK.
@@ -151,6 +162,8 @@ impl Stats {
         self.bytes_retransmitted += other.bytes_retransmitted;
         self.acks_sent += other.acks_sent;
         self.dup_acks += other.dup_acks;
+        self.dsacks += other.dsacks;
+        self.undos += other.undos;
         self.timeouts += other.timeouts;
         self.fast_retransmits += other.fast_retransmits;
         self.probes += other.probes;
@@ -179,6 +192,7 @@ impl Stats {
             }
             Record::AckSent => self.acks_sent += 1,
             Record::DupAck => self.dup_acks += 1,
+            Record::DuplicateReported => self.dsacks += 1,
             Record::Rtt { rtt, rto } => {
                 self.rtt_samples += 1;
                 self.rtt_sum += rtt.as_nanos();
@@ -189,6 +203,7 @@ impl Stats {
             Record::Mark(Mark::Timeout) => self.timeouts += 1,
             Record::Mark(Mark::FastRetransmit) => self.fast_retransmits += 1,
             Record::Mark(Mark::ZeroWindowProbe) => self.probes += 1,
+            Record::Mark(Mark::Undo) => self.undos += 1,
             _ => {}
         }
     }

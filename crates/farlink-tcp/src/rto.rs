@@ -122,6 +122,25 @@ impl RttEstimator {
         rtt
     }
 
+    /// G of RFC 6298: granularity, or the tick where the algorithm has none.
+    pub(crate) fn granularity(&self) -> Interval {
+        match self.config.algorithm {
+            RtoAlgorithm::Rfc6298 { granularity } => granularity.max(self.config.tick),
+            _ => self.config.tick,
+        }
+    }
+
+    /// Starts anew from this mean and deviation (RFC 4015, 3, step 7).
+    pub(crate) fn restart(&mut self, srtt: Interval, deviation: Interval) {
+        self.srtt = Some(srtt);
+        self.deviation = deviation;
+        self.base = match self.config.algorithm {
+            RtoAlgorithm::Rfc793 { beta, .. } => Interval::from_nanos(beta.of(srtt.as_nanos())),
+            RtoAlgorithm::Jacobson { k, .. } => srtt + deviation * u64::from(k),
+            RtoAlgorithm::Rfc6298 { granularity } => srtt + (deviation * 4).max(granularity),
+        };
+    }
+
     /// The timer went off.
     pub fn back_off(&mut self) {
         if self.config.backoff == Backoff::Exponential && self.doublings < MAX_DOUBLINGS {
@@ -181,6 +200,32 @@ mod tests {
         feed(&mut e, 1000, 400); // (2.3): RTTVAR = 3/4 400 + 1/4 400, SRTT = 7/8 800 + 1/8 400
         assert_eq!((e.srtt(), e.deviation()), (Some(MS(750)), MS(400)));
         assert_eq!(e.rto(), MS(750 + 1600));
+    }
+
+    #[test]
+    fn a_new_start_gives_the_time_out_of_the_algorithm() {
+        let after = |algorithm, tick| {
+            let mut e = RttEstimator::new(RtoConfig {
+                algorithm,
+                tick,
+                ..RtoConfig::default()
+            });
+            e.restart(MS(1200), MS(600));
+            (e.granularity(), e.rto())
+        };
+        let jacobson = RtoAlgorithm::Jacobson {
+            gain: Ratio::new(1, 8),
+            dev_gain: Ratio::new(1, 4),
+            k: 2,
+        };
+        let rfc793 = RtoAlgorithm::Rfc793 {
+            alpha: Ratio::new(9, 10),
+            beta: Ratio::new(2, 1),
+        };
+        let rfc6298 = RtoAlgorithm::Rfc6298 { granularity: MS(1) };
+        assert_eq!(after(jacobson, MS(500)), (MS(500), MS(2400)));
+        assert_eq!(after(rfc793, MS(0)), (MS(0), MS(2400)));
+        assert_eq!(after(rfc6298, MS(0)), (MS(1), MS(3600)));
     }
 
     #[test]

@@ -332,6 +332,18 @@ impl Scoreboard {
         }
     }
 
+    /// The losses were none: what is not SACKed is in flight, as if it had left
+    /// once.
+    pub(crate) fn lose_none(&mut self) {
+        for s in &mut self.segments {
+            s.state &= EVER_RETX | SACKED;
+        }
+        self.lost = 0;
+        self.retransmitted = 0;
+        self.judged = self.first;
+        self.next_retransmission = self.first;
+    }
+
     /// A fast retransmit without SACK: the first segment alone is presumed lost.
     pub(crate) fn lose_front(&mut self) {
         if let Some(s) = self.segments.front_mut() {
@@ -528,6 +540,7 @@ mod tests {
         Sack(u64, u64),
         Judge,
         LoseAll,
+        LoseNone,
         LoseFront,
         Retransmit,
         Hole,
@@ -540,6 +553,7 @@ mod tests {
             (0u64..2000, 1u64..500).prop_map(|(l, n)| Op::Sack(l, n)),
             Just(Op::Judge),
             Just(Op::LoseAll),
+            Just(Op::LoseNone),
             Just(Op::LoseFront),
             Just(Op::Retransmit),
             Just(Op::Hole),
@@ -558,6 +572,7 @@ mod tests {
                     Op::Sack(l, n) => { b.sack(b.una() + l, b.una() + l + n); }
                     Op::Judge => { b.judge(3, 100); }
                     Op::LoseAll => b.lose_all(),
+                    Op::LoseNone => b.lose_none(),
                     Op::LoseFront => b.lose_front(),
                     Op::Retransmit => if let Some((i, _)) = b.next_lost() { b.sent_again(i, Instant::ZERO) },
                     Op::Hole => if let Some((i, _)) = b.next_hole() { b.sent_again(i, Instant::ZERO) },

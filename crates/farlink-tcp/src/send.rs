@@ -9,6 +9,7 @@ use crate::rto::RttEstimator;
 use crate::scoreboard::{Acked, Scoreboard, Sent};
 use crate::segment::Body;
 use crate::seq::{Offset, Seq};
+use crate::spurious::{self, Spurious};
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
@@ -135,6 +136,7 @@ pub(crate) struct Sender {
     pub(crate) cc: Box<dyn CongestionControl>,
     pub(crate) rtt: RttEstimator,
     pub(crate) loss: LossState,
+    pub(crate) spurious: Spurious,
     /// Most data in a segment.
     pub(crate) mss: u32,
     /// Peer's window, scaled up, from `una`.
@@ -186,6 +188,7 @@ impl Sender {
             cc,
             rtt: RttEstimator::new(config.rto),
             loss: LossState::new(config),
+            spurious: Spurious::new(config),
             mss: config.mss,
             wnd: 0,
             window_from: (0, 0),
@@ -338,7 +341,11 @@ impl Sender {
         } else {
             acked.sample_from
         };
-        let sample = sent.map(|at| self.rtt.sample(at, now));
+        let sample = sent.map(|at| {
+            let sample = self.rtt.sample(at, now);
+            self.spurious.sampled(&mut self.rtt, at, sample);
+            sample
+        });
         if let Some(rtt) = sample {
             recorder.emit(
                 now,
@@ -644,6 +651,9 @@ impl Sender {
     fn left(&mut self, now: Instant, chunk: &Chunk, index: Option<usize>) {
         if let Some(i) = index {
             self.board.sent_again(i, now);
+            let space = u64::from(chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin));
+            self.spurious
+                .sent_again(now, chunk.start, chunk.start + space);
             self.sent_again = self.sent_again.saturating_add(1);
             self.timed = None; // Karn: nothing sent before this can be told apart
         } else {
@@ -706,6 +716,9 @@ impl Sender {
         }
         recorder.emit(now, Record::Mark(Mark::Timeout));
         let flight = self.reduced_from();
+        if !handshake {
+            spurious::begin(self, true);
+        }
         self.board.lose_all();
         self.timed = None;
         self.rtt.back_off();

@@ -6,9 +6,9 @@
 
 use farlink_tcp::config::{
     Careful, Config, DelayedAck, PrrBound, Ratio, ReceiverConfig, Recovery, RtoAlgorithm,
-    RtoConfig, WindowScale,
+    RtoConfig, Undo, WindowScale,
 };
-use farlink_tcp::congestion::Control;
+use farlink_tcp::congestion::{self, Control};
 use farlink_tcp::{Interval, variant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,7 @@ use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
     AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName,
+    Scale, StartWindow, TimerName, UndoName,
 };
 use super::units::{Factor, Size, SizeLimit, Time};
 
@@ -98,6 +98,9 @@ tcp_keys! {
     window_scale: Scale,
     /// SACK option (RFC 2018): offered, and sent.
     sack: bool,
+    /// Duplicates that arrive are reported in the first SACK block (D-SACK,
+    /// RFC 2883). Needs `sack`.
+    dsack: bool,
     /// Timestamps option (RFC 7323).
     timestamps: bool,
     /// Explicit Congestion Notification (RFC 3168), if both ends have it: queues
@@ -154,6 +157,9 @@ tcp_keys! {
     restart_on_retransmit: bool,
     /// What the slow-start threshold is a part of after a loss.
     reduce_from: ReduceName,
+    /// How a retransmission that was not needed is found out; the window is then
+    /// what it was before. "dsack" needs `dsack`, "eifel" needs `timestamps`.
+    undo: UndoName,
     /// How the window is controlled: name of an algorithm, such as "reno".
     congestion: String,
     /// Parameters of algorithms, a table for each: `[tcp.control.cubic]`.
@@ -226,6 +232,7 @@ impl TcpSpec {
             dupack_threshold: Some(config.dupack_threshold),
             limited_transmit: Some(config.limited_transmit),
             reduce_from: Some(ReduceName::of(config.reduce_from)),
+            undo: Some(UndoName::of(config.undo)),
             restart_on_retransmit: Some(config.restart_on_retransmit),
             initial_window: Some(StartWindow(config.initial_window)),
             initial_ssthresh: Some(SizeLimit(config.initial_ssthresh)),
@@ -261,6 +268,7 @@ impl TcpSpec {
             dupack_threshold: self.dupack_threshold.unwrap_or(base.dupack_threshold),
             limited_transmit: self.limited_transmit.unwrap_or(base.limited_transmit),
             reduce_from: self.reduce_from.map_or(base.reduce_from, ReduceName::value),
+            undo: self.undo.map_or(base.undo, UndoName::value),
             restart_on_retransmit: self
                 .restart_on_retransmit
                 .unwrap_or(base.restart_on_retransmit),
@@ -479,11 +487,13 @@ impl TcpSpec {
             ack.every = self.ack_every.unwrap_or(ack.every);
             ack.heartbeat = self.ack_heartbeat.unwrap_or(ack.heartbeat);
         }
+        let sack = self.sack.unwrap_or(base.sack);
         ReceiverConfig {
             buffer: self.receive_window.map_or(base.buffer, |size| size.0),
             window_scale: self.window_scale.map_or(base.window_scale, |s| s.0),
             reassembly: self.reassembly.unwrap_or(base.reassembly),
-            sack: self.sack.unwrap_or(base.sack),
+            sack,
+            dsack: sack && self.dsack.unwrap_or(base.dsack),
             delayed_ack: ack,
         }
     }
@@ -493,6 +503,7 @@ impl TcpSpec {
         self.window_scale = Some(Scale(receiver.window_scale));
         self.reassembly = Some(receiver.reassembly);
         self.sack = Some(receiver.sack);
+        self.dsack = receiver.sack.then_some(receiver.dsack);
         let ack = receiver.delayed_ack;
         if ack.max_delay.is_zero() {
             self.delayed_ack = Some(AckDelay(None));
@@ -513,7 +524,8 @@ impl TcpSpec {
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 15] = [
+        const NEEDS: [(&str, &str); 16] = [
+            ("dsack", "sack = true"),
             ("careful", NEWRENO),
             ("rescue", SACK),
             ("prr", SACK),
@@ -680,6 +692,32 @@ impl TcpSpec {
                 "careful",
                 "= \"timestamp\" needs timestamps = true".into(),
             ));
+        }
+        let needs = match config.undo {
+            Undo::Off => None,
+            Undo::Dsack => {
+                (!config.receiver.dsack).then(|| "= \"dsack\" needs dsack = true".to_owned())
+            }
+            Undo::Eifel => {
+                (!config.timestamps).then(|| "= \"eifel\" needs timestamps = true".to_owned())
+            }
+        };
+        if let Some(says) = needs {
+            return Err(fault("undo", says));
+        }
+        if config.undo != Undo::Off && !congestion::can_undo(&config.congestion) {
+            let able: Vec<_> = congestion::ALGORITHMS
+                .iter()
+                .filter(|a| congestion::can_undo(&Control::new(a)))
+                .map(|a| format!("\"{}\"", a.name))
+                .collect();
+            let says = format!(
+                "is not for congestion = \"{}\", which cannot take a reduction back; write \
+                 \"off\", or one of {}",
+                config.congestion.algorithm().name,
+                able.join(", ")
+            );
+            return Err(fault("undo", says));
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{
-    Backoff, Careful, InitialWindow, PrrBound, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
+    Backoff, Careful, InitialWindow, PrrBound, Recovery, ReduceFrom, RtoAlgorithm, Sampling, Undo,
     WindowScale,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -77,6 +77,17 @@ names!(
         "pipe" Pipe,
         /// The congestion window (4.3BSD, Linux).
         "cwnd" Cwnd,
+    }
+);
+names!(
+    /// Choices of `undo`.
+    UndoName {
+        /// Reductions stand.
+        "off" Off,
+        /// All that was sent again was reported as a duplicate (RFC 2883, RFC 3708).
+        "dsack" Dsack,
+        /// A timestamp from before the retransmission is echoed (RFC 3522, RFC 4015).
+        "eifel" Eifel,
     }
 );
 names!(
@@ -179,6 +190,24 @@ impl PrrBoundName {
             Self::SafeAck => PrrBound::SafeAck,
             Self::Conservative => PrrBound::Conservative,
             Self::SlowStart => PrrBound::SlowStart,
+        }
+    }
+}
+
+impl UndoName {
+    pub(super) fn of(value: Undo) -> Self {
+        match value {
+            Undo::Off => Self::Off,
+            Undo::Dsack => Self::Dsack,
+            Undo::Eifel => Self::Eifel,
+        }
+    }
+
+    pub(super) fn value(self) -> Undo {
+        match self {
+            Self::Off => Undo::Off,
+            Self::Dsack => Undo::Dsack,
+            Self::Eifel => Undo::Eifel,
         }
     }
 }

@@ -59,12 +59,19 @@ fn corners() -> Vec<Config> {
             window_scale: WindowScale::Shift(7),
             reassembly: false,
             sack: true,
+            dsack: true,
             delayed_ack: DelayedAck {
                 max_delay: Interval::from_millis(500),
                 every: 4,
                 heartbeat: true,
             },
         },
+        undo: Undo::Dsack,
+        ..Config::default()
+    });
+    all.push(Config {
+        timestamps: true,
+        undo: Undo::Eifel,
         ..Config::default()
     });
     all.push(Config {
@@ -137,5 +144,31 @@ fn values_that_fight_are_refused() {
             ..TcpSpec::default()
         }),
         "tcp.careful = \"timestamp\" needs timestamps = true"
+    );
+}
+
+#[test]
+fn undo_needs_what_it_goes_by() {
+    let says = |variant: &str, undo, dsack| {
+        let spec = TcpSpec {
+            variant: Some(variant.into()),
+            undo: Some(undo),
+            dsack,
+            ..TcpSpec::default()
+        };
+        spec.to_config().unwrap_err().to_string()
+    };
+    assert_eq!(
+        says("sack", UndoName::Dsack, None),
+        "tcp.undo = \"dsack\" needs dsack = true"
+    );
+    assert_eq!(
+        says("sack", UndoName::Eifel, None),
+        "tcp.undo = \"eifel\" needs timestamps = true"
+    );
+    assert_eq!(
+        says("bbr", UndoName::Dsack, Some(true)),
+        "tcp.undo is not for congestion = \"bbr\", which cannot take a reduction back; write \
+         \"off\", or one of \"reno\", \"cubic\""
     );
 }

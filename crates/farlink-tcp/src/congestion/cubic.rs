@@ -4,6 +4,7 @@
 use super::hystart::{Growth, HyStart};
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
+    Undone,
 };
 use crate::config::Ratio;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
@@ -36,6 +37,17 @@ pub struct Cubic {
     /// The congestion-avoidance stage that is running.
     epoch: Option<Epoch>,
     /// Only for the first slow start (RFC 9406, 4.2).
+    hystart: Option<HyStart>,
+    /// What a spurious reduction restores beside cwnd and ssthresh (4.9).
+    before: Option<Before>,
+}
+
+/// What a reduction changes.
+#[derive(Clone, Debug)]
+struct Before {
+    w_max: Option<f64>,
+    cwnd_prior: Option<u64>,
+    epoch: Option<Epoch>,
     hystart: Option<HyStart>,
 }
 
@@ -105,6 +117,7 @@ impl Cubic {
             cwnd_prior: None,
             epoch: None,
             hystart: control.flag("hystart").then(HyStart::default),
+            before: None,
         }
     }
 
@@ -246,6 +259,31 @@ impl CongestionControl for Cubic {
         self.collapse(cx.mss);
     }
 
+    fn can_undo(&self) -> bool {
+        true
+    }
+
+    fn remember(&mut self) {
+        self.before = Some(Before {
+            w_max: self.w_max,
+            cwnd_prior: self.cwnd_prior,
+            epoch: self.epoch,
+            hystart: self.hystart.clone(),
+        });
+    }
+
+    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.cwnd = undone.window;
+        self.ssthresh = undone.ssthresh;
+        self.carry = 0.0;
+        if let Some(before) = self.before.take() {
+            self.w_max = before.w_max;
+            self.cwnd_prior = before.cwnd_prior;
+            self.epoch = before.epoch;
+            self.hystart = before.hystart;
+        }
+    }
+
     fn collapse(&mut self, window: u64) {
         self.cwnd = window;
         self.carry = 0.0;
@@ -297,6 +335,7 @@ mod tests {
 
     /// A sender that is always limited by its window: each round-trip time the
     /// window is acknowledged, evenly spread, `per_ack` segments at a time.
+    #[derive(Clone)]
     struct Path {
         now: Instant,
         rtt: Interval,
@@ -378,6 +417,42 @@ mod tests {
             },
         );
         cubic.on_recovered(&cx, u64::MAX);
+    }
+
+    /// RFC 9438, 4.9: after a loss that was none the window grows as if nothing
+    /// had happened.
+    #[test]
+    fn a_spurious_loss_leaves_no_trace() {
+        let mut path = Path::new(ms(100));
+        let mut calm = cubic(100, &[]);
+        lose(&mut calm, &path);
+        path.run(&mut calm, ms(2000));
+        for timeout in [false, true] {
+            let mut c = calm.clone();
+            let undone = Undone {
+                window: c.cwnd(),
+                ssthresh: c.ssthresh(),
+            };
+            c.remember();
+            lose(&mut c, &path);
+            if timeout {
+                c.on_timeout(&path.cx(c.cwnd()), true);
+            }
+            assert!(c.cwnd() < calm.cwnd());
+            c.on_spurious(&path.cx(c.cwnd()), &undone);
+            assert_eq!((c.cwnd(), c.ssthresh()), (calm.cwnd(), calm.ssthresh()));
+            let (mut one, mut other) = (path.clone(), path.clone());
+            let mut calm = calm.clone();
+            one.run(&mut calm, ms(4000));
+            other.run(&mut c, ms(4000));
+            // The part of a byte that cwnd does not show was dropped.
+            assert!(
+                c.cwnd().abs_diff(calm.cwnd()) <= 2,
+                "{} {}",
+                c.cwnd(),
+                calm.cwnd()
+            );
+        }
     }
 
     #[test]

@@ -102,6 +102,15 @@ pub struct InForce {
     pub pipe: Option<u64>,
 }
 
+/// What a reduction of the window that was not called for is replaced by.
+#[derive(Clone, Copy, Debug)]
+pub struct Undone {
+    /// Congestion window to go on with.
+    pub window: u64,
+    /// Slow-start threshold to go on with; `u64::MAX` for unlimited.
+    pub ssthresh: u64,
+}
+
 /// A window controller. All windows are in bytes.
 pub trait CongestionControl: Debug + Send {
     /// Congestion window.
@@ -156,6 +165,20 @@ pub trait CongestionControl: Debug + Send {
         self.on_loss(cx, loss);
         self.collapse(cx.mss);
     }
+
+    /// Whether [`Self::on_spurious`] does anything. The answer is that of the
+    /// algorithm and never changes.
+    fn can_undo(&self) -> bool {
+        false
+    }
+
+    /// The window is about to be reduced, which may be taken back later: what is
+    /// needed for that beside cwnd and ssthresh is to be kept.
+    fn remember(&mut self) {}
+
+    /// The reduction before which [`Self::remember`] was called, and those after
+    /// it, were not called for: there was no loss.
+    fn on_spurious(&mut self, _cx: &Context<'_>, _undone: &Undone) {}
 
     /// Sets the window to `window` bytes, leaving ssthresh.
     fn collapse(&mut self, window: u64);
@@ -214,6 +237,15 @@ pub(crate) fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
         window: config.initial_window.bytes(mss),
         ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
     })
+}
+
+/// Whether this algorithm can take a reduction of its window back.
+pub fn can_undo(control: &Control) -> bool {
+    let start = Start {
+        window: 1,
+        ssthresh: 1,
+    };
+    control.build(start).can_undo()
 }
 
 /// max(flight / 2, 2 MSS), equation (4) of RFC 5681.

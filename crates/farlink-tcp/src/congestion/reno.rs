@@ -2,7 +2,7 @@
 
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
-    half_flight,
+    Undone, half_flight,
 };
 
 /// The window of the Reno family (Jacobson 1988; RFC 5681).
@@ -112,6 +112,15 @@ impl CongestionControl for Reno {
         self.collapse(cx.mss);
     }
 
+    fn can_undo(&self) -> bool {
+        true
+    }
+
+    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.cwnd = undone.window;
+        self.ssthresh = undone.ssthresh;
+    }
+
     fn collapse(&mut self, window: u64) {
         self.cwnd = window;
         self.counted = 0;
@@ -185,6 +194,30 @@ mod tests {
         assert_eq!(run(abc, 10 * MSS, MSS, &[MSS; 9]), 10 * MSS);
         let old = &[("mss_over_8", Setting::Flag(true))];
         assert_eq!(run(old, 10 * MSS, MSS, &[MSS]), 10 * MSS + 100 + 125);
+    }
+
+    #[test]
+    fn a_spurious_loss_gives_both_windows_back() {
+        let rtt = RttEstimator::new(RtoConfig::default());
+        let cx = Context {
+            now: Instant::ZERO,
+            mss: MSS,
+            flight: 20 * MSS,
+            snd_una: 1,
+            snd_max: 1,
+            rtt: &rtt,
+        };
+        let mut reno = reno(&[], 20 * MSS, 30 * MSS);
+        assert!(reno.can_undo());
+        reno.on_timeout(&cx, true);
+        reno.on_spurious(
+            &cx,
+            &Undone {
+                window: 20 * MSS,
+                ssthresh: 30 * MSS,
+            },
+        );
+        assert_eq!((reno.cwnd(), reno.ssthresh()), (20 * MSS, 30 * MSS));
     }
 
     #[test]

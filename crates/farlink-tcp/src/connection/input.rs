@@ -7,6 +7,7 @@ use crate::recovery::{self, NewAck, prr};
 use crate::segment::{Flags, Segment};
 use crate::send::context;
 use crate::seq::Offset;
+use crate::spurious;
 use crate::time::{Instant, Interval};
 
 /// Room that the timestamps option takes in every segment (RFC 6691).
@@ -147,6 +148,7 @@ impl Connection {
                 return;
             }; // 3.2: MUST be there
             if (ts.value.wrapping_sub(self.ts_recent) as i32) < 0 && !flags.has(Flags::SYN) {
+                self.note_duplicate(segment, start);
                 self.rx.acknowledge_now();
                 return;
             }
@@ -177,6 +179,7 @@ impl Connection {
             if self.state == State::TimeWait && flags.has(Flags::FIN) {
                 self.time_wait_at = now + self.config.msl * 2; // a retransmitted FIN
             }
+            self.note_duplicate(segment, start);
             self.rx.acknowledge_now();
             // With a closed window valid ACKs are still taken (3.4, MUST-66). So are
             // those of a peer that does not know yet that we took the byte of its
@@ -219,6 +222,9 @@ impl Connection {
         }
 
         // Seventh, data.
+        if self.receiving() {
+            self.note_duplicate(segment, start);
+        }
         let data = u64::from(segment.body.len());
         let fresh = data > 0 && start + data > nxt && start < nxt + window;
         self.ecn.on_segment(segment, fresh);
@@ -247,6 +253,15 @@ impl Connection {
         }
         if self.rx.finished() {
             self.peer_finished(now);
+        }
+    }
+
+    /// What of a segment at `start` is here already is told (RFC 2883).
+    #[inline]
+    fn note_duplicate(&mut self, segment: &Segment, start: Offset) {
+        let space = u64::from(segment.seq_len());
+        if self.sack && space > 0 && !segment.flags.has(Flags::SYN) {
+            self.rx.note_duplicate(start, start + space);
         }
     }
 
@@ -336,6 +351,11 @@ impl Connection {
         self.tx.loss.mark_echoed = marked;
         // A sender without the scoreboard of RFC 6675 does not know what SACK says.
         let sacking = self.sack && self.tx.loss.sacking();
+        let duplicate = if self.sack {
+            spurious::duplicate_report(&segment.options.sack, self.tx.isn, una, ack)
+        } else {
+            None
+        };
         let news = if sacking {
             self.take_sacks(now, segment, ack)
         } else {
@@ -351,15 +371,19 @@ impl Connection {
             }
         } else if ack == una && !self.tx.board.is_empty() {
             let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
-            let duplicate = if sacking {
+            let another = if sacking {
                 news > 0
             } else {
-                bare && same_window && window > 0
+                bare && same_window && window > 0 && duplicate.is_none()
             };
-            if duplicate {
+            if another {
                 recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
                 self.record_state(now);
             }
+        }
+        if let Some(range) = duplicate {
+            spurious::on_duplicate_report(&mut self.tx, now, range, &mut self.recorder);
+            self.record_state(now);
         }
         if marked && recovery::on_congestion_mark(&mut self.tx, now, flight_before) {
             self.record_state(now);
@@ -427,6 +451,15 @@ impl Connection {
             before: una,
         };
         recovery::on_new_ack(&mut self.tx, now, new, &mut self.recorder);
+        let echo = segment.options.timestamps.filter(|_| self.timestamps);
+        spurious::on_new_ack(
+            &mut self.tx,
+            now,
+            &ack,
+            echo.map(|ts| ts.echo),
+            Self::ts_now,
+            &mut self.recorder,
+        );
         self.record_state(now);
     }
 

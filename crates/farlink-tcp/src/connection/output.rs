@@ -119,7 +119,7 @@ impl Connection {
             options.sack = if fit == 0 {
                 SackBlocks::default()
             } else {
-                self.rx.sack_blocks(most.min(fit))
+                self.rx.report(most.min(fit))
             };
         }
         let window = if syn {

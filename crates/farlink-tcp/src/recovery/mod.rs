@@ -16,6 +16,7 @@ use crate::congestion::{Ack, InForce, Loss};
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
 use crate::seq::Offset;
+use crate::spurious;
 use crate::time::Instant;
 
 /// State that the algorithms share.
@@ -202,6 +203,15 @@ impl LossState {
         }
     }
 
+    /// The loss was none, and neither is any before `una`.
+    pub(crate) fn undo(&mut self, una: Offset) {
+        self.leave();
+        self.after_timeout = false;
+        self.recover = una;
+        self.limited_sent = 0;
+        self.rescue = None;
+    }
+
     fn leave(&mut self) {
         self.in_recovery = false;
         self.inflation = 0;
@@ -318,6 +328,7 @@ fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     let flight = tx.flight_at_loss();
     let loss = front_loss(tx, now);
     if !tx.loss.reduced_for_mark(tx.board.una()) {
+        spurious::begin(tx, false);
         tx.cc.on_loss(&context!(tx, now, flight), &loss);
     }
     tx.loss.enter(tx.board.max());

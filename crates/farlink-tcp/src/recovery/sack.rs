@@ -6,6 +6,7 @@
 use super::{NewAck, front_loss, recovered, set_by_controller};
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
+use crate::spurious;
 use crate::time::Instant;
 
 /// An ACK brought SACK news and acknowledged nothing new (section 2, DupAck).
@@ -32,6 +33,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
         flight
     };
     if !tx.loss.reduced_for_mark(tx.board.una()) {
+        spurious::begin(tx, false);
         tx.cc.on_loss(&context!(tx, now, flight), &loss);
     }
     tx.loss.enter(tx.board.max());

@@ -6,6 +6,7 @@
 use super::front_loss;
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
+use crate::spurious;
 use crate::time::Instant;
 
 pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
@@ -15,6 +16,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
     let flight = tx.flight_at_loss();
     let loss = front_loss(tx, now);
+    spurious::begin(tx, false);
     tx.cc.on_tahoe_loss(&context!(tx, now, flight), &loss);
     tx.loss.reduced = true;
     tx.board.lose_all();

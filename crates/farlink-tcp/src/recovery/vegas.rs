@@ -10,6 +10,7 @@ use crate::config::{Recovery, RtoConfig};
 use crate::record::{Mark, Record, Recorder};
 use crate::rto::RttEstimator;
 use crate::send::{Sender, context};
+use crate::spurious;
 use crate::time::{Instant, Interval};
 
 /// New ACKs after a retransmission that are a reason to look.
@@ -130,6 +131,7 @@ fn retransmit(tx: &mut Sender, now: Instant, mark: Mark, recorder: &mut Recorder
     recorder.emit(now, Record::Mark(mark));
     let flight = tx.flight_at_loss();
     let loss = front_loss(tx, now);
+    spurious::begin(tx, mark == Mark::Timeout);
     tx.cc.on_loss(&context!(tx, now, flight), &loss);
     tx.loss.enter(tx.board.max());
     tx.board.lose_front();

@@ -3,7 +3,7 @@
 use super::chance::Chance;
 use farlink_tcp::config::{
     Backoff, Careful, Config, DelayedAck, InitialWindow, PrrBound, Ratio, Recovery, ReduceFrom,
-    RtoAlgorithm, Sampling, WindowScale,
+    RtoAlgorithm, Sampling, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -61,6 +61,7 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
         }
         _ => {}
     }
+    config.undo = chance.pick(&[Undo::Off, Undo::Dsack, Undo::Eifel]);
     control(chance, &mut config);
     timer(chance, &mut config);
     receiver(chance, &mut config);
@@ -120,6 +121,7 @@ fn receiver(chance: &mut Chance, config: &mut Config) {
     if chance.per_mille(250) {
         receiver.sack = !receiver.sack;
     }
+    receiver.dsack = chance.flip();
     if chance.per_mille(100) {
         receiver.reassembly = !receiver.reassembly;
     }

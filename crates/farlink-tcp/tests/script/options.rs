@@ -3,7 +3,7 @@
 use super::Script;
 use farlink_tcp::config::{
     Backoff, Careful, Config, InitialWindow, PrrBound, Ratio, Recovery, ReduceFrom, RtoAlgorithm,
-    Sampling, WindowScale,
+    Sampling, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant};
@@ -63,6 +63,14 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
             }
         }
         "ecn" => config.ecn = switch(value)?,
+        "undo" => {
+            config.undo = match value {
+                "off" => Undo::Off,
+                "dsack" => Undo::Dsack,
+                "eifel" => Undo::Eifel,
+                _ => return Err("off, dsack or eifel".into()),
+            }
+        }
         "limited_transmit" => config.limited_transmit = switch(value)?,
         "restart_on_retransmit" => config.restart_on_retransmit = switch(value)?,
         "initial_window" if value == "rfc3390" => config.initial_window = InitialWindow::Rfc3390,
@@ -94,6 +102,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         }
         "reassembly" => config.receiver.reassembly = switch(value)?,
         "sack" => config.receiver.sack = switch(value)?,
+        "dsack" => config.receiver.dsack = switch(value)?,
         "ack_delay" => config.receiver.delayed_ack.max_delay = interval(value)?,
         "ack_every" => config.receiver.delayed_ack.every = number(value)?,
         "ack_heartbeat" => config.receiver.delayed_ack.heartbeat = switch(value)?,

@@ -1,0 +1,143 @@
+//! A GEO path without losses whose delay outruns the retransmission timer: the
+//! reductions are spurious, and undo takes them back.
+
+use farlink_sim::{Column, Monitor, Table, Trace, scenario, trace};
+use farlink_tcp::Mark;
+
+const GEO: &str = r#"
+[tcp]
+variant = "sack"
+receive_window = "128 KiB"
+timestamps = true
+timer = "jacobson"
+rto_k = 2
+rto_min = "200 ms"
+
+[[links]]
+name = "satellite"
+between = ["server", "client"]
+down = { rate = "2048 kbit/s", delay = "250 ms", queue = "unlimited", channel = { jitter = { distribution = "exponential", mean = "400 ms" } } }
+up = { rate = "256 kbit/s", delay = "250 ms", queue = "unlimited" }
+
+[[flows]]
+from = "server"
+to = "client"
+app = "bulk"
+duration = "200 s"
+"#;
+
+fn play(set: &[(&str, &str)]) -> Trace {
+    let set: Vec<_> = set
+        .iter()
+        .map(|&(k, v)| (k.to_owned(), v.to_owned()))
+        .collect();
+    let scenario = scenario::load(GEO, "undo", &set)
+        .and_then(|s| s.expand())
+        .unwrap();
+    trace(&scenario, 0, None, "", &Monitor::default()).unwrap()
+}
+
+fn table<'a>(trace: &'a Trace, name: &str) -> &'a Table {
+    trace.tables.iter().find(|t| t.name == name).unwrap()
+}
+
+fn column(table: &Table, name: &str) -> Vec<u64> {
+    let (_, column) = table.columns.iter().find(|(n, _)| *n == name).unwrap();
+    match column {
+        Column::I64(v) => v.iter().map(|&x| x.cast_unsigned()).collect(),
+        Column::U64(v) => v.clone(),
+        Column::U32(v) => v.iter().map(|&x| x.into()).collect(),
+        Column::U8(v) => v.iter().map(|&x| x.into()).collect(),
+    }
+}
+
+/// Times in nanoseconds of the marks of this kind, of the end that sends.
+fn marks(trace: &Trace, kind: Mark) -> Vec<u64> {
+    let marks = table(trace, "marks");
+    let (time, kinds) = (column(marks, "time"), column(marks, "kind"));
+    let side = column(marks, "side");
+    (0..time.len())
+        .filter(|&i| (kinds[i], side[i]) == (kind as u64, 0))
+        .map(|i| time[i])
+        .collect()
+}
+
+/// cwnd and ssthresh of the sender before `at`, or with what happens then.
+fn windows(trace: &Trace, at: u64, with: bool) -> (u64, u64) {
+    let state = table(trace, "state");
+    let (time, side) = (column(state, "time"), column(state, "side"));
+    let row = (0..time.len())
+        .rfind(|&i| side[i] == 0 && (time[i] < at || with && time[i] == at))
+        .unwrap();
+    (column(state, "cwnd")[row], column(state, "ssthresh")[row])
+}
+
+fn delivered(trace: &Trace) -> u64 {
+    *column(table(trace, "delivered"), "bytes").last().unwrap()
+}
+
+const DSACK: [(&str, &str); 2] = [("tcp.dsack", "true"), ("tcp.undo", "dsack")];
+const EIFEL: [(&str, &str); 1] = [("tcp.undo", "eifel")];
+
+#[test]
+fn a_spurious_time_out_gives_the_window_back() {
+    let plain = play(&[]);
+    assert!(!marks(&plain, Mark::Timeout).is_empty());
+    assert!(marks(&plain, Mark::Undo).is_empty());
+    for congestion in ["reno", "cubic"] {
+        for set in [&DSACK[..], &EIFEL[..]] {
+            let set: Vec<_> = [("tcp.congestion", congestion)]
+                .into_iter()
+                .chain(set.iter().copied())
+                .collect();
+            let run = play(&set);
+            let established = marks(&run, Mark::Established)[0];
+            let undone = *marks(&run, Mark::Undo).first().expect("an undo");
+            let timeout = *marks(&run, Mark::Timeout)
+                .iter()
+                .find(|&&t| t > established)
+                .unwrap();
+            assert!(timeout < undone, "{set:?}");
+            let (before, ssthresh) = windows(&run, timeout, false);
+            let (reduced, _) = windows(&run, timeout, true);
+            assert_eq!(reduced, 1448, "{set:?}");
+            let (cwnd, after) = windows(&run, undone, true);
+            assert!(after >= ssthresh, "{set:?}");
+            if set.contains(&DSACK[1]) {
+                assert!(cwnd >= before, "{set:?}: {cwnd} after {before}");
+            } else {
+                // What was out, and no go-back-N: the rest comes by slow start.
+                assert!(cwnd > 10 * reduced, "{set:?}: {cwnd}");
+            }
+            let (got, without) = (delivered(&run), delivered(&plain));
+            assert!(got > 2 * without, "{set:?}: {got} and {without}");
+        }
+    }
+}
+
+/// Jitter that reorders: duplicate ACKs without a loss.
+#[test]
+fn spurious_fast_retransmits_are_undone() {
+    let reordering = [
+        ("links.0.down.channel.jitter.mean", "5 ms"),
+        ("links.0.down.channel.jitter.keep_order", "false"),
+        ("tcp.rto_min", "1 s"),
+    ];
+    let with = |set: &[(&'static str, &'static str)]| play(&[&reordering[..], set].concat());
+    let (plain, dsack, eifel) = (with(&[]), with(&DSACK), with(&EIFEL));
+    for run in [&dsack, &eifel] {
+        let losses = marks(run, Mark::FastRetransmit).len();
+        let undone = marks(run, Mark::Undo).len();
+        assert!(4 * undone > 3 * losses, "{undone} of {losses}");
+        assert!(4 * delivered(run) > 5 * delivered(&plain));
+    }
+    assert!(delivered(&eifel) > 2 * delivered(&plain));
+}
+
+#[test]
+fn without_duplicates_the_options_change_nothing() {
+    let still = ("links.0.down.channel.jitter.mean", "0 s");
+    let plain = delivered(&play(&[still]));
+    assert_eq!(delivered(&play(&[still, DSACK[0], DSACK[1]])), plain);
+    assert_eq!(delivered(&play(&[still, EIFEL[0]])), plain);
+}

@@ -1,0 +1,126 @@
+//! Duplicates told to the sender: D-SACK, RFC 2883.
+
+use super::{AckNeed, Receiver};
+use crate::segment::{SackBlock, SackBlocks};
+use crate::seq::Offset;
+
+impl Receiver {
+    /// `[start, end)` arrived and nothing of it is taken yet. What of it was
+    /// there before goes into the next ACK, which leaves at once. Of two
+    /// duplicate parts the first is told (RFC 2883, 4.2.3).
+    pub(crate) fn note_duplicate(&mut self, start: Offset, end: Offset) {
+        if !self.config.dsack {
+            return;
+        }
+        let (left, right) = if start < self.nxt {
+            (start, end.min(self.nxt))
+        } else {
+            let i = self.ranges.partition_point(|r| r.1 <= start);
+            match self.ranges.get(i) {
+                Some(&(left, right)) => (start.max(left), end.min(right)),
+                None => return,
+            }
+        };
+        if left < right {
+            self.duplicate = Some((left, right));
+            self.need = AckNeed::Now;
+        }
+    }
+
+    /// Blocks to report, at most `most`: a duplicate comes first, once, and one
+    /// above the acknowledgment is followed by the range it lies in, by which
+    /// the sender knows it (RFC 2883, 4).
+    pub(crate) fn report(&mut self, most: usize) -> SackBlocks {
+        let Some((left, right)) = self.duplicate else {
+            return self.sack_blocks(most);
+        };
+        let above = left >= self.nxt;
+        if above && most < 2 {
+            return self.sack_blocks(most); // it would read as an ordinary block
+        }
+        self.duplicate = None;
+        let rest = self.sack_blocks(most - 1);
+        if above {
+            let i = self.ranges.partition_point(|r| r.1 <= left);
+            let holds = self.ranges.get(i).map(|r| self.irs.at(r.0));
+            if rest.as_slice().first().map(|b| b.left) != holds {
+                return self.sack_blocks(most);
+            }
+        }
+        let first = SackBlock {
+            left: self.irs.at(left),
+            right: self.irs.at(right),
+        };
+        std::iter::once(first)
+            .chain(rest.as_slice().iter().copied())
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::ReceiverConfig;
+    use crate::receive::Receiver;
+    use crate::seq::Seq;
+    use crate::time::Instant;
+
+    fn receiver(dsack: bool) -> Receiver {
+        let config = ReceiverConfig {
+            dsack,
+            ..ReceiverConfig::default()
+        };
+        let mut r = Receiver::new(config, 500, 0);
+        r.synchronize(Seq(1000));
+        r
+    }
+
+    fn arrives(r: &mut Receiver, start: u64, len: u32) -> Vec<(u32, u32)> {
+        r.note_duplicate(start, start + u64::from(len));
+        let from = start.max(r.nxt());
+        let end = start + u64::from(len);
+        if from < end {
+            r.data(Instant::ZERO, from, (end - from) as u32, None);
+        }
+        let blocks = r.report(4);
+        blocks
+            .as_slice()
+            .iter()
+            .map(|b| (b.left.0 - 1000, b.right.0 - 1000))
+            .collect()
+    }
+
+    #[test]
+    fn a_duplicate_is_told_once_and_before_the_rest() {
+        let mut r = receiver(true);
+        arrives(&mut r, 1, 500);
+        arrives(&mut r, 1001, 500);
+        assert_eq!(arrives(&mut r, 1, 500), [(1, 501), (1001, 1501)]);
+        assert_eq!(arrives(&mut r, 1501, 500), [(1001, 2001)]);
+        // Above the acknowledgment: the range it lies in comes second.
+        assert_eq!(arrives(&mut r, 1001, 500), [(1001, 1501), (1001, 2001)]);
+    }
+
+    #[test]
+    fn of_a_segment_only_the_duplicate_part_is_told() {
+        let mut r = receiver(true);
+        arrives(&mut r, 1, 500);
+        assert_eq!(arrives(&mut r, 251, 500), [(251, 501)]);
+        arrives(&mut r, 1001, 100);
+        arrives(&mut r, 1301, 100);
+        // It fills the hole and brings two parts again: the first is told.
+        assert_eq!(arrives(&mut r, 751, 1000), [(1001, 1101)]);
+        assert_eq!(r.nxt(), 1751);
+    }
+
+    #[test]
+    fn without_the_option_or_the_room_nothing_changes() {
+        let mut r = receiver(false);
+        arrives(&mut r, 1, 500);
+        assert_eq!(arrives(&mut r, 1, 500), []);
+        let mut r = receiver(true);
+        r.data(Instant::ZERO, 1001, 500, None);
+        r.note_duplicate(1001, 1501);
+        assert_eq!(r.report(1), r.sack_blocks(1));
+        assert_eq!(r.report(2).as_slice().len(), 2);
+    }
+}

@@ -1,0 +1,271 @@
+//! Retransmissions that were not needed: how a sender finds out, and how it
+//! takes the reduction of its window back.
+//!
+//! Two detections: every retransmission of an episode was reported as a
+//! duplicate (RFC 2883 and RFC 3708, as Linux does), or the first ACK of new
+//! data echoes a timestamp from before the first retransmission (Eifel, RFC
+//! 3522). An episode begins with the loss that reduces the window, and a
+//! time-out before it is repaired belongs to it.
+
+use crate::config::{Config, InitialWindow, Undo};
+use crate::congestion::{Ack, Undone};
+use crate::record::{Mark, Record, Recorder};
+use crate::rto::RttEstimator;
+use crate::segment::SackBlocks;
+use crate::send::{Sender, context};
+use crate::seq::{Offset, Seq};
+use crate::time::{Instant, Interval};
+use std::collections::BTreeMap;
+
+/// The duplicate that the first block of an ACK reports: it lies below the
+/// acknowledgment, or in the second block (RFC 2883, 4).
+pub(crate) fn duplicate_report(
+    blocks: &SackBlocks,
+    isn: Seq,
+    una: Offset,
+    ack: Offset,
+) -> Option<(Offset, Offset)> {
+    let range = |i: usize| {
+        let block = blocks.as_slice().get(i)?;
+        let left = block.left.offset(isn, una)?;
+        let right = block.right.offset(isn, una)?;
+        (left < right).then_some((left, right))
+    };
+    let (left, right) = range(0)?;
+    let below = right <= ack;
+    let inside = || range(1).is_some_and(|(from, to)| from <= left && right <= to);
+    (below || inside()).then_some((left, right))
+}
+
+/// What a sender knows of its retransmissions.
+#[derive(Debug)]
+pub(crate) struct Spurious {
+    detection: Undo,
+    initial_window: InitialWindow,
+    episode: Option<Episode>,
+    adaptation: Option<Adaptation>,
+}
+
+/// A loss and its repair.
+#[derive(Debug)]
+struct Episode {
+    /// Position after the last byte that was out when it began.
+    end: Offset,
+    /// What the loss reduced.
+    window: u64,
+    ssthresh: u64,
+    /// `pipe_prev` of RFC 4015: max(FlightSize, ssthresh).
+    pipe: u64,
+    /// The estimate of the round-trip time, before the time-out.
+    srtt: Option<Interval>,
+    deviation: Interval,
+    by_timeout: bool,
+    /// When the first retransmission left.
+    retransmitted: Option<Instant>,
+    /// An ACK of new data has come since: Eifel has had its say.
+    judged: bool,
+    /// What was sent again and not reported as a duplicate: end, how often.
+    unreported: BTreeMap<Offset, (Offset, u32)>,
+}
+
+/// The estimator starts anew with the first sample of what was sent after a
+/// spurious time-out was found (RFC 4015, 3, step 7).
+#[derive(Clone, Copy, Debug)]
+struct Adaptation {
+    from: Instant,
+    srtt: Interval,
+    deviation: Interval,
+}
+
+impl Spurious {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            detection: config.undo,
+            initial_window: config.initial_window,
+            episode: None,
+            adaptation: None,
+        }
+    }
+
+    /// `[start, end)` leaves again.
+    #[inline]
+    pub(crate) fn sent_again(&mut self, now: Instant, start: Offset, end: Offset) {
+        if let Some(episode) = &mut self.episode {
+            episode.retransmitted.get_or_insert(now);
+            if self.detection == Undo::Dsack {
+                let piece = episode.unreported.entry(start).or_insert((end, 0));
+                piece.1 += 1;
+            }
+        }
+    }
+
+    /// A round-trip sample of a segment that left at `sent`.
+    #[inline]
+    pub(crate) fn sampled(&mut self, rtt: &mut RttEstimator, sent: Instant, sample: Interval) {
+        if let Some(before) = self.adaptation.filter(|a| sent >= a.from) {
+            self.adaptation = None;
+            rtt.restart(before.srtt.max(sample), before.deviation.max(sample / 2));
+        }
+    }
+}
+
+/// A loss was found that is about to reduce the window.
+pub(crate) fn begin(tx: &mut Sender, by_timeout: bool) {
+    let detection = tx.spurious.detection;
+    if detection == Undo::Off {
+        return;
+    }
+    let (una, max) = (tx.board.una(), tx.board.max());
+    if let Some(episode) = &mut tx.spurious.episode
+        && una < episode.end
+        // RFC 3522 looks at each time-out that begins a recovery.
+        && !(detection == Undo::Eifel && episode.judged)
+    {
+        episode.end = max;
+        episode.by_timeout |= by_timeout;
+        return;
+    }
+    tx.cc.remember();
+    tx.spurious.episode = Some(Episode {
+        end: max,
+        window: tx.cc.cwnd(),
+        ssthresh: tx.cc.ssthresh(),
+        pipe: (max - una).max(tx.cc.ssthresh()),
+        srtt: tx.rtt.srtt().map(|srtt| srtt + tx.rtt.granularity() * 2),
+        deviation: tx.rtt.deviation(),
+        by_timeout,
+        retransmitted: None,
+        judged: false,
+        unreported: BTreeMap::new(),
+    });
+}
+
+/// New data was acknowledged, by an ACK that echoes the timestamp `echo`
+/// (Eifel detection, RFC 3522, 3.2). `clock` is that of timestamps.
+#[inline]
+pub(crate) fn on_new_ack(
+    tx: &mut Sender,
+    now: Instant,
+    ack: &Ack,
+    echo: Option<u32>,
+    clock: fn(Instant) -> u32,
+    recorder: &mut Recorder,
+) {
+    let Some(episode) = &mut tx.spurious.episode else {
+        return;
+    };
+    if tx.spurious.detection != Undo::Eifel || episode.judged {
+        return;
+    }
+    let Some(first) = episode.retransmitted else {
+        return;
+    };
+    episode.judged = true;
+    if echo.is_some_and(|echo| (echo.wrapping_sub(clock(first)) as i32) < 0) {
+        undo(tx, now, ack.bytes, recorder);
+    }
+}
+
+/// The peer reports that `[left, right)` arrived twice.
+pub(crate) fn on_duplicate_report(
+    tx: &mut Sender,
+    now: Instant,
+    (left, right): (Offset, Offset),
+    recorder: &mut Recorder,
+) {
+    recorder.emit(now, Record::DuplicateReported);
+    if tx.spurious.detection != Undo::Dsack {
+        return;
+    }
+    let Some(episode) = &mut tx.spurious.episode else {
+        return;
+    };
+    if episode.unreported.is_empty() {
+        return;
+    }
+    let reported: Vec<_> = episode
+        .unreported
+        .range(left..right)
+        .filter(|(_, piece)| piece.0 <= right)
+        .map(|(&start, _)| start)
+        .collect();
+    for start in reported {
+        if let Some(piece) = episode.unreported.get_mut(&start) {
+            piece.1 -= 1;
+            if piece.1 == 0 {
+                episode.unreported.remove(&start);
+            }
+        }
+    }
+    if episode.unreported.is_empty() {
+        undo(tx, now, 0, recorder);
+    }
+}
+
+/// The loss was none: nothing is presumed lost any more, and the window is
+/// what it was; after a time-out that Eifel found, what is out with `acked` more
+/// (RFC 4015, 3, steps 4 and 5).
+fn undo(tx: &mut Sender, now: Instant, acked: u64, recorder: &mut Recorder) {
+    let Some(episode) = tx.spurious.episode.take() else {
+        return;
+    };
+    recorder.emit(now, Record::Mark(Mark::Undo));
+    tx.board.lose_none();
+    tx.loss.undo(tx.board.una());
+    let flight = tx.board.flight();
+    let undone = if tx.spurious.detection == Undo::Eifel && episode.by_timeout {
+        tx.spurious.adaptation = episode.srtt.map(|srtt| Adaptation {
+            from: now,
+            srtt,
+            deviation: episode.deviation,
+        });
+        let step = tx.spurious.initial_window.bytes(tx.mss).min(acked);
+        Undone {
+            window: flight + step,
+            ssthresh: episode.pipe,
+        }
+    } else {
+        Undone {
+            window: episode.window.max(tx.cc.cwnd()),
+            ssthresh: episode.ssthresh.max(tx.cc.ssthresh()),
+        }
+    };
+    tx.cc.on_spurious(&context!(tx, now, flight), &undone);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::SackBlock;
+
+    fn report(blocks: &[(u32, u32)], ack: Offset) -> Option<(Offset, Offset)> {
+        let blocks = blocks
+            .iter()
+            .map(|&(left, right)| SackBlock {
+                left: Seq(left),
+                right: Seq(right),
+            })
+            .collect();
+        duplicate_report(&blocks, Seq(0), ack, ack)
+    }
+
+    /// The cases of RFC 2883, 4: below the ACK, inside the second block, neither.
+    #[test]
+    fn the_first_block_tells_a_duplicate() {
+        assert_eq!(report(&[(3000, 3500)], 4000), Some((3000, 3500)));
+        assert_eq!(
+            report(&[(3000, 3500), (4500, 5000)], 4000),
+            Some((3000, 3500))
+        );
+        assert_eq!(
+            report(&[(5000, 5500), (4500, 6000)], 4000),
+            Some((5000, 5500))
+        );
+        assert_eq!(report(&[(4500, 5000)], 4000), None);
+        assert_eq!(report(&[(5500, 6000), (4500, 5000)], 4000), None);
+        // Only the first block does.
+        assert_eq!(report(&[(4500, 5000), (3000, 3500)], 4000), None);
+        assert_eq!(report(&[(3500, 3000)], 4000), None);
+        assert_eq!(report(&[], 4000), None);
+    }
+}
