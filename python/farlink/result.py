@@ -45,6 +45,7 @@ class Result:
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
         self._traces: dict[tuple[str, int], Trace] = {}
+        self._snaplens: dict[tuple[str, int], int | None] = {}
 
     def __repr__(self) -> str:
         tcp = ", ".join(self.tcp)
@@ -191,11 +192,12 @@ class Result:
         if not 0 <= run < self.runs:
             raise ScenarioError(f"run {run} is not there; this result has 0 to {self.runs - 1}")
         known = self._traces.get(key)
-        if known is None or (snaplen is not None and not known.pcaps):
+        if known is None or (snaplen is not None and self._snaplens.get(key) != snaplen):
             text = json.dumps(self.data["scenarios"][key[0]])
             known = Trace(_farlink.trace(text, run, snaplen, progress))
             self._check_same(key[0], run, known)
             self._traces[key] = known
+            self._snaplens[key] = snaplen
         return known
 
     @cached_property

@@ -158,3 +158,6 @@ def test_captures_are_kept_beside_the_traces(result: fl.Result, tmp_path: Path) 
     written = result.save_pcaps(tmp_path, snaplen=96)
     assert {path.parent.name for path in written} == {"newreno", "sack"}
     assert all(path.suffix == ".pcapng" and path.stat().st_size > 0 for path in written)
+    short = sum(path.stat().st_size for path in written)
+    whole = sum(path.stat().st_size for path in result.save_pcaps(tmp_path, snaplen=0))
+    assert whole > 2 * short
