@@ -176,10 +176,7 @@ impl World {
             self.free.push(number);
             return;
         }
-        let end = 2 * flow + usize::from(packet.from_opener != state.sender_opens);
-        // From the opener to the acceptor: the end that data comes from is the
-        // opener or not.
-        let end = end ^ 1;
+        let end = sending_end(packet, state.sender_opens) ^ 1;
         let receiver = &mut self.ends[end];
         if receiver.live {
             receiver.conn.on_segment(self.now, &packet.segment);
@@ -530,7 +527,7 @@ impl World {
         if let Some(probes) = &mut self.probes {
             let packet = &self.packets[number as usize];
             let flow = packet.flow.0 as usize;
-            let from = 2 * flow + usize::from(packet.from_opener != self.flows[flow].sender_opens);
+            let from = sending_end(packet, self.flows[flow].sender_opens);
             let opening = self.flows[flow].opening.as_ref();
             let current = opening.is_none_or(|opening| opening.is_current(packet));
             let seq = (current && !packet.segment.body.is_empty())
@@ -543,4 +540,11 @@ impl World {
         }
         self.free.push(number);
     }
+}
+
+/// The end that a packet comes from: of a flow's two, the first is the one that
+/// data comes from, whether it opened the connection (`sender_opens`) or not.
+#[inline]
+fn sending_end(packet: &Packet, sender_opens: bool) -> usize {
+    2 * packet.flow.0 as usize + usize::from(packet.from_opener != sender_opens)
 }

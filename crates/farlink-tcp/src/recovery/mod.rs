@@ -247,8 +247,7 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
     if tx.loss.in_recovery {
         match tx.loss.kind {
             Recovery::GoBackN | Recovery::Tahoe => {}
-            Recovery::Reno => reno::on_recovery_ack(tx, now, new, recorder),
-            Recovery::Vegas { .. } => vegas::on_recovery_ack(tx, now, new, recorder),
+            Recovery::Reno | Recovery::Vegas { .. } => reno::on_recovery_ack(tx, now, recorder),
             Recovery::NewReno { impatient, .. } => {
                 restart = newreno::on_recovery_ack(tx, now, new, impatient, recorder);
             }

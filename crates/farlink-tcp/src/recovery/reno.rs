@@ -3,7 +3,7 @@
 //! RFC 2581, 3.2. A second loss in the same window needs three more duplicate
 //! ACKs or a time-out.
 
-use super::{NewAck, fast_retransmit, recovered};
+use super::{fast_retransmit, recovered};
 use crate::record::Recorder;
 use crate::send::Sender;
 use crate::time::Instant;
@@ -20,12 +20,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
 }
 
 /// Step 5: any ACK of new data deflates the window to ssthresh.
-pub(super) fn on_recovery_ack(
-    tx: &mut Sender,
-    now: Instant,
-    _new: NewAck,
-    recorder: &mut Recorder,
-) {
+pub(super) fn on_recovery_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     let window = tx.cc.ssthresh();
     recovered(tx, now, window, recorder);
 }

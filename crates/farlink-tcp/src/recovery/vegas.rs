@@ -5,7 +5,7 @@
 //! that is longer than a time-out from an exact clock, it is sent again at once.
 //! Three duplicate ACKs, and the coarse timer, are still what they are in Reno.
 
-use super::{LossState, NewAck, front_loss, recovered};
+use super::{LossState, front_loss};
 use crate::config::{Recovery, RtoConfig};
 use crate::record::{Mark, Record, Recorder};
 use crate::rto::RttEstimator;
@@ -79,17 +79,6 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
         retransmit(tx, now, Mark::FastRetransmit, recorder);
         tx.loss.inflation = i64::from(tx.loss.dup_acks) * mss;
     }
-}
-
-/// A new ACK ends recovery, as in Reno.
-pub(super) fn on_recovery_ack(
-    tx: &mut Sender,
-    now: Instant,
-    _new: NewAck,
-    recorder: &mut Recorder,
-) {
-    let window = tx.cc.ssthresh();
-    recovered(tx, now, window, recorder);
 }
 
 /// After any new ACK: other segments of the window may have been lost before
