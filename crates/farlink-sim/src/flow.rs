@@ -217,11 +217,8 @@ impl Opening {
 
     /// Whether a packet is of the latest connection, not of one before.
     pub(crate) fn is_current(&self, packet: &Packet) -> bool {
-        let port = if packet.from_opener {
-            packet.segment.src_port
-        } else {
-            packet.segment.dst_port
-        };
+        let (src, dst) = packet.ports();
+        let port = if packet.from_opener { src } else { dst };
         port == self.near()
     }
 

@@ -9,7 +9,7 @@ use crate::flow::{End, FlowState};
 use crate::heap::{Event, Heap, Kind};
 use crate::probe::Probes;
 use farlink_net::channel::DropCause;
-use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet};
+use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet, Payload};
 use farlink_tcp::{Ecn, Event as TcpEvent, Instant, Segment};
 
 /// Hops a packet may take.
@@ -178,8 +178,10 @@ impl World {
         }
         let end = sending_end(packet, state.sender_opens) ^ 1;
         let receiver = &mut self.ends[end];
-        if receiver.live {
-            receiver.conn.on_segment(self.now, &packet.segment);
+        if receiver.live
+            && let Some(segment) = packet.tcp()
+        {
+            receiver.conn.on_segment(self.now, segment);
         }
         self.free.push(number);
         self.serve(end);
@@ -398,7 +400,7 @@ impl World {
             ident: home.ident,
             ttl: TTL,
             corrupt: false,
-            segment,
+            payload: Payload::Tcp(segment),
         };
         home.ident = home.ident.wrapping_add(1);
         if let Some(probes) = &mut self.probes {
@@ -434,7 +436,7 @@ impl World {
             "flows without a route are refused when built"
         );
         let ip_len = packet.ip_len();
-        let markable = packet.segment.ecn.markable();
+        let markable = packet.ecn().markable();
         if self.probes.is_some() {
             self.watch_queue(link);
         }
@@ -485,7 +487,7 @@ impl World {
             }
         );
         if !full {
-            self.packets[number as usize].segment.ecn = Ecn::Ce;
+            self.packets[number as usize].set_ecn(Ecn::Ce);
             self.links[link as usize].count_mark();
         }
     }
@@ -530,9 +532,10 @@ impl World {
             let from = sending_end(packet, self.flows[flow].sender_opens);
             let opening = self.flows[flow].opening.as_ref();
             let current = opening.is_none_or(|opening| opening.is_current(packet));
-            let seq = (current && !packet.segment.body.is_empty())
-                .then(|| self.ends[from].stream_offset(packet.segment.seq))
-                .flatten();
+            let seq = packet
+                .tcp()
+                .filter(|segment| current && !segment.body.is_empty())
+                .and_then(|segment| self.ends[from].stream_offset(segment.seq));
             probes.lost(at, link, packet, seq, cause);
         }
         if cause == DropCause::HopLimit {
