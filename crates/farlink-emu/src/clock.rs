@@ -32,6 +32,8 @@ impl Clock {
 
     /// An instant of the engine as the monotonic clock shows it.
     pub(crate) fn absolute(self, at: Instant) -> TimeSpec {
-        TimeSpec::from_duration(Duration::from_nanos(self.zero.saturating_add(at.as_nanos())))
+        TimeSpec::from_duration(Duration::from_nanos(
+            self.zero.saturating_add(at.as_nanos()),
+        ))
     }
 }

@@ -26,7 +26,11 @@ fn request(name: &str) -> Request {
         name: [0; libc::IFNAMSIZ],
         value: Value { rest: [0; 24] },
     };
-    for (to, from) in out.name.iter_mut().zip(name.bytes().take(libc::IFNAMSIZ - 1)) {
+    for (to, from) in out
+        .name
+        .iter_mut()
+        .zip(name.bytes().take(libc::IFNAMSIZ - 1))
+    {
         *to = from as libc::c_char;
     }
     out

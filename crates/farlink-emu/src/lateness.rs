@@ -30,7 +30,7 @@ fn bucket(nanos: u64) -> usize {
     if nanos < u64::from(STEPS) {
         return nanos as usize;
     }
-    let power = 63 - nanos.leading_zeros();
+    let power = nanos.ilog2();
     let step = (nanos >> (power - 4)) as u32 & (STEPS - 1);
     ((power - 3) * STEPS + step) as usize
 }
@@ -113,7 +113,10 @@ mod tests {
         assert_eq!(late.max(), Interval::from_micros(1000));
         for (p, wanted) in [(0.5, 500_000.0), (0.99, 990_000.0)] {
             let found = late.quantile(p).as_nanos() as f64;
-            assert!((wanted..wanted * 17.0 / 16.0).contains(&found), "{p}: {found}");
+            assert!(
+                (wanted..wanted * 17.0 / 16.0).contains(&found),
+                "{p}: {found}"
+            );
         }
         assert_eq!(late.quantile(1.0), late.max());
     }

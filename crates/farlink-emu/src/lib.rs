@@ -6,14 +6,18 @@
 
 mod clock;
 mod drive;
+mod host;
 mod interface;
 mod lateness;
 mod namespace;
+mod session;
 mod tun;
 
-pub use drive::{Emulation, Host, Report, Stop};
+pub use drive::{Emulation, Report, Stop};
+pub use host::{Counters, Host, HostConfig};
 pub use lateness::Lateness;
 pub use namespace::{Namespace, sweep};
+pub use session::{Outcome, Task, session};
 
 use std::io;
 

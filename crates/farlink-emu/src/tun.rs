@@ -35,7 +35,11 @@ impl Tun {
             flags: (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short,
             rest: [0; 22],
         };
-        for (to, from) in request.name.iter_mut().zip(name.bytes().take(libc::IFNAMSIZ - 1)) {
+        for (to, from) in request
+            .name
+            .iter_mut()
+            .zip(name.bytes().take(libc::IFNAMSIZ - 1))
+        {
             *to = from as libc::c_char;
         }
         // SAFETY: the request is a whole `struct ifreq` and outlives the call.

@@ -153,9 +153,9 @@ impl Raw {
     /// Ports, for those that look into packets; zeros where there are none.
     fn ports(&self) -> (u16, u16) {
         let header = usize::from(self.bytes[0] & 15) * 4;
-        let whole = self.bytes[6] & 0x1f == 0 && self.bytes[7] == 0;
+        let offset = u16::from_be_bytes([self.bytes[6] & 0x1f, self.bytes[7]]);
         match (self.bytes[9], &self.bytes[header..]) {
-            (6 | 17, &[a, b, c, d, ..]) if whole => {
+            (6 | 17, &[a, b, c, d, ..]) if offset == 0 => {
                 (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
             }
             _ => (0, 0),
