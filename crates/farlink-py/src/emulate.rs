@@ -38,7 +38,7 @@ pub(crate) fn emulate(
         let began = Instant::now();
         session(&mut emulation, &servers, main.as_ref(), || {
             Python::attach(|py| py.check_signals())?;
-            Ok(limit.is_none_or(|limit| began.elapsed() < limit))
+            Ok::<bool, PyErr>(limit.is_none_or(|limit| began.elapsed() < limit))
         })
     });
     let outcome = outcome.map_err(|e| failure(py, &e))??;
