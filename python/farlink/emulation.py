@@ -112,16 +112,27 @@ def transfer(
     if count is None or count < 1 or count != int(count):
         raise ScenarioError(f"transfer {size!r}: write a size such as 10MB")
     _, (sender, receiver) = _resolved(scenario, overrides, seed)
+    # For each connection and not for the host: the kernel keeps some for root alone, which no
+    # namespace can have as its default.
+    control = [tcp] if tcp else []
+    _check_kernel(tcp)
     program = [sys.executable, str(Path(__file__).with_name("transfer.py"))]
     return emulate(
         scenario,
-        [*program, "fetch", sender, str(int(count))],
+        [*program, "fetch", sender, str(int(count)), *control],
         host=receiver,
-        servers=[(sender, [*program, "serve", str(int(count))])],
-        tcp=tcp,
+        servers=[(sender, [*program, "serve", str(int(count)), *control])],
         overrides=overrides,
         seed=seed,
     )
+
+
+def _check_kernel(tcp: str | None) -> None:
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    if tcp and known.exists() and tcp not in known.read_text().split():
+        raise ScenarioError(
+            f"the kernel has no TCP {tcp!r}; it has {', '.join(known.read_text().split())}"
+        )
 
 
 def _resolved(

@@ -2,8 +2,10 @@
 
 Run as a file of its own, so that nothing of the package is loaded:
 
-    python transfer.py serve BYTES
-    python transfer.py fetch HOST BYTES
+    python transfer.py serve BYTES [TCP]
+    python transfer.py fetch HOST BYTES [TCP]
+
+TCP is the kernel's congestion control for this connection.
 
 The data is SHA-256 in counter mode, so that the receiver knows every byte; `fetch` prints one
 line of JSON and fails if a byte is wrong or missing.
@@ -26,9 +28,16 @@ def block(number: int) -> bytes:
     return hashlib.sha256(number.to_bytes(8, "big")).digest() * (BLOCK // 32)
 
 
-def serve(size: int) -> None:
+def use(control: str, connection: socket.socket) -> None:
+    """Set the congestion control of a connection, or of those that a listener will accept."""
+    if control:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+
+
+def serve(size: int, control: str) -> None:
     """Send the data to the first who asks."""
     with socket.create_server(("", PORT)) as listener:
+        use(control, listener)
         connection, _ = listener.accept()
         with connection:
             for start in range(0, size, BLOCK):
@@ -37,7 +46,7 @@ def serve(size: int) -> None:
             connection.recv(1)
 
 
-def fetch(host: str, size: int) -> int:
+def fetch(host: str, size: int, control: str) -> int:
     """Receive the data, compare each byte, and report."""
     began = time.monotonic()
     while True:
@@ -49,6 +58,7 @@ def fetch(host: str, size: int) -> int:
             if time.monotonic() - began > PATIENCE_S:
                 raise
             time.sleep(0.05)
+    use(control, connection)
     received = 0
     correct = True
     with connection:
@@ -75,9 +85,9 @@ def fetch(host: str, size: int) -> int:
 def main(arguments: list[str]) -> int:
     """Do what the command line says."""
     if arguments[0] == "serve":
-        serve(int(arguments[1]))
+        serve(int(arguments[1]), *arguments[2:] or [""])
         return 0
-    return fetch(arguments[1], int(arguments[2]))
+    return fetch(arguments[1], int(arguments[2]), *arguments[3:] or [""])
 
 
 if __name__ == "__main__":

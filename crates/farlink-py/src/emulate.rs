@@ -37,7 +37,7 @@ pub(crate) fn emulate(
     let outcome = py.detach(|| {
         let began = Instant::now();
         session(&mut emulation, &servers, main.as_ref(), || {
-            Python::attach(|py| py.check_signals())?;
+            Python::attach(Python::check_signals)?;
             Ok::<bool, PyErr>(limit.is_none_or(|limit| began.elapsed() < limit))
         })
     });
