@@ -34,10 +34,11 @@ pub(crate) fn emulate(
     let limit = seconds.map(Duration::from_secs_f64);
     let swept = sweep();
     let mut emulation = Emulation::new(expanded, run, &config).map_err(|e| failure(py, &e))?;
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general enough
     let outcome = py.detach(|| {
         let began = Instant::now();
         session(&mut emulation, &servers, main.as_ref(), || {
-            Python::attach(Python::check_signals)?;
+            Python::attach(|py| py.check_signals())?;
             Ok::<bool, PyErr>(limit.is_none_or(|limit| began.elapsed() < limit))
         })
     });
