@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from farlink import units
 from farlink.plot.data import Columns
@@ -35,6 +37,7 @@ def draw_throughput(
     figure = Figure(figsize=(WIDTH, 3.5), layout="constrained")
     axes = figure.subplots()
     largest = 0.0
+    drawn: list[Line2D] = []
     for name in tcp:
         binned = Columns.of(result.trace("throughput", name, view.run, bin_s=width))
         binned = binned.equal(link=link, direction=direction)
@@ -42,8 +45,11 @@ def draw_throughput(
         full = binned.where(binned["time"] + width / 2 <= view.end(name)).around(limits)
         ending = view.ending(name, limits)
         label = f"{name} ({ending})" if ending else name
-        axes.plot(full["time"], full["throughput"], color=colour(result, name), label=label)
+        drawn += axes.plot(
+            full["time"], full["throughput"], color=colour(result, name), label=label
+        )
         largest = max(largest, float(full["throughput"].max(initial=0)))
+    _share_dashes(drawn, 0.01 * largest)
     rate = units.parse_rate(view.link(link, direction).get("rate"))
     if rate is not None:
         factor, unit = units.prefixed(rate, "bit/s")
@@ -72,3 +78,20 @@ def draw_throughput(
     if len(tcp) > 1:
         legend_above(axes, *axes.get_legend_handles_labels())
     return figure
+
+
+def _share_dashes(lines: Sequence[Line2D], apart: float) -> None:
+    """Give lines that lie on each other dashes in turn: the last would hide the others."""
+    groups: list[list[Line2D]] = []
+    for line in lines:
+        for group in groups:
+            first = np.asarray(group[0].get_ydata()), np.asarray(line.get_ydata())
+            if len(first[0]) == len(first[1]) and np.all(np.abs(first[0] - first[1]) <= apart):
+                group.append(line)
+                break
+        else:
+            groups.append([line])
+    for group in groups:
+        for k, line in enumerate(group if len(group) > 1 else []):
+            dash = 5.0
+            line.set_linestyle((k * dash, (dash, (len(group) - 1) * dash)))
