@@ -24,6 +24,11 @@ from farlink.trace import round_bin
 
 __all__ = ["draw_throughput"]
 
+_DASH = 5.0
+"""Length of a dash, in widths of the line."""
+_MOSTLY = 0.8
+"""Lines that share more than this part of their points hide each other."""
+
 
 @styled
 def draw_throughput(
@@ -76,22 +81,27 @@ def draw_throughput(
     what = f"Throughput of {link}, {direction}, in bins of {width:g} s"
     title(figure, headline(view, what, tcp))
     if len(tcp) > 1:
-        legend_above(axes, *axes.get_legend_handles_labels())
+        handles, labels = axes.get_legend_handles_labels()
+        solid = [Line2D([], [], color=line.get_color()) for line in drawn]
+        legend_above(axes, [*solid, *handles[len(drawn) :]], labels)
     return figure
 
 
 def _share_dashes(lines: Sequence[Line2D], apart: float) -> None:
-    """Give lines that lie on each other dashes in turn: the last would hide the others."""
+    """Give lines that lie mostly on each other dashes in turn: the last would hide the others."""
     groups: list[list[Line2D]] = []
     for line in lines:
-        for group in groups:
-            first = np.asarray(group[0].get_ydata()), np.asarray(line.get_ydata())
-            if len(first[0]) == len(first[1]) and np.all(np.abs(first[0] - first[1]) <= apart):
-                group.append(line)
-                break
-        else:
+        group = next((group for group in groups if _coincide(group[0], line, apart)), None)
+        if group is None:
             groups.append([line])
+        else:
+            group.append(line)
     for group in groups:
         for k, line in enumerate(group if len(group) > 1 else []):
-            dash = 5.0
-            line.set_linestyle((k * dash, (dash, (len(group) - 1) * dash)))
+            line.set_linestyle((k * _DASH, (_DASH, (len(group) - 1) * _DASH)))
+
+
+def _coincide(one: Line2D, other: Line2D, apart: float) -> bool:
+    a, b = (np.asarray(line.get_ydata(), dtype=float) for line in (one, other))
+    common = min(len(a), len(b))
+    return common > 0 and float(np.mean(np.abs(a[:common] - b[:common]) <= apart)) > _MOSTLY
