@@ -4,8 +4,12 @@ use crate::packet::{IPV4_HEADER_LEN, NodeId, Packet};
 use arrayvec::ArrayVec;
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice};
-use farlink_tcp::{Body, Ecn, Flags, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
+use farlink_tcp::{
+    Body, Ecn, Flags, Options, SackBlock, SackBlocks, ScpsCapabilities, Segment, Seq, Snack,
+    Timestamps,
+};
 use std::net::Ipv4Addr;
+use std::num::NonZeroU16;
 
 /// Most bytes of options that a TCP header holds: its length field counts up to
 /// fifteen words of four bytes, five of which are fixed.
@@ -201,6 +205,13 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+const SCPS: u8 = 20;
+const SNACK: u8 = 21;
+/// Shared by experiments, which an identifier tells apart (RFC 6994). The two
+/// below are ours: the papers leave the kind of their options open.
+const EXPERIMENT: u8 = 253;
+const ELN: [u8; 2] = *b"EL";
+const ACKP: [u8; 2] = *b"AP";
 
 /// The options as [`Options::wire_len`] counts them, each aligned to four bytes.
 fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }> {
@@ -230,6 +241,24 @@ fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }
         for block in blocks {
             put(&block.left.0.to_be_bytes());
             put(&block.right.0.to_be_bytes());
+        }
+    }
+    if let Some(scps) = options.scps {
+        put(&[SCPS, 4, scps.bits, scps.connection]);
+    }
+    if let Some(snack) = options.snack {
+        let vector = &snack.bits.to_be_bytes()[..snack.vector_len()];
+        for _ in 6 + vector.len()..snack.wire_len() as usize {
+            put(&[NOP]);
+        }
+        put(&[SNACK, 6 + vector.len() as u8]);
+        put(&snack.offset.to_be_bytes());
+        put(&snack.size.get().to_be_bytes());
+        put(vector);
+    }
+    for (there, [high, low]) in [(options.eln, ELN), (options.ackp, ACKP)] {
+        if there {
+            put(&[EXPERIMENT, 4, high, low]);
         }
     }
     out
@@ -343,6 +372,23 @@ fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
                     echo: word(&value[4..]),
                 });
             }
+            (SCPS, &[bits, connection]) => {
+                options.scps = Some(ScpsCapabilities { bits, connection });
+            }
+            (SNACK, &[a, b, c, d, ref vector @ ..]) => {
+                let mut bits = [0; 8];
+                let n = vector.len().min(bits.len());
+                bits[..n].copy_from_slice(&vector[..n]);
+                // A hole of no size says nothing.
+                options.snack = NonZeroU16::new(u16::from_be_bytes([c, d])).map(|size| Snack {
+                    offset: u16::from_be_bytes([a, b]),
+                    size,
+                    bits: u64::from_be_bytes(bits),
+                });
+            }
+            (SNACK, _) => return Err(wrong),
+            (EXPERIMENT, &[high, low]) if [high, low] == ELN => options.eln = true,
+            (EXPERIMENT, &[high, low]) if [high, low] == ACKP => options.ackp = true,
             (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(wrong),
             _ => {}
         }
@@ -368,20 +414,41 @@ mod tests {
             left: Seq(left),
             right: Seq(right),
         });
+        let snack = (any::<u16>(), any::<NonZeroU16>(), any::<u64>(), 0u32..=64).prop_map(
+            |(offset, size, bits, known)| Snack {
+                offset,
+                size,
+                bits: bits & u64::MAX.checked_shl(64 - known).unwrap_or(0),
+            },
+        );
+        let scps = any::<(u8, u8)>().prop_map(|(bits, connection)| ScpsCapabilities {
+            bits,
+            connection,
+        });
         (
             any::<Option<u16>>(),
             any::<Option<u8>>(),
             any::<bool>(),
             any::<Option<(u32, u32)>>(),
             proptest::collection::vec(block, 0..=MAX_SACK_BLOCKS),
+            proptest::option::of(scps),
+            proptest::option::of(snack),
+            any::<(bool, bool)>(),
         )
             .prop_map(
-                |(mss, window_scale, sack_permitted, timestamps, sack)| Options {
-                    mss,
-                    window_scale,
-                    sack_permitted,
-                    timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
-                    sack: sack.into_iter().collect(),
+                |(mss, window_scale, sack_permitted, timestamps, sack, scps, snack, marks)| {
+                    Options {
+                        mss,
+                        window_scale,
+                        sack_permitted,
+                        timestamps: timestamps
+                            .map(|(value, echo)| Timestamps { value, echo }),
+                        sack: sack.into_iter().collect(),
+                        scps,
+                        snack,
+                        eln: marks.0,
+                        ackp: marks.1,
+                    }
                 },
             )
     }
@@ -595,6 +662,45 @@ mod tests {
     }
 
     #[test]
+    fn options_of_scps_and_of_wireless_links_have_their_bytes() {
+        let (mut packet, _) = syn();
+        let mut after = |options: Options| {
+            packet.segment.options = options;
+            bytes_of(&packet)[40..].to_vec()
+        };
+        let scps = Some(ScpsCapabilities {
+            bits: ScpsCapabilities::SNACK_SHORT | ScpsCapabilities::SNACK_LONG,
+            connection: 0,
+        });
+        let offer = Options {
+            scps,
+            ackp: true,
+            ..Options::default()
+        };
+        assert_eq!(after(offer), [20, 4, 0x60, 0, 253, 4, b'A', b'P']);
+        let snack = |bits| {
+            let size = NonZeroU16::new(3).unwrap();
+            Options {
+                snack: Some(Snack {
+                    offset: 258,
+                    size,
+                    bits,
+                }),
+                eln: true,
+                ..Options::default()
+            }
+        };
+        let eln = [253, 4, b'E', b'L'];
+        let short = [&[1, 1, 21, 6, 1, 2, 0, 3][..], &eln].concat();
+        assert_eq!(after(snack(0)), short);
+        // 1011: one byte of vector, and 1011 0000 0000 01: two.
+        let long = [&[1, 21, 7, 1, 2, 0, 3, 0xb0][..], &eln].concat();
+        assert_eq!(after(snack(0xb << 60)), long);
+        let long = [&[21, 8, 1, 2, 0, 3, 0xb0, 0x04][..], &eln].concat();
+        assert_eq!(after(snack(0xb004 << 48)), long);
+    }
+
+    #[test]
     fn unknown_options_are_skipped_and_the_end_ends() {
         let (packet, mut bytes) = syn();
         // Four more bytes of options behind the MSS, wherever the length fits.
@@ -618,7 +724,7 @@ mod tests {
     #[test]
     fn malformed_options_are_refused_with_kind_and_place() {
         let (_, mut bytes) = syn();
-        let options: [(&[u8; 4], u8, usize); 8] = [
+        let options: [(&[u8; 4], u8, usize); 9] = [
             (&[2, 3, 5, 1], 2, 0),
             (&[2, 5, 5, 1], 2, 0),
             (&[2, 0, 5, 1], 2, 0),
@@ -627,6 +733,7 @@ mod tests {
             (&[4, 3, 0, 0], 4, 0),
             (&[1, 1, 5, 2], 5, 2),
             (&[77, 1, 0, 0], 77, 0),
+            (&[21, 4, 0, 0], 21, 0),
         ];
         for (options, kind, at) in options {
             bytes[40..].copy_from_slice(options);

@@ -54,6 +54,19 @@ impl RttEstimator {
         self.min
     }
 
+    /// Time-out without backoff, bounded.
+    pub fn base_rto(&self) -> Interval {
+        let max = self.config.max.max(self.config.min);
+        self.base.max(self.config.min).min(max)
+    }
+
+    /// SRTT + 4 RTTVAR, on the estimator's clock: what a round trip hardly
+    /// exceeds. `None` before the first sample.
+    pub(crate) fn smooth_bound(&self) -> Option<Interval> {
+        let bound = self.srtt? + self.deviation * 4;
+        Some(bound + self.granularity())
+    }
+
     /// Time-out in force: bounded, backed off.
     #[inline]
     pub fn rto(&self) -> Interval {

@@ -8,7 +8,7 @@
 
 use crate::rate::RateSampler;
 use crate::seq::Offset;
-use crate::time::Instant;
+use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
 /// A segment in flight.
@@ -367,6 +367,70 @@ impl Scoreboard {
         }
     }
 
+    /// The peer misses `[left, right)` (SNACK): what overlaps it is presumed lost.
+    /// What was sent more than once, and less than `age` ago, may be on its way.
+    /// Returns the first segment that is to be sent again and was not.
+    pub(crate) fn miss(
+        &mut self,
+        left: Offset,
+        right: Offset,
+        now: Instant,
+        age: Interval,
+    ) -> Option<Sent> {
+        let mut first = None;
+        let mut i = self.segments.partition_point(|s| s.end() <= left);
+        while let Some(s) = self.segments.get_mut(i) {
+            if s.start >= right {
+                break;
+            }
+            let waits = s.is(LOST) && !s.is(RETX);
+            let fresh = s.is(EVER_RETX) && now.since(s.at) < age;
+            if !s.is(SACKED) && !waits && !fresh {
+                let len = u64::from(s.len);
+                first = first.or(Some(*s));
+                if s.is(RETX) {
+                    self.retransmitted -= len;
+                }
+                if !s.is(LOST) {
+                    self.lost += len;
+                    self.losses += len;
+                    if let Some(rate) = &mut self.rate {
+                        rate.lost(len);
+                    }
+                }
+                s.state = (s.state & EVER_RETX) | LOST;
+                let at = self.first + i as u64;
+                self.next_retransmission = self.next_retransmission.min(at);
+                self.judged = self.judged.max(at + 1);
+            }
+            i += 1;
+        }
+        first
+    }
+
+    /// Whether the first segment is in flight as far as is known, for the first
+    /// time or again for longer than `age`.
+    pub(crate) fn front_is_due(&self, now: Instant, age: Interval) -> bool {
+        self.segments.front().is_some_and(|s| {
+            let again = s.is(RETX);
+            if s.is(EVER_RETX) {
+                (again || !s.is(LOST)) && now.since(s.at) >= age
+            } else {
+                !s.is(LOST)
+            }
+        })
+    }
+
+    /// What is out before `to` counts as sent twice (Karn).
+    pub(crate) fn distrust(&mut self, to: Offset) {
+        for s in &mut self.segments {
+            if s.start >= to {
+                break;
+            }
+            s.state |= EVER_RETX;
+        }
+    }
+
     /// Index and record of the first segment that is presumed lost and was not
     /// sent again: rule (1) of `NextSeg`.
     #[inline]
@@ -374,13 +438,10 @@ impl Scoreboard {
         while self.next_retransmission < self.judged {
             let i = (self.next_retransmission - self.first) as usize;
             let s = *self.segments.get(i)?;
-            if s.is(SACKED | RETX) {
-                self.next_retransmission += 1;
-            } else if s.is(LOST) {
+            if s.is(LOST) && !s.is(RETX) {
                 return Some((i, s));
-            } else {
-                return None;
             }
+            self.next_retransmission += 1; // SNACK leaves some between two holes
         }
         None
     }
