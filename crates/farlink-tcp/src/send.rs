@@ -534,7 +534,8 @@ impl Sender {
         // Before the first SACK or loss this is one comparison.
         if let Some((i, sent)) = self.board.next_lost() {
             let burst = self.loss.after_timeout() && self.sent_again >= self.cc.retransmit_limit();
-            if !burst && (self.loss.force || self.used() + u64::from(sent.len) <= self.cwnd()) {
+            let force = self.loss.force || self.loss.sends_lost_at_once();
+            if !burst && (force || self.used() + u64::from(sent.len) <= self.cwnd()) {
                 self.loss.force = false;
                 return Ok((self.again(sent), Some(i)));
             }

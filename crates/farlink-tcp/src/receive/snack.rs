@@ -11,14 +11,21 @@ const LEAST_ROOM: u32 = 8;
 impl Receiver {
     /// The SNACK of the next ACK, in blocks of `mss`, of at most `room` bytes.
     /// Holes take turns, from the first up and then from the first again, so
-    /// that each is told again until it is filled.
+    /// that each is told again until it is filled; a vector that reaches the
+    /// last begins with the first.
     pub(crate) fn snack(&mut self, long: bool, mss: u64, room: u32) -> Option<Snack> {
         if self.ranges.is_empty() || room < LEAST_ROOM {
             return None;
         }
         let mut from = self.ranges.partition_point(|r| r.0 <= self.snack_next);
         let units = |at: Offset| (at - self.nxt) / mss;
-        if from == self.ranges.len() || units(self.hole(from).0) > u64::from(u16::MAX) {
+        let blocks = match room - 6 {
+            _ if !long => 0,
+            bytes => (8 * bytes).min(SNACK_BLOCKS),
+        };
+        let highest = self.ranges.last().map_or(0, |r| r.1);
+        let reaches_all = blocks > 0 && highest <= self.ranges[0].0 + u64::from(blocks) * mss;
+        if reaches_all || from == self.ranges.len() || units(self.hole(from).0) > u64::from(u16::MAX) {
             from = 0;
         }
         let (left, right) = self.hole(from);
@@ -28,14 +35,11 @@ impl Receiver {
         let behind = block + size * mss;
         self.snack_next = right;
         let mut bits = 0;
-        if long && room > LEAST_ROOM {
-            let most = (8 * (room - 6)).min(SNACK_BLOCKS);
-            for i in 0..most {
-                let at = behind + u64::from(i) * mss;
-                if self.has_block(at, at + mss) {
-                    bits |= 1 << (SNACK_BLOCKS - 1 - i);
-                    self.snack_next = at + mss;
-                }
+        for i in 0..blocks {
+            let at = behind + u64::from(i) * mss;
+            if self.has_block(at, at + mss) {
+                bits |= 1 << (SNACK_BLOCKS - 1 - i);
+                self.snack_next = at + mss;
             }
         }
         Some(Snack {
@@ -105,7 +109,7 @@ mod tests {
         // Hole of one block, then 1 0 1 1 0 1; the last is shorter than a block.
         assert_eq!(next(&mut r, true, 40), Some((0, 1, 0b101101)));
         assert_eq!(next(&mut r, true, 40), Some((0, 1, 0b101101)));
-        assert_eq!(next(&mut r, true, 8), Some((0, 1, 0)));
+        assert_eq!(next(&mut r, true, 8), Some((0, 1, 0b101101)));
         assert_eq!(next(&mut r, true, 7), None);
     }
 

@@ -71,6 +71,14 @@ impl LossState {
         matches!(self.kind, Recovery::Snack { .. })
     }
 
+    /// What is presumed lost leaves whatever the window: the peer has said that
+    /// it is not in the network, and waits for it. After a time-out the window
+    /// counts.
+    #[inline]
+    pub(crate) fn sends_lost_at_once(&self) -> bool {
+        self.snacking() && !self.after_timeout
+    }
+
     /// The peer does not do SNACK: Vegas is what remains.
     pub(crate) fn without_snack(&mut self) {
         if let Recovery::Snack {
