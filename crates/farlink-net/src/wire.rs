@@ -421,10 +421,8 @@ mod tests {
                 bits: bits & u64::MAX.checked_shl(64 - known).unwrap_or(0),
             },
         );
-        let scps = any::<(u8, u8)>().prop_map(|(bits, connection)| ScpsCapabilities {
-            bits,
-            connection,
-        });
+        let scps =
+            any::<(u8, u8)>().prop_map(|(bits, connection)| ScpsCapabilities { bits, connection });
         (
             any::<Option<u16>>(),
             any::<Option<u8>>(),
@@ -441,8 +439,7 @@ mod tests {
                         mss,
                         window_scale,
                         sack_permitted,
-                        timestamps: timestamps
-                            .map(|(value, echo)| Timestamps { value, echo }),
+                        timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
                         sack: sack.into_iter().collect(),
                         scps,
                         snack,

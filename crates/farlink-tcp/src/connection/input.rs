@@ -370,7 +370,8 @@ impl Connection {
             None
         };
         // In a recovery the first segment goes again anyway.
-        let damaged = segment.options.eln && self.config.eln != Eln::Off && !self.tx.loss.in_recovery;
+        let damaged =
+            segment.options.eln && self.config.eln != Eln::Off && !self.tx.loss.in_recovery;
         let news = if sacking {
             self.take_sacks(now, segment, ack)
         } else {

@@ -25,7 +25,10 @@ impl Receiver {
         };
         let highest = self.ranges.last().map_or(0, |r| r.1);
         let reaches_all = blocks > 0 && highest <= self.ranges[0].0 + u64::from(blocks) * mss;
-        if reaches_all || from == self.ranges.len() || units(self.hole(from).0) > u64::from(u16::MAX) {
+        if reaches_all
+            || from == self.ranges.len()
+            || units(self.hole(from).0) > u64::from(u16::MAX)
+        {
             from = 0;
         }
         let (left, right) = self.hole(from);

@@ -39,9 +39,7 @@ pub(crate) fn on_snack(tx: &mut Sender, now: Instant, snack: Snack, recorder: &m
         return; // of the window that this recovery repairs
     }
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-    let loss = Loss {
-        sent_at: missed.at,
-    };
+    let loss = Loss { sent_at: missed.at };
     reduce(tx, now, flight, &loss, false);
     tx.loss.enter(tx.board.max());
     if !another {

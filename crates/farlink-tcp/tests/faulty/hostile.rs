@@ -250,7 +250,8 @@ impl Victim {
             let near = chance.pick(&[0, 1, 5, 65_535]) as u16;
             options.snack = Some(Snack {
                 offset: near,
-                size: NonZeroU16::new(chance.pick(&[1, 2, 65_535]) as u16).unwrap_or(NonZeroU16::MIN),
+                size: NonZeroU16::new(chance.pick(&[1, 2, 65_535]) as u16)
+                    .unwrap_or(NonZeroU16::MIN),
                 bits: chance.next() & chance.next(),
             });
         }

@@ -5,9 +5,7 @@ use super::endpoint::Endpoint;
 use super::path::{Fate, Path};
 use super::setup;
 use farlink_tcp::variant::VARIANTS;
-use farlink_tcp::{
-    CloseReason, Flags, Instant, Interval, LossCause, Notice, Segment, Seq,
-};
+use farlink_tcp::{CloseReason, Flags, Instant, Interval, LossCause, Notice, Segment, Seq};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 

@@ -2,8 +2,8 @@
 
 use super::Script;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, Eln, InitialWindow, PartialAck, PrrBound, Ratio, Recovery,
-    ReduceFrom, RtoAlgorithm, Sampling, SnackForm, Undo, WindowScale,
+    AssumeLoss, Backoff, Careful, Config, Eln, InitialWindow, PartialAck, PrrBound, Ratio,
+    Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant};
@@ -126,7 +126,9 @@ fn set_recovery(config: &mut Config, key: &str, value: &str) -> Result<(), Strin
                 _ => return Err("less, plain, ack or timestamp".into()),
             }
         }
-        (Recovery::Vegas { fine_k, .. } | Recovery::Snack { fine_k, .. }, "fine_k") => *fine_k = number(value)?,
+        (Recovery::Vegas { fine_k, .. } | Recovery::Snack { fine_k, .. }, "fine_k") => {
+            *fine_k = number(value)?
+        }
         (
             Recovery::Vegas {
                 fine_granularity, ..

@@ -1,9 +1,7 @@
 //! A packet in a script: its notation, and its comparison with a segment.
 
 use super::options::number;
-use farlink_tcp::{
-    Body, Ecn, Flags, SackBlock, ScpsCapabilities, Segment, Seq, Snack, Timestamps,
-};
+use farlink_tcp::{Body, Ecn, Flags, SackBlock, ScpsCapabilities, Segment, Seq, Snack, Timestamps};
 use std::fmt::Write as _;
 
 /// A packet as it is written. Sequence numbers count from the initial one of

@@ -3,9 +3,7 @@
 use super::options::interval;
 use super::packet::{Numbering, Packet, show};
 use super::{Check, Failure, Line, Relation, Script, Seconds, Step, Time};
-use farlink_tcp::{
-    Connection, Ecn, Flags, Instant, Interval, Notice, Segment, Seq, Timestamps,
-};
+use farlink_tcp::{Connection, Ecn, Flags, Instant, Interval, Notice, Segment, Seq, Timestamps};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::Arc;
