@@ -386,10 +386,11 @@ fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
                     bits: u64::from_be_bytes(bits),
                 });
             }
-            (SNACK, _) => return Err(wrong),
             (EXPERIMENT, &[high, low]) if [high, low] == ELN => options.eln = true,
             (EXPERIMENT, &[high, low]) if [high, low] == ACKP => options.ackp = true,
-            (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(wrong),
+            (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS | SNACK, _) => {
+                return Err(wrong);
+            }
             _ => {}
         }
         at += len;

@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(holes(snack(0, 1, 0)), [(1001, 1101)]);
         assert_eq!(holes(snack(3, 2, 0)), [(1301, 1501)]);
         // 1 0 1 1 0 1: two more holes, the zeros at the end mean nothing.
-        let bits = 0b101101 << 58;
+        let bits = 0b10_1101 << 58;
         assert_eq!(
             holes(snack(0, 1, bits)),
             [(1001, 1101), (1201, 1301), (1501, 1601)]

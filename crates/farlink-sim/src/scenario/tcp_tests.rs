@@ -1,7 +1,9 @@
 //! Every parameter has a key, keys lay over one another, and values that fight are
 //! refused.
 
-use farlink_tcp::config::{Backoff, InitialWindow, Sampling};
+use farlink_tcp::config::{
+    AssumeLoss, Backoff, Eln, InitialWindow, PartialAck, Sampling, SnackForm,
+};
 
 use super::*;
 use farlink_tcp::congestion::{Reno, Setting};
@@ -60,6 +62,7 @@ fn corners() -> Vec<Config> {
             reassembly: false,
             sack: true,
             dsack: true,
+            snack: SnackForm::Off,
             delayed_ack: DelayedAck {
                 max_delay: Interval::from_millis(500),
                 every: 4,
@@ -69,6 +72,30 @@ fn corners() -> Vec<Config> {
         undo: Undo::Dsack,
         ..Config::default()
     });
+    for (eln, ackp, snack) in [
+        (Eln::Checksum, Some(PartialAck::Restart), SnackForm::Off),
+        (Eln::Oracle, Some(PartialAck::BackOff), SnackForm::Long),
+        (
+            Eln::Off,
+            Some(PartialAck::Constant(Interval::from_secs(3))),
+            SnackForm::Short,
+        ),
+    ] {
+        all.push(Config {
+            assume_loss: AssumeLoss::Corruption,
+            eln,
+            ebsn: true,
+            ackp,
+            ackp_karn: true,
+            recovery: Recovery::Reno,
+            receiver: ReceiverConfig {
+                sack: false,
+                snack,
+                ..ReceiverConfig::default()
+            },
+            ..Config::default()
+        });
+    }
     all.push(Config {
         timestamps: true,
         undo: Undo::Eifel,

@@ -40,18 +40,20 @@ impl Connection {
     /// A segment for this connection arrived whose checksum failed. With
     /// [`Eln::Checksum`] it is asked for by a marked ACK at once, if its header
     /// is plausible: ports, flags, and a place in the window (west1997, 2.3.3;
-    /// the checksum of IPv4 does not cover them). Otherwise it does nothing.
-    pub fn on_damaged(&mut self, segment: &Segment) {
+    /// the checksum of IPv4 does not cover them). Returns whether it is;
+    /// otherwise nothing happens.
+    pub fn on_damaged(&mut self, segment: &Segment) -> bool {
         let plausible = segment.src_port == self.remote_port
             && segment.dst_port == self.local_port
             && segment.flags.has(Flags::ACK)
             && !segment.flags.has(Flags::RST);
-        if self.config.eln == Eln::Checksum
+        let asked = self.config.eln == Eln::Checksum
             && plausible
-            && self.note_lost(segment, LossCause::Corruption)
-        {
+            && self.note_lost(segment, LossCause::Corruption);
+        if asked {
             self.rx.acknowledge_now();
         }
+        asked
     }
 
     /// Whether [`Self::on_loss_notice`] does anything.

@@ -110,9 +110,9 @@ mod tests {
     fn the_vector_names_what_is_there() {
         let mut r = receiver(&[(101, 100), (301, 200), (601, 50)]);
         // Hole of one block, then 1 0 1 1 0 1; the last is shorter than a block.
-        assert_eq!(next(&mut r, true, 40), Some((0, 1, 0b101101)));
-        assert_eq!(next(&mut r, true, 40), Some((0, 1, 0b101101)));
-        assert_eq!(next(&mut r, true, 8), Some((0, 1, 0b101101)));
+        assert_eq!(next(&mut r, true, 40), Some((0, 1, 0b10_1101)));
+        assert_eq!(next(&mut r, true, 40), Some((0, 1, 0b10_1101)));
+        assert_eq!(next(&mut r, true, 8), Some((0, 1, 0b10_1101)));
         assert_eq!(next(&mut r, true, 7), None);
     }
 

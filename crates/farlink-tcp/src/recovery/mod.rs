@@ -338,12 +338,12 @@ fn front_loss(tx: &Sender, now: Instant) -> Loss {
 
 /// A loss of which nobody told the cause: the controller reduces its window,
 /// unless it is taken for corruption.
-fn reduce(tx: &mut Sender, now: Instant, flight: u64, loss: &Loss, by_timeout: bool) {
+fn reduce(tx: &mut Sender, now: Instant, flight: u64, loss: Loss, by_timeout: bool) {
     if tx.loss.assume_corruption {
         return;
     }
     spurious::begin(tx, by_timeout);
-    tx.cc.on_loss(&context!(tx, now, flight), loss);
+    tx.cc.on_loss(&context!(tx, now, flight), &loss);
 }
 
 /// The first unacknowledged segment is presumed lost; the controller reduces
@@ -353,7 +353,7 @@ fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     let flight = tx.flight_at_loss();
     let loss = front_loss(tx, now);
     if !tx.loss.reduced_for_mark(tx.board.una()) {
-        reduce(tx, now, flight, &loss, false);
+        reduce(tx, now, flight, loss, false);
     }
     tx.loss.enter(tx.board.max());
     tx.board.lose_front();

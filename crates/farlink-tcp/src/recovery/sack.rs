@@ -32,7 +32,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
         flight
     };
     if !tx.loss.reduced_for_mark(tx.board.una()) {
-        reduce(tx, now, flight, &loss, false);
+        reduce(tx, now, flight, loss, false);
     }
     tx.loss.enter(tx.board.max());
     tx.loss_seen(now);

@@ -123,7 +123,7 @@ fn retransmit(tx: &mut Sender, now: Instant, mark: Mark, recorder: &mut Recorder
     recorder.emit(now, Record::Mark(mark));
     let flight = tx.flight_at_loss();
     let loss = front_loss(tx, now);
-    reduce(tx, now, flight, &loss, mark == Mark::Timeout);
+    reduce(tx, now, flight, loss, mark == Mark::Timeout);
     tx.loss.enter(tx.board.max());
     tx.board.lose_front();
     tx.loss.look_again();

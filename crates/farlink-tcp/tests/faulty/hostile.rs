@@ -61,7 +61,9 @@ pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
             _ => {
                 let segment = victim.anything(&mut chance);
                 match chance.within(0, 20) {
-                    0 => victim.connection.on_damaged(&segment),
+                    0 => {
+                        victim.connection.on_damaged(&segment);
+                    }
                     1 => {
                         let causes = [LossCause::Congestion, LossCause::Corruption];
                         let cause = chance.pick(&causes);

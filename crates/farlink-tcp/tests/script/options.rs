@@ -127,7 +127,7 @@ fn set_recovery(config: &mut Config, key: &str, value: &str) -> Result<(), Strin
             }
         }
         (Recovery::Vegas { fine_k, .. } | Recovery::Snack { fine_k, .. }, "fine_k") => {
-            *fine_k = number(value)?
+            *fine_k = number(value)?;
         }
         (
             Recovery::Vegas {
