@@ -126,7 +126,9 @@ pub static VARIANTS: &[Variant] = &[
         config: || Config {
             recovery: Recovery::Snack {
                 fine_k: 4,
-                fine_granularity: Interval::ZERO,
+                // The reference implementation's: with less, a queue that grows
+                // on a path without variation looks like losses.
+                fine_granularity: Interval::from_millis(500),
             },
             congestion: Control::new(&Vegas::ALGORITHM).with("loss_cut", Setting::Choice("half")),
             restart_on_retransmit: true,

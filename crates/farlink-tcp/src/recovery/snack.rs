@@ -17,10 +17,7 @@ use crate::time::Instant;
 pub(crate) fn on_snack(tx: &mut Sender, now: Instant, snack: Snack, recorder: &mut Recorder) {
     let flight = tx.flight_at_loss();
     // A SNACK says nothing of what was sent again less than a round trip ago.
-    let age = match (tx.loss.fine_timeout(), tx.rtt.smooth_bound()) {
-        (Some(fine), Some(bound)) => fine.max(bound),
-        _ => tx.rto(),
-    };
+    let age = tx.rtt.smooth_bound().unwrap_or_else(|| tx.rto());
     let (una, mss) = (tx.board.una(), u64::from(tx.mss));
     let mut first = None;
     for (left, right) in snack.holes(una, mss) {

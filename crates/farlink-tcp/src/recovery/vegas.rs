@@ -153,11 +153,6 @@ impl LossState {
         )
     }
 
-    /// The fine time-out; `None` without one, and before the first sample.
-    pub(super) fn fine_timeout(&self) -> Option<Interval> {
-        self.fine.as_ref().and_then(FineTimeout::timeout)
-    }
-
     pub(super) fn look_again(&mut self) {
         if let Some(fine) = &mut self.fine {
             fine.checks = CHECKED_ACKS;
