@@ -311,6 +311,16 @@ mod tests {
     }
 
     #[test]
+    fn beside_the_time_out_there_are_one_without_backoff_and_one_without_bounds() {
+        let mut e = RttEstimator::new(RtoConfig::default());
+        assert_eq!(e.smooth_bound(), None);
+        feed(&mut e, 0, 100); // SRTT 100, RTTVAR 50, G 1
+        e.back_off();
+        assert_eq!((e.rto(), e.base_rto()), (MS(2000), MS(1000)));
+        assert_eq!(e.smooth_bound(), Some(MS(301)));
+    }
+
+    #[test]
     fn backoff_doubles_to_the_maximum_and_ends_with_a_sample() {
         let mut e = RttEstimator::new(RtoConfig {
             max: MS(5000),

@@ -569,6 +569,42 @@ mod tests {
     }
 
     #[test]
+    fn what_is_missed_goes_again_in_order_and_not_twice_in_a_round_trip() {
+        let ns = Interval::from_nanos;
+        let at = |n| Instant::from_nanos(n);
+        let mut b = board(6);
+        assert_eq!(b.miss(400, 500, at(10), ns(5)).map(|s| s.start), Some(400));
+        // It overlaps two segments.
+        assert_eq!(b.miss(150, 250, at(10), ns(5)).map(|s| s.start), Some(100));
+        let mut order = Vec::new();
+        while let Some((i, s)) = b.next_lost() {
+            order.push(s.start);
+            b.sent_again(i, at(10));
+        }
+        assert_eq!(order, [100, 200, 400]);
+        assert_eq!(b.flight(), 600);
+        assert!(b.miss(100, 300, at(14), ns(5)).is_none());
+        assert_eq!(b.miss(200, 300, at(15), ns(5)).map(|s| s.start), Some(200));
+        assert_eq!(b.next_lost().map(|(_, s)| s.start), Some(200));
+        assert_eq!(b.flight(), 500);
+        b.check();
+    }
+
+    #[test]
+    fn the_first_segment_is_due_once_a_round_trip() {
+        let ns = Interval::from_nanos;
+        let at = |n| Instant::from_nanos(n);
+        let mut b = board(2);
+        assert!(b.front_is_due(at(10), ns(5)));
+        b.lose_front();
+        assert!(!b.front_is_due(at(10), ns(5)));
+        let (i, _) = b.next_lost().unwrap();
+        b.sent_again(i, at(10));
+        assert!(!b.front_is_due(at(14), ns(5)));
+        assert!(b.front_is_due(at(15), ns(5)));
+    }
+
+    #[test]
     fn a_time_out_believes_the_sacks_unless_the_peer_reneged() {
         let mut b = board(4);
         b.sack(200, 300);
@@ -603,6 +639,7 @@ mod tests {
         LoseAll,
         LoseNone,
         LoseFront,
+        Miss(u64, u64, bool),
         Retransmit,
         Hole,
     }
@@ -616,6 +653,7 @@ mod tests {
             Just(Op::LoseAll),
             Just(Op::LoseNone),
             Just(Op::LoseFront),
+            (0u64..2000, 1u64..500, any::<bool>()).prop_map(|(l, n, old)| Op::Miss(l, n, old)),
             Just(Op::Retransmit),
             Just(Op::Hole),
         ]
@@ -635,6 +673,10 @@ mod tests {
                     Op::LoseAll => b.lose_all(),
                     Op::LoseNone => b.lose_none(),
                     Op::LoseFront => b.lose_front(),
+                    Op::Miss(l, n, old) => {
+                        let age = Interval::from_nanos(u64::from(!old));
+                        b.miss(b.una() + l, b.una() + l + n, Instant::ZERO, age);
+                    }
                     Op::Retransmit => if let Some((i, _)) = b.next_lost() { b.sent_again(i, Instant::ZERO) },
                     Op::Hole => if let Some((i, _)) = b.next_hole() { b.sent_again(i, Instant::ZERO) },
                 }

@@ -175,6 +175,62 @@ fn values_that_fight_are_refused() {
 }
 
 #[test]
+fn snack_and_partial_acks_need_what_they_go_by() {
+    let says = |spec: TcpSpec| spec.to_config().unwrap_err().to_string();
+    let scps = || TcpSpec {
+        variant: Some("scps".into()),
+        ..TcpSpec::default()
+    };
+    assert_eq!(
+        says(TcpSpec {
+            snack: Some(SnackName::Off),
+            ..scps()
+        }),
+        "tcp.snack = \"off\" leaves recovery = \"snack\" without its input; write \"short\" or \
+         \"long\", or another recovery"
+    );
+    assert_eq!(
+        says(TcpSpec {
+            sack: Some(true),
+            ..scps()
+        }),
+        "tcp.sack is not offered beside SNACK; write sack = false, or snack = \"off\""
+    );
+    assert_eq!(
+        says(TcpSpec {
+            snack: Some(SnackName::Long),
+            ..TcpSpec::default()
+        }),
+        "tcp.snack is not offered beside SACK; write sack = false, or snack = \"off\""
+    );
+    assert_eq!(
+        says(TcpSpec {
+            recovery: Some(RecoveryName::Snack),
+            ..TcpSpec::default()
+        }),
+        "tcp.recovery = \"snack\" needs snack = \"short\" or \"long\""
+    );
+    assert_eq!(
+        says(TcpSpec {
+            ackp: Some(PartialAckName::Constant),
+            ackp_timer: Some(Time(Interval::ZERO)),
+            ..TcpSpec::default()
+        }),
+        "tcp.ackp_timer = \"0 s\" leaves no time-out; write for example \"2 s\""
+    );
+    let ignored = TcpSpec {
+        ackp: Some(PartialAckName::Restart),
+        ackp_timer: Some(Time(Interval::from_secs(1))),
+        ..TcpSpec::default()
+    };
+    let config = ignored.to_config().unwrap();
+    assert_eq!(
+        ignored.ignored(&config),
+        [("ackp_timer", "ackp = \"constant\"")]
+    );
+}
+
+#[test]
 fn undo_needs_what_it_goes_by() {
     let says = |variant: &str, undo, dsack| {
         let spec = TcpSpec {

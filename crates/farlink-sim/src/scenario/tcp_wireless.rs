@@ -154,8 +154,18 @@ impl TcpSpec {
             };
         }
         if snack && config.receiver.sack {
-            let says = "is not offered beside SACK; write sack = false, or snack = \"off\"";
-            return fault(if self.has("snack") { "snack" } else { "sack" }, says);
+            let (key, says) = if self.has("snack") {
+                (
+                    "snack",
+                    "is not offered beside SACK; write sack = false, or snack = \"off\"",
+                )
+            } else {
+                (
+                    "sack",
+                    "is not offered beside SNACK; write sack = false, or snack = \"off\"",
+                )
+            };
+            return fault(key, says);
         }
         if matches!(config.ackp, Some(PartialAck::Constant(timer)) if timer.is_zero()) {
             let says = "= \"0 s\" leaves no time-out; write for example \"2 s\"";
