@@ -5,12 +5,10 @@ use crate::packet::{IPV4_HEADER_LEN, NodeId, Packet, Payload};
 use arrayvec::ArrayVec;
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice, UdpHeader};
-use farlink_tcp::{
-    Body, Ecn, Flags, Options, SackBlock, SackBlocks, ScpsCapabilities, Segment, Seq, Snack,
-    Timestamps,
-};
+use farlink_tcp::{Body, Ecn, Flags, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 use std::net::Ipv4Addr;
-use std::num::NonZeroU16;
+
+mod wireless;
 
 /// Most bytes of options that a TCP header holds: its length field counts up to
 /// fifteen words of four bytes, five of which are fixed.
@@ -226,13 +224,6 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
-const SCPS: u8 = 20;
-const SNACK: u8 = 21;
-/// Shared by experiments, which an identifier tells apart (RFC 6994). The two
-/// below are ours: the papers leave the kind of their options open.
-const EXPERIMENT: u8 = 253;
-const ELN: [u8; 2] = *b"EL";
-const ACKP: [u8; 2] = *b"AP";
 
 /// The options as [`Options::wire_len`] counts them, each aligned to four bytes.
 fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }> {
@@ -264,24 +255,7 @@ fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }
             put(&block.right.0.to_be_bytes());
         }
     }
-    if let Some(scps) = options.scps {
-        put(&[SCPS, 4, scps.bits, scps.connection]);
-    }
-    if let Some(snack) = options.snack {
-        let vector = &snack.bits.to_be_bytes()[..snack.vector_len()];
-        for _ in 6 + vector.len()..snack.wire_len() as usize {
-            put(&[NOP]);
-        }
-        put(&[SNACK, 6 + vector.len() as u8]);
-        put(&snack.offset.to_be_bytes());
-        put(&snack.size.get().to_be_bytes());
-        put(vector);
-    }
-    for (there, [high, low]) in [(options.eln, ELN), (options.ackp, ACKP)] {
-        if there {
-            put(&[EXPERIMENT, 4, high, low]);
-        }
-    }
+    wireless::put(options, &mut put);
     out
 }
 
@@ -393,26 +367,8 @@ fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
                     echo: word(&value[4..]),
                 });
             }
-            (SCPS, &[bits, connection]) => {
-                options.scps = Some(ScpsCapabilities { bits, connection });
-            }
-            (SNACK, &[a, b, c, d, ref vector @ ..]) => {
-                let mut bits = [0; 8];
-                let n = vector.len().min(bits.len());
-                bits[..n].copy_from_slice(&vector[..n]);
-                // A hole of no size says nothing.
-                options.snack = NonZeroU16::new(u16::from_be_bytes([c, d])).map(|size| Snack {
-                    offset: u16::from_be_bytes([a, b]),
-                    size,
-                    bits: u64::from_be_bytes(bits),
-                });
-            }
-            (EXPERIMENT, &[high, low]) if [high, low] == ELN => options.eln = true,
-            (EXPERIMENT, &[high, low]) if [high, low] == ACKP => options.ackp = true,
-            (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS | SNACK, _) => {
-                return Err(wrong);
-            }
-            _ => {}
+            (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(wrong),
+            _ => wireless::take(&mut options, kind, value, wrong)?,
         }
         at += len;
     }
@@ -429,7 +385,9 @@ mod tests {
     use super::*;
     use crate::packet::{Datagram, FlowId};
     use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
+    use farlink_tcp::{ScpsCapabilities, Snack};
     use proptest::prelude::*;
+    use std::num::NonZeroU16;
 
     fn options() -> impl Strategy<Value = Options> {
         let block = any::<(u32, u32)>().prop_map(|(left, right)| SackBlock {
@@ -712,45 +670,6 @@ mod tests {
             // RFC 1624: the checksum falls by what the field rises by.
             assert_eq!(bytes[10..12], (0x26c3 - u16::from(tos)).to_be_bytes());
         }
-    }
-
-    #[test]
-    fn options_of_scps_and_of_wireless_links_have_their_bytes() {
-        let (mut packet, _) = syn();
-        let mut after = |options: Options| {
-            segment_mut(&mut packet).options = options;
-            bytes_of(&packet)[40..].to_vec()
-        };
-        let scps = Some(ScpsCapabilities {
-            bits: ScpsCapabilities::SNACK_SHORT | ScpsCapabilities::SNACK_LONG,
-            connection: 0,
-        });
-        let offer = Options {
-            scps,
-            ackp: true,
-            ..Options::default()
-        };
-        assert_eq!(after(offer), [20, 4, 0x60, 0, 253, 4, b'A', b'P']);
-        let snack = |bits| {
-            let size = NonZeroU16::new(3).unwrap();
-            Options {
-                snack: Some(Snack {
-                    offset: 258,
-                    size,
-                    bits,
-                }),
-                eln: true,
-                ..Options::default()
-            }
-        };
-        let eln = [253, 4, b'E', b'L'];
-        let short = [&[1, 1, 21, 6, 1, 2, 0, 3][..], &eln].concat();
-        assert_eq!(after(snack(0)), short);
-        // 1011: one byte of vector, and 1011 0000 0000 01: two.
-        let long = [&[1, 21, 7, 1, 2, 0, 3, 0xb0][..], &eln].concat();
-        assert_eq!(after(snack(0xb << 60)), long);
-        let long = [&[21, 8, 1, 2, 0, 3, 0xb0, 0x04][..], &eln].concat();
-        assert_eq!(after(snack(0xb004 << 48)), long);
     }
 
     #[test]
