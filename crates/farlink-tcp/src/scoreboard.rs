@@ -369,7 +369,7 @@ impl Scoreboard {
 
     /// The peer misses `[left, right)` (SNACK): what overlaps it is presumed lost.
     /// What was sent more than once, and less than `age` ago, may be on its way.
-    /// Returns the first segment that is to be sent again and was not.
+    /// Returns the last segment that is to be sent again and was not.
     pub(crate) fn miss(
         &mut self,
         left: Offset,
@@ -377,7 +377,7 @@ impl Scoreboard {
         now: Instant,
         age: Interval,
     ) -> Option<Sent> {
-        let mut first = None;
+        let mut last = None;
         let mut i = self.segments.partition_point(|s| s.end() <= left);
         while let Some(s) = self.segments.get_mut(i) {
             if s.start >= right {
@@ -387,7 +387,7 @@ impl Scoreboard {
             let fresh = s.is(EVER_RETX) && now.since(s.at) < age;
             if !s.is(SACKED) && !waits && !fresh {
                 let len = u64::from(s.len);
-                first = first.or(Some(*s));
+                last = Some(*s);
                 if s.is(RETX) {
                     self.retransmitted -= len;
                 }
@@ -405,7 +405,7 @@ impl Scoreboard {
             }
             i += 1;
         }
-        first
+        last
     }
 
     /// Whether the first segment is in flight as far as is known, for the first
@@ -575,7 +575,7 @@ mod tests {
         let mut b = board(6);
         assert_eq!(b.miss(400, 500, at(10), ns(5)).map(|s| s.start), Some(400));
         // It overlaps two segments.
-        assert_eq!(b.miss(150, 250, at(10), ns(5)).map(|s| s.start), Some(100));
+        assert_eq!(b.miss(150, 250, at(10), ns(5)).map(|s| s.start), Some(200));
         let mut order = Vec::new();
         while let Some((i, s)) = b.next_lost() {
             order.push(s.start);

@@ -19,12 +19,12 @@ pub(crate) fn on_snack(tx: &mut Sender, now: Instant, snack: Snack, recorder: &m
     // A SNACK says nothing of what was sent again less than a round trip ago.
     let age = tx.rtt.smooth_bound().unwrap_or_else(|| tx.rto());
     let (una, mss) = (tx.board.una(), u64::from(tx.mss));
-    let mut first = None;
+    // The highest tells whether data is lost that left since the last loss.
+    let mut highest = None;
     for (left, right) in snack.holes(una, mss) {
-        let missed = tx.board.miss(left, right, now, age);
-        first = first.or(missed);
+        highest = tx.board.miss(left, right, now, age).or(highest);
     }
-    let Some(missed) = first else {
+    let Some(missed) = highest else {
         return;
     };
     // What a time-out sends again is going anyway.
