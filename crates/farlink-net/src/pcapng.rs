@@ -137,7 +137,7 @@ mod tests {
     use super::*;
     use crate::packet::{FlowId, NodeId};
     use crate::wire::decode;
-    use farlink_tcp::{Body, Ecn, Flags, Options, Segment, Seq, Timestamps};
+    use farlink_tcp::{Body, Ecn, Flags, Options, Priority, Segment, Seq, Timestamps};
 
     fn packet(len: u32) -> Packet {
         Packet {
@@ -155,6 +155,7 @@ mod tests {
                 ack: Seq(1),
                 flags: Flags::ACK.with(Flags::PSH),
                 ecn: Ecn::NotEct,
+                priority: Priority::Normal,
                 window: 65_535,
                 options: Options {
                     timestamps: Some(Timestamps { value: 1, echo: 2 }),

@@ -3,8 +3,10 @@
 use crate::packet::{IPV4_HEADER_LEN, NodeId, Packet};
 use arrayvec::ArrayVec;
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice};
-use farlink_tcp::{Body, Ecn, Flags, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
+use etherparse::{IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice};
+use farlink_tcp::{
+    Body, Ecn, Flags, Options, Priority, SackBlock, SackBlocks, Segment, Seq, Timestamps,
+};
 use std::net::Ipv4Addr;
 
 /// Most bytes of options that a TCP header holds: its length field counts up to
@@ -134,6 +136,7 @@ pub fn encode_prefix(
     let mut ip = Ipv4Header {
         identification: packet.ident,
         dont_fragment: true,
+        dscp: IpDscp::try_new(segment.priority.dscp()).unwrap_or_default(),
         ecn: IpEcn::try_new(segment.ecn.bits()).unwrap_or_default(),
         time_to_live: packet.ttl,
         protocol: IpNumber::TCP,
@@ -281,6 +284,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
         flags: Flags(payload[13]),
         window: tcp.window_size(),
         ecn: Ecn::from_bits(ip.ecn().value()),
+        priority: Priority::from_dscp(ip.dcp().value()),
         options: parse_options(tcp.options())?,
         body: if data.is_empty() {
             Body::EMPTY
@@ -427,6 +431,7 @@ mod tests {
                             ack: Seq(ack),
                             flags: Flags(flags),
                             ecn: Ecn::from_bits(ecn),
+                            priority: Priority::from_dscp(ecn >> 7),
                             window,
                             options,
                             body,
@@ -592,6 +597,20 @@ mod tests {
             // RFC 1624: the checksum falls by what the field rises by.
             assert_eq!(bytes[10..12], (0x26c3 - u16::from(tos)).to_be_bytes());
         }
+    }
+
+    #[test]
+    fn lower_effort_begins_the_type_of_service() {
+        let (mut packet, _) = syn();
+        packet.segment.priority = Priority::Low;
+        packet.segment.ecn = Ecn::Ect0;
+        let mut bytes = bytes_of(&packet);
+        // RFC 8622, 5: 000001, and then the two bits of ECN.
+        assert_eq!(bytes[1], 0b0000_0110);
+        // Every other codepoint is a class that this program does not have.
+        bytes[1] = 0b1011_1010;
+        mend(&mut bytes);
+        assert_eq!(decode(&bytes).unwrap().1.priority, Priority::Normal);
     }
 
     #[test]

@@ -22,6 +22,9 @@ pub(crate) enum Kind {
     Stop,
     /// An application wakes; the source is the flow.
     Wake,
+    /// The transmitter of a link may take a packet of low priority; the source is
+    /// the link. Last, so that what is normal comes first.
+    LowDue,
 }
 
 /// An event that will happen.
@@ -58,7 +61,8 @@ impl Event {
             2 => Kind::Timer,
             3 => Kind::Start,
             4 => Kind::Stop,
-            _ => Kind::Wake,
+            5 => Kind::Wake,
+            _ => Kind::LowDue,
         }
     }
 

@@ -146,6 +146,21 @@ const LINK: &[(&str, &str, &str)] = &[
         "",
         "ECN-capable packets that the queue marked as having met congestion (RFC 3168)",
     ),
+    (
+        "low_packets",
+        "",
+        "of the packets sent, those of low priority (dummy segments and their ACKs)",
+    ),
+    (
+        "low_drops_congestion",
+        "",
+        "of the packets lost, those of low priority that found no room or gave theirs up",
+    ),
+    (
+        "low_drops_other",
+        "",
+        "of the packets lost, those of low priority that were lost for other causes",
+    ),
 ];
 
 const RUN: &[(&str, &str, &str)] = &[(
@@ -233,6 +248,7 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
 /// Values of a directed link at the end of a run of `period` nanoseconds.
 pub(crate) fn of_link(world: &World, link: usize, period: u64) -> Values {
     let stats = world.links[link].stats();
+    let low_full = stats.low_drops[DropCause::Congestion as usize];
     let share = |x: f64| (period > 0).then(|| x / period as f64);
     let mut out = vec![
         share(stats.busy as f64).map(|x| x.min(1.0)),
@@ -242,6 +258,9 @@ pub(crate) fn of_link(world: &World, link: usize, period: u64) -> Values {
         Some(stats.queue_max as f64),
         Some(stats.drops.iter().sum::<u64>() as f64),
         Some(stats.marks as f64),
+        Some(stats.low_packets as f64),
+        Some(low_full as f64),
+        Some((stats.low_drops.iter().sum::<u64>() - low_full) as f64),
     ];
     out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
     out

@@ -1,6 +1,7 @@
 //! A TCP segment: the header as plain values, the body as a length or as bytes.
 
 use crate::ecn::Ecn;
+use crate::priority::Priority;
 use crate::seq::Seq;
 use std::sync::Arc;
 
@@ -229,6 +230,8 @@ pub struct Segment {
     pub window: u16,
     /// ECN field of the IP header that carries it (RFC 3168, 5).
     pub ecn: Ecn,
+    /// Class of service of that IP header (RFC 2474, RFC 8622).
+    pub priority: Priority,
     /// Options.
     pub options: Options,
     /// Data.
