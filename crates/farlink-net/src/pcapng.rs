@@ -156,6 +156,7 @@ mod tests {
                 flags: Flags::ACK.with(Flags::PSH),
                 ecn: Ecn::NotEct,
                 priority: Priority::Normal,
+                dummy: false,
                 window: 65_535,
                 options: Options {
                     timestamps: Some(Timestamps { value: 1, echo: 2 }),

@@ -146,24 +146,29 @@ pub fn encode_prefix(
         ..Ipv4Header::default()
     };
     ip.header_checksum = ip.calc_header_checksum();
-    let mut tcp = tcp_header(segment)?;
+    let mut header = tcp_header(segment)?;
+    let mut tcp = header.to_bytes();
+    if segment.dummy {
+        tcp[12] |= DUMMY;
+    }
     // Zeros add nothing to a ones' complement sum, so a body that is only a
     // length need not exist to be summed.
     let body = segment.body.bytes().unwrap_or_default();
-    tcp.checksum = Sum16BitWords::new()
+    header.checksum = Sum16BitWords::new()
         .add_4bytes(src)
         .add_4bytes(dst)
         .add_2bytes([0, IpNumber::TCP.0])
         .add_2bytes(tcp_len.to_be_bytes())
-        .add_slice(&tcp.to_bytes())
+        .add_slice(&tcp)
         .add_slice(body)
         .ones_complement()
         .to_be();
+    tcp[16..18].copy_from_slice(&header.checksum.to_be_bytes());
 
     let start = out.len();
     let end = start + packet.ip_len().min(max) as usize;
     out.extend_from_slice(&ip.to_bytes());
-    out.extend_from_slice(&tcp.to_bytes());
+    out.extend_from_slice(&tcp);
     out.extend_from_slice(&body[..body.len().min(end.saturating_sub(out.len()))]);
     out.resize(end, 0);
     let last = start + packet.ip_len() as usize - 1;
@@ -172,6 +177,10 @@ pub fn encode_prefix(
     }
     Ok(())
 }
+
+/// The reserved bit of the octet of the data offset that marks dummy segments and
+/// their ACKs: the first of the four that are left (RFC 9293, 3.1).
+const DUMMY: u8 = 0x08;
 
 fn tcp_header(segment: &Segment) -> Result<TcpHeader, WireError> {
     let flags = segment.flags;
@@ -285,6 +294,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
         window: tcp.window_size(),
         ecn: Ecn::from_bits(ip.ecn().value()),
         priority: Priority::from_dscp(ip.dcp().value()),
+        dummy: payload[12] & DUMMY != 0,
         options: parse_options(tcp.options())?,
         body: if data.is_empty() {
             Body::EMPTY
@@ -432,6 +442,7 @@ mod tests {
                             flags: Flags(flags),
                             ecn: Ecn::from_bits(ecn),
                             priority: Priority::from_dscp(ecn >> 7),
+                            dummy: ecn & 0x40 != 0,
                             window,
                             options,
                             body,
@@ -597,6 +608,15 @@ mod tests {
             // RFC 1624: the checksum falls by what the field rises by.
             assert_eq!(bytes[10..12], (0x26c3 - u16::from(tos)).to_be_bytes());
         }
+    }
+
+    #[test]
+    fn a_dummy_has_a_reserved_bit() {
+        let (mut packet, plain) = syn();
+        packet.segment.dummy = true;
+        let bytes = bytes_of(&packet);
+        assert_eq!(bytes[32], plain[32] | 0b1000);
+        assert!(decode(&bytes).unwrap().1.dummy);
     }
 
     #[test]

@@ -101,6 +101,8 @@ impl Probes {
         match *record {
             Record::Sent { len: 0, .. }
             | Record::AckSent
+            | Record::DummySent
+            | Record::DummyAcked
             | Record::DupAck
             | Record::DuplicateReported => {}
             Record::Sent {

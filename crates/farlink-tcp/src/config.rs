@@ -352,6 +352,8 @@ pub struct ReceiverConfig {
     pub dsack: bool,
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
+    /// What the dummy segments of a peer meet.
+    pub dummies: DummyReply,
 }
 
 impl Default for ReceiverConfig {
@@ -363,8 +365,20 @@ impl Default for ReceiverConfig {
             sack: true,
             dsack: false,
             delayed_ack: DelayedAck::default(),
+            dummies: DummyReply::Echo,
         }
     }
+}
+
+/// What a receiver does with dummy segments (Akyildiz, Morabito, Palazzo 2001).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DummyReply {
+    /// An ACK that is marked as they are, of their class.
+    Echo,
+    /// Nothing.
+    Ignore,
+    /// It does not know them: they are data that came before, and it says so.
+    Plain,
 }
 
 /// Whether and how far the window field is scaled.

@@ -19,6 +19,7 @@
 pub mod config;
 pub mod congestion;
 pub mod connection;
+mod dummy;
 mod ecn;
 mod priority;
 mod rate;

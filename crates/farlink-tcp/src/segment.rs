@@ -232,6 +232,9 @@ pub struct Segment {
     pub ecn: Ecn,
     /// Class of service of that IP header (RFC 2474, RFC 8622).
     pub priority: Priority,
+    /// A dummy segment, or the ACK of one: a reserved bit of the header
+    /// (Akyildiz, Morabito, Palazzo 2001).
+    pub dummy: bool,
     /// Options.
     pub options: Options,
     /// Data.

@@ -10,8 +10,10 @@ mod adalr;
 mod algorithm;
 mod bbr;
 mod cubic;
+mod dummies;
 mod hybla;
 mod hystart;
+mod peach;
 mod reno;
 mod unlimited;
 mod vegas;
@@ -21,7 +23,9 @@ pub use adalr::Adalr;
 pub use algorithm::{Algorithm, Control, Parameter, Range, Setting, SettingError, Start};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use dummies::DummySegments;
 pub use hybla::Hybla;
+pub use peach::Peach;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
 pub use vegas::Vegas;
@@ -39,6 +43,7 @@ pub static ALGORITHMS: &[&Algorithm] = &[
     &WESTWOOD_PLUS,
     &Hybla::ALGORITHM,
     &Adalr::ALGORITHM,
+    &Peach::ALGORITHM,
     &Bbr::ALGORITHM,
 ];
 
@@ -207,6 +212,12 @@ pub trait CongestionControl: Debug + Send {
     /// Rate in bit/s at which segments are to leave; `None` for as fast as the
     /// window allows.
     fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
+
+    /// The source of dummy segments that it is, if it is one. The answer is that
+    /// of the algorithm and never changes.
+    fn dummies(&mut self) -> Option<&mut dyn DummySegments> {
         None
     }
 

@@ -36,7 +36,19 @@ impl Connection {
             }
             return Some(self.data_segment(now, &chunk));
         }
-        (self.rx.need() == AckNeed::Now).then(|| self.ack_segment(now))
+        if self.tx.dummies.is_some()
+            && let Some((start, len)) = self.tx.next_dummy(now)
+        {
+            return Some(self.dummy_segment(now, start, len));
+        }
+        if self.rx.need() == AckNeed::Now {
+            return Some(self.ack_segment(now));
+        }
+        if self.dummy_acks > 0 {
+            self.dummy_acks -= 1;
+            return Some(self.dummy_ack(now));
+        }
+        None
     }
 
     /// Our FIN is on its way: the state that follows (RFC 9293, 3.10.4).
@@ -95,18 +107,11 @@ impl Connection {
     /// Ports, acknowledgment, window, options; `room` bytes for SACK blocks.
     fn header(&mut self, now: Instant, syn: bool, room: u32) -> Segment {
         let acks = self.state != State::SynSent;
-        let mut options = Options::default();
+        let mut options = self.timestamps_option(now, acks);
         if syn {
             options.mss = Some(self.config.mss.min(u32::from(u16::MAX)) as u16);
             options.window_scale = self.scaling.then(|| self.rx.shift());
             options.sack_permitted = self.sack;
-        }
-        if self.timestamps {
-            let echo = if acks { self.ts_recent } else { 0 };
-            options.timestamps = Some(Timestamps {
-                value: Self::ts_now(now),
-                echo,
-            });
         }
         if self.sack && acks && !syn {
             // 40 bytes of options hold three blocks beside timestamps.
@@ -144,6 +149,18 @@ impl Connection {
             self.rx.acknowledged();
         }
         segment
+    }
+
+    /// The Timestamps option, if it was agreed, and no other.
+    pub(super) fn timestamps_option(&self, now: Instant, acks: bool) -> Options {
+        let timestamps = self.timestamps.then(|| Timestamps {
+            value: Self::ts_now(now),
+            echo: if acks { self.ts_recent } else { 0 },
+        });
+        Options {
+            timestamps,
+            ..Options::default()
+        }
     }
 
     /// A reset that the peer accepts: at the next sequence number it expects.

@@ -4,8 +4,8 @@
 use super::chance::Chance;
 use super::setup;
 use farlink_tcp::{
-    Body, Config, Connection, Ecn, Flags, Instant, Interval, Offset, Options, SackBlock, Segment,
-    Seq, State, Timestamps,
+    Body, Config, Connection, Ecn, Flags, Instant, Interval, Offset, Options, Priority, SackBlock,
+    Segment, Seq, State, Timestamps,
 };
 use std::sync::Arc;
 
@@ -147,6 +147,8 @@ impl Victim {
             ack: self.isn.at(ack),
             flags,
             ecn: Ecn::default(),
+            priority: Priority::Normal,
+            dummy: false,
             window: 8_000,
             options,
             body: Body::EMPTY,
@@ -240,6 +242,8 @@ impl Victim {
             ack,
             flags,
             ecn: Ecn::from_bits(chance.within(0, 3) as u8),
+            priority: Priority::from_dscp(chance.within(0, 2) as u8),
+            dummy: chance.per_mille(100),
             window,
             options,
             body,

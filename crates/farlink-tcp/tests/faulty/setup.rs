@@ -2,8 +2,8 @@
 
 use super::chance::Chance;
 use farlink_tcp::config::{
-    Backoff, Careful, Config, DelayedAck, InitialWindow, PrrBound, Ratio, Recovery, ReduceFrom,
-    RtoAlgorithm, Sampling, Undo, WindowScale,
+    Backoff, Careful, Config, DelayedAck, DummyReply, InitialWindow, PrrBound, Ratio, Recovery,
+    ReduceFrom, RtoAlgorithm, Sampling, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -122,6 +122,12 @@ fn receiver(chance: &mut Chance, config: &mut Config) {
         receiver.sack = !receiver.sack;
     }
     receiver.dsack = chance.flip();
+    receiver.dummies = chance.pick(&[
+        DummyReply::Echo,
+        DummyReply::Echo,
+        DummyReply::Ignore,
+        DummyReply::Plain,
+    ]);
     if chance.per_mille(100) {
         receiver.reassembly = !receiver.reassembly;
     }
