@@ -110,6 +110,12 @@ const FLOW: &[(&str, &str, &str)] = &[
         "zero-window probes that the sending end sent",
     ),
     (
+        "dummies_sent",
+        "",
+        "dummy segments that the sending end sent (Peach), which are not among the segments above",
+    ),
+    ("dummies_acked", "", "of these, those whose ACK came back"),
+    (
         "responses",
         "",
         "pages (http) or files (repeat) that were there whole; none for other applications",
@@ -236,6 +242,8 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
         (stats.rtt_samples > 0).then(|| stats.rtt_max.as_secs_f64()),
         mean(stats.rto_sum, stats.rtt_samples),
         count(stats.probes),
+        count(stats.dummies_sent),
+        count(stats.dummies_acked),
         if state.program.responds() {
             count(state.responses)
         } else {

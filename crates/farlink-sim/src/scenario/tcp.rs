@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName, UndoName,
+    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName, UndoName,
 };
 use super::units::{Factor, Size, SizeLimit, Time};
 
@@ -122,6 +122,9 @@ tcp_keys! {
     /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
     /// timer, instead of that long after the segment. Needs `delayed_ack`.
     ack_heartbeat: bool,
+    /// What the receiver does with dummy segments. Needs `congestion = "peach"`,
+    /// which sends them.
+    dummies: DummyReplyName,
     /// How losses are repaired. "sack" needs the SACK option.
     recovery: RecoveryName,
     /// What keeps the duplicate ACKs of a go-back-N from starting another fast
@@ -247,6 +250,9 @@ impl TcpSpec {
         spec.show_congestion(&config.congestion);
         spec.show_timer(&config.rto);
         spec.show_receiver(&config.receiver);
+        if congestion::sends_dummies(&config.congestion) {
+            spec.dummies = Some(DummyReplyName::of(config.receiver.dummies));
+        }
         spec
     }
 
@@ -495,6 +501,7 @@ impl TcpSpec {
             sack,
             dsack: sack && self.dsack.unwrap_or(base.dsack),
             delayed_ack: ack,
+            dummies: self.dummies.map_or(base.dummies, DummyReplyName::value),
         }
     }
 
@@ -524,8 +531,9 @@ impl TcpSpec {
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 16] = [
+        const NEEDS: [(&str, &str); 17] = [
             ("dsack", "sack = true"),
+            ("dummies", "congestion = \"peach\""),
             ("careful", NEWRENO),
             ("rescue", SACK),
             ("prr", SACK),

@@ -1,10 +1,10 @@
 //! Every parameter has a key, keys lay over one another, and values that fight are
 //! refused.
 
-use farlink_tcp::config::{Backoff, InitialWindow, Sampling};
+use farlink_tcp::config::{Backoff, DummyReply, InitialWindow, Sampling};
 
 use super::*;
-use farlink_tcp::congestion::{Reno, Setting};
+use farlink_tcp::congestion::{Peach, Reno, Setting};
 
 /// A TCP for each choice of each axis, so that every key is written once.
 fn corners() -> Vec<Config> {
@@ -65,10 +65,21 @@ fn corners() -> Vec<Config> {
                 every: 4,
                 heartbeat: true,
             },
+            ..ReceiverConfig::default()
         },
         undo: Undo::Dsack,
         ..Config::default()
     });
+    for dummies in [DummyReply::Ignore, DummyReply::Plain] {
+        all.push(Config {
+            congestion: Control::new(&Peach::ALGORITHM),
+            receiver: ReceiverConfig {
+                dummies,
+                ..ReceiverConfig::default()
+            },
+            ..Config::default()
+        });
+    }
     all.push(Config {
         timestamps: true,
         undo: Undo::Eifel,

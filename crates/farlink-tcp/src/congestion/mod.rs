@@ -259,6 +259,15 @@ pub fn can_undo(control: &Control) -> bool {
     control.build(start).can_undo()
 }
 
+/// Whether this algorithm sends dummy segments.
+pub fn sends_dummies(control: &Control) -> bool {
+    let start = Start {
+        window: 1,
+        ssthresh: 1,
+    };
+    control.build(start).dummies().is_some()
+}
+
 /// max(flight / 2, 2 MSS), equation (4) of RFC 5681.
 pub(crate) fn half_flight(cx: &Context<'_>) -> u64 {
     (cx.flight / 2).max(2 * cx.mss)
