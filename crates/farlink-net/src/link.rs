@@ -98,6 +98,8 @@ pub struct LinkStats {
     pub queue_max: u64,
     /// Packets marked.
     pub marks: u64,
+    /// Packets with data that left the transmitter.
+    pub data: u64,
     /// Packets lost, by cause.
     pub drops: [u64; DropCause::ALL.len()],
     /// Of the packets that left, those of low priority.
@@ -197,6 +199,12 @@ impl Link {
         // What waits in the low class is no congestion to others.
         let (packets, bytes) = self.normal_queued(now);
         self.config.mark.is_full(packets, bytes, ip_len)
+    }
+
+    /// Counts a packet with data that left the transmitter.
+    #[inline]
+    pub fn count_data(&mut self) {
+        self.stats.data += 1;
     }
 
     /// Counts a packet that was marked.

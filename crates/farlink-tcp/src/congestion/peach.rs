@@ -25,8 +25,9 @@ pub struct Peach {
     /// Window that the peer offers, in bytes.
     rwnd: u64,
     start: Beginning,
-    /// The train of Sudden Start.
+    /// The train of Sudden Start, and when its answers are here.
     train: Train,
+    opening_until: Option<Instant>,
     /// A loss is being repaired: its ACKs let dummies out.
     recovering: bool,
     /// Allowed dummy segments: how many Rapid Recovery may still send.
@@ -110,6 +111,7 @@ impl Peach {
             rwnd: 0,
             start: Beginning::Never,
             train: Train::default(),
+            opening_until: None,
             recovering: false,
             adsn: 0,
             credit: 0,
@@ -133,6 +135,7 @@ impl Peach {
     /// No dummy leaves any more for what was before.
     fn stop(&mut self) {
         self.start = Beginning::Never;
+        self.opening_until = None;
         self.train.left = 0;
         self.train.unscaled = false;
         self.recovering = false;
@@ -165,6 +168,16 @@ impl CongestionControl for Peach {
 
     fn ssthresh(&self) -> u64 {
         self.ssthresh
+    }
+
+    fn in_slow_start(&self) -> bool {
+        self.opening_until.is_some() || (self.slow_start && self.cwnd < self.ssthresh)
+    }
+
+    fn on_delivered(&mut self, cx: &Context<'_>, _ack: &Ack) {
+        if self.opening_until.is_some_and(|until| cx.now >= until) {
+            self.opening_until = None;
+        }
     }
 
     fn on_established(&mut self, _cx: &Context<'_>) {
@@ -254,6 +267,8 @@ impl CongestionControl for Peach {
             if has > had {
                 train.left += has - had;
                 train.gap = Self::gap(train.rtt, has);
+                let rest = train.rtt;
+                self.opening_until = self.opening_until.map(|until| until + rest);
             }
         }
     }
@@ -282,6 +297,7 @@ impl DummySegments for Peach {
         let rtt = cx.rtt.srtt().unwrap_or(cx.rtt.rto());
         let segments = Self::segments(self.rwnd, cx.mss);
         let gap = Self::gap(rtt, segments);
+        self.opening_until = Some(cx.now + rtt * 2);
         self.train = Train {
             left: segments.saturating_sub(Self::segments(self.cwnd, cx.mss)),
             due: cx.now + gap,

@@ -15,7 +15,10 @@ impl Connection {
             return Some(reply);
         }
         match self.state {
-            State::Closed | State::Listen => return None,
+            State::Closed | State::Listen => {
+                self.note_phase(now);
+                return None;
+            }
             State::SynSent | State::SynReceived if self.syn_due => {
                 self.syn_due = false;
                 self.tx.send_syn(now);
@@ -48,6 +51,7 @@ impl Connection {
             self.dummy_acks -= 1;
             return Some(self.dummy_ack(now));
         }
+        self.note_phase(now);
         None
     }
 
