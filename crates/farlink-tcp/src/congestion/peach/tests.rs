@@ -31,7 +31,7 @@ impl Bench {
             now,
         };
         bench.peach.on_peer_window(64 * MSS, MSS);
-        bench.with(0, |p, cx| p.on_established(cx));
+        bench.with(0, Peach::on_established);
         bench
     }
 
@@ -64,7 +64,7 @@ impl Bench {
 
     fn dummy_acks(&mut self, n: u64) {
         for _ in 0..n {
-            self.with(1, |p, cx| DummySegments::on_ack(p, cx));
+            self.with(1, DummySegments::on_ack);
         }
     }
 
@@ -74,7 +74,7 @@ impl Bench {
         while let Some(due) = self.peach.due() {
             self.now = self.now.max(due);
             times.push(self.now.as_nanos());
-            self.with(1, |p, cx| p.on_sent(cx));
+            self.with(1, Peach::on_sent);
         }
         times
     }
@@ -87,13 +87,13 @@ fn sudden_start_sends_a_window_in_a_round_trip() {
     let mut bench = Bench::new(&[], 1);
     assert_eq!(bench.peach.due(), None);
     let start = bench.now.as_nanos();
-    bench.with(1, |p, cx| p.on_data_sent(cx));
+    bench.with(1, Peach::on_data_sent);
     let times = bench.drain();
     let gap = 550_000_000 / 64;
     let expected: Vec<_> = (1..64).map(|i| start + i * gap).collect();
     assert_eq!(times, expected);
     // Nothing more begins with the data after it.
-    bench.with(1, |p, cx| p.on_data_sent(cx));
+    bench.with(1, Peach::on_data_sent);
     assert_eq!(bench.peach.due(), None);
     // A segment for each ACK of a dummy: 64 of them, a round trip later.
     bench.dummy_acks(63);
@@ -103,7 +103,7 @@ fn sudden_start_sends_a_window_in_a_round_trip() {
 #[test]
 fn a_larger_first_window_leaves_fewer_dummies() {
     let mut bench = Bench::new(&[], 10);
-    bench.with(1, |p, cx| p.on_data_sent(cx));
+    bench.with(1, Peach::on_data_sent);
     assert_eq!(bench.drain().len(), 54);
 }
 
@@ -111,7 +111,7 @@ fn a_larger_first_window_leaves_fewer_dummies() {
 #[test]
 fn data_is_worth_what_congestion_avoidance_gives() {
     let mut bench = Bench::new(&[], 1);
-    bench.with(1, |p, cx| p.on_data_sent(cx));
+    bench.with(1, Peach::on_data_sent);
     bench.dummy_acks(9);
     bench.ack();
     assert_eq!(bench.peach.cwnd(), 10_100);
@@ -120,7 +120,7 @@ fn data_is_worth_what_congestion_avoidance_gives() {
 #[test]
 fn without_sudden_start_there_is_slow_start() {
     let mut bench = Bench::new(&[("sudden_start", Setting::Flag(false))], 2);
-    bench.with(1, |p, cx| p.on_data_sent(cx));
+    bench.with(1, Peach::on_data_sent);
     assert_eq!(bench.peach.due(), None);
     bench.ack();
     assert_eq!(bench.peach.cwnd(), 3 * MSS);
@@ -137,7 +137,7 @@ fn rapid_recovery_gives_back_what_the_path_has_room_for() {
             assert_eq!(bench.peach.cwnd(), w * MSS / 2);
             let mut sent = 0;
             for _ in 0..w {
-                bench.with(w, |p, cx| p.on_dup_ack(cx));
+                bench.with(w, Peach::on_dup_ack);
                 let now = bench.drain().len() as u64;
                 assert!(now <= 2);
                 sent += now;
@@ -154,11 +154,11 @@ fn rapid_recovery_gives_back_what_the_path_has_room_for() {
 fn rapid_recovery_lasts_as_long_as_the_recovery() {
     let mut bench = Bench::new(&[("dummies_per_ack", Setting::Count(3))], 20);
     bench.loss(20);
-    bench.with(20, |p, cx| p.on_dup_ack(cx));
+    bench.with(20, Peach::on_dup_ack);
     assert_eq!(bench.drain().len(), 3);
     bench.dummy_acks(3);
     bench.with(20, |p, cx| p.on_recovered(cx, 10 * MSS));
-    bench.with(20, |p, cx| p.on_dup_ack(cx));
+    bench.with(20, Peach::on_dup_ack);
     assert_eq!(bench.peach.due(), None);
     // Three of the ten ACKs that tell nothing have come.
     bench.dummy_acks(7);
@@ -188,7 +188,7 @@ fn the_end_of_a_recovery_keeps_what_was_regained() {
 fn without_rapid_recovery_no_dummy_answers_a_loss() {
     let mut bench = Bench::new(&[("rapid_recovery", Setting::Flag(false))], 20);
     bench.loss(20);
-    bench.with(20, |p, cx| p.on_dup_ack(cx));
+    bench.with(20, Peach::on_dup_ack);
     assert_eq!((bench.peach.due(), bench.peach.cwnd()), (None, 10 * MSS));
 }
 
@@ -209,17 +209,17 @@ fn a_timeout_begins_anew() {
     bench.loss(20);
     bench.with(10, |p, cx| p.on_timeout(cx, true));
     assert_eq!((bench.peach.cwnd(), bench.peach.ssthresh()), (MSS, 5 * MSS));
-    bench.with(1, |p, cx| p.on_data_sent(cx));
+    bench.with(1, Peach::on_data_sent);
     assert_eq!(bench.drain().len(), 63);
     // What comes back is no longer half of a window that was reduced.
     bench.dummy_acks(1);
     assert_eq!(bench.peach.cwnd(), 2 * MSS);
     bench.with(1, |p, cx| p.on_timeout(cx, false));
     assert_eq!(bench.peach.ssthresh(), 5 * MSS);
-    bench.with(1, |p, cx| p.on_data_sent(cx));
+    bench.with(1, Peach::on_data_sent);
     assert_eq!(bench.peach.due(), None);
     bench.ack();
-    bench.with(1, |p, cx| p.on_data_sent(cx));
+    bench.with(1, Peach::on_data_sent);
     assert_eq!(bench.drain().len(), 62);
 }
 
@@ -227,7 +227,7 @@ fn a_timeout_begins_anew() {
 #[test]
 fn refused_it_is_reno() {
     let mut bench = Bench::new(&[], 1);
-    bench.with(1, |p, cx| p.on_data_sent(cx));
+    bench.with(1, Peach::on_data_sent);
     bench.peach.on_refused();
     assert_eq!(bench.peach.due(), None);
     bench.ack();
@@ -237,10 +237,10 @@ fn refused_it_is_reno() {
         (bench.peach.cwnd(), bench.peach.ssthresh()),
         (10_000, 10_000)
     );
-    bench.with(20, |p, cx| p.on_dup_ack(cx));
+    bench.with(20, Peach::on_dup_ack);
     assert_eq!(bench.peach.due(), None);
     bench.with(20, |p, cx| p.on_timeout(cx, true));
-    bench.with(1, |p, cx| p.on_data_sent(cx));
+    bench.with(1, Peach::on_data_sent);
     assert_eq!(bench.peach.due(), None);
     bench.ack();
     assert_eq!(bench.peach.cwnd(), 2 * MSS);
@@ -251,6 +251,6 @@ fn a_mark_is_congestion_for_certain() {
     let mut bench = Bench::new(&[], 20);
     let sent_at = bench.now;
     bench.with(20, |p, cx| p.on_congestion_mark(cx, &Loss { sent_at }));
-    bench.with(20, |p, cx| p.on_dup_ack(cx));
+    bench.with(20, Peach::on_dup_ack);
     assert_eq!((bench.peach.due(), bench.peach.cwnd()), (None, 10 * MSS));
 }
