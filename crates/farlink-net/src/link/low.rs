@@ -108,6 +108,7 @@ mod tests {
     use crate::channel::Channel;
     use crate::rng::Streams;
     use farlink_tcp::Interval;
+    use proptest::prelude::*;
 
     /// 1500 bytes take a millisecond.
     fn link(queue: QueueLimit) -> Link {
@@ -205,6 +206,139 @@ mod tests {
         assert_eq!(link.push_out(at(0), 900), Some(2));
         assert_eq!(link.push_out(at(0), 900), None);
         assert_eq!(link.queued(at(0)), (2, 1000));
+    }
+
+    proptest! {
+        /// The arithmetic of departures is that of a transmitter which, each time it
+        /// becomes free, takes the first normal packet that waits, or else the first
+        /// low one, with a limit that counts both and that low packets give way to.
+        #[test]
+        fn it_is_a_queue_of_two_classes(
+            arrivals in proptest::collection::vec((0..800_000_u64, 1..=1500_u32, any::<bool>()), 1..200),
+            limit in prop_oneof![
+                Just(QueueLimit::Unlimited),
+                (1..8_u32).prop_map(QueueLimit::Packets),
+                (1500..9000_u64).prop_map(QueueLimit::Bytes),
+            ],
+        ) {
+            let mut link = link(limit);
+            let mut model = Model { limit, ..Model::default() };
+            let mut left = Vec::new();
+            let mut lost = Vec::new();
+            let mut now = 0;
+            for (number, &(after, len, low)) in (0..).zip(&arrivals) {
+                now += after;
+                while let Some(due) = link.low_due().filter(|due| due.as_nanos() < now) {
+                    let (packet, fate) = link.start_low(due).expect("it is due");
+                    left.push((fate, packet));
+                }
+                model.arrives(now, number, len, low);
+                let time = Instant::from_nanos(now);
+                if low {
+                    match link.offer_low(time, len, number) {
+                        LowFate::Decided(Fate::Lost { .. }) => lost.push(number),
+                        LowFate::Decided(fate) => left.push((fate, number)),
+                        LowFate::Waits => {}
+                    }
+                    continue;
+                }
+                while let Some(packet) = link.push_out(time, len) {
+                    lost.push(packet);
+                }
+                match link.offer(time, len, Priority::Normal) {
+                    Fate::Lost { .. } => lost.push(number),
+                    fate @ Fate::Arrives { .. } => left.push((fate, number)),
+                }
+            }
+            while let Some(due) = link.low_due() {
+                let (packet, fate) = link.start_low(due).expect("it is due");
+                left.push((fate, packet));
+            }
+            model.runs(u64::MAX);
+            let left: Vec<_> = left
+                .into_iter()
+                .map(|(fate, packet)| match fate {
+                    Fate::Arrives { at, .. } => (at.as_nanos(), packet),
+                    Fate::Lost { .. } => panic!("a clean link"),
+                })
+                .collect();
+            prop_assert_eq!(left, model.left);
+            prop_assert_eq!(lost, model.lost);
+        }
+    }
+
+    /// A transmitter with two queues, packet by packet.
+    struct Model {
+        limit: QueueLimit,
+        free_at: u64,
+        /// Packets that wait, with their lengths: normal and low.
+        queues: [Vec<(u32, u32)>; 2],
+        left: Vec<(u64, u32)>,
+        lost: Vec<u32>,
+    }
+
+    impl Default for Model {
+        fn default() -> Self {
+            Self {
+                limit: QueueLimit::Unlimited,
+                free_at: 0,
+                queues: Default::default(),
+                left: Vec::new(),
+                lost: Vec::new(),
+            }
+        }
+    }
+
+    impl Model {
+        fn starts(&mut self, at: u64, packet: u32, len: u32) {
+            let sending = Interval::of_bits(u64::from(len) * 8, 12_000_000);
+            self.free_at = at + sending.as_nanos();
+            self.left.push((self.free_at, packet));
+        }
+
+        /// All that begins before `until`.
+        fn runs(&mut self, until: u64) {
+            while self.free_at < until
+                && let Some(class) = self.queues.iter().position(|queue| !queue.is_empty())
+            {
+                let (packet, len) = self.queues[class].remove(0);
+                self.starts(self.free_at, packet, len);
+            }
+        }
+
+        fn full(&self, len: u32) -> bool {
+            let waiting = self.queues.iter().flatten();
+            let bytes = waiting.clone().map(|&(_, len)| u64::from(len)).sum();
+            self.limit.is_full(waiting.count() as u32, bytes, len)
+        }
+
+        fn arrives(&mut self, now: u64, packet: u32, len: u32, low: bool) {
+            self.runs(now);
+            if self.free_at == now && !self.queues[0].is_empty() {
+                // What waits goes before what comes.
+                let (packet, len) = self.queues[0].remove(0);
+                self.starts(now, packet, len);
+            }
+            if self.free_at <= now && (!low || self.queues[1].is_empty()) {
+                self.starts(now, packet, len);
+                return;
+            }
+            let before = self.queues[1].clone();
+            let mut pushed = Vec::new();
+            while !low && self.full(len) {
+                match self.queues[1].pop() {
+                    Some((packet, _)) => pushed.push(packet),
+                    None => break,
+                }
+            }
+            if self.full(len) {
+                self.queues[1] = before;
+                self.lost.push(packet);
+                return;
+            }
+            self.lost.append(&mut pushed);
+            self.queues[usize::from(low)].push((packet, len));
+        }
     }
 
     /// Poisson normal packets of 1 ms take the share `rho` of the link, and low
