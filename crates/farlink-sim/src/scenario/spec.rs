@@ -125,6 +125,7 @@ pub struct DirectionTable {
     /// nothing else waits, and leave a full queue for others. Without, they
     /// compete as any packet.
     #[serde(default = "on", skip_serializing_if = "is_on")]
+    #[schemars(extend("default" = true))]
     pub priorities: bool,
     /// What may happen to a packet on its way. One table holds stages in the
     /// standard order (gilbert, loss, ber, corrupt, duplicate, reorder,
