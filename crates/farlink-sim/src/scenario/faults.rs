@@ -440,6 +440,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "variant = \"reno\"",
+        "variant = \"reno\"\ndummies = \"ignore\"",
+        "geo.toml:6: tcp.dummies would be ignored; it needs congestion = \"peach\"",
+    ),
+    (
+        "variant = \"reno\"",
         "delayed_ack = \"off\"\nack_every = 4",
         "geo.toml:6: tcp.ack_every would be ignored; it needs delayed_ack",
     ),
