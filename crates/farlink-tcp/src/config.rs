@@ -419,6 +419,8 @@ pub struct ReceiverConfig {
     pub snack: SnackForm,
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
+    /// What the dummy segments of a peer meet.
+    pub dummies: DummyReply,
 }
 
 impl Default for ReceiverConfig {
@@ -432,6 +434,7 @@ impl Default for ReceiverConfig {
             dsack: false,
             snack: SnackForm::Off,
             delayed_ack: DelayedAck::default(),
+            dummies: DummyReply::Echo,
         }
     }
 }
@@ -445,6 +448,17 @@ pub enum SnackForm {
     Short,
     /// A hole and a bit vector of what is behind it.
     Long,
+}
+
+/// What a receiver does with dummy segments (Akyildiz, Morabito, Palazzo 2001).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DummyReply {
+    /// An ACK that is marked as they are, of their class.
+    Echo,
+    /// Nothing.
+    Ignore,
+    /// It does not know them: they are data that came before, and it says so.
+    Plain,
 }
 
 impl ReceiverConfig {

@@ -2,6 +2,7 @@
 
 use crate::config::{Config, PartialAck, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
+use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
 use crate::record::{Mark, Record, Recorder};
 use crate::recovery::{LossState, vegas};
@@ -67,6 +68,11 @@ impl SendBuffer {
         self.closed = true;
     }
 
+    /// Whether the application writes bytes and some of them are here.
+    pub(crate) fn holds_bytes(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
     fn room(&self, limit: u64, una: Offset) -> u64 {
         if self.closed {
             0
@@ -75,7 +81,7 @@ impl SendBuffer {
         }
     }
 
-    fn body(&self, start: Offset, len: u32) -> Body {
+    pub(crate) fn body(&self, start: Offset, len: u32) -> Body {
         if self.bytes.is_empty() {
             return Body::of_len(len);
         }
@@ -172,18 +178,25 @@ pub(crate) struct Sender {
     paced_until: Instant,
     /// When pacing lets the segment leave that it holds back.
     pub(crate) pace_at: Instant,
+    /// Of a controller that sends dummy segments.
+    pub(crate) dummies: Option<Box<Dummies>>,
+    /// When the next of them leaves.
+    pub(crate) dummy_at: Instant,
 }
 
 impl Sender {
     pub(crate) fn new(config: &Config, isn: Seq) -> Self {
-        let cc = congestion::build(config, config.mss);
+        let mut cc = congestion::build(config, config.mss);
         let mut board = Scoreboard::default();
         if cc.wants_rate_samples() {
             board.rate = Some(Box::<RateSampler>::default());
         }
+        let dummies = cc.dummies().is_some().then(|| Box::new(Dummies::new()));
         Self {
             isn,
             board,
+            dummies,
+            dummy_at: Instant::MAX,
             buffer: SendBuffer::new(),
             cc,
             rtt: RttEstimator::new(config.rto),
@@ -702,6 +715,15 @@ impl Sender {
             }
         }
         self.loss.data(u64::from(chunk.len));
+        if chunk.len > 0
+            && let Some(dummies) = &mut self.dummies
+        {
+            dummies.data(chunk.start, chunk.len);
+            let cx = context!(self, now, self.board.flight());
+            if let Some(source) = self.cc.dummies() {
+                source.on_data_sent(&cx);
+            }
+        }
         self.last_sent = now;
         if let Some(rate) = self.cc.pacing_rate() {
             let bits = 8 * u64::from(chunk.len + PACED_HEADERS);
@@ -751,6 +773,9 @@ impl Sender {
             spurious::begin(self, true);
         }
         self.board.lose_all();
+        if let Some(dummies) = &mut self.dummies {
+            dummies.forget();
+        }
         self.timed = None;
         self.rtt.back_off();
         self.rto_at = self.deadline(now);

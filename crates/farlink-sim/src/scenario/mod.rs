@@ -41,8 +41,8 @@ pub use spec::{
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
-    AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName,
+    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName,
 };
 use tree::{At, Node, Step};
 pub use units::{Factor, Probability, Rate, Scalar, Size, SizeLimit, Time};

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName, UndoName,
+    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName, UndoName,
 };
 use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
@@ -148,6 +148,9 @@ tcp_keys! {
     /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
     /// timer, instead of that long after the segment. Needs `delayed_ack`.
     ack_heartbeat: bool,
+    /// What the receiver does with dummy segments. Needs `congestion = "peach"`,
+    /// which sends them.
+    dummies: DummyReplyName,
     /// How losses are repaired. "sack" needs the SACK option, "snack" the SNACK
     /// option.
     recovery: RecoveryName,
@@ -275,6 +278,9 @@ impl TcpSpec {
         spec.show_congestion(&config.congestion);
         spec.show_timer(&config.rto);
         spec.show_receiver(&config.receiver);
+        if congestion::sends_dummies(&config.congestion) {
+            spec.dummies = Some(DummyReplyName::of(config.receiver.dummies));
+        }
         spec
     }
 
@@ -543,6 +549,7 @@ impl TcpSpec {
             dsack: sack && self.dsack.unwrap_or(base.dsack),
             snack: base.snack,
             delayed_ack: ack,
+            dummies: self.dummies.map_or(base.dummies, DummyReplyName::value),
         }
     }
 
@@ -574,8 +581,9 @@ impl TcpSpec {
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 18] = [
+        const NEEDS: [(&str, &str); 19] = [
             ("dsack", "sack = true"),
+            ("dummies", "congestion = \"peach\""),
             ("careful", NEWRENO),
             ("rescue", SACK),
             ("prr", SACK),

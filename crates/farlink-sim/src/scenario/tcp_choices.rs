@@ -4,8 +4,8 @@ use std::fmt;
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{
-    Backoff, Careful, InitialWindow, PrrBound, Recovery, ReduceFrom, RtoAlgorithm, Sampling, Undo,
-    WindowScale,
+    Backoff, Careful, DummyReply, InitialWindow, PrrBound, Recovery, ReduceFrom, RtoAlgorithm,
+    Sampling, Undo, WindowScale,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
@@ -90,6 +90,17 @@ names!(
         "dsack" Dsack,
         /// A timestamp from before the retransmission is echoed (RFC 3522, RFC 4015).
         "eifel" Eifel,
+    }
+);
+names!(
+    /// Choices of `dummies`.
+    DummyReplyName {
+        /// An ACK that is marked as they are, of their class.
+        "echo" Echo,
+        /// Nothing.
+        "ignore" Ignore,
+        /// They are not known: they are data that came before, and it is said so.
+        "plain" Plain,
     }
 );
 names!(
@@ -211,6 +222,24 @@ impl UndoName {
             Self::Off => Undo::Off,
             Self::Dsack => Undo::Dsack,
             Self::Eifel => Undo::Eifel,
+        }
+    }
+}
+
+impl DummyReplyName {
+    pub(super) fn of(value: DummyReply) -> Self {
+        match value {
+            DummyReply::Echo => Self::Echo,
+            DummyReply::Ignore => Self::Ignore,
+            DummyReply::Plain => Self::Plain,
+        }
+    }
+
+    pub(super) fn value(self) -> DummyReply {
+        match self {
+            Self::Echo => DummyReply::Echo,
+            Self::Ignore => DummyReply::Ignore,
+            Self::Plain => DummyReply::Plain,
         }
     }
 }

@@ -2,11 +2,11 @@
 //! refused.
 
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Eln, InitialWindow, PartialAck, Sampling, SnackForm,
+    AssumeLoss, Backoff, DummyReply, Eln, InitialWindow, PartialAck, Sampling, SnackForm,
 };
 
 use super::*;
-use farlink_tcp::congestion::{Reno, Setting};
+use farlink_tcp::congestion::{Peach, Reno, Setting};
 
 /// A TCP for each choice of each axis, so that every key is written once.
 fn corners() -> Vec<Config> {
@@ -69,6 +69,7 @@ fn corners() -> Vec<Config> {
                 every: 4,
                 heartbeat: true,
             },
+            ..ReceiverConfig::default()
         },
         undo: Undo::Dsack,
         ..Config::default()
@@ -92,6 +93,16 @@ fn corners() -> Vec<Config> {
             receiver: ReceiverConfig {
                 sack: false,
                 snack,
+                ..ReceiverConfig::default()
+            },
+            ..Config::default()
+        });
+    }
+    for dummies in [DummyReply::Ignore, DummyReply::Plain] {
+        all.push(Config {
+            congestion: Control::new(&Peach::ALGORITHM),
+            receiver: ReceiverConfig {
+                dummies,
                 ..ReceiverConfig::default()
             },
             ..Config::default()

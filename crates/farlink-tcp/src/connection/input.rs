@@ -138,6 +138,9 @@ impl Connection {
 
     /// 3.10.7.4.
     fn on_synchronized(&mut self, now: Instant, segment: &Segment) {
+        if segment.dummy && self.take_dummy(now, segment) {
+            return;
+        }
         let flags = segment.flags;
         let nxt = self.rx.nxt();
         let window = self.rx.window();
@@ -404,7 +407,10 @@ impl Connection {
             let another = if sacking {
                 news > 0
             } else {
-                bare && same_window && window > 0 && duplicate.is_none()
+                bare && same_window
+                    && window > 0
+                    && duplicate.is_none()
+                    && !self.tx.answers_a_dummy(now, self.recorder.stats.rtt_min)
             };
             if damaged {
                 eln::on_marked_ack(&mut self.tx, now, another, &mut self.recorder);
@@ -478,6 +484,7 @@ impl Connection {
             (Some(ts), Some(at)) => ts.echo == Self::ts_now(at),
             _ => false,
         };
+        self.tx.judge_silence(now);
         let ack = Ack {
             bytes: acked.len,
             rtt_sample,

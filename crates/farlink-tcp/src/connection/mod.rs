@@ -13,6 +13,7 @@
 //! time-out, before anything of a later instant is fed in. Segments must have
 //! passed their checksum and carry this connection's ports.
 
+mod dummy;
 mod input;
 mod notice;
 mod output;
@@ -119,6 +120,8 @@ pub struct Connection {
     last_ack_sent: Offset,
     /// A segment outside of the flow of data: RST.
     reply: Option<Segment>,
+    /// Dummy segments that arrived and want their ACKs.
+    dummy_acks: u32,
     events: VecDeque<Event>,
     recorder: Recorder,
     phase: PhaseClock,
@@ -173,6 +176,7 @@ impl Connection {
             ts_recent: 0,
             last_ack_sent: 0,
             reply: None,
+            dummy_acks: 0,
             events: VecDeque::new(),
             recorder: Recorder::default(),
             phase: PhaseClock::default(),
@@ -347,6 +351,7 @@ impl Connection {
             .rto_at
             .min(self.tx.persist_at)
             .min(self.tx.pace_at)
+            .min(self.tx.dummy_at)
             .min(self.rx.deadline())
             .min(self.time_wait_at);
         (at != Instant::MAX).then_some(at)
@@ -359,6 +364,9 @@ impl Connection {
         }
         if now >= self.tx.pace_at {
             self.tx.pace_at = Instant::MAX;
+        }
+        if now >= self.tx.dummy_at {
+            self.tx.dummy_at = Instant::MAX;
         }
         if now >= self.tx.rto_at {
             let most = if self.tx.board.una() == 0 {
@@ -389,6 +397,8 @@ impl Connection {
         self.tx.rto_at = Instant::MAX;
         self.tx.persist_at = Instant::MAX;
         self.tx.pace_at = Instant::MAX;
+        self.tx.dummy_at = Instant::MAX;
+        self.dummy_acks = 0;
         self.time_wait_at = Instant::MAX;
         self.rx.acknowledged();
         self.events.push_back(Event::Closed(reason));

@@ -2,8 +2,8 @@
 
 use super::chance::Chance;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, DelayedAck, Eln, InitialWindow, PartialAck, PrrBound,
-    Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, Undo, WindowScale,
+    AssumeLoss, Backoff, Careful, Config, DelayedAck, DummyReply, Eln, InitialWindow, PartialAck,
+    PrrBound, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -146,6 +146,12 @@ fn receiver(chance: &mut Chance, config: &mut Config) {
     if matches!(config.recovery, Recovery::Snack { .. }) || chance.flip() {
         receiver.snack = chance.pick(&[SnackForm::Short, SnackForm::Long]);
     }
+    receiver.dummies = chance.pick(&[
+        DummyReply::Echo,
+        DummyReply::Echo,
+        DummyReply::Ignore,
+        DummyReply::Plain,
+    ]);
     if chance.per_mille(100) {
         receiver.reassembly = !receiver.reassembly;
     }

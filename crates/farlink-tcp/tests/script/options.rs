@@ -2,8 +2,8 @@
 
 use super::Script;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, Eln, InitialWindow, PartialAck, PrrBound, Ratio,
-    Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, Undo, WindowScale,
+    AssumeLoss, Backoff, Careful, Config, DummyReply, Eln, InitialWindow, PartialAck, PrrBound,
+    Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant};
@@ -106,6 +106,14 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         }
         "reassembly" => config.receiver.reassembly = switch(value)?,
         "sack" => config.receiver.sack = switch(value)?,
+        "dummies" => {
+            config.receiver.dummies = match value {
+                "echo" => DummyReply::Echo,
+                "ignore" => DummyReply::Ignore,
+                "plain" => DummyReply::Plain,
+                _ => return Err("echo, ignore or plain".into()),
+            }
+        }
         "dsack" => config.receiver.dsack = switch(value)?,
         "ack_delay" => config.receiver.delayed_ack.max_delay = interval(value)?,
         "ack_every" => config.receiver.delayed_ack.every = number(value)?,
