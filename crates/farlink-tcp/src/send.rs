@@ -4,7 +4,7 @@ use crate::config::{Config, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::rate::{RateSample, RateSampler};
 use crate::record::{Mark, Record, Recorder};
-use crate::recovery::{LossState, vegas};
+use crate::recovery::{LossState, frto, rack, vegas};
 use crate::rto::RttEstimator;
 use crate::scoreboard::{Acked, Scoreboard, Sent};
 use crate::segment::Body;
@@ -181,13 +181,17 @@ impl Sender {
         if cc.wants_rate_samples() {
             board.rate = Some(Box::<RateSampler>::default());
         }
+        let loss = LossState::new(config);
+        if loss.rack.is_some() {
+            board.order = Some(Box::default());
+        }
         Self {
             isn,
             board,
             buffer: SendBuffer::new(),
             cc,
             rtt: RttEstimator::new(config.rto),
-            loss: LossState::new(config),
+            loss,
             spurious: Spurious::new(config),
             mss: config.mss,
             wnd: 0,
@@ -232,6 +236,7 @@ impl Sender {
         }
         if !sack {
             self.loss.without_sack();
+            self.board.order = None;
         }
     }
 
@@ -347,6 +352,9 @@ impl Sender {
             sample
         });
         if let Some(rtt) = sample {
+            if let Some(rack) = &mut self.loss.rack {
+                rack.sampled();
+            }
             recorder.emit(
                 now,
                 Record::Rtt {
@@ -491,6 +499,15 @@ impl Sender {
     }
 
     fn choose(&mut self, now: Instant) -> Result<(Chunk, Option<usize>), Held> {
+        if self.loss.rack.as_ref().is_some_and(|rack| rack.probes()) {
+            // RFC 8985, 7.3: whatever the window says.
+            if let Some(chunk) = self.unsent_segment() {
+                return Ok((chunk, None));
+            }
+            if let Some((i, sent)) = self.board.last() {
+                return Ok((self.again(sent), Some(i)));
+            }
+        }
         if now < self.paced_until && !self.probe {
             // Only what could leave is held back.
             return Err(Held::Pace);
@@ -501,6 +518,17 @@ impl Sender {
                 return Ok((self.again(front), Some(0)));
             }
             return self.fresh(1, true).map(|c| (c, None)).ok_or(Held::Idle);
+        }
+        if self.spurious.frto.holds() {
+            if self.spurious.frto.wants_new() {
+                if let Some(chunk) = self.unsent_segment() {
+                    return Ok((chunk, None));
+                }
+                self.spurious.frto.cannot_send();
+            }
+            if self.spurious.frto.holds() {
+                return Err(Held::Cwnd);
+            }
         }
         // Before the first SACK or loss this is one comparison.
         if let Some((i, sent)) = self.board.next_lost() {
@@ -516,7 +544,7 @@ impl Sender {
             return Err(Held::Idle); // data waits for the handshake
         }
         let result = self.choose_new(now);
-        if result.is_err() && self.loss.sacking() && self.loss.in_recovery {
+        if result.is_err() && self.loss.counts_holes() {
             if self.cwnd() < self.board.pipe() + u64::from(self.mss) {
                 return Err(Held::Cwnd);
             }
@@ -613,6 +641,15 @@ impl Sender {
         self.fresh(len as u32, false).ok_or(Held::Idle)
     }
 
+    /// The next segment never sent before, if it fits the peer's window whole:
+    /// for those who need not ask the congestion window.
+    pub(crate) fn unsent_segment(&self) -> Option<Chunk> {
+        let max = self.board.max();
+        let len = u64::from(self.mss).min(self.buffer.end().saturating_sub(max));
+        let usable = self.believed_edge().saturating_sub(max);
+        (len > 0 && len <= usable).then(|| self.fresh(len as u32, false))?
+    }
+
     /// A piece of up to `len` bytes never sent before, the FIN with the last.
     fn fresh(&self, len: u32, probe: bool) -> Option<Chunk> {
         let start = self.board.max();
@@ -667,6 +704,7 @@ impl Sender {
             self.loss
                 .new_data(u64::from(space), self.board.flight(), self.cc.cwnd());
             self.board.sent(space, now);
+            self.spurious.frto.sent_new();
             if self.one_sample && self.timed.is_none() {
                 self.timed = Some((self.board.max(), now));
             }
@@ -680,6 +718,7 @@ impl Sender {
         if self.probes_in_row == 0 && self.rto_at == Instant::MAX {
             self.rto_at = self.deadline(now);
         }
+        rack::left(self, now, index.is_some());
     }
 
     /// The SYN leaves for the first time.
@@ -718,8 +757,13 @@ impl Sender {
         let flight = self.reduced_from();
         if !handshake {
             spurious::begin(self, true);
+            frto::on_timeout(self, self.loss.in_recovery || self.loss.after_timeout());
         }
-        self.board.lose_all();
+        if self.loss.rack.is_some() && !handshake {
+            rack::on_timeout(self, now);
+        } else {
+            self.board.lose_all();
+        }
         self.timed = None;
         self.rtt.back_off();
         self.rto_at = self.deadline(now);
@@ -727,6 +771,8 @@ impl Sender {
         if !handshake {
             self.rto_at = self.deadline(now + self.cc.timeout_delay());
             self.loss.on_timeout(self.board.max());
+            // RACK leaves in the pipe what may still arrive.
+            self.loss.force = self.loss.rack.is_some();
             let first = self.timeouts_in_row == 1;
             let cx = context!(self, now, flight);
             self.cc.on_timeout(&cx, first);
@@ -752,6 +798,9 @@ impl Sender {
             .min(Interval::from_secs(60));
         self.persist_at = self.rtt.on_tick(now + wait);
         self.rto_at = Instant::MAX;
+        if let Some(rack) = &mut self.loss.rack {
+            rack.stop();
+        }
         self.probe = true;
         recorder.emit(now, Record::Mark(Mark::ZeroWindowProbe));
         self.probes_unanswered

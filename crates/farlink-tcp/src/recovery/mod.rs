@@ -4,8 +4,10 @@
 //! works on the [`Sender`]'s scoreboard; what the loss does to the window is the
 //! congestion controller's affair.
 
+pub(crate) mod frto;
 mod newreno;
 pub(crate) mod prr;
+pub(crate) mod rack;
 mod reno;
 mod sack;
 mod tahoe;
@@ -57,6 +59,8 @@ pub(crate) struct LossState {
     pub(crate) fine: Option<vegas::FineTimeout>,
     /// SACK only, if configured.
     pub(crate) prr: Option<prr::Prr>,
+    /// SACK only, if configured.
+    pub(crate) rack: Option<Box<rack::Rack>>,
 }
 
 /// A new acknowledgment, for recovery.
@@ -95,6 +99,10 @@ impl LossState {
                 .prr
                 .filter(|_| matches!(config.recovery, Recovery::Sack { .. }))
                 .map(prr::Prr::new),
+            rack: config
+                .rack
+                .filter(|_| matches!(config.recovery, Recovery::Sack { .. }))
+                .map(|rack| Box::new(rack::Rack::new(rack))),
         }
     }
 
@@ -106,7 +114,14 @@ impl LossState {
                 careful: Careful::Plain,
             };
             self.prr = None;
+            self.rack = None;
         }
+    }
+
+    /// When the next timer of RACK-TLP goes off.
+    #[inline]
+    pub(crate) fn rack_timer(&self) -> Instant {
+        self.rack.as_ref().map_or(Instant::MAX, |rack| rack.timer())
     }
 
     /// Whether the scoreboard of RFC 6675 is in use.
@@ -120,6 +135,12 @@ impl LossState {
     #[inline]
     pub(crate) fn counts_pipe(&self) -> bool {
         self.sacking() && (self.in_recovery || self.after_timeout || self.limited_transmit)
+    }
+
+    /// Whether holes below SACKed data may be filled that are not presumed lost
+    /// (NextSeg, rules 3 and 4). RACK waits for time, or probes.
+    pub(crate) fn counts_holes(&self) -> bool {
+        self.sacking() && self.in_recovery && self.rack.is_none()
     }
 
     /// What limited transmit lets out beyond the window (RFC 3042); with SACK
@@ -200,6 +221,9 @@ impl LossState {
         self.reduced = true;
         if let Some(prr) = &mut self.prr {
             prr.enter();
+        }
+        if let Some(rack) = &mut self.rack {
+            rack.recovery_begins();
         }
     }
 

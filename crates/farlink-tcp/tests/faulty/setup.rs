@@ -2,8 +2,8 @@
 
 use super::chance::Chance;
 use farlink_tcp::config::{
-    Backoff, Careful, Config, DelayedAck, InitialWindow, PrrBound, Ratio, Recovery, ReduceFrom,
-    RtoAlgorithm, Sampling, Undo, WindowScale,
+    Backoff, Careful, Config, DelayedAck, InitialWindow, PrrBound, RackConfig, Ratio, Recovery,
+    ReduceFrom, RtoAlgorithm, Sampling, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -61,11 +61,34 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
         }
         _ => {}
     }
-    config.undo = chance.pick(&[Undo::Off, Undo::Dsack, Undo::Eifel]);
+    config.undo = chance.pick(&[
+        Undo::OFF,
+        Undo::DSACK,
+        Undo::EIFEL,
+        Undo::FRTO,
+        Undo::DSACK.and(Undo::FRTO),
+        Undo::DSACK.and(Undo::EIFEL).and(Undo::FRTO),
+    ]);
+    config.rack = rack(chance);
     control(chance, &mut config);
     timer(chance, &mut config);
     receiver(chance, &mut config);
     config
+}
+
+fn rack(chance: &mut Chance) -> Option<RackConfig> {
+    let tlp = TlpConfig {
+        srtts: chance.pick(&[1, 2]),
+        max_ack_delay: Interval::from_millis(chance.pick(&[0, 200])),
+        ..TlpConfig::default()
+    };
+    let rack = RackConfig {
+        reo_divisor: chance.pick(&[1, 4]),
+        reo_persist: chance.pick(&[1, 16]),
+        min_rtt_window: Interval::from_secs(chance.pick(&[1, 300])),
+        tlp: chance.flip().then_some(tlp),
+    };
+    chance.flip().then_some(rack)
 }
 
 /// Switches, counts and choices of the algorithm, whatever it has.
