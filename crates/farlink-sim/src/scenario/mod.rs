@@ -19,6 +19,7 @@ mod reference;
 mod spec;
 mod tcp;
 mod tcp_choices;
+mod tcp_rack;
 #[cfg(test)]
 mod tcp_pages;
 #[cfg(test)]
@@ -41,7 +42,7 @@ pub use spec::{
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
     AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName,
+    Scale, StartWindow, TimerName, UndoWays,
 };
 use tree::{At, Node, Step};
 pub use units::{Factor, Probability, Rate, Scalar, Size, SizeLimit, Time};

@@ -13,6 +13,8 @@ mod cubic;
 mod hybla;
 mod hystart;
 mod reno;
+#[cfg(test)]
+mod undo_tests;
 mod unlimited;
 mod vegas;
 mod westwood;
