@@ -119,9 +119,11 @@ pub(crate) fn on_ack(tx: &mut Sender, now: Instant, ack: FrtoAck, recorder: &mut
                 spurious::undo(tx, now, Some(una - ack.before), recorder); // step 3b
             } else if advanced || ack.news || ack.duplicate {
                 tx.spurious.frto = Frto::Off; // step 3a
-                let most = 3 * u64::from(tx.mss);
-                if tx.cc.cwnd() > most {
-                    tx.cc.collapse(most);
+                let most = tx.cc.ssthresh().max(tx.cc.cwnd());
+                tx.cc.collapse(most.min(3 * u64::from(tx.mss)));
+                if !sacking {
+                    // The new segments would fill the window for good.
+                    tx.board.lose_all();
                 }
             }
         }
