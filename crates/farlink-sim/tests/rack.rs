@@ -23,7 +23,10 @@ fn result(tcp: &str, down: &str, flow: &str) -> Value {
          up = {{ rate = \"10 Mbit/s\", delay = \"25 ms\" }}\n\
          [[flows]]\nfrom = \"a\"\nto = \"b\"\n{flow}\n"
     );
-    let expanded = scenario::load(&text, "rack", &[]).unwrap().expand().unwrap();
+    let expanded = scenario::load(&text, "rack", &[])
+        .unwrap()
+        .expand()
+        .unwrap();
     let outcome = run(&expanded, 0, &Monitor::default()).unwrap();
     serde_json::from_str(&outcome.to_json(&expanded)).unwrap()
 }
@@ -53,9 +56,8 @@ fn it_is_off_unless_asked_for() {
 fn reordering_is_no_loss() {
     let late = "channel = { reorder = { probability = 0.02, delay = \"5 ms\" } }";
     for congestion in CONTROLS {
-        let tcp = format!(
-            "variant = \"sack\"\ncongestion = \"{congestion}\"\nlimited_transmit = true"
-        );
+        let tcp =
+            format!("variant = \"sack\"\ncongestion = \"{congestion}\"\nlimited_transmit = true");
         let counted = result(&tcp, late, FILE);
         let timed = result(&format!("{tcp}\nrack = true"), late, FILE);
         assert_eq!(flow(&timed, "bytes_delivered"), 5e6);
@@ -124,7 +126,10 @@ fn traced(tcp: &str) -> (usize, usize, u64) {
          up = {{ rate = \"256 kbit/s\", delay = \"250 ms\", queue = \"unlimited\" }}\n\
          [[flows]]\nfrom = \"server\"\nto = \"client\"\napp = \"bulk\"\nduration = \"200 s\"\n"
     );
-    let expanded = scenario::load(&text, "frto", &[]).unwrap().expand().unwrap();
+    let expanded = scenario::load(&text, "frto", &[])
+        .unwrap()
+        .expand()
+        .unwrap();
     let run = trace(&expanded, 0, None, "", &Monitor::default()).unwrap();
     let column = |table: &str, name: &str| {
         let mut columns = columns(&run, table).into_iter();
@@ -150,7 +155,9 @@ fn columns(run: &Trace, table: &str) -> Vec<(&'static str, Vec<u64>)> {
         Column::U8(v) => v.iter().map(|&x| x.into()).collect(),
     };
     let columns = table.columns.iter();
-    columns.map(|(name, column)| (*name, numbers(column))).collect()
+    columns
+        .map(|(name, column)| (*name, numbers(column)))
+        .collect()
 }
 
 /// A GEO path without losses whose delay outruns the retransmission timer: with

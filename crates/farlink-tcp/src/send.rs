@@ -1,5 +1,7 @@
 //! The sending side: what is queued, what is in flight, what may leave next.
 
+mod ahead;
+
 use crate::config::{Config, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::rate::{RateSample, RateSampler};
@@ -113,6 +115,9 @@ pub(crate) struct Chunk {
     pub(crate) fin: bool,
     pub(crate) retransmission: bool,
 }
+
+/// A piece, and its index if it was sent before.
+type Choice = (Chunk, Option<usize>);
 
 /// Why nothing more may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -498,15 +503,9 @@ impl Sender {
         }
     }
 
-    fn choose(&mut self, now: Instant) -> Result<(Chunk, Option<usize>), Held> {
-        if self.loss.rack.as_ref().is_some_and(|rack| rack.probes()) {
-            // RFC 8985, 7.3: whatever the window says.
-            if let Some(chunk) = self.unsent_segment() {
-                return Ok((chunk, None));
-            }
-            if let Some((i, sent)) = self.board.last() {
-                return Ok((self.again(sent), Some(i)));
-            }
+    fn choose(&mut self, now: Instant) -> Result<Choice, Held> {
+        if let Some(probe) = self.tail_probe() {
+            return Ok(probe);
         }
         if now < self.paced_until && !self.probe {
             // Only what could leave is held back.
@@ -519,16 +518,8 @@ impl Sender {
             }
             return self.fresh(1, true).map(|c| (c, None)).ok_or(Held::Idle);
         }
-        if self.spurious.frto.holds() {
-            if self.spurious.frto.wants_new() {
-                if let Some(chunk) = self.unsent_segment() {
-                    return Ok((chunk, None));
-                }
-                self.spurious.frto.cannot_send();
-            }
-            if self.spurious.frto.holds() {
-                return Err(Held::Cwnd);
-            }
+        if let Some(choice) = self.frto_choice() {
+            return choice;
         }
         // Before the first SACK or loss this is one comparison.
         if let Some((i, sent)) = self.board.next_lost() {
@@ -639,15 +630,6 @@ impl Sender {
             return Err(Held::Cwnd);
         }
         self.fresh(len as u32, false).ok_or(Held::Idle)
-    }
-
-    /// The next segment never sent before, if it fits the peer's window whole:
-    /// for those who need not ask the congestion window.
-    pub(crate) fn unsent_segment(&self) -> Option<Chunk> {
-        let max = self.board.max();
-        let len = u64::from(self.mss).min(self.buffer.end().saturating_sub(max));
-        let usable = self.believed_edge().saturating_sub(max);
-        (len > 0 && len <= usable).then(|| self.fresh(len as u32, false))?
     }
 
     /// A piece of up to `len` bytes never sent before, the FIN with the last.

@@ -215,12 +215,7 @@ pub(crate) fn on_duplicate_report(
 /// The loss was none: nothing is presumed lost any more, and the window is
 /// what it was; with `response`, that of RFC 4015, 3, steps 4 and 5, to a
 /// time-out: what is out with so many bytes more, which the ACK acknowledged.
-pub(crate) fn undo(
-    tx: &mut Sender,
-    now: Instant,
-    response: Option<u64>,
-    recorder: &mut Recorder,
-) {
+pub(crate) fn undo(tx: &mut Sender, now: Instant, response: Option<u64>, recorder: &mut Recorder) {
     tx.spurious.frto = Frto::Off;
     let Some(episode) = tx.spurious.episode.take() else {
         return;

@@ -19,9 +19,9 @@ mod reference;
 mod spec;
 mod tcp;
 mod tcp_choices;
-mod tcp_rack;
 #[cfg(test)]
 mod tcp_pages;
+mod tcp_rack;
 #[cfg(test)]
 mod tests;
 mod tree;

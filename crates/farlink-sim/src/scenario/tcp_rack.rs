@@ -9,11 +9,7 @@ use super::tcp::TcpSpec;
 use super::units::Time;
 
 impl TcpSpec {
-    pub(super) fn rack(
-        &self,
-        base: Option<RackConfig>,
-        recovery: Recovery,
-    ) -> Option<RackConfig> {
+    pub(super) fn rack(&self, base: Option<RackConfig>, recovery: Recovery) -> Option<RackConfig> {
         let sack = matches!(recovery, Recovery::Sack { .. });
         if !(sack && self.rack.unwrap_or(base.is_some())) {
             return None;
@@ -71,8 +67,18 @@ impl TcpSpec {
                 Interval::from_millis(1),
                 86_400,
             ),
-            ("tlp_initial", self.tlp_initial, Interval::from_millis(1), 3600),
-            ("tlp_max_ack_delay", self.tlp_max_ack_delay, Interval::ZERO, 60),
+            (
+                "tlp_initial",
+                self.tlp_initial,
+                Interval::from_millis(1),
+                3600,
+            ),
+            (
+                "tlp_max_ack_delay",
+                self.tlp_max_ack_delay,
+                Interval::ZERO,
+                60,
+            ),
         ] {
             let (least, most) = (Time(least), Time(Interval::from_secs(most)));
             if let Some(time) = value.filter(|t| !(least..=most).contains(t)) {
@@ -91,6 +97,16 @@ impl TcpSpec {
         }
         if config.undo.eifel && !config.timestamps {
             return fault("= \"eifel\" needs timestamps = true".into());
+        }
+        let coarse = !matches!(
+            config.recovery,
+            Recovery::Vegas {
+                coarse_timeout: false,
+                ..
+            }
+        );
+        if config.undo.frto && !coarse {
+            return fault("= \"frto\" needs coarse_timeout = true".into());
         }
         if config.undo.any() && !congestion::can_undo(&config.congestion) {
             let able: Vec<_> = congestion::ALGORITHMS

@@ -190,6 +190,10 @@ fn undo_needs_what_it_goes_by() {
         "tcp.undo = \"eifel\" needs timestamps = true"
     );
     assert_eq!(
+        says("p-tcp", Undo::FRTO, None),
+        "tcp.undo = \"frto\" needs coarse_timeout = true"
+    );
+    assert_eq!(
         says("rfc793", Undo::FRTO, None),
         "tcp.undo is not for congestion = \"none\", which cannot take a reduction back; write \
          \"off\", or one of \"reno\", \"vegas\", \"cubic\", \"westwood\", \"westwood_plus\", \"hybla\", \

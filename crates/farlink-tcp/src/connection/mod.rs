@@ -302,7 +302,11 @@ impl Connection {
             // RFC 9293, 3.10.4: the TCB is deleted, and queued SENDs return an error.
             State::SynSent => {
                 let lost = self.tx.buffer.end() > 1;
-                let reason = if lost { CloseReason::Aborted } else { CloseReason::Done };
+                let reason = if lost {
+                    CloseReason::Aborted
+                } else {
+                    CloseReason::Done
+                };
                 self.end(Instant::ZERO, reason);
             }
             _ => self.tx.buffer.close(),

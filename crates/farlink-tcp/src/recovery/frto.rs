@@ -6,6 +6,7 @@
 //! ACKs (section 2), the enhanced one by SACK (section 3).
 
 use crate::record::Recorder;
+use crate::scoreboard::Sent;
 use crate::send::Sender;
 use crate::seq::Offset;
 use crate::spurious;
@@ -79,7 +80,7 @@ impl Frto {
 /// Step 1. The retransmission timer went off; `repairing` if a loss was being
 /// repaired already.
 pub(crate) fn on_timeout(tx: &mut Sender, repairing: bool) {
-    let (recover, front) = (tx.board.max(), tx.board.front().map(|s| s.end()));
+    let (recover, front) = (tx.board.max(), tx.board.front().map(Sent::end));
     if !tx.spurious.detection().frto {
         return;
     }

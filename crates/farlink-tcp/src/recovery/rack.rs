@@ -174,7 +174,8 @@ impl Rack {
             return Interval::ZERO;
         }
         let least = self.min_rtt.map_or(Interval::ZERO, |(least, _)| least);
-        let window = least.saturating_mul(self.multiple.into()) / u64::from(self.config.reo_divisor);
+        let window =
+            least.saturating_mul(self.multiple.into()) / u64::from(self.config.reo_divisor);
         srtt.map_or(window, |srtt| window.min(srtt))
     }
 }
@@ -305,9 +306,7 @@ fn detect(tx: &mut Sender, now: Instant, flight: u64, recorder: &mut Recorder) {
     let Some(latest) = rack.latest else {
         return;
     };
-    let judged = tx
-        .board
-        .judge_by_time(latest, rack.rtt + rack.window, now);
+    let judged = tx.board.judge_by_time(latest, rack.rtt + rack.window, now);
     rack.reorder_at = judged.again_at.unwrap_or(Instant::MAX);
     if let Some(at) = judged.again_at {
         // 8: one timer at a time.
@@ -318,7 +317,7 @@ fn detect(tx: &mut Sender, now: Instant, flight: u64, recorder: &mut Recorder) {
         && !recovering
         && tx.board.una() >= tx.loss.recover
     {
-        sack::begin(tx, now, flight, &Loss { sent_at }, recorder);
+        sack::begin(tx, now, flight, Loss { sent_at }, recorder);
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     if !first_lost {
         tx.board.lose_front();
     }
-    begin(tx, now, flight, &loss, recorder);
+    begin(tx, now, flight, loss, recorder);
 }
 
 /// Section 5, step 4, the lost being marked; `flight` is what was in flight
@@ -38,7 +38,7 @@ pub(super) fn begin(
     tx: &mut Sender,
     now: Instant,
     flight: u64,
-    loss: &Loss,
+    loss: Loss,
     recorder: &mut Recorder,
 ) {
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
@@ -49,7 +49,7 @@ pub(super) fn begin(
     };
     if !tx.loss.reduced_for_mark(tx.board.una()) {
         spurious::begin(tx, false);
-        tx.cc.on_loss(&context!(tx, now, flight), loss);
+        tx.cc.on_loss(&context!(tx, now, flight), &loss);
     }
     tx.loss.enter(tx.board.max());
     tx.loss_seen(now);

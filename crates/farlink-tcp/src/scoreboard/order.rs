@@ -215,12 +215,17 @@ impl Scoreboard {
         };
         order.ahead.clear();
         order.overtaken.clear();
-        order.ahead.extend((self.first..).zip(&self.segments).map(|(index, s)| Entry {
-            sending: (s.at, s.end()),
-            index,
-        }));
+        order
+            .ahead
+            .extend((self.first..).zip(&self.segments).map(|(index, s)| Entry {
+                sending: (s.at, s.end()),
+                index,
+            }));
         order.ahead.retain(|entry| self.in_flight(entry));
-        order.ahead.make_contiguous().sort_unstable_by_key(|e| e.sending);
+        order
+            .ahead
+            .make_contiguous()
+            .sort_unstable_by_key(|e| e.sending);
         self.order = Some(order);
     }
 
@@ -246,9 +251,7 @@ impl Scoreboard {
     fn in_flight(&self, entry: &Entry) -> bool {
         let i = entry.index.checked_sub(self.first);
         let s = i.and_then(|i| self.segments.get(i as usize));
-        s.is_some_and(|s| {
-            s.at == entry.sending.0 && !s.is(SACKED) && (!s.is(LOST) || s.is(RETX))
-        })
+        s.is_some_and(|s| s.at == entry.sending.0 && !s.is(SACKED) && (!s.is(LOST) || s.is(RETX)))
     }
 }
 
@@ -314,7 +317,10 @@ mod tests {
         b.sack(1000, 1100);
         let judged = b.judge_by_time((at(31), 1100), WAIT, at(50));
         assert_eq!((judged.lost, judged.again_at), (Some(at(2)), None));
-        assert_eq!(resend(&mut b, 50), [0, 200, 300, 400, 500, 600, 700, 800, 900]);
+        assert_eq!(
+            resend(&mut b, 50),
+            [0, 200, 300, 400, 500, 600, 700, 800, 900]
+        );
         b.check();
     }
 
@@ -329,7 +335,10 @@ mod tests {
         let judged = b.judge_by_time((at(30), 1100), WAIT, at(49));
         assert_eq!(judged.again_at, Some(at(50)));
         let judged = b.judge_by_time((at(30), 1100), WAIT, at(50));
-        assert_eq!((judged.lost, b.next_lost().unwrap().1.start), (Some(at(30)), 0));
+        assert_eq!(
+            (judged.lost, b.next_lost().unwrap().1.start),
+            (Some(at(30)), 0)
+        );
     }
 
     /// 6.3: the first, and what left long enough ago.
@@ -363,7 +372,12 @@ mod tests {
     fn a_retransmission_counts_only_when_it_is_what_arrived() {
         let latest = |echoed: Option<u64>, min_rtt, now| {
             let mut order = TimeOrder::default();
-            order.begin(at(now), echoed.map(at), Some(Interval::from_millis(min_rtt)), 0);
+            order.begin(
+                at(now),
+                echoed.map(at),
+                Some(Interval::from_millis(min_rtt)),
+                0,
+            );
             order.delivered(at(100), 10, true);
             order.news().latest
         };
