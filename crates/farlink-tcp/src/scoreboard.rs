@@ -43,6 +43,11 @@ impl Sent {
         self.start + self.len as u64
     }
 
+    /// Whether what is in flight of it is not its first transmission.
+    pub(crate) const fn is_again(&self) -> bool {
+        self.is(RETX)
+    }
+
     #[inline]
     const fn is(&self, bits: u8) -> bool {
         self.state & bits != 0
@@ -135,6 +140,11 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn front(&self) -> Option<&Sent> {
         self.segments.front()
+    }
+
+    /// The segments of which a retransmission is in flight.
+    pub(crate) fn again(&self) -> impl Iterator<Item = &Sent> + '_ {
+        self.segments.iter().filter(|s| s.is_again())
     }
 
     /// New data left at `now`.

@@ -686,12 +686,12 @@ impl Sender {
             self.loss
                 .new_data(u64::from(space), self.board.flight(), self.cc.cwnd());
             self.board.sent(space, now);
-            self.spurious.frto.sent_new();
             if self.one_sample && self.timed.is_none() {
                 self.timed = Some((self.board.max(), now));
             }
         }
         self.loss.data(u64::from(chunk.len));
+        self.spurious.frto.left(index.is_some());
         self.last_sent = now;
         if let Some(rate) = self.cc.pacing_rate() {
             let bits = 8 * u64::from(chunk.len + PACED_HEADERS);

@@ -135,6 +135,17 @@ pub(crate) fn begin(tx: &mut Sender, by_timeout: bool) {
         return;
     }
     tx.cc.remember();
+    // With SACK a segment may be on its way again already: by NextSeg's rule 3, or
+    // from the recovery before. Then an ACK tells of that retransmission.
+    let mut unreported = BTreeMap::new();
+    let mut retransmitted = None;
+    if !by_timeout && tx.loss.sacking() {
+        let front = tx.board.front().filter(|s| s.is_again());
+        retransmitted = front.map(|s| s.at);
+        if detection.dsack {
+            unreported.extend(tx.board.again().map(|s| (s.start, (s.end(), 1))));
+        }
+    }
     tx.spurious.episode = Some(Episode {
         end: max,
         window: tx.cc.cwnd(),
@@ -143,9 +154,9 @@ pub(crate) fn begin(tx: &mut Sender, by_timeout: bool) {
         srtt: tx.rtt.srtt().map(|srtt| srtt + tx.rtt.granularity() * 2),
         deviation: tx.rtt.deviation(),
         by_timeout,
-        retransmitted: None,
+        retransmitted,
         judged: false,
-        unreported: BTreeMap::new(),
+        unreported,
     });
 }
 

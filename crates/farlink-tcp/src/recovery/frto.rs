@@ -27,6 +27,8 @@ pub(crate) enum Frto {
         recover: Offset,
         /// Position after the segment that goes again.
         again: Offset,
+        /// It did.
+        sent: bool,
     },
     /// Step 3: the next one is, and nothing goes again.
     Second {
@@ -55,17 +57,20 @@ impl Frto {
         matches!(self, Self::Second { sent, .. } if sent < NEW_SEGMENTS)
     }
 
-    /// Whether retransmissions wait for the next ACK.
+    /// Whether retransmissions wait for the next ACK, however large a window the
+    /// controller leaves.
     #[inline]
     pub(crate) fn holds(self) -> bool {
-        matches!(self, Self::Second { .. })
+        matches!(self, Self::First { sent: true, .. } | Self::Second { .. })
     }
 
-    /// A new segment left.
+    /// A segment left, again or for the first time.
     #[inline]
-    pub(crate) fn sent_new(&mut self) {
-        if let Self::Second { sent, .. } = self {
-            *sent += 1;
+    pub(crate) fn left(&mut self, again: bool) {
+        match self {
+            Self::First { sent, .. } => *sent |= again,
+            Self::Second { sent, .. } => *sent += u32::from(!again),
+            Self::Off => {}
         }
     }
 
@@ -85,7 +90,11 @@ pub(crate) fn on_timeout(tx: &mut Sender, repairing: bool) {
         return;
     }
     tx.spurious.frto = match front {
-        Some(again) if !repairing => Frto::First { recover, again },
+        Some(again) if !repairing => Frto::First {
+            recover,
+            again,
+            sent: false,
+        },
         _ => Frto::Off,
     };
 }
@@ -97,7 +106,7 @@ pub(crate) fn on_ack(tx: &mut Sender, now: Instant, ack: FrtoAck, recorder: &mut
     let sacking = tx.loss.sacking();
     match tx.spurious.frto {
         Frto::Off => {}
-        Frto::First { recover, again } => {
+        Frto::First { recover, again, .. } => {
             if advanced && una < recover && tx.unsent_segment().is_some() {
                 let sent = 0;
                 tx.spurious.frto = Frto::Second {
@@ -143,10 +152,10 @@ mod tests {
             sent: 0,
         };
         assert!(frto.wants_new() && frto.holds());
-        frto.sent_new();
+        frto.left(false);
         assert!(frto.wants_new());
         frto.cannot_send();
-        frto.sent_new();
+        frto.left(false);
         assert!(!frto.wants_new() && frto.holds());
         let mut none = Frto::Second {
             recover: 100,
@@ -155,5 +164,14 @@ mod tests {
         };
         none.cannot_send();
         assert_eq!(none, Frto::Off);
+        let mut first = Frto::First {
+            recover: 100,
+            again: 10,
+            sent: false,
+        };
+        first.left(false);
+        assert!(!first.holds());
+        first.left(true);
+        assert!(first.holds() && !first.wants_new());
     }
 }
