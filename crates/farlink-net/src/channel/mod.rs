@@ -10,6 +10,7 @@ mod duplicate;
 mod gilbert;
 mod jitter;
 mod loss;
+mod process;
 mod reorder;
 
 pub use bit_errors::{BitErrors, damage_probability};
@@ -18,6 +19,7 @@ pub use duplicate::Duplicate;
 pub use gilbert::Gilbert;
 pub use jitter::{Distribution, Jitter};
 pub use loss::Loss;
+pub use process::{DelayLaw, Derived, Process, Sampling, Theory};
 pub use reorder::Reorder;
 
 use farlink_tcp::{Instant, Interval};
@@ -133,6 +135,8 @@ pub enum Stage {
     Reorder(Reorder),
     /// Random extra delay.
     Jitter(Jitter),
+    /// Any other process.
+    Process(Box<dyn Process>),
 }
 
 impl Stage {
@@ -146,6 +150,7 @@ impl Stage {
             Self::Duplicate(stage) => stage.is_inert(),
             Self::Reorder(stage) => stage.is_inert(),
             Self::Jitter(stage) => stage.is_inert(),
+            Self::Process(stage) => stage.is_inert(),
         }
     }
 
@@ -153,6 +158,7 @@ impl Stage {
         match self {
             Self::Reorder(_) => false,
             Self::Jitter(stage) => stage.keeps_order(),
+            Self::Process(stage) => stage.keeps_order(),
             _ => true,
         }
     }
@@ -167,6 +173,7 @@ impl Stage {
             Self::Duplicate(stage) => stage.pass(passage),
             Self::Reorder(stage) => stage.pass(passage),
             Self::Jitter(stage) => stage.pass(now, passage),
+            Self::Process(stage) => stage.pass(now, bytes, passage),
         }
     }
 }
