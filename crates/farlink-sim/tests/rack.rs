@@ -112,6 +112,8 @@ fn probes_avoid_time_outs() {
         timeouts(&without),
         timeouts(&with)
     );
+    assert_eq!(flow(&sack, "tail_probes"), 0.0);
+    assert!(flow(&with, "tail_probes") > timeouts(&without) - timeouts(&with));
     assert!(3.0 * flow(&with, "response_time_mean") < 2.0 * flow(&sack, "response_time_mean"));
 }
 
