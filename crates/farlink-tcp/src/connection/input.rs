@@ -392,7 +392,7 @@ impl Connection {
             0
         };
         let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
-        let plain = bare && same_window && segment.options.sack.as_slice().is_empty();
+        let plain = || bare && same_window && segment.options.sack.as_slice().is_empty();
         let mut another = false;
         if ack > una {
             let recovering = self.tx.loss.in_recovery;
@@ -421,7 +421,7 @@ impl Connection {
             let ack = FrtoAck {
                 before: una,
                 news: news > 0,
-                duplicate: another || (ack == una && plain),
+                duplicate: another || (ack == una && plain()),
             };
             frto::on_ack(&mut self.tx, now, ack, &mut self.recorder);
             self.record_state(now);
@@ -430,7 +430,7 @@ impl Connection {
             let kind = AckKind {
                 ack,
                 duplicate,
-                bare: plain,
+                bare: plain(),
             };
             rack::after_ack(&mut self.tx, now, before, kind, &mut self.recorder);
             self.record_state(now);

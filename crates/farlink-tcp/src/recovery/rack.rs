@@ -234,7 +234,14 @@ pub(crate) fn after_ack(
 }
 
 /// New data, or with `again` old, left.
+#[inline]
 pub(crate) fn left(tx: &mut Sender, now: Instant, again: bool) {
+    if tx.loss.rack.is_some() {
+        left_timed(tx, now, again);
+    }
+}
+
+fn left_timed(tx: &mut Sender, now: Instant, again: bool) {
     let max = tx.board.max();
     let Some(rack) = &mut tx.loss.rack else {
         return;
