@@ -24,11 +24,15 @@ mod app;
 mod build;
 mod flow;
 mod heap;
+pub mod law;
 mod metrics;
 mod probe;
+mod quantile;
 mod run;
 pub mod scenario;
+mod udp;
 mod world;
+mod world_udp;
 
 pub use metrics::{Metric, Scope, drop_causes, metrics};
 pub use probe::{Column, Table};

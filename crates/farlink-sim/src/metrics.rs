@@ -1,6 +1,7 @@
 //! What a run is summed up in: every metric with its unit and definition.
 
-use crate::world::World;
+use crate::quantile::Quantiles;
+use crate::world::{Slot, World};
 use farlink_net::channel::DropCause;
 use farlink_tcp::Instant;
 use serde::Serialize;
@@ -38,23 +39,26 @@ const FLOW: &[(&str, &str, &str)] = &[
     (
         "goodput",
         "bit/s",
-        "application bytes delivered in order at the receiving end, times 8, over duration",
+        "application bytes delivered in order at the receiving end, of datagrams those that came, \
+         times 8, over duration",
     ),
     (
         "duration",
         "s",
         "from the sending of the first SYN to the delivery of the last byte; for a bulk flow, and \
-         for a flow that is cut off or fails, to its end",
+         for a flow that is cut off or fails, to its end; for datagrams as long as their source \
+         was at work, the time to the next one after the last included",
     ),
     (
         "bytes_delivered",
         "B",
-        "application bytes delivered in order at the receiving end",
+        "application bytes delivered in order at the receiving end, of datagrams those that came",
     ),
     (
         "completed",
         "",
-        "1 if everything that was to be delivered was, else 0; for bulk flows 1",
+        "1 if everything that was to be delivered was, else 0; for bulk flows 1, for datagrams 1 \
+         if all were sent",
     ),
     (
         "reverse_goodput",
@@ -112,13 +116,68 @@ const FLOW: &[(&str, &str, &str)] = &[
     (
         "responses",
         "",
-        "pages (http) or files (repeat) that were there whole; none for other applications",
+        "pages (http), files (repeat, web), items (smtp, nntp, ftp) or answers to keystrokes \
+         (telnet, rlogin) that were there whole; none for other applications",
     ),
     (
         "response_time_mean",
         "s",
         "mean of their response times: from the SYN of a new connection, or from the request on \
-         one that was open, to the delivery of the last byte",
+         one that was open, to the delivery of the last byte; for a keystroke from the instant that \
+         it was typed",
+    ),
+    (
+        "response_time_p95",
+        "s",
+        "time that 95 % of them are up to (nearest rank, right to 0.4 %)",
+    ),
+    ("response_time_max", "s", "greatest of them"),
+    (
+        "datagrams_sent",
+        "",
+        "UDP datagrams sent; this and what follows is none for flows over TCP",
+    ),
+    (
+        "datagrams_received",
+        "",
+        "of these, those that arrived whole at least once",
+    ),
+    (
+        "datagrams_lost",
+        "",
+        "of these, those that did not, less those that were under way when the run was cut off",
+    ),
+    ("datagrams_duplicated", "", "further copies that arrived"),
+    (
+        "datagrams_reordered",
+        "",
+        "datagrams received after one that was sent later (RFC 4737, 3.3)",
+    ),
+    (
+        "loss_rate",
+        "",
+        "datagrams lost over datagrams lost and received",
+    ),
+    ("loss_burst_max", "", "most datagrams lost in a row"),
+    (
+        "delay_mean",
+        "s",
+        "mean one-way delay of the datagrams received: from the program that sends to the arrival \
+         of the last bit, first copies only",
+    ),
+    ("delay_sd", "s", "standard deviation of these delays"),
+    ("delay_min", "s", "least of these delays"),
+    ("delay_max", "s", "greatest of these delays"),
+    (
+        "delay_p99",
+        "s",
+        "delay that 99 % of them are up to (nearest rank, right to 0.4 %)",
+    ),
+    (
+        "jitter",
+        "s",
+        "interarrival jitter at the end of the run (RFC 3550, 6.4.1: mean change of the delay from \
+         one datagram to the next, smoothed over about 16)",
     ),
 ];
 
@@ -184,8 +243,59 @@ pub fn drop_causes() -> Vec<&'static str> {
     DropCause::ALL.iter().map(|cause| cause.name()).collect()
 }
 
-/// Values of flow number `flow` at the end of the run.
+/// Values of flow number `flow` of the scenario at the end of the run.
 pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
+    match world.order[flow] {
+        Slot::Tcp(index) => of_tcp(world, index),
+        Slot::Udp(index) => of_datagrams(world, index),
+    }
+}
+
+fn of_datagrams(world: &World, index: usize) -> Values {
+    let flow = &world.udp[index];
+    let (source, sink) = (&flow.source, &flow.sink);
+    let started = source.sent > 0;
+    let ended = match flow.ended_at {
+        Some(ended) if flow.done => ended,
+        Some(ended) => ended.min(world.now),
+        None => world.now,
+    };
+    let duration = ended.since(source.started()).as_secs_f64();
+    let bytes = sink.received * u64::from(source.packet());
+    let count = |n: u64| Some(n as f64);
+    let seconds = |nanos: Option<f64>| nanos.map(|nanos| nanos / 1e9);
+    let whole = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64 / 1e9);
+    let mut out = vec![
+        (started && duration > 0.0).then(|| bytes as f64 * 8.0 / duration),
+        started.then_some(duration),
+        count(bytes),
+        Some(f64::from(u8::from(flow.ended_at.is_some()))),
+    ];
+    // What follows is about TCP and answers, up to the metrics of datagrams.
+    let datagrams = FLOW.iter().position(|metric| metric.0 == "datagrams_sent");
+    out.resize(datagrams.unwrap_or_default(), None);
+    let lost = flow.lost();
+    let known = lost + sink.received;
+    let delays = sink.delays();
+    out.extend([
+        count(source.sent),
+        count(sink.received),
+        count(lost),
+        count(sink.duplicated),
+        count(sink.reordered),
+        (known > 0).then(|| lost as f64 / known as f64),
+        count(flow.longest_loss()),
+        seconds(sink.delay_mean()),
+        seconds(sink.delay_deviation()),
+        whole(delays.least()),
+        whole(delays.most()),
+        whole(delays.percentile(99)),
+        seconds(sink.jitter()),
+    ]);
+    out
+}
+
+fn of_tcp(world: &World, flow: usize) -> Values {
     let state = &world.flows[flow];
     let (from, to) = (&world.ends[2 * flow], &world.ends[2 * flow + 1]);
     let end = state.done_at.unwrap_or(world.now);
@@ -200,7 +310,9 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
     let stats = from.stats();
     let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64 / 1e9);
     let count = |n: u64| Some(n as f64);
-    vec![
+    let responses = state.response_times.as_deref();
+    let seconds = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64 / 1e9);
+    let mut out = vec![
         rate(to.received, duration),
         started.then_some(duration),
         count(to.received),
@@ -227,7 +339,11 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
             None
         },
         mean(state.response_sum.as_nanos(), state.responses),
-    ]
+        seconds(responses.and_then(|times| times.percentile(95))),
+        seconds(responses.and_then(Quantiles::most)),
+    ];
+    out.resize(FLOW.len(), None);
+    out
 }
 
 /// Values of a directed link at the end of a run of `period` nanoseconds.
