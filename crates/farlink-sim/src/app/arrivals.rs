@@ -42,7 +42,7 @@ impl Arrivals {
             acts.push(Act::Complete(Side::To));
             return;
         }
-        self.arrived = self.arrived + self.between.draw_time(&mut self.stream);
+        self.arrived += self.between.draw_time(&mut self.stream);
         acts.push(Act::Wake(self.arrived.max(now)));
     }
 

@@ -30,8 +30,8 @@ pub(crate) struct Items {
     /// Whether a conversation is under way.
     busy: bool,
     /// Items of it that are not there.
-    items_left: u64,
-    turns_left: u32,
+    to_go: u64,
+    turns_to_go: u32,
     /// When the wait for the current item began.
     since: Instant,
     /// Whether what is exchanged now is the item.
@@ -61,8 +61,8 @@ impl Items {
             client: if pushes { Side::From } else { Side::To },
             pushes,
             busy: false,
-            items_left: 0,
-            turns_left: 0,
+            to_go: 0,
+            turns_to_go: 0,
             since: Instant::ZERO,
             item: false,
             answer: 0,
@@ -106,8 +106,8 @@ impl Items {
         self.busy = true;
         self.since = now;
         self.item = false;
-        self.items_left = self.count.draw_bytes(&mut self.stream);
-        self.turns_left = self.turns;
+        self.to_go = self.count.draw_bytes(&mut self.stream);
+        self.turns_to_go = self.turns;
         self.expect_answer(tcplib::FTP_CTLSIZE, acts);
     }
 
@@ -117,18 +117,18 @@ impl Items {
             if !self.pushes {
                 acts.push(Act::Responded(now.since(self.since)));
             }
-            self.items_left -= 1;
-            if self.items_left == 0 {
+            self.to_go -= 1;
+            if self.to_go == 0 {
                 self.busy = false;
                 acts.push(Act::Close(self.client));
                 self.arrivals.next(now, acts);
                 return;
             }
             self.since = now;
-            self.turns_left = self.turns;
+            self.turns_to_go = self.turns;
         }
-        self.item = self.turns_left == 0;
-        self.turns_left = self.turns_left.saturating_sub(1);
+        self.item = self.turns_to_go == 0;
+        self.turns_to_go = self.turns_to_go.saturating_sub(1);
         let control = tcplib::FTP_CTLSIZE;
         let (asks, answers) = match (self.item, self.pushes) {
             (false, _) => (control, control),

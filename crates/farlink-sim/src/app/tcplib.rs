@@ -436,6 +436,21 @@ mod tests {
         }
     }
 
+    #[test]
+    fn means_are_those_of_the_page() {
+        let page = include_str!("../../../../docs/applications.md");
+        let seconds = |law: Law| law.mean() / 1e9;
+        let (lasting, between) = (seconds(TELNET_DURATION), seconds(TELNET_INTERARRIVAL));
+        for text in [
+            format!("| {lasting:.0} s; {between:.2} s; "),
+            format!("; {:.1} kB; ", FTP_ITEMSIZE.mean() / 1e3),
+            format!("; {:.2} kB |", NNTP_ITEMSIZE.mean() / 1e3),
+            format!("| {:.2} kB |", SMTP_ITEMSIZE.mean() / 1e3),
+        ] {
+            assert!(page.contains(&text), "{text}");
+        }
+    }
+
     /// Whole numbers are drawn as often as the tables say, up to 4 standard errors.
     #[test]
     fn whole_numbers_have_their_shares() {

@@ -126,34 +126,14 @@ pub(super) struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    pub(super) fn missing(&self, key: &str) -> Problem {
-        missing(key)
-    }
-
-    pub(super) fn size(&self, key: &str, size: Option<Size>, least: u64) -> Result<u64, Problem> {
-        let size = size.ok_or_else(|| self.missing(key))?;
-        if size < Size(least) || size > MOST_BYTES {
-            let says =
-                format!("\"{size}\" is out of range; write {least} B to {MOST_BYTES} (1 PiB)");
-            return Err(out_of_range([Step::from(key)], &says));
-        }
-        Ok(size.0)
-    }
-
     fn one_size(&self, key: &str, size: Option<SizeLaw>, least: u64) -> Result<u64, Problem> {
         let size = size.map(|size| size.just(key, self.app)).transpose()?;
-        self.size(key, size, least)
-    }
-
-    fn time(&self, key: &str, time: Option<Time>) -> Result<Interval, Problem> {
-        let time = time.ok_or_else(|| self.missing(key))?;
-        at_most(key, time, LONGEST_RUN)?;
-        Ok(time.0)
+        size_of(key, size, least)
     }
 
     fn one_time(&self, key: &str, time: Option<TimeLaw>) -> Result<Interval, Problem> {
         let time = time.map(|time| time.just(key, self.app)).transpose()?;
-        self.time(key, time)
+        time_of(key, time)
     }
 
     /// Something that is done so many times, or as often as fits in `duration`.
@@ -179,10 +159,25 @@ impl Keys<'_> {
                 let says = format!("{n} is out of range; write {least} to {most}");
                 Err(out_of_range([Step::from(key)], &says))
             }
-            None if self.duration.is_none() => Err(self.missing(key)),
+            None if self.duration.is_none() => Err(missing(key)),
             number => Ok(number),
         }
     }
+}
+
+pub(super) fn size_of(key: &str, size: Option<Size>, least: u64) -> Result<u64, Problem> {
+    let size = size.ok_or_else(|| missing(key))?;
+    if size < Size(least) || size > MOST_BYTES {
+        let says = format!("\"{size}\" is out of range; write {least} B to {MOST_BYTES} (1 PiB)");
+        return Err(out_of_range([Step::from(key)], &says));
+    }
+    Ok(size.0)
+}
+
+fn time_of(key: &str, time: Option<Time>) -> Result<Interval, Problem> {
+    let time = time.ok_or_else(|| missing(key))?;
+    at_most(key, time, LONGEST_RUN)?;
+    Ok(time.0)
 }
 
 /// The application of a flow.
@@ -195,7 +190,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
         app: flow.app.name(),
         duration: None,
     };
-    let duration = flow.duration.map(|t| keys.time("duration", Some(t)));
+    let duration = flow.duration.map(|t| time_of("duration", Some(t)));
     let duration = duration.transpose()?;
     if duration.is_some_and(Interval::is_zero) {
         return Err(out_of_range(
@@ -207,7 +202,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
     Ok(match flow.app {
         AppName::File => App::File {
             size: keys.one_size("size", flow.size, 1)?,
-            reverse: keys.size("reverse", flow.reverse, 0)?,
+            reverse: size_of("reverse", flow.reverse, 0)?,
         },
         AppName::Bulk => App::Bulk {
             duration: duration.ok_or_else(|| missing("duration"))?,
@@ -223,12 +218,12 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
             App::Http(HttpSpec {
                 pages: keys.number("pages", flow.pages, 1)?,
                 duration,
-                page_interval: keys.time("page_interval", flow.page_interval)?,
+                page_interval: time_of("page_interval", flow.page_interval)?,
                 think_time: keys.one_time("think_time", flow.think_time)?,
-                request: keys.size("request", flow.request, 1)?,
-                main_object: keys.size("main_object", flow.main_object, 1)?,
+                request: size_of("request", flow.request, 1)?,
+                main_object: size_of("main_object", flow.main_object, 1)?,
                 inline_objects: inline,
-                inline_object: keys.size("inline_object", flow.inline_object, 1)?,
+                inline_object: size_of("inline_object", flow.inline_object, 1)?,
                 connections: flow.connections.unwrap_or_default(),
                 pipelining: flow.pipelining.unwrap_or(true),
             })
@@ -236,7 +231,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
         AppName::Repeat => App::Repeat(RepeatSpec {
             files: keys.number("files", flow.files, 1)?,
             duration,
-            interval: keys.time("interval", flow.interval)?,
+            interval: time_of("interval", flow.interval)?,
             size: keys.one_size("size", flow.size, 1)?,
         }),
         _ => {

@@ -3,7 +3,7 @@
 
 use farlink_tcp::time::Interval;
 
-use super::app::{App, Keys};
+use super::app::{App, Keys, size_of};
 use super::decode::{Problem, example};
 use super::expand::out_of_range;
 use super::law::{LawName, TimeLaw, TimeLawTable};
@@ -93,7 +93,7 @@ fn seconds(s: u64) -> Time {
 /// The application of a flow that is one of these.
 pub(super) fn app(flow: &FlowSpec, keys: &Keys<'_>) -> Result<App, Problem> {
     let law = |key: &str, law: Option<TimeLaw>| law.map(|law| law.law(key)).transpose();
-    let needed = |key: &str, law: Option<Law>| law.ok_or_else(|| keys.missing(key));
+    let needed = |key: &str, law: Option<Law>| law.ok_or_else(|| missing(key));
     Ok(match flow.app {
         AppName::Cbr | AppName::Onoff => {
             no_tcp(flow)?;
@@ -109,8 +109,8 @@ pub(super) fn app(flow: &FlowSpec, keys: &Keys<'_>) -> Result<App, Problem> {
                 None
             };
             App::Udp(UdpSpec {
-                rate: rate(flow.rate.ok_or_else(|| keys.missing("rate"))?)?,
-                packet: packet(flow.packet.ok_or_else(|| keys.missing("packet"))?)?,
+                rate: rate(flow.rate.ok_or_else(|| missing("rate"))?)?,
+                packet: packet(flow.packet.ok_or_else(|| missing("packet"))?)?,
                 on_off,
                 datagrams: keys.most("datagrams", flow.datagrams, 1, 1_000_000_000_000)?,
                 duration: keys.duration,
@@ -118,13 +118,13 @@ pub(super) fn app(flow: &FlowSpec, keys: &Keys<'_>) -> Result<App, Problem> {
         }
         AppName::Web => {
             receiver_opens(flow)?;
-            let size = flow.size.ok_or_else(|| keys.missing("size"))?;
+            let size = flow.size.ok_or_else(|| missing("size"))?;
             App::Web(WebSpec {
                 files: keys.number("files", flow.files, 1)?,
                 duration: keys.duration,
                 size: size.law("size")?,
                 think_time: needed("think_time", law("think_time", flow.think_time)?)?,
-                request: keys.size("request", flow.request, 1)?,
+                request: size_of("request", flow.request, 1)?,
                 connections: flow.connections.unwrap_or_default(),
             })
         }
