@@ -76,6 +76,15 @@ impl Packet {
             }
     }
 
+    /// Whether it carries data.
+    #[inline]
+    pub const fn has_data(&self) -> bool {
+        match &self.payload {
+            Payload::Tcp(segment) => !segment.body.is_empty(),
+            Payload::Udp(_) => true,
+        }
+    }
+
     /// The TCP segment, if it carries one.
     #[inline]
     pub const fn tcp(&self) -> Option<&Segment> {

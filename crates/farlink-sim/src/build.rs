@@ -8,7 +8,7 @@ use crate::scenario::{
     App, ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
 };
 use crate::udp::UdpFlow;
-use crate::world::{NO_ROUTE, Node, Slot, World};
+use crate::world::{NO_ROUTE, Node, Slot, Tally, World};
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert, Jitter,
     Loss, Reorder, Stage,
@@ -223,6 +223,7 @@ fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
         let mut opening = Opening::new(number, flows, tcps, stream("isn"), sender_opens);
         let ends = opening.first(flow.from as u32, flow.to as u32);
         world.ends.extend(ends);
+        world.tallies.push(Tally::default());
         world.flows.push(FlowState {
             sender_opens,
             missing: program.completions(),
@@ -251,6 +252,7 @@ fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
         };
         let index = world.udp.len();
         world.order.push(Slot::Udp(index));
+        world.tallies.push(Tally::default());
         let start = Instant::ZERO + flow.start;
         world.udp.push(UdpFlow::new(
             FlowId((over_tcp + index) as u32),

@@ -5,7 +5,7 @@ use crate::app::{Program, Side};
 use crate::quantile::Quantiles;
 use farlink_net::Packet;
 use farlink_net::rng::Stream;
-use farlink_tcp::{Config, Connection, Instant, Interval, Record, Seq, State, Stats};
+use farlink_tcp::{Config, Connection, Instant, Interval, PhaseTimes, Record, Seq, State, Stats};
 use std::sync::Arc;
 
 /// First port of the side that waits for connections.
@@ -49,6 +49,7 @@ struct Past {
     sent: u64,
     received: u64,
     stats: Stats,
+    phases: PhaseTimes,
 }
 
 impl End {
@@ -89,6 +90,15 @@ impl End {
             stats.add(&past.stats);
         }
         stats
+    }
+
+    /// Nanoseconds by phase up to `until`, over all connections.
+    pub(crate) fn phase_times(&self, until: Instant) -> PhaseTimes {
+        let mut times = self.conn.phase_times(until);
+        if let Some(past) = &self.past {
+            add(&mut times, past.phases);
+        }
+        times
     }
 
     /// A record of the connection, its positions counted over all connections.
@@ -132,9 +142,17 @@ impl End {
         past.sent += self.conn.acknowledged();
         past.received = self.received;
         past.stats.add(self.conn.stats());
+        // Over, its clock stands.
+        add(&mut past.phases, self.conn.phase_times(Instant::MAX));
         self.conn = conn;
         self.isn = isn;
         self.scheduled = Instant::MAX;
+    }
+}
+
+fn add(times: &mut PhaseTimes, more: PhaseTimes) {
+    for (sum, more) in times.iter_mut().zip(more) {
+        *sum += more;
     }
 }
 

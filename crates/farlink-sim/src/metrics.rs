@@ -127,6 +127,40 @@ const FLOW: &[(&str, &str, &str)] = &[
          it was typed",
     ),
     (
+        "fair_share",
+        "",
+        "goodput over the mean goodput of all flows of the run: 1 is an equal share. What flows of \
+         one TCP get beside those of another is the other's friendliness; none with one flow",
+    ),
+    (
+        "time_slow_start",
+        "s",
+        "time in which the sending end had data outstanding and a window below ssthresh (for BBR: \
+         in Startup), and repaired no loss",
+    ),
+    (
+        "time_congestion_avoidance",
+        "s",
+        "the same with a window of ssthresh or above",
+    ),
+    (
+        "time_recovery",
+        "s",
+        "time from a fast retransmit or a time-out until all that was outstanding then was \
+         acknowledged (Tahoe repairs in slow start after a fast retransmit)",
+    ),
+    (
+        "time_idle",
+        "s",
+        "time in which the connection was open and everything that the sending end sent was \
+         acknowledged",
+    ),
+    (
+        "acks_lost",
+        "",
+        "packets from the receiving end that were lost, for any cause",
+    ),
+    (
         "response_time_p95",
         "s",
         "time that 95 % of them are up to (nearest rank, right to 0.4 %)",
@@ -135,7 +169,7 @@ const FLOW: &[(&str, &str, &str)] = &[
     (
         "datagrams_sent",
         "",
-        "UDP datagrams sent; this and what follows is none for flows over TCP",
+        "UDP datagrams sent; none, as what follows up to jitter, for flows over TCP",
     ),
     (
         "datagrams_received",
@@ -181,6 +215,9 @@ const FLOW: &[(&str, &str, &str)] = &[
     ),
 ];
 
+/// Where `fair_share` is among the metrics of a flow; goodput comes first.
+const FAIR_SHARE: usize = 18;
+
 const LINK: &[(&str, &str, &str)] = &[
     (
         "utilisation",
@@ -205,6 +242,14 @@ const LINK: &[(&str, &str, &str)] = &[
         "",
         "ECN-capable packets that the queue marked as having met congestion (RFC 3168)",
     ),
+    (
+        "goodput_share",
+        "",
+        "segments of data that had to cross (bytes delivered over the MSS, rounded up, for each \
+         flow whose path leads over it; of datagrams those received), over the segments of data \
+         that the transmitter sent: 1 without retransmissions (the wired and wireless goodput of \
+         West 1997)",
+    ),
 ];
 
 const RUN: &[(&str, &str, &str)] = &[(
@@ -227,6 +272,15 @@ pub fn metrics() -> Vec<Metric> {
             .collect()
     };
     let mut all = table(Scope::Flow, FLOW);
+    all.extend(DropCause::ALL.iter().map(|cause| Metric {
+        name: format!("lost_{}", cause.name()),
+        scope: Scope::Flow,
+        unit: "",
+        definition: format!(
+            "packets from the sending end that were lost, cause {}",
+            cause.name()
+        ),
+    }));
     all.extend(table(Scope::Link, LINK));
     all.extend(DropCause::ALL.iter().map(|cause| Metric {
         name: format!("drops_{}", cause.name()),
@@ -243,14 +297,33 @@ pub fn drop_causes() -> Vec<&'static str> {
     DropCause::ALL.iter().map(|cause| cause.name()).collect()
 }
 
-/// Values of flow number `flow` of the scenario at the end of the run.
-pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
-    match world.order[flow] {
-        Slot::Tcp(index) => of_tcp(world, index),
-        Slot::Udp(index) => of_datagrams(world, index),
+/// Values of every flow at the end of the run.
+pub(crate) fn of_flows(world: &World) -> Vec<Values> {
+    let mut flows: Vec<_> = world
+        .order
+        .iter()
+        .map(|&slot| of_flow(world, slot))
+        .collect();
+    let sum: f64 = flows.iter().filter_map(|values| values[0]).sum();
+    if flows.len() > 1 && sum > 0.0 {
+        let mean = sum / flows.len() as f64;
+        for values in &mut flows {
+            values[FAIR_SHARE] = values[0].map(|goodput| goodput / mean);
+        }
     }
+    flows
 }
 
+/// Values of a flow, but for its share of the whole.
+fn of_flow(world: &World, slot: Slot) -> Values {
+    let (mut values, number) = match slot {
+        Slot::Tcp(index) => (of_tcp(world, index), index),
+        Slot::Udp(index) => (of_datagrams(world, index), world.flows.len() + index),
+    };
+    let lost = world.tallies[number].forward;
+    values.extend(lost.map(|n| Some(n as f64)));
+    values
+}
 fn of_datagrams(world: &World, index: usize) -> Values {
     let flow = &world.udp[index];
     let (source, sink) = (&flow.source, &flow.sink);
@@ -312,7 +385,10 @@ fn of_tcp(world: &World, flow: usize) -> Values {
     let count = |n: u64| Some(n as f64);
     let responses = state.response_times.as_deref();
     let seconds = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64 / 1e9);
-    let mut out = vec![
+    let tally = &world.tallies[flow];
+    let phases = tally.phases.unwrap_or_else(|| from.phase_times(end));
+    let [idle, slow_start, avoidance, recovery] = phases.map(|time| Some(time as f64 / 1e9));
+    let mut values = vec![
         rate(to.received, duration),
         started.then_some(duration),
         count(to.received),
@@ -339,15 +415,49 @@ fn of_tcp(world: &World, flow: usize) -> Values {
             None
         },
         mean(state.response_sum.as_nanos(), state.responses),
+        None,
+        slow_start,
+        avoidance,
+        recovery,
+        idle,
+        count(tally.back),
         seconds(responses.and_then(|times| times.percentile(95))),
         seconds(responses.and_then(Quantiles::most)),
     ];
-    out.resize(FLOW.len(), None);
-    out
+    values.resize(FLOW.len(), None);
+    values
+}
+
+/// Segments of data, and datagrams received, that had to cross each directed link.
+pub(crate) fn needed(world: &World) -> Vec<u64> {
+    let mut needed = vec![0; world.links.len()];
+    let mut cross = |from: u32, to: u32, packets: u64| {
+        let mut at = from;
+        // No path is longer than there are nodes, unless routes go round.
+        for _ in 0..world.nodes.len() {
+            if at == to {
+                break;
+            }
+            let link = world.nodes[at as usize].way(to);
+            needed[link as usize] += packets;
+            at = world.link_to[link as usize];
+        }
+    };
+    for [from, to] in world.ends.as_chunks().0 {
+        for (a, b) in [(from, to), (to, from)] {
+            let segments = b.received.div_ceil(u64::from(a.conn.mss().max(1)));
+            cross(a.node, b.node, segments);
+        }
+    }
+    for flow in &world.udp {
+        let [from, to] = flow.nodes();
+        cross(from, to, flow.sink.received);
+    }
+    needed
 }
 
 /// Values of a directed link at the end of a run of `period` nanoseconds.
-pub(crate) fn of_link(world: &World, link: usize, period: u64) -> Values {
+pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> Values {
     let stats = world.links[link].stats();
     let share = |x: f64| (period > 0).then(|| x / period as f64);
     let mut out = vec![
@@ -358,6 +468,7 @@ pub(crate) fn of_link(world: &World, link: usize, period: u64) -> Values {
         Some(stats.queue_max as f64),
         Some(stats.drops.iter().sum::<u64>() as f64),
         Some(stats.marks as f64),
+        (stats.data > 0).then(|| needed as f64 / stats.data as f64),
     ];
     out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
     out
@@ -389,8 +500,10 @@ mod tests {
         let scenario = load(text, "test", &[]).unwrap().expand().unwrap();
         let world = crate::build::build(&scenario, 0).unwrap();
         let named = |scope| metrics().iter().filter(|m| m.scope == scope).count();
-        assert_eq!(of_flow(&world, 0).len(), named(Scope::Flow));
-        assert_eq!(of_link(&world, 0, 1).len(), named(Scope::Link));
+        assert_eq!(of_flow(&world, world.order[0]).len(), named(Scope::Flow));
+        assert_eq!(metrics()[FAIR_SHARE].name, "fair_share");
+        assert_eq!(metrics()[0].name, "goodput");
+        assert_eq!(of_link(&world, 0, 0, 1).len(), named(Scope::Link));
         assert_eq!(of_run(&[]).len(), named(Scope::Run));
     }
 

@@ -11,7 +11,7 @@ use crate::probe::Probes;
 use crate::udp::UdpFlow;
 use farlink_net::channel::DropCause;
 use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet, Payload};
-use farlink_tcp::{Ecn, Event as TcpEvent, Instant, Segment};
+use farlink_tcp::{Ecn, Event as TcpEvent, Instant, PhaseTimes, Segment};
 
 /// Hops a packet may take.
 pub(crate) const TTL: u8 = 64;
@@ -26,6 +26,17 @@ pub(crate) struct Node {
     pub(crate) only: u32,
     /// Identification of the next packet it sends.
     pub(crate) ident: u16,
+}
+
+impl Node {
+    /// The directed link to take to node `to`.
+    #[inline]
+    pub(crate) fn way(&self, to: u32) -> u32 {
+        match self.routes.get(to as usize) {
+            Some(&link) => link,
+            None => self.only,
+        }
+    }
 }
 
 /// The side of its flow that an end is.
@@ -49,6 +60,17 @@ pub(crate) enum Slot {
 /// No way to get there.
 pub(crate) const NO_ROUTE: u32 = u32::MAX;
 
+/// What is counted of a flow, for its metrics alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// Packets lost from the end that data comes from, by cause.
+    pub(crate) forward: [u64; DropCause::ALL.len()],
+    /// Packets lost from the other end.
+    pub(crate) back: u64,
+    /// Time by phase of the end that data comes from, when the measurement ended.
+    pub(crate) phases: Option<PhaseTimes>,
+}
+
 /// Everything that a run is made of.
 #[derive(Debug)]
 pub(crate) struct World {
@@ -67,6 +89,8 @@ pub(crate) struct World {
     pub(crate) order: Vec<Slot>,
     /// Flows of datagrams.
     pub(crate) udp: Vec<UdpFlow>,
+    /// What is counted of each flow.
+    pub(crate) tallies: Vec<Tally>,
     /// Packets by number, and the numbers that are free.
     pub(crate) packets: Vec<Packet>,
     pub(crate) free: Vec<u32>,
@@ -91,6 +115,7 @@ impl World {
             flows: Vec::new(),
             order: Vec::new(),
             udp: Vec::new(),
+            tallies: Vec::new(),
             packets: Vec::new(),
             free: Vec::new(),
             strays: 0,
@@ -184,7 +209,6 @@ impl World {
             probes.capture(self.now, node, packet);
         }
         if packet.corrupt {
-            self.links[link as usize].count_drop(DropCause::Checksum);
             self.lose(link, number, DropCause::Checksum, self.now);
             return;
         }
@@ -265,6 +289,7 @@ impl World {
         let state = &mut self.flows[flow];
         if state.done_at.is_none() {
             state.done_at = Some(self.now);
+            self.tallies[flow].phases = Some(self.ends[2 * flow].phase_times(self.now));
             self.unfinished -= 1;
             self.finished_at = self.now;
         }
@@ -451,16 +476,14 @@ impl World {
     pub(crate) fn forward(&mut self, node: u32, number: u32) {
         let packet = &self.packets[number as usize];
         let node = &self.nodes[node as usize];
-        let link = match node.routes.get(packet.dst.0 as usize) {
-            Some(&link) => link,
-            None => node.only,
-        };
+        let link = node.way(packet.dst.0);
         debug_assert_ne!(
             link, NO_ROUTE,
             "flows without a route are refused when built"
         );
         let ip_len = packet.ip_len();
         let markable = packet.ecn().markable();
+        let mut data = packet.has_data();
         if self.probes.is_some() {
             self.watch_queue(link);
         }
@@ -495,7 +518,15 @@ impl World {
                 }
                 self.launch(link, number, at, overtakes);
             }
-            Fate::Lost { cause, at } => self.lose(link, number, cause, at),
+            Fate::Lost { cause, at } => {
+                self.lose(link, number, cause, at);
+                if cause == DropCause::Congestion {
+                    data = false;
+                }
+            }
+        }
+        if data {
+            self.links[link as usize].count_data();
         }
         if let Some(probes) = &mut self.probes {
             let (packets, bytes) = self.links[link as usize].queued(self.now);
@@ -559,7 +590,24 @@ impl World {
                 probes.lost(at, link, &self.packets[number as usize], seq, cause);
             }
         }
-        self.count_lost(link, number, cause);
+        let packet = &self.packets[number as usize];
+        let tally = &mut self.tallies[packet.flow.0 as usize];
+        // Datagrams go one way only.
+        let state = self.flows.get(packet.flow.0 as usize);
+        let back =
+            state.is_some_and(|state| !sending_end(packet, state.sender_opens).is_multiple_of(2));
+        if back {
+            tally.back += 1;
+        } else {
+            tally.forward[cause as usize] += 1;
+        }
+        // The link itself counts what it does not deliver.
+        if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
+            self.links[link as usize].count_drop(cause);
+        }
+        if packet.tcp().is_none() {
+            self.datagram_lost(packet.flow.0);
+        }
         self.free.push(number);
     }
 }

@@ -4,7 +4,6 @@
 use crate::heap::{Event, Kind};
 use crate::world::{TTL, World};
 use farlink_net::Payload;
-use farlink_net::channel::DropCause;
 
 impl World {
     /// The flow of datagrams that a packet's number of a flow stands for.
@@ -106,17 +105,6 @@ impl World {
                     .then(|| self.ends[from].stream_offset(segment.seq))
                     .flatten()
             }
-        }
-    }
-
-    /// Counts a loss that no link counted, and tells the flow of a datagram.
-    pub(crate) fn count_lost(&mut self, link: u32, number: u32, cause: DropCause) {
-        if cause == DropCause::HopLimit {
-            self.links[link as usize].count_drop(cause);
-        }
-        let packet = &self.packets[number as usize];
-        if packet.tcp().is_none() {
-            self.datagram_lost(packet.flow.0);
         }
     }
 }

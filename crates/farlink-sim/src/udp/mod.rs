@@ -55,6 +55,11 @@ impl UdpFlow {
         self.from.0
     }
 
+    /// Nodes that it goes from and to.
+    pub(crate) fn nodes(&self) -> [u32; 2] {
+        [self.from.0, self.to.0]
+    }
+
     /// The next datagram leaves, as packet `ident` of its node.
     pub(crate) fn send(&mut self, now: Instant, ident: u16, ttl: u8) -> Packet {
         let number = self.source.sent;
