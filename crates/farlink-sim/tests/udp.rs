@@ -160,6 +160,58 @@ fn copies_and_late_datagrams_are_counted() {
     near(metric(&result, 0, "delay_min"), 0.108);
 }
 
+/// Whatever a path does to them, every datagram of every flow is received or lost,
+/// and the run comes to its end.
+#[test]
+fn every_datagram_is_received_or_lost() {
+    let channels = [
+        "loss = 0.1, duplicate = 0.2",
+        "corrupt = 0.1, duplicate = 0.2",
+        "gilbert = { loss = 0.2, burst = 5.0 }, reorder = { probability = 0.2, delay = \"90 ms\" }",
+        "jitter = { distribution = \"exponential\", mean = \"30 ms\", keep_order = false }, loss = 1.0",
+    ];
+    for channel in channels {
+        for seed in 1..6 {
+            let text = format!(
+                "seed = {seed}\n\
+                 [[links]]\nbetween = [\"a\", \"m\"]\n\
+                 down = {{ rate = \"2 Mbit/s\", delay = \"10 ms\" }}\n\
+                 [[links]]\nbetween = [\"m\", \"b\"]\n\
+                 down = {{ rate = \"1 Mbit/s\", delay = \"50 ms\", queue = {{ packets = 5 }}, \
+                 channel = {{ {channel} }} }}\n"
+            ) + &flow(
+                "app = \"onoff\"\nrate = \"1 Mbit/s\"\npacket = \"500 B\"\ndatagrams = 500\n\
+                 on = { distribution = \"exponential\", mean = \"100 ms\" }\noff = \"50 ms\"\n\
+                 count = 3",
+            );
+            let result = result(&text);
+            let mut causes = 0.0;
+            for i in 0..3 {
+                let get = |name| metric(&result, i, name);
+                assert_eq!(get("datagrams_sent"), 500.0);
+                assert_eq!(get("datagrams_received") + get("datagrams_lost"), 500.0);
+                assert_eq!(get("completed"), 1.0);
+                assert!(get("loss_burst_max") <= get("datagrams_lost"));
+                assert!(get("datagrams_reordered") < 500.0);
+                let flow = result["flows"][i]["metrics"].as_object().expect("metrics");
+                let lost = flow.iter().filter(|(name, _)| name.starts_with("lost_"));
+                causes += lost.filter_map(|(_, n)| n.as_f64()).sum::<f64>();
+                // Copies that were lost come on top.
+                let copies = get("datagrams_duplicated");
+                assert!(copies == 0.0 || channel.contains("duplicate"));
+            }
+            let drops: f64 = (0..4)
+                .filter_map(|i| result["links"][i]["metrics"]["drops"].as_f64())
+                .sum();
+            assert_eq!(causes, drops, "{channel}");
+            let all: f64 = (0..3).map(|i| metric(&result, i, "datagrams_lost")).sum();
+            assert!(drops >= all, "{channel}: {drops}, {all}");
+            let certain = channel.contains("loss = 1.0");
+            assert_eq!(all == 1500.0, certain, "{channel}");
+        }
+    }
+}
+
 /// A run that is cut off does not count what is under way as lost.
 #[test]
 fn what_is_under_way_is_not_lost() {

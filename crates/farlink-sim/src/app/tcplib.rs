@@ -1,6 +1,6 @@
 //! Conversations as tcplib has them (Danzig and Jamin 1991): points of its
-//! empirical distribution functions, measured in 1989 to 1991 on the Internet
-//! links of three sites. Of the published tables, which have up to 802 points each, these
+//! empirical distribution functions, measured on the wide-area traffic of the
+//! time. Of the published tables, which have up to 802 points each, these
 //! keep as many as a line between them needs to be within 1.5 % of shares; the
 //! jumps and the tails are kept whole. docs/applications.md says what is drawn
 //! from which.
