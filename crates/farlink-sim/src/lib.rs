@@ -25,6 +25,7 @@ mod build;
 mod flow;
 mod heap;
 pub mod law;
+mod live;
 mod metrics;
 mod probe;
 mod quantile;
@@ -34,6 +35,7 @@ mod udp;
 mod world;
 mod world_udp;
 
+pub use live::{LinkReport, Live, Refused};
 pub use metrics::{Metric, Scope, drop_causes, metrics};
 pub use probe::{Column, Table};
 pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, trace};

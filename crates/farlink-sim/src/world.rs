@@ -101,6 +101,8 @@ pub(crate) struct World {
     pub(crate) unfinished: usize,
     /// When the last flow was done.
     pub(crate) finished_at: Instant,
+    /// Packets of real programs that have arrived: their node and number.
+    leaving: Vec<(u32, u32)>,
 }
 
 impl World {
@@ -123,6 +125,7 @@ impl World {
             events: 0,
             unfinished: 0,
             finished_at: Instant::ZERO,
+            leaving: Vec::new(),
         }
     }
 
@@ -198,6 +201,9 @@ impl World {
         }
         if packet.dst.0 != node {
             packet.ttl -= 1;
+            if let Payload::Raw(raw) = &mut packet.payload {
+                raw.set_ttl(packet.ttl);
+            }
             if packet.ttl == 0 {
                 self.lose(link, number, DropCause::HopLimit, self.now);
             } else {
@@ -207,6 +213,10 @@ impl World {
         }
         if let Some(probes) = &mut self.probes {
             probes.capture(self.now, node, packet);
+        }
+        if packet.flow == FlowId::NONE {
+            self.leaving.push((node, number));
+            return;
         }
         if packet.corrupt {
             self.lose(link, number, DropCause::Checksum, self.now);
@@ -510,7 +520,7 @@ impl World {
                 self.packets[number as usize].corrupt |= corrupt;
                 for _ in 0..copies {
                     let copy = self.packets[number as usize].clone();
-                    if copy.tcp().is_none() {
+                    if matches!(copy.payload, Payload::Udp(_)) {
                         self.datagram_copied(copy.flow.0);
                     }
                     let copy = self.hold(copy);
@@ -582,8 +592,42 @@ impl World {
         }
     }
 
+    /// A packet of a real program enters at a node.
+    pub(crate) fn enter(&mut self, now: Instant, node: u32, packet: Packet) {
+        self.now = now;
+        if let Some(probes) = &mut self.probes {
+            probes.capture(now, node, &packet);
+        }
+        let number = self.hold(packet);
+        self.forward(node, number);
+    }
+
+    /// Hands over the packets of real programs that have arrived, with their node.
+    pub(crate) fn leave(&mut self, mut take: impl FnMut(u32, &mut Packet)) {
+        for (node, number) in self.leaving.drain(..) {
+            take(node, &mut self.packets[number as usize]);
+            self.free.push(number);
+        }
+    }
+
     #[cold]
     fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
+        let packet = &self.packets[number as usize];
+        if packet.flow == FlowId::NONE {
+            if let Some(probes) = &mut self.probes {
+                probes.lost(at, link, packet, None, cause);
+            }
+        } else {
+            self.lose_of_flow(link, number, cause, at);
+        }
+        // The link itself counts what it does not deliver.
+        if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
+            self.links[link as usize].count_drop(cause);
+        }
+        self.free.push(number);
+    }
+
+    fn lose_of_flow(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
         if self.probes.is_some() {
             let seq = self.stream_position(number);
             if let Some(probes) = &mut self.probes {
@@ -601,14 +645,9 @@ impl World {
         } else {
             tally.forward[cause as usize] += 1;
         }
-        // The link itself counts what it does not deliver.
-        if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
-            self.links[link as usize].count_drop(cause);
-        }
-        if packet.tcp().is_none() {
+        if matches!(packet.payload, Payload::Udp(_)) {
             self.datagram_lost(packet.flow.0);
         }
-        self.free.push(number);
     }
 }
 

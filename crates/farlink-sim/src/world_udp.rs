@@ -96,6 +96,7 @@ impl World {
         let packet = &self.packets[number as usize];
         match &packet.payload {
             Payload::Udp(datagram) => Some(datagram.number * u64::from(datagram.body.len())),
+            Payload::Raw(_) => None,
             Payload::Tcp(segment) => {
                 let state = &self.flows[packet.flow.0 as usize];
                 let from = crate::world::sending_end(packet, state.sender_opens);
