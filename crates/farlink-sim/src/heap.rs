@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Stop,
     /// An application wakes; the source is the flow.
     Wake,
+    /// An endpoint hears of a lost packet; the source is the endpoint.
+    Notice,
     /// A flow of datagrams sends the next; the source is its number among those.
     Datagram,
 }
@@ -61,6 +63,7 @@ impl Event {
             3 => Kind::Start,
             4 => Kind::Stop,
             5 => Kind::Wake,
+            6 => Kind::Notice,
             _ => Kind::Datagram,
         }
     }
