@@ -12,6 +12,7 @@ mod decode;
 mod expand;
 #[cfg(test)]
 mod faults;
+mod law;
 mod library;
 mod preset;
 #[cfg(test)]
@@ -25,6 +26,7 @@ mod tcp_rack;
 mod tcp_wireless;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod tree;
 mod units;
 
@@ -34,6 +36,7 @@ pub use app::{App, HttpSpec, RepeatSpec};
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
+pub use law::{LawName, SizeLaw, SizeLawTable, TimeLaw, TimeLawTable};
 pub use library::library;
 pub use preset::presets_json;
 pub use spec::{
@@ -45,6 +48,7 @@ pub use tcp_choices::{
     AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
     SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
+pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};
 use tree::{At, Node, Step};
 pub use units::{Factor, Probability, Rate, Scalar, Size, SizeLimit, Time};
 
@@ -144,9 +148,12 @@ impl Scenario {
         expand::expand(self).map_err(|problem| ScenarioError::bare(&problem))
     }
 
-    /// Every key of the TCP of each entry of `flows`.
+    /// Every key of the TCP of each entry of `flows`; none for UDP.
     fn whole_tcp(&self) -> Result<Vec<TcpSpec>, Problem> {
         let whole = |flow: &FlowSpec| {
+            if flow.app.is_udp() {
+                return Ok(TcpSpec::default());
+            }
             let spec = flow.tcp.over(&self.tcp);
             Ok(TcpSpec::from_config(spec.variant_name(), &spec.resolve()?))
         };
