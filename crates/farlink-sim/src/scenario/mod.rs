@@ -20,6 +20,7 @@ mod reference;
 mod spec;
 mod tcp;
 mod tcp_choices;
+mod tcp_needs;
 #[cfg(test)]
 mod tcp_pages;
 mod tcp_rack;
