@@ -301,7 +301,7 @@ def assemble(
         "runs": len(next(iter(outcomes.values()))),
         "tcp": list(scenarios),
         "results": _rows(outcomes, "flows", ["flow"], "flow", units),
-        "links": _rows(outcomes, "links", ["link", "direction"], "link", units),
+        "links": _rows(outcomes, "links", ["link", "direction", "derived"], "link", units),
         "fairness": _rows(outcomes, "run", [], "run", units),
         "events": sum(one["events"] for per_tcp in outcomes.values() for one in per_tcp),
         "wall_s": wall_s,

@@ -161,14 +161,14 @@ fn trace(
 /// them, and the closed form, derived quantities and traffic as JSON.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // Python names them
-#[pyo3(signature = (scenario, link, direction, packets, bytes, spacing_ns, run))]
+#[pyo3(signature = (scenario, link, direction, packets, length, spacing_ns, run))]
 fn sample_channel<'py>(
     py: Python<'py>,
     scenario: String,
     link: &str,
     direction: &str,
     packets: u64,
-    bytes: u32,
+    length: u32,
     spacing_ns: Option<u64>,
     run: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -179,7 +179,7 @@ fn sample_channel<'py>(
         link,
         down: direction == "down",
         packets,
-        bytes,
+        bytes: length,
         spacing: spacing_ns.map(Interval::from_nanos),
     };
     let sample = py
