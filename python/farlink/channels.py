@@ -12,7 +12,7 @@ import numpy as np
 
 from farlink import _farlink, source, units
 from farlink.errors import ScenarioError
-from farlink.stats import Estimate, mean_ci95, t_quantile
+from farlink.stats import Estimate, clopper_pearson, mean_ci95, t_quantile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +117,7 @@ class ChannelSample:
         """
         n, losses = len(self), int(self.lost.sum())
         if losses < _FEW or n < 10 * _BATCHES:
-            low, high = _clopper_pearson(losses, n)
+            low, high = clopper_pearson(losses, n)
             return Estimate(losses / n, low, high, n)
         estimate = _batch_means(self.lost.astype(np.float64))
         return Estimate(losses / n, estimate.low, estimate.high, n)
@@ -519,14 +519,6 @@ def _quantile(values: Array, level: float) -> Estimate:
         float(np.quantile(ordered, min(max(level + sign * half, 0.0), 1.0))) for sign in (-1, 1)
     ]
     return Estimate(at, ends[0], ends[1], len(values))
-
-
-def _clopper_pearson(successes: int, n: int) -> tuple[float, float]:
-    from scipy.special import betaincinv
-
-    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, 0.025))
-    high = 1.0 if successes == n else float(betaincinv(successes + 1, n - successes, 0.975))
-    return low, high
 
 
 def path_text(lost: Sequence[bool] | Array, width: int = 100) -> str:

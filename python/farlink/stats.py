@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Estimate", "mean_ci95", "paired_difference", "t_quantile"]
+__all__ = ["Estimate", "clopper_pearson", "mean_ci95", "paired_difference", "t_quantile"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,18 @@ def paired_difference(a: Sequence[float | None], b: Sequence[float | None]) -> E
         raise ValueError(f"a has {len(a)} runs and b has {len(b)}; pairs need the same runs")
     pairs = zip(a, b, strict=True)
     return mean_ci95([x - y for x, y in pairs if x is not None and y is not None])
+
+
+def clopper_pearson(successes: int, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of a probability from independent trials.
+
+    Clopper and Pearson (1934): never too narrow, whatever the probability.
+    """
+    from scipy.special import betaincinv
+
+    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, 0.025))
+    high = 1.0 if successes == n else float(betaincinv(successes + 1, n - successes, 0.975))
+    return low, high
 
 
 def t_quantile(probability: float, degrees: int) -> float:

@@ -16,7 +16,7 @@ SEEDS = 60
 PACKETS = 100_000
 
 # What there is to sample, by its keys; each is a channel of its own.
-CHANNELS: dict[str, dict[str, object]] = {
+CHANNELS: dict[str, dict[str, Any]] = {
     "gilbert": {"loss": 0.05, "burst": 4},
     "gilbert in time": {"loss": 0.0256, "burst": "16.7 ms"},
     "loss": {"loss": 0.01},

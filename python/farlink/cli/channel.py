@@ -3,14 +3,16 @@
 import json
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
-from rich import box
-from rich.table import Table
 
-from farlink import channels, files, units
+from farlink import files, units
 from farlink.cli import text
 from farlink.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from farlink.channels import ChannelSample, Row
 
 __all__ = ["channel"]
 
@@ -52,6 +54,8 @@ def channel(
 
     Without a name it lists the keys of a channel.
     """
+    from farlink import channels
+
     if not what:
         _list(as_json)
         return
@@ -86,6 +90,11 @@ def channel(
 
 
 def _list(as_json: bool) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from farlink import channels
+
     known = channels.stages()
     if as_json:
         text.line(json.dumps(known, indent=2))
@@ -100,10 +109,15 @@ def _list(as_json: bool) -> None:
     console.print("farlink channel gilbert --set loss=0.05 --set burst=4 --plot", soft_wrap=True)
 
 
-def _show(sample: channels.ChannelSample) -> None:
+def _show(sample: "ChannelSample") -> None:
+    from rich import box
+    from rich.table import Table
+
+    from farlink.channels import path_text
+
     console = text.console(sys.stdout)
     if sample.lost.any():
-        console.print(channels.path_text(sample.lost, min(console.width, 120)), soft_wrap=True)
+        console.print(path_text(sample.lost, min(console.width, 120)), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("quantity", "sampled", "95 % interval", "closed form", ""):
         table.add_column(
@@ -140,7 +154,7 @@ def _show(sample: channels.ChannelSample) -> None:
         console.print(note, soft_wrap=True)
 
 
-def _notes(sample: channels.ChannelSample) -> list[str]:
+def _notes(sample: "ChannelSample") -> list[str]:
     every = f"{sample.spacing_s * 1e3:.6g} ms"
     seed = sample.scenario["seed"]
     notes = [
@@ -159,7 +173,7 @@ def _notes(sample: channels.ChannelSample) -> list[str]:
     return notes
 
 
-def _unit(row: channels.Row) -> tuple[float, str]:
+def _unit(row: "Row") -> tuple[float, str]:
     return (1e-3, "ms") if row.unit == "s" else (1.0, row.unit)
 
 

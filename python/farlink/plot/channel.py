@@ -97,7 +97,7 @@ def _runs(axes: "Axes", sample: "ChannelSample") -> None:
     axes.set_xlabel("length (packets)")
     axes.set_ylabel("share at least as long")
     axes.set_title("bursts, gaps; means dashed" if sample.theory["burst"] else "bursts, gaps")
-    axes.legend(loc="upper right")
+    axes.legend(loc="lower left", frameon=True, framealpha=1, edgecolor="none")
 
 
 def _lags(axes: "Axes", sample: "ChannelSample") -> None:
