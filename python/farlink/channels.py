@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["ChannelSample", "Row", "channel", "stages"]
+__all__ = ["ChannelSample", "Row", "channel", "preset_map", "stages"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -338,6 +338,23 @@ def channel(
     return ChannelSample(name, scenario, sampled, run)
 
 
+def preset_map() -> "Figure":
+    """Draw all presets on one map of delay, rate and loss.
+
+    The loss is that of packets of 1500 bytes down, by the closed form of the
+    channel, or sampled where it has none.
+    """
+    from farlink.plot.presets import draw_presets
+
+    known = json.loads(_farlink.presets())
+    losses = {}
+    for one in known:
+        sample = channel(_of_preset(one["name"]), packets=20_000)
+        loss = sample.theory["loss"]
+        losses[one["name"]] = float(sample.loss.mean or 0.0) if loss is None else float(loss)
+    return draw_presets(known, losses)
+
+
 def stages() -> dict[str, str]:
     """Return every key of a channel with what it means."""
     properties = _schema()["ChannelSpec"]["properties"]
@@ -374,16 +391,19 @@ def _find(
     presets = [one["name"] for one in json.loads(_farlink.presets())]
     library = dict(_farlink.scenarios())
     if isinstance(what, str) and what in presets and what not in library:
-        carrier = _carrier({})
-        carrier["links"] = [{"name": "link", "between": ["a", "b"], "preset": what}]
-        found = source.find({**carrier, "name": what})
-        return found, [], False
+        return source.find(_of_preset(what)), [], False
     if isinstance(what, str) and not _is_file(what) and what not in library:
         raise ScenarioError(
             f"{what}: neither a key of a channel, a scenario, a preset nor a file; there are the "
             f"keys {', '.join(stages())}"
         )
     return source.find(what), [], False
+
+
+def _of_preset(name: str) -> dict[str, object]:
+    """Return a scenario with the link of a preset."""
+    links = [{"name": "link", "between": ["a", "b"], "preset": name}]
+    return {**_carrier({}), "name": name, "links": links}
 
 
 def _is_file(what: str) -> bool:

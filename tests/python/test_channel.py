@@ -148,3 +148,17 @@ def test_results_tell_what_follows_from_the_channel(small: Path) -> None:
     rows = {one["name"]: one["value"] for one in down["derived"]}
     assert rows["mean_burst_packets"] == pytest.approx(3)
     assert up["derived"] == []
+
+
+def test_the_map_of_presets_shows_all_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert farlink("presets", "--plot", "--out", str(tmp_path)) == 0
+    assert "presets.svg" in capsys.readouterr().out
+    (axes,) = channels.preset_map().axes
+    names = {text.get_text().split("  ")[0] for text in axes.texts}
+    assert names == set(fl.presets().index)
+    lossy = {text.get_text() for text in axes.texts if "%" in text.get_text()}
+    assert "geo-rain-leung1998  1 %" in lossy
+    assert farlink("presets", "--out", str(tmp_path)) == 2
+    capsys.readouterr()

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -153,12 +154,14 @@ def test_the_box_plot_shows_every_run_and_the_paired_differences(result: fl.Resu
     assert [tick.get_text() for tick in left.get_yticklabels()] == ["newreno", "sack"]
     assert [tick.get_text() for tick in right.get_yticklabels()] == ["sack"]
     runs = next(line for line in left.lines if line.get_marker() == ".")
-    assert sorted(runs.get_xdata()) == sorted(result.per_run("goodput", "newreno"))
+    shown = np.asarray(runs.get_xdata(), dtype=np.float64)
+    assert shown.tolist() == result.per_run("goodput", "newreno")
     gaps = next(line for line in right.lines if line.get_marker() == ".")
     pairs = zip(
         result.per_run("goodput", "sack"), result.per_run("goodput", "newreno"), strict=True
     )
-    assert list(gaps.get_xdata()) == [(a or 0) - (b or 0) for a, b in pairs]
+    shown = np.asarray(gaps.get_xdata(), dtype=np.float64)
+    assert shown.tolist() == [(a or 0) - (b or 0) for a, b in pairs]
     assert right.get_xlabel() == "run by run, above newreno (kbit/s)"
     with pytest.raises(fl.ScenarioError, match="has no values"):
         result.plot.box("response_time_mean")
