@@ -18,6 +18,7 @@ from farlink.result import Result
 if TYPE_CHECKING:
     from farlink.channels import ChannelSample, channel
     from farlink.estimate import Fit, fit
+    from farlink.rainfade import Rain, rain
 
 __version__ = _version()
 
@@ -26,6 +27,7 @@ __all__ = [
     "FarlinkError",
     "Fit",
     "OutputError",
+    "Rain",
     "Result",
     "RunError",
     "ScenarioError",
@@ -34,6 +36,7 @@ __all__ = [
     "fit",
     "load",
     "presets",
+    "rain",
     "run",
     "scenarios",
     "schema",
@@ -46,6 +49,8 @@ _LATER = {
     "channel": "farlink.channels",
     "Fit": "farlink.estimate",
     "fit": "farlink.estimate",
+    "Rain": "farlink.rainfade",
+    "rain": "farlink.rainfade",
 }
 
 

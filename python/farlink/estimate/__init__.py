@@ -18,7 +18,7 @@ from farlink.stats import Estimate
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MODELS", "Fit", "fit", "fit_independent"]
+__all__ = ["MODELS", "Fit", "fit", "fit_independent", "in_toml"]
 
 MODELS = ("auto", "loss", "gilbert", "time", "full")
 """Models of loss: chosen by likelihood; independent; simple Gilbert per packet; the same in time;
@@ -57,7 +57,7 @@ class Fit:
         lines = [f"# {len(self):,} packets of {self.observed.source}"]
         if self.delay is not None and self.delay.base_s >= 0:
             lines.append(f'delay = "{round(1e3 * self.delay.base_s, 6):.10g} ms"')
-        lines.append(f"channel = {_toml(self.channel)}")
+        lines.append(f"channel = {in_toml(self.channel)}")
         return "\n".join(lines) + "\n"
 
     @cached_property
@@ -240,11 +240,12 @@ def _loss(observed: read.Observed, model: str) -> tuple[LossFit, list[LossFit]]:
     return (chain if bursts else independent), fits
 
 
-def _toml(value: object) -> str:
+def in_toml(value: object) -> str:
+    """Write a channel as scenarios do, numbers to six digits."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{key} = {_toml(one)}" for key, one in value.items())
+        inside = ", ".join(f"{key} = {in_toml(one)}" for key, one in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, float):
         return f"{value:.6g}"
