@@ -24,6 +24,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _BATCHES = 100
 """Parts into which a sample is cut to see how much its means vary."""
+_DIVISIONS = ((_BATCHES, 0.3), (20, 0.3))
+"""How many batches to try, and the autocorrelation above which they are not apart: some three
+and one and a half standard errors of that of independent ones."""
 _FEW = 30
 """With fewer losses the interval of the loss rate is that of independent losses."""
 _DELIVERED, _CORRUPT, _DROPPED = 0, 1, 2
@@ -499,14 +502,24 @@ def _map(estimate: Estimate, change: Any) -> Estimate:  # noqa: ANN401 (a functi
 
 
 def _batch_means(values: Array) -> Estimate:
-    """Estimate the mean of values that depend on their neighbours, by batch means."""
-    size = len(values) // _BATCHES
-    if size == 0:
+    """Estimate the mean of values that depend on their neighbours, by batch means.
+
+    There is no interval if the batches still depend on each other: the sample is
+    too short for a process that is so slow.
+    """
+    if len(values) < _BATCHES:
         return mean_ci95([float(value) for value in values])
-    means = values[: size * _BATCHES].reshape(_BATCHES, size).mean(axis=1)
     middle = float(values.mean())
-    half = t_quantile(0.975, _BATCHES - 1) * float(means.std(ddof=1)) / math.sqrt(_BATCHES)
-    return Estimate(middle, middle - half, middle + half, len(values))
+    for count, most in _DIVISIONS:
+        size = len(values) // count
+        means = values[: size * count].reshape(count, size).mean(axis=1)
+        left = means - means.mean()
+        spread = float(np.dot(left, left))
+        if spread > 0 and float(np.dot(left[:-1], left[1:])) / spread > most:
+            continue
+        half = t_quantile(0.975, count - 1) * float(means.std(ddof=1)) / math.sqrt(count)
+        return Estimate(middle, middle - half, middle + half, len(values))
+    return Estimate(middle, None, None, len(values))
 
 
 def _mean_of_runs(lengths: Array) -> Estimate:
