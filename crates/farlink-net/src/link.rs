@@ -153,6 +153,11 @@ impl Link {
         &self.config
     }
 
+    /// What may happen to a packet on its way.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
     /// Counters.
     pub fn stats(&self) -> &LinkStats {
         &self.stats

@@ -1,12 +1,14 @@
 """Figures of a result, one file per kind; each is a matplotlib Figure.
 
-Every figure is of one run, repeated with its probes on when first needed.
+Every figure but the box plot, which is of all runs, is of one run, repeated with
+its probes on when first needed.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from farlink.plot.box import draw_box
 from farlink.plot.cwnd import draw_cwnd
 from farlink.plot.delay import draw_delay
 from farlink.plot.queue import draw_queue
@@ -117,6 +119,13 @@ class Plots:
         """
         return draw_delay(View(self._result, run, flow, t0, t1), self._names(tcp))
 
+    def box(self, metric: str = "goodput") -> "Figure":
+        """Draw a metric over all runs: a box and the runs of each TCP, and paired differences.
+
+        The differences are to the first TCP, run by run.
+        """
+        return draw_box(self._result, metric)
+
     def save(self, directory: str | Path, *, run: int = 0) -> list[Path]:
         """Write all figures as PNG (200 dpi) and SVG; return their paths."""
         written = []
@@ -134,6 +143,8 @@ class Plots:
             loss = self.first_loss(tcp, run=run)
             if loss is not None:
                 yield f"first-loss-{tcp}", loss
+        if over_tcp and self._result.runs > 1:
+            yield "goodput", self.box()
         if over_tcp:
             yield "cwnd", self.cwnd(run=run)
         if datagrams:

@@ -6,6 +6,8 @@
 //! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
 
 mod app;
+mod bdp;
+mod burst;
 mod channel;
 mod control;
 mod decode;
@@ -34,6 +36,7 @@ mod units;
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
+pub use burst::Burst;
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
@@ -171,6 +174,7 @@ impl Scenario {
             if link.up.is_none() {
                 link.up.clone_from(&link.down);
             }
+            bdp::spell_out(link);
         }
         for i in 0..self.flows.len() {
             self.flows[i].name = Some(self.flow_name(i));
