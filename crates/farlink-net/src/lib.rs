@@ -8,6 +8,7 @@ pub mod link;
 pub mod packet;
 pub mod pcapng;
 pub mod rng;
+pub mod trace;
 pub mod wire;
 
 pub use link::{Fate, InFlight, Link, LinkConfig, LinkStats, QueueLimit};

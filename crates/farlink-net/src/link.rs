@@ -5,6 +5,7 @@
 //! for the transmitter: neither the packet being sent nor what is in flight.
 
 use crate::channel::{Channel, DropCause, Verdict};
+use crate::trace::Pace;
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 
@@ -34,7 +35,7 @@ impl QueueLimit {
 /// Parameters of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkConfig {
-    /// Transmission rate in bit/s.
+    /// Transmission rate in bit/s; not looked at where there is a trace of rates.
     pub rate: u64,
     /// Propagation delay.
     pub delay: Interval,
@@ -86,7 +87,8 @@ pub struct LinkStats {
     pub packets: u64,
     /// Their IP bytes.
     pub bytes: u64,
-    /// Nanoseconds that the transmitter was sending.
+    /// Nanoseconds that the transmitter was sending, or, in a trace of rates, had
+    /// something to send.
     pub busy: u64,
     /// Most packets that waited at once.
     pub queue_max: u64,
@@ -102,6 +104,8 @@ pub struct Link {
     config: LinkConfig,
     channel: Channel,
     clean: bool,
+    /// A rate that changes in time; none is a rate that does not.
+    pace: Option<Box<Pace>>,
     free_at: Instant,
     last_arrival: Instant,
     /// When each waiting packet starts to be sent, and its IP length.
@@ -119,6 +123,7 @@ impl Link {
             config,
             clean: channel.is_clean(),
             channel,
+            pace: None,
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
             waiting: VecDeque::new(),
@@ -126,6 +131,12 @@ impl Link {
             stats: LinkStats::default(),
             in_flight: VecDeque::new(),
         }
+    }
+
+    /// The same link with a rate that follows a trace.
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.pace = Some(Box::new(pace));
+        self
     }
 
     /// Parameters.
@@ -188,11 +199,20 @@ impl Link {
                 at: now,
             };
         }
-        let starts = self.free_at.max(now);
+        let mut starts = self.free_at.max(now);
         let wire = ip_len + self.config.overhead;
-        let sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
-        self.free_at = starts + sending;
-        if busy {
+        let mut sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
+        let mut waits = busy;
+        if let Some(pace) = &mut self.pace {
+            let (begins, ends) = pace.send(self.free_at, now, wire);
+            sending = ends.since(starts);
+            starts = begins;
+            waits = starts > now;
+            self.free_at = ends;
+        } else {
+            self.free_at = starts + sending;
+        }
+        if waits {
             self.waiting.push_back((starts, ip_len));
             self.waiting_bytes += u64::from(ip_len);
             self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
@@ -309,6 +329,23 @@ mod tests {
             let expected: Vec<_> = (0..6).map(|i| i >= from).collect();
             assert_eq!(marked, expected, "{mark:?}");
         }
+    }
+
+    #[test]
+    fn what_waits_for_an_opportunity_is_in_the_queue() {
+        // One packet every 10 ms; an idle link too makes a packet wait.
+        let trace = crate::trace::RateTrace::opportunities(vec![10]).unwrap();
+        let pace = Pace::new(std::sync::Arc::new(trace), Interval::ZERO);
+        let mut link = geo(QueueLimit::Packets(3)).with_pace(pace);
+        let fates: Vec<_> = (0..6)
+            .map(|_| arrival(link.offer(Instant::ZERO, 1500)))
+            .collect();
+        let ms = |n: u64| Some((n + 250) * 1_000_000);
+        assert_eq!(fates, [ms(10), ms(20), ms(30), None, None, None]);
+        assert_eq!(link.queued(Instant::from_nanos(9_999_999)), (3, 4500));
+        assert_eq!(link.queued(Instant::from_nanos(20_000_000)), (1, 1500));
+        assert_eq!(link.stats().busy, 30_000_000);
+        assert_eq!(link.stats().queue_max, 3);
     }
 
     #[test]

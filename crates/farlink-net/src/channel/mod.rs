@@ -12,6 +12,7 @@ mod jitter;
 mod loss;
 mod process;
 mod reorder;
+mod trace;
 
 pub use bit_errors::{BitErrors, damage_probability};
 pub use corrupt::Corrupt;
@@ -21,6 +22,7 @@ pub use jitter::{Distribution, Jitter};
 pub use loss::Loss;
 pub use process::{DelayLaw, Derived, Process, Sampling, Theory};
 pub use reorder::Reorder;
+pub use trace::{DelayTrace, LossTrace};
 
 use farlink_tcp::{Instant, Interval};
 
