@@ -13,9 +13,11 @@ use farlink_net::channel::{
     Loss, Reorder, Stage,
 };
 use farlink_net::rng::{Probability, Stream, Streams};
+use farlink_net::trace::Pace;
 use farlink_net::{Link, LinkConfig, QueueLimit};
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Builds the world of run number `run`.
 pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
@@ -24,10 +26,19 @@ pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
     let mut link_to = Vec::with_capacity(links.capacity());
     for link in &scenario.links {
         for (direction, spec, to) in [("down", &link.down, link.b), ("up", &link.up, link.a)] {
-            let name = format!("link/{}/{direction}", link.name);
-            let channel = channel(spec, &streams, &name)
+            let place = Place {
+                streams: &streams,
+                link: &link.name,
+                direction,
+            };
+            let channel = channel(spec, &place)
                 .map_err(|e| RunError::Build(format!("{}.{direction}: {e}", link.name)))?;
-            links.push(Link::new(link_config(spec), channel));
+            let mut built = Link::new(link_config(spec), channel);
+            if let Some(plan) = &spec.rate_trace {
+                let offset = plan.start.at(place.trace_share());
+                built = built.with_pace(Pace::new(Arc::clone(&plan.trace), offset));
+            }
+            links.push(built);
             link_to.push(to as u32);
         }
     }
@@ -60,13 +71,41 @@ fn queue_limit(spec: QueueSpec) -> QueueLimit {
     }
 }
 
+/// A direction of a link, as its random streams are named.
+struct Place<'a> {
+    streams: &'a Streams,
+    link: &'a str,
+    direction: &'a str,
+}
+
+impl Place<'_> {
+    /// Stream of stage `stage` in table `group`.
+    fn own(&self, group: usize, stage: &str) -> Stream {
+        let Self {
+            link, direction, ..
+        } = self;
+        self.streams
+            .stream(&format!("link/{link}/{direction}/channel/{group}/{stage}"))
+    }
+
+    /// The random number that says where the traces of this direction begin.
+    fn trace_share(&self) -> f64 {
+        let Self {
+            link, direction, ..
+        } = self;
+        self.streams
+            .stream(&format!("link/{link}/{direction}/trace_offset"))
+            .uniform()
+    }
+}
+
 /// Stages of a direction, each with a random stream of its own name, so that
 /// what one draws does not depend on what else there is.
-fn channel(spec: &DirectionSpec, streams: &Streams, name: &str) -> Result<Channel, ChannelError> {
+fn channel(spec: &DirectionSpec, place: &Place<'_>) -> Result<Channel, ChannelError> {
     let mut stages = Vec::new();
     for (i, group) in spec.channel.iter().enumerate() {
-        let stream = |stage: &str| streams.stream(&format!("{name}/channel/{i}/{stage}"));
-        group_stages(group, stream, &mut stages)?;
+        let stream = |stage: &str| place.own(i, stage);
+        group_stages(group, stream, place, &mut stages)?;
     }
     Ok(Channel::new(stages))
 }
@@ -75,6 +114,7 @@ fn channel(spec: &DirectionSpec, streams: &Streams, name: &str) -> Result<Channe
 fn group_stages(
     group: &ChannelSpec,
     stream: impl Fn(&str) -> Stream,
+    place: &Place<'_>,
     stages: &mut Vec<Stage>,
 ) -> Result<(), ChannelError> {
     let probability = |value: f64| Probability::new(value).map_err(ChannelError::from);
@@ -95,6 +135,10 @@ fn group_stages(
     }
     if let Some(p) = group.loss {
         stages.push(Stage::Loss(Loss::new(probability(p.0)?, stream("loss"))));
+    }
+    if let Some(trace) = &group.loss_trace {
+        let stage = trace.build(place.trace_share(), stream("loss_trace"))?;
+        stages.push(Stage::Process(stage));
     }
     if let Some(ber) = group.ber {
         let correctable = group.correctable_bits.unwrap_or(0);
@@ -123,6 +167,9 @@ fn group_stages(
     }
     if let Some(j) = &group.jitter {
         stages.push(Stage::Jitter(jitter(j, stream("jitter"))?));
+    }
+    if let Some(trace) = &group.delay_trace {
+        stages.push(Stage::Process(trace.build(place.trace_share())?));
     }
     Ok(())
 }

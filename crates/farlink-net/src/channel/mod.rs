@@ -259,6 +259,9 @@ pub enum ChannelError {
          one above 0"
     )]
     Frozen,
+    /// A trace that was not checked.
+    #[error("{0} cannot be followed: load the scenario again")]
+    Trace(&'static str),
     /// Bounds the wrong way round.
     #[error("uniform jitter from {low:?} to {high:?} cannot be: write the smaller bound first")]
     Bounds {

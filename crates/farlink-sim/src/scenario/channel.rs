@@ -30,6 +30,16 @@ fn one(stage: &ChannelSpec, longest: Interval) -> Result<(), Problem> {
     if let Some(gilbert) = &stage.gilbert {
         check_gilbert(gilbert).map_err(|problem| problem.within("gilbert"))?;
     }
+    if let Some(trace) = &stage.loss_trace {
+        trace
+            .check()
+            .map_err(|problem| problem.within("loss_trace"))?;
+    }
+    if let Some(trace) = &stage.delay_trace {
+        trace
+            .check(longest)
+            .map_err(|problem| problem.within("delay_trace"))?;
+    }
     if let Some(reorder) = &stage.reorder {
         at_most("delay", reorder.delay, longest).map_err(|problem| problem.within("reorder"))?;
     }

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 11] = [
+const SECTIONS: [(&str, &str, &str); 14] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -24,7 +24,14 @@ const SECTIONS: [(&str, &str, &str); 11] = [
         "QueueTable",
         "One of the two, or `\"unlimited\"`, which for `mark` is none.",
     ),
+    (
+        "`rate_trace = { ... }`",
+        "RateTraceTable",
+        "Or a rate such as `\"12 Mbit/s\"`. Formats: `docs/channels-radio.md`.",
+    ),
     ("`channel = { ... }`", "ChannelSpec", ""),
+    ("`loss_trace = { ... }`", "LossTraceSpec", ""),
+    ("`delay_trace = { ... }`", "DelayTraceSpec", ""),
     ("`gilbert = { ... }`", "GilbertSpec", ""),
     ("`reorder = { ... }`", "ReorderSpec", ""),
     ("`jitter = { ... }`", "JitterSpec", ""),
@@ -77,11 +84,19 @@ fn tables() -> String {
 /// Properties in the order of the type; JSON objects have lost it.
 fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
     let properties = table["properties"].as_object().unwrap();
-    let source = if name == "TcpSpec" {
-        include_str!("tcp.rs")
-    } else {
-        include_str!("spec.rs")
-    };
+    let files = [
+        include_str!("spec.rs"),
+        include_str!("tcp.rs"),
+        include_str!("trace.rs"),
+    ];
+    let source = files
+        .into_iter()
+        .find(|source| source.contains(&format!("struct {name} {{")))
+        .unwrap_or(if name == "TcpSpec" {
+            files[1]
+        } else {
+            files[0]
+        });
     let start = source
         .find(&format!("struct {name} {{"))
         .or_else(|| source.find("tcp_keys! {"));

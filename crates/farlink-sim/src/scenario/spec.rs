@@ -12,6 +12,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::tcp::TcpSpec;
+use super::trace::{DelayTraceSpec, LossTraceSpec, RateTraceSpec};
 use super::units::{Probability, Rate, Size, Time};
 use farlink_tcp::Interval;
 
@@ -102,9 +103,13 @@ pub struct LinkSpec {
 #[serde(deny_unknown_fields)]
 pub struct DirectionTable {
     /// Rate of the transmitter, 1 bit/s to 1000 Gbit/s. Required unless a
-    /// preset gives it.
+    /// preset or `rate_trace` gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// Rate of the transmitter over time, instead of `rate`: a trace, or a rate
+    /// such as "12 Mbit/s" for its evenly spaced packet-delivery trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_trace: Option<RateTraceSpec>,
     /// One-way propagation delay, 0 s to 1 h. Required unless a preset gives
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,8 +127,8 @@ pub struct DirectionTable {
     #[serde(default, skip_serializing_if = "QueueSpec::is_unlimited")]
     pub mark: QueueSpec,
     /// What may happen to a packet on its way. One table holds stages in the
-    /// standard order (gilbert, loss, ber, corrupt, duplicate, reorder,
-    /// jitter); a list of tables holds stages in the order written.
+    /// standard order (gilbert, loss, loss_trace, ber, corrupt, duplicate,
+    /// reorder, jitter, delay_trace); a list of tables holds stages in the order written.
     #[serde(default)]
     pub channel: Channel,
 }
@@ -275,6 +280,9 @@ pub struct ChannelSpec {
     /// Probability that a packet is lost, whatever its length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Probability>,
+    /// Probability of loss from a trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_trace: Option<LossTraceSpec>,
     /// Bit error rate: a packet of n bytes, overhead included, is lost when
     /// more than `correctable_bits` of its 8n bits are in error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -294,6 +302,9 @@ pub struct ChannelSpec {
     /// Random extra delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterSpec>,
+    /// Extra delay from a trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_trace: Option<DelayTraceSpec>,
 }
 
 /// Burst losses: either `loss` and `burst`, or `p` and `r` with `h` and `k`.

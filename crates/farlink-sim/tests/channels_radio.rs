@@ -1,0 +1,172 @@
+//! Traces, fading, radio and orbits in whole runs.
+
+use farlink_sim::{Monitor, run, scenario};
+use serde_json::Value;
+
+/// `down` as it is written; 5 MB from a to b with TCP SACK.
+fn text(down: &str, rest: &str) -> String {
+    format!(
+        "[tcp]\nreceive_window = \"1 MiB\"\n[[links]]\nname = \"link\"\nbetween = [\"a\", \"b\"]\n\
+         down = {{ {down} }}\nup = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\n{rest}\n"
+    )
+}
+
+const FILE: &str = "size = \"5 MB\"";
+const BULK: &str = "app = \"bulk\"\nduration = \"60 s\"";
+
+/// The files that the scenarios of these tests name.
+fn read(name: &str) -> Result<String, String> {
+    match name {
+        "12.trace" => Ok("1\n".to_owned()),
+        "step.csv" => Ok(
+            "time (s),rate (Mbit/s),delay (ms),loss (%)\n0,8,20,0\n10,2,80,1\n20,0,80,0\n".into(),
+        ),
+        _ => Err("no such file".to_owned()),
+    }
+}
+
+fn load(text: &str, set: &[(&str, &str)]) -> Result<scenario::Scenario, String> {
+    let set: Vec<_> = set
+        .iter()
+        .map(|(path, value)| ((*path).to_owned(), (*value).to_owned()))
+        .collect();
+    scenario::load_with(text, "test", &set, &mut read).map_err(|e| e.to_string())
+}
+
+fn result_of(scenario: &scenario::Scenario, number: u64) -> Value {
+    let expanded = scenario.expand().unwrap();
+    let outcome = run(&expanded, number, &Monitor::default()).unwrap();
+    serde_json::from_str(&outcome.to_json(&expanded)).unwrap()
+}
+
+fn result(text: &str) -> Value {
+    result_of(&load(text, &[]).unwrap(), 0)
+}
+
+fn flow(result: &Value, metric: &str) -> f64 {
+    result["flows"][0]["metrics"][metric].as_f64().unwrap()
+}
+
+fn link(result: &Value, metric: &str) -> f64 {
+    result["links"][0]["metrics"][metric].as_f64().unwrap()
+}
+
+/// The rate that a trace gives is the rate that a flow gets, to 0.5 % of a
+/// minute of which the first round trips are slow start.
+#[test]
+fn a_flow_fills_a_trace_as_it_fills_a_constant_rate() {
+    let queue = "delay = \"10 ms\", queue = { packets = 200 }";
+    let mut rates = Vec::new();
+    for rate in [
+        "rate = \"12 Mbit/s\"",
+        "rate_trace = \"12 Mbit/s\"",
+        "rate_trace = { file = \"12.trace\" }",
+        "rate_trace = { data = \"time (s),rate (Mbit/s)\\n0,20\\n0.1,4\\n0.2,0\\n\", repeat = true }",
+    ] {
+        let found = result(&text(&format!("{rate}, {queue}"), BULK));
+        let rate = link(&found, "throughput");
+        assert!((rate / 12e6 - 1.0).abs() < 0.005, "{rate}");
+        rates.push(rate);
+    }
+    // The two spellings of the packet-delivery trace are the same run.
+    assert_eq!(rates[1], rates[2]);
+}
+
+#[test]
+fn a_file_becomes_part_of_the_resolved_scenario() {
+    let named = text(
+        "rate_trace = { file = \"step.csv\", repeat = true }, delay = \"0 s\", \
+         channel = { delay_trace = { file = \"step.csv\", repeat = true }, \
+         loss_trace = { file = \"step.csv\", repeat = true } }",
+        FILE,
+    );
+    let scenario = load(&named, &[]).unwrap();
+    let resolved = scenario.to_json();
+    let again = scenario::load(&resolved, "resolved", &[]).unwrap();
+    assert_eq!(result_of(&scenario, 3), result_of(&again, 3));
+    let value: Value = serde_json::from_str(&resolved).unwrap();
+    let trace = &value["links"][0]["down"]["rate_trace"];
+    assert_eq!(trace["from"], "step.csv");
+    assert!(trace["file"].is_null() && trace["data"].as_str().unwrap().starts_with("time"));
+    // Another file can be laid over it.
+    let set = [("links.0.down.rate_trace.file", "12.trace")];
+    let fault = load(&resolved, &set).unwrap_err();
+    assert!(fault.contains("repeat would be ignored"), "{fault}");
+    let set = [("links.0.down.rate_trace", "12 Mbit/s")];
+    assert!(load(&resolved, &set).is_ok());
+}
+
+#[test]
+fn an_override_with_a_trace_stands_for_the_rate() {
+    let constant = text("rate = \"1 Mbit/s\", delay = \"10 ms\"", FILE);
+    let set = [("links.0.down.rate_trace.file", "12.trace")];
+    let traced = result_of(&load(&constant, &set).unwrap(), 0);
+    assert!(flow(&traced, "duration") < 6.0);
+    let both = text(
+        "rate = \"1 Mbit/s\", rate_trace = \"12 Mbit/s\", delay = \"10 ms\"",
+        FILE,
+    );
+    assert_eq!(
+        load(&both, &[]).unwrap_err(),
+        "test:6: links[0].down.rate would be ignored beside rate_trace; write one of them"
+    );
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_is_an_error() {
+    let named = text(
+        "rate_trace = { file = \"lte.trace\" }, delay = \"10 ms\"",
+        FILE,
+    );
+    assert_eq!(
+        load(&named, &[]).unwrap_err(),
+        "test:6: links[0].down.rate_trace.file = \"lte.trace\" cannot be read: no such file"
+    );
+    let fault = scenario::load(&named, "test", &[]).unwrap_err().to_string();
+    assert!(fault.ends_with("a scenario loaded from text alone has no files"));
+    let short = text(
+        "rate_trace = { file = \"step.csv\" }, delay = \"1 ms\"",
+        FILE,
+    );
+    assert!(
+        load(&short, &[])
+            .unwrap_err()
+            .contains("would never send again")
+    );
+}
+
+/// Between the runs a random offset differs; within one it is the same for rate
+/// and delay, and not for the other direction.
+#[test]
+fn runs_begin_at_random_places_of_a_trace_when_asked_to() {
+    let random = text(
+        "rate_trace = { file = \"step.csv\", repeat = true, random_offset = true }, \
+         delay = \"0 s\"",
+        FILE,
+    );
+    let scenario = load(&random, &[]).unwrap();
+    let durations: Vec<f64> = (0..5)
+        .map(|number| flow(&result_of(&scenario, number), "duration"))
+        .collect();
+    let mut distinct = durations.clone();
+    distinct.sort_by(f64::total_cmp);
+    distinct.dedup();
+    // Runs that meet one row alone take the same time wherever they began in it.
+    assert!(distinct.len() >= 3, "{durations:?}");
+    assert_eq!(
+        durations[2],
+        flow(&result_of(&scenario, 2), "duration"),
+        "a function of scenario, seed and run"
+    );
+}
+
+/// A delay trace moves the round trip: 20 ms + 10 ms in the first ten seconds.
+#[test]
+fn a_delay_trace_is_seen_in_the_round_trip() {
+    let down = "rate = \"10 Mbit/s\", delay = \"0 s\", \
+                channel = { delay_trace = { file = \"step.csv\" } }";
+    let found = result(&text(down, "size = \"200 kB\""));
+    let rtt = flow(&found, "rtt_min");
+    assert!((0.030..0.032).contains(&rtt), "{rtt}");
+}
