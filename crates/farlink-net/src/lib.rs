@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod channel;
+pub mod fading;
 pub mod link;
 pub mod packet;
 pub mod pcapng;

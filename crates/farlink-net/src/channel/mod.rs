@@ -11,6 +11,7 @@ mod gilbert;
 mod jitter;
 mod loss;
 mod process;
+mod rayleigh;
 mod reorder;
 mod trace;
 
@@ -21,6 +22,7 @@ pub use gilbert::Gilbert;
 pub use jitter::{Distribution, Jitter};
 pub use loss::Loss;
 pub use process::{DelayLaw, Derived, Process, Sampling, Theory};
+pub use rayleigh::{Advance, Fading, JakesFading, RayleighChain};
 pub use reorder::Reorder;
 pub use trace::{DelayTrace, LossTrace};
 
