@@ -4,23 +4,39 @@
 //! A stage sees only what the stages before it let through, so each keeps its
 //! closed form whatever stands beside it. Every stage owns its random stream.
 
+#[cfg(test)]
+mod agreement;
 mod bit_errors;
+mod byte_errors;
+mod congestion;
 mod corrupt;
 mod duplicate;
 mod gilbert;
+mod internet_delay;
 mod jitter;
 mod loss;
+mod markov;
+mod mobile;
+mod on_off;
 mod process;
 mod reorder;
+mod satellite;
+mod state_loss;
 
 pub use bit_errors::{BitErrors, damage_probability};
+pub use byte_errors::ByteErrors;
+pub use congestion::Congestion;
 pub use corrupt::Corrupt;
 pub use duplicate::Duplicate;
 pub use gilbert::Gilbert;
+pub use internet_delay::{InternetDelay, Raised};
 pub use jitter::{Distribution, Jitter};
 pub use loss::Loss;
+pub use mobile::{FadeRule, Fading, Forwarding, Handoffs, Mobile, MobileStreams};
 pub use process::{DelayLaw, Derived, Process, Sampling, Theory};
 pub use reorder::Reorder;
+pub use satellite::Satellite;
+pub use state_loss::StateLoss;
 
 use farlink_tcp::{Instant, Interval};
 
@@ -257,6 +273,9 @@ pub enum ChannelError {
          one above 0"
     )]
     Frozen,
+    /// Parameters that contradict each other, and what to write instead.
+    #[error("{0}")]
+    Cannot(&'static str),
     /// Bounds the wrong way round.
     #[error("uniform jitter from {low:?} to {high:?} cannot be: write the smaller bound first")]
     Bounds {
