@@ -7,7 +7,7 @@ use crate::run::RunError;
 use crate::scenario::{
     ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
 };
-use crate::world::{NO_ROUTE, Node, World};
+use crate::world::{NO_ROUTE, Node, Tally, World};
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert, Jitter,
     Loss, Reorder, Stage,
@@ -219,6 +219,7 @@ fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
         let mut opening = Opening::new(number, flows, tcps, isns, sender_opens);
         let ends = opening.first(flow.from as u32, flow.to as u32);
         world.ends.extend(ends);
+        world.tallies.push(Tally::default());
         let program = Program::new(&flow.app);
         world.flows.push(FlowState {
             sender_opens,
