@@ -5,7 +5,7 @@ use crate::flow::{FlowState, Opening};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::RunError;
 use crate::scenario::{
-    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
+    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec, process,
 };
 use crate::world::{NO_ROUTE, Node, Tally, World};
 use farlink_net::channel::{
@@ -65,8 +65,14 @@ fn queue_limit(spec: QueueSpec) -> QueueLimit {
 fn channel(spec: &DirectionSpec, streams: &Streams, name: &str) -> Result<Channel, ChannelError> {
     let mut stages = Vec::new();
     for (i, group) in spec.channel.iter().enumerate() {
-        let stream = |stage: &str| streams.stream(&format!("{name}/channel/{i}/{stage}"));
-        group_stages(group, stream, &mut stages)?;
+        let place = process::Place {
+            rate: spec.rate,
+            overhead: spec.overhead,
+            streams,
+            direction: name,
+            table: i,
+        };
+        group_stages(group, &place, &mut stages)?;
     }
     Ok(Channel::new(stages))
 }
@@ -74,10 +80,11 @@ fn channel(spec: &DirectionSpec, streams: &Streams, name: &str) -> Result<Channe
 /// The stages of one table, in the standard order.
 fn group_stages(
     group: &ChannelSpec,
-    stream: impl Fn(&str) -> Stream,
+    place: &process::Place<'_>,
     stages: &mut Vec<Stage>,
 ) -> Result<(), ChannelError> {
     let probability = |value: f64| Probability::new(value).map_err(ChannelError::from);
+    let stream = |stage: &str| place.stream(stage);
     if let Some(g) = &group.gilbert {
         let stream = stream("gilbert");
         stages.push(Stage::Gilbert(match (g.loss, g.burst, g.p, g.r) {
@@ -101,6 +108,7 @@ fn group_stages(
         let stage = BitErrors::new(probability(ber.0)?, correctable, stream("ber"));
         stages.push(Stage::BitErrors(stage));
     }
+    process::losses(group, place, stages)?;
     if let Some(p) = group.corrupt {
         stages.push(Stage::Corrupt(Corrupt::new(
             probability(p.0)?,
@@ -124,7 +132,7 @@ fn group_stages(
     if let Some(j) = &group.jitter {
         stages.push(Stage::Jitter(jitter(j, stream("jitter"))?));
     }
-    Ok(())
+    process::delays(group, place, stages)
 }
 
 fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {

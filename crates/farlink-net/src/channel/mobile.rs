@@ -83,6 +83,11 @@ impl Fading {
         [rho * libm::exp(-square), libm::expm1(square) / rho]
     }
 
+    /// The same at a threshold of so many decibels below the rms.
+    pub fn at_margin(decibels: f64) -> [f64; 2] {
+        Self::rayleigh(libm::pow(10.0, -decibels / 20.0))
+    }
+
     /// Mean time between fades and mean fade (1/c and 1/d) of a mobile at
     /// `speed` metres per second on a carrier of `carrier` hertz, from the
     /// normalised rate n_R and duration t_R: f = v / wavelength,

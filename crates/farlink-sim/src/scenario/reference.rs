@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 11] = [
+const SECTIONS: [(&str, &str, &str); 17] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -28,6 +28,12 @@ const SECTIONS: [(&str, &str, &str); 11] = [
     ("`gilbert = { ... }`", "GilbertSpec", ""),
     ("`reorder = { ... }`", "ReorderSpec", ""),
     ("`jitter = { ... }`", "JitterSpec", ""),
+    ("`satellite = { ... }`", "SatelliteSpec", ""),
+    ("`mobile = { ... }`", "MobileSpec", ""),
+    ("`congestion = { ... }`", "CongestionSpec", ""),
+    ("`byte_errors = { ... }`", "ByteErrorsSpec", ""),
+    ("`internet_delay = { ... }`", "InternetDelaySpec", ""),
+    ("`raised = [{ ... }]` of `internet_delay`", "RaisedSpec", ""),
     ("`[[routes]]`", "RouteSpec", ""),
     ("`[[flows]]`", "FlowSpec", ""),
 ];
@@ -80,7 +86,9 @@ fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
     let source = if name == "TcpSpec" {
         include_str!("tcp.rs")
     } else {
-        include_str!("spec.rs")
+        let defines = |text: &&&str| text.contains(&format!("struct {name} {{"));
+        let own = super::process::SOURCES.iter().find(defines);
+        own.map_or(include_str!("spec.rs"), |text| *text)
     };
     let start = source
         .find(&format!("struct {name} {{"))

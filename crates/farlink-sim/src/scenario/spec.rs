@@ -11,6 +11,9 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::process::{
+    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, SatelliteSpec,
+};
 use super::tcp::TcpSpec;
 use super::units::{Probability, Rate, Size, Time};
 use farlink_tcp::Interval;
@@ -122,8 +125,9 @@ pub struct DirectionTable {
     #[serde(default, skip_serializing_if = "QueueSpec::is_unlimited")]
     pub mark: QueueSpec,
     /// What may happen to a packet on its way. One table holds stages in the
-    /// standard order (gilbert, loss, ber, corrupt, duplicate, reorder,
-    /// jitter); a list of tables holds stages in the order written.
+    /// standard order (gilbert, loss, ber, satellite, mobile, congestion,
+    /// byte_errors, corrupt, duplicate, reorder, jitter, internet_delay); a
+    /// list of tables holds stages in the order written.
     #[serde(default)]
     pub channel: Channel,
 }
@@ -294,6 +298,22 @@ pub struct ChannelSpec {
     /// Random extra delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterSpec>,
+    /// Clear sky and rain of a satellite link, per packet (Leung 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub satellite: Option<SatelliteSpec>,
+    /// Handoffs and fades of a mobile, in time (Leung 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mobile: Option<MobileSpec>,
+    /// Periods of congestion, in time (Wong 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<CongestionSpec>,
+    /// Errors at random distances in bytes, which spoil a checksum (West and
+    /// Vaidya 1997).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub byte_errors: Option<ByteErrorsSpec>,
+    /// Delay of the Internet between (Leung 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub internet_delay: Option<InternetDelaySpec>,
 }
 
 /// Burst losses: either `loss` and `burst`, or `p` and `r` with `h` and `k`.

@@ -59,7 +59,7 @@ fn equations_7_and_8_give_the_times_of_the_study() {
 fn equations_9_to_11_give_the_fades_of_the_record() {
     // 850 MHz, 75 km/h, 30 dB below rms: 4.68 fades a second of 0.214 ms.
     let rho = 10f64.powf(-30.0 / 20.0);
-    let [n, t] = Fading::rayleigh(rho);
+    let [n, t] = Fading::at_margin(30.0);
     let [between, fade] = Fading::from_motion(75.0 / 3.6, 850e6, n, t)
         .unwrap()
         .map(Interval::as_secs_f64);
@@ -79,7 +79,7 @@ fn equations_9_to_11_give_the_fades_of_the_record() {
 
 /// Leung's channel without handoffs on 19.2 kbit/s at a speed.
 fn cdpd(kmh: f64, loss: f64, rule: FadeRule) -> Mobile {
-    let [n, t] = Fading::rayleigh(10f64.powf(-30.0 / 20.0));
+    let [n, t] = Fading::at_margin(30.0);
     let [interval, duration] = Fading::from_motion(kmh / 3.6, 850e6, n, t).unwrap();
     let fading = Fading {
         interval,
