@@ -13,4 +13,4 @@ pub mod trace;
 pub mod wire;
 
 pub use link::{Fate, InFlight, Link, LinkConfig, LinkStats, QueueLimit};
-pub use packet::{FlowId, NodeId, Packet};
+pub use packet::{Datagram, FlowId, NodeId, Packet, Payload};

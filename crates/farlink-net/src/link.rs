@@ -94,6 +94,8 @@ pub struct LinkStats {
     pub queue_max: u64,
     /// Packets marked.
     pub marks: u64,
+    /// Packets with data that left the transmitter.
+    pub data: u64,
     /// Packets lost, by cause.
     pub drops: [u64; DropCause::ALL.len()],
 }
@@ -180,6 +182,12 @@ impl Link {
         }
         let (packets, bytes) = self.queued(now);
         self.config.mark.is_full(packets, bytes, ip_len)
+    }
+
+    /// Counts a packet with data that left the transmitter.
+    #[inline]
+    pub fn count_data(&mut self) {
+        self.stats.data += 1;
     }
 
     /// Counts a packet that was marked.

@@ -135,6 +135,7 @@ fn pad(out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::Payload;
     use crate::packet::{FlowId, NodeId};
     use crate::wire::decode;
     use farlink_tcp::{Body, Ecn, Flags, Options, Segment, Seq, Timestamps};
@@ -148,7 +149,7 @@ mod tests {
             ident: 1,
             ttl: 64,
             corrupt: false,
-            segment: Segment {
+            payload: Payload::Tcp(Segment {
                 src_port: 49_152,
                 dst_port: 80,
                 seq: Seq(1),
@@ -161,7 +162,7 @@ mod tests {
                     ..Options::default()
                 },
                 body: Body::of_len(len),
-            },
+            }),
         }
     }
 

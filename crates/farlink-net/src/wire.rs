@@ -1,9 +1,10 @@
-//! Packets as bytes: IPv4 (RFC 791) around TCP (RFC 9293), with both checksums.
+//! Packets as bytes: IPv4 (RFC 791) around TCP (RFC 9293) or UDP (RFC
+//! 768), with both checksums.
 
-use crate::packet::{IPV4_HEADER_LEN, NodeId, Packet};
+use crate::packet::{IPV4_HEADER_LEN, NodeId, Packet, Payload};
 use arrayvec::ArrayVec;
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice};
+use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice, UdpHeader};
 use farlink_tcp::{Body, Ecn, Flags, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 use std::net::Ipv4Addr;
 
@@ -121,46 +122,66 @@ pub fn encode_prefix(
     max: u32,
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
-    let segment = &packet.segment;
-    let options_len = segment.options.wire_len();
-    if options_len > MAX_OPTIONS_LEN {
-        return Err(WireError::TooManyOptions(options_len));
+    if let Some(segment) = packet.tcp()
+        && segment.options.wire_len() > MAX_OPTIONS_LEN
+    {
+        return Err(WireError::TooManyOptions(segment.options.wire_len()));
     }
     if packet.ip_len() > MAX_IPV4_LEN {
         return Err(WireError::TooLong(packet.ip_len()));
     }
     let (src, dst) = (addresses.src.octets(), addresses.dst.octets());
-    let tcp_len = (packet.ip_len() - IPV4_HEADER_LEN) as u16;
+    let (protocol, body) = match &packet.payload {
+        Payload::Tcp(segment) => (IpNumber::TCP, &segment.body),
+        Payload::Udp(datagram) => (IpNumber::UDP, &datagram.body),
+    };
     let mut ip = Ipv4Header {
         identification: packet.ident,
         dont_fragment: true,
-        ecn: IpEcn::try_new(segment.ecn.bits()).unwrap_or_default(),
+        ecn: IpEcn::try_new(packet.ecn().bits()).unwrap_or_default(),
         time_to_live: packet.ttl,
-        protocol: IpNumber::TCP,
+        protocol,
         source: src,
         destination: dst,
         total_len: packet.ip_len() as u16,
         ..Ipv4Header::default()
     };
     ip.header_checksum = ip.calc_header_checksum();
-    let mut tcp = tcp_header(segment)?;
     // Zeros add nothing to a ones' complement sum, so a body that is only a
     // length need not exist to be summed.
-    let body = segment.body.bytes().unwrap_or_default();
-    tcp.checksum = Sum16BitWords::new()
+    let body = body.bytes().unwrap_or_default();
+    let sum = Sum16BitWords::new()
         .add_4bytes(src)
         .add_4bytes(dst)
-        .add_2bytes([0, IpNumber::TCP.0])
-        .add_2bytes(tcp_len.to_be_bytes())
-        .add_slice(&tcp.to_bytes())
-        .add_slice(body)
-        .ones_complement()
-        .to_be();
+        .add_2bytes([0, protocol.0])
+        .add_2bytes(((packet.ip_len() - IPV4_HEADER_LEN) as u16).to_be_bytes())
+        .add_slice(body);
 
     let start = out.len();
     let end = start + packet.ip_len().min(max) as usize;
-    out.extend_from_slice(&ip.to_bytes());
-    out.extend_from_slice(&tcp.to_bytes());
+    match &packet.payload {
+        Payload::Tcp(segment) => {
+            let mut tcp = tcp_header(segment)?;
+            tcp.checksum = sum.add_slice(&tcp.to_bytes()).ones_complement().to_be();
+            out.extend_from_slice(&ip.to_bytes());
+            out.extend_from_slice(&tcp.to_bytes());
+        }
+        Payload::Udp(datagram) => {
+            let mut udp = UdpHeader {
+                source_port: datagram.src_port,
+                destination_port: datagram.dst_port,
+                length: (packet.ip_len() - IPV4_HEADER_LEN) as u16,
+                checksum: 0,
+            };
+            // 0 stands for "no checksum" (RFC 768); its other form is sent.
+            udp.checksum = match sum.add_slice(&udp.to_bytes()).ones_complement().to_be() {
+                0 => 0xffff,
+                sum => sum,
+            };
+            out.extend_from_slice(&ip.to_bytes());
+            out.extend_from_slice(&udp.to_bytes());
+        }
+    }
     out.extend_from_slice(&body[..body.len().min(end.saturating_sub(out.len()))]);
     out.resize(end, 0);
     let last = start + packet.ip_len() as usize - 1;
@@ -359,7 +380,7 @@ fn word(bytes: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::FlowId;
+    use crate::packet::{Datagram, FlowId};
     use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
     use proptest::prelude::*;
 
@@ -420,7 +441,7 @@ mod tests {
                         ident,
                         ttl,
                         corrupt: false,
-                        segment: Segment {
+                        payload: Payload::Tcp(Segment {
                             src_port,
                             dst_port,
                             seq: Seq(seq),
@@ -430,7 +451,7 @@ mod tests {
                             window,
                             options,
                             body,
-                        },
+                        }),
                     }
                 },
             )
@@ -439,7 +460,7 @@ mod tests {
     /// A packet whose options fit.
     fn fitting() -> impl Strategy<Value = Packet> {
         packet().prop_filter("too many options", |packet| {
-            packet.segment.options.wire_len() <= MAX_OPTIONS_LEN
+            segment_of(packet).options.wire_len() <= MAX_OPTIONS_LEN
         })
     }
 
@@ -450,6 +471,17 @@ mod tests {
             segment.body = Body::of_bytes(&vec![0; segment.body.len() as usize]);
         }
         segment
+    }
+
+    fn segment_of(packet: &Packet) -> &Segment {
+        packet.tcp().unwrap()
+    }
+
+    fn segment_mut(packet: &mut Packet) -> &mut Segment {
+        match &mut packet.payload {
+            Payload::Tcp(segment) => segment,
+            Payload::Udp(datagram) => panic!("{datagram:?}"),
+        }
     }
 
     fn bytes_of(packet: &Packet) -> Vec<u8> {
@@ -466,7 +498,7 @@ mod tests {
             ident: 7,
             ttl: 64,
             corrupt: false,
-            segment: Segment {
+            payload: Payload::Tcp(Segment {
                 src_port: 49_152,
                 dst_port: 80,
                 flags: Flags::SYN,
@@ -476,7 +508,7 @@ mod tests {
                     ..Options::default()
                 },
                 ..Segment::default()
-            },
+            }),
         };
         let bytes = bytes_of(&packet);
         (packet, bytes)
@@ -508,7 +540,7 @@ mod tests {
             let bytes = bytes_of(&packet);
             prop_assert_eq!(bytes.len() as u32, packet.ip_len());
             let (ip, segment) = decode(&bytes).unwrap();
-            prop_assert_eq!(segment, with_zeros(&packet.segment));
+            prop_assert_eq!(segment, with_zeros(segment_of(&packet)));
             let addresses = Addresses::of(&packet);
             prop_assert_eq!(ip, Ipv4Fields { addresses, ident: packet.ident, ttl: packet.ttl });
         }
@@ -529,7 +561,7 @@ mod tests {
         /// Every combination that exceeds the header is refused, no other.
         #[test]
         fn options_end_at_forty_bytes(packet in packet()) {
-            let len = packet.segment.options.wire_len();
+            let len = segment_of(&packet).options.wire_len();
             let result = encode(&packet, Addresses::of(&packet));
             if len > MAX_OPTIONS_LEN {
                 prop_assert_eq!(result, Err(WireError::TooManyOptions(len)));
@@ -583,10 +615,33 @@ mod tests {
     }
 
     #[test]
+    fn a_datagram_has_its_known_bytes() {
+        let packet = Packet {
+            payload: Payload::Udp(Datagram {
+                src_port: 9,
+                dst_port: 7,
+                body: Body::of_bytes(&[0xff, 0]),
+                ..Datagram::default()
+            }),
+            ..syn().0
+        };
+        let bytes = bytes_of(&packet);
+        assert_eq!(bytes.len() as u32, packet.ip_len());
+        #[rustfmt::skip]
+        let expected = [
+            // 0a00 0001 0a00 0002 0011 000a 0009 0007 000a ff00 sum to 1_1338.
+            0, 9, 0, 7, 0, 10, 0xec, 0xc6, 0xff, 0,
+        ];
+        assert_eq!(bytes[20..], expected);
+        assert_eq!(bytes[9], 17);
+        assert_eq!(decode(&bytes), Err(WireError::NotTcp(17)));
+    }
+
+    #[test]
     fn the_ecn_field_ends_the_type_of_service() {
         let (mut packet, _) = syn();
         for (ecn, tos) in [(Ecn::Ect1, 1), (Ecn::Ect0, 2), (Ecn::Ce, 3)] {
-            packet.segment.ecn = ecn;
+            packet.set_ecn(ecn);
             let bytes = bytes_of(&packet);
             assert_eq!(bytes[1], tos);
             // RFC 1624: the checksum falls by what the field rises by.
@@ -611,7 +666,7 @@ mod tests {
             bytes[32] = 0x70;
             mend(&mut bytes);
             let (_, segment) = decode(&bytes).unwrap();
-            assert_eq!(segment, packet.segment, "{options:?}");
+            assert_eq!(&segment, segment_of(&packet), "{options:?}");
         }
     }
 
@@ -668,9 +723,9 @@ mod tests {
     fn datagrams_end_at_the_length_field() {
         let (mut packet, _) = syn();
         let room = MAX_IPV4_LEN - IPV4_HEADER_LEN - TCP_HEADER_LEN - 4;
-        packet.segment.body = Body::of_len(room);
+        segment_mut(&mut packet).body = Body::of_len(room);
         assert_eq!(bytes_of(&packet).len(), 65_535);
-        packet.segment.body = Body::of_len(room + 1);
+        segment_mut(&mut packet).body = Body::of_len(room + 1);
         let error = encode(&packet, Addresses::of(&packet)).unwrap_err();
         assert_eq!(error, WireError::TooLong(65_536));
     }

@@ -5,9 +5,9 @@ use crate::flow::{FlowState, Opening};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::RunError;
 use crate::scenario::{
-    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
+    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec, process,
 };
-use crate::world::{NO_ROUTE, Node, World};
+use crate::world::{NO_ROUTE, Node, Tally, World};
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert, Jitter,
     Loss, Reorder, Stage,
@@ -26,16 +26,12 @@ pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
     let mut link_to = Vec::with_capacity(links.capacity());
     for link in &scenario.links {
         for (direction, spec, to) in [("down", &link.down, link.b), ("up", &link.up, link.a)] {
-            let place = Place {
-                streams: &streams,
-                link: &link.name,
-                direction,
-            };
-            let channel = channel(spec, &place)
+            let name = format!("link/{}/{direction}", link.name);
+            let channel = channel(spec, &streams, &name)
                 .map_err(|e| RunError::Build(format!("{}.{direction}: {e}", link.name)))?;
             let mut built = Link::new(link_config(spec), channel);
             if let Some(plan) = &spec.rate_trace {
-                let offset = plan.start.at(place.trace_share());
+                let offset = plan.start.at(process::trace_share(&streams, &name));
                 built = built.with_pace(Pace::new(Arc::clone(&plan.trace), offset));
             }
             links.push(built);
@@ -71,41 +67,19 @@ fn queue_limit(spec: QueueSpec) -> QueueLimit {
     }
 }
 
-/// A direction of a link, as its random streams are named.
-struct Place<'a> {
-    streams: &'a Streams,
-    link: &'a str,
-    direction: &'a str,
-}
-
-impl Place<'_> {
-    /// Stream of stage `stage` in table `group`.
-    fn own(&self, group: usize, stage: &str) -> Stream {
-        let Self {
-            link, direction, ..
-        } = self;
-        self.streams
-            .stream(&format!("link/{link}/{direction}/channel/{group}/{stage}"))
-    }
-
-    /// The random number that says where the traces of this direction begin.
-    fn trace_share(&self) -> f64 {
-        let Self {
-            link, direction, ..
-        } = self;
-        self.streams
-            .stream(&format!("link/{link}/{direction}/trace_offset"))
-            .uniform()
-    }
-}
-
 /// Stages of a direction, each with a random stream of its own name, so that
 /// what one draws does not depend on what else there is.
-fn channel(spec: &DirectionSpec, place: &Place<'_>) -> Result<Channel, ChannelError> {
+fn channel(spec: &DirectionSpec, streams: &Streams, name: &str) -> Result<Channel, ChannelError> {
     let mut stages = Vec::new();
     for (i, group) in spec.channel.iter().enumerate() {
-        let stream = |stage: &str| place.own(i, stage);
-        group_stages(group, stream, place, &mut stages)?;
+        let place = process::Place {
+            rate: spec.rate,
+            overhead: spec.overhead,
+            streams,
+            direction: name,
+            table: i,
+        };
+        group_stages(group, &place, &mut stages)?;
     }
     Ok(Channel::new(stages))
 }
@@ -113,11 +87,11 @@ fn channel(spec: &DirectionSpec, place: &Place<'_>) -> Result<Channel, ChannelEr
 /// The stages of one table, in the standard order.
 fn group_stages(
     group: &ChannelSpec,
-    stream: impl Fn(&str) -> Stream,
-    place: &Place<'_>,
+    place: &process::Place<'_>,
     stages: &mut Vec<Stage>,
 ) -> Result<(), ChannelError> {
     let probability = |value: f64| Probability::new(value).map_err(ChannelError::from);
+    let stream = |stage: &str| place.stream(stage);
     if let Some(g) = &group.gilbert {
         let stream = stream("gilbert");
         stages.push(Stage::Gilbert(match (g.loss, g.burst, g.p, g.r) {
@@ -136,15 +110,12 @@ fn group_stages(
     if let Some(p) = group.loss {
         stages.push(Stage::Loss(Loss::new(probability(p.0)?, stream("loss"))));
     }
-    if let Some(trace) = &group.loss_trace {
-        let stage = trace.build(place.trace_share(), stream("loss_trace"))?;
-        stages.push(Stage::Process(stage));
-    }
     if let Some(ber) = group.ber {
         let correctable = group.correctable_bits.unwrap_or(0);
         let stage = BitErrors::new(probability(ber.0)?, correctable, stream("ber"));
         stages.push(Stage::BitErrors(stage));
     }
+    process::losses(group, place, stages)?;
     if let Some(p) = group.corrupt {
         stages.push(Stage::Corrupt(Corrupt::new(
             probability(p.0)?,
@@ -168,10 +139,7 @@ fn group_stages(
     if let Some(j) = &group.jitter {
         stages.push(Stage::Jitter(jitter(j, stream("jitter"))?));
     }
-    if let Some(trace) = &group.delay_trace {
-        stages.push(Stage::Process(trace.build(place.trace_share())?));
-    }
-    Ok(())
+    process::delays(group, place, stages)
 }
 
 fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {
@@ -266,6 +234,7 @@ fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
         let mut opening = Opening::new(number, flows, tcps, isns, sender_opens);
         let ends = opening.first(flow.from as u32, flow.to as u32);
         world.ends.extend(ends);
+        world.tallies.push(Tally::default());
         let program = Program::new(&flow.app);
         world.flows.push(FlowState {
             sender_opens,

@@ -4,7 +4,7 @@
 use crate::app::{Program, Side};
 use farlink_net::Packet;
 use farlink_net::rng::Stream;
-use farlink_tcp::{Config, Connection, Instant, Interval, Record, Seq, State, Stats};
+use farlink_tcp::{Config, Connection, Instant, Interval, PhaseTimes, Record, Seq, State, Stats};
 use std::sync::Arc;
 
 /// First port of the side that waits for connections.
@@ -41,6 +41,7 @@ struct Past {
     sent: u64,
     received: u64,
     stats: Stats,
+    phases: PhaseTimes,
 }
 
 impl End {
@@ -81,6 +82,15 @@ impl End {
             stats.add(&past.stats);
         }
         stats
+    }
+
+    /// Nanoseconds by phase up to `until`, over all connections.
+    pub(crate) fn phase_times(&self, until: Instant) -> PhaseTimes {
+        let mut times = self.conn.phase_times(until);
+        if let Some(past) = &self.past {
+            add(&mut times, past.phases);
+        }
+        times
     }
 
     /// A record of the connection, its positions counted over all connections.
@@ -124,9 +134,17 @@ impl End {
         past.sent += self.conn.acknowledged();
         past.received = self.received;
         past.stats.add(self.conn.stats());
+        // Over, its clock stands.
+        add(&mut past.phases, self.conn.phase_times(Instant::MAX));
         self.conn = conn;
         self.isn = isn;
         self.scheduled = Instant::MAX;
+    }
+}
+
+fn add(times: &mut PhaseTimes, more: PhaseTimes) {
+    for (sum, more) in times.iter_mut().zip(more) {
+        *sum += more;
     }
 }
 
@@ -217,11 +235,8 @@ impl Opening {
 
     /// Whether a packet is of the latest connection, not of one before.
     pub(crate) fn is_current(&self, packet: &Packet) -> bool {
-        let port = if packet.from_opener {
-            packet.segment.src_port
-        } else {
-            packet.segment.dst_port
-        };
+        let (src, dst) = packet.ports();
+        let port = if packet.from_opener { src } else { dst };
         port == self.near()
     }
 

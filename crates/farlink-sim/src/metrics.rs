@@ -120,7 +120,44 @@ const FLOW: &[(&str, &str, &str)] = &[
         "mean of their response times: from the SYN of a new connection, or from the request on \
          one that was open, to the delivery of the last byte",
     ),
+    (
+        "fair_share",
+        "",
+        "goodput over the mean goodput of all flows of the run: 1 is an equal share. What flows of \
+         one TCP get beside those of another is the other's friendliness; none with one flow",
+    ),
+    (
+        "time_slow_start",
+        "s",
+        "time in which the sending end had data outstanding and a window below ssthresh (for BBR: \
+         in Startup), and repaired no loss",
+    ),
+    (
+        "time_congestion_avoidance",
+        "s",
+        "the same with a window of ssthresh or above",
+    ),
+    (
+        "time_recovery",
+        "s",
+        "time from a fast retransmit or a time-out until all that was outstanding then was \
+         acknowledged (Tahoe repairs in slow start after a fast retransmit)",
+    ),
+    (
+        "time_idle",
+        "s",
+        "time in which the connection was open and everything that the sending end sent was \
+         acknowledged",
+    ),
+    (
+        "acks_lost",
+        "",
+        "packets from the receiving end that were lost, for any cause",
+    ),
 ];
+
+/// Where `fair_share` is among the metrics of a flow; goodput comes first.
+const FAIR_SHARE: usize = 18;
 
 const LINK: &[(&str, &str, &str)] = &[
     (
@@ -146,6 +183,13 @@ const LINK: &[(&str, &str, &str)] = &[
         "",
         "ECN-capable packets that the queue marked as having met congestion (RFC 3168)",
     ),
+    (
+        "goodput_share",
+        "",
+        "segments of data that had to cross (bytes delivered over the MSS, rounded up, for each \
+         flow whose path leads over it), over the segments of data that the transmitter sent: 1 \
+         without retransmissions (the wired and wireless goodput of West 1997)",
+    ),
 ];
 
 const RUN: &[(&str, &str, &str)] = &[(
@@ -168,6 +212,15 @@ pub fn metrics() -> Vec<Metric> {
             .collect()
     };
     let mut all = table(Scope::Flow, FLOW);
+    all.extend(DropCause::ALL.iter().map(|cause| Metric {
+        name: format!("lost_{}", cause.name()),
+        scope: Scope::Flow,
+        unit: "",
+        definition: format!(
+            "packets from the sending end that were lost, cause {}",
+            cause.name()
+        ),
+    }));
     all.extend(table(Scope::Link, LINK));
     all.extend(DropCause::ALL.iter().map(|cause| Metric {
         name: format!("drops_{}", cause.name()),
@@ -184,8 +237,21 @@ pub fn drop_causes() -> Vec<&'static str> {
     DropCause::ALL.iter().map(|cause| cause.name()).collect()
 }
 
-/// Values of flow number `flow` at the end of the run.
-pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
+/// Values of every flow at the end of the run.
+pub(crate) fn of_flows(world: &World) -> Vec<Values> {
+    let mut flows: Vec<_> = (0..world.flows.len()).map(|i| of_flow(world, i)).collect();
+    let sum: f64 = flows.iter().filter_map(|values| values[0]).sum();
+    if flows.len() > 1 && sum > 0.0 {
+        let mean = sum / flows.len() as f64;
+        for values in &mut flows {
+            values[FAIR_SHARE] = values[0].map(|goodput| goodput / mean);
+        }
+    }
+    flows
+}
+
+/// Values of flow number `flow`, but for its share of the whole.
+fn of_flow(world: &World, flow: usize) -> Values {
     let state = &world.flows[flow];
     let (from, to) = (&world.ends[2 * flow], &world.ends[2 * flow + 1]);
     let end = state.done_at.unwrap_or(world.now);
@@ -200,7 +266,10 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
     let stats = from.stats();
     let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64 / 1e9);
     let count = |n: u64| Some(n as f64);
-    vec![
+    let tally = &world.tallies[flow];
+    let phases = tally.phases.unwrap_or_else(|| from.phase_times(end));
+    let [idle, slow_start, avoidance, recovery] = phases.map(|time| Some(time as f64 / 1e9));
+    let mut values = vec![
         rate(to.received, duration),
         started.then_some(duration),
         count(to.received),
@@ -227,11 +296,40 @@ pub(crate) fn of_flow(world: &World, flow: usize) -> Values {
             None
         },
         mean(state.response_sum.as_nanos(), state.responses),
-    ]
+        None,
+        slow_start,
+        avoidance,
+        recovery,
+        idle,
+        count(tally.back),
+    ];
+    values.extend(tally.forward.iter().map(|&n| count(n)));
+    values
+}
+
+/// Segments of data that had to cross each directed link.
+pub(crate) fn needed(world: &World) -> Vec<u64> {
+    let mut needed = vec![0; world.links.len()];
+    for [from, to] in world.ends.as_chunks().0 {
+        for (a, b) in [(from, to), (to, from)] {
+            let segments = b.received.div_ceil(u64::from(a.conn.mss().max(1)));
+            let mut at = a.node;
+            // No path is longer than there are nodes, unless routes go round.
+            for _ in 0..world.nodes.len() {
+                if at == b.node {
+                    break;
+                }
+                let link = world.nodes[at as usize].way(b.node);
+                needed[link as usize] += segments;
+                at = world.link_to[link as usize];
+            }
+        }
+    }
+    needed
 }
 
 /// Values of a directed link at the end of a run of `period` nanoseconds.
-pub(crate) fn of_link(world: &World, link: usize, period: u64) -> Values {
+pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> Values {
     let stats = world.links[link].stats();
     let share = |x: f64| (period > 0).then(|| x / period as f64);
     let mut out = vec![
@@ -242,6 +340,7 @@ pub(crate) fn of_link(world: &World, link: usize, period: u64) -> Values {
         Some(stats.queue_max as f64),
         Some(stats.drops.iter().sum::<u64>() as f64),
         Some(stats.marks as f64),
+        (stats.data > 0).then(|| needed as f64 / stats.data as f64),
     ];
     out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
     out
@@ -274,7 +373,9 @@ mod tests {
         let world = crate::build::build(&scenario, 0).unwrap();
         let named = |scope| metrics().iter().filter(|m| m.scope == scope).count();
         assert_eq!(of_flow(&world, 0).len(), named(Scope::Flow));
-        assert_eq!(of_link(&world, 0, 1).len(), named(Scope::Link));
+        assert_eq!(metrics()[FAIR_SHARE].name, "fair_share");
+        assert_eq!(metrics()[0].name, "goodput");
+        assert_eq!(of_link(&world, 0, 0, 1).len(), named(Scope::Link));
         assert_eq!(of_run(&[]).len(), named(Scope::Run));
     }
 

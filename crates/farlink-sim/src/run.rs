@@ -267,11 +267,10 @@ fn outcome(world: &World) -> Outcome {
     let segments =
         |end: &crate::flow::End| -> u64 { end.received.div_ceil(u64::from(end.conn.mss()).max(1)) };
     Outcome {
-        flows: (0..world.flows.len())
-            .map(|i| metrics::of_flow(world, i))
-            .collect(),
-        links: (0..world.links.len())
-            .map(|i| metrics::of_link(world, i, period))
+        flows: metrics::of_flows(world),
+        links: (0..)
+            .zip(metrics::needed(world))
+            .map(|(i, needed)| metrics::of_link(world, i, needed, period))
             .collect(),
         events: world.events,
         simulated: world.now,

@@ -9,8 +9,8 @@ use crate::flow::{End, FlowState};
 use crate::heap::{Event, Heap, Kind};
 use crate::probe::Probes;
 use farlink_net::channel::DropCause;
-use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet};
-use farlink_tcp::{Ecn, Event as TcpEvent, Instant, Segment};
+use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet, Payload};
+use farlink_tcp::{Ecn, Event as TcpEvent, Instant, PhaseTimes, Segment};
 
 /// Hops a packet may take.
 const TTL: u8 = 64;
@@ -27,6 +27,17 @@ pub(crate) struct Node {
     pub(crate) ident: u16,
 }
 
+impl Node {
+    /// The directed link to take to node `to`.
+    #[inline]
+    pub(crate) fn way(&self, to: u32) -> u32 {
+        match self.routes.get(to as usize) {
+            Some(&link) => link,
+            None => self.only,
+        }
+    }
+}
+
 /// The side of its flow that an end is.
 fn side(end: usize) -> Side {
     if end.is_multiple_of(2) {
@@ -38,6 +49,17 @@ fn side(end: usize) -> Side {
 
 /// No way to get there.
 pub(crate) const NO_ROUTE: u32 = u32::MAX;
+
+/// What is counted of a flow, for its metrics alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    /// Packets lost from the end that data comes from, by cause.
+    pub(crate) forward: [u64; DropCause::ALL.len()],
+    /// Packets lost from the other end.
+    pub(crate) back: u64,
+    /// Time by phase of the end that data comes from, when the measurement ended.
+    pub(crate) phases: Option<PhaseTimes>,
+}
 
 /// Everything that a run is made of.
 #[derive(Debug)]
@@ -52,6 +74,8 @@ pub(crate) struct World {
     /// Both ends of each flow: the one that data comes from first.
     pub(crate) ends: Vec<End>,
     pub(crate) flows: Vec<FlowState>,
+    /// What is counted of each flow.
+    pub(crate) tallies: Vec<Tally>,
     /// Packets by number, and the numbers that are free.
     packets: Vec<Packet>,
     free: Vec<u32>,
@@ -74,6 +98,7 @@ impl World {
             link_to,
             ends: Vec::new(),
             flows: Vec::new(),
+            tallies: Vec::new(),
             packets: Vec::new(),
             free: Vec::new(),
             strays: 0,
@@ -163,7 +188,6 @@ impl World {
             probes.capture(self.now, node, packet);
         }
         if packet.corrupt {
-            self.links[link as usize].count_drop(DropCause::Checksum);
             self.lose(link, number, DropCause::Checksum, self.now);
             return;
         }
@@ -178,8 +202,10 @@ impl World {
         }
         let end = sending_end(packet, state.sender_opens) ^ 1;
         let receiver = &mut self.ends[end];
-        if receiver.live {
-            receiver.conn.on_segment(self.now, &packet.segment);
+        if receiver.live
+            && let Some(segment) = packet.tcp()
+        {
+            receiver.conn.on_segment(self.now, segment);
         }
         self.free.push(number);
         self.serve(end);
@@ -241,6 +267,7 @@ impl World {
         let state = &mut self.flows[flow];
         if state.done_at.is_none() {
             state.done_at = Some(self.now);
+            self.tallies[flow].phases = Some(self.ends[2 * flow].phase_times(self.now));
             self.unfinished -= 1;
             self.finished_at = self.now;
         }
@@ -398,7 +425,7 @@ impl World {
             ident: home.ident,
             ttl: TTL,
             corrupt: false,
-            segment,
+            payload: Payload::Tcp(segment),
         };
         home.ident = home.ident.wrapping_add(1);
         if let Some(probes) = &mut self.probes {
@@ -425,16 +452,14 @@ impl World {
     fn forward(&mut self, node: u32, number: u32) {
         let packet = &self.packets[number as usize];
         let node = &self.nodes[node as usize];
-        let link = match node.routes.get(packet.dst.0 as usize) {
-            Some(&link) => link,
-            None => node.only,
-        };
+        let link = node.way(packet.dst.0);
         debug_assert_ne!(
             link, NO_ROUTE,
             "flows without a route are refused when built"
         );
         let ip_len = packet.ip_len();
-        let markable = packet.segment.ecn.markable();
+        let markable = packet.ecn().markable();
+        let mut data = packet.has_data();
         if self.probes.is_some() {
             self.watch_queue(link);
         }
@@ -466,7 +491,15 @@ impl World {
                 }
                 self.launch(link, number, at, overtakes);
             }
-            Fate::Lost { cause, at } => self.lose(link, number, cause, at),
+            Fate::Lost { cause, at } => {
+                self.lose(link, number, cause, at);
+                if cause == DropCause::Congestion {
+                    data = false;
+                }
+            }
+        }
+        if data {
+            self.links[link as usize].count_data();
         }
         if let Some(probes) = &mut self.probes {
             let (packets, bytes) = self.links[link as usize].queued(self.now);
@@ -485,7 +518,7 @@ impl World {
             }
         );
         if !full {
-            self.packets[number as usize].segment.ecn = Ecn::Ce;
+            self.packets[number as usize].set_ecn(Ecn::Ce);
             self.links[link as usize].count_mark();
         }
     }
@@ -530,12 +563,22 @@ impl World {
             let from = sending_end(packet, self.flows[flow].sender_opens);
             let opening = self.flows[flow].opening.as_ref();
             let current = opening.is_none_or(|opening| opening.is_current(packet));
-            let seq = (current && !packet.segment.body.is_empty())
-                .then(|| self.ends[from].stream_offset(packet.segment.seq))
-                .flatten();
+            let seq = packet
+                .tcp()
+                .filter(|segment| current && !segment.body.is_empty())
+                .and_then(|segment| self.ends[from].stream_offset(segment.seq));
             probes.lost(at, link, packet, seq, cause);
         }
-        if cause == DropCause::HopLimit {
+        let packet = &self.packets[number as usize];
+        let flow = packet.flow.0 as usize;
+        let tally = &mut self.tallies[flow];
+        if sending_end(packet, self.flows[flow].sender_opens).is_multiple_of(2) {
+            tally.forward[cause as usize] += 1;
+        } else {
+            tally.back += 1;
+        }
+        // The link itself counts what it does not deliver.
+        if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
             self.links[link as usize].count_drop(cause);
         }
         self.free.push(number);

@@ -4,26 +4,42 @@
 //! A stage sees only what the stages before it let through, so each keeps its
 //! closed form whatever stands beside it. Every stage owns its random stream.
 
+#[cfg(test)]
+mod agreement;
 mod bit_errors;
+mod byte_errors;
+mod congestion;
 mod corrupt;
 mod duplicate;
 mod gilbert;
+mod internet_delay;
 mod jitter;
 mod loss;
+mod markov;
+mod mobile;
+mod on_off;
 mod process;
 mod rayleigh;
 mod reorder;
+mod satellite;
+mod state_loss;
 mod trace;
 
 pub use bit_errors::{BitErrors, damage_probability};
+pub use byte_errors::ByteErrors;
+pub use congestion::Congestion;
 pub use corrupt::Corrupt;
 pub use duplicate::Duplicate;
 pub use gilbert::Gilbert;
+pub use internet_delay::{InternetDelay, Raised};
 pub use jitter::{Distribution, Jitter};
 pub use loss::Loss;
+pub use mobile::{FadeRule, Fading, Forwarding, Handoffs, Mobile, MobileStreams};
 pub use process::{DelayLaw, Derived, Process, Sampling, Theory};
-pub use rayleigh::{Advance, Fading, JakesFading, RayleighChain};
+pub use rayleigh::{Advance, JakesFading, RayleighChain, RayleighField};
 pub use reorder::Reorder;
+pub use satellite::Satellite;
+pub use state_loss::StateLoss;
 pub use trace::{DelayTrace, LossTrace};
 
 use farlink_tcp::{Instant, Interval};
@@ -261,9 +277,9 @@ pub enum ChannelError {
          one above 0"
     )]
     Frozen,
-    /// A trace that was not checked.
-    #[error("{0} cannot be followed: load the scenario again")]
-    Trace(&'static str),
+    /// Parameters that contradict each other, and what to write instead.
+    #[error("{0}")]
+    Cannot(&'static str),
     /// Bounds the wrong way round.
     #[error("uniform jitter from {low:?} to {high:?} cannot be: write the smaller bound first")]
     Bounds {

@@ -8,14 +8,14 @@ use std::f64::consts::{PI, TAU};
 
 /// What a receiver in a fading field meets.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Fading {
+pub struct RayleighField {
     /// Doppler frequency in Hz.
     pub doppler: f64,
     /// Margin over the threshold.
     pub margin: Margin,
 }
 
-impl Fading {
+impl RayleighField {
     fn correlation(self, time: Interval) -> f64 {
         correlation(self.doppler, time.as_secs_f64())
     }
@@ -85,7 +85,7 @@ pub enum Advance {
 /// and the time alone: packets that come or do not come change nothing in it.
 #[derive(Clone, Debug)]
 pub struct RayleighChain {
-    fading: Fading,
+    fading: RayleighField,
     step: Interval,
     advance: Advance,
     /// A packet is lost if the chain is in a fade at any step until so long after
@@ -104,7 +104,7 @@ pub struct RayleighChain {
 impl RayleighChain {
     /// The chain with steps of length `step`, in its stationary distribution.
     pub fn new(
-        fading: Fading,
+        fading: RayleighField,
         step: Interval,
         advance: Advance,
         exposure: Interval,
@@ -277,7 +277,7 @@ impl Process for RayleighChain {
 /// It is a function of time: nothing is stepped, and packets change nothing.
 #[derive(Clone, Debug)]
 pub struct JakesFading {
-    fading: Fading,
+    fading: RayleighField,
     /// Angular frequency in rad/s and the two phases of each sinusoid.
     waves: Box<[(f64, f64)]>,
     /// Power below which it is a fade, in terms of the sum.
@@ -287,7 +287,7 @@ pub struct JakesFading {
 impl JakesFading {
     /// A sum of `sinusoids`, 8 at least; the more the nearer to Rayleigh, with
     /// what is missing falling as 1 / (2 sinusoids).
-    pub fn new(fading: Fading, sinusoids: u32, mut stream: Stream) -> Self {
+    pub fn new(fading: RayleighField, sinusoids: u32, mut stream: Stream) -> Self {
         let n = f64::from(sinusoids);
         let waves = (0..sinusoids)
             .map(|i| {
@@ -357,8 +357,8 @@ mod tests {
 
     const STEP: Interval = Interval::from_micros(1920);
 
-    fn fading(fdt: f64, share: f64) -> Fading {
-        Fading {
+    fn fading(fdt: f64, share: f64) -> RayleighField {
+        RayleighField {
             doppler: fdt / STEP.as_secs_f64(),
             margin: Margin::from_share(share),
         }
@@ -485,7 +485,7 @@ mod tests {
     }
 
     /// 100 signals of 10,000 looks each.
-    fn signals(fading: Fading, spacing: Interval) -> Vec<Vec<bool>> {
+    fn signals(fading: RayleighField, spacing: Interval) -> Vec<Vec<bool>> {
         (0..100)
             .map(|i| {
                 let signal = JakesFading::new(fading, 64, stream(&format!("signal {i}")));
@@ -513,7 +513,7 @@ mod tests {
         let spacing = Interval::from_micros(500);
         for db in [6.0, 10.0] {
             let margin = Margin::from_db(db);
-            let fading = Fading { doppler, margin };
+            let fading = RayleighField { doppler, margin };
             let signals = signals(fading, spacing);
             let seconds = spacing.as_secs_f64() * (N / 100) as f64;
             let (rate, error) = over(&signals, |lost| {
@@ -581,7 +581,7 @@ mod tests {
     #[test]
     fn without_fades_it_is_left_out() {
         let margin = Margin::from_db(250.0);
-        let fading = Fading {
+        let fading = RayleighField {
             doppler: 10.0,
             margin,
         };

@@ -4,6 +4,7 @@ use farlink_tcp::time::Interval;
 
 use super::decode::Problem;
 use super::expand::at_most;
+use super::process;
 use super::spec::{ChannelSpec, Distribution, GilbertSpec, JitterSpec};
 use super::tree::Step;
 use super::units::Time;
@@ -30,23 +31,13 @@ fn one(stage: &ChannelSpec, longest: Interval) -> Result<(), Problem> {
     if let Some(gilbert) = &stage.gilbert {
         check_gilbert(gilbert).map_err(|problem| problem.within("gilbert"))?;
     }
-    if let Some(trace) = &stage.loss_trace {
-        trace
-            .check()
-            .map_err(|problem| problem.within("loss_trace"))?;
-    }
-    if let Some(trace) = &stage.delay_trace {
-        trace
-            .check(longest)
-            .map_err(|problem| problem.within("delay_trace"))?;
-    }
     if let Some(reorder) = &stage.reorder {
         at_most("delay", reorder.delay, longest).map_err(|problem| problem.within("reorder"))?;
     }
     if let Some(jitter) = &stage.jitter {
         check_jitter(jitter, longest).map_err(|problem| problem.within("jitter"))?;
     }
-    Ok(())
+    process::check(stage, longest)
 }
 
 fn fault(key: &str, says: impl Into<String>) -> Problem {

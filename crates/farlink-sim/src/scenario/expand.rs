@@ -11,6 +11,7 @@ use farlink_tcp::time::Interval;
 use super::app::{App, app};
 use super::channel;
 use super::decode::{Problem, example, suggestion};
+use super::process;
 use super::spec::{
     AppName, ChannelSpec, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario,
 };
@@ -305,6 +306,7 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
         Some(_) => direction(link.up.as_ref(), "up")?,
         None => down.clone(),
     };
+    process::check_shared(&down.channel, &up.channel)?;
     (0..link.count)
         .map(|n| {
             let a = nodes.number(numbered(&link.between[0], n));

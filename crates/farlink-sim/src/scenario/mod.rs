@@ -14,6 +14,7 @@ mod expand;
 mod faults;
 mod library;
 mod preset;
+pub(crate) mod process;
 #[cfg(test)]
 mod reference;
 mod spec;
@@ -35,6 +36,10 @@ use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 pub use library::library;
 pub use preset::presets_json;
+pub use process::{
+    ByteErrorsSpec, CongestionSpec, FadeRuleName, ForwardingName, InternetDelaySpec, MobileSpec,
+    RaisedSpec, SatelliteSpec,
+};
 pub use spec::{
     AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec,
     GilbertSpec, JitterSpec, LinkSpec, Opener, QueueSpec, ReorderSpec, RouteSpec, Scenario,
@@ -48,7 +53,9 @@ pub use trace::{
     DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Reader, Start,
 };
 use tree::{At, Node, Step};
-pub use units::{Factor, Probability, Rate, Scalar, Size, SizeLimit, Time};
+pub use units::{
+    Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, Time,
+};
 
 /// What is wrong with a scenario, in one line: where, what, and what to write
 /// instead.

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 14] = [
+const SECTIONS: [(&str, &str, &str); 20] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -35,6 +35,12 @@ const SECTIONS: [(&str, &str, &str); 14] = [
     ("`gilbert = { ... }`", "GilbertSpec", ""),
     ("`reorder = { ... }`", "ReorderSpec", ""),
     ("`jitter = { ... }`", "JitterSpec", ""),
+    ("`satellite = { ... }`", "SatelliteSpec", ""),
+    ("`mobile = { ... }`", "MobileSpec", ""),
+    ("`congestion = { ... }`", "CongestionSpec", ""),
+    ("`byte_errors = { ... }`", "ByteErrorsSpec", ""),
+    ("`internet_delay = { ... }`", "InternetDelaySpec", ""),
+    ("`raised = [{ ... }]` of `internet_delay`", "RaisedSpec", ""),
     ("`[[routes]]`", "RouteSpec", ""),
     ("`[[flows]]`", "FlowSpec", ""),
 ];
@@ -84,19 +90,13 @@ fn tables() -> String {
 /// Properties in the order of the type; JSON objects have lost it.
 fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
     let properties = table["properties"].as_object().unwrap();
-    let files = [
-        include_str!("spec.rs"),
-        include_str!("tcp.rs"),
-        include_str!("trace.rs"),
-    ];
-    let source = files
-        .into_iter()
-        .find(|source| source.contains(&format!("struct {name} {{")))
-        .unwrap_or(if name == "TcpSpec" {
-            files[1]
-        } else {
-            files[0]
-        });
+    let source = if name == "TcpSpec" {
+        include_str!("tcp.rs")
+    } else {
+        let defines = |text: &&&str| text.contains(&format!("struct {name} {{"));
+        let own = super::process::SOURCES.iter().find(defines);
+        own.map_or(include_str!("spec.rs"), |text| *text)
+    };
     let start = source
         .find(&format!("struct {name} {{"))
         .or_else(|| source.find("tcp_keys! {"));

@@ -11,6 +11,9 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::process::{
+    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, SatelliteSpec,
+};
 use super::tcp::TcpSpec;
 use super::trace::{DelayTraceSpec, LossTraceSpec, RateTraceSpec};
 use super::units::{Probability, Rate, Size, Time};
@@ -127,8 +130,10 @@ pub struct DirectionTable {
     #[serde(default, skip_serializing_if = "QueueSpec::is_unlimited")]
     pub mark: QueueSpec,
     /// What may happen to a packet on its way. One table holds stages in the
-    /// standard order (gilbert, loss, loss_trace, ber, corrupt, duplicate,
-    /// reorder, jitter, delay_trace); a list of tables holds stages in the order written.
+    /// standard order (gilbert, loss, ber, satellite, mobile, congestion,
+    /// byte_errors, rayleigh, radio, loss_trace, corrupt, duplicate, reorder,
+    /// jitter, internet_delay, delay_trace, orbit, reconfiguration); a list of
+    /// tables holds stages in the order written.
     #[serde(default)]
     pub channel: Channel,
 }
@@ -280,9 +285,6 @@ pub struct ChannelSpec {
     /// Probability that a packet is lost, whatever its length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Probability>,
-    /// Probability of loss from a trace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss_trace: Option<LossTraceSpec>,
     /// Bit error rate: a packet of n bytes, overhead included, is lost when
     /// more than `correctable_bits` of its 8n bits are in error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -302,6 +304,25 @@ pub struct ChannelSpec {
     /// Random extra delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterSpec>,
+    /// Clear sky and rain of a satellite link, per packet (Leung 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub satellite: Option<SatelliteSpec>,
+    /// Handoffs and fades of a mobile, in time (Leung 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mobile: Option<MobileSpec>,
+    /// Periods of congestion, in time (Wong 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<CongestionSpec>,
+    /// Errors at random distances in bytes, which spoil a checksum (West and
+    /// Vaidya 1997).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub byte_errors: Option<ByteErrorsSpec>,
+    /// Delay of the Internet between (Leung 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub internet_delay: Option<InternetDelaySpec>,
+    /// Probability of loss from a trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_trace: Option<LossTraceSpec>,
     /// Extra delay from a trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_trace: Option<DelayTraceSpec>,

@@ -17,6 +17,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::decode::Problem;
+use super::process::Place;
 use super::tree::{At, Node, Step, Value};
 use super::units::{Probability, Rate, Scalar, Time};
 
@@ -266,16 +267,15 @@ impl DelayTraceSpec {
         self.read(longest).map(|_| ())
     }
 
-    /// The process, for a run that drew `share` in [0, 1).
-    pub(crate) fn build(&self, share: f64) -> Result<Box<dyn Process>, ChannelError> {
+    pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let (line, delays, start) = self
             .read(Interval::MAX)
-            .map_err(|_| ChannelError::Trace("delay_trace"))?;
+            .map_err(|_| ChannelError::Cannot("delay_trace was not checked"))?;
         Ok(Box::new(DelayTrace::new(
             line,
             delays,
             self.interpolate,
-            start.at(share),
+            start.at(place.trace_share()),
             self.keep_order,
         )))
     }
@@ -294,18 +294,15 @@ impl LossTraceSpec {
         self.read().map(|_| ())
     }
 
-    /// The process, for a run that drew `share` in [0, 1).
-    pub(crate) fn build(
-        &self,
-        share: f64,
-        stream: rng::Stream,
-    ) -> Result<Box<dyn Process>, ChannelError> {
-        let (line, losses, start) = self.read().map_err(|_| ChannelError::Trace("loss_trace"))?;
+    pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+        let (line, losses, start) = self
+            .read()
+            .map_err(|_| ChannelError::Cannot("loss_trace was not checked"))?;
         Ok(Box::new(LossTrace::new(
             line,
             losses,
-            start.at(share),
-            stream,
+            start.at(place.trace_share()),
+            place.stream("loss_trace"),
         )))
     }
 }

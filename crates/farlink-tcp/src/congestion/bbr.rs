@@ -450,6 +450,10 @@ impl CongestionControl for Bbr {
         self.ssthresh
     }
 
+    fn in_slow_start(&self) -> bool {
+        self.state == State::Startup
+    }
+
     /// Everything is in [`Self::on_rate_sample`].
     fn on_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
 

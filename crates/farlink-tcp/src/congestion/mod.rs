@@ -119,6 +119,11 @@ pub trait CongestionControl: Debug + Send {
     /// Slow-start threshold; `u64::MAX` while unlimited.
     fn ssthresh(&self) -> u64;
 
+    /// Whether the window is opened exponentially, to find what the path holds.
+    fn in_slow_start(&self) -> bool {
+        self.cwnd() < self.ssthresh()
+    }
+
     /// The handshake is over; nothing was sent yet but the SYN.
     fn on_established(&mut self, _cx: &Context<'_>) {}
 

@@ -22,6 +22,7 @@ mod tests;
 
 use crate::config::{Config, WindowScale};
 use crate::ecn::Negotiation;
+use crate::phase::{Phase, PhaseClock, PhaseTimes};
 use crate::receive::Receiver;
 use crate::record::{Mark, Record, Recorder, Stats};
 use crate::rto::RttEstimator;
@@ -116,6 +117,7 @@ pub struct Connection {
     reply: Option<Segment>,
     events: VecDeque<Event>,
     recorder: Recorder,
+    phase: PhaseClock,
     time_wait_at: Instant,
 }
 
@@ -138,7 +140,7 @@ impl Connection {
             WindowScale::Off => 0,
             WindowScale::Shift(n) => n.min(14),
             WindowScale::Auto => (0..14)
-                .find(|&n| u16::try_from(config.receiver.buffer >> n).is_ok())
+                .find(|&n| u16::try_from(config.receiver.largest_window() >> n).is_ok())
                 .unwrap_or(14),
         };
         let scaling = match config.receiver.window_scale {
@@ -164,6 +166,7 @@ impl Connection {
             reply: None,
             events: VecDeque::new(),
             recorder: Recorder::default(),
+            phase: PhaseClock::default(),
             time_wait_at: Instant::MAX,
             config,
         }
@@ -249,6 +252,12 @@ impl Connection {
     /// Counters.
     pub fn stats(&self) -> &Stats {
         &self.recorder.stats
+    }
+
+    /// How long the sender was in each phase up to `until`, from the end of the
+    /// handshake to the end of the connection.
+    pub fn phase_times(&self, until: Instant) -> PhaseTimes {
+        self.phase.times(until)
     }
 
     /// Panics unless the sums kept of what is in flight equal a recount from the
@@ -375,6 +384,23 @@ impl Connection {
         self.rx.acknowledged();
         self.events.push_back(Event::Closed(reason));
         self.recorder.emit(now, Record::Mark(Mark::Closed));
+    }
+
+    /// What the sender is doing, now that everything of this instant is done.
+    #[inline]
+    pub(super) fn note_phase(&mut self, now: Instant) {
+        let phase = match self.state {
+            State::Closed
+            | State::Listen
+            | State::SynSent
+            | State::SynReceived
+            | State::TimeWait => None,
+            _ if self.tx.board.is_empty() => Some(Phase::Idle),
+            _ if self.tx.loss.repairing(self.tx.board.una()) => Some(Phase::Recovery),
+            _ if self.tx.cc.in_slow_start() => Some(Phase::SlowStart),
+            _ => Some(Phase::Avoidance),
+        };
+        self.phase.set(now, phase);
     }
 
     fn record_state(&mut self, now: Instant) {

@@ -15,7 +15,10 @@ impl Connection {
             return Some(reply);
         }
         match self.state {
-            State::Closed | State::Listen => return None,
+            State::Closed | State::Listen => {
+                self.note_phase(now);
+                return None;
+            }
             State::SynSent | State::SynReceived if self.syn_due => {
                 self.syn_due = false;
                 self.tx.send_syn(now);
@@ -36,7 +39,11 @@ impl Connection {
             }
             return Some(self.data_segment(now, &chunk));
         }
-        (self.rx.need() == AckNeed::Now).then(|| self.ack_segment(now))
+        if self.rx.need() == AckNeed::Now {
+            return Some(self.ack_segment(now));
+        }
+        self.note_phase(now);
+        None
     }
 
     /// Our FIN is on its way: the state that follows (RFC 9293, 3.10.4).

@@ -98,6 +98,12 @@ impl LossState {
         }
     }
 
+    /// Whether what was outstanding at the last loss is still being repaired.
+    #[inline]
+    pub(crate) fn repairing(&self, una: Offset) -> bool {
+        (self.in_recovery || self.after_timeout) && una < self.recover
+    }
+
     /// The peer does not do SACK: NewReno is what remains.
     pub(crate) fn without_sack(&mut self) {
         if self.sacking() {
