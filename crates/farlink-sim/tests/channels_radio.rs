@@ -170,3 +170,33 @@ fn a_delay_trace_is_seen_in_the_round_trip() {
     let rtt = flow(&found, "rtt_min");
     assert!((0.030..0.032).contains(&rtt), "{rtt}");
 }
+
+/// vatne2006 sec. 6.2 at P_E = 0.1: the packets that a run loses are the share
+/// that the chain says, in both models and directions, to a quarter.
+#[test]
+fn fades_lose_their_share_of_a_flow() {
+    for model in [
+        "step = \"1.92 ms\"",
+        "step = \"1.92 ms\", shared = true",
+        "model = \"jakes\"",
+    ] {
+        let channel = format!(
+            "channel = {{ rayleigh = {{ speed = \"41.67 m/s\", carrier = \"2.4 GHz\", \
+             loss = 0.1, {model} }} }}"
+        );
+        let text = format!(
+            "[tcp]\nreceive_window = \"8000 B\"\nmss = \"64 B\"\n[[links]]\nbetween = [\"a\", \
+             \"b\"]\ndown = {{ rate = \"250 kbit/s\", delay = \"10 ms\", {channel} }}\n\
+             [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"200 kB\"\n"
+        );
+        let found = result(&text);
+        for direction in [0, 1] {
+            let metrics = &found["links"][direction]["metrics"];
+            let of = |name: &str| metrics[name].as_f64().unwrap();
+            let share = of("drops_fade") / of("packets");
+            assert!((0.075..0.125).contains(&share), "{model}: {share}");
+            assert_eq!(of("drops"), of("drops_fade"));
+        }
+        assert!(flow(&found, "duration") > 10.0);
+    }
+}

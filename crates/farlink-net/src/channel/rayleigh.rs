@@ -85,7 +85,8 @@ pub enum Advance {
 /// and the time alone: packets that come or do not come change nothing in it.
 #[derive(Clone, Debug)]
 pub struct RayleighChain {
-    fading: RayleighField,
+    /// What the transitions come from, if it is known.
+    field: Option<RayleighField>,
     step: Interval,
     advance: Advance,
     /// A packet is lost if the chain is in a fade at any step until so long after
@@ -104,44 +105,45 @@ pub struct RayleighChain {
 impl RayleighChain {
     /// The chain with steps of length `step`, in its stationary distribution.
     pub fn new(
-        fading: RayleighField,
+        field: RayleighField,
         step: Interval,
         advance: Advance,
         exposure: Interval,
-        mut stream: Stream,
+        stream: Stream,
     ) -> Self {
-        let rho = fading.correlation(step);
-        let alpha = Probability::clamped(fading.margin.enters_fade(rho));
-        let beta = Probability::clamped(fading.margin.leaves_fade(rho));
-        let bad = stream.chance(Probability::clamped(fading.margin.share()));
+        let rho = field.correlation(step);
+        let alpha = Probability::clamped(field.margin.enters_fade(rho));
+        let beta = Probability::clamped(field.margin.leaves_fade(rho));
+        let mut chain = Self::with_transitions([alpha, beta], step, advance, exposure, stream);
+        chain.field = Some(field);
+        chain
+    }
+
+    /// The chain with alpha (good to bad) and beta (bad to good) given as such, as
+    /// a study may print them.
+    pub fn with_transitions(
+        [alpha, beta]: [Probability; 2],
+        step: Interval,
+        advance: Advance,
+        exposure: Interval,
+        stream: Stream,
+    ) -> Self {
         let mut chain = Self {
-            fading,
+            field: None,
             step,
             advance,
             exposure,
             alpha,
             beta,
-            bad,
+            bad: false,
             until: 0,
             stream,
         };
+        chain.bad = chain.stream.chance(Probability::clamped(chain.share()));
         if advance == Advance::Time {
             chain.dwell();
         }
         chain
-    }
-
-    /// The chain with the transition probabilities given as such, as a study may
-    /// print them; what follows from the fading is then not what it does.
-    pub fn with_transitions(mut self, alpha: Probability, beta: Probability) -> Self {
-        self.alpha = alpha;
-        self.beta = beta;
-        self.bad = self.stream.chance(Probability::clamped(self.share()));
-        self.until = 0;
-        if self.advance == Advance::Time {
-            self.dwell();
-        }
-        self
     }
 
     /// Probability of good to bad, per step.
@@ -242,7 +244,7 @@ impl Process for RayleighChain {
     }
 
     fn derived(&self) -> Vec<Derived> {
-        let mut out = self.fading.derived();
+        let mut out = self.field.map_or_else(Vec::new, RayleighField::derived);
         let of = |name, unit, value, source| Derived {
             name,
             unit,
@@ -465,8 +467,11 @@ mod tests {
     fn transitions_can_be_those_that_a_study_printed() {
         // Row 8 of vatne2006 Table 5 as printed loses 5.7 %, not 1 %.
         let p = |x| Probability::new(x).unwrap();
-        let chain = *chain(0.64, 0.01, Advance::Time, Interval::ZERO);
-        let chain = chain.with_transitions(p(0.059_646), p(0.988_166));
+        let printed = [p(0.059_646), p(0.988_166)];
+        let none = Interval::ZERO;
+        let chain =
+            RayleighChain::with_transitions(printed, STEP, Advance::Time, none, stream("8"));
+        assert_eq!(chain.derived()[0].name, "alpha");
         let sampling = Sampling {
             bytes: 60,
             spacing: STEP,

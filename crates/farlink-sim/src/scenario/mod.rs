@@ -37,8 +37,8 @@ pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 pub use library::library;
 pub use preset::presets_json;
 pub use process::{
-    ByteErrorsSpec, CongestionSpec, FadeRuleName, ForwardingName, InternetDelaySpec, MobileSpec,
-    RaisedSpec, SatelliteSpec,
+    AdvanceName, ByteErrorsSpec, CongestionSpec, FadeRuleName, ForwardingName, InternetDelaySpec,
+    MobileSpec, RaisedSpec, RayleighModel, RayleighSpec, SatelliteSpec,
 };
 pub use spec::{
     AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec,

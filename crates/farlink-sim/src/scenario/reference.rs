@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 20] = [
+const SECTIONS: [(&str, &str, &str); 21] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -30,6 +30,7 @@ const SECTIONS: [(&str, &str, &str); 20] = [
         "Or a rate such as `\"12 Mbit/s\"`. Formats: `docs/channels-radio.md`.",
     ),
     ("`channel = { ... }`", "ChannelSpec", ""),
+    ("`rayleigh = { ... }`", "RayleighSpec", ""),
     ("`loss_trace = { ... }`", "LossTraceSpec", ""),
     ("`delay_trace = { ... }`", "DelayTraceSpec", ""),
     ("`gilbert = { ... }`", "GilbertSpec", ""),

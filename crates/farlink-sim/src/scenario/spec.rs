@@ -12,7 +12,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::process::{
-    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, SatelliteSpec,
+    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, RayleighSpec, SatelliteSpec,
 };
 use super::tcp::TcpSpec;
 use super::trace::{DelayTraceSpec, LossTraceSpec, RateTraceSpec};
@@ -320,6 +320,9 @@ pub struct ChannelSpec {
     /// Delay of the Internet between (Leung 1998).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub internet_delay: Option<InternetDelaySpec>,
+    /// Fades of a Rayleigh channel, in time or per packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rayleigh: Option<RayleighSpec>,
     /// Probability of loss from a trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_trace: Option<LossTraceSpec>,

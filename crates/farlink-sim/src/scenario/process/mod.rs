@@ -5,6 +5,9 @@ mod byte_errors;
 mod congestion;
 mod internet_delay;
 mod mobile;
+#[cfg(test)]
+mod radio_tests;
+mod rayleigh;
 mod satellite;
 #[cfg(test)]
 mod tests;
@@ -13,6 +16,7 @@ pub use byte_errors::ByteErrorsSpec;
 pub use congestion::CongestionSpec;
 pub use internet_delay::{InternetDelaySpec, RaisedSpec};
 pub use mobile::{FadeRuleName, ForwardingName, MobileSpec};
+pub use rayleigh::{AdvanceName, RayleighModel, RayleighSpec};
 pub use satellite::SatelliteSpec;
 
 use farlink_net::channel::{ChannelError, Process, Stage};
@@ -31,6 +35,7 @@ pub(super) const SOURCES: &[&str] = &[
     include_str!("internet_delay.rs"),
     include_str!("mobile.rs"),
     include_str!("satellite.rs"),
+    include_str!("rayleigh.rs"),
     include_str!("../trace.rs"),
 ];
 
@@ -98,6 +103,9 @@ pub(super) fn check(stage: &ChannelSpec, longest: Interval) -> Result<(), Proble
     if let Some(spec) = &stage.byte_errors {
         spec.check().map_err(within("byte_errors"))?;
     }
+    if let Some(spec) = &stage.rayleigh {
+        spec.check(longest).map_err(within("rayleigh"))?;
+    }
     if let Some(spec) = &stage.loss_trace {
         spec.check().map_err(within("loss_trace"))?;
     }
@@ -118,6 +126,7 @@ pub(super) fn check_shared(down: &[ChannelSpec], up: &[ChannelSpec]) -> Result<(
             let same = there.get(i);
             let congestion = table.congestion.as_ref().filter(|spec| spec.shared);
             let mobile = table.mobile.as_ref().filter(|spec| spec.shared);
+            let rayleigh = table.rayleigh.as_ref().filter(|spec| spec.shared);
             let differs = if congestion.is_some_and(|spec| {
                 !same.is_some_and(|same| same.congestion.as_ref() == Some(spec))
             }) {
@@ -126,6 +135,10 @@ pub(super) fn check_shared(down: &[ChannelSpec], up: &[ChannelSpec]) -> Result<(
                 .is_some_and(|spec| !same.is_some_and(|same| same.mobile.as_ref() == Some(spec)))
             {
                 "mobile"
+            } else if rayleigh
+                .is_some_and(|spec| !same.is_some_and(|same| same.rayleigh.as_ref() == Some(spec)))
+            {
+                "rayleigh"
             } else {
                 continue;
             };
@@ -166,6 +179,9 @@ pub(crate) fn losses(
     }
     if let Some(spec) = &table.byte_errors {
         push(Box::new(spec.build(place)?));
+    }
+    if let Some(spec) = &table.rayleigh {
+        push(spec.build(place)?);
     }
     if let Some(spec) = &table.loss_trace {
         push(spec.build(place)?);

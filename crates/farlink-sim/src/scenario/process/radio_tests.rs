@@ -1,0 +1,100 @@
+//! What traces, fading, radio and orbits refuse, and that what they say comes back.
+
+use super::super::{Scenario, load};
+
+const LINK: &str = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"250 kbit/s\", delay = \
+                    \"1 ms\", channel = CHANNEL }\n[[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \
+                    \"1 kB\"\n";
+
+fn read(channel: &str) -> Result<Scenario, String> {
+    let scenario = load(&LINK.replace("CHANNEL", channel), "x.toml", &[]);
+    let scenario = scenario.map_err(|e| e.to_string())?;
+    let expanded = scenario.expand().map_err(|e| e.to_string())?;
+    crate::build::build(&expanded, 0).map_err(|e| e.to_string())?;
+    Ok(scenario)
+}
+
+/// (channel, the message after `x.toml:3: links[0].down.channel.`).
+const FAULTS: &[(&str, &str)] = &[
+    (
+        "{ rayleigh = { fade_margin = 20, step = \"2 ms\" } }",
+        "rayleigh has no speed; write speed = \"0.65 m/s\" and carrier = \"2.4 GHz\", or doppler \
+         = 5.2 (Hz)",
+    ),
+    (
+        "{ rayleigh = { speed = \"1 m/s\", loss = 0.01 } }",
+        "rayleigh has no \"carrier\"; write speed = \"0.65 m/s\" and carrier = \"2.4 GHz\", or \
+         doppler = 5.2 (Hz)",
+    ),
+    (
+        "{ rayleigh = { doppler = 5, step = \"2 ms\" } }",
+        "rayleigh has no \"fade_margin\"; write fade_margin = 20 (dB), or loss = 0.01",
+    ),
+    (
+        "{ rayleigh = { doppler = 5, loss = 0.01 } }",
+        "rayleigh has no \"step\"; write the time that a packet takes, for example step = \"1.92 \
+         ms\"",
+    ),
+    (
+        "{ rayleigh = { doppler = 5, loss = 0.01, model = \"jakes\", step = \"2 ms\" } }",
+        "rayleigh.step would be ignored; it is of model = \"markov\"",
+    ),
+    (
+        "{ rayleigh = { doppler = 5, loss = 0.01, step = \"2 ms\", sinusoids = 9 } }",
+        "rayleigh.sinusoids would be ignored; it needs model = \"jakes\"",
+    ),
+    (
+        "{ rayleigh = { doppler = 5, loss = 1.0, step = \"2 ms\" } }",
+        "rayleigh.loss = 1 is out of range; write above 0 and below 1",
+    ),
+    (
+        "{ rayleigh = { doppler = 5, loss = 0.1, alpha = 0.1, beta = 0.1, step = \"2 ms\" } }",
+        "rayleigh.doppler would be ignored beside alpha and beta",
+    ),
+    (
+        "{ rayleigh = { doppler = 5, loss = 0.1, step = \"2 ms\", advance = \"packet\", shared = \
+         true } }",
+        "rayleigh.shared = true needs times; it cannot be with advance = \"packet\"",
+    ),
+    (
+        "{ loss_trace = { file = \"x.csv\" } }",
+        "loss_trace.file = \"x.csv\" cannot be read: a scenario loaded from text alone has no \
+         files",
+    ),
+    (
+        "{ delay_trace = { data = \"time (s),delay (s)\\n0,1\\n5,7200\\n\" } }",
+        "delay_trace from \"data\": a delay of \"2 h\" is out of range; write at most \"1 h\"",
+    ),
+];
+
+#[test]
+fn bad_input_has_an_exact_message() {
+    for (channel, message) in FAULTS {
+        let got = read(channel).unwrap_err();
+        assert_eq!(
+            got,
+            format!("x.toml:3: links[0].down.channel.{message}"),
+            "{channel}"
+        );
+    }
+}
+
+const GOOD: &[&str] = &[
+    "{ rayleigh = { speed = \"0.65 m/s\", carrier = \"2.4 GHz\", loss = 0.01, step = \"1.92 ms\" } }",
+    "{ rayleigh = { doppler = 5.2, fade_margin = 20, step = \"1.92 ms\", exposure = \"10 ms\", \
+     shared = true } }",
+    "{ rayleigh = { doppler = 5.2, fade_margin = 20, model = \"jakes\" } }",
+    "{ rayleigh = { alpha = 0.059646, beta = 0.988166, advance = \"packet\" } }",
+    "{ delay_trace = { data = \"time (s),delay (ms)\\n0,10\\n5,20\\n\", interpolate = true, repeat = \
+     true, random_offset = true } }",
+    "{ loss_trace = { data = \"time (s),loss (%)\\n0,10\\n\" } }",
+];
+
+#[test]
+fn what_is_written_comes_back() {
+    for channel in GOOD {
+        let scenario = read(channel).unwrap_or_else(|e| panic!("{channel}: {e}"));
+        let again = load(&scenario.to_json(), "again", &[]).unwrap();
+        assert_eq!(again.links, scenario.links, "{channel}");
+    }
+}
