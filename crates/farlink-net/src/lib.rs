@@ -6,6 +6,7 @@
 pub mod channel;
 pub mod fading;
 pub mod link;
+pub mod mobility;
 pub mod packet;
 pub mod pcapng;
 pub mod rng;
