@@ -9,6 +9,7 @@ pub mod link;
 pub mod mobility;
 pub mod packet;
 pub mod pcapng;
+pub mod radio;
 pub mod rng;
 pub mod trace;
 pub mod wire;
