@@ -37,8 +37,10 @@ pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 pub use library::library;
 pub use preset::presets_json;
 pub use process::{
-    AdvanceName, ByteErrorsSpec, CongestionSpec, FadeRuleName, ForwardingName, InternetDelaySpec,
-    MobileSpec, RaisedSpec, RayleighModel, RayleighSpec, SatelliteSpec,
+    AdvanceName, BandName, ByteErrorsSpec, CongestionSpec, FadeRuleName, FadingName,
+    ForwardingName, InternetDelaySpec, MobileSpec, MobilityName, MobilitySpec, ModulationName,
+    MovesName, NoiseName, PathLossName, RadioSpec, RaisedSpec, RayleighModel, RayleighSpec,
+    SatelliteSpec,
 };
 pub use spec::{
     AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec,

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 21] = [
+const SECTIONS: [(&str, &str, &str); 23] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -31,6 +31,8 @@ const SECTIONS: [(&str, &str, &str); 21] = [
     ),
     ("`channel = { ... }`", "ChannelSpec", ""),
     ("`rayleigh = { ... }`", "RayleighSpec", ""),
+    ("`radio = { ... }`", "RadioSpec", ""),
+    ("`mobility = { ... }`", "MobilitySpec", ""),
     ("`loss_trace = { ... }`", "LossTraceSpec", ""),
     ("`delay_trace = { ... }`", "DelayTraceSpec", ""),
     ("`gilbert = { ... }`", "GilbertSpec", ""),

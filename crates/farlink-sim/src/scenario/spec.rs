@@ -12,7 +12,8 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::process::{
-    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, RayleighSpec, SatelliteSpec,
+    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, RadioSpec, RayleighSpec,
+    SatelliteSpec,
 };
 use super::tcp::TcpSpec;
 use super::trace::{DelayTraceSpec, LossTraceSpec, RateTraceSpec};
@@ -323,6 +324,9 @@ pub struct ChannelSpec {
     /// Fades of a Rayleigh channel, in time or per packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rayleigh: Option<RayleighSpec>,
+    /// A radio of IEEE 802.15.4: loss by distance and length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<RadioSpec>,
     /// Probability of loss from a trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_trace: Option<LossTraceSpec>,

@@ -5,6 +5,8 @@ mod byte_errors;
 mod congestion;
 mod internet_delay;
 mod mobile;
+mod mobility;
+mod radio;
 #[cfg(test)]
 mod radio_tests;
 mod rayleigh;
@@ -16,6 +18,8 @@ pub use byte_errors::ByteErrorsSpec;
 pub use congestion::CongestionSpec;
 pub use internet_delay::{InternetDelaySpec, RaisedSpec};
 pub use mobile::{FadeRuleName, ForwardingName, MobileSpec};
+pub use mobility::{MobilityName, MobilitySpec, MovesName};
+pub use radio::{BandName, FadingName, ModulationName, NoiseName, PathLossName, RadioSpec};
 pub use rayleigh::{AdvanceName, RayleighModel, RayleighSpec};
 pub use satellite::SatelliteSpec;
 
@@ -35,6 +39,8 @@ pub(super) const SOURCES: &[&str] = &[
     include_str!("internet_delay.rs"),
     include_str!("mobile.rs"),
     include_str!("satellite.rs"),
+    include_str!("mobility.rs"),
+    include_str!("radio.rs"),
     include_str!("rayleigh.rs"),
     include_str!("../trace.rs"),
 ];
@@ -105,6 +111,9 @@ pub(super) fn check(stage: &ChannelSpec, longest: Interval) -> Result<(), Proble
     }
     if let Some(spec) = &stage.rayleigh {
         spec.check(longest).map_err(within("rayleigh"))?;
+    }
+    if let Some(spec) = &stage.radio {
+        spec.check().map_err(within("radio"))?;
     }
     if let Some(spec) = &stage.loss_trace {
         spec.check().map_err(within("loss_trace"))?;
@@ -181,6 +190,9 @@ pub(crate) fn losses(
         push(Box::new(spec.build(place)?));
     }
     if let Some(spec) = &table.rayleigh {
+        push(spec.build(place)?);
+    }
+    if let Some(spec) = &table.radio {
         push(spec.build(place)?);
     }
     if let Some(spec) = &table.loss_trace {

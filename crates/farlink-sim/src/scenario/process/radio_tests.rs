@@ -57,6 +57,40 @@ const FAULTS: &[(&str, &str)] = &[
         "rayleigh.shared = true needs times; it cannot be with advance = \"packet\"",
     ),
     (
+        "{ radio = { band = \"2400 MHz\" } }",
+        "radio has no distance; write distance = \"15 m\", or mobility = { model = \
+         \"random-waypoint\", area = [\"200 m\", \"200 m\"], speed = [\"0.5 m/s\", \"5 m/s\"] }",
+    ),
+    (
+        "{ radio = { band = \"433 MHz\", distance = \"5 m\" } }",
+        "radio.band = \"433 MHz\" is unknown; the choices are \"868 MHz\", \"915 MHz\", \"2400 MHz\"",
+    ),
+    (
+        "{ radio = { band = \"2400 MHz\", distance = \"5 m\", power = 200 } }",
+        "radio.power = 200 is out of range; write -100 to 100 (dBm)",
+    ),
+    (
+        "{ radio = { band = \"868 MHz\", distance = \"5 m\", path_loss = \"ieee802.15.4\" } }",
+        "radio.path_loss = \"ieee802.15.4\" is for band = \"2400 MHz\"; write \"friis\" or \
+         \"log-distance\"",
+    ),
+    (
+        "{ radio = { band = \"868 MHz\", mobility = { model = \"random-walk\", area = [\"9 m\", \"9 \
+         m\"], speed = [\"1 m/s\", \"2 m/s\"] } } }",
+        "radio.mobility has no \"leg\"; model = \"random-walk\" needs it: write for example leg = \
+         [\"5 s\", \"30 s\"]",
+    ),
+    (
+        "{ radio = { band = \"868 MHz\", mobility = { model = \"random-trip\", area = [\"9 m\", \"9 \
+         m\"], speed = [\"1 m/s\", \"2 m/s\"], memory = 0.5 } } }",
+        "radio.mobility.memory would be ignored; model = \"random-trip\" has no such thing",
+    ),
+    (
+        "{ radio = { band = \"868 MHz\", mobility = { model = \"random-trip\", area = [\"9 m\", \"9 \
+         m\"], speed = [\"3 m/s\", \"2 m/s\"] } } }",
+        "radio.mobility.speed goes from \"3 m/s\" to \"2 m/s\"; write the smaller first",
+    ),
+    (
         "{ loss_trace = { file = \"x.csv\" } }",
         "loss_trace.file = \"x.csv\" cannot be read: a scenario loaded from text alone has no \
          files",
@@ -85,6 +119,14 @@ const GOOD: &[&str] = &[
      shared = true } }",
     "{ rayleigh = { doppler = 5.2, fade_margin = 20, model = \"jakes\" } }",
     "{ rayleigh = { alpha = 0.059646, beta = 0.988166, advance = \"packet\" } }",
+    "{ radio = { band = \"915 MHz\", distance = \"15 m\", modulation = \"o-qpsk\", fading = \
+     \"packets\", noise = \"vatne2006\", correctable_bits = 3 } }",
+    "{ radio = { band = \"2400 MHz\", mobility = { model = \"vatne2006\", area = [\"200 m\", \"200 \
+     m\"], speed = [\"0.5 m/s\", \"5 m/s\"], step = \"1 s\", leg = [\"5 s\", \"30 s\"], pause = [\"0 \
+     s\", \"10 s\"], turning = 1.5 } } }",
+    "{ radio = { band = \"2400 MHz\", mobility = { model = \"gauss-markov\", area = [\"200 m\", \"200 \
+     m\"], step = \"1 s\", memory = 0.8, mean_speed = \"3 m/s\", speed_deviation = \"0.5 m/s\", \
+     angle_deviation = 0.4, moves = \"one\" } } }",
     "{ delay_trace = { data = \"time (s),delay (ms)\\n0,10\\n5,20\\n\", interpolate = true, repeat = \
      true, random_offset = true } }",
     "{ loss_trace = { data = \"time (s),loss (%)\\n0,10\\n\" } }",
