@@ -7,6 +7,7 @@ pub mod channel;
 pub mod fading;
 pub mod link;
 pub mod mobility;
+pub mod orbit;
 pub mod packet;
 pub mod pcapng;
 pub mod radio;
