@@ -38,9 +38,9 @@ pub use library::library;
 pub use preset::presets_json;
 pub use process::{
     AdvanceName, BandName, ByteErrorsSpec, CongestionSpec, FadeRuleName, FadingName,
-    ForwardingName, InternetDelaySpec, MobileSpec, MobilityName, MobilitySpec, ModulationName,
-    MovesName, NoiseName, PathLossName, RadioSpec, RaisedSpec, RayleighModel, RayleighSpec,
-    SatelliteSpec,
+    ForwardingName, InternetDelaySpec, InterruptionName, MobileSpec, MobilityName, MobilitySpec,
+    ModulationName, MovesName, NoiseName, OrbitSpec, PathLossName, RadioSpec, RaisedSpec,
+    RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec,
 };
 pub use spec::{
     AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec,

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 23] = [
+const SECTIONS: [(&str, &str, &str); 25] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -35,6 +35,8 @@ const SECTIONS: [(&str, &str, &str); 23] = [
     ("`mobility = { ... }`", "MobilitySpec", ""),
     ("`loss_trace = { ... }`", "LossTraceSpec", ""),
     ("`delay_trace = { ... }`", "DelayTraceSpec", ""),
+    ("`orbit = { ... }`", "OrbitSpec", ""),
+    ("`reconfiguration = { ... }`", "ReconfigurationSpec", ""),
     ("`gilbert = { ... }`", "GilbertSpec", ""),
     ("`reorder = { ... }`", "ReorderSpec", ""),
     ("`jitter = { ... }`", "JitterSpec", ""),

@@ -12,8 +12,8 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::process::{
-    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, RadioSpec, RayleighSpec,
-    SatelliteSpec,
+    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, RadioSpec,
+    RayleighSpec, ReconfigurationSpec, SatelliteSpec,
 };
 use super::tcp::TcpSpec;
 use super::trace::{DelayTraceSpec, LossTraceSpec, RateTraceSpec};
@@ -333,6 +333,12 @@ pub struct ChannelSpec {
     /// Extra delay from a trace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_trace: Option<DelayTraceSpec>,
+    /// Delay and handovers of satellites on circular orbits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orbit: Option<OrbitSpec>,
+    /// Changes of the path at a fixed interval, as on today's LEO services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconfiguration: Option<ReconfigurationSpec>,
 }
 
 /// Burst losses: either `loss` and `burst`, or `p` and `r` with `h` and `k`.

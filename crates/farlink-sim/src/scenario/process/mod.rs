@@ -6,6 +6,7 @@ mod congestion;
 mod internet_delay;
 mod mobile;
 mod mobility;
+mod orbit;
 mod radio;
 #[cfg(test)]
 mod radio_tests;
@@ -19,6 +20,7 @@ pub use congestion::CongestionSpec;
 pub use internet_delay::{InternetDelaySpec, RaisedSpec};
 pub use mobile::{FadeRuleName, ForwardingName, MobileSpec};
 pub use mobility::{MobilityName, MobilitySpec, MovesName};
+pub use orbit::{InterruptionName, OrbitSpec, ReconfigurationSpec};
 pub use radio::{BandName, FadingName, ModulationName, NoiseName, PathLossName, RadioSpec};
 pub use rayleigh::{AdvanceName, RayleighModel, RayleighSpec};
 pub use satellite::SatelliteSpec;
@@ -40,6 +42,7 @@ pub(super) const SOURCES: &[&str] = &[
     include_str!("mobile.rs"),
     include_str!("satellite.rs"),
     include_str!("mobility.rs"),
+    include_str!("orbit.rs"),
     include_str!("radio.rs"),
     include_str!("rayleigh.rs"),
     include_str!("../trace.rs"),
@@ -121,6 +124,12 @@ pub(super) fn check(stage: &ChannelSpec, longest: Interval) -> Result<(), Proble
     if let Some(spec) = &stage.delay_trace {
         spec.check(longest).map_err(within("delay_trace"))?;
     }
+    if let Some(spec) = &stage.orbit {
+        spec.check().map_err(within("orbit"))?;
+    }
+    if let Some(spec) = &stage.reconfiguration {
+        spec.check(longest).map_err(within("reconfiguration"))?;
+    }
     if let Some(spec) = &stage.internet_delay {
         spec.check(longest).map_err(within("internet_delay"))?;
     }
@@ -136,6 +145,7 @@ pub(super) fn check_shared(down: &[ChannelSpec], up: &[ChannelSpec]) -> Result<(
             let congestion = table.congestion.as_ref().filter(|spec| spec.shared);
             let mobile = table.mobile.as_ref().filter(|spec| spec.shared);
             let rayleigh = table.rayleigh.as_ref().filter(|spec| spec.shared);
+            let changes = table.reconfiguration.as_ref().filter(|spec| spec.shared);
             let differs = if congestion.is_some_and(|spec| {
                 !same.is_some_and(|same| same.congestion.as_ref() == Some(spec))
             }) {
@@ -148,6 +158,10 @@ pub(super) fn check_shared(down: &[ChannelSpec], up: &[ChannelSpec]) -> Result<(
                 .is_some_and(|spec| !same.is_some_and(|same| same.rayleigh.as_ref() == Some(spec)))
             {
                 "rayleigh"
+            } else if changes.is_some_and(|spec| {
+                !same.is_some_and(|same| same.reconfiguration.as_ref() == Some(spec))
+            }) {
+                "reconfiguration"
             } else {
                 continue;
             };
@@ -212,6 +226,12 @@ pub(crate) fn delays(
     }
     if let Some(spec) = &table.delay_trace {
         stages.push(Stage::Process(spec.build(place)?));
+    }
+    if let Some(spec) = &table.orbit {
+        stages.push(Stage::Process(spec.build(place)?));
+    }
+    if let Some(spec) = &table.reconfiguration {
+        stages.push(Stage::Process(spec.build(place)));
     }
     Ok(())
 }

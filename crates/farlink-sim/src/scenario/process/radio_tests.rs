@@ -91,6 +91,31 @@ const FAULTS: &[(&str, &str)] = &[
         "radio.mobility.speed goes from \"3 m/s\" to \"2 m/s\"; write the smaller first",
     ),
     (
+        "{ orbit = { altitude = \"50 km\", min_elevation = 25 } }",
+        "orbit.altitude = \"50 km\" is out of range; write \"100 km\" to \"100000 km\"",
+    ),
+    (
+        "{ orbit = { altitude = \"550 km\", min_elevation = 25, max_elevation = 20 } }",
+        "orbit.max_elevation = 20 is not above min_elevation, 25; a pass would have no time",
+    ),
+    (
+        "{ orbit = { altitude = \"40000 km\", min_elevation = 25, inclination = 0 } }",
+        "orbit.altitude leaves a satellite in sight for a day or for ever; use a lower altitude, \
+         or the plain delay of a GEO link",
+    ),
+    (
+        "{ orbit = { altitude = \"550 km\", min_elevation = 25, handover = \"hold\" } }",
+        "orbit.handover would be ignored; it needs handover_time = \"50 ms\"",
+    ),
+    (
+        "{ reconfiguration = { delay = [\"9 ms\", \"5 ms\"] } }",
+        "reconfiguration.delay goes from \"9 ms\" to \"5 ms\"; write the smaller first",
+    ),
+    (
+        "{ reconfiguration = { delay = [\"5 ms\", \"9 ms\"], interruption_time = \"20 s\" } }",
+        "reconfiguration.interruption_time = \"20 s\" is not below the interval, \"15 s\"",
+    ),
+    (
         "{ loss_trace = { file = \"x.csv\" } }",
         "loss_trace.file = \"x.csv\" cannot be read: a scenario loaded from text alone has no \
          files",
@@ -127,6 +152,10 @@ const GOOD: &[&str] = &[
     "{ radio = { band = \"2400 MHz\", mobility = { model = \"gauss-markov\", area = [\"200 m\", \"200 \
      m\"], step = \"1 s\", memory = 0.8, mean_speed = \"3 m/s\", speed_deviation = \"0.5 m/s\", \
      angle_deviation = 0.4, moves = \"one\" } } }",
+    "{ orbit = { altitude = \"550 km\", min_elevation = 25, inclination = 53, handover_time = \"60 \
+     ms\", handover = \"hold\" }, reconfiguration = { delay = [\"0 s\", \"20 ms\"], \
+     interruption_time = \"50 ms\" } }",
+    "{ orbit = { altitude = \"8063 km\", min_elevation = 5, hops = 4 } }",
     "{ delay_trace = { data = \"time (s),delay (ms)\\n0,10\\n5,20\\n\", interpolate = true, repeat = \
      true, random_offset = true } }",
     "{ loss_trace = { data = \"time (s),loss (%)\\n0,10\\n\" } }",
