@@ -8,7 +8,7 @@
 """
 
 from farlink._farlink import version as _version
-from farlink.api import load, presets, run, scenarios, schema, variants
+from farlink.api import load, presets, run, scenarios, schema, trajectory, variants
 from farlink.errors import FarlinkError, OutputError, RunError, ScenarioError
 from farlink.result import Result
 
@@ -26,5 +26,6 @@ __all__ = [
     "run",
     "scenarios",
     "schema",
+    "trajectory",
     "variants",
 ]

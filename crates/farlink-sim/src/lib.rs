@@ -28,8 +28,10 @@ mod metrics;
 mod probe;
 mod run;
 pub mod scenario;
+mod trajectory;
 mod world;
 
 pub use metrics::{Metric, Scope, drop_causes, metrics};
 pub use probe::{Column, Table};
 pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, trace};
+pub use trajectory::{Trajectory, trajectory};

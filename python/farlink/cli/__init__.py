@@ -10,6 +10,7 @@ import typer
 
 from farlink import _farlink
 from farlink.cli import lists, text
+from farlink.cli.orbit import orbit
 from farlink.cli.run import run
 from farlink.errors import FarlinkError, OutputError, ScenarioError
 
@@ -48,6 +49,7 @@ app.command()(lists.presets)
 app.command()(lists.tcp)
 app.command()(lists.metrics)
 app.command()(lists.schema)
+app.command()(orbit)
 
 
 def main(arguments: list[str] | None = None) -> None:
