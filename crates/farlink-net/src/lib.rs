@@ -3,6 +3,7 @@
 //! Like the TCP endpoint, everything here is told the time and never asks for it.
 #![forbid(unsafe_code)]
 
+pub mod background;
 pub mod channel;
 pub mod link;
 pub mod packet;
