@@ -5,7 +5,8 @@ use crate::flow::{FlowState, Opening};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::RunError;
 use crate::scenario::{
-    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec, process,
+    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec, background,
+    process,
 };
 use crate::world::{NO_ROUTE, Node, Tally, World};
 use farlink_net::channel::{
@@ -27,7 +28,11 @@ pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
             let name = format!("link/{}/{direction}", link.name);
             let channel = channel(spec, &streams, &name)
                 .map_err(|e| RunError::Build(format!("{}.{direction}: {e}", link.name)))?;
-            links.push(Link::new(link_config(spec), channel));
+            let mut direction = Link::new(link_config(spec), channel);
+            if let Some(traffic) = background::build(&spec.background, &streams, &name) {
+                direction = direction.with_background(traffic);
+            }
+            links.push(direction);
             link_to.push(to as u32);
         }
     }

@@ -6,6 +6,7 @@
 //! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
 
 mod app;
+pub(crate) mod background;
 mod channel;
 mod control;
 mod decode;
@@ -30,6 +31,7 @@ mod units;
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
+pub use background::{BackgroundSpec, LawName};
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};

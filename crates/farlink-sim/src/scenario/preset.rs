@@ -107,7 +107,10 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
         for key in ["down", "up"] {
             let node = preset.get(key).map(|node| moved(node, &at));
             added += node.map_or(0, |node| {
-                link.fill_from(&only(key, node), &["queue", "mark", "channel"])
+                link.fill_from(
+                    &only(key, node),
+                    &["queue", "mark", "channel", "background"],
+                )
             });
         }
         if added == 0 {

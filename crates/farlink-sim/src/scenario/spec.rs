@@ -11,6 +11,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::background::BackgroundSpec;
 use super::process::{
     ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, SatelliteSpec,
 };
@@ -130,6 +131,9 @@ pub struct DirectionTable {
     /// list of tables holds stages in the order written.
     #[serde(default)]
     pub channel: Channel,
+    /// Other traffic that takes the transmitter and room in the queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<BackgroundSpec>,
 }
 
 fn nothing() -> Size {
