@@ -160,33 +160,28 @@ impl Background {
 
     /// The next packet until `now`: when it arrives, and its IP bytes.
     pub fn next_until(&mut self, now: Instant) -> Option<(Instant, u32)> {
-        loop {
-            let due = self.due.peek()?.0;
-            if due.at > now {
-                return None;
-            }
-            self.due.pop();
-            let (source, stream) = &mut self.sources[due.source as usize];
-            let left = match due.left {
-                Some(left) => left,
-                None => {
-                    let next = nanos(stream.exponential(1e9 / source.arrivals));
-                    let size = bytes(source.size_law.draw(source.size, stream));
-                    let at = due.at + next;
-                    self.schedule(due.source, at, None);
-                    size
-                }
-            };
-            let (source, stream) = &mut self.sources[due.source as usize];
-            let packet = left.min(u64::from(source.packet)) as u32;
-            let rest = left - u64::from(packet);
-            if rest > 0 {
-                let spacing = nanos(source.spacing_law.draw(source.spacing(), stream));
-                let at = due.at + spacing;
-                self.schedule(due.source, at, Some(rest));
-            }
-            return Some((due.at, packet.max(SHORTEST)));
+        let due = self.due.peek()?.0;
+        if due.at > now {
+            return None;
         }
+        self.due.pop();
+        let left = if let Some(left) = due.left {
+            left
+        } else {
+            let (source, stream) = &mut self.sources[due.source as usize];
+            let next = due.at + nanos(stream.exponential(1e9 / source.arrivals));
+            let size = bytes(source.size_law.draw(source.size, stream));
+            self.schedule(due.source, next, None);
+            size
+        };
+        let (source, stream) = &mut self.sources[due.source as usize];
+        let packet = left.min(u64::from(source.packet)) as u32;
+        let rest = left - u64::from(packet);
+        if rest > 0 {
+            let next = due.at + nanos(source.spacing_law.draw(source.spacing(), stream));
+            self.schedule(due.source, next, Some(rest));
+        }
+        Some((due.at, packet.max(SHORTEST)))
     }
 }
 
@@ -299,11 +294,8 @@ mod tests {
         // Unnormalised shares of what departures leave behind, by balance.
         let mut left = vec![1.0];
         for j in 0..places - 1 {
-            let mut next = left[j] - left[0] * arrivals(j);
-            for i in 1..=j {
-                next -= left[i] * arrivals(j - i + 1);
-            }
-            left.push(next / arrivals(0));
+            let later: f64 = (1..=j).map(|i| left[i] * arrivals(j - i + 1)).sum();
+            left.push((left[j] - left[0] * arrivals(j) - later) / arrivals(0));
         }
         let sum: f64 = left.iter().sum();
         // P(lost) = 1 - 1 / (pi_0 + rho).

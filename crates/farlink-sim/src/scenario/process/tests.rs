@@ -259,3 +259,29 @@ fn directions_share_periods_only_if_the_scenario_says_so() {
     let (apart, _) = lost(false);
     assert!((2500..4700).contains(&apart), "{apart}");
 }
+
+#[test]
+fn the_examples_of_the_page_load() {
+    let page = include_str!("../../../../../docs/channels.md");
+    let flow = &LINK[LINK.find("[[flows]]").unwrap()..];
+    let mut seen = 0;
+    let mut loads = |text: &str| {
+        let scenario = load(text, "page", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        crate::build::build(&scenario.expand().unwrap(), 0).unwrap();
+        seen += 1;
+    };
+    for block in page.split("```toml\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        if block.contains("[links.down.") {
+            let down = "[links.down]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"";
+            loads(&format!(
+                "[[links]]\nbetween = [\"a\", \"b\"]\n{down}\n{block}\n{flow}"
+            ));
+        }
+        for line in block.lines().filter_map(|l| l.strip_prefix("channel = ")) {
+            let channel = line.split(" # ").next().unwrap();
+            loads(&LINK.replace("CHANNEL", channel));
+        }
+    }
+    assert_eq!(seen, 10);
+}
