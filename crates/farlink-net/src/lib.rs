@@ -5,10 +5,15 @@
 
 pub mod background;
 pub mod channel;
+pub mod fading;
 pub mod link;
+pub mod mobility;
+pub mod orbit;
 pub mod packet;
 pub mod pcapng;
+pub mod radio;
 pub mod rng;
+pub mod trace;
 pub mod wire;
 
 pub use link::{Fate, InFlight, Link, LinkConfig, LinkStats, QueueLimit};

@@ -6,6 +6,7 @@
 
 use crate::background::{Background, BackgroundStats};
 use crate::channel::{Channel, DropCause, Verdict};
+use crate::trace::Pace;
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 
@@ -35,7 +36,7 @@ impl QueueLimit {
 /// Parameters of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkConfig {
-    /// Transmission rate in bit/s.
+    /// Transmission rate in bit/s; not looked at where there is a trace of rates.
     pub rate: u64,
     /// Propagation delay.
     pub delay: Interval,
@@ -87,7 +88,8 @@ pub struct LinkStats {
     pub packets: u64,
     /// Their IP bytes.
     pub bytes: u64,
-    /// Nanoseconds that the transmitter was sending.
+    /// Nanoseconds that the transmitter was sending, or, in a trace of rates, had
+    /// something to send.
     pub busy: u64,
     /// Most packets that waited at once.
     pub queue_max: u64,
@@ -107,6 +109,8 @@ pub struct Link {
     clean: bool,
     /// Other traffic, with what became of it.
     background: Option<Box<(Background, BackgroundStats)>>,
+    /// A rate that changes in time; none is a rate that does not.
+    pace: Option<Box<Pace>>,
     free_at: Instant,
     last_arrival: Instant,
     /// When each waiting packet starts to be sent, and its IP length.
@@ -125,6 +129,7 @@ impl Link {
             clean: channel.is_clean(),
             channel,
             background: None,
+            pace: None,
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
             waiting: VecDeque::new(),
@@ -150,6 +155,12 @@ impl Link {
         self.background
             .as_ref()
             .map_or_else(BackgroundStats::default, |background| background.1)
+    }
+
+    /// The same link with a rate that follows a trace.
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.pace = Some(Box::new(pace));
+        self
     }
 
     /// Parameters.
@@ -244,11 +255,20 @@ impl Link {
         if busy && self.config.queue.is_full(packets, bytes, ip_len) {
             return false;
         }
-        let starts = self.free_at.max(now);
+        let mut starts = self.free_at.max(now);
         let wire = ip_len + self.config.overhead;
-        let sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
-        self.free_at = starts + sending;
-        if busy {
+        let mut sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
+        let mut waits = busy;
+        if let Some(pace) = &mut self.pace {
+            let (begins, ends) = pace.send(self.free_at, now, wire);
+            sending = ends.since(starts);
+            starts = begins;
+            waits = starts > now;
+            self.free_at = ends;
+        } else {
+            self.free_at = starts + sending;
+        }
+        if waits {
             self.waiting.push_back((starts, ip_len));
             self.waiting_bytes += u64::from(ip_len);
             self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
@@ -380,6 +400,23 @@ mod tests {
             let expected: Vec<_> = (0..6).map(|i| i >= from).collect();
             assert_eq!(marked, expected, "{mark:?}");
         }
+    }
+
+    #[test]
+    fn what_waits_for_an_opportunity_is_in_the_queue() {
+        // One packet every 10 ms; an idle link too makes a packet wait.
+        let trace = crate::trace::RateTrace::opportunities(vec![10]).unwrap();
+        let pace = Pace::new(std::sync::Arc::new(trace), Interval::ZERO);
+        let mut link = geo(QueueLimit::Packets(3)).with_pace(pace);
+        let fates: Vec<_> = (0..6)
+            .map(|_| arrival(link.offer(Instant::ZERO, 1500)))
+            .collect();
+        let ms = |n: u64| Some((n + 250) * 1_000_000);
+        assert_eq!(fates, [ms(10), ms(20), ms(30), None, None, None]);
+        assert_eq!(link.queued(Instant::from_nanos(9_999_999)), (3, 4500));
+        assert_eq!(link.queued(Instant::from_nanos(20_000_000)), (1, 1500));
+        assert_eq!(link.stats().busy, 30_000_000);
+        assert_eq!(link.stats().queue_max, 3);
     }
 
     #[test]

@@ -31,16 +31,26 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Reads a scenario and returns it with every default spelled out, as JSON.
+/// Reads a scenario and returns it with every default spelled out, as JSON. `read`
+/// is called with the name of each file that the scenario names and returns its text.
 #[pyfunction]
+#[pyo3(signature = (text, origin, overrides, read=None))]
 #[allow(clippy::needless_pass_by_value)] // what PyO3 extracts is owned
 fn resolve(
     py: Python<'_>,
     text: &str,
     origin: &str,
     overrides: Vec<(String, String)>,
+    read: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let loaded = scenario::load(text, origin, &overrides)
+    let mut reader = |name: &str| match &read {
+        None => Err("nothing here reads files".to_owned()),
+        Some(read) => read
+            .call1(py, (name,))
+            .and_then(|text| text.extract::<String>(py))
+            .map_err(|e| e.value(py).to_string()),
+    };
+    let loaded = scenario::load_with(text, origin, &overrides, &mut reader)
         .and_then(|s| s.expand().map(|_| s))
         .map_err(|e| errors::scenario(py, &e.to_string()))?;
     Ok(loaded.to_json())

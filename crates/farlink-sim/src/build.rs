@@ -14,9 +14,11 @@ use farlink_net::channel::{
     Loss, Reorder, Stage,
 };
 use farlink_net::rng::{Probability, Stream, Streams};
+use farlink_net::trace::Pace;
 use farlink_net::{Link, LinkConfig, QueueLimit};
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Builds the world of run number `run`.
 pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
@@ -28,11 +30,15 @@ pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
             let name = format!("link/{}/{direction}", link.name);
             let channel = channel(spec, &streams, &name)
                 .map_err(|e| RunError::Build(format!("{}.{direction}: {e}", link.name)))?;
-            let mut direction = Link::new(link_config(spec), channel);
-            if let Some(traffic) = background::build(&spec.background, &streams, &name) {
-                direction = direction.with_background(traffic);
+            let mut built = Link::new(link_config(spec), channel);
+            if let Some(plan) = &spec.rate_trace {
+                let offset = plan.start.at(process::trace_share(&streams, &name));
+                built = built.with_pace(Pace::new(Arc::clone(&plan.trace), offset));
             }
-            links.push(direction);
+            if let Some(traffic) = background::build(&spec.background, &streams, &name) {
+                built = built.with_background(traffic);
+            }
+            links.push(built);
             link_to.push(to as u32);
         }
     }

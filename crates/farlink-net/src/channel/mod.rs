@@ -18,10 +18,14 @@ mod loss;
 mod markov;
 mod mobile;
 mod on_off;
+mod orbit;
 mod process;
+mod radio;
+mod rayleigh;
 mod reorder;
 mod satellite;
 mod state_loss;
+mod trace;
 
 pub use bit_errors::{BitErrors, damage_probability};
 pub use byte_errors::ByteErrors;
@@ -33,10 +37,14 @@ pub use internet_delay::{InternetDelay, Raised};
 pub use jitter::{Distribution, Jitter};
 pub use loss::Loss;
 pub use mobile::{FadeRule, Fading, Forwarding, Handoffs, Mobile, MobileStreams};
+pub use orbit::{Gap, Interruption, Orbit, Reconfiguration};
 pub use process::{DelayLaw, Derived, Process, Sampling, Theory};
+pub use radio::{BitFading, Radio};
+pub use rayleigh::{Advance, JakesFading, RayleighChain, RayleighField};
 pub use reorder::Reorder;
 pub use satellite::Satellite;
 pub use state_loss::StateLoss;
+pub use trace::{DelayTrace, LossTrace};
 
 use farlink_tcp::{Instant, Interval};
 

@@ -16,6 +16,7 @@ use super::process;
 use super::spec::{
     AppName, ChannelSpec, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario,
 };
+use super::trace::RatePlan;
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
 
@@ -61,8 +62,10 @@ pub struct ExpandedLink {
 /// One direction of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DirectionSpec {
-    /// Rate of the transmitter in bit/s.
+    /// Rate of the transmitter in bit/s; of a trace its mean.
     pub rate: u64,
+    /// Rates over time, instead of `rate`.
+    pub rate_trace: Option<RatePlan>,
     /// One-way propagation delay.
     pub delay: Interval,
     /// Framing per packet in bytes.
@@ -341,7 +344,18 @@ fn one_direction(
     table: &DirectionTable,
     missing: &dyn Fn(&str) -> Problem,
 ) -> Result<DirectionSpec, Problem> {
-    let rate = table.rate.ok_or_else(|| missing("rate"))?;
+    let rate_trace = match &table.rate_trace {
+        Some(trace) => Some(trace.plan().map_err(|p| p.within("rate_trace"))?),
+        None => None,
+    };
+    let rate = match (table.rate, &rate_trace) {
+        (Some(_), Some(_)) => {
+            let says = "would be ignored beside rate_trace; write one of them";
+            return Err(Problem::new(path!["rate"], says));
+        }
+        (None, Some(plan)) => Rate(plan.trace.mean().max(1)),
+        (rate, None) => rate.ok_or_else(|| missing("rate"))?,
+    };
     let most = Rate(1_000_000_000_000);
     if rate.0 == 0 || rate > most {
         let says = format!("\"{rate}\" is out of range; write \"1 bit/s\" to \"{most}\"");
@@ -377,6 +391,7 @@ fn one_direction(
     background::check(&table.background)?;
     Ok(DirectionSpec {
         rate: rate.0,
+        rate_trace,
         delay: delay.0,
         overhead: table.overhead.0 as u32,
         queue: table.queue,

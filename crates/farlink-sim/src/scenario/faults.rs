@@ -83,7 +83,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "delay = \"250 ms\"\nqueue",
         "colour = \"red\"\nqueue",
-        "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"delay\", \
+        "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"rate_trace\", \"delay\", \
          \"overhead\", \"queue\", \"mark\", \"channel\", \"background\"",
     ),
     (

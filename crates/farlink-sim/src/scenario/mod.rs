@@ -25,6 +25,7 @@ mod tcp_choices;
 mod tcp_pages;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod tree;
 mod units;
 
@@ -38,8 +39,10 @@ pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 pub use library::library;
 pub use preset::presets_json;
 pub use process::{
-    ByteErrorsSpec, CongestionSpec, FadeRuleName, ForwardingName, InternetDelaySpec, MobileSpec,
-    RaisedSpec, SatelliteSpec,
+    AdvanceName, BandName, ByteErrorsSpec, CongestionSpec, FadeRuleName, FadingName,
+    ForwardingName, InternetDelaySpec, InterruptionName, MobileSpec, MobilityName, MobilitySpec,
+    ModulationName, MovesName, NoiseName, OrbitSpec, PathLossName, RadioSpec, RaisedSpec,
+    RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec,
 };
 pub use spec::{
     AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec,
@@ -49,6 +52,9 @@ pub use tcp::TcpSpec;
 pub use tcp_choices::{
     AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
     Scale, StartWindow, TimerName,
+};
+pub use trace::{
+    DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Reader, Start,
 };
 use tree::{At, Node, Step};
 pub use units::{
@@ -100,6 +106,21 @@ pub fn load(
     origin: &str,
     overrides: &[(String, String)],
 ) -> Result<Scenario, ScenarioError> {
+    let mut none = |_: &str| Err("a scenario loaded from text alone has no files".to_owned());
+    load_with(text, origin, overrides, &mut none)
+}
+
+/// As [`load`], with the texts of the files that the scenario names, which become
+/// part of it. `read` is asked for each file once for each place that names it.
+///
+/// # Errors
+/// As [`load`], and what `read` says.
+pub fn load_with(
+    text: &str,
+    origin: &str,
+    overrides: &[(String, String)],
+    read: &mut Reader<'_>,
+) -> Result<Scenario, ScenarioError> {
     let json = text.trim_start().starts_with('{');
     let parsed = if json {
         Node::from_json(text)
@@ -122,7 +143,7 @@ pub fn load(
             ScenarioError::new(origin, &At::Set(format!("{path}={value}").into()), &fault)
         })?;
     }
-    let scenario = read(&mut tree, overrides);
+    let scenario = trace::inline(&mut tree, read).and_then(|()| whole(&mut tree, overrides));
     scenario.map_err(|problem| ScenarioError::new(origin, &tree.locate(&problem.path), &problem))
 }
 
@@ -205,7 +226,7 @@ impl Scenario {
     }
 }
 
-fn read(tree: &mut Node, overrides: &[(String, String)]) -> Result<Scenario, Problem> {
+fn whole(tree: &mut Node, overrides: &[(String, String)]) -> Result<Scenario, Problem> {
     preset::apply(tree)?;
     let mut scenario = Scenario::deserialize(&*tree)?;
     let said = scenario.resolved_tcp.take();

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 18] = [
+const SECTIONS: [(&str, &str, &str); 26] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -25,7 +25,19 @@ const SECTIONS: [(&str, &str, &str); 18] = [
         "One of the two, or `\"unlimited\"`, which for `mark` is none.",
     ),
     ("`background = [{ ... }]`", "BackgroundSpec", ""),
+    (
+        "`rate_trace = { ... }`",
+        "RateTraceTable",
+        "Or a rate such as `\"12 Mbit/s\"`. Formats: `docs/channels-radio.md`.",
+    ),
     ("`channel = { ... }`", "ChannelSpec", ""),
+    ("`rayleigh = { ... }`", "RayleighSpec", ""),
+    ("`radio = { ... }`", "RadioSpec", ""),
+    ("`mobility = { ... }`", "MobilitySpec", ""),
+    ("`loss_trace = { ... }`", "LossTraceSpec", ""),
+    ("`delay_trace = { ... }`", "DelayTraceSpec", ""),
+    ("`orbit = { ... }`", "OrbitSpec", ""),
+    ("`reconfiguration = { ... }`", "ReconfigurationSpec", ""),
     ("`gilbert = { ... }`", "GilbertSpec", ""),
     ("`reorder = { ... }`", "ReorderSpec", ""),
     ("`jitter = { ... }`", "JitterSpec", ""),

@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::background::BackgroundSpec;
 use super::process::{
-    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, SatelliteSpec,
+    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, RadioSpec,
+    RayleighSpec, ReconfigurationSpec, SatelliteSpec,
 };
 use super::tcp::TcpSpec;
+use super::trace::{DelayTraceSpec, LossTraceSpec, RateTraceSpec};
 use super::units::{Probability, Rate, Size, Time};
 use farlink_tcp::Interval;
 
@@ -106,9 +108,13 @@ pub struct LinkSpec {
 #[serde(deny_unknown_fields)]
 pub struct DirectionTable {
     /// Rate of the transmitter, 1 bit/s to 1000 Gbit/s. Required unless a
-    /// preset gives it.
+    /// preset or `rate_trace` gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// Rate of the transmitter over time, instead of `rate`: a trace, or a rate
+    /// such as "12 Mbit/s" for its evenly spaced packet-delivery trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_trace: Option<RateTraceSpec>,
     /// One-way propagation delay, 0 s to 1 h. Required unless a preset gives
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -127,8 +133,9 @@ pub struct DirectionTable {
     pub mark: QueueSpec,
     /// What may happen to a packet on its way. One table holds stages in the
     /// standard order (gilbert, loss, ber, satellite, mobile, congestion,
-    /// byte_errors, corrupt, duplicate, reorder, jitter, internet_delay); a
-    /// list of tables holds stages in the order written.
+    /// byte_errors, rayleigh, radio, loss_trace, corrupt, duplicate, reorder,
+    /// jitter, internet_delay, delay_trace, orbit, reconfiguration); a list of
+    /// tables holds stages in the order written.
     #[serde(default)]
     pub channel: Channel,
     /// Other traffic that takes the transmitter and room in the queue.
@@ -318,6 +325,24 @@ pub struct ChannelSpec {
     /// Delay of the Internet between (Leung 1998).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub internet_delay: Option<InternetDelaySpec>,
+    /// Fades of a Rayleigh channel, in time or per packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rayleigh: Option<RayleighSpec>,
+    /// A radio of IEEE 802.15.4: loss by distance and length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<RadioSpec>,
+    /// Probability of loss from a trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_trace: Option<LossTraceSpec>,
+    /// Extra delay from a trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_trace: Option<DelayTraceSpec>,
+    /// Delay and handovers of satellites on circular orbits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orbit: Option<OrbitSpec>,
+    /// Changes of the path at a fixed interval, as on today's LEO services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconfiguration: Option<ReconfigurationSpec>,
 }
 
 /// Burst losses: either `loss` and `burst`, or `p` and `r` with `h` and `k`.

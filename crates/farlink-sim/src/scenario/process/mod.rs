@@ -5,6 +5,12 @@ mod byte_errors;
 mod congestion;
 mod internet_delay;
 mod mobile;
+mod mobility;
+mod orbit;
+mod radio;
+#[cfg(test)]
+mod radio_tests;
+mod rayleigh;
 mod satellite;
 #[cfg(test)]
 mod tests;
@@ -13,6 +19,10 @@ pub use byte_errors::ByteErrorsSpec;
 pub use congestion::CongestionSpec;
 pub use internet_delay::{InternetDelaySpec, RaisedSpec};
 pub use mobile::{FadeRuleName, ForwardingName, MobileSpec};
+pub use mobility::{MobilityName, MobilitySpec, MovesName};
+pub use orbit::{InterruptionName, OrbitSpec, ReconfigurationSpec};
+pub use radio::{BandName, FadingName, ModulationName, NoiseName, PathLossName, RadioSpec};
+pub use rayleigh::{AdvanceName, RayleighModel, RayleighSpec};
 pub use satellite::SatelliteSpec;
 
 use farlink_net::channel::{ChannelError, Process, Stage};
@@ -31,6 +41,11 @@ pub(super) const SOURCES: &[&str] = &[
     include_str!("internet_delay.rs"),
     include_str!("mobile.rs"),
     include_str!("satellite.rs"),
+    include_str!("mobility.rs"),
+    include_str!("orbit.rs"),
+    include_str!("radio.rs"),
+    include_str!("rayleigh.rs"),
+    include_str!("../trace.rs"),
 ];
 
 /// Where a process stands: the transmitter before it, and its streams.
@@ -55,6 +70,11 @@ impl Place<'_> {
             .stream(&format!("{direction}/channel/{table}/{name}"))
     }
 
+    /// Where the traces of this direction begin, see [`trace_share`].
+    pub(super) fn trace_share(&self) -> f64 {
+        trace_share(self.streams, self.direction)
+    }
+
     /// The stream of the times at which something happens: one for both
     /// directions if they share it.
     fn times(&self, name: &str, shared: bool) -> Stream {
@@ -67,6 +87,14 @@ impl Place<'_> {
             self.stream(name)
         }
     }
+}
+
+/// The random number that says where the traces of a direction begin: one for all
+/// of them, so that rate, delay and loss of one recording stay together.
+pub(crate) fn trace_share(streams: &Streams, direction: &str) -> f64 {
+    streams
+        .stream(&format!("{direction}/trace_offset"))
+        .uniform()
 }
 
 /// Checks the processes of one table.
@@ -84,6 +112,24 @@ pub(super) fn check(stage: &ChannelSpec, longest: Interval) -> Result<(), Proble
     if let Some(spec) = &stage.byte_errors {
         spec.check().map_err(within("byte_errors"))?;
     }
+    if let Some(spec) = &stage.rayleigh {
+        spec.check(longest).map_err(within("rayleigh"))?;
+    }
+    if let Some(spec) = &stage.radio {
+        spec.check().map_err(within("radio"))?;
+    }
+    if let Some(spec) = &stage.loss_trace {
+        spec.check().map_err(within("loss_trace"))?;
+    }
+    if let Some(spec) = &stage.delay_trace {
+        spec.check(longest).map_err(within("delay_trace"))?;
+    }
+    if let Some(spec) = &stage.orbit {
+        spec.check().map_err(within("orbit"))?;
+    }
+    if let Some(spec) = &stage.reconfiguration {
+        spec.check(longest).map_err(within("reconfiguration"))?;
+    }
     if let Some(spec) = &stage.internet_delay {
         spec.check(longest).map_err(within("internet_delay"))?;
     }
@@ -98,6 +144,8 @@ pub(super) fn check_shared(down: &[ChannelSpec], up: &[ChannelSpec]) -> Result<(
             let same = there.get(i);
             let congestion = table.congestion.as_ref().filter(|spec| spec.shared);
             let mobile = table.mobile.as_ref().filter(|spec| spec.shared);
+            let rayleigh = table.rayleigh.as_ref().filter(|spec| spec.shared);
+            let changes = table.reconfiguration.as_ref().filter(|spec| spec.shared);
             let differs = if congestion.is_some_and(|spec| {
                 !same.is_some_and(|same| same.congestion.as_ref() == Some(spec))
             }) {
@@ -106,6 +154,14 @@ pub(super) fn check_shared(down: &[ChannelSpec], up: &[ChannelSpec]) -> Result<(
                 .is_some_and(|spec| !same.is_some_and(|same| same.mobile.as_ref() == Some(spec)))
             {
                 "mobile"
+            } else if rayleigh
+                .is_some_and(|spec| !same.is_some_and(|same| same.rayleigh.as_ref() == Some(spec)))
+            {
+                "rayleigh"
+            } else if changes.is_some_and(|spec| {
+                !same.is_some_and(|same| same.reconfiguration.as_ref() == Some(spec))
+            }) {
+                "reconfiguration"
             } else {
                 continue;
             };
@@ -147,6 +203,15 @@ pub(crate) fn losses(
     if let Some(spec) = &table.byte_errors {
         push(Box::new(spec.build(place)?));
     }
+    if let Some(spec) = &table.rayleigh {
+        push(spec.build(place)?);
+    }
+    if let Some(spec) = &table.radio {
+        push(spec.build(place)?);
+    }
+    if let Some(spec) = &table.loss_trace {
+        push(spec.build(place)?);
+    }
     Ok(())
 }
 
@@ -158,6 +223,15 @@ pub(crate) fn delays(
 ) -> Result<(), ChannelError> {
     if let Some(spec) = &table.internet_delay {
         stages.push(Stage::Process(Box::new(spec.build(place)?)));
+    }
+    if let Some(spec) = &table.delay_trace {
+        stages.push(Stage::Process(spec.build(place)?));
+    }
+    if let Some(spec) = &table.orbit {
+        stages.push(Stage::Process(spec.build(place)?));
+    }
+    if let Some(spec) = &table.reconfiguration {
+        stages.push(Stage::Process(spec.build(place)));
     }
     Ok(())
 }
