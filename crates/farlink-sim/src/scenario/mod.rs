@@ -58,7 +58,7 @@ pub use trace::{
 };
 use tree::{At, Node, Step};
 pub use units::{
-    Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, Time,
+    Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, SymbolRate, Time,
 };
 
 /// What is wrong with a scenario, in one line: where, what, and what to write
