@@ -182,6 +182,30 @@ fn the_internet_delays_and_may_reorder() {
     assert!(flow(&ordered, "rtt_min") > 0.21);
 }
 
+/// EN 302 307-1, Table 13: 16APSK 2/3 (2.637 bit per symbol) at 10 dB with a margin
+/// of 1 dB, QPSK 1/2 (0.989) at 2 dB; nothing is lost in between.
+#[test]
+fn adaptive_coding_slows_down_and_loses_nothing() {
+    let at = |trace: &str| {
+        let text = format!(
+            "[tcp]\nvariant = \"cubic\"\nreceive_window = \"1 MiB\"\n\
+             [[links]]\nbetween = [\"a\", \"b\"]\n\
+             down = {{ delay = \"20 ms\", rate_trace = {{ data = \"time (s),esno (dB)\\n{trace}\", \
+             symbol_rate = \"1 MBd\", margin = 1 }} }}\n\
+             up = {{ rate = \"1 Mbit/s\", delay = \"20 ms\" }}\n\
+             [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\nduration = \"200 s\"\n"
+        );
+        let run = result(&text);
+        assert_eq!(link(&run, 0, "drops"), 0.0);
+        // Headers are 40 of 1500 bytes.
+        flow(&run, "goodput") * 1500.0 / 1460.0
+    };
+    // The window of 1 MiB waits at the transmitter, so the link is always busy.
+    near(at("0,10\\n"), 2_637_201.0, 0.01);
+    near(at("0,2\\n"), 988_858.0, 0.01);
+    near(at("0,10\\n100,2\\n"), 0.5 * (2_637_201.0 + 988_858.0), 0.01);
+}
+
 const MIX: &str = include_str!("../../../scenarios/internet-leung1998.toml");
 
 /// Leung 1998, section 3.3.1: the bottleneck router with its mix of applications
