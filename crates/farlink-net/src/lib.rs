@@ -3,6 +3,8 @@
 //! Like the TCP endpoint, everything here is told the time and never asks for it.
 #![forbid(unsafe_code)]
 
+pub mod acm;
+pub mod background;
 pub mod channel;
 pub mod fading;
 pub mod link;

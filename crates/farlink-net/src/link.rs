@@ -4,6 +4,7 @@
 //! it leaves is arithmetic, not an event. The queue's limit counts what waits
 //! for the transmitter: neither the packet being sent nor what is in flight.
 
+use crate::background::{Background, BackgroundStats};
 use crate::channel::{Channel, DropCause, Verdict};
 use crate::trace::Pace;
 use farlink_tcp::{Instant, Interval};
@@ -106,6 +107,8 @@ pub struct Link {
     config: LinkConfig,
     channel: Channel,
     clean: bool,
+    /// Other traffic, with what became of it.
+    background: Option<Box<(Background, BackgroundStats)>>,
     /// A rate that changes in time; none is a rate that does not.
     pace: Option<Box<Pace>>,
     free_at: Instant,
@@ -125,6 +128,7 @@ impl Link {
             config,
             clean: channel.is_clean(),
             channel,
+            background: None,
             pace: None,
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
@@ -133,6 +137,24 @@ impl Link {
             stats: LinkStats::default(),
             in_flight: VecDeque::new(),
         }
+    }
+
+    /// The same link with other traffic on it.
+    pub fn with_background(mut self, background: Background) -> Self {
+        self.background = Some(Box::new((background, BackgroundStats::default())));
+        self
+    }
+
+    /// Whether there is other traffic.
+    pub fn has_background(&self) -> bool {
+        self.background.is_some()
+    }
+
+    /// What became of other traffic, up to the last packet or question.
+    pub fn background_stats(&self) -> BackgroundStats {
+        self.background
+            .as_ref()
+            .map_or_else(BackgroundStats::default, |background| background.1)
     }
 
     /// The same link with a rate that follows a trace.
@@ -159,6 +181,33 @@ impl Link {
     /// Packets and IP bytes that wait for the transmitter at `now`.
     #[inline]
     pub fn queued(&mut self, now: Instant) -> (u32, u64) {
+        if self.background.is_some() {
+            self.run_background(now);
+        }
+        self.waiting_at(now)
+    }
+
+    /// Lets the packets of other traffic in that came until `now`.
+    #[cold]
+    fn run_background(&mut self, now: Instant) {
+        let Some(mut background) = self.background.take() else {
+            return;
+        };
+        let (traffic, stats) = &mut *background;
+        while let Some((at, ip_len)) = traffic.next_until(now) {
+            let waiting = self.waiting_at(at);
+            if self.admit(at, ip_len, waiting) {
+                stats.packets += 1;
+                stats.bytes += u64::from(ip_len);
+            } else {
+                stats.drops += 1;
+            }
+        }
+        self.background = Some(background);
+    }
+
+    #[inline]
+    fn waiting_at(&mut self, now: Instant) -> (u32, u64) {
         while let Some(&(starts, len)) = self.waiting.front() {
             if starts > now {
                 break;
@@ -177,10 +226,13 @@ impl Link {
     /// Whether an ECN-capable packet of `ip_len` bytes is to be marked that is
     /// handed over at `now`.
     pub fn congested(&mut self, now: Instant, ip_len: u32) -> bool {
-        if self.config.mark == QueueLimit::Unlimited || self.free_at <= now {
+        if self.config.mark == QueueLimit::Unlimited {
             return false;
         }
         let (packets, bytes) = self.queued(now);
+        if self.free_at <= now {
+            return false;
+        }
         self.config.mark.is_full(packets, bytes, ip_len)
     }
 
@@ -195,17 +247,13 @@ impl Link {
         self.stats.marks += 1;
     }
 
-    /// Hands over a packet of `ip_len` bytes at `now`.
+    /// Takes a packet into the queue or the transmitter, where so many packets and
+    /// bytes wait. Returns whether there was room.
     #[inline]
-    pub fn offer(&mut self, now: Instant, ip_len: u32) -> Fate {
-        let (packets, bytes) = self.queued(now);
+    fn admit(&mut self, now: Instant, ip_len: u32, (packets, bytes): (u32, u64)) -> bool {
         let busy = self.free_at > now;
         if busy && self.config.queue.is_full(packets, bytes, ip_len) {
-            self.count_drop(DropCause::Congestion);
-            return Fate::Lost {
-                cause: DropCause::Congestion,
-                at: now,
-            };
+            return false;
         }
         let mut starts = self.free_at.max(now);
         let wire = ip_len + self.config.overhead;
@@ -225,9 +273,24 @@ impl Link {
             self.waiting_bytes += u64::from(ip_len);
             self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
         }
+        self.stats.busy += sending.as_nanos();
+        true
+    }
+
+    /// Hands over a packet of `ip_len` bytes at `now`.
+    #[inline]
+    pub fn offer(&mut self, now: Instant, ip_len: u32) -> Fate {
+        let waiting = self.queued(now);
+        if !self.admit(now, ip_len, waiting) {
+            self.count_drop(DropCause::Congestion);
+            return Fate::Lost {
+                cause: DropCause::Congestion,
+                at: now,
+            };
+        }
         self.stats.packets += 1;
         self.stats.bytes += u64::from(ip_len);
-        self.stats.busy += sending.as_nanos();
+        let wire = ip_len + self.config.overhead;
         if self.clean {
             let at = self.free_at + self.config.delay;
             return Fate::Arrives {

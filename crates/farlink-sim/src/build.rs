@@ -5,7 +5,8 @@ use crate::flow::{FlowState, Opening};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::RunError;
 use crate::scenario::{
-    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec, process,
+    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec, background,
+    process,
 };
 use crate::world::{NO_ROUTE, Node, Tally, World};
 use farlink_net::channel::{
@@ -33,6 +34,9 @@ pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
             if let Some(plan) = &spec.rate_trace {
                 let offset = plan.start.at(process::trace_share(&streams, &name));
                 built = built.with_pace(Pace::new(Arc::clone(&plan.trace), offset));
+            }
+            if let Some(traffic) = background::build(&spec.background, &streams, &name) {
+                built = built.with_background(traffic);
             }
             links.push(built);
             link_to.push(to as u32);

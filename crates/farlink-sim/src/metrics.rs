@@ -163,14 +163,14 @@ const LINK: &[(&str, &str, &str)] = &[
     (
         "utilisation",
         "",
-        "share of the run that the transmitter was sending, framing included",
+        "share of the run that the transmitter was sending, framing and other traffic included",
     ),
     (
         "throughput",
         "bit/s",
-        "IP bytes sent, times 8, over the run",
+        "IP bytes of flows sent, times 8, over the run",
     ),
-    ("packets", "", "packets sent"),
+    ("packets", "", "packets of flows sent"),
     ("bytes", "B", "their IP bytes"),
     (
         "queue_max",
@@ -189,6 +189,16 @@ const LINK: &[(&str, &str, &str)] = &[
         "segments of data that had to cross (bytes delivered over the MSS, rounded up, for each \
          flow whose path leads over it), over the segments of data that the transmitter sent: 1 \
          without retransmissions (the wired and wireless goodput of West 1997)",
+    ),
+    (
+        "background_throughput",
+        "bit/s",
+        "IP bytes of other traffic (`background`) sent, times 8, over the run; none without any",
+    ),
+    (
+        "background_loss",
+        "",
+        "share of the packets of other traffic that found the queue full",
     ),
 ];
 
@@ -330,7 +340,9 @@ pub(crate) fn needed(world: &World) -> Vec<u64> {
 
 /// Values of a directed link at the end of a run of `period` nanoseconds.
 pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> Values {
-    let stats = world.links[link].stats();
+    let here = &world.links[link];
+    let (stats, other) = (here.stats(), here.background_stats());
+    let offered = other.packets + other.drops;
     let share = |x: f64| (period > 0).then(|| x / period as f64);
     let mut out = vec![
         share(stats.busy as f64).map(|x| x.min(1.0)),
@@ -341,6 +353,10 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
         Some(stats.drops.iter().sum::<u64>() as f64),
         Some(stats.marks as f64),
         (stats.data > 0).then(|| needed as f64 / stats.data as f64),
+        here.has_background()
+            .then(|| share(other.bytes as f64 * 8e9))
+            .flatten(),
+        (offered > 0).then(|| other.drops as f64 / offered as f64),
     ];
     out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
     out

@@ -39,6 +39,8 @@ pub struct InternetDelay {
 const NEGLIGIBLE: f64 = 1e-9;
 /// Packets back that the closed form of a delay in order may look.
 const MEMORY: usize = 2000;
+/// Steps of an integral over a tail.
+const STEPS: u32 = 2000;
 /// Probabilities of the quantiles of the closed form.
 const QUANTILES: [f64; 7] = [0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999];
 
@@ -238,7 +240,6 @@ impl InternetDelay {
             // E[D] is the integral of P(D > x), E[D^2] that of 2 x P(D > x); by
             // the midpoint rule, over steps that grow with x.
             let (mut first, mut second) = (0.0, 0.0);
-            const STEPS: u32 = 2000;
             let place = |i: u32| end * libm::pow(f64::from(i) / f64::from(STEPS), 3.0);
             for i in 0..STEPS {
                 let (from, to) = (place(i), place(i + 1));
@@ -290,7 +291,7 @@ impl Process for InternetDelay {
     fn is_inert(&self) -> bool {
         let raised = self.raised.iter().flat_map(|raised| &raised.means);
         let mut means = raised.map(|part| part.1).chain([self.mean, self.constant]);
-        means.all(|mean| mean.is_zero())
+        means.all(Interval::is_zero)
     }
 
     fn keeps_order(&self) -> bool {

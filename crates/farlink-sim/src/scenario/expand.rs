@@ -9,6 +9,7 @@ use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 
 use super::app::{App, app};
+use super::background::{self, BackgroundSpec};
 use super::channel;
 use super::decode::{Problem, example, suggestion};
 use super::process;
@@ -75,6 +76,8 @@ pub struct DirectionSpec {
     pub mark: QueueSpec,
     /// Stages in order of passage; within one table the standard order.
     pub channel: Vec<ChannelSpec>,
+    /// Other traffic.
+    pub background: Vec<BackgroundSpec>,
 }
 
 /// One flow.
@@ -385,6 +388,7 @@ fn one_direction(
         }
     }
     channel::check(&table.channel.0, LONGEST_DELAY)?;
+    background::check(&table.background)?;
     Ok(DirectionSpec {
         rate: rate.0,
         rate_trace,
@@ -393,6 +397,7 @@ fn one_direction(
         queue: table.queue,
         mark: table.mark,
         channel: table.channel.0.clone(),
+        background: table.background.clone(),
     })
 }
 

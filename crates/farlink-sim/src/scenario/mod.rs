@@ -6,6 +6,7 @@
 //! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
 
 mod app;
+pub(crate) mod background;
 mod channel;
 mod control;
 mod decode;
@@ -31,6 +32,7 @@ mod units;
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
+pub use background::{BackgroundSpec, LawName};
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
@@ -56,7 +58,7 @@ pub use trace::{
 };
 use tree::{At, Node, Step};
 pub use units::{
-    Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, Time,
+    Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, SymbolRate, Time,
 };
 
 /// What is wrong with a scenario, in one line: where, what, and what to write

@@ -115,7 +115,10 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
                 node.remove("rate");
             }
             added += node.map_or(0, |node| {
-                link.fill_from(&only(key, node), &["queue", "mark", "channel"])
+                link.fill_from(
+                    &only(key, node),
+                    &["queue", "mark", "channel", "background"],
+                )
             });
         }
         if added == 0 {

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 25] = [
+const SECTIONS: [(&str, &str, &str); 26] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -24,6 +24,7 @@ const SECTIONS: [(&str, &str, &str); 25] = [
         "QueueTable",
         "One of the two, or `\"unlimited\"`, which for `mark` is none.",
     ),
+    ("`background = [{ ... }]`", "BackgroundSpec", ""),
     (
         "`rate_trace = { ... }`",
         "RateTraceTable",
@@ -100,7 +101,9 @@ fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
     } else {
         let defines = |text: &&&str| text.contains(&format!("struct {name} {{"));
         let own = super::process::SOURCES.iter().find(defines);
-        own.map_or(include_str!("spec.rs"), |text| *text)
+        let own = own.copied();
+        let own = own.or(Some(include_str!("background.rs")).filter(|text| defines(&text)));
+        own.unwrap_or(include_str!("spec.rs"))
     };
     let start = source
         .find(&format!("struct {name} {{"))

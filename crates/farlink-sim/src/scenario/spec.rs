@@ -11,6 +11,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::background::BackgroundSpec;
 use super::process::{
     ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, RadioSpec,
     RayleighSpec, ReconfigurationSpec, SatelliteSpec,
@@ -84,8 +85,8 @@ pub struct LinkSpec {
     /// The two nodes. `down` goes from the first to the second. With `count`,
     /// `{}` in a name is the number of the link.
     pub between: [String; 2],
-    /// Preset that gives what is not written here. A `queue` or a `channel`
-    /// that is written replaces the whole one of the preset.
+    /// Preset that gives what is not written here. A `queue`, a `channel`
+    /// or a `background` that is written replaces the whole one of the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Where the values come from; with a preset, its source.
@@ -137,6 +138,9 @@ pub struct DirectionTable {
     /// tables holds stages in the order written.
     #[serde(default)]
     pub channel: Channel,
+    /// Other traffic that takes the transmitter and room in the queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<BackgroundSpec>,
 }
 
 fn nothing() -> Size {

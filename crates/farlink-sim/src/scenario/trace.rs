@@ -8,8 +8,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use farlink_net::channel::{ChannelError, DelayTrace, LossTrace, Process};
-use farlink_net::rng;
 use farlink_net::trace::{RateTrace, Timeline, TraceError};
+use farlink_net::{acm, rng};
 use farlink_tcp::Interval;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::decode::Problem;
 use super::process::Place;
 use super::tree::{At, Node, Step, Value};
-use super::units::{Probability, Rate, Scalar, Time};
+use super::units::{Probability, Rate, Scalar, SymbolRate, Time};
 
 /// Reads the file of this name, or says why not: "no such file".
 pub type Reader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
@@ -43,7 +43,8 @@ pub enum RateTraceSpec {
 pub struct RateTraceTable {
     /// File with the trace, beside the scenario: a packet-delivery trace of
     /// Mahimahi (a line for each opportunity of 1500 bytes, with its
-    /// millisecond) or CSV with the columns `time` and `rate`.
+    /// millisecond) or CSV with the columns `time` and `rate`, or with
+    /// `symbol_rate` `time` and `esno`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The trace itself, instead of a file. A resolved scenario has it.
@@ -52,6 +53,16 @@ pub struct RateTraceTable {
     /// Written into a resolved scenario: the file that `data` comes from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
+    /// Symbol rate of a DVB-S2 carrier that adapts its coding: a trace of Es/N0
+    /// in dB becomes the rate of the most efficient modulation and code that it
+    /// allows (EN 302 307-1, Table 13, normal frames without pilots), and 0 below
+    /// all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol_rate: Option<SymbolRate>,
+    /// How far above the ideal threshold Es/N0 must be, in dB, 0 to 20; 0 without
+    /// it. Needs `symbol_rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
     /// Whether a CSV trace begins again at the time of its last row; otherwise
     /// the last row holds. A packet-delivery trace always does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -221,9 +232,23 @@ impl RateTraceSpec {
             }
             Self::Table(table) => table,
         };
-        let text = Text::of(&table.file, &table.data, &table.from)?;
-        let trace = if is_csv(text.text) {
-            let (times, rates) = text.columns("rate", rate)?;
+        let text = Text::of(
+            table.file.as_ref(),
+            table.data.as_ref(),
+            table.from.as_ref(),
+        )?;
+        let csv = is_csv(text.text);
+        table.coding(csv)?;
+        let trace = if csv {
+            let (times, rates) = match table.symbol_rate {
+                Some(symbols) => {
+                    let (times, ratios) = text.columns("esno", decibels)?;
+                    let margin = table.margin.unwrap_or(0.0);
+                    let rate = |ratio: f64| acm::rate(symbols.0, ratio, margin);
+                    (times, ratios.into_iter().map(rate).collect())
+                }
+                None => text.columns("rate", rate)?,
+            };
             let repeats = table.repeat.unwrap_or(false);
             let line = Timeline::new(&times, repeats).map_err(|e| text.fault(&e))?;
             RateTrace::steps(line, rates).map_err(|e| text.fault(&e))?
@@ -246,9 +271,38 @@ impl RateTraceSpec {
     }
 }
 
+impl RateTraceTable {
+    /// Checks what says how Es/N0 becomes a rate.
+    fn coding(&self, csv: bool) -> Result<(), Problem> {
+        let fault = |key: &str, says: String| Err(Problem::new([Step::from(key)], says));
+        let Some(symbols) = self.symbol_rate else {
+            return match self.margin {
+                Some(_) => fault("margin", "would be ignored; it needs symbol_rate".into()),
+                None => Ok(()),
+            };
+        };
+        if symbols.0 == 0 || symbols.0 > MOST / 10 {
+            let most = SymbolRate(MOST / 10);
+            let says = format!("= \"{symbols}\" is out of range; write \"1 Bd\" to \"{most}\"");
+            return fault("symbol_rate", says);
+        }
+        if !csv {
+            let says = "would be ignored; it needs CSV with the columns time and esno";
+            return fault("symbol_rate", says.into());
+        }
+        match self.margin {
+            Some(margin) if !(0.0..=20.0).contains(&margin) => {
+                let says = format!("= {margin} is out of range; write 0 to 20 (dB)");
+                fault("margin", says)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl DelayTraceSpec {
     fn read(&self, longest: Interval) -> Result<(Timeline, Vec<Interval>, Start), Problem> {
-        let text = Text::of(&self.file, &self.data, &self.from)?;
+        let text = Text::of(self.file.as_ref(), self.data.as_ref(), self.from.as_ref())?;
         let (times, delays) = text.columns("delay", time)?;
         if let Some(delay) = delays.iter().find(|delay| **delay > longest) {
             let says = format!(
@@ -283,7 +337,7 @@ impl DelayTraceSpec {
 
 impl LossTraceSpec {
     fn read(&self) -> Result<(Timeline, Vec<rng::Probability>, Start), Problem> {
-        let text = Text::of(&self.file, &self.data, &self.from)?;
+        let text = Text::of(self.file.as_ref(), self.data.as_ref(), self.from.as_ref())?;
         let (times, losses) = text.columns("loss", probability)?;
         let line = Timeline::new(&times, self.repeat).map_err(|e| text.fault(&e))?;
         let start = start(self.offset, self.random_offset, self.repeat, line.length())?;
@@ -354,9 +408,9 @@ struct Text<'a> {
 
 impl<'a> Text<'a> {
     fn of(
-        file: &'a Option<String>,
-        data: &'a Option<String>,
-        from: &'a Option<String>,
+        file: Option<&'a String>,
+        data: Option<&'a String>,
+        from: Option<&'a String>,
     ) -> Result<Self, Problem> {
         match (file, data) {
             (Some(_), Some(_)) => Err(Problem::new(
@@ -372,7 +426,7 @@ impl<'a> Text<'a> {
                 format!("= {name:?} was not read; write the trace itself as data = \"...\""),
             )),
             (None, Some(text)) => Ok(Self {
-                name: from.as_deref().unwrap_or("data"),
+                name: from.map_or("data", String::as_str),
                 text,
             }),
         }
@@ -417,6 +471,7 @@ impl<'a> Text<'a> {
                         "no column {name:?}; write a first line such as \"{}\"",
                         match wanted {
                             "rate" => "time (s),rate (Mbit/s)",
+                            "esno" => "time (s),esno (dB)",
                             "delay" => "time (s),delay (ms)",
                             _ => "time (s),loss",
                         }
@@ -489,6 +544,17 @@ fn rate(cell: &str, unit: &str) -> Result<u64, String> {
         return Err(format!("= {cell:?} is above \"{}\"", Rate(MOST)));
     }
     Ok(rate)
+}
+
+/// A ratio in decibels, of either sign.
+fn decibels(cell: &str, unit: &str) -> Result<f64, String> {
+    let number = cell.trim_end_matches("dB").trim().parse::<f64>();
+    match number {
+        Ok(number) if number.is_finite() && ["", "dB"].contains(&unit) => Ok(number),
+        _ => Err(format!(
+            "= {cell:?} is not a ratio in dB; write for example 10.5"
+        )),
+    }
 }
 
 fn probability(cell: &str, unit: &str) -> Result<rng::Probability, String> {
@@ -611,6 +677,57 @@ mod tests {
             panic!("a CSV trace")
         };
         assert_eq!(*rates, [1_000_000, 512_000]);
+    }
+
+    #[test]
+    fn a_signal_to_noise_ratio_becomes_the_rate_of_the_best_code() {
+        let csv = "time (s),esno (dB)\n0,10\n60,-3.5\n61,6.5\n90,12 dB\n";
+        let adaptive = |margin| RateTraceTable {
+            symbol_rate: Some(SymbolRate(30_000_000)),
+            margin,
+            ..table(csv)
+        };
+        let plan = rates(adaptive(Some(1.0))).unwrap();
+        let RateTrace::Steps { rates: found, .. } = &*plan.trace else {
+            panic!("a CSV trace")
+        };
+        // 16APSK 2/3, none, 8PSK 3/5 and 16APSK 3/4: 9.97, 5.5 + 1 and 10.21 + 1 dB.
+        assert_eq!(*found, [79_116_030, 0, 53_399_730, 89_001_840]);
+        let refused = |table: RateTraceTable| rates(table).unwrap_err();
+        assert_eq!(
+            refused(adaptive(Some(21.0))),
+            "margin = 21 is out of range; write 0 to 20 (dB)"
+        );
+        let lonely = RateTraceTable {
+            symbol_rate: None,
+            ..adaptive(Some(1.0))
+        };
+        assert_eq!(
+            refused(lonely),
+            "margin would be ignored; it needs symbol_rate"
+        );
+        let counted = RateTraceTable {
+            data: Some("1\n2\n".to_owned()),
+            ..adaptive(None)
+        };
+        assert_eq!(
+            refused(counted),
+            "symbol_rate would be ignored; it needs CSV with the columns time and esno"
+        );
+        let named = RateTraceTable {
+            data: Some("time (s),snr\n0,1\n".to_owned()),
+            ..adaptive(None)
+        };
+        assert_eq!(
+            refused(named),
+            "the scenario from \"data\", line 1: no column \"esno\"; write a first line such as \
+             \"time (s),esno (dB)\""
+        );
+        let worded = RateTraceTable {
+            data: Some("time (s),esno (dB)\n0,good\n".to_owned()),
+            ..adaptive(None)
+        };
+        assert!(refused(worded).contains("esno = \"good\" is not a ratio in dB"));
     }
 
     #[test]

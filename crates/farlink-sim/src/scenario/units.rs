@@ -153,6 +153,21 @@ const TIME: Dimension = Dimension {
     tenths: true,
 };
 
+const SYMBOLS: Dimension = Dimension {
+    noun: "symbol rate",
+    usual: "MBd",
+    units: &[
+        ("Bd", 1),
+        ("kBd", 1_000),
+        ("MBd", 1_000_000),
+        ("GBd", 1_000_000_000),
+    ],
+    shown: 4,
+    zero: "Bd",
+    whole: "Bd",
+    tenths: true,
+};
+
 const SPEED: Dimension = Dimension {
     noun: "speed",
     usual: "km/h",
@@ -411,6 +426,13 @@ quantity!(
     |n| n
 );
 quantity!(
+    /// A symbol rate in symbols per second, such as "30 MBd".
+    SymbolRate(u64),
+    SYMBOLS,
+    |n| n,
+    |n| n
+);
+quantity!(
     /// A frequency in Hz, such as "850 MHz".
     Frequency(u64),
     FREQUENCY,
@@ -602,6 +624,7 @@ mod tests {
         assert_eq!("75 km/h".parse(), Ok(Speed(75_000_000)));
         assert_eq!("1 m/s".parse::<Speed>(), "3.6 km/h".parse());
         assert_eq!("1.5 km".parse(), Ok(Length(1_500_000)));
+        assert_eq!("27.5 MBd".parse(), Ok(SymbolRate(27_500_000)));
         assert_eq!("2.4 GHz".parse(), Ok(Frequency(2_400_000_000)));
     }
 

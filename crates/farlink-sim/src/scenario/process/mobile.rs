@@ -264,8 +264,8 @@ impl MobileSpec {
             ));
         }
         for (what, times) in [("handoffs", handoffs), ("fades", fades)] {
-            let times = times.into_iter().flatten();
-            for time in times.filter(|time| !(SHORTEST..=LONGEST).contains(time)) {
+            let mut times = times.into_iter().flatten();
+            if let Some(time) = times.find(|time| !(SHORTEST..=LONGEST).contains(time)) {
                 let says = format!(
                     "gives {what} a mean time of \"{}\", which is out of range; \"1 us\" to \
                      \"1000000000 s\" are possible",

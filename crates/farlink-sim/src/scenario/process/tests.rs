@@ -1,5 +1,9 @@
 //! What the processes of a channel refuse, and that what they say comes back.
 
+use farlink_net::Fate;
+use farlink_net::channel::DropCause;
+use farlink_tcp::{Instant, Interval};
+
 use super::super::{Scenario, load};
 
 const LINK: &str = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"19.2 kbit/s\", delay = \
@@ -164,4 +168,120 @@ fn sharing_needs_the_same_on_both_sides() {
         "x.toml:3: links[0].down.channel.congestion.shared = true, but up has no such stage with \
          the same values; write it there too"
     );
+}
+
+/// Offers packets of `bytes` to the link down, `millis` apart, and returns what
+/// was lost by cause, as a share.
+fn realised(
+    channel: &str,
+    rate: &str,
+    bytes: u32,
+    millis: u64,
+    packets: u64,
+) -> Vec<(DropCause, f64)> {
+    let text = LINK
+        .replace("CHANNEL", channel)
+        .replace("19.2 kbit/s", rate);
+    let expanded = load(&text, "x.toml", &[]).unwrap().expand().unwrap();
+    let mut world = crate::build::build(&expanded, 0).unwrap();
+    let link = &mut world.links[0];
+    for i in 0..packets {
+        link.offer(Instant::ZERO + Interval::from_millis(millis) * i, bytes);
+    }
+    let drops = link.stats().drops;
+    let lost = |&cause: &DropCause| (cause, drops[cause as usize] as f64 / packets as f64);
+    let all = DropCause::ALL.iter().map(lost);
+    all.filter(|(_, share)| *share > 0.0).collect()
+}
+
+#[track_caller]
+fn loses(found: &[(DropCause, f64)], expected: &[(DropCause, f64)], tolerance: f64) {
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for ((cause, share), (other, want)) in found.iter().zip(expected) {
+        assert_eq!(cause, other);
+        let off = (share / want - 1.0).abs();
+        assert!(off < tolerance, "{found:?} is not {expected:?}");
+    }
+}
+
+/// Bounds are about four standard errors of the closed forms, which the tests of
+/// each process hold to their own; here it is the way from the text that is
+/// tested.
+#[test]
+fn what_a_scenario_says_is_what_a_link_loses() {
+    let satellite = "{ satellite = { b = 0.01, g = 0.05, loss = 0.01, loss_size = \"554 B\" } }";
+    let found = realised(satellite, "1.544 Mbit/s", 554, 5, 400_000);
+    loses(&found, &[(DropCause::Fade, 0.01)], 0.08);
+
+    // Leung 1998, section 5.4: 0.40 of packets of 552 B are bad at 75 km/h.
+    let fades = "{ mobile = { speed = \"75 km/h\", carrier = \"850 MHz\", fade_margin = 30, \
+                 loss_bad = 0.2 } }";
+    let found = realised(fades, "19.2 kbit/s", 552, 230, 200_000);
+    loses(&found, &[(DropCause::Fade, 0.0795)], 0.04);
+    // 100 m of every 4 km and 100 m.
+    let cells =
+        "{ mobile = { speed = \"75 km/h\", cell_radius = \"2 km\", handoff_region = \"100 m\" } }";
+    let found = realised(cells, "19.2 kbit/s", 552, 230, 2_000_000);
+    loses(&found, &[(DropCause::Handoff, 50.0 / 2050.0)], 0.12);
+
+    let congestion = "{ congestion = { duration = \"5 s\", periods = 0.01 } }";
+    let found = realised(congestion, "19.2 kbit/s", 552, 1000, 1_000_000);
+    loses(&found, &[(DropCause::Congestion, 0.05)], 0.06);
+
+    // The share of IP headers among errors is 20 / 1500; the rest is delivered.
+    let errors = "{ byte_errors = { distance = \"64 KiB\" } }";
+    let found = realised(errors, "1 Mbit/s", 1500, 13, 1_000_000);
+    let ip_header = 20.0 / 65_536.0;
+    loses(&found, &[(DropCause::BitError, ip_header)], 0.25);
+}
+
+#[test]
+fn directions_share_periods_only_if_the_scenario_says_so() {
+    let lost = |shared: bool| {
+        let channel =
+            format!("{{ congestion = {{ duration = \"2 s\", share = 0.1, shared = {shared} }} }}");
+        let text = LINK.replace("CHANNEL", &channel);
+        let expanded = load(&text, "x.toml", &[]).unwrap().expand().unwrap();
+        let mut world = crate::build::build(&expanded, 0).unwrap();
+        let mut lost = |link: usize, i: u64| {
+            let now = Instant::ZERO + Interval::from_millis(100) * i;
+            // The same packet leaves both transmitters at the same time.
+            matches!(world.links[link].offer(now, 100), Fate::Lost { .. })
+        };
+        let pairs: Vec<_> = (0..20_000).map(|i| (lost(0, i), lost(1, i))).collect();
+        let apart = pairs.iter().filter(|(down, up)| down != up).count();
+        let all = pairs.iter().filter(|(down, _)| *down).count();
+        (apart, all)
+    };
+    let (apart, all) = lost(true);
+    assert!(apart == 0 && all > 1000, "{apart} {all}");
+    // Independent: 2 * 0.1 * 0.9 of the pairs.
+    let (apart, _) = lost(false);
+    assert!((2500..4700).contains(&apart), "{apart}");
+}
+
+#[test]
+fn the_examples_of_the_page_load() {
+    let page = include_str!("../../../../../docs/channels.md");
+    let flow = &LINK[LINK.find("[[flows]]").unwrap()..];
+    let mut seen = 0;
+    let mut loads = |text: &str| {
+        let scenario = load(text, "page", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
+        crate::build::build(&scenario.expand().unwrap(), 0).unwrap();
+        seen += 1;
+    };
+    for block in page.split("```toml\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        if block.contains("[links.down.") {
+            let down = "[links.down]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"";
+            loads(&format!(
+                "[[links]]\nbetween = [\"a\", \"b\"]\n{down}\n{block}\n{flow}"
+            ));
+        }
+        for line in block.lines().filter_map(|l| l.strip_prefix("channel = ")) {
+            let channel = line.split(" # ").next().unwrap();
+            loads(&LINK.replace("CHANNEL", channel));
+        }
+    }
+    assert_eq!(seen, 10);
 }
