@@ -8,6 +8,7 @@ use farlink_sim::{Column, Metric, scenario};
 use farlink_tcp::{Interval, Mark, variant::VARIANTS};
 use job::{Jobs, watch};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict};
 
 /// The compiled engine of farlink.
@@ -98,7 +99,8 @@ fn metrics() -> PyResult<String> {
 #[allow(clippy::needless_pass_by_value)]
 fn simulate(
     py: Python<'_>,
-    jobs: Vec<(String, u64)>,
+    // Not copied: a scenario can hold traces of megabytes.
+    jobs: Vec<(PyBackedStr, u64)>,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<String>> {
