@@ -46,3 +46,11 @@ def trajectory(
 def trace(
     scenario: str, run: int, snaplen: int | None, progress: Progress | None
 ) -> TraceTables: ...
+def emulate(
+    scenario: str,
+    run: int,
+    servers: list[tuple[str, list[str]]],
+    main: tuple[str, list[str]] | None,
+    congestion: str | None = None,
+    seconds: float | None = None,
+) -> str: ...
