@@ -27,6 +27,12 @@ class TraceTables(TypedDict):
     pcaps: dict[str, bytes]
     tables: dict[str, dict[str, tuple[str, bytes]]]
 
+class ChannelSample(TypedDict):
+    """What became of packets by themselves in a channel."""
+
+    told: str
+    columns: dict[str, tuple[str, bytes]]
+
 def version() -> str: ...
 def resolve(
     text: str,
@@ -43,3 +49,12 @@ def simulate(jobs: list[tuple[str, int]], threads: int, progress: Progress | Non
 def trace(
     scenario: str, run: int, snaplen: int | None, progress: Progress | None
 ) -> TraceTables: ...
+def sample_channel(
+    scenario: str,
+    link: str,
+    direction: str,
+    packets: int,
+    length: int,
+    spacing_ns: int | None,
+    run: int,
+) -> ChannelSample: ...

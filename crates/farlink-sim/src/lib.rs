@@ -27,9 +27,11 @@ mod heap;
 mod metrics;
 mod probe;
 mod run;
+mod sample;
 pub mod scenario;
 mod world;
 
 pub use metrics::{Metric, Scope, drop_causes, metrics};
 pub use probe::{Column, Table};
 pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, trace};
+pub use sample::{Asked, MOST_PACKETS, Sample, SampleError, sample_channel};
