@@ -27,6 +27,12 @@ class TraceTables(TypedDict):
     pcaps: dict[str, bytes]
     tables: dict[str, dict[str, tuple[str, bytes]]]
 
+class ChannelSample(TypedDict):
+    """What became of packets by themselves in a channel."""
+
+    told: str
+    columns: dict[str, tuple[str, bytes]]
+
 def version() -> str: ...
 def resolve(
     text: str,
@@ -54,3 +60,12 @@ def emulate(
     congestion: str | None = None,
     seconds: float | None = None,
 ) -> str: ...
+def sample_channel(
+    scenario: str,
+    link: str,
+    direction: str,
+    packets: int,
+    length: int,
+    spacing_ns: int | None,
+    run: int,
+) -> ChannelSample: ...

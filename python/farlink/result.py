@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from farlink import _farlink, files, source
 from farlink.errors import RunError, ScenarioError
-from farlink.stats import Estimate, mean_ci95, paired_difference
+from farlink.stats import Estimate, mean_ci95, median_ci95, paired_difference
 from farlink.trace import Trace
 
 if TYPE_CHECKING:
@@ -134,6 +134,17 @@ class Result:
         paired differences (see `stats.paired_difference`).
         """
         return paired_difference(self._totals(metric, a), self._totals(metric, b))
+
+    def median(self, metric: str, tcp: str) -> Estimate:
+        """Estimate the median over the runs of a flow metric over all flows of a TCP.
+
+        As `total`, with the median in `mean`; see `stats.median_ci95`.
+        """
+        return median_ci95(self._totals(metric, tcp))
+
+    def per_run(self, metric: str, tcp: str) -> list[float | None]:
+        """Return a flow metric over all flows of a TCP, run by run (see `total`)."""
+        return self._totals(metric, tcp)
 
     def trace(
         self, name: str, tcp: str | None = None, run: int = 0, *, bin_s: float | None = None
@@ -302,7 +313,7 @@ def assemble(
         "runs": len(next(iter(outcomes.values()))),
         "tcp": list(scenarios),
         "results": _rows(outcomes, "flows", ["flow"], "flow", units),
-        "links": _rows(outcomes, "links", ["link", "direction"], "link", units),
+        "links": _rows(outcomes, "links", ["link", "direction", "derived"], "link", units),
         "fairness": _rows(outcomes, "run", [], "run", units),
         "events": sum(one["events"] for per_tcp in outcomes.values() for one in per_tcp),
         "wall_s": wall_s,

@@ -168,6 +168,11 @@ impl Link {
         &self.config
     }
 
+    /// What may happen to a packet on its way.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
     /// Counters.
     pub fn stats(&self) -> &LinkStats {
         &self.stats

@@ -5,13 +5,13 @@ use crate::flow::{FlowState, Opening};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::RunError;
 use crate::scenario::{
-    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec, background,
-    process,
+    Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
+    background, process,
 };
 use crate::world::{NO_ROUTE, Node, Tally, World};
 use farlink_net::channel::{
-    BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert, Jitter,
-    Loss, Reorder, Stage,
+    BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert,
+    GilbertTime, Jitter, Loss, Reorder, Stage,
 };
 use farlink_net::rng::{Probability, Stream, Streams};
 use farlink_net::trace::Pace;
@@ -73,12 +73,18 @@ fn queue_limit(spec: QueueSpec) -> QueueLimit {
         QueueSpec::Unlimited => QueueLimit::Unlimited,
         QueueSpec::Packets(n) => QueueLimit::Packets(n),
         QueueSpec::Bytes(n) => QueueLimit::Bytes(n),
+        // An expanded scenario has its limits in bytes.
+        QueueSpec::Bdp { .. } => QueueLimit::Bytes(0),
     }
 }
 
 /// Stages of a direction, each with a random stream of its own name, so that
 /// what one draws does not depend on what else there is.
-fn channel(spec: &DirectionSpec, streams: &Streams, name: &str) -> Result<Channel, ChannelError> {
+pub(crate) fn channel(
+    spec: &DirectionSpec,
+    streams: &Streams,
+    name: &str,
+) -> Result<Channel, ChannelError> {
     let mut stages = Vec::new();
     for (i, group) in spec.channel.iter().enumerate() {
         let place = process::Place {
@@ -103,18 +109,22 @@ fn group_stages(
     let stream = |stage: &str| place.stream(stage);
     if let Some(g) = &group.gilbert {
         let stream = stream("gilbert");
-        stages.push(Stage::Gilbert(match (g.loss, g.burst, g.p, g.r) {
-            (Some(loss), Some(burst), ..) => {
-                Gilbert::from_means(probability(loss.0)?, burst, stream)?
+        stages.push(match (g.loss, g.burst, g.p, g.r) {
+            (Some(loss), Some(Burst::Packets(burst)), ..) => {
+                Stage::Gilbert(Gilbert::from_means(probability(loss.0)?, burst, stream)?)
             }
-            (_, _, p, r) => Gilbert::new(
+            (Some(loss), Some(Burst::Time(burst)), ..) => {
+                let process = GilbertTime::from_means(probability(loss.0)?, burst.0, stream)?;
+                Stage::Process(Box::new(process))
+            }
+            (_, _, p, r) => Stage::Gilbert(Gilbert::new(
                 probability(p.map_or(0.0, |p| p.0))?,
                 probability(r.map_or(0.0, |r| r.0))?,
                 probability(g.h.map_or(0.0, |h| h.0))?,
                 probability(g.k.map_or(1.0, |k| k.0))?,
                 stream,
-            )?,
-        }));
+            )?),
+        });
     }
     if let Some(p) = group.loss {
         stages.push(Stage::Loss(Loss::new(probability(p.0)?, stream("loss"))));

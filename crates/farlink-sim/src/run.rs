@@ -3,8 +3,10 @@
 use crate::build::build;
 use crate::metrics::{self, Scope, Values, metrics};
 use crate::probe::{Probes, Table};
+use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
 use crate::world::World;
+use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
 use farlink_tcp::Instant;
 use rayon::prelude::*;
@@ -56,6 +58,9 @@ pub struct Outcome {
     flows: Vec<Values>,
     /// Values by directed link.
     links: Vec<Values>,
+    /// What follows from the parameters of its channel, by directed link, each
+    /// with the number of its stage.
+    derived: Vec<Vec<(usize, Derived)>>,
     /// Events handled.
     pub events: u64,
     /// Simulated time at the end.
@@ -179,6 +184,7 @@ impl Outcome {
                 json!({
                     "link": scenario.links[i / 2].name,
                     "direction": if i % 2 == 0 { "down" } else { "up" },
+                    "derived": derived_json(&self.derived[i]),
                     "metrics": of(Scope::Link, v),
                 })
             })
@@ -275,6 +281,11 @@ fn outcome(world: &World) -> Outcome {
         links: (0..)
             .zip(metrics::needed(world))
             .map(|(i, needed)| metrics::of_link(world, i, needed, period))
+            .collect(),
+        derived: world
+            .links
+            .iter()
+            .map(|link| derived(link.channel()))
             .collect(),
         events: world.events,
         simulated: world.now,

@@ -1,5 +1,6 @@
 """The table that a run ends with: a row per TCP."""
 
+import math
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -9,12 +10,16 @@ from rich.table import Table
 from farlink import units
 from farlink.cli import text
 from farlink.result import Result
-from farlink.stats import Estimate, mean_ci95
+from farlink.stats import Estimate, mean_ci95, median_ci95
 
 __all__ = ["show"]
 
 _ONE_LINE_WIDTH = 110
 """On narrower terminals intervals go below their means."""
+
+
+_FEWEST_FOR_MEDIAN = 6
+"""Fewest runs whose median has an interval."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,46 @@ def show(result: Result, stream: TextIO) -> None:
     console.print(table)
     for note in _notes(result, busiest):
         console.print(note, soft_wrap=True)
+    if result.runs >= _FEWEST_FOR_MEDIAN:
+        console.print(_medians(result))
+        console.print(
+            "median [95 % interval by order statistics]; differences run by run: the same losses",
+            soft_wrap=True,
+        )
+
+
+def _medians(result: Result) -> Table:
+    """Tell the median goodput of each TCP, and by how much it is above that of the first."""
+    first = result.tcp[0]
+    medians = {tcp: result.median("goodput", tcp) for tcp in result.tcp}
+    factor, unit = units.prefixed(max(one.mean or 0 for one in medians.values()), "bit/s")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("tcp", no_wrap=True)
+    table.add_column(f"median goodput\n({unit})", no_wrap=True)
+    if len(result.tcp) > 1:
+        table.add_column(f"median difference\nto {first} ({unit})", no_wrap=True)
+    for tcp, median in medians.items():
+        row = [tcp, _bracketed(median, factor)]
+        if tcp != first:
+            pairs = zip(
+                result.per_run("goodput", tcp), result.per_run("goodput", first), strict=True
+            )
+            gaps = [a - b for a, b in pairs if a is not None and b is not None]
+            row.append(_bracketed(median_ci95(gaps), factor, sign="+"))
+        table.add_row(*row)
+    return table
+
+
+def _bracketed(median: Estimate, factor: float, sign: str = "") -> str:
+    if median.mean is None:
+        return "-"
+    half = (median.half_width or 0.0) / factor
+    decimals = max(0, min(1 - math.floor(math.log10(half)), 6)) if half > 0 else 3
+    number = f"{median.mean / factor:{sign}.{decimals}f}"
+    if median.low is None or median.high is None:
+        return number
+    low, high = (f"{one / factor:{sign}.{decimals}f}" for one in (median.low, median.high))
+    return f"{number} [{low} to {high}]"
 
 
 def _columns(result: Result) -> list[_Column]:

@@ -1,12 +1,14 @@
 """Figures of a result, one file per kind; each is a matplotlib Figure.
 
-Every figure is of one run, repeated with its probes on when first needed.
+Every figure but the box plot, which is of all runs, is of one run, repeated with
+its probes on when first needed.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from farlink.plot.box import draw_box
 from farlink.plot.cwnd import draw_cwnd
 from farlink.plot.queue import draw_queue
 from farlink.plot.sequence import draw_comparison, draw_first_loss, draw_sequence
@@ -101,6 +103,13 @@ class Plots:
         view = View(self._result, run, None, t0, t1)
         return draw_queue(view, self._names(tcp), (link, direction))
 
+    def box(self, metric: str = "goodput") -> "Figure":
+        """Draw a metric over all runs: a box and the runs of each TCP, and paired differences.
+
+        The differences are to the first TCP, run by run.
+        """
+        return draw_box(self._result, metric)
+
     def save(self, directory: str | Path, *, run: int = 0) -> list[Path]:
         """Write all figures as PNG (200 dpi) and SVG; return their paths."""
         written = []
@@ -116,6 +125,8 @@ class Plots:
             loss = self.first_loss(tcp, run=run)
             if loss is not None:
                 yield f"first-loss-{tcp}", loss
+        if self._result.runs > 1:
+            yield "goodput", self.box()
         yield "cwnd", self.cwnd(run=run)
         yield "throughput", self.throughput(run=run)
         yield "queue", self.queue(run=run)

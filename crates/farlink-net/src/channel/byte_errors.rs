@@ -1,8 +1,7 @@
 //! Errors placed in bytes, which spoil a checksum (West and Vaidya 1997,
 //! section 4.3).
 
-use super::markov::LAGS;
-use super::{ChannelError, Derived, DropCause, Passage, Process, Sampling, Theory, Verdict};
+use super::{ChannelError, Derived, DropCause, LAGS, Passage, Process, Sampling, Theory, Verdict};
 use crate::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 
@@ -103,35 +102,19 @@ impl Process for ByteErrors {
     }
 
     /// With q the probability of an error in a packet and N the burst, a packet
-    /// is whole if there is none in it and in the N - 1 before: (1 - q)^N. After
-    /// a burst each packet begins the next with q, so the mean gap is 1 / q. Two
-    /// packets k apart are both whole with (1 - q)^(N + min(k, N)).
+    /// is whole if there is none in it and in the N - 1 before: (1 - q)^N. Two
+    /// packets k apart are both whole with (1 - q)^(N + min(k, N)). The mean gap
+    /// that follows is 1 / q: after a burst each packet begins the next with q.
     fn theory(&self, sampling: Sampling) -> Theory {
         let bytes = self.ip_bytes(sampling.bytes) as f64;
-        let q = self.hit(bytes);
-        if q <= 0.0 {
-            return Theory {
-                loss: Some(0.0),
-                ..Theory::default()
-            };
-        }
         let burst = f64::from(self.burst);
         let whole = |packets: f64| libm::exp(-packets * bytes / self.distance);
-        let loss = self.hit(burst * bytes);
-        let delivered = whole(burst);
-        let covariance =
-            |lag: usize| whole(burst + (lag as f64).min(burst)) - delivered * delivered;
-        Theory {
-            loss: Some(loss),
-            burst: Some(loss / delivered / q),
-            gap: Some(1.0 / q),
-            autocorrelation: Some(
-                (1..=LAGS)
-                    .map(|lag| covariance(lag) / (loss * delivered))
-                    .collect(),
-            ),
-            delay: None,
-        }
+        let (loss, delivered) = (self.hit(burst * bytes), whole(burst));
+        let lags = (1..=LAGS).map(|lag| {
+            let both = whole(burst + (lag as f64).min(burst));
+            (both - delivered * delivered) / (loss * delivered)
+        });
+        Theory::of_loss(loss, lags.collect())
     }
 
     fn derived(&self) -> Vec<Derived> {

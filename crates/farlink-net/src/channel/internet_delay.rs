@@ -1,7 +1,7 @@
 //! Delay of the Internet between: a constant and an Erlang variate, now and then
 //! a larger one (Leung 1998, section 3.3.2; Wong 1998, section 3.2.4).
 
-use super::{ChannelError, DelayLaw, Derived, Passage, Process, Sampling, Theory, markov};
+use super::{ChannelError, DelayLaw, Derived, LEVELS, Passage, Process, Sampling, Theory, markov};
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 
@@ -41,8 +41,6 @@ const NEGLIGIBLE: f64 = 1e-9;
 const MEMORY: usize = 2000;
 /// Steps of an integral over a tail.
 const STEPS: u32 = 2000;
-/// Probabilities of the quantiles of the closed form.
-const QUANTILES: [f64; 7] = [0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 0.999];
 
 impl InternetDelay {
     /// `order` is that of the Erlang variate, `mean` its mean outside of the
@@ -209,11 +207,7 @@ impl InternetDelay {
             .map(|part| part.1)
             .fold(0.0, f64::max);
         if longest == 0.0 {
-            return Some(DelayLaw {
-                mean: constant,
-                deviation: 0.0,
-                quantiles: QUANTILES.map(|q| (q, constant)).to_vec(),
-            });
+            return Some(DelayLaw::constant(constant));
         }
         // Past every quantile, found by doubling.
         let mut end = longest;
@@ -232,10 +226,7 @@ impl InternetDelay {
             }
             Some((q, constant + high))
         };
-        let quantiles = QUANTILES
-            .iter()
-            .map(|&q| quantile(q))
-            .collect::<Option<_>>()?;
+        let quantiles = LEVELS.iter().map(|&q| quantile(q)).collect::<Option<_>>()?;
         let (mean, deviation) = if self.keep_order {
             // E[D] is the integral of P(D > x), E[D^2] that of 2 x P(D > x); by
             // the midpoint rule, over steps that grow with x.
@@ -300,9 +291,8 @@ impl Process for InternetDelay {
 
     fn theory(&self, sampling: Sampling) -> Theory {
         Theory {
-            loss: Some(0.0),
             delay: self.delay_law(sampling.spacing.as_secs_f64()),
-            ..Theory::default()
+            ..Theory::clean()
         }
     }
 

@@ -1,19 +1,15 @@
 //! Closed forms of a chain whose state decides the loss of each packet.
 
-use super::Theory;
-
-/// Lags of an autocorrelation.
-pub(super) const LAGS: usize = 20;
+use super::{LAGS, Theory};
 
 /// Closed form of loss by a chain of `N` states: `stationary` are the shares of
 /// packets that meet each state, `step` is the probability of going from one
 /// state (first index) to the other from packet to packet, `loss` the
 /// probability of loss in each.
 ///
-/// With pi the shares, l the losses and P the steps: loss m = pi l; a burst ends
-/// with probability e = pi diag(l) P (1 - l) per packet, so that the mean burst
-/// is m / e and the mean gap (1 - m) / e; the autocorrelation at lag k is
-/// pi diag(l - m) P^k (l - m) / (m (1 - m)).
+/// With pi the shares, l the losses and P the steps: loss m = pi l; the
+/// autocorrelation at lag k is a(k) = pi diag(l - m) P^k (l - m) / (m (1 - m)); the
+/// mean burst is 1 / ((1 - m) (1 - a(1))), the mean gap 1 / (m (1 - a(1))).
 pub(super) fn theory<const N: usize>(
     stationary: &[f64; N],
     step: &[[f64; N]; N],
@@ -21,16 +17,11 @@ pub(super) fn theory<const N: usize>(
 ) -> Theory {
     let mean: f64 = (0..N).map(|i| stationary[i] * loss[i]).sum();
     if mean <= 0.0 || mean >= 1.0 {
-        return Theory {
-            loss: Some(mean.clamp(0.0, 1.0)),
-            ..Theory::default()
-        };
+        return Theory::independent(mean.clamp(0.0, 1.0));
     }
     let next = |values: &[f64; N]| -> [f64; N] {
         std::array::from_fn(|i| (0..N).map(|j| step[i][j] * values[j]).sum())
     };
-    let delivered: [f64; N] = next(&loss.map(|l| 1.0 - l));
-    let ends: f64 = (0..N).map(|i| stationary[i] * loss[i] * delivered[i]).sum();
     let about = loss.map(|l| l - mean);
     let mut ahead = about;
     let autocorrelation = (0..LAGS)
@@ -40,13 +31,7 @@ pub(super) fn theory<const N: usize>(
             covariance / (mean * (1.0 - mean))
         })
         .collect();
-    Theory {
-        loss: Some(mean),
-        burst: (ends > 0.0).then(|| mean / ends),
-        gap: (ends > 0.0).then(|| (1.0 - mean) / ends),
-        autocorrelation: Some(autocorrelation),
-        delay: None,
-    }
+    Theory::of_loss(mean, autocorrelation)
 }
 
 /// Shares of the two states that are left with these probabilities per step.

@@ -12,6 +12,7 @@ mod congestion;
 mod corrupt;
 mod duplicate;
 mod gilbert;
+mod gilbert_time;
 mod internet_delay;
 mod jitter;
 mod loss;
@@ -25,6 +26,7 @@ mod rayleigh;
 mod reorder;
 mod satellite;
 mod state_loss;
+mod theory;
 mod trace;
 
 pub use bit_errors::{BitErrors, damage_probability};
@@ -33,6 +35,7 @@ pub use congestion::Congestion;
 pub use corrupt::Corrupt;
 pub use duplicate::Duplicate;
 pub use gilbert::Gilbert;
+pub use gilbert_time::GilbertTime;
 pub use internet_delay::{InternetDelay, Raised};
 pub use jitter::{Distribution, Jitter};
 pub use loss::Loss;
@@ -44,6 +47,7 @@ pub use rayleigh::{Advance, JakesFading, RayleighChain, RayleighField};
 pub use reorder::Reorder;
 pub use satellite::Satellite;
 pub use state_loss::StateLoss;
+pub use theory::{LAGS, LEVELS};
 pub use trace::{DelayTrace, LossTrace};
 
 use farlink_tcp::{Instant, Interval};
@@ -284,6 +288,9 @@ pub enum ChannelError {
     /// Parameters that contradict each other, and what to write instead.
     #[error("{0}")]
     Cannot(&'static str),
+    /// No time between bursts or in them.
+    #[error("bursts of {0:?} cannot be: write a time of 1 ns to 1 h")]
+    BurstTime(Interval),
     /// Bounds the wrong way round.
     #[error("uniform jitter from {low:?} to {high:?} cannot be: write the smaller bound first")]
     Bounds {

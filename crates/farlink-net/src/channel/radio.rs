@@ -111,13 +111,7 @@ impl Process for Radio {
             return Theory::default();
         };
         let loss = self.loss(distance, sampling.bytes);
-        Theory {
-            loss: Some(loss),
-            burst: (loss < 1.0).then(|| 1.0 / (1.0 - loss)),
-            gap: (loss > 0.0).then(|| 1.0 / loss),
-            autocorrelation: Some(vec![0.0; 20]),
-            delay: None,
-        }
+        Theory::independent(loss)
     }
 
     fn derived(&self) -> Vec<Derived> {

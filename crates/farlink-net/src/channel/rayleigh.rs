@@ -58,14 +58,7 @@ const LAGS: u32 = 20;
 /// Loss, burst and gap of packets lost with probability `share` whose losses have
 /// the correlation `first` with the next packet's.
 fn theory(share: f64, correlations: Vec<f64>) -> Theory {
-    let first = correlations.first().copied().unwrap_or(0.0);
-    Theory {
-        loss: Some(share),
-        burst: Some(1.0 / ((1.0 - share) * (1.0 - first))),
-        gap: Some(1.0 / (share * (1.0 - first))),
-        autocorrelation: Some(correlations),
-        delay: None,
-    }
+    Theory::of_loss(share, correlations)
 }
 
 /// When the chain moves.

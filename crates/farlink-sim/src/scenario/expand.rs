@@ -10,6 +10,7 @@ use farlink_tcp::time::Interval;
 
 use super::app::{App, app};
 use super::background::{self, BackgroundSpec};
+use super::bdp;
 use super::channel;
 use super::decode::{Problem, example, suggestion};
 use super::process;
@@ -304,12 +305,20 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
         let says = format!("joins {:?} to itself; name two nodes", link.between[0]);
         return Err(Problem::new(path!["between"], says));
     }
-    let down = direction(link.down.as_ref(), "down")?;
-    let up = match &link.up {
+    let mut down = direction(link.down.as_ref(), "down")?;
+    let mut up = match &link.up {
         Some(_) => direction(link.up.as_ref(), "up")?,
         None => down.clone(),
     };
     process::check_shared(&down.channel, &up.channel)?;
+    let round_trip = down.delay + up.delay;
+    for (key, one) in [("down", &mut down), ("up", &mut up)] {
+        for (limit, written) in [("queue", &mut one.queue), ("mark", &mut one.mark)] {
+            let rate = Rate(one.rate);
+            bdp::check(limit, *written, rate, round_trip).map_err(|fault| fault.within(key))?;
+            *written = bdp::in_bytes(*written, rate, round_trip);
+        }
+    }
     (0..link.count)
         .map(|n| {
             let a = nodes.number(numbered(&link.between[0], n));

@@ -123,13 +123,30 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "{ packets = 100 }",
         "\"endless\"",
         "geo.toml:14: links[0].down.queue = \"endless\" is unknown; write \"unlimited\", { packets \
-         = 100 } or { bytes = \"64 KiB\" }",
+         = 100 }, { bytes = \"64 KiB\" } or { bdp = 1.2 }",
     ),
     (
         "{ packets = 100 }",
         "100",
-        "geo.toml:14: links[0].down.queue = 100 is wrong; write \"unlimited\", { packets = 100 } or \
-         { bytes = \"64 KiB\" }",
+        "geo.toml:14: links[0].down.queue = 100 is wrong; write \"unlimited\", { packets = 100 }, { \
+         bytes = \"64 KiB\" } or { bdp = 1.2 }",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ bytes = \"1 kB\", bdp = 1 }",
+        "geo.toml:14: links[0].down.queue has both \"bytes\" and \"bdp\"; write one of them",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ packets = 100, rtt = \"600 ms\" }",
+        "geo.toml:14: links[0].down.queue has an \"rtt\" that would be ignored; it needs \"bdp\"",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ bdp = 0 }",
+        "geo.toml:14: links[0].down.queue.bdp times \"2048 kbit/s\" for \"500 ms\" makes 0 bytes; \
+         write what makes 1 B to 1024 GiB (rtt = \"600 ms\" beside it names another round trip), or \
+         queue = \"unlimited\"",
     ),
     (
         "{ packets = 100 }",
@@ -507,6 +524,22 @@ const CHANNEL_FAULTS: &[(&str, &str)] = &[
     (
         "{ gilbert = { loss = 0.1, burst = 0.5 } }",
         ".gilbert.burst = 0.5 is out of range; write 1 to 1e9 packets",
+    ),
+    (
+        "{ gilbert = { loss = 0.1, burst = \"16.7\" } }",
+        ".gilbert.burst = \"16.7\" is no length of a burst; write packets, 4, or a time, \"16.7 ms\"",
+    ),
+    (
+        "{ gilbert = { loss = 0.1, burst = \"0 s\" } }",
+        ".gilbert.burst = \"0 s\" is no burst; write a time, \"16.7 ms\"",
+    ),
+    (
+        "{ gilbert = { loss = 0.1, burst = \"2 h\" } }",
+        ".gilbert.burst = \"2 h\" is out of range; write at most \"1 h\"",
+    ),
+    (
+        "{ gilbert = { loss = 1, burst = \"1 s\" } }",
+        ".gilbert.loss = 1 leaves no time between bursts; write a loss below 1",
     ),
     (
         "{ gilbert = { p = 0, r = 0 } }",

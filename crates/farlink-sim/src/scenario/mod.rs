@@ -7,6 +7,8 @@
 
 mod app;
 pub(crate) mod background;
+mod bdp;
+mod burst;
 mod channel;
 mod control;
 mod decode;
@@ -33,6 +35,7 @@ use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
 pub use background::{BackgroundSpec, LawName};
+pub use burst::Burst;
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
@@ -191,6 +194,7 @@ impl Scenario {
             if link.up.is_none() {
                 link.up.clone_from(&link.down);
             }
+            bdp::spell_out(link);
         }
         for i in 0..self.flows.len() {
             self.flows[i].name = Some(self.flow_name(i));

@@ -22,7 +22,7 @@ const SECTIONS: [(&str, &str, &str); 26] = [
     (
         "`queue = { ... }`, `mark = { ... }`",
         "QueueTable",
-        "One of the two, or `\"unlimited\"`, which for `mark` is none.",
+        "One of the first three, or `\"unlimited\"`, which for `mark` is none.",
     ),
     ("`background = [{ ... }]`", "BackgroundSpec", ""),
     (

@@ -12,13 +12,14 @@ use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::background::BackgroundSpec;
+use super::burst::Burst;
 use super::process::{
     ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, RadioSpec,
     RayleighSpec, ReconfigurationSpec, SatelliteSpec,
 };
 use super::tcp::TcpSpec;
 use super::trace::{DelayTraceSpec, LossTraceSpec, RateTraceSpec};
-use super::units::{Probability, Rate, Size, Time};
+use super::units::{Factor, Probability, Rate, Size, Time};
 use farlink_tcp::Interval;
 
 /// A path, the flows over it and the TCP they use.
@@ -147,7 +148,8 @@ fn nothing() -> Size {
     Size(0)
 }
 
-/// Limit of a queue: "unlimited", `{ packets = 100 }` or `{ bytes = "64 KiB" }`.
+/// Limit of a queue: "unlimited", `{ packets = 100 }`, `{ bytes = "64 KiB" }` or
+/// `{ bdp = 1.2 }`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QueueSpec {
     /// Nothing is ever dropped.
@@ -157,6 +159,13 @@ pub enum QueueSpec {
     Packets(u32),
     /// So many bytes of IP packets wait at most.
     Bytes(u64),
+    /// The same in bandwidth-delay products.
+    Bdp {
+        /// How many.
+        share: Factor,
+        /// Of this round trip; else of the link's own.
+        rtt: Option<Time>,
+    },
 }
 
 impl QueueSpec {
@@ -165,7 +174,7 @@ impl QueueSpec {
     }
 }
 
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueueTable {
     /// Packets that may wait, 1 to 1000000.
@@ -174,20 +183,29 @@ struct QueueTable {
     /// Bytes of IP packets that may wait, up to 1 TiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bytes: Option<Size>,
+    /// The same in bandwidth-delay products: rate of this direction times the
+    /// delays of both directions of this link. Results show bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bdp: Option<Factor>,
+    /// Round trip that `bdp` is of, for a path longer than the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rtt: Option<Time>,
 }
 
 impl Serialize for QueueSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (packets, bytes) = match *self {
+        let mut table = QueueTable::default();
+        match *self {
             Self::Unlimited => return serializer.serialize_str("unlimited"),
-            Self::Packets(n) => (Some(n), None),
-            Self::Bytes(n) => (None, Some(Size(n))),
-        };
-        QueueTable { packets, bytes }.serialize(serializer)
+            Self::Packets(n) => table.packets = Some(n),
+            Self::Bytes(n) => table.bytes = Some(Size(n)),
+            Self::Bdp { share, rtt } => (table.bdp, table.rtt) = (Some(share), rtt),
+        }
+        table.serialize(serializer)
     }
 }
 
-const QUEUES: &str = "\"unlimited\", { packets = 100 } or { bytes = \"64 KiB\" }";
+const QUEUES: &str = "\"unlimited\", { packets = 100 }, { bytes = \"64 KiB\" } or { bdp = 1.2 }";
 
 impl<'de> Deserialize<'de> for QueueSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -206,13 +224,32 @@ impl<'de> Deserialize<'de> for QueueSpec {
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<QueueSpec, A::Error> {
                 let table = QueueTable::deserialize(MapAccessDeserializer::new(map))?;
-                match (table.packets, table.bytes) {
-                    (Some(packets), None) => Ok(QueueSpec::Packets(packets)),
-                    (None, Some(bytes)) => Ok(QueueSpec::Bytes(bytes.0)),
-                    (Some(_), Some(_)) => Err(A::Error::custom(
-                        "has both \"packets\" and \"bytes\"; write one of them",
-                    )),
-                    (None, None) => Err(A::Error::custom(format!("is empty; write {QUEUES}"))),
+                let QueueTable {
+                    packets,
+                    bytes,
+                    bdp,
+                    rtt,
+                } = table;
+                if rtt.is_some() && bdp.is_none() {
+                    return Err(A::Error::custom(
+                        "has an \"rtt\" that would be ignored; it needs \"bdp\"",
+                    ));
+                }
+                match (packets, bytes, bdp) {
+                    (Some(packets), None, None) => Ok(QueueSpec::Packets(packets)),
+                    (None, Some(bytes), None) => Ok(QueueSpec::Bytes(bytes.0)),
+                    (None, None, Some(share)) => Ok(QueueSpec::Bdp { share, rtt }),
+                    (None, None, None) => {
+                        Err(A::Error::custom(format!("is empty; write {QUEUES}")))
+                    }
+                    (packets, bytes, _) => {
+                        let first = packets.map_or("bytes", |_| "packets");
+                        let both = packets.and(bytes).is_some();
+                        let second = if both { "bytes" } else { "bdp" };
+                        Err(A::Error::custom(format!(
+                            "has both {first:?} and {second:?}; write one of them"
+                        )))
+                    }
                 }
             }
         }
@@ -284,7 +321,7 @@ impl JsonSchema for Channel {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelSpec {
-    /// Losses in bursts (Gilbert 1960, Elliott 1963), per packet.
+    /// Losses in bursts (Gilbert 1960, Elliott 1963), per packet or in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gilbert: Option<GilbertSpec>,
     /// Probability that a packet is lost, whatever its length.
@@ -352,9 +389,10 @@ pub struct GilbertSpec {
     /// Mean loss, as a probability below 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Probability>,
-    /// Mean length of a burst, in packets; 1 or more.
+    /// Mean length of a burst: packets, 1 or more, of a chain that moves per
+    /// packet; or a time, of a chain that moves in time whatever is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub burst: Option<f64>,
+    pub burst: Option<Burst>,
     /// Probability of going from the good to the bad state, per packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<Probability>,
