@@ -8,6 +8,7 @@ use farlink_sim::{Asked, Column, Metric, scenario};
 use farlink_tcp::{Interval, Mark, variant::VARIANTS};
 use job::{Jobs, watch};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict};
 
 /// The compiled engine of farlink.
@@ -24,6 +25,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(simulate, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
     m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
+    m.add_function(wrap_pyfunction!(trajectory, m)?)?;
     Ok(())
 }
 
@@ -98,7 +100,8 @@ fn metrics() -> PyResult<String> {
 #[allow(clippy::needless_pass_by_value)]
 fn simulate(
     py: Python<'_>,
-    jobs: Vec<(String, u64)>,
+    // Not copied: a scenario can hold traces of megabytes.
+    jobs: Vec<(PyBackedStr, u64)>,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<String>> {
@@ -203,6 +206,33 @@ fn sample_channel<'py>(
     }
     out.set_item("columns", columns)?;
     Ok(out)
+}
+
+/// Where the nodes of a link's radio are: columns of seconds and metres.
+#[pyfunction]
+fn trajectory(
+    py: Python<'_>,
+    scenario: &str,
+    run: u64,
+    link: &str,
+    step: f64,
+    duration: f64,
+) -> PyResult<Vec<(&'static str, Vec<f64>)>> {
+    let expanded = scenario::load(scenario, "resolved scenario", &[])
+        .and_then(|s| s.expand())
+        .map_err(|e| errors::scenario(py, &e.to_string()))?;
+    let nanos = |seconds: f64| Interval::from_nanos((seconds * 1e9).round() as u64);
+    let found = farlink_sim::trajectory(&expanded, run, link, nanos(step), nanos(duration))
+        .map_err(|e| errors::run(py, &e))?;
+    let [x1, y1, x2, y2] = found.places;
+    Ok(vec![
+        ("time", found.time),
+        ("x1", x1),
+        ("y1", y1),
+        ("x2", x2),
+        ("y2", y2),
+        ("distance", found.distance),
+    ])
 }
 
 /// A column as its NumPy type and its little-endian bytes.

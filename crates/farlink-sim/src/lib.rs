@@ -29,9 +29,11 @@ mod probe;
 mod run;
 mod sample;
 pub mod scenario;
+mod trajectory;
 mod world;
 
 pub use metrics::{Metric, Scope, drop_causes, metrics};
 pub use probe::{Column, Table};
 pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, trace};
 pub use sample::{Asked, MOST_PACKETS, Sample, SampleError, sample_channel};
+pub use trajectory::{Trajectory, trajectory};

@@ -269,3 +269,19 @@ fn nodes_that_move_change_the_loss() {
     );
     assert!(most > 1.05 * least, "{shares:?}");
 }
+
+/// The scenario of the library: the round trip is never below that over two ranges
+/// of 550 km each way, and each of the four changes of a minute costs packets.
+#[test]
+fn the_leo_of_the_library_is_what_it_says() {
+    let (_, leo) = scenario::library()
+        .iter()
+        .find(|(name, _)| *name == "leo-reconfiguration")
+        .unwrap();
+    let found = result_of(&load(leo, &[]).unwrap(), 0);
+    let rtt = flow(&found, "rtt_min");
+    assert!((0.0273..0.060).contains(&rtt), "{rtt}");
+    assert!(link(&found, "drops_handoff") > 0.0);
+    let goodput = flow(&found, "goodput");
+    assert!((20e6..97e6).contains(&goodput), "{goodput}");
+}

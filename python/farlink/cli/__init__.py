@@ -12,6 +12,7 @@ from farlink import _farlink
 from farlink.cli import lists, text
 from farlink.cli.channel import channel
 from farlink.cli.fit import fit
+from farlink.cli.orbit import orbit
 from farlink.cli.rain import rain
 from farlink.cli.run import run
 from farlink.errors import FarlinkError, OutputError, ScenarioError
@@ -54,6 +55,7 @@ app.command()(lists.presets)
 app.command()(lists.tcp)
 app.command()(lists.metrics)
 app.command()(lists.schema)
+app.command()(orbit)
 
 
 def main(arguments: list[str] | None = None) -> None:

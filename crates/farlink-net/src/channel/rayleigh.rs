@@ -237,6 +237,7 @@ impl Process for RayleighChain {
     }
 
     fn derived(&self) -> Vec<Derived> {
+        const ZORZI: &str = "Zorzi, Rao, Milstein 1995";
         let mut out = self.field.map_or_else(Vec::new, RayleighField::derived);
         let of = |name, unit, value, source| Derived {
             name,
@@ -244,7 +245,6 @@ impl Process for RayleighChain {
             value,
             source,
         };
-        const ZORZI: &str = "Zorzi, Rao, Milstein 1995";
         out.extend([
             of("alpha", "probability", self.alpha(), ZORZI),
             of("beta", "probability", self.beta(), ZORZI),
@@ -379,16 +379,10 @@ mod tests {
         (events.iter().filter(|&&e| e).count() as f64 / ends, ends)
     }
 
-    fn chain(fdt: f64, loss: f64, advance: Advance, exposure: Interval) -> Box<RayleighChain> {
+    fn chain(fdt: f64, loss: f64, advance: Advance, exposure: Interval) -> RayleighChain {
         let name = format!("{fdt} {loss}");
         let fading = fading(fdt, loss);
-        Box::new(RayleighChain::new(
-            fading,
-            STEP,
-            advance,
-            exposure,
-            stream(&name),
-        ))
+        RayleighChain::new(fading, STEP, advance, exposure, stream(&name))
     }
 
     /// Each row of Table 5, a step a packet by time and by count: loss, mean burst
@@ -405,7 +399,7 @@ mod tests {
                         spacing: STEP,
                     });
                     let (alpha, beta) = (chain.alpha(), chain.beta());
-                    let lost = losses(chain, STEP, N);
+                    let lost = losses(Box::new(chain), STEP, N);
                     let memory = 1.0 - alpha - beta;
                     let wide = ((1.0 + memory) / (1.0 - memory)).sqrt();
                     assert!((theory.loss.unwrap() - loss).abs() < 1e-12);
@@ -425,12 +419,12 @@ mod tests {
     #[test]
     fn in_time_the_chain_does_not_see_the_packets() {
         let often = losses(
-            chain(0.01, 0.1, Advance::Time, Interval::ZERO),
+            Box::new(chain(0.01, 0.1, Advance::Time, Interval::ZERO)),
             STEP,
             100_000,
         );
         let seldom = losses(
-            chain(0.01, 0.1, Advance::Time, Interval::ZERO),
+            Box::new(chain(0.01, 0.1, Advance::Time, Interval::ZERO)),
             STEP * 7,
             10_000,
         );
@@ -449,7 +443,7 @@ mod tests {
             let chain = chain(0.08, 0.01, Advance::Time, exposure);
             let spacing = Interval::from_micros(100_007);
             let expected = chain.theory(Sampling { bytes: 60, spacing }).loss.unwrap();
-            let found = share(&losses(chain, spacing, N));
+            let found = share(&losses(Box::new(chain), spacing, N));
             assert_near(found, expected, rate_error(expected, N));
             assert!(expected > before, "{expected} at {ms} ms");
             before = expected;

@@ -217,7 +217,7 @@ impl Model {
                     }
                 }
                 state.pauses = true;
-                self.steps_leg(state, area, from, stream, (step, speed, steps, turning))
+                Self::steps_leg(state, area, from, stream, (step, speed, steps, turning))
             }
             Self::Walk { speed, time } => {
                 let angle = inward(area, from, stream);
@@ -276,7 +276,6 @@ impl Model {
     }
 
     fn steps_leg(
-        &self,
         state: &mut State,
         area: Area,
         from: Point,

@@ -232,7 +232,11 @@ impl RateTraceSpec {
             }
             Self::Table(table) => table,
         };
-        let text = Text::of(&table.file, &table.data, &table.from)?;
+        let text = Text::of(
+            table.file.as_ref(),
+            table.data.as_ref(),
+            table.from.as_ref(),
+        )?;
         let csv = is_csv(text.text);
         table.coding(csv)?;
         let trace = if csv {
@@ -298,7 +302,7 @@ impl RateTraceTable {
 
 impl DelayTraceSpec {
     fn read(&self, longest: Interval) -> Result<(Timeline, Vec<Interval>, Start), Problem> {
-        let text = Text::of(&self.file, &self.data, &self.from)?;
+        let text = Text::of(self.file.as_ref(), self.data.as_ref(), self.from.as_ref())?;
         let (times, delays) = text.columns("delay", time)?;
         if let Some(delay) = delays.iter().find(|delay| **delay > longest) {
             let says = format!(
@@ -333,7 +337,7 @@ impl DelayTraceSpec {
 
 impl LossTraceSpec {
     fn read(&self) -> Result<(Timeline, Vec<rng::Probability>, Start), Problem> {
-        let text = Text::of(&self.file, &self.data, &self.from)?;
+        let text = Text::of(self.file.as_ref(), self.data.as_ref(), self.from.as_ref())?;
         let (times, losses) = text.columns("loss", probability)?;
         let line = Timeline::new(&times, self.repeat).map_err(|e| text.fault(&e))?;
         let start = start(self.offset, self.random_offset, self.repeat, line.length())?;
@@ -404,9 +408,9 @@ struct Text<'a> {
 
 impl<'a> Text<'a> {
     fn of(
-        file: &'a Option<String>,
-        data: &'a Option<String>,
-        from: &'a Option<String>,
+        file: Option<&'a String>,
+        data: Option<&'a String>,
+        from: Option<&'a String>,
     ) -> Result<Self, Problem> {
         match (file, data) {
             (Some(_), Some(_)) => Err(Problem::new(
@@ -422,7 +426,7 @@ impl<'a> Text<'a> {
                 format!("= {name:?} was not read; write the trace itself as data = \"...\""),
             )),
             (None, Some(text)) => Ok(Self {
-                name: from.as_deref().unwrap_or("data"),
+                name: from.map_or("data", String::as_str),
                 text,
             }),
         }

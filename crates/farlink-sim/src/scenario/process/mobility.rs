@@ -270,8 +270,8 @@ impl MobilitySpec {
             Span { low, high }
         };
         let seconds = |pair: Option<[Time; 2]>| pair.map(|p| p.map(|t| t.0.as_secs_f64()));
-        let speeds = |speed: Option<Speed>| speed.map_or(0.0, |s| s.metres_per_second());
-        let speed = span(self.speed.map(|p| p.map(|s| s.metres_per_second())));
+        let speeds = |speed: Option<Speed>| speed.map_or(0.0, Speed::metres_per_second);
+        let speed = span(self.speed.map(|p| p.map(Speed::metres_per_second)));
         let pause = span(seconds(self.pause));
         let step = self.step.map_or(1.0, |step| step.0.as_secs_f64());
         let in_steps = |span: Span| Span {

@@ -195,13 +195,18 @@ impl RadioSpec {
         }
     }
 
+    /// The nodes, if they move. Where they are is no matter of the direction.
+    pub(crate) fn nodes(&self, place: &Place<'_>) -> Option<Separation> {
+        let mobility = self.mobility.as_ref()?;
+        Some(mobility.build(|name| place.times(name, true)))
+    }
+
     pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
-        let separation = match (self.distance, &self.mobility) {
-            (Some(distance), _) => Separation::Fixed(distance.metres()),
-            // Where the nodes are is no matter of the direction.
-            (None, Some(mobility)) => mobility.build(|name| place.times(name, true)),
-            (None, None) => return Err(ChannelError::Cannot("radio has no distance")),
-        };
+        let fixed = |distance: Length| Separation::Fixed(distance.metres());
+        let separation = self
+            .nodes(place)
+            .or_else(|| self.distance.map(fixed))
+            .ok_or(ChannelError::Cannot("radio has no distance"))?;
         let modulation = match self.modulation {
             None | Some(ModulationName::Bpsk) => Modulation::Bpsk,
             Some(ModulationName::OQpsk) => Modulation::OQpsk,
