@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from farlink._farlink import version as _version
 from farlink.api import load, presets, run, scenarios, schema, trajectory, variants
+from farlink.emulation import Emulated, emulate
 from farlink.errors import FarlinkError, OutputError, RunError, ScenarioError
 from farlink.result import Result
 
@@ -24,6 +25,7 @@ __version__ = _version()
 
 __all__ = [
     "ChannelSample",
+    "Emulated",
     "FarlinkError",
     "Fit",
     "OutputError",
@@ -33,6 +35,7 @@ __all__ = [
     "ScenarioError",
     "__version__",
     "channel",
+    "emulate",
     "fit",
     "load",
     "presets",

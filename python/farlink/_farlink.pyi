@@ -61,3 +61,11 @@ def sample_channel(
     spacing_ns: int | None,
     run: int,
 ) -> ChannelSample: ...
+def emulate(
+    scenario: str,
+    run: int,
+    servers: list[tuple[str, list[str]]],
+    main: tuple[str, list[str]] | None,
+    congestion: str | None = None,
+    seconds: float | None = None,
+) -> str: ...

@@ -18,4 +18,4 @@ pub mod trace;
 pub mod wire;
 
 pub use link::{Fate, InFlight, Link, LinkConfig, LinkStats, QueueLimit};
-pub use packet::{Datagram, FlowId, NodeId, Packet, Payload};
+pub use packet::{Datagram, FlowId, NodeId, NotIpv4, Packet, Payload, Raw};

@@ -1,6 +1,8 @@
 //! The extension module `farlink._farlink`: texts and numbers in, texts and
 //! columns out. What people touch is Python; this only carries.
 
+#[cfg(target_os = "linux")]
+mod emulate;
 mod errors;
 mod job;
 
@@ -26,6 +28,8 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(trace, m)?)?;
     m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
     m.add_function(wrap_pyfunction!(trajectory, m)?)?;
+    #[cfg(target_os = "linux")]
+    m.add_function(wrap_pyfunction!(emulate::emulate, m)?)?;
     Ok(())
 }
 

@@ -22,6 +22,13 @@ use std::sync::Arc;
 
 /// Builds the world of run number `run`.
 pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
+    let mut world = network(scenario, run)?;
+    flows(scenario, &Streams::new(scenario.seed, run), &mut world);
+    Ok(world)
+}
+
+/// Builds the nodes and links of run number `run`, without flows.
+pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> {
     let streams = Streams::new(scenario.seed, run);
     let mut links = Vec::with_capacity(2 * scenario.links.len());
     let mut link_to = Vec::with_capacity(links.capacity());
@@ -48,9 +55,7 @@ pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
         ));
     }
     let nodes = nodes(scenario, &link_to)?;
-    let mut world = World::new(nodes, links, link_to);
-    flows(scenario, &streams, &mut world);
-    Ok(world)
+    Ok(World::new(nodes, links, link_to))
 }
 
 fn link_config(spec: &DirectionSpec) -> LinkConfig {

@@ -24,6 +24,7 @@ mod app;
 mod build;
 mod flow;
 mod heap;
+mod live;
 mod metrics;
 mod probe;
 mod run;
@@ -32,6 +33,7 @@ pub mod scenario;
 mod trajectory;
 mod world;
 
+pub use live::{LinkReport, Live, Refused};
 pub use metrics::{Metric, Scope, drop_causes, metrics};
 pub use probe::{Column, Table};
 pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, trace};

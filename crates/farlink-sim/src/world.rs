@@ -10,7 +10,7 @@ use crate::heap::{Event, Heap, Kind};
 use crate::probe::Probes;
 use farlink_net::channel::DropCause;
 use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet, Payload};
-use farlink_tcp::{Ecn, Event as TcpEvent, Instant, PhaseTimes, Segment};
+use farlink_tcp::{Ecn, Event as TcpEvent, Instant, LossCause, PhaseTimes, Segment};
 
 /// Hops a packet may take.
 const TTL: u8 = 64;
@@ -86,6 +86,8 @@ pub(crate) struct World {
     pub(crate) unfinished: usize,
     /// When the last flow was done.
     pub(crate) finished_at: Instant,
+    /// Packets of real programs that have arrived: their node and number.
+    leaving: Vec<(u32, u32)>,
 }
 
 impl World {
@@ -106,6 +108,7 @@ impl World {
             events: 0,
             unfinished: 0,
             finished_at: Instant::ZERO,
+            leaving: Vec::new(),
         }
     }
 
@@ -146,6 +149,10 @@ impl World {
                 self.heap.pop();
                 self.wake(event.source() as usize);
             }
+            Kind::Notice => {
+                self.heap.pop();
+                self.notice(event.source() as usize, event.payload());
+            }
         }
         true
     }
@@ -177,6 +184,9 @@ impl World {
         }
         if packet.dst.0 != node {
             packet.ttl -= 1;
+            if let Payload::Raw(raw) = &mut packet.payload {
+                raw.set_ttl(packet.ttl);
+            }
             if packet.ttl == 0 {
                 self.lose(link, number, DropCause::HopLimit, self.now);
             } else {
@@ -187,7 +197,12 @@ impl World {
         if let Some(probes) = &mut self.probes {
             probes.capture(self.now, node, packet);
         }
+        if packet.flow == FlowId::NONE {
+            self.leaving.push((node, number));
+            return;
+        }
         if packet.corrupt {
+            self.damaged(number);
             self.lose(link, number, DropCause::Checksum, self.now);
             return;
         }
@@ -555,8 +570,44 @@ impl World {
         }
     }
 
+    /// A packet of a real program enters at a node.
+    pub(crate) fn enter(&mut self, now: Instant, node: u32, packet: Packet) {
+        self.now = now;
+        if let Some(probes) = &mut self.probes {
+            probes.capture(now, node, &packet);
+        }
+        let number = self.hold(packet);
+        self.forward(node, number);
+    }
+
+    /// Hands over the packets of real programs that have arrived, with their node.
+    pub(crate) fn leave(&mut self, mut take: impl FnMut(u32, &mut Packet)) {
+        for (node, number) in self.leaving.drain(..) {
+            take(node, &mut self.packets[number as usize]);
+            self.free.push(number);
+        }
+    }
+
     #[cold]
     fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
+        let packet = &self.packets[number as usize];
+        if packet.flow == FlowId::NONE {
+            if let Some(probes) = &mut self.probes {
+                probes.lost(at, link, packet, None, cause);
+            }
+        } else {
+            self.lose_of_flow(link, number, cause, at);
+        }
+        // The link itself counts what it does not deliver.
+        if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
+            self.links[link as usize].count_drop(cause);
+        }
+        if !self.tell_loss(link, number, cause, at) {
+            self.free.push(number);
+        }
+    }
+
+    fn lose_of_flow(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
         if let Some(probes) = &mut self.probes {
             let packet = &self.packets[number as usize];
             let flow = packet.flow.0 as usize;
@@ -577,9 +628,79 @@ impl World {
         } else {
             tally.back += 1;
         }
-        // The link itself counts what it does not deliver.
-        if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
-            self.links[link as usize].count_drop(cause);
+    }
+
+    /// The end that a packet goes to, if the packet is of its connection.
+    fn receiving_end(&self, packet: &Packet) -> Option<usize> {
+        let flow = &self.flows[packet.flow.0 as usize];
+        let current = flow
+            .opening
+            .as_ref()
+            .is_none_or(|opening| opening.is_current(packet));
+        let end = sending_end(packet, flow.sender_opens) ^ 1;
+        (current && self.ends[end].live).then_some(end)
+    }
+
+    /// A packet is at its host with changed bits: its addresses are those of
+    /// this connection, and the endpoint may make something of the rest.
+    #[cold]
+    fn damaged(&mut self, number: u32) {
+        let packet = &self.packets[number as usize];
+        if let Some(segment) = packet.tcp()
+            && let Some(end) = self.receiving_end(packet)
+            && self.ends[end].conn.on_damaged(segment)
+        {
+            self.serve(end);
+        }
+    }
+
+    /// The oracle of explicit loss notification: the end that waits for a packet
+    /// hears that it was lost and why, when it would have been over the link
+    /// that lost it. Returns whether the packet is kept until then.
+    fn tell_loss(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) -> bool {
+        let packet = &self.packets[number as usize];
+        let oracle = |&end: &usize| self.ends[end].conn.wants_loss_notices();
+        let Some(segment) = packet.tcp() else {
+            return false;
+        };
+        let Some(end) = self.receiving_end(packet).filter(oracle) else {
+            return false;
+        };
+        match cause {
+            DropCause::Loss
+            | DropCause::BitError
+            | DropCause::Checksum
+            | DropCause::Handoff
+            | DropCause::Fade
+            | DropCause::LinkGiveUp => {
+                let over = match cause {
+                    DropCause::Checksum => at, // it went over all of them
+                    _ => at + self.links[link as usize].config().delay,
+                };
+                self.strays = self.strays.wrapping_add(1);
+                let event = Event::new(over, Kind::Notice, end as u32, self.strays, number);
+                self.heap.push(event);
+                true
+            }
+            DropCause::Congestion
+            | DropCause::Policy
+            | DropCause::NoRoute
+            | DropCause::HopLimit => {
+                let conn = &mut self.ends[end].conn;
+                conn.on_loss_notice(segment, LossCause::Congestion);
+                false
+            }
+        }
+    }
+
+    /// The time has come to tell of a loss by the medium.
+    fn notice(&mut self, end: usize, number: u32) {
+        let packet = &self.packets[number as usize];
+        if let Some(segment) = packet.tcp()
+            && self.receiving_end(packet) == Some(end)
+        {
+            let conn = &mut self.ends[end].conn;
+            conn.on_loss_notice(segment, LossCause::Corruption);
         }
         self.free.push(number);
     }

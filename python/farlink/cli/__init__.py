@@ -11,6 +11,7 @@ import typer
 from farlink import _farlink
 from farlink.cli import lists, text
 from farlink.cli.channel import channel
+from farlink.cli.emulate import emulate, shell
 from farlink.cli.fit import fit
 from farlink.cli.orbit import orbit
 from farlink.cli.rain import rain
@@ -49,6 +50,8 @@ app.command()(run)
 app.command()(channel)
 app.command()(fit)
 app.command()(rain)
+app.command()(emulate)
+app.command()(shell)
 app.command()(lists.show)
 app.command()(lists.scenarios)
 app.command()(lists.presets)
