@@ -8,6 +8,8 @@ use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSli
 use farlink_tcp::{Body, Ecn, Flags, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 use std::net::Ipv4Addr;
 
+mod wireless;
+
 /// Most bytes of options that a TCP header holds: its length field counts up to
 /// fifteen words of four bytes, five of which are fixed.
 pub const MAX_OPTIONS_LEN: u32 = 40;
@@ -259,6 +261,7 @@ fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }
             put(&block.right.0.to_be_bytes());
         }
     }
+    wireless::put(options, &mut put);
     out
 }
 
@@ -371,7 +374,7 @@ fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
                 });
             }
             (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(wrong),
-            _ => {}
+            _ => wireless::take(&mut options, kind, value, wrong)?,
         }
         at += len;
     }
@@ -388,27 +391,47 @@ mod tests {
     use super::*;
     use crate::packet::{Datagram, FlowId};
     use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
+    use farlink_tcp::{ScpsCapabilities, Snack};
     use proptest::prelude::*;
+    use std::num::NonZeroU16;
 
     fn options() -> impl Strategy<Value = Options> {
         let block = any::<(u32, u32)>().prop_map(|(left, right)| SackBlock {
             left: Seq(left),
             right: Seq(right),
         });
+        let snack = (any::<u16>(), any::<NonZeroU16>(), any::<u64>(), 0u32..=64).prop_map(
+            |(offset, size, bits, known)| Snack {
+                offset,
+                size,
+                bits: bits & u64::MAX.checked_shl(64 - known).unwrap_or(0),
+            },
+        );
+        let scps =
+            any::<(u8, u8)>().prop_map(|(bits, connection)| ScpsCapabilities { bits, connection });
         (
             any::<Option<u16>>(),
             any::<Option<u8>>(),
             any::<bool>(),
             any::<Option<(u32, u32)>>(),
             proptest::collection::vec(block, 0..=MAX_SACK_BLOCKS),
+            proptest::option::of(scps),
+            proptest::option::of(snack),
+            any::<(bool, bool)>(),
         )
             .prop_map(
-                |(mss, window_scale, sack_permitted, timestamps, sack)| Options {
-                    mss,
-                    window_scale,
-                    sack_permitted,
-                    timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
-                    sack: sack.into_iter().collect(),
+                |(mss, window_scale, sack_permitted, timestamps, sack, scps, snack, marks)| {
+                    Options {
+                        mss,
+                        window_scale,
+                        sack_permitted,
+                        timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
+                        sack: sack.into_iter().collect(),
+                        scps,
+                        snack,
+                        eln: marks.0,
+                        ackp: marks.1,
+                    }
                 },
             )
     }
@@ -679,7 +702,7 @@ mod tests {
     #[test]
     fn malformed_options_are_refused_with_kind_and_place() {
         let (_, mut bytes) = syn();
-        let options: [(&[u8; 4], u8, usize); 8] = [
+        let options: [(&[u8; 4], u8, usize); 9] = [
             (&[2, 3, 5, 1], 2, 0),
             (&[2, 5, 5, 1], 2, 0),
             (&[2, 0, 5, 1], 2, 0),
@@ -688,6 +711,7 @@ mod tests {
             (&[4, 3, 0, 0], 4, 0),
             (&[1, 1, 5, 2], 5, 2),
             (&[77, 1, 0, 0], 77, 0),
+            (&[21, 4, 0, 0], 21, 0),
         ];
         for (options, kind, at) in options {
             bytes[40..].copy_from_slice(options);

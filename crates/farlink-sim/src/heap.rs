@@ -22,6 +22,8 @@ pub(crate) enum Kind {
     Stop,
     /// An application wakes; the source is the flow.
     Wake,
+    /// An endpoint hears of a lost packet; the source is the endpoint.
+    Notice,
 }
 
 /// An event that will happen.
@@ -58,7 +60,8 @@ impl Event {
             2 => Kind::Timer,
             3 => Kind::Start,
             4 => Kind::Stop,
-            _ => Kind::Wake,
+            5 => Kind::Wake,
+            _ => Kind::Notice,
         }
     }
 

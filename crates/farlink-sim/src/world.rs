@@ -10,7 +10,7 @@ use crate::heap::{Event, Heap, Kind};
 use crate::probe::Probes;
 use farlink_net::channel::DropCause;
 use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet, Payload};
-use farlink_tcp::{Ecn, Event as TcpEvent, Instant, PhaseTimes, Segment};
+use farlink_tcp::{Ecn, Event as TcpEvent, Instant, LossCause, PhaseTimes, Segment};
 
 /// Hops a packet may take.
 const TTL: u8 = 64;
@@ -149,6 +149,10 @@ impl World {
                 self.heap.pop();
                 self.wake(event.source() as usize);
             }
+            Kind::Notice => {
+                self.heap.pop();
+                self.notice(event.source() as usize, event.payload());
+            }
         }
         true
     }
@@ -198,6 +202,7 @@ impl World {
             return;
         }
         if packet.corrupt {
+            self.damaged(number);
             self.lose(link, number, DropCause::Checksum, self.now);
             return;
         }
@@ -597,7 +602,9 @@ impl World {
         if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
             self.links[link as usize].count_drop(cause);
         }
-        self.free.push(number);
+        if !self.tell_loss(link, number, cause, at) {
+            self.free.push(number);
+        }
     }
 
     fn lose_of_flow(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
@@ -621,6 +628,81 @@ impl World {
         } else {
             tally.back += 1;
         }
+    }
+
+    /// The end that a packet goes to, if the packet is of its connection.
+    fn receiving_end(&self, packet: &Packet) -> Option<usize> {
+        let flow = &self.flows[packet.flow.0 as usize];
+        let current = flow
+            .opening
+            .as_ref()
+            .is_none_or(|opening| opening.is_current(packet));
+        let end = sending_end(packet, flow.sender_opens) ^ 1;
+        (current && self.ends[end].live).then_some(end)
+    }
+
+    /// A packet is at its host with changed bits: its addresses are those of
+    /// this connection, and the endpoint may make something of the rest.
+    #[cold]
+    fn damaged(&mut self, number: u32) {
+        let packet = &self.packets[number as usize];
+        if let Some(segment) = packet.tcp()
+            && let Some(end) = self.receiving_end(packet)
+            && self.ends[end].conn.on_damaged(segment)
+        {
+            self.serve(end);
+        }
+    }
+
+    /// The oracle of explicit loss notification: the end that waits for a packet
+    /// hears that it was lost and why, when it would have been over the link
+    /// that lost it. Returns whether the packet is kept until then.
+    fn tell_loss(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) -> bool {
+        let packet = &self.packets[number as usize];
+        let oracle = |&end: &usize| self.ends[end].conn.wants_loss_notices();
+        let Some(segment) = packet.tcp() else {
+            return false;
+        };
+        let Some(end) = self.receiving_end(packet).filter(oracle) else {
+            return false;
+        };
+        match cause {
+            DropCause::Loss
+            | DropCause::BitError
+            | DropCause::Checksum
+            | DropCause::Handoff
+            | DropCause::Fade
+            | DropCause::LinkGiveUp => {
+                let over = match cause {
+                    DropCause::Checksum => at, // it went over all of them
+                    _ => at + self.links[link as usize].config().delay,
+                };
+                self.strays = self.strays.wrapping_add(1);
+                let event = Event::new(over, Kind::Notice, end as u32, self.strays, number);
+                self.heap.push(event);
+                true
+            }
+            DropCause::Congestion
+            | DropCause::Policy
+            | DropCause::NoRoute
+            | DropCause::HopLimit => {
+                let conn = &mut self.ends[end].conn;
+                conn.on_loss_notice(segment, LossCause::Congestion);
+                false
+            }
+        }
+    }
+
+    /// The time has come to tell of a loss by the medium.
+    fn notice(&mut self, end: usize, number: u32) {
+        let packet = &self.packets[number as usize];
+        if let Some(segment) = packet.tcp()
+            && self.receiving_end(packet) == Some(end)
+        {
+            let conn = &mut self.ends[end].conn;
+            conn.on_loss_notice(segment, LossCause::Corruption);
+        }
+        self.free.push(number);
     }
 }
 

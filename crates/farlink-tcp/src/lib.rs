@@ -30,15 +30,17 @@ mod scoreboard;
 pub mod segment;
 mod send;
 pub mod seq;
+mod snack;
 mod spurious;
 pub mod time;
 pub mod variant;
 
 pub use config::Config;
-pub use connection::{CloseReason, Connection, Event, State, reset_for};
+pub use connection::{CloseReason, Connection, Event, LossCause, Notice, State, reset_for};
 pub use ecn::Ecn;
 pub use phase::{Phase, PhaseTimes};
 pub use record::{Mark, Record, Stats};
 pub use segment::{Body, Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};
 pub use seq::{Offset, Seq};
+pub use snack::{ScpsCapabilities, Snack};
 pub use time::{Instant, Interval};

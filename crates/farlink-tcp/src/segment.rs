@@ -2,6 +2,7 @@
 
 use crate::ecn::Ecn;
 use crate::seq::Seq;
+use crate::snack::{ScpsCapabilities, Snack};
 use std::sync::Arc;
 
 /// Control bits of the header (RFC 9293, 3.1).
@@ -137,6 +138,16 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks (RFC 2018, 3); empty when absent.
     pub sack: SackBlocks,
+    /// SCPS Capabilities, on a SYN (CCSDS 714.0-B).
+    pub scps: Option<ScpsCapabilities>,
+    /// Selective negative acknowledgment (CCSDS 714.0-B).
+    pub snack: Option<Snack>,
+    /// Explicit loss notification: what is acknowledged next was damaged on its
+    /// way (west1997, 2.3.3).
+    pub eln: bool,
+    /// On a SYN: partial acknowledgments are understood. On another segment: it
+    /// is one (west1997, 3).
+    pub ackp: bool,
 }
 
 impl Options {
@@ -163,7 +174,13 @@ impl Options {
         if !self.sack.is_empty() {
             n += 4 + 8 * self.sack.len as u32;
         }
-        n
+        if self.scps.is_some() {
+            n += 4;
+        }
+        if let Some(snack) = self.snack {
+            n += snack.wire_len();
+        }
+        n + 4 * (self.eln as u32 + self.ackp as u32)
     }
 }
 

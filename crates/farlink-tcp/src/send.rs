@@ -1,6 +1,6 @@
 //! The sending side: what is queued, what is in flight, what may leave next.
 
-use crate::config::{Config, ReduceFrom, Sampling};
+use crate::config::{Config, PartialAck, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::rate::{RateSample, RateSampler};
 use crate::record::{Mark, Record, Recorder};
@@ -456,6 +456,35 @@ impl Sender {
         };
     }
 
+    /// Whether the retransmission timer runs.
+    pub(crate) fn timer_runs(&self) -> bool {
+        self.rto_at != Instant::MAX
+    }
+
+    /// A partial acknowledgment moves the retransmission timer, if it runs.
+    pub(crate) fn partial_ack(&mut self, now: Instant, how: PartialAck) {
+        if !self.timer_runs() {
+            return;
+        }
+        self.rto_at = match how {
+            PartialAck::Restart => match self.loss.fine_rto() {
+                Some(rto) => now + rto,
+                None => self.rtt.on_tick(now + self.rtt.base_rto()),
+            },
+            PartialAck::Constant(interval) => self.rtt.on_tick(now + interval),
+            PartialAck::BackOff => {
+                self.rtt.back_off();
+                self.deadline(now)
+            }
+        };
+    }
+
+    /// What is out before `to` gives no round-trip sample.
+    pub(crate) fn distrust_samples(&mut self, to: Offset) {
+        self.board.distrust(to);
+        self.timed = self.timed.filter(|timed| timed.0 > to);
+    }
+
     /// A fast retransmit is about to leave.
     pub(crate) fn loss_seen(&mut self, now: Instant) {
         if self.restart_on_retransmit {
@@ -505,7 +534,8 @@ impl Sender {
         // Before the first SACK or loss this is one comparison.
         if let Some((i, sent)) = self.board.next_lost() {
             let burst = self.loss.after_timeout() && self.sent_again >= self.cc.retransmit_limit();
-            if !burst && (self.loss.force || self.used() + u64::from(sent.len) <= self.cwnd()) {
+            let force = self.loss.force || self.loss.sends_lost_at_once();
+            if !burst && (force || self.used() + u64::from(sent.len) <= self.cwnd()) {
                 self.loss.force = false;
                 return Ok((self.again(sent), Some(i)));
             }
@@ -716,7 +746,8 @@ impl Sender {
         }
         recorder.emit(now, Record::Mark(Mark::Timeout));
         let flight = self.reduced_from();
-        if !handshake {
+        let reduces = !handshake && !self.loss.assume_corruption;
+        if reduces {
             spurious::begin(self, true);
         }
         self.board.lose_all();
@@ -727,6 +758,8 @@ impl Sender {
         if !handshake {
             self.rto_at = self.deadline(now + self.cc.timeout_delay());
             self.loss.on_timeout(self.board.max());
+        }
+        if reduces {
             let first = self.timeouts_in_row == 1;
             let cx = context!(self, now, flight);
             self.cc.on_timeout(&cx, first);

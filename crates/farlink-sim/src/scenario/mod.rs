@@ -25,6 +25,7 @@ mod tcp;
 mod tcp_choices;
 #[cfg(test)]
 mod tcp_pages;
+mod tcp_wireless;
 #[cfg(test)]
 mod tests;
 mod trace;

@@ -35,6 +35,8 @@ names!(
         "reno" Reno,
         /// Reno with an exact clock for each segment (Brakmo and Peterson 1995).
         "vegas" Vegas,
+        /// What SNACK names, beside the clocks of Vegas (CCSDS 714.0-B).
+        "snack" Snack,
         /// Partial ACKs; the timer is reset at each (RFC 6582).
         "newreno" NewReno,
         /// Partial ACKs; the timer is reset at the first only (RFC 6582).
@@ -127,6 +129,7 @@ impl RecoveryName {
             Recovery::Tahoe => Self::Tahoe,
             Recovery::Reno => Self::Reno,
             Recovery::Vegas { .. } => Self::Vegas,
+            Recovery::Snack { .. } => Self::Snack,
             Recovery::NewReno {
                 impatient: false, ..
             } => Self::NewReno,
@@ -253,6 +256,8 @@ impl SamplingName {
         }
     }
 }
+
+pub(super) use names;
 
 /// Makes a type whose values are a word or something else.
 macro_rules! word_or {

@@ -14,13 +14,15 @@
 //! passed their checksum and carry this connection's ports.
 
 mod input;
+mod notice;
 mod output;
 
+pub use notice::{LossCause, Notice};
 pub use output::reset_for;
 #[cfg(test)]
 mod tests;
 
-use crate::config::{Config, WindowScale};
+use crate::config::{Config, SnackForm, WindowScale};
 use crate::ecn::Negotiation;
 use crate::phase::{Phase, PhaseClock, PhaseTimes};
 use crate::receive::Receiver;
@@ -105,6 +107,8 @@ pub struct Connection {
     peer_shift: u8,
     /// SACK was agreed.
     sack: bool,
+    /// SNACK, in the form that was agreed.
+    snack: SnackForm,
     /// Timestamps were agreed.
     timestamps: bool,
     /// ECN, if it was agreed.
@@ -159,6 +163,11 @@ impl Connection {
             scaling,
             peer_shift: 0,
             sack: config.receiver.sack,
+            snack: if config.receiver.sack {
+                SnackForm::Off
+            } else {
+                config.receiver.snack
+            },
             timestamps: config.timestamps,
             ecn: Negotiation::new(config.ecn),
             ts_recent: 0,

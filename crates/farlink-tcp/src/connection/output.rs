@@ -1,12 +1,18 @@
 //! What leaves: SYN, data, FIN, acknowledgments, resets.
 
 use super::{Connection, State};
+use crate::config::{Eln, SnackForm};
 use crate::ecn::Ecn;
 use crate::receive::AckNeed;
 use crate::record::Record;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Options, SackBlocks, Segment, Timestamps};
 use crate::send::Chunk;
 use crate::time::Instant;
+
+/// Bytes of the ELN option in a header.
+const ELN_LEN: u32 = 4;
+/// Most bytes of a SNACK option: beside timestamps and ELN 24 are left of 40.
+const MOST_SNACK: u32 = 16;
 
 impl Connection {
     /// The next segment to send; `None` when there is nothing to send now.
@@ -107,6 +113,8 @@ impl Connection {
             options.mss = Some(self.config.mss.min(u32::from(u16::MAX)) as u16);
             options.window_scale = self.scaling.then(|| self.rx.shift());
             options.sack_permitted = self.sack;
+            options.scps = self.snack.offer();
+            options.ackp = self.config.ackp.is_some();
         }
         if self.timestamps {
             let echo = if acks { self.ts_recent } else { 0 };
@@ -115,12 +123,22 @@ impl Connection {
                 echo,
             });
         }
+        let mut room = room;
+        if acks && !syn && room >= ELN_LEN && self.config.eln != Eln::Off {
+            options.eln = self.rx.expects_damaged();
+            room -= if options.eln { ELN_LEN } else { 0 };
+        }
+        if self.snack.on() && acks && !syn {
+            let long = self.snack == SnackForm::Long;
+            let room = room.min(MOST_SNACK);
+            options.snack = self.rx.snack(long, u64::from(self.tx.mss), room);
+        }
         if self.sack && acks && !syn {
             // 40 bytes of options hold three blocks beside timestamps.
-            let most = if self.timestamps {
-                MAX_SACK_BLOCKS - 1
-            } else {
-                MAX_SACK_BLOCKS
+            let most = match (self.timestamps, options.eln) {
+                (true, true) => MAX_SACK_BLOCKS - 2,
+                (false, false) => MAX_SACK_BLOCKS,
+                _ => MAX_SACK_BLOCKS - 1,
             };
             let fit = (room.saturating_sub(4) / 8) as usize;
             options.sack = if fit == 0 {

@@ -1,7 +1,7 @@
 //! A packet in a script: its notation, and its comparison with a segment.
 
 use super::options::number;
-use farlink_tcp::{Body, Ecn, Flags, SackBlock, Segment, Seq, Timestamps};
+use farlink_tcp::{Body, Ecn, Flags, SackBlock, ScpsCapabilities, Segment, Seq, Snack, Timestamps};
 use std::fmt::Write as _;
 
 /// A packet as it is written. Sequence numbers count from the initial one of
@@ -26,6 +26,10 @@ struct Options {
     sack_permitted: bool,
     timestamps: Option<(Option<u32>, Option<u32>)>,
     sack: Vec<(u32, u32)>,
+    scps: Option<u8>,
+    snack: Option<Snack>,
+    eln: bool,
+    ackp: bool,
 }
 
 /// Which initial sequence numbers a packet counts from.
@@ -144,6 +148,13 @@ impl Packet {
                         right: numbering.receiver.at(u64::from(right)),
                     })
                     .collect(),
+                scps: options.scps.map(|bits| ScpsCapabilities {
+                    bits,
+                    connection: 0,
+                }),
+                snack: options.snack,
+                eln: options.eln,
+                ackp: options.ackp,
             },
             body: Body::of_len(self.len),
         })
@@ -187,6 +198,21 @@ impl Options {
                 ["mss", n] => options.mss = Some(number(n)?),
                 ["wscale", n] => options.window_scale = Some(number(n)?),
                 ["sackOK"] => options.sack_permitted = true,
+                ["scps", forms @ ..] => {
+                    let mut bits = 0;
+                    for form in forms {
+                        bits |= match *form {
+                            "snack1" => ScpsCapabilities::SNACK_SHORT,
+                            "snack2" => ScpsCapabilities::SNACK_LONG,
+                            _ => return Err(format!("scps {form:?}: snack1 or snack2")),
+                        };
+                    }
+                    options.scps = Some(bits);
+                }
+                ["snack", hole] => options.snack = Some(snack(hole, "")?),
+                ["snack", hole, vector] => options.snack = Some(snack(hole, vector)?),
+                ["eln"] => options.eln = true,
+                ["ackp"] => options.ackp = true,
                 ["TS", "val", value, "ecr", echo] => {
                     let field = |text: &str| {
                         if text == "*" {
@@ -224,6 +250,10 @@ impl Options {
                 .iter()
                 .map(|b| (relative(b.left), relative(b.right)))
                 .collect(),
+            scps: options.scps.map(|scps| scps.bits),
+            snack: options.snack,
+            eln: options.eln,
+            ackp: options.ackp,
         }
     }
 
@@ -243,6 +273,23 @@ impl Options {
                 ..got.clone()
             }
     }
+}
+
+/// `OFFSET+SIZE` in blocks, and the bit vector as 0 and 1.
+fn snack(hole: &str, vector: &str) -> Result<Snack, String> {
+    let (offset, size) = hole.split_once('+').ok_or("a SNACK is OFFSET+SIZE BITS")?;
+    let digits = vector.len() as u32;
+    let bits = if vector.is_empty() {
+        0
+    } else {
+        let bits = u64::from_str_radix(vector, 2).map_err(|_| format!("{vector:?} is no bits"))?;
+        bits << (u64::BITS - digits)
+    };
+    Ok(Snack {
+        offset: number(offset)?,
+        size: number(size)?,
+        bits,
+    })
 }
 
 /// `start:end(len)` as start and length, checked against each other.
@@ -303,6 +350,19 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
             .collect();
         items.push(format!("sack {}", blocks.join(" ")));
     }
+    if let Some(bits) = options.scps {
+        let forms = [(0x40, " snack1"), (0x20, " snack2")];
+        let named = forms.iter().filter(|(bit, _)| bits & bit != 0);
+        items.push(format!("scps{}", named.map(|f| f.1).collect::<String>()));
+    }
+    if let Some(snack) = options.snack {
+        let known = (u64::BITS - snack.bits.trailing_zeros()) as usize;
+        let vector = format!("{:064b}", snack.bits);
+        let text = format!("snack {}+{} {}", snack.offset, snack.size, &vector[..known]);
+        items.push(text.trim_end().to_owned());
+    }
+    items.extend(options.eln.then(|| "eln".into()));
+    items.extend(options.ackp.then(|| "ackp".into()));
     if !items.is_empty() {
         write(format_args!(" <{}>", items.join(",")));
     }

@@ -3,7 +3,7 @@
 use super::options::interval;
 use super::packet::{Numbering, Packet, show};
 use super::{Check, Failure, Line, Relation, Script, Seconds, Step, Time};
-use farlink_tcp::{Connection, Ecn, Flags, Instant, Interval, Segment, Seq, Timestamps};
+use farlink_tcp::{Connection, Ecn, Flags, Instant, Interval, Notice, Segment, Seq, Timestamps};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -85,6 +85,22 @@ impl Player<'_> {
             Step::Inject(packet) => {
                 let segment = packet.segment(self.theirs())?;
                 self.arrive(&segment)?;
+            }
+            Step::Damaged(packet) => {
+                let segment = packet.segment(self.theirs())?;
+                self.connection()?.on_damaged(&segment);
+            }
+            Step::Lost(cause, packet) => {
+                let segment = packet.segment(self.theirs())?;
+                self.connection()?.on_loss_notice(&segment, *cause);
+            }
+            Step::BadState { seq, believed } => {
+                let seq = self.ours().sender.at(u64::from(*seq));
+                let now = self.now;
+                let got = self.connection()?.on_notice(now, Notice::BadState { seq });
+                if got != *believed {
+                    return Err(format!("believed: {got}"));
+                }
             }
             Step::Write { bytes, taken } => {
                 equal("bytes taken", *taken, self.connection()?.write_len(*bytes))?;
