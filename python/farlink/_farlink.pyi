@@ -52,6 +52,14 @@ def trajectory(
 def trace(
     scenario: str, run: int, snaplen: int | None, progress: Progress | None
 ) -> TraceTables: ...
+def emulate(
+    scenario: str,
+    run: int,
+    servers: list[tuple[str, list[str]]],
+    main: tuple[str, list[str]] | None,
+    congestion: str | None = None,
+    seconds: float | None = None,
+) -> str: ...
 def sample_channel(
     scenario: str,
     link: str,
@@ -61,11 +69,3 @@ def sample_channel(
     spacing_ns: int | None,
     run: int,
 ) -> ChannelSample: ...
-def emulate(
-    scenario: str,
-    run: int,
-    servers: list[tuple[str, list[str]]],
-    main: tuple[str, list[str]] | None,
-    congestion: str | None = None,
-    seconds: float | None = None,
-) -> str: ...

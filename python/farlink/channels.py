@@ -24,8 +24,11 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 _BATCHES = 100
 """Parts into which a sample is cut to see how much its means vary."""
-_FEW = 30
-"""With fewer losses the interval of the loss rate is that of independent losses."""
+_DIVISIONS = ((_BATCHES, 0.3), (20, 0.3))
+"""How many batches to try, and the autocorrelation above which they are not apart: some three
+and one and a half standard errors of that of independent ones."""
+_FEW, _FEW_BURSTS = 30, 10
+"""With fewer losses or bursts batch means say too little of the loss rate."""
 _DELIVERED, _CORRUPT, _DROPPED = 0, 1, 2
 _DEFAULT_SPACING = "1 ms"
 _QUANTILES = (0.5, 0.9, 0.99, 0.999)
@@ -112,15 +115,28 @@ class ChannelSample:
     def loss(self) -> Estimate:
         """Share of packets lost.
 
-        The interval is that of batch means, which allows for losses in bursts;
-        with fewer than 30 losses it is Clopper and Pearson's, for independent ones.
+        The interval is that of batch means, which allows for losses in bursts.
+        Fewer than 30 losses have Clopper and Pearson's if they do not depend on
+        each other; fewer than ten bursts that of a Poisson number of bursts
+        (Garwood 1936) of the mean length found or known.
         """
         n, losses = len(self), int(self.lost.sum())
-        if losses < _FEW or n < 10 * _BATCHES:
+        rate, known = losses / n, self.theory["autocorrelation"]
+        independent = self.theory["loss"] == 0 or (known is not None and not any(known))
+        if losses < _FEW and independent:
             low, high = clopper_pearson(losses, n)
-            return Estimate(losses / n, low, high, n)
+            return Estimate(rate, low, high, n)
+        starts = int(self.lost[0]) + int((~self.lost[:-1] & self.lost[1:]).sum())
+        if starts < _FEW_BURSTS:
+            lengths = [losses / starts] if starts else []
+            lengths += [self.theory["burst"]] if self.theory["burst"] is not None else []
+            if not lengths:
+                return Estimate(rate, None, None, n)
+            fewest, most = _poisson(starts)
+            low, high = fewest * min(lengths) / n, min(most * max(lengths) / n, 1.0)
+            return Estimate(rate, low, high, n)
         estimate = _batch_means(self.lost.astype(np.float64))
-        return Estimate(losses / n, estimate.low, estimate.high, n)
+        return Estimate(rate, estimate.low, estimate.high, n)
 
     @cached_property
     def bursts(self) -> Array:
@@ -248,13 +264,11 @@ class ChannelSample:
         product, square = centred[:-lag] * centred[lag:], centred[:-lag] ** 2
         ratio = float(product.sum() / square.sum())
         left = _batch_means(product - ratio * square)
-        half = (left.half_width or 0.0) / (mean * (1 - mean))
-        return Row(
-            f"autocorrelation, lag {lag}",
-            "",
-            Estimate(ratio, ratio - half, ratio + half, n),
-            theory,
-        )
+        found = Estimate(ratio, None, None, n)
+        if left.half_width is not None:
+            half = left.half_width / (mean * (1 - mean))
+            found = Estimate(ratio, ratio - half, ratio + half, n)
+        return Row(f"autocorrelation, lag {lag}", "", found, theory)
 
     def _delay_rows(self) -> list[Row]:
         law = self.theory["delay"]
@@ -499,14 +513,24 @@ def _map(estimate: Estimate, change: Any) -> Estimate:  # noqa: ANN401 (a functi
 
 
 def _batch_means(values: Array) -> Estimate:
-    """Estimate the mean of values that depend on their neighbours, by batch means."""
-    size = len(values) // _BATCHES
-    if size == 0:
+    """Estimate the mean of values that depend on their neighbours, by batch means.
+
+    There is no interval if the batches still depend on each other: the sample is
+    too short for a process that is so slow.
+    """
+    if len(values) < _BATCHES:
         return mean_ci95([float(value) for value in values])
-    means = values[: size * _BATCHES].reshape(_BATCHES, size).mean(axis=1)
     middle = float(values.mean())
-    half = t_quantile(0.975, _BATCHES - 1) * float(means.std(ddof=1)) / math.sqrt(_BATCHES)
-    return Estimate(middle, middle - half, middle + half, len(values))
+    for count, most in _DIVISIONS:
+        size = len(values) // count
+        means = values[: size * count].reshape(count, size).mean(axis=1)
+        left = means - means.mean()
+        spread = float(np.dot(left, left))
+        if spread > 0 and float(np.dot(left[:-1], left[1:])) / spread > most:
+            continue
+        half = t_quantile(0.975, count - 1) * float(means.std(ddof=1)) / math.sqrt(count)
+        return Estimate(middle, middle - half, middle + half, len(values))
+    return Estimate(middle, None, None, len(values))
 
 
 def _mean_of_runs(lengths: Array) -> Estimate:
@@ -534,11 +558,22 @@ def _quantile(values: Array, level: float) -> Estimate:
     at = float(np.quantile(ordered, level))
     # Both sides of it, which differ where many values are the same.
     shares = [_batch_means(below.astype(np.float64)) for below in (values <= at, values < at)]
-    half = max(share.half_width or 0.0 for share in shares)
+    halves = [share.half_width for share in shares]
+    if None in halves:
+        return Estimate(at, None, None, len(values))
+    half = max(one for one in halves if one is not None)
     ends = [
         float(np.quantile(ordered, min(max(level + sign * half, 0.0), 1.0))) for sign in (-1, 1)
     ]
     return Estimate(at, ends[0], ends[1], len(values))
+
+
+def _poisson(count: int) -> tuple[float, float]:
+    """Return the 95 % interval of the mean of a Poisson number."""
+    from scipy.special import gammaincinv
+
+    low = 0.0 if count == 0 else float(gammaincinv(count, 0.025))
+    return low, float(gammaincinv(count + 1, 0.975))
 
 
 def path_text(lost: Sequence[bool] | Array, width: int = 100) -> str:

@@ -50,6 +50,43 @@ def test_a_mean_loss_of_five_per_cent_stays_so_at_any_correlation() -> None:
         assert mean.sampled.mean == pytest.approx(0.05, rel=0.15)
 
 
+def test_a_sample_that_is_short_for_its_process_has_no_interval(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    # Delays that wait for each other change slowly: 0.1 ms apart, 20 s wide.
+    told = []
+    for seed in range(1, 21):
+        sample = fl.channel(
+            "jitter",
+            distribution="exponential",
+            mean="2 s",
+            spacing="1 ms",
+            packets=5000,
+            seed=seed,
+        )
+        told += [
+            row.sampled.low is None for row in sample.rows if row.quantity.startswith("mean e")
+        ]
+    assert sum(told) >= 18
+    options = ["--set", "distribution=exponential", "--set", "mean=2 s", "--packets", "5000"]
+    assert farlink("channel", "jitter", *options) == 0
+    out = capsys.readouterr().out
+    assert "too short" in out
+    assert "the process is slow for this sample" in out
+
+
+def test_few_bursts_have_the_interval_of_a_poisson_number() -> None:
+    # Fades of 2 s each 40 s in 100 s: none, some or a few.
+    inside = []
+    for seed in range(1, 201):
+        sample = fl.channel("gilbert", loss=0.05, burst="2 s", packets=100_000, seed=seed)
+        low, high = sample.loss.low, sample.loss.high
+        assert low is not None
+        assert high is not None
+        inside.append(low <= 0.05 <= high)
+    assert sum(inside) >= binom.ppf(1e-3, len(inside), 0.93)
+
+
 def test_the_parts_fit_together() -> None:
     sample = fl.channel("gilbert", loss=0.05, burst=4, packets=50_000)
     assert len(sample) == len(sample.delay) == 50_000

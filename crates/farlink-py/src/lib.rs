@@ -26,10 +26,10 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(metrics, m)?)?;
     m.add_function(wrap_pyfunction!(simulate, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
-    m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
     m.add_function(wrap_pyfunction!(trajectory, m)?)?;
     #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::emulate, m)?)?;
+    m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
     Ok(())
 }
 
@@ -174,6 +174,33 @@ fn trace(
     Ok(out)
 }
 
+/// Where the nodes of a link's radio are: columns of seconds and metres.
+#[pyfunction]
+fn trajectory(
+    py: Python<'_>,
+    scenario: &str,
+    run: u64,
+    link: &str,
+    step: f64,
+    duration: f64,
+) -> PyResult<Vec<(&'static str, Vec<f64>)>> {
+    let expanded = scenario::load(scenario, "resolved scenario", &[])
+        .and_then(|s| s.expand())
+        .map_err(|e| errors::scenario(py, &e.to_string()))?;
+    let nanos = |seconds: f64| Interval::from_nanos((seconds * 1e9).round() as u64);
+    let found = farlink_sim::trajectory(&expanded, run, link, nanos(step), nanos(duration))
+        .map_err(|e| errors::run(py, &e))?;
+    let [x1, y1, x2, y2] = found.places;
+    Ok(vec![
+        ("time", found.time),
+        ("x1", x1),
+        ("y1", y1),
+        ("x2", x2),
+        ("y2", y2),
+        ("distance", found.distance),
+    ])
+}
+
 /// Packets through the channel of a link by itself: columns of what became of
 /// them, and the closed form, derived quantities and traffic as JSON.
 #[pyfunction]
@@ -210,33 +237,6 @@ fn sample_channel<'py>(
     }
     out.set_item("columns", columns)?;
     Ok(out)
-}
-
-/// Where the nodes of a link's radio are: columns of seconds and metres.
-#[pyfunction]
-fn trajectory(
-    py: Python<'_>,
-    scenario: &str,
-    run: u64,
-    link: &str,
-    step: f64,
-    duration: f64,
-) -> PyResult<Vec<(&'static str, Vec<f64>)>> {
-    let expanded = scenario::load(scenario, "resolved scenario", &[])
-        .and_then(|s| s.expand())
-        .map_err(|e| errors::scenario(py, &e.to_string()))?;
-    let nanos = |seconds: f64| Interval::from_nanos((seconds * 1e9).round() as u64);
-    let found = farlink_sim::trajectory(&expanded, run, link, nanos(step), nanos(duration))
-        .map_err(|e| errors::run(py, &e))?;
-    let [x1, y1, x2, y2] = found.places;
-    Ok(vec![
-        ("time", found.time),
-        ("x1", x1),
-        ("y1", y1),
-        ("x2", x2),
-        ("y2", y2),
-        ("distance", found.distance),
-    ])
 }
 
 /// A column as its NumPy type and its little-endian bytes.

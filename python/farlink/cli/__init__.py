@@ -47,11 +47,11 @@ def _options(
 
 
 app.command()(run)
+app.command()(emulate)
+app.command()(shell)
 app.command()(channel)
 app.command()(fit)
 app.command()(rain)
-app.command()(emulate)
-app.command()(shell)
 app.command()(lists.show)
 app.command()(lists.scenarios)
 app.command()(lists.presets)

@@ -127,6 +127,8 @@ def _show(sample: "ChannelSample") -> None:
         factor, unit = _unit(row)
         quantity = f"{row.quantity} ({unit})" if unit else row.quantity
         mark = {None: "", True: "agrees", False: "outside"}[row.agrees]
+        if row.theory is not None and row.sampled.mean is not None and row.sampled.low is None:
+            mark = "too short"
         low, high = row.sampled.low, row.sampled.high
         interval = (
             ""
@@ -164,6 +166,11 @@ def _notes(sample: "ChannelSample") -> list[str]:
     causes = ", ".join(f"{name} {count:,}" for name, count in sample.by_cause().items())
     if causes:
         notes.append(f"lost by cause: {causes}")
+    if any(row.sampled.mean is not None and row.sampled.low is None for row in sample.rows):
+        notes.append(
+            "without an interval: the process is slow for this sample; take more --packets or a "
+            "longer --spacing"
+        )
     outside = sum(row.agrees is False for row in sample.rows)
     if outside:
         notes.append(

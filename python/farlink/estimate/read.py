@@ -106,7 +106,8 @@ def both_ends(sender: Path, receiver: Path, source: str | None) -> Observed:
 
     A packet is known by its content, but for TTL, DSCP, ECN and header checksum;
     of several alike, the first that was sent is matched with the first received.
-    Packets sent after the last that arrived are left out, for they may be under way.
+    Packets sent before the first that arrived or after the last are left out: the
+    other capture may have begun later, and they may be under way.
     """
     before, after = list(read_packets(sender)), list(read_packets(receiver))
     for path, packets in ((sender, before), (receiver, after)):
@@ -134,7 +135,8 @@ def both_ends(sender: Path, receiver: Path, source: str | None) -> Observed:
             f"{ipaddress.ip_address(address)}; are they of the same time, and is there a NAT or a "
             "proxy between them?"
         )
-    sent, received = sent[: found[-1] + 1], received[: found[-1] + 1]
+    seen = slice(found[0], found[-1] + 1)
+    sent, received = sent[seen], received[seen]
     notes = [f"packets from {ipaddress.ip_address(address)}, matched by their content"]
     if float(np.nanmin(received - sent)) < 0:
         notes.append(

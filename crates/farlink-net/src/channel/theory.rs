@@ -32,7 +32,7 @@ impl DelayLaw {
 
     /// Of the sum of two independent delays. The quantiles are those of the other
     /// if one is constant; else there are none.
-    fn plus(self, other: Self) -> Self {
+    fn plus(&self, other: &Self) -> Self {
         let (shift, base) = if self.deviation == 0.0 {
             (self.mean, &other.quantiles)
         } else {
@@ -98,12 +98,12 @@ impl Theory {
     fn then(self, next: Self) -> Self {
         let (Some(first), Some(second)) = (self.loss, next.loss) else {
             return Self {
-                delay: sum(self.delay, next.delay),
+                delay: sum(self.delay.as_ref(), next.delay.as_ref()),
                 ..Self::default()
             };
         };
         let loss = 1.0 - (1.0 - first) * (1.0 - second);
-        let delay = sum(self.delay.clone(), next.delay.clone());
+        let delay = sum(self.delay.as_ref(), next.delay.as_ref());
         let whole = if second == 0.0 {
             self
         } else if first == 0.0 {
@@ -139,7 +139,7 @@ impl Theory {
     }
 }
 
-fn sum(a: Option<DelayLaw>, b: Option<DelayLaw>) -> Option<DelayLaw> {
+fn sum(a: Option<&DelayLaw>, b: Option<&DelayLaw>) -> Option<DelayLaw> {
     Some(a?.plus(b?))
 }
 
@@ -377,8 +377,8 @@ impl Distribution {
             }
         }
         let (mut mean, mut square) = (0.0, 0.0);
-        for i in 0..points {
-            let above = 1.0 - law[i];
+        for (i, below) in law.iter().enumerate() {
+            let above = 1.0 - below;
             let weight = if i == 0 || i + 1 == points { 0.5 } else { 1.0 };
             mean += weight * above;
             square += weight * above * 2.0 * (i as f64 * step);
