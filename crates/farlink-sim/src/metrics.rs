@@ -238,14 +238,14 @@ const LINK: &[(&str, &str, &str)] = &[
     (
         "utilisation",
         "",
-        "share of the run that the transmitter was sending, framing included",
+        "share of the run that the transmitter was sending, framing and other traffic included",
     ),
     (
         "throughput",
         "bit/s",
-        "IP bytes sent, times 8, over the run",
+        "IP bytes of flows sent, times 8, over the run",
     ),
-    ("packets", "", "packets sent"),
+    ("packets", "", "packets of flows sent"),
     ("bytes", "B", "their IP bytes"),
     (
         "queue_max",
@@ -280,6 +280,16 @@ const LINK: &[(&str, &str, &str)] = &[
          flow whose path leads over it; of datagrams those received), over the segments of data \
          that the transmitter sent: 1 without retransmissions (the wired and wireless goodput of \
          West 1997)",
+    ),
+    (
+        "background_throughput",
+        "bit/s",
+        "IP bytes of other traffic (`background`) sent, times 8, over the run; none without any",
+    ),
+    (
+        "background_loss",
+        "",
+        "share of the packets of other traffic that found the queue full",
     ),
 ];
 
@@ -493,7 +503,9 @@ pub(crate) fn needed(world: &World) -> Vec<u64> {
 
 /// Values of a directed link at the end of a run of `period` nanoseconds.
 pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> Values {
-    let stats = world.links[link].stats();
+    let here = &world.links[link];
+    let (stats, other) = (here.stats(), here.background_stats());
+    let offered = other.packets + other.drops;
     let low_full = stats.low_drops[DropCause::Congestion as usize];
     let share = |x: f64| (period > 0).then(|| x / period as f64);
     let mut out = vec![
@@ -508,6 +520,10 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
         Some(low_full as f64),
         Some((stats.low_drops.iter().sum::<u64>() - low_full) as f64),
         (stats.data > 0).then(|| needed as f64 / stats.data as f64),
+        here.has_background()
+            .then(|| share(other.bytes as f64 * 8e9))
+            .flatten(),
+        (offered > 0).then(|| other.drops as f64 / offered as f64),
     ];
     out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
     out

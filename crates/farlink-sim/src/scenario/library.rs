@@ -20,5 +20,7 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
         "dumbbell-100",
         "dumbbell-1000",
         "dumbbell-1000-pairs",
+        "internet-leung1998",
+        "leo-reconfiguration",
     ]
 }

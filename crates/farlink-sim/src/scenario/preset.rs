@@ -107,9 +107,20 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
         }
         let mut added = 0;
         for key in ["down", "up"] {
-            let node = preset.get(key).map(|node| moved(node, &at));
+            let mut node = preset.get(key).map(|node| moved(node, &at));
+            // A trace of rates stands for the rate.
+            if link
+                .get(key)
+                .is_some_and(|own| own.get("rate_trace").is_some())
+                && let Some(node) = &mut node
+            {
+                node.remove("rate");
+            }
             added += node.map_or(0, |node| {
-                link.fill_from(&only(key, node), &["queue", "mark", "channel"])
+                link.fill_from(
+                    &only(key, node),
+                    &["queue", "mark", "channel", "background"],
+                )
             });
         }
         if added == 0 {
