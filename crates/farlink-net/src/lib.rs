@@ -3,8 +3,10 @@
 //! Like the TCP endpoint, everything here is told the time and never asks for it.
 #![forbid(unsafe_code)]
 
+pub mod arq;
 pub mod channel;
 pub mod link;
+pub mod mac;
 pub mod packet;
 pub mod pcapng;
 pub mod rng;

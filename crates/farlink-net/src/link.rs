@@ -22,7 +22,7 @@ pub enum QueueLimit {
 impl QueueLimit {
     /// Whether a packet of `ip_len` bytes is too many beside what waits.
     #[inline]
-    fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
+    pub(crate) fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
         match self {
             Self::Unlimited => false,
             Self::Packets(limit) => packets >= limit,
