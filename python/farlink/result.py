@@ -32,6 +32,7 @@ SUMMED = (
     "acks_sent",
     "window_probes",
     "responses",
+    "acks_lost",
 )
 """Flow metrics that add up over the flows of a run; the others are averaged."""
 
@@ -367,4 +368,5 @@ def _combine(metric: str, values: Sequence[float | None]) -> float | None:
     present = [value for value in values if value is not None]
     if not present:
         return None
-    return sum(present) if metric in SUMMED else statistics.fmean(present)
+    adds = metric in SUMMED or metric.startswith("lost_")
+    return sum(present) if adds else statistics.fmean(present)

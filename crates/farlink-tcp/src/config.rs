@@ -340,6 +340,9 @@ pub enum Sampling {
 pub struct ReceiverConfig {
     /// Bytes the receive buffer holds: the largest window offered.
     pub buffer: u64,
+    /// Bytes that the buffer may grow to by itself, as the data comes (dynamic
+    /// right-sizing, as Linux does); `None` for a buffer that stays as it is.
+    pub buffer_max: Option<u64>,
     /// Window scale (RFC 7323, 2).
     pub window_scale: WindowScale,
     /// Whether segments out of order are kept. Without, they are dropped, as
@@ -358,12 +361,20 @@ impl Default for ReceiverConfig {
     fn default() -> Self {
         Self {
             buffer: 65_535,
+            buffer_max: None,
             window_scale: WindowScale::Auto,
             reassembly: true,
             sack: true,
             dsack: false,
             delayed_ack: DelayedAck::default(),
         }
+    }
+}
+
+impl ReceiverConfig {
+    /// Most bytes that the window can ever be.
+    pub fn largest_window(&self) -> u64 {
+        self.buffer.max(self.buffer_max.unwrap_or(0))
     }
 }
 

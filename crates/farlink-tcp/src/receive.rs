@@ -3,9 +3,11 @@
 use crate::config::{DelayedAck, ReceiverConfig};
 use crate::segment::{MAX_SACK_BLOCKS, SackBlock, SackBlocks};
 use crate::seq::{Offset, Seq};
-use crate::time::Instant;
+use crate::time::{Instant, Interval};
+use autotune::Autotune;
 use std::collections::{BTreeMap, VecDeque};
 
+mod autotune;
 mod dsack;
 
 /// How many recent arrivals out of order are remembered for SACK blocks.
@@ -52,6 +54,8 @@ pub(crate) struct Receiver {
     need: AckNeed,
     /// When a delayed acknowledgment is due.
     deadline: Instant,
+    /// What makes the buffer grow, if it may.
+    autotune: Option<Box<Autotune>>,
 }
 
 impl Receiver {
@@ -73,6 +77,10 @@ impl Receiver {
             waiting: 0,
             need: AckNeed::None,
             deadline: Instant::MAX,
+            autotune: config
+                .buffer_max
+                .filter(|&max| max > config.buffer)
+                .map(|max| Box::new(Autotune::new(max, u64::from(mss), config.buffer))),
         }
     }
 
@@ -215,6 +223,21 @@ impl Receiver {
         let field = self.window().div_ceil(1 << self.shift).min(largest);
         self.edge = self.edge.max(self.nxt + (field << self.shift));
         field as u16
+    }
+
+    /// Data arrived, and with it the echo of a timestamp of ours that was sent
+    /// so long ago, if there was one: the buffer grows if it is to.
+    #[inline]
+    pub(crate) fn tune(&mut self, now: Instant, echo: Option<Interval>) {
+        let (nxt, read, window) = (self.nxt, self.read, self.window());
+        if let Some(tune) = &mut self.autotune {
+            if let Some(rtt) = echo {
+                tune.echoed(rtt);
+            }
+            if let Some(wanted) = tune.arrived(now, (nxt, read), window, echo.is_some()) {
+                self.config.buffer = self.config.buffer.max(wanted);
+            }
+        }
     }
 
     /// Data arrived at `[start, start + len)`, already cut to the window.

@@ -91,6 +91,10 @@ tcp_keys! {
     mss: Size,
     /// Receive buffer, which is the largest window offered, up to 1 GiB.
     receive_window: Size,
+    /// What the receive buffer may grow to by itself, up to 1 GiB, as more comes in
+    /// each round trip (receive-window autotuning, as Linux does: its defaults
+    /// amount to 64 KiB and 3 MiB of window). Without it the buffer stays.
+    receive_window_max: Size,
     /// What the application may have queued and not yet acknowledged, or
     /// "unlimited".
     send_buffer: SizeLimit,
@@ -490,6 +494,9 @@ impl TcpSpec {
         let sack = self.sack.unwrap_or(base.sack);
         ReceiverConfig {
             buffer: self.receive_window.map_or(base.buffer, |size| size.0),
+            buffer_max: self
+                .receive_window_max
+                .map_or(base.buffer_max, |size| Some(size.0)),
             window_scale: self.window_scale.map_or(base.window_scale, |s| s.0),
             reassembly: self.reassembly.unwrap_or(base.reassembly),
             sack,
@@ -500,6 +507,7 @@ impl TcpSpec {
 
     fn show_receiver(&mut self, receiver: &ReceiverConfig) {
         self.receive_window = Some(Size(receiver.buffer));
+        self.receive_window_max = receiver.buffer_max.map(Size);
         self.window_scale = Some(Scale(receiver.window_scale));
         self.reassembly = Some(receiver.reassembly);
         self.sack = Some(receiver.sack);
@@ -585,6 +593,7 @@ impl TcpSpec {
         };
         size("mss", self.mss, 64, 65_495)?;
         size("receive_window", self.receive_window, 1, 1 << 30)?;
+        size("receive_window_max", self.receive_window_max, 1, 1 << 30)?;
         size(
             "send_buffer",
             self.send_buffer.and_then(|n| n.0.map(Size)),
@@ -657,6 +666,16 @@ impl TcpSpec {
                 });
             }
         }
+        if let Some(max) = config.receiver.buffer_max
+            && max < config.receiver.buffer
+        {
+            let says = format!(
+                "= \"{}\" is below receive_window, \"{}\"",
+                Size(max),
+                Size(config.receiver.buffer)
+            );
+            return Err(fault("receive_window_max", says));
+        }
         let shift = match config.receiver.window_scale {
             WindowScale::Auto => None,
             WindowScale::Off => Some(0),
@@ -664,10 +683,13 @@ impl TcpSpec {
         };
         if let Some(most) = shift
             .map(|n| 65_535 << n)
-            .filter(|&most| config.receiver.buffer > most)
+            .filter(|&most| config.receiver.largest_window() > most)
         {
             let scale = serde_json::to_string(&Scale(config.receiver.window_scale));
-            let (scale, window) = (scale.unwrap_or_default(), Size(config.receiver.buffer));
+            let (scale, window) = (
+                scale.unwrap_or_default(),
+                Size(config.receiver.largest_window()),
+            );
             let says = format!(
                 "= {scale} cannot offer a receive_window of {window}; write \"auto\", or a window \
                  of at most {most} B"

@@ -56,6 +56,7 @@ fn corners() -> Vec<Config> {
         send_buffer: 16_384,
         receiver: ReceiverConfig {
             buffer: 1 << 20,
+            buffer_max: Some(3 << 20),
             window_scale: WindowScale::Shift(7),
             reassembly: false,
             sack: true,

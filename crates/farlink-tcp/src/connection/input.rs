@@ -237,6 +237,7 @@ impl Connection {
                     .bytes()
                     .map(|b| &b[(from - start) as usize..(to - start) as usize]);
                 let before = self.rx.delivered();
+                self.rx.tune(now, self.echo_age(now, segment));
                 self.rx.data(now, from, (to - from) as u32, bytes);
                 let total = self.rx.delivered();
                 if total != before {
@@ -254,6 +255,15 @@ impl Connection {
         if self.rx.finished() {
             self.peer_finished(now);
         }
+    }
+
+    /// How long ago the timestamp of ours was sent that a segment echoes.
+    #[inline]
+    fn echo_age(&self, now: Instant, segment: &Segment) -> Option<Interval> {
+        let echo = segment.options.timestamps.filter(|_| self.timestamps)?.echo;
+        let age = Self::ts_now(now).wrapping_sub(echo);
+        // An echo from the future is none.
+        (age < 1 << 31).then(|| Interval::from_millis(u64::from(age)))
     }
 
     /// What of a segment at `start` is here already is told (RFC 2883).

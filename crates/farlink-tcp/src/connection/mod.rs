@@ -140,7 +140,7 @@ impl Connection {
             WindowScale::Off => 0,
             WindowScale::Shift(n) => n.min(14),
             WindowScale::Auto => (0..14)
-                .find(|&n| u16::try_from(config.receiver.buffer >> n).is_ok())
+                .find(|&n| u16::try_from(config.receiver.largest_window() >> n).is_ok())
                 .unwrap_or(14),
         };
         let scaling = match config.receiver.window_scale {

@@ -93,6 +93,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
             set_control(config, key, value)?;
         }
         "receive_window" => config.receiver.buffer = number(value)?,
+        "receive_window_max" => config.receiver.buffer_max = Some(number(value)?),
         "window_scale" => {
             config.receiver.window_scale = match value {
                 "off" => WindowScale::Off,

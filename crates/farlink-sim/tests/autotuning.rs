@@ -1,0 +1,41 @@
+//! Receive-window autotuning over whole runs.
+#![allow(missing_docs)]
+
+use farlink_sim::{Monitor, run, scenario};
+use serde_json::Value;
+
+fn goodput(receive: &str, variant: &str) -> f64 {
+    let text = format!(
+        "[tcp]\nvariant = \"{variant}\"\ntimestamps = true\n{receive}\n\
+         [[links]]\nbetween = [\"server\", \"client\"]\n\
+         down = {{ rate = \"10 Mbit/s\", delay = \"250 ms\", queue = {{ packets = 400 }} }}\n\
+         up = {{ rate = \"10 Mbit/s\", delay = \"250 ms\" }}\n\
+         [[flows]]\nfrom = \"server\"\nto = \"client\"\nsize = \"50 MB\"\n"
+    );
+    let scenario = scenario::load(&text, "test", &[])
+        .and_then(|s| s.expand())
+        .unwrap_or_else(|e| panic!("{e}"));
+    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
+    let result: Value = serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON");
+    result["flows"][0]["metrics"]["goodput"]
+        .as_f64()
+        .expect("a number")
+}
+
+/// 64 KiB a round trip of half a second are 1 Mbit/s; a buffer that may grow
+/// does as well as one that is large from the start, within the round trips in
+/// which it had to find that out.
+#[test]
+fn a_buffer_that_grows_fills_a_long_fat_link() {
+    for variant in ["sack", "cubic"] {
+        let fixed = goodput("receive_window = \"64 KiB\"", variant);
+        let large = goodput("receive_window = \"3 MiB\"", variant);
+        let grown = goodput(
+            "receive_window = \"64 KiB\"\nreceive_window_max = \"3 MiB\"",
+            variant,
+        );
+        assert!((0.95e6..1.06e6).contains(&fixed), "{variant}: {fixed}");
+        assert!(large > 7e6, "{variant}: {large}");
+        assert!(grown > 0.97 * large, "{variant}: {grown} against {large}");
+    }
+}

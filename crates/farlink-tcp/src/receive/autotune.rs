@@ -1,0 +1,151 @@
+//! Dynamic right-sizing of the receive buffer (Fisk and Feng 2001), as Linux
+//! does it: `tcp_rcv_space_adjust` and `tcp_rcv_rtt_update`.
+//!
+//! What the application reads in a round trip is what the sender's window was;
+//! the buffer is to hold twice that, so that it never is what limits the sender.
+
+use crate::seq::Offset;
+use crate::time::{Instant, Interval};
+
+/// Segments that the first measurement is held against (`TCP_INIT_CWND`).
+const FIRST_SEGMENTS: u64 = 10;
+/// Segments on top of twice what was read, for what a sender's window grows by.
+const SPARE_SEGMENTS: u64 = 16;
+
+/// Measures round trips from the receiving side, and what is read in each.
+#[derive(Debug)]
+pub(super) struct Autotune {
+    max: u64,
+    mss: u64,
+    /// Most that was read in a round trip.
+    space: u64,
+    /// Where this round trip's reading began, and when.
+    from: (Offset, Instant),
+    /// Eight times the round-trip time, in nanoseconds; 0 is not known.
+    rtt: u64,
+    /// Data from this position on was sent after an ACK that left at this time.
+    round: Option<(Offset, Instant)>,
+}
+
+impl Autotune {
+    /// For a buffer that may grow to `max` bytes, with a window of `window` at
+    /// first.
+    pub(super) fn new(max: u64, mss: u64, window: u64) -> Self {
+        Self {
+            max,
+            mss,
+            space: window.min(FIRST_SEGMENTS * mss).max(1),
+            from: (1, Instant::ZERO),
+            rtt: 0,
+            round: None,
+        }
+    }
+
+    /// A segment with data echoed a timestamp of ours that was sent so long ago.
+    pub(super) fn echoed(&mut self, rtt: Interval) {
+        let sample = rtt.as_nanos().max(1);
+        self.rtt = match self.rtt {
+            0 => 8 * sample,
+            rtt => rtt - rtt / 8 + sample,
+        };
+    }
+
+    /// Data is in order up to `nxt`, of which the application has read up to
+    /// `read`, beside a window of `window`. Returns the buffer that is wanted,
+    /// when that may be more than there is.
+    pub(super) fn arrived(
+        &mut self,
+        now: Instant,
+        (nxt, read): (Offset, Offset),
+        window: u64,
+        timestamps: bool,
+    ) -> Option<u64> {
+        if !timestamps {
+            self.time_window(now, nxt, window);
+        }
+        let (start, since) = self.from;
+        if self.rtt == 0 || now.since(since).as_nanos() < self.rtt / 8 {
+            return None;
+        }
+        let copied = read.saturating_sub(start);
+        let mut wanted = None;
+        if copied > self.space {
+            let base = 2 * copied + SPARE_SEGMENTS * self.mss;
+            // Slow start doubles: room is made for how much more it was this time.
+            let growth = u128::from(base) * u128::from(copied - self.space);
+            let growth = (growth / u128::from(self.space)) as u64;
+            wanted = Some(base.saturating_add(growth.saturating_mul(2)).min(self.max));
+            self.space = copied;
+        }
+        self.from = (read, now);
+        wanted
+    }
+
+    /// Without timestamps: a window of data takes a round trip at least, so the
+    /// least of these times is an upper bound.
+    fn time_window(&mut self, now: Instant, nxt: Offset, window: u64) {
+        if let Some((end, at)) = self.round {
+            if nxt < end {
+                return;
+            }
+            let sample = 8 * now.since(at).as_nanos().max(1);
+            if self.rtt == 0 || sample < self.rtt {
+                self.rtt = sample;
+            }
+        }
+        self.round = Some((nxt + window, now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(n: u64) -> Instant {
+        Instant::from_nanos(n * 1_000_000)
+    }
+
+    #[test]
+    fn the_buffer_follows_what_is_read_in_a_round_trip() {
+        let mut tune = Autotune::new(1 << 20, 1000, 65_535);
+        tune.echoed(Interval::from_millis(100));
+        // The first measurement is held against ten segments, and as much is no
+        // reason to grow.
+        assert_eq!(tune.arrived(ms(100), (10_001, 10_001), 65_535, true), None);
+        // Before a round trip has passed nothing is measured.
+        assert_eq!(tune.arrived(ms(199), (30_001, 30_001), 65_535, true), None);
+        // 2 · 20 + 16 segments, and twice as much again for having doubled.
+        let wanted = tune.arrived(ms(200), (30_001, 30_001), 65_535, true);
+        assert_eq!(wanted, Some(56_000 + 2 * 56_000));
+        // 2 · 30 + 16, and 2 · 76 · (30 - 20) / 20.
+        let wanted = tune.arrived(ms(300), (60_001, 60_001), 65_535, true);
+        assert_eq!(wanted, Some(76_000 + 76_000));
+        // What the application leaves unread does not count; less is no news.
+        assert_eq!(tune.arrived(ms(400), (200_001, 80_001), 65_535, true), None);
+        let wanted = tune.arrived(ms(500), (900_001, 900_001), 65_535, true);
+        assert_eq!(wanted, Some(1 << 20), "never beyond the limit");
+    }
+
+    #[test]
+    fn timestamps_give_a_smoothed_round_trip_by_eighths() {
+        let mut tune = Autotune::new(1 << 20, 1000, 65_535);
+        tune.echoed(Interval::from_millis(80));
+        assert_eq!(tune.rtt, 8 * 80_000_000);
+        tune.echoed(Interval::from_millis(160));
+        assert_eq!(tune.rtt, 8 * 90_000_000);
+    }
+
+    #[test]
+    fn without_timestamps_the_least_time_of_a_window_is_the_round_trip() {
+        let mut tune = Autotune::new(1 << 20, 1000, 4000);
+        let mut arrive = |at, nxt| {
+            tune.arrived(ms(at), (nxt, nxt), 4000, false);
+            tune.rtt / 8
+        };
+        assert_eq!(arrive(10, 1001), 0);
+        assert_eq!(arrive(50, 4001), 0);
+        assert_eq!(arrive(110, 5001), 100_000_000);
+        assert_eq!(arrive(260, 9001), 100_000_000);
+        assert_eq!(arrive(330, 13_001), 70_000_000);
+    }
+}
