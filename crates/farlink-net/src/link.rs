@@ -110,6 +110,9 @@ pub struct Link {
     waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
     stats: LinkStats,
+    /// The owner's number of the protocol on this link, if it has one; the link
+    /// itself then carries nothing.
+    pub line: Option<u32>,
     /// Packets in flight, first to arrive first.
     pub in_flight: VecDeque<InFlight>,
 }
@@ -126,6 +129,7 @@ impl Link {
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             stats: LinkStats::default(),
+            line: None,
             in_flight: VecDeque::new(),
         }
     }
@@ -133,6 +137,11 @@ impl Link {
     /// Parameters.
     pub fn config(&self) -> &LinkConfig {
         &self.config
+    }
+
+    /// What its medium does.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
     }
 
     /// Counters.

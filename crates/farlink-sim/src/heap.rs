@@ -22,6 +22,9 @@ pub(crate) enum Kind {
     Stop,
     /// An application wakes; the source is the flow.
     Wake,
+    /// A link with a protocol has something to do; the source is its number
+    /// among these.
+    Line,
 }
 
 /// An event that will happen.
@@ -58,7 +61,8 @@ impl Event {
             2 => Kind::Timer,
             3 => Kind::Start,
             4 => Kind::Stop,
-            _ => Kind::Wake,
+            5 => Kind::Wake,
+            _ => Kind::Line,
         }
     }
 

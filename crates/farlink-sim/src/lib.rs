@@ -24,6 +24,7 @@ mod app;
 mod build;
 mod flow;
 mod heap;
+mod line;
 mod metrics;
 mod probe;
 mod run;

@@ -190,6 +190,61 @@ const LINK: &[(&str, &str, &str)] = &[
          flow whose path leads over it), over the segments of data that the transmitter sent: 1 \
          without retransmissions (the wired and wireless goodput of West 1997)",
     ),
+    (
+        "frames_sent",
+        "",
+        "frames with a packet that were handed to the MAC, retransmissions included; this and what \
+         follows up to window_max only for a link with a protocol (arq)",
+    ),
+    (
+        "frames_retransmitted",
+        "",
+        "of these, those whose packet was sent before",
+    ),
+    (
+        "frames_supervisory",
+        "",
+        "frames without a packet: acknowledgments, rejects, status, SABME and UA",
+    ),
+    (
+        "frames_lost",
+        "",
+        "frames of any kind that the channel lost or damaged; a packet is lost only if it is given \
+         up (drops_link_give_up)",
+    ),
+    (
+        "frames_duplicate",
+        "",
+        "frames that came when the receiver had their packet already",
+    ),
+    (
+        "frames_discarded",
+        "",
+        "frames that came undamaged and new, and were thrown away: out of sequence in go-back-N, or \
+         while the link was being re-established",
+    ),
+    (
+        "link_resets",
+        "",
+        "times that the sender of this direction re-established the link after N2 time-outs",
+    ),
+    (
+        "competing_retransmissions",
+        "",
+        "TCP segments that came to the link while it was still recovering a frame with data of theirs",
+    ),
+    (
+        "link_delay_mean",
+        "s",
+        "mean time from when a frame was first handed to the MAC to when its packet first came to \
+         the link layer at the far end; packets that never came not counted",
+    ),
+    (
+        "window_mean",
+        "",
+        "mean over the run of the frames that were sent and not acknowledged",
+    ),
+    ("window_max", "", "most of these at once"),
 ];
 
 const RUN: &[(&str, &str, &str)] = &[(
@@ -330,7 +385,14 @@ pub(crate) fn needed(world: &World) -> Vec<u64> {
 
 /// Values of a directed link at the end of a run of `period` nanoseconds.
 pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> Values {
-    let stats = world.links[link].stats();
+    let from = link % 2;
+    let line = world.links[link]
+        .line
+        .map(|n| &world.lines[n as usize].line);
+    let stats = match line {
+        Some(line) => line.stats(from),
+        None => world.links[link].stats(),
+    };
     let share = |x: f64| (period > 0).then(|| x / period as f64);
     let mut out = vec![
         share(stats.busy as f64).map(|x| x.min(1.0)),
@@ -342,6 +404,27 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
         Some(stats.marks as f64),
         (stats.data > 0).then(|| needed as f64 / stats.data as f64),
     ];
+    match line {
+        Some(line) => {
+            let frames = line.line_stats(from);
+            let mean = frames.delay as f64 / 1e9 / frames.accepted as f64;
+            let counts = [
+                frames.information,
+                frames.retransmitted,
+                frames.supervisory,
+                frames.lost,
+                frames.duplicates,
+                frames.discarded,
+                frames.resets,
+                frames.competing,
+            ];
+            out.extend(counts.map(|n| Some(n as f64)));
+            out.push((frames.accepted > 0).then_some(mean));
+            out.push(share(line.window_area(from, world.now) as f64));
+            out.push(Some(frames.window_max as f64));
+        }
+        None => out.extend([None; 11]),
+    }
     out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
     out
 }

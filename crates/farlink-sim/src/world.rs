@@ -7,7 +7,9 @@
 use crate::app::{Act, Side, Told};
 use crate::flow::{End, FlowState};
 use crate::heap::{Event, Heap, Kind};
+use crate::line::LineState;
 use crate::probe::Probes;
+use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
 use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet, Payload};
 use farlink_tcp::{Ecn, Event as TcpEvent, Instant, PhaseTimes, Segment};
@@ -77,8 +79,11 @@ pub(crate) struct World {
     /// What is counted of each flow.
     pub(crate) tallies: Vec<Tally>,
     /// Packets by number, and the numbers that are free.
-    packets: Vec<Packet>,
+    pub(crate) packets: Vec<Packet>,
     free: Vec<u32>,
+    /// Links with a protocol, and room for what they give out.
+    pub(crate) lines: Vec<LineState>,
+    pub(crate) outputs: Vec<Output>,
     strays: u32,
     pub(crate) probes: Option<Box<Probes>>,
     pub(crate) events: u64,
@@ -101,6 +106,8 @@ impl World {
             tallies: Vec::new(),
             packets: Vec::new(),
             free: Vec::new(),
+            lines: Vec::new(),
+            outputs: Vec::new(),
             strays: 0,
             probes: None,
             events: 0,
@@ -146,6 +153,10 @@ impl World {
                 self.heap.pop();
                 self.wake(event.source() as usize);
             }
+            Kind::Line => {
+                self.heap.pop();
+                self.line(event.source());
+            }
         }
         true
     }
@@ -169,7 +180,7 @@ impl World {
 
     /// A packet is at the far end of a link.
     #[inline]
-    fn reached(&mut self, link: u32, number: u32) {
+    pub(crate) fn reached(&mut self, link: u32, number: u32) {
         let node = self.link_to[link as usize];
         let packet = &mut self.packets[number as usize];
         if let Some(probes) = &mut self.probes {
@@ -457,6 +468,10 @@ impl World {
             link, NO_ROUTE,
             "flows without a route are refused when built"
         );
+        if let Some(line) = self.links[link as usize].line {
+            self.hand_over(line, link, number);
+            return;
+        }
         let ip_len = packet.ip_len();
         let markable = packet.ecn().markable();
         let mut data = packet.has_data();
@@ -556,7 +571,7 @@ impl World {
     }
 
     #[cold]
-    fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
+    pub(crate) fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
         if let Some(probes) = &mut self.probes {
             let packet = &self.packets[number as usize];
             let flow = packet.flow.0 as usize;
@@ -579,7 +594,13 @@ impl World {
         }
         // The link itself counts what it does not deliver.
         if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
-            self.links[link as usize].count_drop(cause);
+            match self.links[link as usize].line {
+                Some(line) => {
+                    let line = &mut self.lines[line as usize].line;
+                    line.count_drop((link % 2) as usize, cause);
+                }
+                None => self.links[link as usize].count_drop(cause),
+            }
         }
         self.free.push(number);
     }

@@ -476,6 +476,7 @@ impl Half {
             held.first_sent = now;
             self.stats.packets += 1;
             self.stats.bytes += u64::from(item.len);
+            self.stats.data += u64::from(held.tag.len > 0);
         }
     }
 

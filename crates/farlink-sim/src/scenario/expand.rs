@@ -9,6 +9,7 @@ use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 
 use super::app::{App, app};
+use super::arq::{ArqLink, ArqSpec};
 use super::channel;
 use super::decode::{Problem, example, suggestion};
 use super::spec::{
@@ -54,6 +55,8 @@ pub struct ExpandedLink {
     pub down: DirectionSpec,
     /// From `b` to `a`.
     pub up: DirectionSpec,
+    /// Protocol at both ends.
+    pub arq: Option<ArqLink>,
 }
 
 /// One direction of a link.
@@ -302,6 +305,8 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
         Some(_) => direction(link.up.as_ref(), "up")?,
         None => down.clone(),
     };
+    let arq = link.arq.as_ref().map(ArqSpec::resolve).transpose();
+    let arq = arq.map_err(|problem| problem.within("arq"))?;
     (0..link.count)
         .map(|n| {
             let a = nodes.number(numbered(&link.between[0], n));
@@ -316,6 +321,7 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
                 b,
                 down: down.clone(),
                 up: up.clone(),
+                arq,
             })
         })
         .collect()

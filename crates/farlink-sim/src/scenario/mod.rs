@@ -6,6 +6,7 @@
 //! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
 
 mod app;
+mod arq;
 mod channel;
 mod control;
 mod decode;
@@ -29,6 +30,7 @@ mod units;
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
+pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec};
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
@@ -160,6 +162,9 @@ impl Scenario {
             link.preset = None;
             if link.up.is_none() {
                 link.up.clone_from(&link.down);
+            }
+            if let Some(arq) = &mut link.arq {
+                arq.fill();
             }
         }
         for i in 0..self.flows.len() {

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
+use super::arq::ArqSpec;
 use super::decode::{Problem, suggestion};
 use super::spec::{DirectionTable, QueueSpec};
 use super::tree::{At, Entry, Node, Step, Value};
@@ -33,6 +34,9 @@ struct Preset {
     date: String,
     down: DirectionTable,
     up: DirectionTable,
+    /// Link protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arq: Option<ArqSpec>,
 }
 
 /// A preset with what follows from it.
@@ -104,10 +108,10 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
             let _ = write!(source, ": {text}");
         }
         let mut added = 0;
-        for key in ["down", "up"] {
+        for key in ["down", "up", "arq"] {
             let node = preset.get(key).map(|node| moved(node, &at));
             added += node.map_or(0, |node| {
-                link.fill_from(&only(key, node), &["queue", "mark", "channel"])
+                link.fill_from(&only(key, node), &["queue", "mark", "channel", "arq"])
             });
         }
         if added == 0 {

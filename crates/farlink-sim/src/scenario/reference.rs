@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 11] = [
+const SECTIONS: [(&str, &str, &str); 13] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -28,6 +28,8 @@ const SECTIONS: [(&str, &str, &str); 11] = [
     ("`gilbert = { ... }`", "GilbertSpec", ""),
     ("`reorder = { ... }`", "ReorderSpec", ""),
     ("`jitter = { ... }`", "JitterSpec", ""),
+    ("`[links.arq]`", "ArqSpec", ""),
+    ("`mac = { ... }`", "MacSpec", ""),
     ("`[[routes]]`", "RouteSpec", ""),
     ("`[[flows]]`", "FlowSpec", ""),
 ];
@@ -79,6 +81,8 @@ fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
     let properties = table["properties"].as_object().unwrap();
     let source = if name == "TcpSpec" {
         include_str!("tcp.rs")
+    } else if ["ArqSpec", "MacSpec"].contains(&name) {
+        include_str!("arq.rs")
     } else {
         include_str!("spec.rs")
     };
