@@ -261,7 +261,8 @@ impl Line {
     ) -> Result<(), Full> {
         let (packets, bytes) = self.waiting(from);
         let half = &mut self.halves[from];
-        if !half.mac.is_idle() && half.config.queue.is_full(packets, bytes, ip_len) {
+        let waits = packets > 0 || !half.mac.is_idle() || !self.entities[from].is_open();
+        if waits && half.config.queue.is_full(packets, bytes, ip_len) {
             half.stats.drops[DropCause::Congestion as usize] += 1;
             return Err(Full);
         }

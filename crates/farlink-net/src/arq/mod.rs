@@ -273,6 +273,12 @@ impl Entity {
         self.sending().outstanding()
     }
 
+    /// Whether the window lets another frame go.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.sending().is_open()
+    }
+
     /// Packets of the frames that were sent and are not acknowledged.
     pub fn unacknowledged(&self) -> impl Iterator<Item = Item> + '_ {
         let send = self.sending();

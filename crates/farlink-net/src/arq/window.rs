@@ -70,6 +70,12 @@ impl Sending {
         self.top - self.una
     }
 
+    /// Whether another frame may go.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.outstanding() < self.window
+    }
+
     /// The number of a frame as it stands on the wire.
     #[inline]
     pub(super) fn wire(&self, number: u64) -> u8 {
@@ -115,7 +121,7 @@ impl Sending {
     /// A new frame, if the window is open and a packet waits.
     #[inline]
     pub(super) fn take_new(&mut self) -> Option<u64> {
-        if self.outstanding() >= self.window {
+        if !self.is_open() {
             return None;
         }
         let item = self.waiting.pop_front()?;
