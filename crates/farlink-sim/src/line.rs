@@ -86,6 +86,9 @@ impl World {
     fn settle_line(&mut self, number: u32) {
         let state = &mut self.lines[number as usize];
         if let Some(probes) = &mut self.probes {
+            for sent in state.line.drain_sent() {
+                probes.frame(state.base, &sent);
+            }
             for from in 0..2 {
                 if let Some((packets, bytes)) = state.line.waiting_changed(from) {
                     probes.queued(self.now, state.base + from as u32, packets, bytes);

@@ -1,7 +1,7 @@
 //! TCP over links with a protocol of their own, over whole runs.
 #![allow(missing_docs)]
 
-use farlink_sim::{Monitor, run, scenario, trace};
+use farlink_sim::{Column, Monitor, run, scenario, trace};
 use serde_json::Value;
 
 fn expand(text: &str) -> scenario::Expanded {
@@ -175,6 +175,24 @@ fn a_traced_run_is_the_same_run_and_has_the_queue() {
     assert_eq!(plain, again);
     let queue = traced.tables.iter().find(|table| table.name == "queue");
     assert!(queue.is_some_and(|table| format!("{table:?}").contains("packets")));
+    // Every frame is in the trace, those of the last instant at the MAC but for.
+    let frames = traced.tables.iter().find(|table| table.name == "frames");
+    let json: Value = serde_json::from_str(&plain.to_json(&scenario)).expect("JSON");
+    let count = |name| metric(&json, "links", 2, name) + metric(&json, "links", 3, name);
+    let columns = &frames.expect("a table of frames").columns;
+    let sum = |name: &str, wanted: fn(u64) -> bool| {
+        let column = columns.iter().find(|(column, _)| *column == name);
+        match column.map(|(_, column)| column) {
+            Some(Column::U8(values)) => values.iter().filter(|&&n| wanted(n.into())).count() as f64,
+            other => panic!("{name}: {other:?}"),
+        }
+    };
+    let information = count("frames_sent");
+    assert!((information - sum("frame", |kind| kind == 0)).abs() <= 2.0);
+    assert!((count("frames_supervisory") - sum("frame", |kind| kind > 0)).abs() <= 2.0);
+    assert_eq!(sum("lost", |lost| lost == 1), count("frames_lost"));
+    let again = count("frames_retransmitted");
+    assert!((again - sum("retransmission", |again| again == 1)).abs() <= 2.0);
 }
 
 #[test]

@@ -113,13 +113,31 @@ pub struct LineStats {
     window_area: u128,
 }
 
+/// A frame that was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SentFrame {
+    /// When its last bit left.
+    pub at: Instant,
+    /// Direction.
+    pub from: usize,
+    /// The frame.
+    pub frame: Frame,
+    /// Its length on the wire.
+    pub bytes: u32,
+    /// Whether its packet was sent before.
+    pub again: bool,
+    /// Whether the channel lost or damaged it.
+    pub lost: bool,
+}
+
 /// A packet that the link holds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Held {
     packet: u32,
     /// The sender, frames on their way and the receiver.
     holders: u32,
-    sent: bool,
+    /// Frames that carried it to the MAC.
+    times: u32,
     accepted: bool,
     delivered: bool,
     first_sent: Instant,
@@ -150,6 +168,8 @@ pub struct Line {
     entities: [Entity; 2],
     halves: [Half; 2],
     acts: Vec<Act>,
+    /// What was sent, if that is watched.
+    sent: Option<Vec<SentFrame>>,
 }
 
 impl Line {
@@ -181,7 +201,18 @@ impl Line {
                 line: LineStats::default(),
             }),
             acts: Vec::new(),
+            sent: None,
         })
+    }
+
+    /// Keeps every frame that is sent from now on.
+    pub fn watch(&mut self) {
+        self.sent = Some(Vec::new());
+    }
+
+    /// Frames sent since this was asked, in order.
+    pub fn drain_sent(&mut self) -> impl Iterator<Item = SentFrame> + '_ {
+        self.sent.iter_mut().flat_map(|sent| sent.drain(..))
     }
 
     /// Counters of a direction in packets.
@@ -345,6 +376,16 @@ impl Line {
         let half = &mut self.halves[from];
         let bytes = self.config.bytes(&frame) + half.config.overhead;
         let passage = half.channel.pass(now, bytes);
+        if let Some(sent) = &mut self.sent {
+            sent.push(SentFrame {
+                at: now,
+                from,
+                frame,
+                bytes,
+                again: frame.carries() && half.held[frame.item.token as usize].times > 1,
+                lost: passage.verdict != Verdict::Pass,
+            });
+        }
         let cause = match passage.verdict {
             Verdict::Pass => {
                 if frame.carries() {
@@ -470,10 +511,10 @@ impl Half {
         let held = &mut self.held[item.token as usize];
         held.holders += 1;
         self.line.information += 1;
-        if held.sent {
+        held.times += 1;
+        if held.times > 1 {
             self.line.retransmitted += 1;
         } else {
-            held.sent = true;
             held.first_sent = now;
             self.stats.packets += 1;
             self.stats.bytes += u64::from(item.len);

@@ -21,7 +21,7 @@ mod window;
 
 pub use hdlc::GiveUp;
 pub use lapb::{Lapb, LapbConfig};
-pub use line::{Full, Line, LineConfig, LineStats, Output, Tag};
+pub use line::{Full, Line, LineConfig, LineStats, Output, SentFrame, Tag};
 pub use mdlp::{Mdlp, MdlpConfig};
 pub use plain::Plain;
 pub use rlp::{Rlp, RlpConfig};
@@ -41,6 +41,7 @@ pub struct Item {
 
 /// What a frame is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum FrameKind {
     /// A packet, numbered.
     Information,
@@ -59,6 +60,11 @@ pub enum FrameKind {
     /// Status of RLP: acknowledges frames below N(R); the bitmap tells which of
     /// the following are there.
     Status,
+}
+
+impl FrameKind {
+    /// Names in traces, in the order of the kinds.
+    pub const NAMES: [&str; 8] = ["I", "UI", "RR", "REJ", "SREJ", "SABME", "UA", "STATUS"];
 }
 
 /// A frame.
