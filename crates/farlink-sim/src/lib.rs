@@ -31,6 +31,6 @@ mod run;
 pub mod scenario;
 mod world;
 
-pub use metrics::{Metric, Scope, drop_causes, metrics};
+pub use metrics::{Metric, Scope, drop_causes, frame_kinds, metrics};
 pub use probe::{Column, Table};
 pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, trace};

@@ -1,6 +1,7 @@
 //! What a run is summed up in: every metric with its unit and definition.
 
 use crate::world::World;
+use farlink_net::arq::FrameKind;
 use farlink_net::channel::DropCause;
 use farlink_tcp::Instant;
 use serde::Serialize;
@@ -290,6 +291,11 @@ pub fn metrics() -> Vec<Metric> {
 /// Names of the causes of loss, in the order of their numbers in traces.
 pub fn drop_causes() -> Vec<&'static str> {
     DropCause::ALL.iter().map(|cause| cause.name()).collect()
+}
+
+/// Names of the kinds of frames, in the order of their numbers in traces.
+pub fn frame_kinds() -> Vec<&'static str> {
+    FrameKind::NAMES.to_vec()
 }
 
 /// Values of every flow at the end of the run.

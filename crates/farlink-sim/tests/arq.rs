@@ -249,6 +249,11 @@ fn faults_are_told_in_one_line() {
             "test:11: links[1].arq.t1 = \"0 s\" is out of range; write a time above it",
         ),
         (
+            "arq = { protocol = \"rlp\", status_period = \"10 us\" }",
+            "test:11: links[1].arq.status_period = \"10 us\" is out of range; write \"1 ms\" to \"1 \
+             h\"",
+        ),
+        (
             "arq = { protocol = \"lapb\", n2 = 0 }",
             "test:11: links[1].arq.n2 = 0 is out of range; write 1 to 1000, or leave it out",
         ),

@@ -14,6 +14,7 @@ use super::tree::Step;
 use super::units::{Size, Time};
 
 const LONGEST: Interval = Interval::from_secs(3600);
+const SHORTEST_PERIOD: Interval = Interval::from_millis(1);
 /// Bytes of a header or a supervisory frame without another word.
 const HEADER: u64 = 6;
 
@@ -82,7 +83,8 @@ pub struct ArqSpec {
     /// misses is given up (Wong 1998, 5.1.1). Needs `n2`; false without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_effort: Option<bool>,
-    /// Time from one status frame to the next, for "rlp"; "200 ms" without it.
+    /// Time from one status frame to the next, for "rlp", 1 ms or more; "200 ms"
+    /// without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status_period: Option<Time>,
     /// Least time from the end of a frame to its retransmission, for "rlp";
@@ -168,7 +170,13 @@ impl ArqSpec {
         for (key, time) in self.times() {
             if let Some(time) = time {
                 at_most(key, time, LONGEST)?;
-                let may_be_zero = ["t2", "t205", "min_interval", "max_recovery_delay"];
+                let may_be_zero = [
+                    "t2",
+                    "t205",
+                    "status_period",
+                    "min_interval",
+                    "max_recovery_delay",
+                ];
                 if time.0.is_zero() && !may_be_zero.contains(&key) {
                     return Err(out_of_range(
                         [key.into()],
@@ -176,6 +184,12 @@ impl ArqSpec {
                     ));
                 }
             }
+        }
+        if let Some(period) = self.status_period
+            && period.0 < SHORTEST_PERIOD
+        {
+            let says = format!("\"{period}\" is out of range; write \"1 ms\" to \"1 h\"");
+            return Err(out_of_range(["status_period".into()], &says));
         }
         for (key, size) in [
             ("header", self.header),
