@@ -54,7 +54,7 @@ def test_frames_are_counted(result: fl.Result) -> None:
 
 def test_a_preset_brings_its_protocol() -> None:
     presets = fl.presets()
-    assert "cdpd-mdlp-wong1998" in set(presets["name"])
+    assert "cdpd-mdlp-wong1998" in presets.index
     scenario = {
         "links": [{"between": ["base", "mobile"], "preset": "cdpd-mdlp-wong1998"}],
         "flows": [{"from": "base", "to": "mobile", "size": "2 kB"}],
