@@ -13,6 +13,7 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
         "geo-http-omueti2007",
         "geo-lossy",
         "several-losses",
+        "cdpd-rlp-wong1998",
         "fairness-omueti2007",
         "gigabit-cubic",
         "dumbbell-100",
