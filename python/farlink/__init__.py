@@ -9,18 +9,21 @@
 
 from farlink._farlink import version as _version
 from farlink.api import load, presets, run, scenarios, schema, variants
+from farlink.emulation import Emulated, emulate
 from farlink.errors import FarlinkError, OutputError, RunError, ScenarioError
 from farlink.result import Result
 
 __version__ = _version()
 
 __all__ = [
+    "Emulated",
     "FarlinkError",
     "OutputError",
     "Result",
     "RunError",
     "ScenarioError",
     "__version__",
+    "emulate",
     "load",
     "presets",
     "run",

@@ -39,3 +39,11 @@ def simulate(jobs: list[tuple[str, int]], threads: int, progress: Progress | Non
 def trace(
     scenario: str, run: int, snaplen: int | None, progress: Progress | None
 ) -> TraceTables: ...
+def emulate(
+    scenario: str,
+    run: int,
+    servers: list[tuple[str, list[str]]],
+    main: tuple[str, list[str]] | None,
+    congestion: str | None = None,
+    seconds: float | None = None,
+) -> str: ...

@@ -13,4 +13,4 @@ pub mod rng;
 pub mod wire;
 
 pub use link::{Fate, InFlight, Link, LinkConfig, LinkStats, QueueLimit};
-pub use packet::{Datagram, FlowId, NodeId, Packet, Payload};
+pub use packet::{Datagram, FlowId, NodeId, NotIpv4, Packet, Payload, Raw};

@@ -1,6 +1,7 @@
 //! A packet: IP header as plain values around what it carries.
 
 use farlink_tcp::{Body, Ecn, Segment};
+use std::net::Ipv4Addr;
 
 /// A node of the network, by its place in the list of nodes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -44,6 +45,8 @@ pub enum Payload {
     Tcp(Segment),
     /// A UDP datagram.
     Udp(Datagram),
+    /// A datagram of a real program, header and all.
+    Raw(Raw),
 }
 
 /// A UDP datagram (RFC 768).
@@ -62,16 +65,150 @@ pub struct Datagram {
     pub body: Body,
 }
 
+impl FlowId {
+    /// That of a packet of a real program, which is of no flow of the scenario.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+/// A whole IPv4 datagram as it came from a real program, and as it will leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Raw {
+    bytes: Vec<u8>,
+}
+
+impl Raw {
+    /// The datagram that these bytes begin with: they may be followed by what is
+    /// not of it.
+    ///
+    /// # Errors
+    /// If they do not begin with a whole IPv4 datagram.
+    pub fn new(mut bytes: Vec<u8>) -> Result<Self, NotIpv4> {
+        let &[first, _, high, low, ..] = bytes.as_slice() else {
+            return Err(NotIpv4::Short);
+        };
+        if first >> 4 != 4 {
+            return Err(NotIpv4::Version(first >> 4));
+        }
+        let header = usize::from(first & 15) * 4;
+        let total = usize::from(u16::from_be_bytes([high, low]));
+        if header < IPV4_HEADER_LEN as usize || total < header || bytes.len() < total {
+            return Err(NotIpv4::Length);
+        }
+        bytes.truncate(total);
+        let raw = Self { bytes };
+        if raw.header_sum() != 0xffff {
+            return Err(NotIpv4::Checksum);
+        }
+        Ok(raw)
+    }
+
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The bytes, for good.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Destination address.
+    pub fn destination(&self) -> Ipv4Addr {
+        Ipv4Addr::new(
+            self.bytes[16],
+            self.bytes[17],
+            self.bytes[18],
+            self.bytes[19],
+        )
+    }
+
+    /// Changes the last bit, as errors on the way do: the checksum of what is
+    /// inside fails then.
+    pub fn spoil(&mut self) {
+        if let Some(last) = self.bytes.last_mut() {
+            *last ^= 1;
+        }
+    }
+
+    /// Hops it may still take.
+    pub fn ttl(&self) -> u8 {
+        self.bytes[8]
+    }
+
+    /// Writes how many hops it may still take.
+    pub fn set_ttl(&mut self, ttl: u8) {
+        self.bytes[8] = ttl;
+        self.mend();
+    }
+
+    fn ecn(&self) -> Ecn {
+        Ecn::from_bits(self.bytes[1])
+    }
+
+    fn set_ecn(&mut self, ecn: Ecn) {
+        self.bytes[1] = self.bytes[1] & !3 | ecn.bits();
+        self.mend();
+    }
+
+    /// Ports, for those that look into packets; zeros where there are none.
+    fn ports(&self) -> (u16, u16) {
+        let header = usize::from(self.bytes[0] & 15) * 4;
+        let offset = u16::from_be_bytes([self.bytes[6] & 0x1f, self.bytes[7]]);
+        match (self.bytes[9], &self.bytes[header..]) {
+            (6 | 17, &[a, b, c, d, ..]) if offset == 0 => {
+                (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+            }
+            _ => (0, 0),
+        }
+    }
+
+    /// Ones' complement sum of the header (RFC 791, 3.1; RFC 1071).
+    fn header_sum(&self) -> u16 {
+        let header = usize::from(self.bytes[0] & 15) * 4;
+        let mut sum: u32 = self.bytes[..header]
+            .chunks_exact(2)
+            .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+            .sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum as u16
+    }
+
+    fn mend(&mut self) {
+        self.bytes[10..12].fill(0);
+        let sum = !self.header_sum();
+        self.bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// Why bytes are no IPv4 datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NotIpv4 {
+    /// Fewer than a length field needs.
+    #[error("too short")]
+    Short,
+    /// Another version.
+    #[error("IP version {0}")]
+    Version(u8),
+    /// Lengths that do not fit.
+    #[error("lengths that do not fit")]
+    Length,
+    /// A changed header.
+    #[error("wrong header checksum")]
+    Checksum,
+}
+
 impl Packet {
     /// Bytes of the IP datagram: its header, that of TCP with options or of UDP,
     /// data.
     #[inline]
-    pub const fn ip_len(&self) -> u32 {
-        IPV4_HEADER_LEN
-            + match &self.payload {
-                Payload::Tcp(segment) => segment.header_len() + segment.body.len(),
-                Payload::Udp(datagram) => UDP_HEADER_LEN + datagram.body.len(),
-            }
+    pub fn ip_len(&self) -> u32 {
+        match &self.payload {
+            Payload::Tcp(segment) => IPV4_HEADER_LEN + segment.header_len() + segment.body.len(),
+            Payload::Udp(datagram) => IPV4_HEADER_LEN + UDP_HEADER_LEN + datagram.body.len(),
+            Payload::Raw(raw) => raw.bytes.len() as u32,
+        }
     }
 
     /// Whether it carries data.
@@ -79,7 +216,7 @@ impl Packet {
     pub const fn has_data(&self) -> bool {
         match &self.payload {
             Payload::Tcp(segment) => !segment.body.is_empty(),
-            Payload::Udp(_) => true,
+            Payload::Udp(_) | Payload::Raw(_) => true,
         }
     }
 
@@ -88,16 +225,17 @@ impl Packet {
     pub const fn tcp(&self) -> Option<&Segment> {
         match &self.payload {
             Payload::Tcp(segment) => Some(segment),
-            Payload::Udp(_) => None,
+            Payload::Udp(_) | Payload::Raw(_) => None,
         }
     }
 
     /// The ECN field of its header.
     #[inline]
-    pub const fn ecn(&self) -> Ecn {
+    pub fn ecn(&self) -> Ecn {
         match &self.payload {
             Payload::Tcp(segment) => segment.ecn,
             Payload::Udp(datagram) => datagram.ecn,
+            Payload::Raw(raw) => raw.ecn(),
         }
     }
 
@@ -107,15 +245,71 @@ impl Packet {
         match &mut self.payload {
             Payload::Tcp(segment) => segment.ecn = ecn,
             Payload::Udp(datagram) => datagram.ecn = ecn,
+            Payload::Raw(raw) => raw.set_ecn(ecn),
         }
     }
 
     /// Source and destination port.
     #[inline]
-    pub const fn ports(&self) -> (u16, u16) {
+    pub fn ports(&self) -> (u16, u16) {
         match &self.payload {
             Payload::Tcp(segment) => (segment.src_port, segment.dst_port),
             Payload::Udp(datagram) => (datagram.src_port, datagram.dst_port),
+            Payload::Raw(raw) => raw.ports(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire;
+
+    fn datagram() -> Vec<u8> {
+        let packet = Packet {
+            src: NodeId(0),
+            dst: NodeId(1),
+            flow: FlowId::NONE,
+            from_opener: true,
+            ident: 7,
+            ttl: 64,
+            corrupt: false,
+            payload: Payload::Udp(Datagram {
+                src_port: 9,
+                dst_port: 7,
+                body: Body::of_bytes(b"hello"),
+                ..Datagram::default()
+            }),
+        };
+        wire::encode(&packet, wire::Addresses::of(&packet)).unwrap()
+    }
+
+    #[test]
+    fn what_is_changed_on_the_way_keeps_the_header_whole() {
+        let mut raw = Raw::new(datagram()).unwrap();
+        assert_eq!(raw.ports(), (9, 7));
+        assert_eq!(raw.destination(), Ipv4Addr::new(10, 0, 0, 2));
+        raw.set_ttl(63);
+        raw.set_ecn(Ecn::Ce);
+        let raw = Raw::new(raw.into_bytes()).unwrap();
+        assert_eq!((raw.ttl(), raw.ecn()), (63, Ecn::Ce));
+    }
+
+    #[test]
+    fn what_is_behind_a_datagram_is_cut_off_and_what_is_none_is_refused() {
+        let mut padded = datagram();
+        padded.extend([0; 9]);
+        assert_eq!(Raw::new(padded).unwrap().into_bytes(), datagram());
+        let broken = |change: fn(&mut Vec<u8>)| {
+            let mut bytes = datagram();
+            change(&mut bytes);
+            Raw::new(bytes).unwrap_err()
+        };
+        assert_eq!(broken(|b| b.truncate(3)), NotIpv4::Short);
+        assert_eq!(broken(|b| b[0] = 0x65), NotIpv4::Version(6));
+        assert_eq!(broken(|b| b[0] = 0x44), NotIpv4::Length);
+        assert_eq!(broken(|b| b[3] = 19), NotIpv4::Length);
+        assert_eq!(broken(|b| b[3] += 1), NotIpv4::Length);
+        assert_eq!(broken(|b| b[8] = 1), NotIpv4::Checksum);
     }
 }

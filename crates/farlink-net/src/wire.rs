@@ -134,6 +134,11 @@ pub fn encode_prefix(
     let (protocol, body) = match &packet.payload {
         Payload::Tcp(segment) => (IpNumber::TCP, &segment.body),
         Payload::Udp(datagram) => (IpNumber::UDP, &datagram.body),
+        Payload::Raw(raw) => {
+            let bytes = raw.bytes();
+            out.extend_from_slice(&bytes[..bytes.len().min(max as usize)]);
+            return Ok(());
+        }
     };
     let mut ip = Ipv4Header {
         identification: packet.ident,
@@ -181,6 +186,7 @@ pub fn encode_prefix(
             out.extend_from_slice(&ip.to_bytes());
             out.extend_from_slice(&udp.to_bytes());
         }
+        Payload::Raw(_) => {} // is out already
     }
     out.extend_from_slice(&body[..body.len().min(end.saturating_sub(out.len()))]);
     out.resize(end, 0);
@@ -480,7 +486,7 @@ mod tests {
     fn segment_mut(packet: &mut Packet) -> &mut Segment {
         match &mut packet.payload {
             Payload::Tcp(segment) => segment,
-            Payload::Udp(datagram) => panic!("{datagram:?}"),
+            other @ (Payload::Udp(_) | Payload::Raw(_)) => panic!("{other:?}"),
         }
     }
 

@@ -68,6 +68,12 @@ pub(crate) fn run(py: Python<'_>, error: &SimError) -> PyErr {
     }
 }
 
+/// A run that the system ended.
+#[cfg(target_os = "linux")]
+pub(crate) fn run_error(error: &impl std::fmt::Display) -> PyErr {
+    RunError::new_err(error.to_string())
+}
+
 /// What cannot happen.
 pub(crate) fn internal(error: &impl std::fmt::Display) -> PyErr {
     FarlinkError::new_err(format!("internal error: {error}"))

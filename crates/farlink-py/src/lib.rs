@@ -1,6 +1,8 @@
 //! The extension module `farlink._farlink`: texts and numbers in, texts and
 //! columns out. What people touch is Python; this only carries.
 
+#[cfg(target_os = "linux")]
+mod emulate;
 mod errors;
 mod job;
 
@@ -23,6 +25,8 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(metrics, m)?)?;
     m.add_function(wrap_pyfunction!(simulate, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
+    #[cfg(target_os = "linux")]
+    m.add_function(wrap_pyfunction!(emulate::emulate, m)?)?;
     Ok(())
 }
 

@@ -21,6 +21,13 @@ use std::collections::VecDeque;
 
 /// Builds the world of run number `run`.
 pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
+    let mut world = network(scenario, run)?;
+    flows(scenario, &Streams::new(scenario.seed, run), &mut world);
+    Ok(world)
+}
+
+/// Builds the nodes and links of run number `run`, without flows.
+pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> {
     let streams = Streams::new(scenario.seed, run);
     let mut links = Vec::with_capacity(2 * scenario.links.len());
     let mut link_to = Vec::with_capacity(links.capacity());
@@ -41,7 +48,6 @@ pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
     let nodes = nodes(scenario, &link_to)?;
     let mut world = World::new(nodes, links, link_to);
     lines(scenario, &streams, &mut world)?;
-    flows(scenario, &streams, &mut world);
     Ok(world)
 }
 

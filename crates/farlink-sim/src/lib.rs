@@ -25,12 +25,14 @@ mod build;
 mod flow;
 mod heap;
 mod line;
+mod live;
 mod metrics;
 mod probe;
 mod run;
 pub mod scenario;
 mod world;
 
+pub use live::{LinkReport, Live, Refused};
 pub use metrics::{Metric, Scope, drop_causes, frame_kinds, metrics};
 pub use probe::{Column, Table};
 pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, trace};

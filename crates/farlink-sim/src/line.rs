@@ -122,5 +122,7 @@ fn tag(packet: &Packet) -> Tag {
             seq: datagram.number as u32,
             len: u32::from(!datagram.body.is_empty()),
         },
+        // What real programs send again is theirs to know.
+        Payload::Raw(_) => Tag::default(),
     }
 }

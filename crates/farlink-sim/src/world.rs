@@ -91,6 +91,8 @@ pub(crate) struct World {
     pub(crate) unfinished: usize,
     /// When the last flow was done.
     pub(crate) finished_at: Instant,
+    /// Packets of real programs that have arrived: their node and number.
+    leaving: Vec<(u32, u32)>,
 }
 
 impl World {
@@ -113,6 +115,7 @@ impl World {
             events: 0,
             unfinished: 0,
             finished_at: Instant::ZERO,
+            leaving: Vec::new(),
         }
     }
 
@@ -188,6 +191,9 @@ impl World {
         }
         if packet.dst.0 != node {
             packet.ttl -= 1;
+            if let Payload::Raw(raw) = &mut packet.payload {
+                raw.set_ttl(packet.ttl);
+            }
             if packet.ttl == 0 {
                 self.lose(link, number, DropCause::HopLimit, self.now);
             } else {
@@ -197,6 +203,10 @@ impl World {
         }
         if let Some(probes) = &mut self.probes {
             probes.capture(self.now, node, packet);
+        }
+        if packet.flow == FlowId::NONE {
+            self.leaving.push((node, number));
+            return;
         }
         if packet.corrupt {
             self.lose(link, number, DropCause::Checksum, self.now);
@@ -570,8 +580,48 @@ impl World {
         }
     }
 
+    /// A packet of a real program enters at a node.
+    pub(crate) fn enter(&mut self, now: Instant, node: u32, packet: Packet) {
+        self.now = now;
+        if let Some(probes) = &mut self.probes {
+            probes.capture(now, node, &packet);
+        }
+        let number = self.hold(packet);
+        self.forward(node, number);
+    }
+
+    /// Hands over the packets of real programs that have arrived, with their node.
+    pub(crate) fn leave(&mut self, mut take: impl FnMut(u32, &mut Packet)) {
+        for (node, number) in self.leaving.drain(..) {
+            take(node, &mut self.packets[number as usize]);
+            self.free.push(number);
+        }
+    }
+
     #[cold]
     pub(crate) fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
+        let packet = &self.packets[number as usize];
+        if packet.flow == FlowId::NONE {
+            if let Some(probes) = &mut self.probes {
+                probes.lost(at, link, packet, None, cause);
+            }
+        } else {
+            self.lose_of_flow(link, number, cause, at);
+        }
+        // The link itself counts what it does not deliver.
+        if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
+            match self.links[link as usize].line {
+                Some(line) => {
+                    let line = &mut self.lines[line as usize].line;
+                    line.count_drop((link % 2) as usize, cause);
+                }
+                None => self.links[link as usize].count_drop(cause),
+            }
+        }
+        self.free.push(number);
+    }
+
+    fn lose_of_flow(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
         if let Some(probes) = &mut self.probes {
             let packet = &self.packets[number as usize];
             let flow = packet.flow.0 as usize;
@@ -592,17 +642,6 @@ impl World {
         } else {
             tally.back += 1;
         }
-        // The link itself counts what it does not deliver.
-        if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
-            match self.links[link as usize].line {
-                Some(line) => {
-                    let line = &mut self.lines[line as usize].line;
-                    line.count_drop((link % 2) as usize, cause);
-                }
-                None => self.links[link as usize].count_drop(cause),
-            }
-        }
-        self.free.push(number);
     }
 }
 

@@ -121,7 +121,7 @@ pub static VARIANTS: &[Variant] = &[
         name: "newreno",
         summary: "Reno with partial ACKs, slow but steady",
         source: "RFC 6582 (2012)",
-        status: "checked against closed form",
+        status: "validated",
         config: || Config {
             recovery: Recovery::NewReno {
                 impatient: false,
@@ -136,7 +136,7 @@ pub static VARIANTS: &[Variant] = &[
         name: "sack",
         summary: "Reno's window with selective acknowledgment and the pipe algorithm",
         source: "RFC 6675 (2012), RFC 2018 (1996)",
-        status: "checked against closed form",
+        status: "validated",
         config: || Config {
             recovery: Recovery::Sack { rescue: true },
             congestion: reno(),
@@ -147,7 +147,7 @@ pub static VARIANTS: &[Variant] = &[
         name: "cubic",
         summary: "CUBIC's window with SACK recovery, limited transmit and a 10-segment start",
         source: "RFC 9438 (2023), RFC 6675, RFC 6928",
-        status: "checked against closed form",
+        status: "validated",
         config: || Config {
             recovery: Recovery::Sack { rescue: true },
             congestion: Control::new(&Cubic::ALGORITHM),
@@ -179,7 +179,7 @@ pub static VARIANTS: &[Variant] = &[
         name: "hybla",
         summary: "grows as a connection with a round-trip time of 25 ms would, whatever its own",
         source: "Caini, Firrincieli 2004",
-        status: "checked against closed form",
+        status: "validated",
         config: || Config {
             congestion: Control::new(&Hybla::ALGORITHM),
             ..Config::default()
@@ -216,7 +216,7 @@ pub static VARIANTS: &[Variant] = &[
         summary: "BBR version 1: paced by a model of the path, with SACK recovery",
         source: "draft-cardwell-iccrg-bbr-congestion-control-00 (2017), Cardwell et al. 2016, \
                  draft-cheng-iccrg-delivery-rate-estimation-00, RFC 6675",
-        status: "checked against closed form",
+        status: "validated",
         config: || Config {
             recovery: Recovery::Sack { rescue: true },
             congestion: Control::new(&Bbr::ALGORITHM),

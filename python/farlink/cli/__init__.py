@@ -10,6 +10,7 @@ import typer
 
 from farlink import _farlink
 from farlink.cli import lists, text
+from farlink.cli.emulate import emulate, shell
 from farlink.cli.run import run
 from farlink.errors import FarlinkError, OutputError, ScenarioError
 
@@ -42,6 +43,8 @@ def _options(
 
 
 app.command()(run)
+app.command()(emulate)
+app.command()(shell)
 app.command()(lists.show)
 app.command()(lists.scenarios)
 app.command()(lists.presets)

@@ -86,6 +86,85 @@ class TcpRfc5681 : public TcpNewReno
 };
 NS_OBJECT_ENSURE_REGISTERED(TcpRfc5681);
 
+// CUBIC whose window grows by the segments that the ACK delivers, which is one here: on leaving
+// recovery ns-3 counts all that the ACK covers, most of which was SACKed before.
+class TcpCubicOne : public TcpCubic
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("ns3::TcpCubicOne").SetParent<TcpCubic>().AddConstructor<TcpCubicOne>();
+        return tid;
+    }
+    void IncreaseWindow(Ptr<TcpSocketState> s, uint32_t segments) override
+    {
+        TcpCubic::IncreaseWindow(s, std::min(segments, 1u));
+    }
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<TcpCubicOne>(this);
+    }
+};
+NS_OBJECT_ENSURE_REGISTERED(TcpCubicOne);
+
+// Hybla whose rho follows the least round-trip time: ns-3 computes it only at an ACK whose smoothed
+// RTT is the least ever, which that of the SYN is, and keeps rho = 1.
+class TcpHyblaRho : public TcpHybla
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid = TypeId("ns3::TcpHyblaRho").SetParent<TcpHybla>().AddConstructor<TcpHyblaRho>();
+        return tid;
+    }
+    void PktsAcked(Ptr<TcpSocketState> s, uint32_t segments, const Time&) override
+    {
+        TcpHybla::PktsAcked(s, segments, s->m_minRtt);
+    }
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CopyObject<TcpHyblaRho>(this);
+    }
+};
+NS_OBJECT_ENSURE_REGISTERED(TcpHyblaRho);
+
+// Westwood+ that counts every segment once (AckedCount of Mascolo et al. 2001): ns-3 counts one for each
+// duplicate ACK and all of them again with the ACK that ends recovery.
+class TcpWestwoodPlusOnce : public TcpWestwoodPlus
+{
+  public:
+    static TypeId GetTypeId()
+    {
+        static TypeId tid =
+            TypeId("ns3::TcpWestwoodPlusOnce").SetParent<TcpWestwoodPlus>().AddConstructor<TcpWestwoodPlusOnce>();
+        return tid;
+    }
+    void PktsAcked(Ptr<TcpSocketState> s, uint32_t segments, const Time& rtt) override
+    {
+        if (s->m_lastAckedSeq == m_seen)
+        {
+            m_counted += segments;
+        }
+        else
+        {
+            m_seen = s->m_lastAckedSeq;
+            uint32_t before = std::min(m_counted, segments);
+            m_counted -= before;
+            segments -= before;
+        }
+        TcpWestwoodPlus::PktsAcked(s, segments, rtt);
+    }
+    Ptr<TcpCongestionOps> Fork() override
+    {
+        return CreateObject<TcpWestwoodPlusOnce>(*this);
+    }
+    SequenceNumber32 m_seen;
+    uint32_t m_counted = 0;
+};
+NS_OBJECT_ENSURE_REGISTERED(TcpWestwoodPlusOnce);
+
+
+
 // RFC 6582 3.2 step 3, full acknowledgment, option (1): cwnd = min(ssthresh, max(FlightSize, MSS) + MSS).
 // ns-3 has option (2), cwnd = ssthresh.
 class TcpOptionOneRecovery : public TcpClassicRecovery
@@ -272,7 +351,7 @@ main(int argc, char** argv)
         g_tf = fopen(g_trace.c_str(), "w");
     }
 
-    std::string type = tcp == "newreno" ? "TcpNewReno" : tcp == "rfc5681" ? "TcpRfc5681" : tcp == "linuxreno" ? "TcpLinuxReno" : "TcpCubic";
+    std::string type = tcp.rfind("Tcp", 0) == 0 ? tcp : tcp == "newreno" ? "TcpNewReno" : tcp == "rfc5681" ? "TcpRfc5681" : tcp == "linuxreno" ? "TcpLinuxReno" : "TcpCubic";
     Config::SetDefault("ns3::TcpL4Protocol::SocketType", StringValue("ns3::" + type));
     Config::SetDefault("ns3::TcpL4Protocol::RecoveryType",
                        TypeIdValue(recovery == "prr" ? TcpPrrRecovery::GetTypeId() : recovery == "option1" ? TcpOptionOneRecovery::GetTypeId() : TcpClassicRecovery::GetTypeId()));

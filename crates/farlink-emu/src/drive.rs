@@ -1,0 +1,223 @@
+//! The loop that drives the engine by the wall clock: packets in, packets out when
+//! they are due.
+
+use crate::EmuError;
+use crate::clock::Clock;
+use crate::host::{Host, HostConfig};
+use crate::lateness::Lateness;
+use crate::namespace::RunFile;
+use farlink_sim::scenario::Expanded;
+use farlink_sim::{LinkReport, Live, Refused};
+use farlink_tcp::{Instant, Interval};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use nix::sys::timer::{Expiration, TimerSetTimeFlags};
+use nix::sys::timerfd::{ClockId, TimerFd, TimerFlags};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Packets read from a host before the others have their turn.
+const BATCH: usize = 64;
+/// No IPv4 datagram is longer.
+const LONGEST: usize = 65_536;
+/// What the timer and the stop are called among the things waited for.
+const TIMER: u64 = u64::MAX;
+const STOP: u64 = u64::MAX - 1;
+
+/// Stops an emulation from another thread.
+#[derive(Clone, Debug)]
+pub struct Stop(Arc<EventFd>);
+
+impl Stop {
+    /// Ends [`Emulation::run`].
+    pub fn stop(&self) {
+        // A counter that cannot be added to is one that was added to.
+        let _ = self.0.write(1);
+    }
+}
+
+/// An emulation: hosts in namespaces, and the network between them.
+#[derive(Debug)]
+pub struct Emulation {
+    live: Live,
+    hosts: Vec<Host>,
+    epoll: Epoll,
+    timer: TimerFd,
+    stop: Stop,
+    lateness: Lateness,
+    hosts_file: RunFile,
+}
+
+/// What an emulation did.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How long it ran.
+    pub duration: Interval,
+    /// How late packets left.
+    pub lateness: Lateness,
+    /// Counters of the links.
+    pub links: Vec<LinkReport>,
+}
+
+impl Emulation {
+    /// Makes the namespaces of the scenario's hosts, each with its device.
+    ///
+    /// # Errors
+    /// If the scenario cannot be built or the system refuses. Nothing is left
+    /// behind then.
+    pub fn new(scenario: &Expanded, run: u64, config: &HostConfig) -> Result<Self, EmuError> {
+        let live = Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))?;
+        let mut hosts = Vec::new();
+        for (name, address) in live.hosts() {
+            hosts.push(Host::create(name, address, config)?);
+        }
+        let mut names = fs::read_to_string("/etc/hosts").unwrap_or_default();
+        for host in &hosts {
+            names.extend(["\n", &host.address.to_string(), " ", &host.name]);
+        }
+        let hosts_file = RunFile::create("hosts", &(names + "\n"))?;
+        let failed = |e: nix::Error| EmuError::system("wait for packets", e);
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed)?;
+        let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map_err(failed)?;
+        let timer = TimerFd::new(
+            ClockId::CLOCK_MONOTONIC,
+            TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK,
+        )
+        .map_err(failed)?;
+        let readable = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
+        for (i, host) in (0..).zip(&hosts) {
+            epoll.add(&host.tun, readable(i)).map_err(failed)?;
+        }
+        epoll.add(&timer, readable(TIMER)).map_err(failed)?;
+        epoll.add(&stop, readable(STOP)).map_err(failed)?;
+        Ok(Self {
+            live,
+            hosts,
+            epoll,
+            timer,
+            stop: Stop(Arc::new(stop)),
+            lateness: Lateness::default(),
+            hosts_file,
+        })
+    }
+
+    /// The hosts.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// Names of the hosts, as /etc/hosts has them.
+    pub(crate) fn hosts_file(&self) -> &Path {
+        self.hosts_file.path()
+    }
+
+    /// What stops it.
+    pub fn stop(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// Carries packets until it is stopped. For the least lateness, on a thread
+    /// of its own.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn run(&mut self) -> Result<Report, EmuError> {
+        let failed = |e: nix::Error| EmuError::system("wait for packets", e);
+        // Timers otherwise go off up to 50 us late (prctl(2)).
+        nix::sys::prctl::set_timerslack(1).map_err(failed)?;
+        let clock = Clock::start();
+        let mut buffer = vec![0; LONGEST];
+        let mut events = [EpollEvent::empty(); 64];
+        let mut armed = Instant::MAX;
+        loop {
+            self.deliver(clock)?;
+            let next = self.live.next_time().unwrap_or(Instant::MAX);
+            if next != armed {
+                armed = next;
+                if next == Instant::MAX {
+                    self.timer.unset().map_err(failed)?;
+                } else {
+                    let at = Expiration::OneShot(clock.absolute(next));
+                    let absolute = TimerSetTimeFlags::TFD_TIMER_ABSTIME;
+                    self.timer.set(at, absolute).map_err(failed)?;
+                }
+            }
+            let ready = match self.epoll.wait(&mut events, EpollTimeout::NONE) {
+                Ok(n) => n,
+                Err(nix::Error::EINTR) => continue,
+                Err(e) => return Err(failed(e)),
+            };
+            for event in &events[..ready] {
+                match event.data() {
+                    STOP => return Ok(self.report(clock.now())),
+                    // Armed anew above, which also makes it unreadable.
+                    TIMER => armed = Instant::ZERO,
+                    host => self.receive(clock, host as usize, &mut buffer)?,
+                }
+            }
+        }
+    }
+
+    /// Packets of a host enter the network at the time they are read.
+    fn receive(&mut self, clock: Clock, host: usize, buffer: &mut [u8]) -> Result<(), EmuError> {
+        for _ in 0..BATCH {
+            let Host { tun, name, .. } = &self.hosts[host];
+            let read = tun
+                .read(buffer)
+                .map_err(|e| EmuError::system(format!("read from the device of {name}"), e))?;
+            let Some(n) = read else {
+                break;
+            };
+            let now = clock.now();
+            self.deliver_by(now)?;
+            let counters = &mut self.hosts[host].counters;
+            match self.live.send(now, host, buffer[..n].to_vec()) {
+                Ok(()) => counters.sent += 1,
+                Err(Refused::NotIpv4(_)) => counters.not_ipv4 += 1,
+                Err(Refused::NoHost(_)) => counters.no_host += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn deliver(&mut self, clock: Clock) -> Result<(), EmuError> {
+        self.deliver_by(clock.now())
+    }
+
+    /// What is due by `now` leaves.
+    fn deliver_by(&mut self, now: Instant) -> Result<(), EmuError> {
+        let (hosts, lateness) = (&mut self.hosts, &mut self.lateness);
+        let mut trouble = None;
+        self.live.advance(now, |host, due, bytes| {
+            let Host {
+                tun,
+                counters,
+                name,
+                ..
+            } = &mut hosts[host];
+            match tun.write(bytes) {
+                Ok(true) => {
+                    counters.delivered += 1;
+                    lateness.add(now.since(due));
+                }
+                Ok(false) => counters.refused += 1,
+                Err(e) => {
+                    trouble = Some(EmuError::system(
+                        format!("write to the device of {name}"),
+                        e,
+                    ));
+                }
+            }
+        });
+        trouble.map_or(Ok(()), Err)
+    }
+
+    fn report(&self, now: Instant) -> Report {
+        Report {
+            duration: now.since(Instant::ZERO),
+            lateness: self.lateness.clone(),
+            links: self.live.report(now),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Hosts: a namespace each, with a TUN device into the engine.
+
+use crate::EmuError;
+use crate::interface::Control;
+use crate::namespace::Namespace;
+use crate::tun::Tun;
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+
+/// Name of the device in every namespace.
+const DEVICE: &str = "farlink0";
+/// Packets that the kernel holds for the engine to read.
+const DEVICE_QUEUE: u32 = 10_000;
+/// Largest window that the kernel's TCP may open: beyond any path of interest.
+const TCP_MEMORY: &str = "4096 131072 67108864";
+
+/// What a host's kernel is set to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostConfig {
+    /// Largest packet, in bytes.
+    pub mtu: u32,
+    /// Congestion control of its TCP; `None` leaves the kernel's default.
+    pub congestion: Option<String>,
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        Self {
+            mtu: 1500,
+            congestion: None,
+        }
+    }
+}
+
+/// A host at work.
+#[derive(Debug)]
+pub struct Host {
+    /// Name in the scenario.
+    pub name: String,
+    /// Address.
+    pub address: Ipv4Addr,
+    /// Its namespace.
+    pub namespace: Namespace,
+    pub(crate) tun: Tun,
+    /// What it sent and got.
+    pub counters: Counters,
+}
+
+/// Packets of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Sent into the network.
+    pub sent: u64,
+    /// Delivered to it.
+    pub delivered: u64,
+    /// That it sent and that are no whole IPv4 datagrams.
+    pub not_ipv4: u64,
+    /// That it sent to an address that no host has.
+    pub no_host: u64,
+    /// That arrived and that its kernel would not take.
+    pub refused: u64,
+}
+
+fn set(key: &str, value: &str) -> io::Result<()> {
+    fs::write(format!("/proc/sys/net/{key}"), value)
+}
+
+impl Host {
+    pub(crate) fn create(
+        name: &str,
+        address: Ipv4Addr,
+        config: &HostConfig,
+    ) -> Result<Self, EmuError> {
+        let namespace = Namespace::create(name)?;
+        let tun = namespace
+            .inside(|| {
+                // Router solicitations and the like would be traffic nobody sent.
+                if fs::exists("/proc/sys/net/ipv6")? {
+                    set("ipv6/conf/all/disable_ipv6", "1")?;
+                    set("ipv6/conf/default/disable_ipv6", "1")?;
+                }
+                let tun = Tun::create(DEVICE)?;
+                let control = Control::open()?;
+                control.up("lo")?;
+                control.mtu(DEVICE, config.mtu)?;
+                control.queue(DEVICE, DEVICE_QUEUE)?;
+                // All hosts are in 10.0.0.0/8, so the network route reaches them.
+                control.address(DEVICE, address, Ipv4Addr::new(255, 0, 0, 0))?;
+                control.up(DEVICE)?;
+                // Else a run would begin with the ssthresh of the run before.
+                set("ipv4/tcp_no_metrics_save", "1")?;
+                set("ipv4/tcp_rmem", TCP_MEMORY)?;
+                set("ipv4/tcp_wmem", TCP_MEMORY)?;
+                Ok(tun)
+            })
+            .map_err(|e| EmuError::system(format!("make the TUN device of {name}"), e))?;
+        if let Some(congestion) = &config.congestion {
+            namespace
+                .inside(|| set("ipv4/tcp_congestion_control", congestion))
+                .map_err(|e| {
+                    let known = fs::read_to_string(
+                        "/proc/sys/net/ipv4/tcp_allowed_congestion_control",
+                    );
+                    EmuError::Scenario(format!(
+                        "the kernel cannot make {congestion:?} the TCP of a host ({e}); it allows: {}",
+                        known.unwrap_or_default().trim()
+                    ))
+                })?;
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            address,
+            namespace,
+            tun,
+            counters: Counters::default(),
+        })
+    }
+}

@@ -1,0 +1,101 @@
+//! Addresses, routes and state of an interface, by the ioctls of netdevice(7):
+//! what `ip addr`, `ip link` and `ip route` would do, without needing them.
+
+use nix::errno::Errno;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// `struct ifreq`: a name, and a union of which one field is used at a time.
+#[repr(C)]
+struct Request {
+    name: [libc::c_char; libc::IFNAMSIZ],
+    value: Value,
+}
+
+#[repr(C)]
+union Value {
+    address: libc::sockaddr_in,
+    flags: libc::c_short,
+    number: libc::c_int,
+    rest: [u8; 24],
+}
+
+fn request(name: &str) -> Request {
+    let mut out = Request {
+        name: [0; libc::IFNAMSIZ],
+        value: Value { rest: [0; 24] },
+    };
+    for (to, from) in out
+        .name
+        .iter_mut()
+        .zip(name.bytes().take(libc::IFNAMSIZ - 1))
+    {
+        *to = from as libc::c_char;
+    }
+    out
+}
+
+fn sockaddr(address: Ipv4Addr) -> libc::sockaddr_in {
+    libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: 0,
+        sin_addr: libc::in_addr {
+            s_addr: u32::from(address).to_be(),
+        },
+        sin_zero: [0; 8],
+    }
+}
+
+/// A socket of the calling thread's namespace to ask with.
+pub(crate) struct Control(OwnedFd);
+
+impl Control {
+    pub(crate) fn open() -> io::Result<Self> {
+        // SAFETY: no pointers; the result is checked and owned by nobody else.
+        let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        let fd = Errno::result(fd)?;
+        // SAFETY: just opened.
+        Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
+    }
+
+    fn ask(&self, what: libc::Ioctl, request: &mut Request) -> io::Result<()> {
+        // SAFETY: each of the calls below fills the field that `what` reads.
+        let result = unsafe { libc::ioctl(self.0.as_raw_fd(), what, &raw mut *request) };
+        Errno::result(result)?;
+        Ok(())
+    }
+
+    /// Gives an interface its address, and the network that is beyond it.
+    pub(crate) fn address(&self, name: &str, address: Ipv4Addr, mask: Ipv4Addr) -> io::Result<()> {
+        let mut r = request(name);
+        r.value.address = sockaddr(address);
+        self.ask(libc::SIOCSIFADDR, &mut r)?;
+        r.value.address = sockaddr(mask);
+        self.ask(libc::SIOCSIFNETMASK, &mut r)
+    }
+
+    /// Largest packet.
+    pub(crate) fn mtu(&self, name: &str, bytes: u32) -> io::Result<()> {
+        let mut r = request(name);
+        r.value.number = bytes as libc::c_int;
+        self.ask(libc::SIOCSIFMTU, &mut r)
+    }
+
+    /// Packets that the interface holds until they are read.
+    pub(crate) fn queue(&self, name: &str, packets: u32) -> io::Result<()> {
+        let mut r = request(name);
+        r.value.number = packets as libc::c_int;
+        self.ask(libc::SIOCSIFTXQLEN, &mut r)
+    }
+
+    /// Takes an interface up.
+    pub(crate) fn up(&self, name: &str) -> io::Result<()> {
+        let mut r = request(name);
+        self.ask(libc::SIOCGIFFLAGS, &mut r)?;
+        // SAFETY: the call before wrote the flags.
+        let flags = unsafe { r.value.flags };
+        r.value.flags = flags | (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        self.ask(libc::SIOCSIFFLAGS, &mut r)
+    }
+}

@@ -1,0 +1,123 @@
+//! How late packets left: the error of the wall clock against the engine's time.
+
+use farlink_tcp::Interval;
+
+/// Powers of two of a nanosecond, each cut into so many steps.
+const STEPS: u32 = 16;
+const BUCKETS: usize = 64 * STEPS as usize;
+
+/// A histogram of latenesses with a relative error of at most 1/16.
+#[derive(Clone, Debug)]
+pub struct Lateness {
+    counts: Vec<u64>,
+    count: u64,
+    sum: u64,
+    max: u64,
+}
+
+impl Default for Lateness {
+    fn default() -> Self {
+        Self {
+            counts: vec![0; BUCKETS],
+            count: 0,
+            sum: 0,
+            max: 0,
+        }
+    }
+}
+
+fn bucket(nanos: u64) -> usize {
+    if nanos < u64::from(STEPS) {
+        return nanos as usize;
+    }
+    let power = nanos.ilog2();
+    let step = (nanos >> (power - 4)) as u32 & (STEPS - 1);
+    ((power - 3) * STEPS + step) as usize
+}
+
+/// Largest value of a bucket.
+fn upper(bucket: usize) -> u64 {
+    let (power, step) = (bucket as u32 / STEPS, bucket as u64 % u64::from(STEPS));
+    if power == 0 {
+        return step;
+    }
+    let width = 1u64 << (power - 1);
+    (u64::from(STEPS) + step) * width + (width - 1)
+}
+
+impl Lateness {
+    /// A packet that was due left so late.
+    #[inline]
+    pub fn add(&mut self, late: Interval) {
+        let nanos = late.as_nanos();
+        self.counts[bucket(nanos)] += 1;
+        self.count += 1;
+        self.sum += nanos;
+        self.max = self.max.max(nanos);
+    }
+
+    /// Packets counted.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Mean; zero without packets.
+    pub fn mean(&self) -> Interval {
+        Interval::from_nanos(self.sum.checked_div(self.count).unwrap_or(0))
+    }
+
+    /// Greatest.
+    pub fn max(&self) -> Interval {
+        Interval::from_nanos(self.max)
+    }
+
+    /// The least value that a share `p` of the packets did not exceed, up to a
+    /// sixteenth too high.
+    pub fn quantile(&self, p: f64) -> Interval {
+        let wanted = (p * self.count as f64).ceil() as u64;
+        let mut seen = 0;
+        for (i, &n) in self.counts.iter().enumerate() {
+            seen += n;
+            if seen >= wanted && seen > 0 {
+                return Interval::from_nanos(upper(i).min(self.max));
+            }
+        }
+        Interval::from_nanos(self.max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_in_its_bucket() {
+        let mut last = 0;
+        for n in (0..70u64).chain((7..63).flat_map(|p| [(1 << p) - 1, 1 << p, (1 << p) + 1])) {
+            let b = bucket(n);
+            assert!(b >= last, "{n}");
+            last = b;
+            assert!(upper(b) >= n, "{n}");
+            assert!(upper(b) - n <= n / 16, "{n}: {}", upper(b));
+        }
+    }
+
+    #[test]
+    fn quantiles_of_a_thousand() {
+        let mut late = Lateness::default();
+        for n in 1..=1000 {
+            late.add(Interval::from_micros(n));
+        }
+        assert_eq!(late.count(), 1000);
+        assert_eq!(late.mean(), Interval::from_nanos(500_500));
+        assert_eq!(late.max(), Interval::from_micros(1000));
+        for (p, wanted) in [(0.5, 500_000.0), (0.99, 990_000.0)] {
+            let found = late.quantile(p).as_nanos() as f64;
+            assert!(
+                (wanted..wanted * 17.0 / 16.0).contains(&found),
+                "{p}: {found}"
+            );
+        }
+        assert_eq!(late.quantile(1.0), late.max());
+    }
+}

@@ -1,0 +1,181 @@
+"""`farlink emulate` and `farlink shell`: programs over the links of a scenario."""
+
+import json
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import typer
+from rich import box
+from rich.table import Table
+
+from farlink import emulation, files
+from farlink.cli import text
+from farlink.errors import ScenarioError
+
+__all__ = ["emulate", "shell"]
+
+_SCENARIO = typer.Argument(help="Name of the library, or .toml file.", metavar="SCENARIO")
+_HOST = typer.Option(
+    None, "--in", help="Host of the program; by default where the first flow goes.", metavar="HOST"
+)
+_AT = typer.Option(
+    [], "--at", help="Program to start before in another host.", metavar="'HOST: COMMAND'"
+)
+_TCP = typer.Option(None, "--tcp", help="TCP of the hosts' kernels.", metavar="NAME")
+_SET = typer.Option([], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE")
+_SEED = typer.Option(None, "--seed", help="Replace the seed.", metavar="N")
+
+
+def emulate(
+    scenario: str = _SCENARIO,
+    command: list[str] = typer.Argument(
+        None, help="Program and arguments, behind --.", metavar="-- COMMAND"
+    ),
+    host: str | None = _HOST,
+    at: list[str] = _AT,
+    transfer: str = typer.Option(
+        "", "--transfer", help="Transfer checked data instead of a program.", metavar="SIZE"
+    ),
+    seconds: float | None = typer.Option(
+        None, "--seconds", help="End after so long, whatever the program does.", metavar="N"
+    ),
+    tcp: str | None = _TCP,
+    changes: list[str] = _SET,
+    seed: int | None = _SEED,
+    json_file: Path | None = typer.Option(
+        None, "--json", help="Write what happened here.", metavar="FILE"
+    ),
+    strict: bool = typer.Option(False, "--strict", help="Fail if the engine fell behind."),
+    quiet: bool = typer.Option(False, "--quiet", help="No table."),
+) -> None:
+    """Run a program whose packets cross the links of a scenario in real time (Linux, root)."""
+    if bool(command) + bool(transfer) + (seconds is not None and not command) != 1:
+        raise ScenarioError(
+            "write what is to run: -- COMMAND, --transfer SIZE, or --seconds N for neither"
+        )
+    if transfer and (host or at):
+        raise ScenarioError(
+            "--in and --at have no effect with --transfer, which runs over the first flow's path"
+        )
+    if json_file is not None:
+        files.check_file(json_file)
+    overrides: dict[str, object] = dict(text.assignments(changes))
+    if transfer:
+        done = emulation.transfer(scenario, transfer, tcp=tcp, overrides=overrides, seed=seed)
+    else:
+        done = emulation.emulate(
+            scenario,
+            command or None,
+            host=host,
+            servers=_servers(at),
+            tcp=tcp,
+            overrides=overrides,
+            seed=seed,
+            seconds=seconds,
+        )
+    _end(done, json_file=json_file, strict=strict, quiet=quiet)
+
+
+def shell(
+    scenario: str = _SCENARIO,
+    host: str | None = _HOST,
+    at: list[str] = _AT,
+    tcp: str | None = _TCP,
+    changes: list[str] = _SET,
+    seed: int | None = _SEED,
+) -> None:
+    """Open a shell in a host of a scenario (Linux, root); the network ends with it."""
+    done = emulation.emulate(
+        scenario,
+        [os.environ.get("SHELL", "/bin/sh")],
+        host=host,
+        servers=_servers(at),
+        tcp=tcp,
+        overrides=dict(text.assignments(changes)),
+        seed=seed,
+    )
+    _end(done, json_file=None, strict=False, quiet=False)
+
+
+def _servers(options: list[str]) -> list[tuple[str, list[str]]]:
+    servers = []
+    for option in options:
+        name, colon, command = option.partition(":")
+        try:
+            argv = shlex.split(command)
+        except ValueError as error:
+            raise ScenarioError(f"--at {option!r}: {error}") from None
+        if not colon or not name.strip() or not argv:
+            raise ScenarioError(
+                f"--at {option!r}: not HOST: COMMAND; write for example --at 'server: iperf3 -s'"
+            )
+        servers.append((name.strip(), argv))
+    return servers
+
+
+def _end(done: emulation.Emulated, *, json_file: Path | None, strict: bool, quiet: bool) -> None:
+    if json_file is not None:
+        files.write_text(json_file, json.dumps(done.data, indent=1) + "\n")
+    if not quiet:
+        _show(done)
+    if done.behind:
+        late = 1e3 * done.data["lateness"]["p99_s"]
+        sys.stderr.write(
+            f"farlink: the engine fell behind the clock: one packet in a hundred left {late:.1f} "
+            "ms late or more; the path was not the scenario's\n"
+        )
+    raise typer.Exit(done.exit_code or int(strict and done.behind))
+
+
+def _show(done: emulation.Emulated) -> None:
+    console = text.console(sys.stderr)
+    data = done.data
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for title in ("link", "direction"):
+        table.add_column(title, no_wrap=True)
+    for title in ("packets", "lost", "utilisation (%)", "longest queue"):
+        table.add_column(title, justify="right")
+    for row in data["links"]:
+        metrics = row["metrics"]
+        table.add_row(
+            row["link"],
+            row["direction"],
+            f"{metrics['packets']:,.0f}",
+            _lost(metrics),
+            f"{100 * (metrics['utilisation'] or 0):.1f}",
+            f"{metrics['queue_max']:,.0f}",
+        )
+    console.print(table)
+    for row in data["hosts"]:
+        odd = [
+            f"{row[key]:,} {what}"
+            for key, what in (
+                ("not_ipv4", "no IPv4"),
+                ("no_host", "to an address of no host"),
+                ("refused", "refused by the kernel"),
+            )
+            if row[key]
+        ]
+        beside = f" ({', '.join(odd)})" if odd else ""
+        console.print(
+            f"{row['host']} {row['address']}: sent {row['sent']:,}, got {row['delivered']:,}"
+            f"{beside}",
+            soft_wrap=True,
+        )
+    late = data["lateness"]
+    console.print(
+        f"{data['duration_s']:.1f} s; packets left late by {1e3 * late['p50_s']:.3f} ms (median), "
+        f"{1e3 * late['p99_s']:.3f} ms (99 %), {1e3 * late['max_s']:.3f} ms (most)",
+        soft_wrap=True,
+    )
+
+
+def _lost(metrics: dict[str, float]) -> str:
+    causes = [
+        f"{count:,.0f} {name.removeprefix('drops_')}"
+        for name, count in metrics.items()
+        if name.startswith("drops_") and count
+    ]
+    return ", ".join(causes) or "0"

@@ -1,0 +1,174 @@
+"""Real packets in real time: programs in the hosts of a scenario, on Linux, as root."""
+
+import json
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from farlink import _farlink, source, units
+from farlink.errors import FarlinkError, ScenarioError
+
+__all__ = ["BEHIND_S", "Emulated", "emulate", "transfer"]
+
+BEHIND_S = 1e-3
+"""An emulation fell behind if one packet in a hundred left later than this, in seconds."""
+
+Command = tuple[str, Sequence[str]]
+"""A host, and a program with its arguments."""
+
+
+class Emulated:
+    """What an emulation did.
+
+    `data` holds exit_code, duration_s, lateness, hosts and links; docs/emulator.md describes
+    it.
+    """
+
+    def __init__(self, data: dict[str, Any]) -> None:
+        self.data = data
+
+    @property
+    def exit_code(self) -> int:
+        """Exit code of the program; 128 and the number of the signal if one killed it."""
+        return int(self.data["exit_code"])
+
+    @property
+    def behind(self) -> bool:
+        """Whether the engine could not keep up with the clock (`BEHIND_S`)."""
+        return float(self.data["lateness"]["p99_s"]) > BEHIND_S
+
+
+def emulate(
+    scenario: str | Path | Mapping[str, object],
+    command: Sequence[str] | None = None,
+    *,
+    host: str | None = None,
+    servers: Sequence[Command] = (),
+    tcp: str | None = None,
+    overrides: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    seconds: float | None = None,
+) -> Emulated:
+    """Run a program in a host of a scenario, whose links carry its packets in real time.
+
+    Each node that a flow of the scenario begins or ends at becomes a host: a network namespace
+    with an address, which /etc/hosts knows by its name. The flows themselves are not run.
+    Needs Linux and root.
+
+    Parameters
+    ----------
+    scenario
+        As for `run`.
+    command
+        Program and arguments. Without it the network is there for `seconds`.
+    host
+        Where the program runs; by default where the first flow goes to.
+    servers
+        (host, program and arguments) of programs that are started before, and killed after.
+    tcp
+        Congestion control of the hosts' kernels; by default the kernel's own.
+    overrides, seed
+        As for `run`.
+    seconds
+        End after so long, whatever the program does.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is wrong, there is no such host, or the kernel has no such TCP.
+    RunError
+        If the system refuses: no root, no TUN device.
+    """
+    text, default = _resolved(scenario, overrides, seed)
+    run = getattr(_farlink, "emulate", None)
+    if run is None:
+        raise FarlinkError("emulation needs Linux: it is made of network namespaces")
+    main = None if command is None else (host or default[1], list(command))
+    if main is None and seconds is None:
+        raise ScenarioError("an emulation needs a command, or seconds to last")
+    with _patient():
+        out = run(text, 0, [(name, list(argv)) for name, argv in servers], main, tcp, seconds)
+    return Emulated(json.loads(out))
+
+
+def transfer(
+    scenario: str | Path | Mapping[str, object],
+    size: str,
+    *,
+    tcp: str | None = None,
+    overrides: Mapping[str, object] | None = None,
+    seed: int | None = None,
+) -> Emulated:
+    """Transfer checked data over the first flow's path, by the TCP of the kernel.
+
+    `size` is written as in scenarios ("10 MB"). Every byte is compared at the receiver, which
+    prints a line of JSON; a wrong or missing one is exit code 1.
+    """
+    count = units.parse_size(size)
+    if count is None or count < 1 or count != int(count):
+        raise ScenarioError(f"transfer {size!r}: write a size such as 10MB")
+    _, (sender, receiver) = _resolved(scenario, overrides, seed)
+    # For each connection and not for the host: the kernel keeps some for root alone, which no
+    # namespace can have as its default.
+    control = [tcp] if tcp else []
+    _check_kernel(tcp)
+    program = [sys.executable, str(Path(__file__).with_name("transfer.py"))]
+    return emulate(
+        scenario,
+        [*program, "fetch", sender, str(int(count)), *control],
+        host=receiver,
+        servers=[(sender, [*program, "serve", str(int(count)), *control])],
+        overrides=overrides,
+        seed=seed,
+    )
+
+
+def _check_kernel(tcp: str | None) -> None:
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+    if tcp and known.exists() and tcp not in known.read_text().split():
+        raise ScenarioError(
+            f"the kernel has no TCP {tcp!r}; it has {', '.join(known.read_text().split())}"
+        )
+
+
+def _resolved(
+    scenario: str | Path | Mapping[str, object],
+    overrides: Mapping[str, object] | None,
+    seed: int | None,
+) -> tuple[str, tuple[str, str]]:
+    """Return the resolved scenario, and the nodes of its first flow."""
+    changes = [(path, source.override_text(value)) for path, value in (overrides or {}).items()]
+    if seed is not None:
+        changes.append(("seed", str(seed)))
+    (text,) = source.find(scenario).resolve(None, changes).values()
+    flow = json.loads(text)["flows"][0]
+    return text, (flow["from"].replace("{}", "0"), flow["to"].replace("{}", "0"))
+
+
+@contextmanager
+def _patient() -> Iterator[None]:
+    """Ctrl-C is for the program, which ends the emulation by ending; SIGTERM is for us."""
+
+    def leave(_number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + signal.SIGTERM)
+
+    def ignore(_number: int, _frame: FrameType | None) -> None:
+        """Not SIG_IGN, which the program would inherit."""
+
+    try:
+        before = [
+            (signal.SIGINT, signal.signal(signal.SIGINT, ignore)),
+            (signal.SIGTERM, signal.signal(signal.SIGTERM, leave)),
+        ]
+    except ValueError:  # not the main thread: signals are somebody else's affair
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)

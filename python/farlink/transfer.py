@@ -1,0 +1,94 @@
+"""A transfer of checked data between two hosts, for emulations without a program.
+
+Run as a file of its own, so that nothing of the package is loaded:
+
+    python transfer.py serve BYTES [TCP]
+    python transfer.py fetch HOST BYTES [TCP]
+
+TCP is the kernel's congestion control for this connection.
+
+The data is SHA-256 in counter mode, so that the receiver knows every byte; `fetch` prints one
+line of JSON and fails if a byte is wrong or missing.
+"""
+
+import hashlib
+import json
+import socket
+import sys
+import time
+
+PORT = 5001
+BLOCK = 1 << 16
+PATIENCE_S = 10.0
+"""How long `fetch` goes on trying to connect."""
+
+
+def block(number: int) -> bytes:
+    """Block `number` of the data."""
+    return hashlib.sha256(number.to_bytes(8, "big")).digest() * (BLOCK // 32)
+
+
+def use(control: str, connection: socket.socket) -> None:
+    """Set the congestion control of a connection, or of those that a listener will accept."""
+    if control:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+
+
+def serve(size: int, control: str) -> None:
+    """Send the data to the first who asks."""
+    with socket.create_server(("", PORT)) as listener:
+        use(control, listener)
+        connection, _ = listener.accept()
+        with connection:
+            for start in range(0, size, BLOCK):
+                connection.sendall(block(start // BLOCK)[: size - start])
+            connection.shutdown(socket.SHUT_WR)
+            connection.recv(1)
+
+
+def fetch(host: str, size: int, control: str) -> int:
+    """Receive the data, compare each byte, and report."""
+    began = time.monotonic()
+    while True:
+        began_attempt = time.monotonic()
+        try:
+            connection = socket.create_connection((host, PORT))
+            break
+        except ConnectionRefusedError:
+            if time.monotonic() - began > PATIENCE_S:
+                raise
+            time.sleep(0.05)
+    use(control, connection)
+    received = 0
+    correct = True
+    with connection:
+        while data := connection.recv(1 << 20):
+            while data:
+                offset = received % BLOCK
+                wanted = block(received // BLOCK)[offset : offset + len(data)]
+                correct &= data[: len(wanted)] == wanted
+                received += len(wanted)
+                data = data[len(wanted) :]
+        seconds = time.monotonic() - began_attempt
+    correct &= received == size
+    report = {
+        "bytes": received,
+        "seconds": seconds,
+        "goodput_bit_s": 8 * received / seconds,
+        "correct": correct,
+    }
+    sys.stdout.write(json.dumps(report) + "\n")
+    sys.stdout.flush()
+    return 0 if correct else 1
+
+
+def main(arguments: list[str]) -> int:
+    """Do what the command line says."""
+    if arguments[0] == "serve":
+        serve(int(arguments[1]), *arguments[2:] or [""])
+        return 0
+    return fetch(arguments[1], int(arguments[2]), *arguments[3:] or [""])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,230 @@
+"""Programs over emulated links. These make network namespaces and TUN devices: where the right
+to do so is missing, they are skipped, and say so."""
+
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import farlink as fl
+
+FARLINK = [sys.executable, "-m", "farlink"]
+NAMES = Path("/run/netns")
+
+
+def _missing() -> str:
+    if sys.platform != "linux":
+        return "not Linux"
+    if os.geteuid() != 0:
+        return "not root"
+    try:
+        os.close(os.open("/dev/net/tun", os.O_RDWR))
+        subprocess.run(
+            [shutil.which("unshare") or "unshare", "-n", "true"], check=True, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        return str(error)
+    return ""
+
+
+pytestmark = pytest.mark.skipif(bool(_missing()), reason=f"emulation: {_missing()}")
+
+
+def path(delay: str = "10 ms", rate: str = "20 Mbit/s", **channel: float) -> dict[str, Any]:
+    """Two hosts and a router between them."""
+    there = {"rate": rate, "delay": delay, "queue": {"packets": 1000}}
+    return {
+        "links": [
+            {"between": ["server", "router"], "down": {"rate": "1 Gbit/s", "delay": "0 ms"}},
+            {
+                "name": "far",
+                "between": ["router", "client"],
+                "down": {**there, "channel": channel},
+                "up": there,
+            },
+        ],
+        "flows": [{"from": "server", "to": "client", "size": "1 MB"}],
+    }
+
+
+def python(script: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", script, *arguments]
+
+
+ECHO = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 7))
+while True:
+    data, to = s.recvfrom(65536)
+    s.sendto(data, to)
+"""
+PING = """
+import json, socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(5)
+times = []
+for i in range(10):
+    at = time.monotonic()
+    s.sendto(b"x" * 56, ("server", 7))
+    s.recv(100)
+    times.append(time.monotonic() - at)
+open(sys.argv[1], "w").write(json.dumps(times))
+"""
+BLAST = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(int(sys.argv[1])):
+    s.sendto(bytes(100), ("client", 9))
+    time.sleep(0.0005)
+time.sleep(0.5)
+"""
+NOISE = """
+import os, random, socket, subprocess, sys
+random.seed(1)
+s = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, 0x0800)
+to = ("farlink0", 0x0800)
+for size in (1, 19, 20, 21, 60, 1400):
+    for _ in range(50):
+        s.sendto(random.randbytes(size), to)
+good = bytes.fromhex("450000140000000040110000" "0a000003" "0a000001")
+def mended(b):
+    b = bytearray(b); b[10:12] = b"\\0\\0"
+    x = sum(int.from_bytes(b[i:i+2], "big") for i in range(0, 20, 2))
+    x = (x & 0xffff) + (x >> 16); x = (x & 0xffff) + (x >> 16)
+    b[10:12] = (~x & 0xffff).to_bytes(2, "big"); return bytes(b)
+s.sendto(good, to)                                      # a wrong checksum
+s.sendto(mended(good[:6] + b"\\x20\\x01" + good[8:]), to)  # a fragment of nothing
+s.sendto(mended(good[:16] + bytes([10, 9, 9, 9])), to)  # to nobody
+s.sendto(mended(good), to)                              # UDP without a header
+s.sendto(b"\\x60" + bytes(39), to)                       # IPv6
+s.sendto(b"\\xff" * 1500, to)
+"""
+
+
+@pytest.mark.parametrize("delay_ms", [10, 50, 250])
+def test_a_round_trip_takes_twice_the_delay(delay_ms: int, tmp_path: Path) -> None:
+    """Never less. More by what a busy machine adds, which is not judged here."""
+    times = tmp_path / "times.json"
+    done = fl.emulate(
+        path(f"{delay_ms} ms"),
+        python(PING, str(times)),
+        host="client",
+        servers=[("server", python(ECHO))],
+    )
+    assert done.exit_code == 0
+    # 84 and 112 bytes at 20 Mbit/s and 1 Gbit/s are below 0.1 ms.
+    least = min(json.loads(times.read_text()))
+    assert 2e-3 * delay_ms <= least < 2e-3 * delay_ms + 0.1
+
+
+def test_a_transfer_arrives_whole_over_a_lossy_link() -> None:
+    done = subprocess.run(
+        [*FARLINK, "emulate", "geo-lossy", "--transfer", "200kB", "--set", "seed=3"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    report = json.loads(done.stdout)
+    assert report["correct"] is True
+    assert report["bytes"] == 200_000
+    assert "satellite" in done.stderr
+
+
+def test_losses_are_those_of_the_channel_and_every_packet_is_accounted_for() -> None:
+    sent = 2000
+    done = fl.emulate(path(loss=0.1), python(BLAST, str(sent)), host="server")
+    (down,) = (
+        row["metrics"]
+        for row in done.data["links"]
+        if (row["link"], row["direction"]) == ("far", "down")
+    )
+    hosts = {row["host"]: row for row in done.data["hosts"]}
+    assert hosts["server"]["sent"] == sent
+    assert down["drops_loss"] + hosts["client"]["delivered"] == sent
+    assert abs(down["drops_loss"] - 0.1 * sent) < 4 * math.sqrt(0.09 * sent)
+
+
+def test_nothing_is_left_behind_and_the_exit_code_is_the_programs() -> None:
+    before = set(NAMES.iterdir()) if NAMES.exists() else set()
+    done = fl.emulate(path(), ["sh", "-c", "sleep 1000 & exit 7"], host="client")
+    assert done.exit_code == 7
+    assert (set(NAMES.iterdir()) if NAMES.exists() else set()) == before
+
+
+def test_what_a_killed_run_left_is_found_at_the_next_start() -> None:
+    command = [*FARLINK, "emulate", "geo-omueti2007", "--seconds", "600"]
+    with subprocess.Popen(command) as victim:
+        name = f"farlink-{victim.pid}-"
+
+        def left() -> set[str]:
+            return {p.name for p in NAMES.iterdir() if p.name.startswith(name)}
+
+        for _ in range(600):
+            if NAMES.exists() and len(left()) == 2:
+                break
+            time.sleep(0.05)
+        names = left()
+        assert len(names) == 2
+        victim.send_signal(signal.SIGKILL)
+    assert left() == names
+    done = fl.emulate(path(), ["true"])
+    assert names <= set(done.data["swept"])
+    assert not left()
+
+
+def test_two_emulations_run_side_by_side() -> None:
+    commands = [
+        [*FARLINK, "emulate", "geo-omueti2007", "--transfer", "50kB", "--quiet"] for _ in range(2)
+    ]
+    running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for command in commands]
+    for one in running:
+        out, _ = one.communicate(timeout=120)
+        assert one.returncode == 0
+        assert json.loads(out)["correct"] is True
+
+
+def test_malformed_packets_are_counted_and_stop_nothing(tmp_path: Path) -> None:
+    times = tmp_path / "times.json"
+    script = NOISE + "\nexec(sys.argv[2])"
+    done = fl.emulate(
+        path(),
+        python(script, str(times), PING),
+        host="client",
+        servers=[("server", python(ECHO))],
+    )
+    assert done.exit_code == 0
+    assert len(json.loads(times.read_text())) == 10
+    client = next(row for row in done.data["hosts"] if row["host"] == "client")
+    assert client["not_ipv4"] >= 290
+    assert client["no_host"] >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--in", "moon", "--", "true"], 'there is no host "moon"; the hosts of this scenario'),
+        (["--tcp", "nosuch", "--", "true"], 'cannot make "nosuch" the TCP of a host'),
+        (["--transfer", "much"], "write a size such as 10MB"),
+        (["--at", "server", "--", "true"], "not HOST: COMMAND"),
+        ([], "write what is to run"),
+    ],
+)
+def test_bad_input_is_one_line(arguments: list[str], says: str) -> None:
+    done = subprocess.run(
+        [*FARLINK, "emulate", "geo-omueti2007", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert says in line
