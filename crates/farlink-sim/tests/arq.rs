@@ -1,7 +1,9 @@
 //! TCP over links with a protocol of their own, over whole runs.
 #![allow(missing_docs)]
 
-use farlink_sim::{Column, Monitor, run, scenario, trace};
+use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
+use farlink_sim::{Column, Live, Monitor, run, scenario, trace};
+use farlink_tcp::{Body, Instant, Interval};
 use serde_json::Value;
 
 fn expand(text: &str) -> scenario::Expanded {
@@ -193,6 +195,46 @@ fn a_traced_run_is_the_same_run_and_has_the_queue() {
     assert_eq!(sum("lost", |lost| lost == 1), count("frames_lost"));
     let again = count("frames_retransmitted");
     assert!((again - sum("retransmission", |again| again == 1)).abs() <= 2.0);
+}
+
+/// A UDP datagram of one byte from the first node to the third.
+fn datagram(number: u8) -> Vec<u8> {
+    let packet = Packet {
+        src: NodeId(0),
+        dst: NodeId(2),
+        flow: FlowId::NONE,
+        from_opener: true,
+        ident: 0,
+        ttl: 64,
+        corrupt: false,
+        payload: Payload::Udp(Datagram {
+            body: Body::of_bytes(&[number]),
+            ..Datagram::default()
+        }),
+    };
+    wire::encode(&packet, wire::Addresses::of(&packet)).expect("a datagram")
+}
+
+/// The same machine under packets of real programs.
+#[test]
+fn packets_of_real_programs_are_recovered_too() {
+    for protocol in ["lapb", "mdlp", "rlp"] {
+        let scenario = expand(&radio(0.4, &arq(protocol, ""), BULK));
+        let mut live = Live::new(&scenario, 0).expect("a network");
+        let mut came = Vec::new();
+        for number in 0..100 {
+            let now = Instant::ZERO + Interval::from_millis(50) * u64::from(number);
+            live.advance(now, |_, _, bytes| came.push(bytes[28]));
+            live.send(now, 0, datagram(number))
+                .expect("a packet of this network");
+        }
+        let end = Instant::ZERO + Interval::from_secs(600);
+        live.advance(end, |host, _, bytes| {
+            assert_eq!(host, 1);
+            came.push(bytes[28]);
+        });
+        assert!(came.iter().copied().eq(0..100), "{protocol}: {came:?}");
+    }
 }
 
 #[test]
