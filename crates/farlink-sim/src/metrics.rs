@@ -232,7 +232,8 @@ const LINK: &[(&str, &str, &str)] = &[
     (
         "competing_retransmissions",
         "",
-        "TCP segments that came to the link while it was still recovering a frame with data of theirs",
+        "TCP segments that came to the link while a frame with data of theirs had been sent and not \
+         yet delivered: TCP and the link repair the same loss",
     ),
     (
         "link_delay_mean",

@@ -99,8 +99,8 @@ pub struct LineStats {
     pub discarded: u64,
     /// Times that the sender re-established the link.
     pub resets: u64,
-    /// Packets handed over while the link still recovered a frame with the same
-    /// data.
+    /// Packets handed over while a frame with the same data had been sent and was
+    /// not delivered.
     pub competing: u64,
     /// Frames that came for the first time, and their nanoseconds from when they
     /// were first handed to the MAC.
