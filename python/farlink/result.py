@@ -33,6 +33,8 @@ SUMMED = (
     "window_probes",
     "responses",
     "acks_lost",
+    "dummies_sent",
+    "dummies_acked",
 )
 """Flow metrics that add up over the flows of a run; the others are averaged."""
 

@@ -4,9 +4,15 @@
 use crate::packet::{IPV4_HEADER_LEN, NodeId, Packet, Payload};
 use arrayvec::ArrayVec;
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice, UdpHeader};
-use farlink_tcp::{Body, Ecn, Flags, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
+use etherparse::{
+    IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice, UdpHeader,
+};
+use farlink_tcp::{
+    Body, Ecn, Flags, Options, Priority, SackBlock, SackBlocks, Segment, Seq, Timestamps,
+};
 use std::net::Ipv4Addr;
+
+mod wireless;
 
 /// Most bytes of options that a TCP header holds: its length field counts up to
 /// fifteen words of four bytes, five of which are fixed.
@@ -143,6 +149,7 @@ pub fn encode_prefix(
     let mut ip = Ipv4Header {
         identification: packet.ident,
         dont_fragment: true,
+        dscp: IpDscp::try_new(packet.priority().dscp()).unwrap_or_default(),
         ecn: IpEcn::try_new(packet.ecn().bits()).unwrap_or_default(),
         time_to_live: packet.ttl,
         protocol,
@@ -166,10 +173,14 @@ pub fn encode_prefix(
     let end = start + packet.ip_len().min(max) as usize;
     match &packet.payload {
         Payload::Tcp(segment) => {
-            let mut tcp = tcp_header(segment)?;
-            tcp.checksum = sum.add_slice(&tcp.to_bytes()).ones_complement().to_be();
+            let mut tcp = tcp_header(segment)?.to_bytes();
+            if segment.dummy {
+                tcp[12] |= DUMMY;
+            }
+            let checksum = sum.add_slice(&tcp).ones_complement();
+            tcp[16..18].copy_from_slice(&checksum.to_ne_bytes());
             out.extend_from_slice(&ip.to_bytes());
-            out.extend_from_slice(&tcp.to_bytes());
+            out.extend_from_slice(&tcp);
         }
         Payload::Udp(datagram) => {
             let mut udp = UdpHeader {
@@ -196,6 +207,10 @@ pub fn encode_prefix(
     }
     Ok(())
 }
+
+/// The reserved bit of the octet of the data offset that marks dummy segments and
+/// their ACKs: the first of the four that are left (RFC 9293, 3.1).
+const DUMMY: u8 = 0x08;
 
 fn tcp_header(segment: &Segment) -> Result<TcpHeader, WireError> {
     let flags = segment.flags;
@@ -259,6 +274,7 @@ fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }
             put(&block.right.0.to_be_bytes());
         }
     }
+    wireless::put(options, &mut put);
     out
 }
 
@@ -308,6 +324,8 @@ pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
         flags: Flags(payload[13]),
         window: tcp.window_size(),
         ecn: Ecn::from_bits(ip.ecn().value()),
+        priority: Priority::from_dscp(ip.dcp().value()),
+        dummy: payload[12] & DUMMY != 0,
         options: parse_options(tcp.options())?,
         body: if data.is_empty() {
             Body::EMPTY
@@ -371,7 +389,7 @@ fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
                 });
             }
             (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(wrong),
-            _ => {}
+            _ => wireless::take(&mut options, kind, value, wrong)?,
         }
         at += len;
     }
@@ -388,27 +406,47 @@ mod tests {
     use super::*;
     use crate::packet::{Datagram, FlowId};
     use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
+    use farlink_tcp::{ScpsCapabilities, Snack};
     use proptest::prelude::*;
+    use std::num::NonZeroU16;
 
     fn options() -> impl Strategy<Value = Options> {
         let block = any::<(u32, u32)>().prop_map(|(left, right)| SackBlock {
             left: Seq(left),
             right: Seq(right),
         });
+        let snack = (any::<u16>(), any::<NonZeroU16>(), any::<u64>(), 0u32..=64).prop_map(
+            |(offset, size, bits, known)| Snack {
+                offset,
+                size,
+                bits: bits & u64::MAX.checked_shl(64 - known).unwrap_or(0),
+            },
+        );
+        let scps =
+            any::<(u8, u8)>().prop_map(|(bits, connection)| ScpsCapabilities { bits, connection });
         (
             any::<Option<u16>>(),
             any::<Option<u8>>(),
             any::<bool>(),
             any::<Option<(u32, u32)>>(),
             proptest::collection::vec(block, 0..=MAX_SACK_BLOCKS),
+            proptest::option::of(scps),
+            proptest::option::of(snack),
+            any::<(bool, bool)>(),
         )
             .prop_map(
-                |(mss, window_scale, sack_permitted, timestamps, sack)| Options {
-                    mss,
-                    window_scale,
-                    sack_permitted,
-                    timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
-                    sack: sack.into_iter().collect(),
+                |(mss, window_scale, sack_permitted, timestamps, sack, scps, snack, marks)| {
+                    Options {
+                        mss,
+                        window_scale,
+                        sack_permitted,
+                        timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
+                        sack: sack.into_iter().collect(),
+                        scps,
+                        snack,
+                        eln: marks.0,
+                        ackp: marks.1,
+                    }
                 },
             )
     }
@@ -454,6 +492,8 @@ mod tests {
                             ack: Seq(ack),
                             flags: Flags(flags),
                             ecn: Ecn::from_bits(ecn),
+                            priority: Priority::from_dscp(ecn >> 7),
+                            dummy: ecn & 0x40 != 0,
                             window,
                             options,
                             body,
@@ -656,6 +696,29 @@ mod tests {
     }
 
     #[test]
+    fn a_dummy_has_a_reserved_bit() {
+        let (mut packet, plain) = syn();
+        segment_mut(&mut packet).dummy = true;
+        let bytes = bytes_of(&packet);
+        assert_eq!(bytes[32], plain[32] | 0b1000);
+        assert!(decode(&bytes).unwrap().1.dummy);
+    }
+
+    #[test]
+    fn lower_effort_begins_the_type_of_service() {
+        let (mut packet, _) = syn();
+        segment_mut(&mut packet).priority = Priority::Low;
+        packet.set_ecn(Ecn::Ect0);
+        let mut bytes = bytes_of(&packet);
+        // RFC 8622, 5: 000001, and then the two bits of ECN.
+        assert_eq!(bytes[1], 0b0000_0110);
+        // Every other codepoint is a class that this program does not have.
+        bytes[1] = 0b1011_1010;
+        mend(&mut bytes);
+        assert_eq!(decode(&bytes).unwrap().1.priority, Priority::Normal);
+    }
+
+    #[test]
     fn unknown_options_are_skipped_and_the_end_ends() {
         let (packet, mut bytes) = syn();
         // Four more bytes of options behind the MSS, wherever the length fits.
@@ -679,7 +742,7 @@ mod tests {
     #[test]
     fn malformed_options_are_refused_with_kind_and_place() {
         let (_, mut bytes) = syn();
-        let options: [(&[u8; 4], u8, usize); 8] = [
+        let options: [(&[u8; 4], u8, usize); 9] = [
             (&[2, 3, 5, 1], 2, 0),
             (&[2, 5, 5, 1], 2, 0),
             (&[2, 0, 5, 1], 2, 0),
@@ -688,6 +751,7 @@ mod tests {
             (&[4, 3, 0, 0], 4, 0),
             (&[1, 1, 5, 2], 5, 2),
             (&[77, 1, 0, 0], 77, 0),
+            (&[21, 4, 0, 0], 21, 0),
         ];
         for (options, kind, at) in options {
             bytes[40..].copy_from_slice(options);

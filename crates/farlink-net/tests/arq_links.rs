@@ -51,6 +51,7 @@ fn line(protocol: Protocol, medium: Medium, seed: u64) -> Line {
             overhead: 0,
             queue: QueueLimit::Unlimited,
             mark: QueueLimit::Unlimited,
+            priorities: true,
         };
         let mac = Mac::new(medium.access, 19_200, stream("mac"));
         (link, Channel::new(stages), mac)
@@ -472,6 +473,7 @@ fn a_transport_that_repeats_what_is_being_recovered_is_seen() {
         stream: 3,
         seq,
         len,
+        low: false,
     };
     let offers = [
         (tag(u32::MAX - 99, 100), 0),

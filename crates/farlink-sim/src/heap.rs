@@ -22,6 +22,11 @@ pub(crate) enum Kind {
     Stop,
     /// An application wakes; the source is the flow.
     Wake,
+    /// An endpoint hears of a lost packet; the source is the endpoint.
+    Notice,
+    /// The transmitter of a link may take a packet of low priority; the source is
+    /// the link. Late, so that what is normal comes first.
+    LowDue,
     /// A link with a protocol has something to do; the source is its number
     /// among these.
     Line,
@@ -62,6 +67,8 @@ impl Event {
             3 => Kind::Start,
             4 => Kind::Stop,
             5 => Kind::Wake,
+            6 => Kind::Notice,
+            7 => Kind::LowDue,
             _ => Kind::Line,
         }
     }

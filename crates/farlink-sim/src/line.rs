@@ -6,7 +6,7 @@ use crate::world::World;
 use farlink_net::arq::{Line, Output, Tag};
 use farlink_net::channel::DropCause;
 use farlink_net::{Packet, Payload};
-use farlink_tcp::{Ecn, Instant};
+use farlink_tcp::{Ecn, Instant, Priority};
 
 /// A link with a protocol.
 #[derive(Debug)]
@@ -111,16 +111,19 @@ impl World {
 /// What a packet carries of a transport's data.
 fn tag(packet: &Packet) -> Tag {
     let stream = packet.flow.0 << 1 | u32::from(packet.from_opener);
+    let low = packet.priority() == Priority::Low;
     match &packet.payload {
         Payload::Tcp(segment) => Tag {
             stream,
             seq: segment.seq.0,
             len: segment.body.len(),
+            low,
         },
         Payload::Udp(datagram) => Tag {
             stream,
             seq: datagram.number as u32,
             len: u32::from(!datagram.body.is_empty()),
+            low,
         },
         // What real programs send again is theirs to know.
         Payload::Raw(_) => Tag::default(),

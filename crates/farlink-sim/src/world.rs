@@ -11,8 +11,8 @@ use crate::line::LineState;
 use crate::probe::Probes;
 use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
-use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet, Payload};
-use farlink_tcp::{Ecn, Event as TcpEvent, Instant, PhaseTimes, Segment};
+use farlink_net::{Fate, FlowId, InFlight, Link, LowFate, NodeId, Packet, Payload};
+use farlink_tcp::{Ecn, Event as TcpEvent, Instant, LossCause, PhaseTimes, Priority, Segment};
 
 /// Hops a packet may take.
 const TTL: u8 = 64;
@@ -156,6 +156,14 @@ impl World {
                 self.heap.pop();
                 self.wake(event.source() as usize);
             }
+            Kind::Notice => {
+                self.heap.pop();
+                self.notice(event.source() as usize, event.payload());
+            }
+            Kind::LowDue => {
+                self.heap.pop();
+                self.low_due(event.source());
+            }
             Kind::Line => {
                 self.heap.pop();
                 self.line(event.source());
@@ -209,6 +217,7 @@ impl World {
             return;
         }
         if packet.corrupt {
+            self.damaged(number);
             self.lose(link, number, DropCause::Checksum, self.now);
             return;
         }
@@ -484,15 +493,40 @@ impl World {
         }
         let ip_len = packet.ip_len();
         let markable = packet.ecn().markable();
-        let mut data = packet.has_data();
+        let priority = packet.priority();
+        let data = packet.has_data();
         if self.probes.is_some() {
             self.watch_queue(link);
         }
+        if priority == Priority::Low && self.links[link as usize].has_priorities() {
+            self.forward_low(link, number, ip_len);
+            return;
+        }
+        if self.links[link as usize].low_watched {
+            self.push_out(link, ip_len);
+        }
         let mark = markable && self.links[link as usize].congested(self.now, ip_len);
-        let fate = self.links[link as usize].offer(self.now, ip_len);
+        let fate = self.links[link as usize].offer(self.now, ip_len, priority);
         if mark {
             self.mark(link, number, fate);
         }
+        self.meet(link, number, fate);
+        let refused = matches!(
+            fate,
+            Fate::Lost {
+                cause: DropCause::Congestion,
+                ..
+            }
+        );
+        if data && !refused {
+            self.links[link as usize].count_data();
+        }
+        self.watch_length(link);
+    }
+
+    /// What becomes of a packet on a link.
+    #[inline]
+    fn meet(&mut self, link: u32, number: u32, fate: Fate) {
         match fate {
             Fate::Arrives {
                 at,
@@ -516,16 +550,55 @@ impl World {
                 }
                 self.launch(link, number, at, overtakes);
             }
-            Fate::Lost { cause, at } => {
-                self.lose(link, number, cause, at);
-                if cause == DropCause::Congestion {
-                    data = false;
-                }
-            }
+            Fate::Lost { cause, at } => self.lose(link, number, cause, at),
         }
-        if data {
-            self.links[link as usize].count_data();
+    }
+
+    /// Sends a packet of low priority on over a link that has a class for it.
+    #[cold]
+    fn forward_low(&mut self, link: u32, number: u32, ip_len: u32) {
+        match self.links[link as usize].offer_low(self.now, ip_len, number) {
+            LowFate::Decided(fate) => self.meet(link, number, fate),
+            LowFate::Waits => self.watch_low(link),
         }
+        self.watch_length(link);
+    }
+
+    /// Makes room for a packet of normal priority.
+    #[cold]
+    fn push_out(&mut self, link: u32, ip_len: u32) {
+        while let Some(number) = self.links[link as usize].push_out(self.now, ip_len) {
+            self.lose(link, number, DropCause::Congestion, self.now);
+        }
+    }
+
+    /// Sees to it that the low class of a link is served when its time comes.
+    fn watch_low(&mut self, link: u32) {
+        let watched = &mut self.links[link as usize];
+        if let Some(due) = watched.low_due().filter(|_| !watched.low_watched) {
+            watched.low_watched = true;
+            self.heap.push(Event::new(due, Kind::LowDue, link, 0, 0));
+        }
+    }
+
+    /// The transmitter of a link was to be free for its low class now; it is,
+    /// unless normal packets came.
+    #[cold]
+    fn low_due(&mut self, link: u32) {
+        if self.probes.is_some() {
+            self.watch_queue(link);
+        }
+        self.links[link as usize].low_watched = false;
+        if let Some((number, fate)) = self.links[link as usize].start_low(self.now) {
+            self.meet(link, number, fate);
+            self.watch_length(link);
+        }
+        self.watch_low(link);
+    }
+
+    /// The length of a queue changed.
+    #[inline]
+    fn watch_length(&mut self, link: u32) {
         if let Some(probes) = &mut self.probes {
             let (packets, bytes) = self.links[link as usize].queued(self.now);
             probes.queued(self.now, link, packets, bytes);
@@ -610,15 +683,18 @@ impl World {
         }
         // The link itself counts what it does not deliver.
         if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
+            let priority = self.packets[number as usize].priority();
             match self.links[link as usize].line {
                 Some(line) => {
                     let line = &mut self.lines[line as usize].line;
-                    line.count_drop((link % 2) as usize, cause);
+                    line.count_drop((link % 2) as usize, cause, priority);
                 }
-                None => self.links[link as usize].count_drop(cause),
+                None => self.links[link as usize].count_drop(cause, priority),
             }
         }
-        self.free.push(number);
+        if !self.tell_loss(link, number, cause, at) {
+            self.free.push(number);
+        }
     }
 
     fn lose_of_flow(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
@@ -642,6 +718,81 @@ impl World {
         } else {
             tally.back += 1;
         }
+    }
+
+    /// The end that a packet goes to, if the packet is of its connection.
+    fn receiving_end(&self, packet: &Packet) -> Option<usize> {
+        let flow = &self.flows[packet.flow.0 as usize];
+        let current = flow
+            .opening
+            .as_ref()
+            .is_none_or(|opening| opening.is_current(packet));
+        let end = sending_end(packet, flow.sender_opens) ^ 1;
+        (current && self.ends[end].live).then_some(end)
+    }
+
+    /// A packet is at its host with changed bits: its addresses are those of
+    /// this connection, and the endpoint may make something of the rest.
+    #[cold]
+    fn damaged(&mut self, number: u32) {
+        let packet = &self.packets[number as usize];
+        if let Some(segment) = packet.tcp()
+            && let Some(end) = self.receiving_end(packet)
+            && self.ends[end].conn.on_damaged(segment)
+        {
+            self.serve(end);
+        }
+    }
+
+    /// The oracle of explicit loss notification: the end that waits for a packet
+    /// hears that it was lost and why, when it would have been over the link
+    /// that lost it. Returns whether the packet is kept until then.
+    fn tell_loss(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) -> bool {
+        let packet = &self.packets[number as usize];
+        let oracle = |&end: &usize| self.ends[end].conn.wants_loss_notices();
+        let Some(segment) = packet.tcp() else {
+            return false;
+        };
+        let Some(end) = self.receiving_end(packet).filter(oracle) else {
+            return false;
+        };
+        match cause {
+            DropCause::Loss
+            | DropCause::BitError
+            | DropCause::Checksum
+            | DropCause::Handoff
+            | DropCause::Fade
+            | DropCause::LinkGiveUp => {
+                let over = match cause {
+                    DropCause::Checksum => at, // it went over all of them
+                    _ => at + self.links[link as usize].config().delay,
+                };
+                self.strays = self.strays.wrapping_add(1);
+                let event = Event::new(over, Kind::Notice, end as u32, self.strays, number);
+                self.heap.push(event);
+                true
+            }
+            DropCause::Congestion
+            | DropCause::Policy
+            | DropCause::NoRoute
+            | DropCause::HopLimit => {
+                let conn = &mut self.ends[end].conn;
+                conn.on_loss_notice(segment, LossCause::Congestion);
+                false
+            }
+        }
+    }
+
+    /// The time has come to tell of a loss by the medium.
+    fn notice(&mut self, end: usize, number: u32) {
+        let packet = &self.packets[number as usize];
+        if let Some(segment) = packet.tcp()
+            && self.receiving_end(packet) == Some(end)
+        {
+            let conn = &mut self.ends[end].conn;
+            conn.on_loss_notice(segment, LossCause::Corruption);
+        }
+        self.free.push(number);
     }
 }
 

@@ -85,6 +85,19 @@ pub struct Config {
     /// taken back. The congestion control has to know how
     /// ([`crate::congestion::can_undo`]).
     pub undo: Undo,
+    /// What a loss is taken for that nobody told the cause of.
+    pub assume_loss: AssumeLoss,
+    /// Explicit loss notification, by the receiver and to the sender.
+    pub eln: Eln,
+    /// Explicit bad state notification: the retransmission timer starts anew when
+    /// a base station tells of one (west1997, 3).
+    pub ebsn: bool,
+    /// What a partial acknowledgment does to the retransmission timer; `None`
+    /// does not understand them.
+    pub ackp: Option<PartialAck>,
+    /// Segments that drew a partial acknowledgment give no round-trip sample
+    /// (west1997, 3.4, in the manner of Karn).
+    pub ackp_karn: bool,
     /// How the window is controlled.
     pub congestion: Control,
     /// Window at the start of the connection, in segments.
@@ -123,6 +136,11 @@ impl Default for Config {
             reduce_from: ReduceFrom::FlightSize,
             prr: None,
             undo: Undo::Off,
+            assume_loss: AssumeLoss::Congestion,
+            eln: Eln::Off,
+            ebsn: false,
+            ackp: None,
+            ackp_karn: false,
             congestion: Control::new(&Reno::ALGORITHM),
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
@@ -181,6 +199,14 @@ pub enum Recovery {
         /// is a loss as any other (leung1998, 6.2).
         coarse_timeout: bool,
     },
+    /// SCPS-TP (CCSDS 714.0-B): what a SNACK names goes again at once, beside the
+    /// clocks of Vegas.
+    Snack {
+        /// Coefficient of the deviation in the fine time-out.
+        fine_k: u32,
+        /// The least that the fine time-out exceeds SRTT by.
+        fine_granularity: Interval,
+    },
     /// RFC 6582: a partial ACK shows the next hole.
     NewReno {
         /// Reset the retransmission timer at the first partial ACK only, so
@@ -235,6 +261,41 @@ pub enum Undo {
     /// retransmission (Eifel, RFC 3522, with the response of RFC 4015). Needs
     /// timestamps.
     Eifel,
+}
+
+/// What a loss is taken for (SCPS-TP, CCSDS 714.0-B).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AssumeLoss {
+    /// A full queue: the window is reduced.
+    Congestion,
+    /// The medium: what is lost is sent again, and the window stays, after a
+    /// time-out as well.
+    Corruption,
+}
+
+/// Explicit loss notification (west1997, 2.3.3 and 7.0).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Eln {
+    /// None.
+    Off,
+    /// The receiver is told by the network of each loss and its cause
+    /// ([`crate::Connection::on_loss_notice`]), and marks its ACKs.
+    Oracle,
+    /// The receiver looks at segments that fail the checksum, and asks for them
+    /// by marked ACKs at once ([`crate::Connection::on_damaged`]).
+    Checksum,
+}
+
+/// What a partial acknowledgment does to the retransmission timer
+/// (west1997, 3.4 and 4.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PartialAck {
+    /// It starts anew, without backoff.
+    Restart,
+    /// It goes off so long after.
+    Constant(Interval),
+    /// It backs off and starts anew.
+    BackOff,
 }
 
 /// Guards against multiple fast retransmits after a time-out (RFC 6582).
@@ -353,8 +414,13 @@ pub struct ReceiverConfig {
     /// Duplicates are reported in the first SACK block (D-SACK, RFC 2883). Needs
     /// `sack`.
     pub dsack: bool,
+    /// SNACK (CCSDS 714.0-B): offered by both sides, and sent by this one. Not
+    /// beside `sack`.
+    pub snack: SnackForm,
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
+    /// What the dummy segments of a peer meet.
+    pub dummies: DummyReply,
 }
 
 impl Default for ReceiverConfig {
@@ -366,9 +432,33 @@ impl Default for ReceiverConfig {
             reassembly: true,
             sack: true,
             dsack: false,
+            snack: SnackForm::Off,
             delayed_ack: DelayedAck::default(),
+            dummies: DummyReply::Echo,
         }
     }
+}
+
+/// Forms of the SNACK option.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SnackForm {
+    /// Not offered.
+    Off,
+    /// A hole an ACK.
+    Short,
+    /// A hole and a bit vector of what is behind it.
+    Long,
+}
+
+/// What a receiver does with dummy segments (Akyildiz, Morabito, Palazzo 2001).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DummyReply {
+    /// An ACK that is marked as they are, of their class.
+    Echo,
+    /// Nothing.
+    Ignore,
+    /// It does not know them: they are data that came before, and it says so.
+    Plain,
 }
 
 impl ReceiverConfig {

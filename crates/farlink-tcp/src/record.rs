@@ -22,6 +22,10 @@ pub enum Record {
     },
     /// A segment without data left.
     AckSent,
+    /// A dummy segment left, which is none of the data that leaves.
+    DummySent,
+    /// The peer acknowledged one.
+    DummyAcked,
     /// An acknowledgment arrived.
     Ack {
         /// First byte not acknowledged.
@@ -128,6 +132,10 @@ pub struct Stats {
     pub bytes_retransmitted: u64,
     /// Segments without data sent.
     pub acks_sent: u64,
+    /// Dummy segments sent, which are not among the segments above.
+    pub dummies_sent: u64,
+    /// Dummy segments that the peer acknowledged.
+    pub dummies_acked: u64,
     /// Duplicate acknowledgments received.
     pub dup_acks: u64,
     /// Duplicates that the peer reported (D-SACK, RFC 2883); these ACKs are not
@@ -161,6 +169,8 @@ impl Stats {
         self.bytes_sent += other.bytes_sent;
         self.bytes_retransmitted += other.bytes_retransmitted;
         self.acks_sent += other.acks_sent;
+        self.dummies_sent += other.dummies_sent;
+        self.dummies_acked += other.dummies_acked;
         self.dup_acks += other.dup_acks;
         self.dsacks += other.dsacks;
         self.undos += other.undos;
@@ -191,6 +201,8 @@ impl Stats {
                 }
             }
             Record::AckSent => self.acks_sent += 1,
+            Record::DummySent => self.dummies_sent += 1,
+            Record::DummyAcked => self.dummies_acked += 1,
             Record::DupAck => self.dup_acks += 1,
             Record::DuplicateReported => self.dsacks += 1,
             Record::Rtt { rtt, rto } => {

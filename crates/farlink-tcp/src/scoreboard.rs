@@ -8,7 +8,7 @@
 
 use crate::rate::RateSampler;
 use crate::seq::Offset;
-use crate::time::Instant;
+use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
 /// A segment in flight.
@@ -367,6 +367,70 @@ impl Scoreboard {
         }
     }
 
+    /// The peer misses `[left, right)` (SNACK): what overlaps it is presumed lost.
+    /// What was sent more than once, and less than `age` ago, may be on its way.
+    /// Returns the last segment that is to be sent again and was not.
+    pub(crate) fn miss(
+        &mut self,
+        left: Offset,
+        right: Offset,
+        now: Instant,
+        age: Interval,
+    ) -> Option<Sent> {
+        let mut last = None;
+        let mut i = self.segments.partition_point(|s| s.end() <= left);
+        while let Some(s) = self.segments.get_mut(i) {
+            if s.start >= right {
+                break;
+            }
+            let waits = s.is(LOST) && !s.is(RETX);
+            let fresh = s.is(EVER_RETX) && now.since(s.at) < age;
+            if !s.is(SACKED) && !waits && !fresh {
+                let len = u64::from(s.len);
+                last = Some(*s);
+                if s.is(RETX) {
+                    self.retransmitted -= len;
+                }
+                if !s.is(LOST) {
+                    self.lost += len;
+                    self.losses += len;
+                    if let Some(rate) = &mut self.rate {
+                        rate.lost(len);
+                    }
+                }
+                s.state = (s.state & EVER_RETX) | LOST;
+                let at = self.first + i as u64;
+                self.next_retransmission = self.next_retransmission.min(at);
+                self.judged = self.judged.max(at + 1);
+            }
+            i += 1;
+        }
+        last
+    }
+
+    /// Whether the first segment is in flight as far as is known, for the first
+    /// time or again for longer than `age`.
+    pub(crate) fn front_is_due(&self, now: Instant, age: Interval) -> bool {
+        self.segments.front().is_some_and(|s| {
+            let again = s.is(RETX);
+            if s.is(EVER_RETX) {
+                (again || !s.is(LOST)) && now.since(s.at) >= age
+            } else {
+                !s.is(LOST)
+            }
+        })
+    }
+
+    /// What is out before `to` counts as sent twice (Karn).
+    pub(crate) fn distrust(&mut self, to: Offset) {
+        for s in &mut self.segments {
+            if s.start >= to {
+                break;
+            }
+            s.state |= EVER_RETX;
+        }
+    }
+
     /// Index and record of the first segment that is presumed lost and was not
     /// sent again: rule (1) of `NextSeg`.
     #[inline]
@@ -374,13 +438,10 @@ impl Scoreboard {
         while self.next_retransmission < self.judged {
             let i = (self.next_retransmission - self.first) as usize;
             let s = *self.segments.get(i)?;
-            if s.is(SACKED | RETX) {
-                self.next_retransmission += 1;
-            } else if s.is(LOST) {
+            if s.is(LOST) && !s.is(RETX) {
                 return Some((i, s));
-            } else {
-                return None;
             }
+            self.next_retransmission += 1; // SNACK leaves some between two holes
         }
         None
     }
@@ -508,6 +569,42 @@ mod tests {
     }
 
     #[test]
+    fn what_is_missed_goes_again_in_order_and_not_twice_in_a_round_trip() {
+        let ns = Interval::from_nanos;
+        let at = |n| Instant::from_nanos(n);
+        let mut b = board(6);
+        assert_eq!(b.miss(400, 500, at(10), ns(5)).map(|s| s.start), Some(400));
+        // It overlaps two segments.
+        assert_eq!(b.miss(150, 250, at(10), ns(5)).map(|s| s.start), Some(200));
+        let mut order = Vec::new();
+        while let Some((i, s)) = b.next_lost() {
+            order.push(s.start);
+            b.sent_again(i, at(10));
+        }
+        assert_eq!(order, [100, 200, 400]);
+        assert_eq!(b.flight(), 600);
+        assert!(b.miss(100, 300, at(14), ns(5)).is_none());
+        assert_eq!(b.miss(200, 300, at(15), ns(5)).map(|s| s.start), Some(200));
+        assert_eq!(b.next_lost().map(|(_, s)| s.start), Some(200));
+        assert_eq!(b.flight(), 500);
+        b.check();
+    }
+
+    #[test]
+    fn the_first_segment_is_due_once_a_round_trip() {
+        let ns = Interval::from_nanos;
+        let at = |n| Instant::from_nanos(n);
+        let mut b = board(2);
+        assert!(b.front_is_due(at(10), ns(5)));
+        b.lose_front();
+        assert!(!b.front_is_due(at(10), ns(5)));
+        let (i, _) = b.next_lost().unwrap();
+        b.sent_again(i, at(10));
+        assert!(!b.front_is_due(at(14), ns(5)));
+        assert!(b.front_is_due(at(15), ns(5)));
+    }
+
+    #[test]
     fn a_time_out_believes_the_sacks_unless_the_peer_reneged() {
         let mut b = board(4);
         b.sack(200, 300);
@@ -542,6 +639,7 @@ mod tests {
         LoseAll,
         LoseNone,
         LoseFront,
+        Miss(u64, u64, bool),
         Retransmit,
         Hole,
     }
@@ -555,6 +653,7 @@ mod tests {
             Just(Op::LoseAll),
             Just(Op::LoseNone),
             Just(Op::LoseFront),
+            (0u64..2000, 1u64..500, any::<bool>()).prop_map(|(l, n, old)| Op::Miss(l, n, old)),
             Just(Op::Retransmit),
             Just(Op::Hole),
         ]
@@ -574,6 +673,10 @@ mod tests {
                     Op::LoseAll => b.lose_all(),
                     Op::LoseNone => b.lose_none(),
                     Op::LoseFront => b.lose_front(),
+                    Op::Miss(l, n, old) => {
+                        let age = Interval::from_nanos(u64::from(!old));
+                        b.miss(b.una() + l, b.una() + l + n, Instant::ZERO, age);
+                    }
                     Op::Retransmit => if let Some((i, _)) = b.next_lost() { b.sent_again(i, Instant::ZERO) },
                     Op::Hole => if let Some((i, _)) = b.next_hole() { b.sent_again(i, Instant::ZERO) },
                 }

@@ -1,7 +1,8 @@
 //! The sending side: what is queued, what is in flight, what may leave next.
 
-use crate::config::{Config, ReduceFrom, Sampling};
+use crate::config::{Config, PartialAck, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
+use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
 use crate::record::{Mark, Record, Recorder};
 use crate::recovery::{LossState, vegas};
@@ -67,6 +68,11 @@ impl SendBuffer {
         self.closed = true;
     }
 
+    /// Whether the application writes bytes and some of them are here.
+    pub(crate) fn holds_bytes(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
     fn room(&self, limit: u64, una: Offset) -> u64 {
         if self.closed {
             0
@@ -75,7 +81,7 @@ impl SendBuffer {
         }
     }
 
-    fn body(&self, start: Offset, len: u32) -> Body {
+    pub(crate) fn body(&self, start: Offset, len: u32) -> Body {
         if self.bytes.is_empty() {
             return Body::of_len(len);
         }
@@ -172,18 +178,25 @@ pub(crate) struct Sender {
     paced_until: Instant,
     /// When pacing lets the segment leave that it holds back.
     pub(crate) pace_at: Instant,
+    /// Of a controller that sends dummy segments.
+    pub(crate) dummies: Option<Box<Dummies>>,
+    /// When the next of them leaves.
+    pub(crate) dummy_at: Instant,
 }
 
 impl Sender {
     pub(crate) fn new(config: &Config, isn: Seq) -> Self {
-        let cc = congestion::build(config, config.mss);
+        let mut cc = congestion::build(config, config.mss);
         let mut board = Scoreboard::default();
         if cc.wants_rate_samples() {
             board.rate = Some(Box::<RateSampler>::default());
         }
+        let dummies = cc.dummies().is_some().then(|| Box::new(Dummies::new()));
         Self {
             isn,
             board,
+            dummies,
+            dummy_at: Instant::MAX,
             buffer: SendBuffer::new(),
             cc,
             rtt: RttEstimator::new(config.rto),
@@ -456,6 +469,35 @@ impl Sender {
         };
     }
 
+    /// Whether the retransmission timer runs.
+    pub(crate) fn timer_runs(&self) -> bool {
+        self.rto_at != Instant::MAX
+    }
+
+    /// A partial acknowledgment moves the retransmission timer, if it runs.
+    pub(crate) fn partial_ack(&mut self, now: Instant, how: PartialAck) {
+        if !self.timer_runs() {
+            return;
+        }
+        self.rto_at = match how {
+            PartialAck::Restart => match self.loss.fine_rto() {
+                Some(rto) => now + rto,
+                None => self.rtt.on_tick(now + self.rtt.base_rto()),
+            },
+            PartialAck::Constant(interval) => self.rtt.on_tick(now + interval),
+            PartialAck::BackOff => {
+                self.rtt.back_off();
+                self.deadline(now)
+            }
+        };
+    }
+
+    /// What is out before `to` gives no round-trip sample.
+    pub(crate) fn distrust_samples(&mut self, to: Offset) {
+        self.board.distrust(to);
+        self.timed = self.timed.filter(|timed| timed.0 > to);
+    }
+
     /// A fast retransmit is about to leave.
     pub(crate) fn loss_seen(&mut self, now: Instant) {
         if self.restart_on_retransmit {
@@ -505,7 +547,8 @@ impl Sender {
         // Before the first SACK or loss this is one comparison.
         if let Some((i, sent)) = self.board.next_lost() {
             let burst = self.loss.after_timeout() && self.sent_again >= self.cc.retransmit_limit();
-            if !burst && (self.loss.force || self.used() + u64::from(sent.len) <= self.cwnd()) {
+            let force = self.loss.force || self.loss.sends_lost_at_once();
+            if !burst && (force || self.used() + u64::from(sent.len) <= self.cwnd()) {
                 self.loss.force = false;
                 return Ok((self.again(sent), Some(i)));
             }
@@ -672,6 +715,15 @@ impl Sender {
             }
         }
         self.loss.data(u64::from(chunk.len));
+        if chunk.len > 0
+            && let Some(dummies) = &mut self.dummies
+        {
+            dummies.data(chunk.start, chunk.len);
+            let cx = context!(self, now, self.board.flight());
+            if let Some(source) = self.cc.dummies() {
+                source.on_data_sent(&cx);
+            }
+        }
         self.last_sent = now;
         if let Some(rate) = self.cc.pacing_rate() {
             let bits = 8 * u64::from(chunk.len + PACED_HEADERS);
@@ -716,10 +768,14 @@ impl Sender {
         }
         recorder.emit(now, Record::Mark(Mark::Timeout));
         let flight = self.reduced_from();
-        if !handshake {
+        let reduces = !handshake && !self.loss.assume_corruption;
+        if reduces {
             spurious::begin(self, true);
         }
         self.board.lose_all();
+        if let Some(dummies) = &mut self.dummies {
+            dummies.forget();
+        }
         self.timed = None;
         self.rtt.back_off();
         self.rto_at = self.deadline(now);
@@ -727,6 +783,8 @@ impl Sender {
         if !handshake {
             self.rto_at = self.deadline(now + self.cc.timeout_delay());
             self.loss.on_timeout(self.board.max());
+        }
+        if reduces {
             let first = self.timeouts_in_row == 1;
             let cx = context!(self, now, flight);
             self.cc.on_timeout(&cx, first);

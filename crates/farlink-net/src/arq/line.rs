@@ -9,7 +9,7 @@ use super::{Act, ArqError, Entity, Frame, FrameKind, Item, Protocol};
 use crate::channel::{Channel, DropCause, Verdict};
 use crate::link::{LinkConfig, LinkStats};
 use crate::mac::Mac;
-use farlink_tcp::Instant;
+use farlink_tcp::{Instant, Priority};
 use std::collections::VecDeque;
 
 /// The protocol of a link, with the lengths of its frames.
@@ -50,6 +50,9 @@ pub struct Tag {
     pub seq: u32,
     /// Bytes; 0 for none.
     pub len: u32,
+    /// Whether the packet is of low priority, to be counted as such: the queue of
+    /// a link with a protocol has one class.
+    pub low: bool,
 }
 
 impl Tag {
@@ -245,8 +248,8 @@ impl Line {
     }
 
     /// Counts a packet that the link carried and its far end refused.
-    pub fn count_drop(&mut self, from: usize, cause: DropCause) {
-        self.halves[from].stats.drops[cause as usize] += 1;
+    pub fn count_drop(&mut self, from: usize, cause: DropCause, priority: Priority) {
+        self.halves[from].count_drop(cause, priority == Priority::Low);
     }
 
     /// When it wants to be called; [`Instant::MAX`] for never.
@@ -294,7 +297,7 @@ impl Line {
         let half = &mut self.halves[from];
         let waits = packets > 0 || !half.mac.is_idle() || !self.entities[from].is_open();
         if waits && half.config.queue.is_full(packets, bytes, ip_len) {
-            half.stats.drops[DropCause::Congestion as usize] += 1;
+            half.count_drop(DropCause::Congestion, tag.low);
             return Err(Full);
         }
         let entity = &mut self.entities[from];
@@ -478,13 +481,19 @@ impl Half {
         }
         self.free.push(token);
         if !held.delivered {
-            self.stats.drops[cause as usize] += 1;
             outputs.push(Output::Lost {
                 from,
                 packet: held.packet,
                 cause,
             });
+            let low = held.tag.low;
+            self.count_drop(cause, low);
         }
+    }
+
+    fn count_drop(&mut self, cause: DropCause, low: bool) {
+        self.stats.drops[cause as usize] += 1;
+        self.stats.low_drops[cause as usize] += u64::from(low);
     }
 
     /// A frame on its way, in the order of arrival.
@@ -519,6 +528,7 @@ impl Half {
             self.stats.packets += 1;
             self.stats.bytes += u64::from(item.len);
             self.stats.data += u64::from(held.tag.len > 0);
+            self.stats.low_packets += u64::from(held.tag.low);
         }
     }
 

@@ -72,6 +72,8 @@ pub struct DirectionSpec {
     pub queue: QueueSpec,
     /// From where on ECN-capable packets are marked.
     pub mark: QueueSpec,
+    /// Whether packets of low priority have a class of their own.
+    pub priorities: bool,
     /// Stages in order of passage; within one table the standard order.
     pub channel: Vec<ChannelSpec>,
 }
@@ -381,6 +383,7 @@ fn one_direction(
         overhead: table.overhead.0 as u32,
         queue: table.queue,
         mark: table.mark,
+        priorities: table.priorities,
         channel: table.channel.0.clone(),
     })
 }

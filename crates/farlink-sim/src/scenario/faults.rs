@@ -84,7 +84,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "delay = \"250 ms\"\nqueue",
         "colour = \"red\"\nqueue",
         "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"delay\", \
-         \"overhead\", \"queue\", \"mark\", \"channel\"",
+         \"overhead\", \"queue\", \"mark\", \"priorities\", \"channel\"",
     ),
     (
         "delay = \"250 ms\"\nqueue",
@@ -437,6 +437,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "variant = \"reno\"",
         "variant = \"reno\"\nrto_alpha = 0.9",
         "geo.toml:6: tcp.rto_alpha would be ignored; it needs timer = \"rfc793\"",
+    ),
+    (
+        "variant = \"reno\"",
+        "variant = \"reno\"\ndummies = \"ignore\"",
+        "geo.toml:6: tcp.dummies would be ignored; it needs congestion = \"peach\"",
     ),
     (
         "variant = \"reno\"",

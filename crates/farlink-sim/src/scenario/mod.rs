@@ -22,6 +22,7 @@ mod tcp;
 mod tcp_choices;
 #[cfg(test)]
 mod tcp_pages;
+mod tcp_wireless;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -42,8 +43,8 @@ pub use spec::{
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
-    AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName,
+    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName,
 };
 use tree::{At, Node, Step};
 pub use units::{Factor, Probability, Rate, Scalar, Size, SizeLimit, Time};

@@ -16,9 +16,10 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName, UndoName,
+    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName, UndoName,
 };
+use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
 
 /// Row that is used when none is named: today's standards.
@@ -105,6 +106,27 @@ tcp_keys! {
     /// Duplicates that arrive are reported in the first SACK block (D-SACK,
     /// RFC 2883). Needs `sack`.
     dsack: bool,
+    /// SNACK option (SCPS-TP, CCSDS 714.0-B): offered, and sent in this form.
+    /// Needs `sack = false`.
+    snack: SnackName,
+    /// What a loss is taken for that nobody told the cause of (SCPS-TP, CCSDS
+    /// 714.0-B): "corruption" keeps the window.
+    assume_loss: AssumeLossName,
+    /// Explicit loss notification (west1997, 2.3.3), by the receiver and to the
+    /// sender: what the medium lost goes again and the window stays.
+    eln: ElnName,
+    /// Explicit bad state notification (west1997, 3): a base station's notice
+    /// starts the retransmission timer anew.
+    ebsn: bool,
+    /// Partial acknowledgments of a base station (west1997, 3): offered on the
+    /// SYN, and what they do to the retransmission timer.
+    ackp: PartialAckName,
+    /// When the timer goes off after a partial acknowledgment. Needs
+    /// `ackp = "constant"`.
+    ackp_timer: Time,
+    /// Segments that drew a partial acknowledgment give no round-trip sample.
+    /// Needs `ackp`.
+    ackp_karn: bool,
     /// Timestamps option (RFC 7323).
     timestamps: bool,
     /// Explicit Congestion Notification (RFC 3168), if both ends have it: queues
@@ -126,7 +148,11 @@ tcp_keys! {
     /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
     /// timer, instead of that long after the segment. Needs `delayed_ack`.
     ack_heartbeat: bool,
-    /// How losses are repaired. "sack" needs the SACK option.
+    /// What the receiver does with dummy segments. Needs `congestion = "peach"`,
+    /// which sends them.
+    dummies: DummyReplyName,
+    /// How losses are repaired. "sack" needs the SACK option, "snack" the SNACK
+    /// option.
     recovery: RecoveryName,
     /// What keeps the duplicate ACKs of a go-back-N from starting another fast
     /// retransmit (RFC 6582). Needs a "newreno" recovery; "timestamp" needs
@@ -143,10 +169,10 @@ tcp_keys! {
     /// Needs `prr = true`.
     prr_bound: PrrBoundName,
     /// Coefficient k of the deviation in the fine time-out, SRTT + max(G, k D).
-    /// Needs `recovery = "vegas"`.
+    /// Needs `recovery = "vegas"` or "snack".
     fine_k: u32,
     /// G, the least that the fine time-out exceeds SRTT by. Needs
-    /// `recovery = "vegas"`.
+    /// `recovery = "vegas"` or "snack".
     fine_granularity: Time,
     /// The retransmission timer is that of `timer`, and slow start follows it.
     /// Without, it runs on the fine time-out and sends the first segment again,
@@ -248,9 +274,13 @@ impl TcpSpec {
         };
         spec.show_recovery(config.recovery);
         spec.show_prr(config);
+        spec.show_wireless(config);
         spec.show_congestion(&config.congestion);
         spec.show_timer(&config.rto);
         spec.show_receiver(&config.receiver);
+        if congestion::sends_dummies(&config.congestion) {
+            spec.dummies = Some(DummyReplyName::of(config.receiver.dummies));
+        }
         spec
     }
 
@@ -258,7 +288,7 @@ impl TcpSpec {
     pub(super) fn resolve(&self) -> Result<Config, Problem> {
         let base = self.row()?;
         let recovery = self.recovery(base.recovery);
-        let config = Config {
+        let mut config = Config {
             mss: self.mss.map_or(base.mss, |size| size.0 as u32),
             send_buffer: self
                 .send_buffer
@@ -285,7 +315,9 @@ impl TcpSpec {
             max_retransmits: self.max_retransmits.unwrap_or(base.max_retransmits),
             max_syn_retransmits: self.max_syn_retransmits.unwrap_or(base.max_syn_retransmits),
             msl: self.msl.map_or(base.msl, |t| t.0),
+            ..base
         };
+        self.lay_wireless_over(&mut config);
         self.consistent(&config)?;
         Ok(config)
     }
@@ -320,6 +352,13 @@ impl TcpSpec {
             RecoveryName::Tahoe => Recovery::Tahoe,
             RecoveryName::Reno => Recovery::Reno,
             RecoveryName::Vegas => self.vegas(base),
+            RecoveryName::Snack => {
+                let (fine_k, fine_granularity) = self.fine(base);
+                Recovery::Snack {
+                    fine_k,
+                    fine_granularity,
+                }
+            }
             RecoveryName::NewReno => Recovery::NewReno {
                 impatient: false,
                 careful: careful(kept),
@@ -355,17 +394,17 @@ impl TcpSpec {
     }
 
     fn vegas(&self, base: Recovery) -> Recovery {
-        let (k, granularity, coarse) = match base {
+        let coarse = !matches!(
+            base,
             Recovery::Vegas {
-                fine_k,
-                fine_granularity,
-                coarse_timeout,
-            } => (fine_k, fine_granularity, coarse_timeout),
-            _ => (4, Interval::ZERO, true),
-        };
+                coarse_timeout: false,
+                ..
+            }
+        );
+        let (fine_k, fine_granularity) = self.fine(base);
         Recovery::Vegas {
-            fine_k: self.fine_k.unwrap_or(k),
-            fine_granularity: self.fine_granularity.map_or(granularity, |t| t.0),
+            fine_k,
+            fine_granularity,
             coarse_timeout: self.coarse_timeout.unwrap_or(coarse),
         }
     }
@@ -383,6 +422,13 @@ impl TcpSpec {
                 self.fine_k = Some(fine_k);
                 self.fine_granularity = Some(Time(fine_granularity));
                 self.coarse_timeout = Some(coarse_timeout);
+            }
+            Recovery::Snack {
+                fine_k,
+                fine_granularity,
+            } => {
+                self.fine_k = Some(fine_k);
+                self.fine_granularity = Some(Time(fine_granularity));
             }
             Recovery::GoBackN | Recovery::Tahoe | Recovery::Reno => {}
         }
@@ -501,7 +547,9 @@ impl TcpSpec {
             reassembly: self.reassembly.unwrap_or(base.reassembly),
             sack,
             dsack: sack && self.dsack.unwrap_or(base.dsack),
+            snack: base.snack,
             delayed_ack: ack,
+            dummies: self.dummies.map_or(base.dummies, DummyReplyName::value),
         }
     }
 
@@ -528,18 +576,22 @@ impl TcpSpec {
         const NEWRENO: &str = "recovery = \"newreno\" or \"newreno-impatient\"";
         const SACK: &str = "recovery = \"sack\"";
         const VEGAS: &str = "recovery = \"vegas\"";
+        const FINE: &str = "recovery = \"vegas\" or \"snack\"";
         const RFC793: &str = "timer = \"rfc793\"";
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 16] = [
+        const NEEDS: [(&str, &str); 19] = [
             ("dsack", "sack = true"),
+            ("dummies", "congestion = \"peach\""),
             ("careful", NEWRENO),
             ("rescue", SACK),
             ("prr", SACK),
             ("prr_bound", "prr = true"),
-            ("fine_k", VEGAS),
-            ("fine_granularity", VEGAS),
+            ("fine_k", FINE),
+            ("fine_granularity", FINE),
+            ("ackp_timer", "ackp = \"constant\""),
+            ("ackp_karn", "ackp"),
             ("coarse_timeout", VEGAS),
             ("rto_alpha", RFC793),
             ("rto_beta", RFC793),
@@ -615,6 +667,7 @@ impl TcpSpec {
         time("rto_granularity", self.rto_granularity, hour)?;
         time("fine_granularity", self.fine_granularity, hour)?;
         time("msl", self.msl, hour)?;
+        time("ackp_timer", self.ackp_timer, hour)?;
         number("ack_every", self.ack_every, 1, 1_000)?;
         number("dupack_threshold", self.dupack_threshold, 1, 1_000_000)?;
         number("rto_k", self.rto_k, 1, 1_000)?;
@@ -705,6 +758,7 @@ impl TcpSpec {
                 fault("recovery", "= \"sack\" needs sack = true".into())
             });
         }
+        self.check_wireless(config)?;
         let careful = match config.recovery {
             Recovery::NewReno { careful, .. } => Some(careful),
             _ => None,

@@ -4,8 +4,8 @@ use std::fmt;
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{
-    Backoff, Careful, InitialWindow, PrrBound, Recovery, ReduceFrom, RtoAlgorithm, Sampling, Undo,
-    WindowScale,
+    Backoff, Careful, DummyReply, InitialWindow, PrrBound, Recovery, ReduceFrom, RtoAlgorithm,
+    Sampling, Undo, WindowScale,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
@@ -35,6 +35,8 @@ names!(
         "reno" Reno,
         /// Reno with an exact clock for each segment (Brakmo and Peterson 1995).
         "vegas" Vegas,
+        /// What SNACK names, beside the clocks of Vegas (CCSDS 714.0-B).
+        "snack" Snack,
         /// Partial ACKs; the timer is reset at each (RFC 6582).
         "newreno" NewReno,
         /// Partial ACKs; the timer is reset at the first only (RFC 6582).
@@ -91,6 +93,17 @@ names!(
     }
 );
 names!(
+    /// Choices of `dummies`.
+    DummyReplyName {
+        /// An ACK that is marked as they are, of their class.
+        "echo" Echo,
+        /// Nothing.
+        "ignore" Ignore,
+        /// They are not known: they are data that came before, and it is said so.
+        "plain" Plain,
+    }
+);
+names!(
     /// Choices of `timer`.
     TimerName {
         /// beta SRTT (RFC 793, 3.7).
@@ -127,6 +140,7 @@ impl RecoveryName {
             Recovery::Tahoe => Self::Tahoe,
             Recovery::Reno => Self::Reno,
             Recovery::Vegas { .. } => Self::Vegas,
+            Recovery::Snack { .. } => Self::Snack,
             Recovery::NewReno {
                 impatient: false, ..
             } => Self::NewReno,
@@ -212,6 +226,24 @@ impl UndoName {
     }
 }
 
+impl DummyReplyName {
+    pub(super) fn of(value: DummyReply) -> Self {
+        match value {
+            DummyReply::Echo => Self::Echo,
+            DummyReply::Ignore => Self::Ignore,
+            DummyReply::Plain => Self::Plain,
+        }
+    }
+
+    pub(super) fn value(self) -> DummyReply {
+        match self {
+            Self::Echo => DummyReply::Echo,
+            Self::Ignore => DummyReply::Ignore,
+            Self::Plain => DummyReply::Plain,
+        }
+    }
+}
+
 impl TimerName {
     pub(super) fn of(value: RtoAlgorithm) -> Self {
         match value {
@@ -253,6 +285,8 @@ impl SamplingName {
         }
     }
 }
+
+pub(super) use names;
 
 /// Makes a type whose values are a word or something else.
 macro_rules! word_or {

@@ -47,6 +47,7 @@ pub struct Vegas {
 /// What a loss takes from the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LossCut {
+    Half,
     Quarter,
     Segment,
 }
@@ -91,10 +92,10 @@ impl Vegas {
             },
             Parameter {
                 name: "loss_cut",
-                doc: "what a loss takes from the window: a quarter, as the authors' TCP, or a \
-                      segment (leung1998, 4.4)",
+                doc: "what a loss takes from the window: a quarter, as the authors' TCP, a segment \
+                      (leung1998, 4.4), or half, as in the reference implementation of SCPS-TP",
                 default: Setting::Choice("quarter"),
-                range: Range::Choice(&["quarter", "segment"]),
+                range: Range::Choice(&["quarter", "segment", "half"]),
             },
             Parameter {
                 name: "increase",
@@ -118,10 +119,10 @@ impl Vegas {
             alpha: control.number("alpha"),
             beta: control.number("beta"),
             gamma: control.number("gamma"),
-            loss_cut: if control.choice("loss_cut") == "segment" {
-                LossCut::Segment
-            } else {
-                LossCut::Quarter
+            loss_cut: match control.choice("loss_cut") {
+                "segment" => LossCut::Segment,
+                "half" => LossCut::Half,
+                _ => LossCut::Quarter,
             },
             per_ack: control.choice("increase") == "per-ack",
             timeout_window: control.count("timeout_window").into(),
@@ -235,6 +236,7 @@ impl CongestionControl for Vegas {
             return;
         }
         match self.loss_cut {
+            LossCut::Half => self.shrink(cx, self.cwnd / 2),
             LossCut::Quarter => self.shrink(cx, self.cwnd / 4),
             LossCut::Segment => self.shrink(cx, cx.mss),
         }

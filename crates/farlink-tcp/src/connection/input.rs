@@ -1,9 +1,10 @@
 //! Segment arrives: the order of RFC 9293, 3.10.7.
 
 use super::{CloseReason, Connection, Event, State, output::reset_for};
+use crate::config::Eln;
 use crate::congestion::Ack;
 use crate::record::{Mark, Record};
-use crate::recovery::{self, NewAck, prr};
+use crate::recovery::{self, NewAck, eln, prr, snack};
 use crate::segment::{Flags, Segment};
 use crate::send::context;
 use crate::seq::Offset;
@@ -85,6 +86,7 @@ impl Connection {
         self.rx.synchronize(segment.seq);
         let options = &segment.options;
         self.sack &= options.sack_permitted;
+        self.snack = self.snack.agreed(options.scps.unwrap_or_default());
         self.timestamps &= options.timestamps.is_some();
         if let Some(ts) = options.timestamps {
             self.ts_recent = ts.value;
@@ -102,6 +104,9 @@ impl Connection {
             mss = mss.saturating_sub(TIMESTAMPS_LEN).max(1);
         }
         self.tx.negotiated(&self.config, mss, self.sack);
+        if !self.snack.on() {
+            self.tx.loss.without_snack();
+        }
         self.tx.update_window(now, 0, 0, u64::from(segment.window));
     }
 
@@ -133,6 +138,9 @@ impl Connection {
 
     /// 3.10.7.4.
     fn on_synchronized(&mut self, now: Instant, segment: &Segment) {
+        if segment.dummy && self.take_dummy(now, segment) {
+            return;
+        }
         let flags = segment.flags;
         let nxt = self.rx.nxt();
         let window = self.rx.window();
@@ -213,6 +221,14 @@ impl Connection {
         // Fourth, SYN: a challenge ACK (RFC 5961, 4.2).
         if flags.has(Flags::SYN) {
             self.rx.acknowledge_now();
+            return;
+        }
+
+        // A partial acknowledgment is none of the peer's (west1997, 3.4).
+        if let (Some(how), true) = (self.config.ackp, segment.options.ackp) {
+            if flags.has(Flags::ACK) && space == 0 {
+                self.take_partial_ack(now, segment, how);
+            }
             return;
         }
 
@@ -366,6 +382,9 @@ impl Connection {
         } else {
             None
         };
+        // In a recovery the first segment goes again anyway.
+        let damaged =
+            segment.options.eln && self.config.eln != Eln::Off && !self.tx.loss.in_recovery;
         let news = if sacking {
             self.take_sacks(now, segment, ack)
         } else {
@@ -374,8 +393,12 @@ impl Connection {
         if ack > una {
             let recovering = self.tx.loss.in_recovery;
             self.take_new_ack(now, segment, ack, una);
+            if damaged && !self.tx.board.is_empty() {
+                eln::on_marked_ack(&mut self.tx, now, false, &mut self.recorder);
+                self.record_state(now);
+            }
             // With SACK news it is a duplicate ACK as well (RFC 6675, 2 and 5).
-            if news > 0 && !recovering {
+            if news > 0 && !recovering && !damaged {
                 recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
                 self.record_state(now);
             }
@@ -384,12 +407,24 @@ impl Connection {
             let another = if sacking {
                 news > 0
             } else {
-                bare && same_window && window > 0 && duplicate.is_none()
+                bare && same_window
+                    && window > 0
+                    && duplicate.is_none()
+                    && !self.tx.answers_a_dummy(now, self.recorder.stats.rtt_min)
             };
-            if another {
+            if damaged {
+                eln::on_marked_ack(&mut self.tx, now, another, &mut self.recorder);
+                self.record_state(now);
+            } else if another {
                 recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
                 self.record_state(now);
             }
+        }
+        if let (true, Some(snack)) = (self.tx.loss.snacking(), segment.options.snack)
+            && ack == self.tx.board.una()
+        {
+            snack::on_snack(&mut self.tx, now, snack, &mut self.recorder);
+            self.record_state(now);
         }
         if let Some(range) = duplicate {
             spurious::on_duplicate_report(&mut self.tx, now, range, &mut self.recorder);
@@ -449,6 +484,7 @@ impl Connection {
             (Some(ts), Some(at)) => ts.echo == Self::ts_now(at),
             _ => false,
         };
+        self.tx.judge_silence(now);
         let ack = Ack {
             bytes: acked.len,
             rtt_sample,

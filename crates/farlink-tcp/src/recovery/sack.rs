@@ -3,10 +3,9 @@
 //! `Update`, `IsLost`, `SetPipe` are the scoreboard's; `NextSeg` is in the order
 //! in which the sender chooses.
 
-use super::{NewAck, front_loss, recovered, set_by_controller};
+use super::{NewAck, front_loss, recovered, reduce, set_by_controller};
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
-use crate::spurious;
 use crate::time::Instant;
 
 /// An ACK brought SACK news and acknowledged nothing new (section 2, DupAck).
@@ -33,8 +32,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
         flight
     };
     if !tx.loss.reduced_for_mark(tx.board.una()) {
-        spurious::begin(tx, false);
-        tx.cc.on_loss(&context!(tx, now, flight), &loss);
+        reduce(tx, now, flight, loss, false);
     }
     tx.loss.enter(tx.board.max());
     tx.loss_seen(now);
