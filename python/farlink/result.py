@@ -31,6 +31,8 @@ SUMMED = (
     "dup_acks",
     "acks_sent",
     "window_probes",
+    "tail_probes",
+    "undos",
     "responses",
     "acks_lost",
     "dummies_sent",

@@ -111,6 +111,16 @@ const FLOW: &[(&str, &str, &str)] = &[
         "zero-window probes that the sending end sent",
     ),
     (
+        "tail_probes",
+        "",
+        "tail loss probes that the sending end sent (RFC 8985, 7)",
+    ),
+    (
+        "undos",
+        "",
+        "reductions of the window that the sending end took back",
+    ),
+    (
         "responses",
         "",
         "pages (http) or files (repeat) that were there whole; none for other applications",
@@ -164,7 +174,7 @@ const FLOW: &[(&str, &str, &str)] = &[
 ];
 
 /// Where `fair_share` is among the metrics of a flow; goodput comes first.
-const FAIR_SHARE: usize = 18;
+const FAIR_SHARE: usize = 20;
 
 const LINK: &[(&str, &str, &str)] = &[
     (
@@ -373,6 +383,8 @@ fn of_flow(world: &World, flow: usize) -> Values {
         (stats.rtt_samples > 0).then(|| stats.rtt_max.as_secs_f64()),
         mean(stats.rto_sum, stats.rtt_samples),
         count(stats.probes),
+        count(stats.tail_probes),
+        count(stats.undos),
         if state.program.responds() {
             count(state.responses)
         } else {

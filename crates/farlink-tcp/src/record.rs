@@ -91,11 +91,13 @@ pub enum Mark {
     ZeroWindowProbe,
     /// A loss turned out to be none: the window is what it was.
     Undo,
+    /// A tail loss probe left (RFC 8985, 7).
+    TailProbe,
 }
 
 impl Mark {
     /// All marks, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Timeout,
         Self::FastRetransmit,
         Self::Recovered,
@@ -103,6 +105,7 @@ impl Mark {
         Self::Closed,
         Self::ZeroWindowProbe,
         Self::Undo,
+        Self::TailProbe,
     ];
 
     /// Name in traces.
@@ -115,6 +118,7 @@ impl Mark {
             Self::Closed => "closed",
             Self::ZeroWindowProbe => "zero_window_probe",
             Self::Undo => "undo",
+            Self::TailProbe => "tail_probe",
         }
     }
 }
@@ -149,6 +153,8 @@ pub struct Stats {
     pub fast_retransmits: u64,
     /// Window probes sent.
     pub probes: u64,
+    /// Tail loss probes sent (RFC 8985, 7).
+    pub tail_probes: u64,
     /// Round-trip samples.
     pub rtt_samples: u64,
     /// Their sum in nanoseconds.
@@ -177,6 +183,7 @@ impl Stats {
         self.timeouts += other.timeouts;
         self.fast_retransmits += other.fast_retransmits;
         self.probes += other.probes;
+        self.tail_probes += other.tail_probes;
         self.rtt_samples += other.rtt_samples;
         self.rtt_sum += other.rtt_sum;
         self.rtt_min = self.rtt_min.into_iter().chain(other.rtt_min).min();
@@ -216,6 +223,7 @@ impl Stats {
             Record::Mark(Mark::FastRetransmit) => self.fast_retransmits += 1,
             Record::Mark(Mark::ZeroWindowProbe) => self.probes += 1,
             Record::Mark(Mark::Undo) => self.undos += 1,
+            Record::Mark(Mark::TailProbe) => self.tail_probes += 1,
             _ => {}
         }
     }

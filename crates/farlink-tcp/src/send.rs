@@ -1,11 +1,13 @@
 //! The sending side: what is queued, what is in flight, what may leave next.
 
+mod ahead;
+
 use crate::config::{Config, PartialAck, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
 use crate::record::{Mark, Record, Recorder};
-use crate::recovery::{LossState, vegas};
+use crate::recovery::{LossState, frto, rack, vegas};
 use crate::rto::RttEstimator;
 use crate::scoreboard::{Acked, Scoreboard, Sent};
 use crate::segment::Body;
@@ -120,6 +122,9 @@ pub(crate) struct Chunk {
     pub(crate) retransmission: bool,
 }
 
+/// A piece, and its index if it was sent before.
+type Choice = (Chunk, Option<usize>);
+
 /// Why nothing more may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Held {
@@ -192,6 +197,10 @@ impl Sender {
             board.rate = Some(Box::<RateSampler>::default());
         }
         let dummies = cc.dummies().is_some().then(|| Box::new(Dummies::new()));
+        let loss = LossState::new(config);
+        if loss.rack.is_some() {
+            board.order = Some(Box::default());
+        }
         Self {
             isn,
             board,
@@ -200,7 +209,7 @@ impl Sender {
             buffer: SendBuffer::new(),
             cc,
             rtt: RttEstimator::new(config.rto),
-            loss: LossState::new(config),
+            loss,
             spurious: Spurious::new(config),
             mss: config.mss,
             wnd: 0,
@@ -245,6 +254,7 @@ impl Sender {
         }
         if !sack {
             self.loss.without_sack();
+            self.board.order = None;
         }
     }
 
@@ -360,6 +370,9 @@ impl Sender {
             sample
         });
         if let Some(rtt) = sample {
+            if let Some(rack) = &mut self.loss.rack {
+                rack.sampled();
+            }
             recorder.emit(
                 now,
                 Record::Rtt {
@@ -532,7 +545,10 @@ impl Sender {
         }
     }
 
-    fn choose(&mut self, now: Instant) -> Result<(Chunk, Option<usize>), Held> {
+    fn choose(&mut self, now: Instant) -> Result<Choice, Held> {
+        if let Some(probe) = self.tail_probe() {
+            return Ok(probe);
+        }
         if now < self.paced_until && !self.probe {
             // Only what could leave is held back.
             return Err(Held::Pace);
@@ -543,6 +559,9 @@ impl Sender {
                 return Ok((self.again(front), Some(0)));
             }
             return self.fresh(1, true).map(|c| (c, None)).ok_or(Held::Idle);
+        }
+        if let Some(choice) = self.frto_choice() {
+            return choice;
         }
         // Before the first SACK or loss this is one comparison.
         if let Some((i, sent)) = self.board.next_lost() {
@@ -559,7 +578,7 @@ impl Sender {
             return Err(Held::Idle); // data waits for the handshake
         }
         let result = self.choose_new(now);
-        if result.is_err() && self.loss.sacking() && self.loss.in_recovery {
+        if result.is_err() && self.loss.counts_holes() {
             if self.cwnd() < self.board.pipe() + u64::from(self.mss) {
                 return Err(Held::Cwnd);
             }
@@ -724,6 +743,7 @@ impl Sender {
                 source.on_data_sent(&cx);
             }
         }
+        self.spurious.frto.left(index.is_some());
         self.last_sent = now;
         if let Some(rate) = self.cc.pacing_rate() {
             let bits = 8 * u64::from(chunk.len + PACED_HEADERS);
@@ -732,6 +752,7 @@ impl Sender {
         if self.probes_in_row == 0 && self.rto_at == Instant::MAX {
             self.rto_at = self.deadline(now);
         }
+        rack::left(self, now, index.is_some());
     }
 
     /// The SYN leaves for the first time.
@@ -771,8 +792,13 @@ impl Sender {
         let reduces = !handshake && !self.loss.assume_corruption;
         if reduces {
             spurious::begin(self, true);
+            frto::on_timeout(self, self.loss.in_recovery || self.loss.after_timeout());
         }
-        self.board.lose_all();
+        if self.loss.rack.is_some() && !handshake {
+            rack::on_timeout(self, now);
+        } else {
+            self.board.lose_all();
+        }
         if let Some(dummies) = &mut self.dummies {
             dummies.forget();
         }
@@ -783,6 +809,8 @@ impl Sender {
         if !handshake {
             self.rto_at = self.deadline(now + self.cc.timeout_delay());
             self.loss.on_timeout(self.board.max());
+            // RACK leaves in the pipe what may still arrive.
+            self.loss.force = self.loss.rack.is_some();
         }
         if reduces {
             let first = self.timeouts_in_row == 1;
@@ -810,6 +838,9 @@ impl Sender {
             .min(Interval::from_secs(60));
         self.persist_at = self.rtt.on_tick(now + wait);
         self.rto_at = Instant::MAX;
+        if let Some(rack) = &mut self.loss.rack {
+            rack.stop();
+        }
         self.probe = true;
         recorder.emit(now, Record::Mark(Mark::ZeroWindowProbe));
         self.probes_unanswered

@@ -22,6 +22,7 @@ mod tcp;
 mod tcp_choices;
 #[cfg(test)]
 mod tcp_pages;
+mod tcp_rack;
 mod tcp_wireless;
 #[cfg(test)]
 mod tests;
@@ -44,7 +45,7 @@ pub use spec::{
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
     AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
-    SamplingName, Scale, StartWindow, TimerName,
+    SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 use tree::{At, Node, Step};
 pub use units::{Factor, Probability, Rate, Scalar, Size, SizeLimit, Time};

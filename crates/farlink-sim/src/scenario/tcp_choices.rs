@@ -82,17 +82,6 @@ names!(
     }
 );
 names!(
-    /// Choices of `undo`.
-    UndoName {
-        /// Reductions stand.
-        "off" Off,
-        /// All that was sent again was reported as a duplicate (RFC 2883, RFC 3708).
-        "dsack" Dsack,
-        /// A timestamp from before the retransmission is echoed (RFC 3522, RFC 4015).
-        "eifel" Eifel,
-    }
-);
-names!(
     /// Choices of `dummies`.
     DummyReplyName {
         /// An ACK that is marked as they are, of their class.
@@ -204,24 +193,6 @@ impl PrrBoundName {
             Self::SafeAck => PrrBound::SafeAck,
             Self::Conservative => PrrBound::Conservative,
             Self::SlowStart => PrrBound::SlowStart,
-        }
-    }
-}
-
-impl UndoName {
-    pub(super) fn of(value: Undo) -> Self {
-        match value {
-            Undo::Off => Self::Off,
-            Undo::Dsack => Self::Dsack,
-            Undo::Eifel => Self::Eifel,
-        }
-    }
-
-    pub(super) fn value(self) -> Undo {
-        match self {
-            Self::Off => Undo::Off,
-            Self::Dsack => Undo::Dsack,
-            Self::Eifel => Undo::Eifel,
         }
     }
 }
@@ -376,5 +347,35 @@ word_or!(
     |value| match value {
         InitialWindow::Rfc3390 => word("rfc3390"),
         InitialWindow::Segments(n) => Scalar::Integer((*n).into()),
+    }
+);
+
+/// The ways of `undo`, in the order in which they are written out.
+const UNDO_WAYS: [(&str, Undo); 3] = [
+    ("dsack", Undo::DSACK),
+    ("eifel", Undo::EIFEL),
+    ("frto", Undo::FRTO),
+];
+
+word_or!(
+    /// Value of `undo`.
+    UndoWays(Undo),
+    "\"off\", \"dsack\", \"eifel\", \"frto\", or several as in \"dsack+frto\"",
+    [{
+        "type": "string",
+        "pattern": "^(off|(dsack|eifel|frto)(\\+(dsack|eifel|frto))*)$"
+    }],
+    |written| match written {
+        Scalar::Text(text) if text == "off" => Some(Undo::OFF),
+        Scalar::Text(text) => text.split('+').try_fold(Undo::OFF, |undo, word| {
+            let way = UNDO_WAYS.iter().find(|way| way.0 == word)?;
+            Some(undo.and(way.1))
+        }),
+        _ => None,
+    },
+    |value| {
+        let on = UNDO_WAYS.iter().filter(|way| value.and(way.1) == *value);
+        let words: Vec<_> = on.map(|way| way.0).collect();
+        word(if words.is_empty() { "off".to_owned() } else { words.join("+") })
     }
 );

@@ -15,6 +15,8 @@ mod hybla;
 mod hystart;
 mod peach;
 mod reno;
+#[cfg(test)]
+mod undo_tests;
 mod unlimited;
 mod vegas;
 mod westwood;

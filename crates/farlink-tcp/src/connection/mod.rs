@@ -28,6 +28,7 @@ use crate::ecn::Negotiation;
 use crate::phase::{Phase, PhaseClock, PhaseTimes};
 use crate::receive::Receiver;
 use crate::record::{Mark, Record, Recorder, Stats};
+use crate::recovery::rack;
 use crate::rto::RttEstimator;
 use crate::segment::Segment;
 use crate::send::Sender;
@@ -313,12 +314,23 @@ impl Connection {
         self.rx.read_len(max)
     }
 
-    /// No more data will be written: a FIN follows what is queued.
+    /// No more data will be written: a FIN follows what is queued. Before the
+    /// peer has answered the SYN the connection ends at once, and what was queued
+    /// is not sent ([`CloseReason::Aborted`] if there was any).
     pub fn close(&mut self) {
         match self.state {
             State::Closed | State::TimeWait => {}
             State::Listen => self.end(Instant::ZERO, CloseReason::Done),
-            State::SynSent if self.syn_due => self.end(Instant::ZERO, CloseReason::Done),
+            // RFC 9293, 3.10.4: the TCB is deleted, and queued SENDs return an error.
+            State::SynSent => {
+                let lost = self.tx.buffer.end() > 1;
+                let reason = if lost {
+                    CloseReason::Aborted
+                } else {
+                    CloseReason::Done
+                };
+                self.end(Instant::ZERO, reason);
+            }
             _ => self.tx.buffer.close(),
         }
     }
@@ -352,6 +364,7 @@ impl Connection {
             .min(self.tx.persist_at)
             .min(self.tx.pace_at)
             .min(self.tx.dummy_at)
+            .min(self.tx.loss.rack_timer())
             .min(self.rx.deadline())
             .min(self.time_wait_at);
         (at != Instant::MAX).then_some(at)
@@ -367,6 +380,10 @@ impl Connection {
         }
         if now >= self.tx.dummy_at {
             self.tx.dummy_at = Instant::MAX;
+        }
+        if now >= self.tx.loss.rack_timer() {
+            rack::on_timer(&mut self.tx, now, &mut self.recorder);
+            self.record_state(now);
         }
         if now >= self.tx.rto_at {
             let most = if self.tx.board.una() == 0 {
@@ -399,6 +416,9 @@ impl Connection {
         self.tx.pace_at = Instant::MAX;
         self.tx.dummy_at = Instant::MAX;
         self.dummy_acks = 0;
+        if let Some(rack) = &mut self.tx.loss.rack {
+            rack.stop();
+        }
         self.time_wait_at = Instant::MAX;
         self.rx.acknowledged();
         self.events.push_back(Event::Closed(reason));
