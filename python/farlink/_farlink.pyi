@@ -23,6 +23,7 @@ class TraceTables(TypedDict):
     flows: list[str]
     links: list[str]
     causes: list[str]
+    frame_kinds: list[str]
     marks: list[str]
     pcaps: dict[str, bytes]
     tables: dict[str, dict[str, tuple[str, bytes]]]

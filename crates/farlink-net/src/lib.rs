@@ -4,10 +4,12 @@
 #![forbid(unsafe_code)]
 
 pub mod acm;
+pub mod arq;
 pub mod background;
 pub mod channel;
 pub mod fading;
 pub mod link;
+pub mod mac;
 pub mod mobility;
 pub mod orbit;
 pub mod packet;

@@ -27,7 +27,7 @@ pub enum QueueLimit {
 impl QueueLimit {
     /// Whether a packet of `ip_len` bytes is too many beside what waits.
     #[inline]
-    fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
+    pub(crate) fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
         match self {
             Self::Unlimited => false,
             Self::Packets(limit) => packets >= limit,
@@ -130,6 +130,9 @@ pub struct Link {
     low: VecDeque<low::Waiting>,
     low_bytes: u64,
     stats: LinkStats,
+    /// The owner's number of the protocol on this link, if it has one; the link
+    /// itself then carries nothing.
+    pub line: Option<u32>,
     /// Packets in flight, first to arrive first.
     pub in_flight: VecDeque<InFlight>,
     /// For its owner: whether an event will look after the low class.
@@ -152,6 +155,7 @@ impl Link {
             low: VecDeque::new(),
             low_bytes: 0,
             stats: LinkStats::default(),
+            line: None,
             in_flight: VecDeque::new(),
             low_watched: false,
         }

@@ -10,10 +10,12 @@ use crate::scenario::{
 };
 use crate::udp::UdpFlow;
 use crate::world::{NO_ROUTE, Node, Slot, Tally, World};
+use farlink_net::arq::Line;
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert,
     GilbertTime, Jitter, Loss, Reorder, Stage,
 };
+use farlink_net::mac::Mac;
 use farlink_net::rng::{Probability, Stream, Streams};
 use farlink_net::trace::Pace;
 use farlink_net::{FlowId, Link, LinkConfig, NodeId, QueueLimit};
@@ -56,7 +58,27 @@ pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> 
         ));
     }
     let nodes = nodes(scenario, &link_to)?;
-    Ok(World::new(nodes, links, link_to))
+    let mut world = World::new(nodes, links, link_to);
+    lines(scenario, &streams, &mut world)?;
+    Ok(world)
+}
+
+/// Links with a protocol: their channels act on frames.
+fn lines(scenario: &Expanded, streams: &Streams, world: &mut World) -> Result<(), RunError> {
+    for (i, link) in scenario.links.iter().enumerate() {
+        let Some(arq) = &link.arq else { continue };
+        let half = |direction: usize| {
+            let here = &world.links[2 * i + direction];
+            let name = ["down", "up"][direction];
+            let stream = streams.stream(&format!("link/{}/{name}/mac", link.name));
+            let mac = Mac::new(arq.access[direction], here.config().rate, stream);
+            (*here.config(), here.channel().clone(), mac)
+        };
+        let line = Line::new(arq.line, [half(0), half(1)])
+            .map_err(|e| RunError::Build(format!("{}.arq: {e}", link.name)))?;
+        world.add_line(line, 2 * i as u32);
+    }
+    Ok(())
 }
 
 fn link_config(spec: &DirectionSpec) -> LinkConfig {

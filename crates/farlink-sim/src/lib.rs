@@ -25,6 +25,7 @@ mod build;
 mod flow;
 mod heap;
 pub mod law;
+mod line;
 mod live;
 mod metrics;
 mod probe;
@@ -38,7 +39,7 @@ mod world;
 mod world_udp;
 
 pub use live::{LinkReport, Live, Refused};
-pub use metrics::{Metric, Scope, drop_causes, metrics};
+pub use metrics::{Metric, Scope, drop_causes, frame_kinds, metrics};
 pub use probe::{Column, Table};
 pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, trace};
 pub use sample::{Asked, MOST_PACKETS, Sample, SampleError, sample_channel};

@@ -151,6 +151,9 @@ pub fn trace(
     for end in &mut world.ends {
         end.conn.set_tracing(true);
     }
+    for state in &mut world.lines {
+        state.line.watch();
+    }
     drive(&mut world, scenario, monitor)?;
     let outcome = outcome(&world);
     let mut probes = world.probes.take().unwrap_or_default();

@@ -9,6 +9,7 @@ use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 
 use super::app::{App, app};
+use super::arq::{ArqLink, ArqSpec};
 use super::background::{self, BackgroundSpec};
 use super::bdp;
 use super::channel;
@@ -58,6 +59,8 @@ pub struct ExpandedLink {
     pub down: DirectionSpec,
     /// From `b` to `a`.
     pub up: DirectionSpec,
+    /// Protocol at both ends.
+    pub arq: Option<ArqLink>,
 }
 
 /// One direction of a link.
@@ -321,6 +324,8 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
             *written = bdp::in_bytes(*written, rate, round_trip);
         }
     }
+    let arq = link.arq.as_ref().map(ArqSpec::resolve).transpose();
+    let arq = arq.map_err(|problem| problem.within("arq"))?;
     (0..link.count)
         .map(|n| {
             let a = nodes.number(numbered(&link.between[0], n));
@@ -335,6 +340,7 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
                 b,
                 down: down.clone(),
                 up: up.clone(),
+                arq,
             })
         })
         .collect()

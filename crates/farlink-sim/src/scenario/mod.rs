@@ -6,6 +6,7 @@
 //! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
 
 mod app;
+mod arq;
 pub(crate) mod background;
 mod bdp;
 mod burst;
@@ -40,6 +41,7 @@ mod units;
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
+pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec};
 pub use background::{BackgroundLaw, BackgroundSpec};
 pub use burst::Burst;
 pub use control::ControlSpec;
@@ -205,6 +207,9 @@ impl Scenario {
                 link.up.clone_from(&link.down);
             }
             bdp::spell_out(link);
+            if let Some(arq) = &mut link.arq {
+                arq.fill();
+            }
         }
         for i in 0..self.flows.len() {
             self.flows[i].name = Some(self.flow_name(i));

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 28] = [
+const SECTIONS: [(&str, &str, &str); 30] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -47,6 +47,8 @@ const SECTIONS: [(&str, &str, &str); 28] = [
     ("`byte_errors = { ... }`", "ByteErrorsSpec", ""),
     ("`internet_delay = { ... }`", "InternetDelaySpec", ""),
     ("`raised = [{ ... }]` of `internet_delay`", "RaisedSpec", ""),
+    ("`[links.arq]`", "ArqSpec", ""),
+    ("`mac = { ... }`", "MacSpec", ""),
     ("`[[routes]]`", "RouteSpec", ""),
     ("`[[flows]]`", "FlowSpec", ""),
     (
@@ -109,6 +111,8 @@ fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
         include_str!("tcp.rs")
     } else if name.ends_with("LawTable") {
         include_str!("law.rs")
+    } else if ["ArqSpec", "MacSpec"].contains(&name) {
+        include_str!("arq.rs")
     } else {
         let defines = |text: &&&str| text.contains(&format!("struct {name} {{"));
         let own = super::process::SOURCES.iter().find(defines);

@@ -11,6 +11,7 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::arq::ArqSpec;
 use super::background::BackgroundSpec;
 use super::burst::Burst;
 use super::law::{SizeLaw, TimeLaw};
@@ -103,6 +104,9 @@ pub struct LinkSpec {
     /// From the second node to the first. Without it, as `down`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<DirectionTable>,
+    /// Link protocol at both ends; without it each packet is sent once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arq: Option<ArqSpec>,
 }
 
 /// One direction of a link, as it is written.
