@@ -31,8 +31,12 @@ SUMMED = (
     "dup_acks",
     "acks_sent",
     "window_probes",
+    "tail_probes",
+    "undos",
     "responses",
     "acks_lost",
+    "dummies_sent",
+    "dummies_acked",
 )
 """Flow metrics that add up over the flows of a run; the others are averaged."""
 

@@ -210,6 +210,7 @@ mod tests {
     use super::*;
     use crate::channel::{Channel, DropCause, testing::stream};
     use crate::{Fate, Link, LinkConfig, QueueLimit};
+    use farlink_tcp::Priority;
 
     fn poisson(load: f64, packet: u32) -> Source {
         Source {
@@ -234,6 +235,7 @@ mod tests {
             overhead: 0,
             queue,
             mark: QueueLimit::Unlimited,
+            priorities: true,
         };
         Link::new(config, Channel::default()).with_background(background(sources))
     }
@@ -277,7 +279,8 @@ mod tests {
             let waits: Vec<f64> = (0..100_000)
                 .map(|_| {
                     now += random.exponential(0.02);
-                    let Fate::Arrives { at, .. } = link.offer(seconds(now), 1) else {
+                    let Fate::Arrives { at, .. } = link.offer(seconds(now), 1, Priority::Normal)
+                    else {
                         panic!("lost");
                     };
                     at.since(seconds(now)).as_secs_f64() - 1e-6
@@ -333,7 +336,7 @@ mod tests {
         let lost: Vec<f64> = (0..50_000)
             .map(|_| {
                 now += random.exponential(0.02);
-                let fate = link.offer(seconds(now), 1);
+                let fate = link.offer(seconds(now), 1, Priority::Normal);
                 f64::from(u8::from(!matches!(fate, Fate::Arrives { .. })))
             })
             .collect();

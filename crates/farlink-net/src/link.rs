@@ -4,10 +4,13 @@
 //! it leaves is arithmetic, not an event. The queue's limit counts what waits
 //! for the transmitter: neither the packet being sent nor what is in flight.
 
+mod low;
+
 use crate::background::{Background, BackgroundStats};
 use crate::channel::{Channel, DropCause, Verdict};
 use crate::trace::Pace;
-use farlink_tcp::{Instant, Interval};
+use farlink_tcp::{Instant, Interval, Priority};
+pub use low::LowFate;
 use std::collections::VecDeque;
 
 /// What a queue may hold.
@@ -47,6 +50,9 @@ pub struct LinkConfig {
     /// ECN-capable packets that would be dropped if this were the limit are
     /// marked (RFC 3168): a step, not RED. Unlimited marks none.
     pub mark: QueueLimit,
+    /// Packets of low priority have a class of their own, which is served when
+    /// nothing normal waits and dropped first; without, they are as others.
+    pub priorities: bool,
 }
 
 /// A packet on its way, by the number its owner gave it.
@@ -99,6 +105,10 @@ pub struct LinkStats {
     pub data: u64,
     /// Packets lost, by cause.
     pub drops: [u64; DropCause::ALL.len()],
+    /// Of the packets that left, those of low priority.
+    pub low_packets: u64,
+    /// Of the packets lost, those of low priority, by cause.
+    pub low_drops: [u64; DropCause::ALL.len()],
 }
 
 /// One direction of a link at work.
@@ -116,9 +126,14 @@ pub struct Link {
     /// When each waiting packet starts to be sent, and its IP length.
     waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
+    /// What waits in the low class.
+    low: VecDeque<low::Waiting>,
+    low_bytes: u64,
     stats: LinkStats,
     /// Packets in flight, first to arrive first.
     pub in_flight: VecDeque<InFlight>,
+    /// For its owner: whether an event will look after the low class.
+    pub low_watched: bool,
 }
 
 impl Link {
@@ -134,8 +149,11 @@ impl Link {
             last_arrival: Instant::ZERO,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            low: VecDeque::new(),
+            low_bytes: 0,
             stats: LinkStats::default(),
             in_flight: VecDeque::new(),
+            low_watched: false,
         }
     }
 
@@ -179,17 +197,25 @@ impl Link {
     }
 
     /// Counts a packet that the link carried and its far end refused.
-    pub fn count_drop(&mut self, cause: DropCause) {
+    pub fn count_drop(&mut self, cause: DropCause, priority: Priority) {
         self.stats.drops[cause as usize] += 1;
+        self.stats.low_drops[cause as usize] += u64::from(priority == Priority::Low);
     }
 
-    /// Packets and IP bytes that wait for the transmitter at `now`.
+    /// Packets and IP bytes that wait for the transmitter at `now`, of both
+    /// classes.
     #[inline]
     pub fn queued(&mut self, now: Instant) -> (u32, u64) {
         if self.background.is_some() {
             self.run_background(now);
         }
-        self.waiting_at(now)
+        self.both_queued(now)
+    }
+
+    #[inline]
+    fn both_queued(&mut self, now: Instant) -> (u32, u64) {
+        let (packets, bytes) = self.normal_queued(now);
+        (packets + self.low.len() as u32, bytes + self.low_bytes)
     }
 
     /// Lets the packets of other traffic in that came until `now`.
@@ -200,7 +226,7 @@ impl Link {
         };
         let (traffic, stats) = &mut *background;
         while let Some((at, ip_len)) = traffic.next_until(now) {
-            let waiting = self.waiting_at(at);
+            let waiting = self.both_queued(at);
             if self.admit(at, ip_len, waiting) {
                 stats.packets += 1;
                 stats.bytes += u64::from(ip_len);
@@ -212,7 +238,7 @@ impl Link {
     }
 
     #[inline]
-    fn waiting_at(&mut self, now: Instant) -> (u32, u64) {
+    fn normal_queued(&mut self, now: Instant) -> (u32, u64) {
         while let Some(&(starts, len)) = self.waiting.front() {
             if starts > now {
                 break;
@@ -223,7 +249,8 @@ impl Link {
         (self.waiting.len() as u32, self.waiting_bytes)
     }
 
-    /// When the packets that wait start to be sent, with their IP lengths.
+    /// When the packets that wait in the normal class start to be sent, with
+    /// their IP lengths.
     pub fn departures(&self) -> impl Iterator<Item = (Instant, u32)> + '_ {
         self.waiting.iter().copied()
     }
@@ -234,10 +261,12 @@ impl Link {
         if self.config.mark == QueueLimit::Unlimited {
             return false;
         }
-        let (packets, bytes) = self.queued(now);
+        self.queued(now);
         if self.free_at <= now {
             return false;
         }
+        // What waits in the low class is no congestion to others.
+        let (packets, bytes) = self.normal_queued(now);
         self.config.mark.is_full(packets, bytes, ip_len)
     }
 
@@ -260,10 +289,23 @@ impl Link {
         if busy && self.config.queue.is_full(packets, bytes, ip_len) {
             return false;
         }
+        let (starts, waits) = self.occupy(now, ip_len);
+        if waits {
+            self.waiting.push_back((starts, ip_len));
+            self.waiting_bytes += u64::from(ip_len);
+            self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
+        }
+        true
+    }
+
+    /// The transmitter takes a packet that came at `now` when it is free. Returns
+    /// when that is, and whether it has to wait.
+    #[inline]
+    fn occupy(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
+        let mut waits = self.free_at > now;
         let mut starts = self.free_at.max(now);
         let wire = ip_len + self.config.overhead;
         let mut sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
-        let mut waits = busy;
         if let Some(pace) = &mut self.pace {
             let (begins, ends) = pace.send(self.free_at, now, wire);
             sending = ends.since(starts);
@@ -273,27 +315,35 @@ impl Link {
         } else {
             self.free_at = starts + sending;
         }
-        if waits {
-            self.waiting.push_back((starts, ip_len));
-            self.waiting_bytes += u64::from(ip_len);
-            self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
-        }
         self.stats.busy += sending.as_nanos();
-        true
+        (starts, waits)
     }
 
-    /// Hands over a packet of `ip_len` bytes at `now`.
+    /// Hands over a packet of `ip_len` bytes at `now`, first in, first out.
     #[inline]
-    pub fn offer(&mut self, now: Instant, ip_len: u32) -> Fate {
+    pub fn offer(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
         let waiting = self.queued(now);
         if !self.admit(now, ip_len, waiting) {
-            self.count_drop(DropCause::Congestion);
+            self.count_drop(DropCause::Congestion, priority);
             return Fate::Lost {
                 cause: DropCause::Congestion,
                 at: now,
             };
         }
+        self.leave(ip_len, priority)
+    }
+
+    /// The transmitter, which is free, takes a packet at `now`.
+    fn send(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
+        self.occupy(now, ip_len);
+        self.leave(ip_len, priority)
+    }
+
+    /// The last packet that the transmitter took leaves it.
+    #[inline]
+    fn leave(&mut self, ip_len: u32, priority: Priority) -> Fate {
         self.stats.packets += 1;
+        self.stats.low_packets += u64::from(priority == Priority::Low);
         self.stats.bytes += u64::from(ip_len);
         let wire = ip_len + self.config.overhead;
         if self.clean {
@@ -307,7 +357,7 @@ impl Link {
         }
         let passage = self.channel.pass(self.free_at, wire);
         if let Verdict::Drop(cause) = passage.verdict {
-            self.count_drop(cause);
+            self.count_drop(cause, priority);
             return Fate::Lost {
                 cause,
                 at: self.free_at,
@@ -339,6 +389,7 @@ mod tests {
             overhead: 0,
             queue,
             mark: QueueLimit::Unlimited,
+            priorities: true,
         };
         Link::new(config, Channel::default())
     }
@@ -359,7 +410,7 @@ mod tests {
         let mut now = Instant::ZERO;
         let mut last = 0;
         for _ in 0..10_000 {
-            last = arrival(link.offer(now, 1500)).expect("never full");
+            last = arrival(link.offer(now, 1500, Priority::Normal)).expect("never full");
             now += gap;
         }
         let rate = 10_000.0 * 12_000.0 / (last as f64 / 1e9 - 0.25);
@@ -370,7 +421,7 @@ mod tests {
     fn drop_tail_counts_what_waits() {
         let mut link = geo(QueueLimit::Packets(3));
         let fates: Vec<_> = (0..6)
-            .map(|_| arrival(link.offer(Instant::ZERO, 1500)))
+            .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
             .collect();
         // One is being sent, three wait, two are dropped.
         assert_eq!(fates.iter().filter(|f| f.is_some()).count(), 4);
@@ -379,7 +430,7 @@ mod tests {
         assert_eq!(link.queued(Instant::from_nanos(5_859_375)), (2, 3000));
         let mut link = geo(QueueLimit::Bytes(3000));
         let kept = (0..6)
-            .filter(|_| arrival(link.offer(Instant::ZERO, 1500)).is_some())
+            .filter(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)).is_some())
             .count();
         assert_eq!(kept, 3);
     }
@@ -398,7 +449,7 @@ mod tests {
             let marked: Vec<_> = (0..6)
                 .map(|_| {
                     let marked = link.congested(Instant::ZERO, 1500);
-                    link.offer(Instant::ZERO, 1500);
+                    link.offer(Instant::ZERO, 1500, Priority::Normal);
                     marked
                 })
                 .collect();
@@ -414,7 +465,7 @@ mod tests {
         let pace = Pace::new(std::sync::Arc::new(trace), Interval::ZERO);
         let mut link = geo(QueueLimit::Packets(3)).with_pace(pace);
         let fates: Vec<_> = (0..6)
-            .map(|_| arrival(link.offer(Instant::ZERO, 1500)))
+            .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
             .collect();
         let ms = |n: u64| Some((n + 250) * 1_000_000);
         assert_eq!(fates, [ms(10), ms(20), ms(30), None, None, None]);
@@ -432,9 +483,13 @@ mod tests {
             overhead: 25,
             queue: QueueLimit::Unlimited,
             mark: QueueLimit::Unlimited,
+            priorities: true,
         };
         let mut link = Link::new(config, Channel::default());
-        assert_eq!(arrival(link.offer(Instant::ZERO, 100)), Some(1_000_000));
+        assert_eq!(
+            arrival(link.offer(Instant::ZERO, 100, Priority::Normal)),
+            Some(1_000_000)
+        );
         assert_eq!(link.stats().bytes, 100);
     }
 }

@@ -1,6 +1,6 @@
 //! A packet: IP header as plain values around what it carries.
 
-use farlink_tcp::{Body, Ecn, Segment};
+use farlink_tcp::{Body, Ecn, Priority, Segment};
 use std::net::Ipv4Addr;
 
 /// A node of the network, by its place in the list of nodes.
@@ -211,11 +211,11 @@ impl Packet {
         }
     }
 
-    /// Whether it carries data.
+    /// Whether it carries data; that of a dummy segment is none.
     #[inline]
     pub const fn has_data(&self) -> bool {
         match &self.payload {
-            Payload::Tcp(segment) => !segment.body.is_empty(),
+            Payload::Tcp(segment) => !segment.body.is_empty() && !segment.dummy,
             Payload::Udp(_) | Payload::Raw(_) => true,
         }
     }
@@ -226,6 +226,16 @@ impl Packet {
         match &self.payload {
             Payload::Tcp(segment) => Some(segment),
             Payload::Udp(_) | Payload::Raw(_) => None,
+        }
+    }
+
+    /// The class of service that its header asks for.
+    #[inline]
+    pub fn priority(&self) -> Priority {
+        match &self.payload {
+            Payload::Tcp(segment) => segment.priority,
+            Payload::Udp(_) => Priority::Normal,
+            Payload::Raw(raw) => Priority::from_dscp(raw.bytes[1] >> 2),
         }
     }
 

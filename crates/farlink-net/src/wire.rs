@@ -4,8 +4,12 @@
 use crate::packet::{IPV4_HEADER_LEN, NodeId, Packet, Payload};
 use arrayvec::ArrayVec;
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice, UdpHeader};
-use farlink_tcp::{Body, Ecn, Flags, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
+use etherparse::{
+    IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice, UdpHeader,
+};
+use farlink_tcp::{
+    Body, Ecn, Flags, Options, Priority, SackBlock, SackBlocks, Segment, Seq, Timestamps,
+};
 use std::net::Ipv4Addr;
 
 mod wireless;
@@ -145,6 +149,7 @@ pub fn encode_prefix(
     let mut ip = Ipv4Header {
         identification: packet.ident,
         dont_fragment: true,
+        dscp: IpDscp::try_new(packet.priority().dscp()).unwrap_or_default(),
         ecn: IpEcn::try_new(packet.ecn().bits()).unwrap_or_default(),
         time_to_live: packet.ttl,
         protocol,
@@ -168,10 +173,14 @@ pub fn encode_prefix(
     let end = start + packet.ip_len().min(max) as usize;
     match &packet.payload {
         Payload::Tcp(segment) => {
-            let mut tcp = tcp_header(segment)?;
-            tcp.checksum = sum.add_slice(&tcp.to_bytes()).ones_complement().to_be();
+            let mut tcp = tcp_header(segment)?.to_bytes();
+            if segment.dummy {
+                tcp[12] |= DUMMY;
+            }
+            let checksum = sum.add_slice(&tcp).ones_complement();
+            tcp[16..18].copy_from_slice(&checksum.to_ne_bytes());
             out.extend_from_slice(&ip.to_bytes());
-            out.extend_from_slice(&tcp.to_bytes());
+            out.extend_from_slice(&tcp);
         }
         Payload::Udp(datagram) => {
             let mut udp = UdpHeader {
@@ -198,6 +207,10 @@ pub fn encode_prefix(
     }
     Ok(())
 }
+
+/// The reserved bit of the octet of the data offset that marks dummy segments and
+/// their ACKs: the first of the four that are left (RFC 9293, 3.1).
+const DUMMY: u8 = 0x08;
 
 fn tcp_header(segment: &Segment) -> Result<TcpHeader, WireError> {
     let flags = segment.flags;
@@ -311,6 +324,8 @@ pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
         flags: Flags(payload[13]),
         window: tcp.window_size(),
         ecn: Ecn::from_bits(ip.ecn().value()),
+        priority: Priority::from_dscp(ip.dcp().value()),
+        dummy: payload[12] & DUMMY != 0,
         options: parse_options(tcp.options())?,
         body: if data.is_empty() {
             Body::EMPTY
@@ -477,6 +492,8 @@ mod tests {
                             ack: Seq(ack),
                             flags: Flags(flags),
                             ecn: Ecn::from_bits(ecn),
+                            priority: Priority::from_dscp(ecn >> 7),
+                            dummy: ecn & 0x40 != 0,
                             window,
                             options,
                             body,
@@ -676,6 +693,29 @@ mod tests {
             // RFC 1624: the checksum falls by what the field rises by.
             assert_eq!(bytes[10..12], (0x26c3 - u16::from(tos)).to_be_bytes());
         }
+    }
+
+    #[test]
+    fn a_dummy_has_a_reserved_bit() {
+        let (mut packet, plain) = syn();
+        segment_mut(&mut packet).dummy = true;
+        let bytes = bytes_of(&packet);
+        assert_eq!(bytes[32], plain[32] | 0b1000);
+        assert!(decode(&bytes).unwrap().1.dummy);
+    }
+
+    #[test]
+    fn lower_effort_begins_the_type_of_service() {
+        let (mut packet, _) = syn();
+        segment_mut(&mut packet).priority = Priority::Low;
+        packet.set_ecn(Ecn::Ect0);
+        let mut bytes = bytes_of(&packet);
+        // RFC 8622, 5: 000001, and then the two bits of ECN.
+        assert_eq!(bytes[1], 0b0000_0110);
+        // Every other codepoint is a class that this program does not have.
+        bytes[1] = 0b1011_1010;
+        mend(&mut bytes);
+        assert_eq!(decode(&bytes).unwrap().1.priority, Priority::Normal);
     }
 
     #[test]

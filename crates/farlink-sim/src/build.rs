@@ -65,6 +65,7 @@ fn link_config(spec: &DirectionSpec) -> LinkConfig {
         overhead: spec.overhead,
         queue: queue_limit(spec.queue),
         mark: queue_limit(spec.mark),
+        priorities: spec.priorities,
     }
 }
 

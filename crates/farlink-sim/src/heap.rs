@@ -24,6 +24,9 @@ pub(crate) enum Kind {
     Wake,
     /// An endpoint hears of a lost packet; the source is the endpoint.
     Notice,
+    /// The transmitter of a link may take a packet of low priority; the source is
+    /// the link. Last, so that what is normal comes first.
+    LowDue,
 }
 
 /// An event that will happen.
@@ -61,7 +64,8 @@ impl Event {
             3 => Kind::Start,
             4 => Kind::Stop,
             5 => Kind::Wake,
-            _ => Kind::Notice,
+            6 => Kind::Notice,
+            _ => Kind::LowDue,
         }
     }
 

@@ -110,6 +110,16 @@ const FLOW: &[(&str, &str, &str)] = &[
         "zero-window probes that the sending end sent",
     ),
     (
+        "tail_probes",
+        "",
+        "tail loss probes that the sending end sent (RFC 8985, 7)",
+    ),
+    (
+        "undos",
+        "",
+        "reductions of the window that the sending end took back",
+    ),
+    (
         "responses",
         "",
         "pages (http) or files (repeat) that were there whole; none for other applications",
@@ -130,7 +140,7 @@ const FLOW: &[(&str, &str, &str)] = &[
         "time_slow_start",
         "s",
         "time in which the sending end had data outstanding and a window below ssthresh (for BBR: \
-         in Startup), and repaired no loss",
+         in Startup, for Peach: in Sudden Start), and repaired no loss",
     ),
     (
         "time_congestion_avoidance",
@@ -154,10 +164,16 @@ const FLOW: &[(&str, &str, &str)] = &[
         "",
         "packets from the receiving end that were lost, for any cause",
     ),
+    (
+        "dummies_sent",
+        "",
+        "dummy segments that the sending end sent (Peach), which are not among the segments above",
+    ),
+    ("dummies_acked", "", "of these, those whose ACK came back"),
 ];
 
 /// Where `fair_share` is among the metrics of a flow; goodput comes first.
-const FAIR_SHARE: usize = 18;
+const FAIR_SHARE: usize = 20;
 
 const LINK: &[(&str, &str, &str)] = &[
     (
@@ -182,6 +198,21 @@ const LINK: &[(&str, &str, &str)] = &[
         "marks",
         "",
         "ECN-capable packets that the queue marked as having met congestion (RFC 3168)",
+    ),
+    (
+        "low_packets",
+        "",
+        "of the packets sent, those of low priority (dummy segments and their ACKs)",
+    ),
+    (
+        "low_drops_congestion",
+        "",
+        "of the packets lost, those of low priority that found no room or gave theirs up",
+    ),
+    (
+        "low_drops_other",
+        "",
+        "of the packets lost, those of low priority that were lost for other causes",
     ),
     (
         "goodput_share",
@@ -300,6 +331,8 @@ fn of_flow(world: &World, flow: usize) -> Values {
         (stats.rtt_samples > 0).then(|| stats.rtt_max.as_secs_f64()),
         mean(stats.rto_sum, stats.rtt_samples),
         count(stats.probes),
+        count(stats.tail_probes),
+        count(stats.undos),
         if state.program.responds() {
             count(state.responses)
         } else {
@@ -312,6 +345,8 @@ fn of_flow(world: &World, flow: usize) -> Values {
         recovery,
         idle,
         count(tally.back),
+        count(stats.dummies_sent),
+        count(stats.dummies_acked),
     ];
     values.extend(tally.forward.iter().map(|&n| count(n)));
     values
@@ -343,6 +378,7 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
     let here = &world.links[link];
     let (stats, other) = (here.stats(), here.background_stats());
     let offered = other.packets + other.drops;
+    let low_full = stats.low_drops[DropCause::Congestion as usize];
     let share = |x: f64| (period > 0).then(|| x / period as f64);
     let mut out = vec![
         share(stats.busy as f64).map(|x| x.min(1.0)),
@@ -352,6 +388,9 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
         Some(stats.queue_max as f64),
         Some(stats.drops.iter().sum::<u64>() as f64),
         Some(stats.marks as f64),
+        Some(stats.low_packets as f64),
+        Some(low_full as f64),
+        Some((stats.low_drops.iter().sum::<u64>() - low_full) as f64),
         (stats.data > 0).then(|| needed as f64 / stats.data as f64),
         here.has_background()
             .then(|| share(other.bytes as f64 * 8e9))

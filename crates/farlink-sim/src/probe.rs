@@ -101,6 +101,8 @@ impl Probes {
         match *record {
             Record::Sent { len: 0, .. }
             | Record::AckSent
+            | Record::DummySent
+            | Record::DummyAcked
             | Record::DupAck
             | Record::DuplicateReported => {}
             Record::Sent {
@@ -186,10 +188,11 @@ impl Probes {
     pub(crate) fn departures(&mut self, directed: u32, link: &Link, now: Instant) {
         let (link_number, direction) = split(directed);
         let all: Vec<_> = link.departures().collect();
-        let mut bytes: u64 = all.iter().map(|&(_, len)| u64::from(len)).sum();
+        let (low_packets, mut bytes) = link.low_queued();
+        bytes += all.iter().map(|&(_, len)| u64::from(len)).sum::<u64>();
         for (i, &(time, len)) in all.iter().enumerate().take_while(|(_, d)| d.0 <= now) {
             bytes -= u64::from(len);
-            let packets = (all.len() - i - 1) as u32;
+            let packets = low_packets + (all.len() - i - 1) as u32;
             self.queue.push(Queue {
                 time,
                 link: link_number,

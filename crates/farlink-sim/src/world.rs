@@ -9,8 +9,8 @@ use crate::flow::{End, FlowState};
 use crate::heap::{Event, Heap, Kind};
 use crate::probe::Probes;
 use farlink_net::channel::DropCause;
-use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet, Payload};
-use farlink_tcp::{Ecn, Event as TcpEvent, Instant, LossCause, PhaseTimes, Segment};
+use farlink_net::{Fate, FlowId, InFlight, Link, LowFate, NodeId, Packet, Payload};
+use farlink_tcp::{Ecn, Event as TcpEvent, Instant, LossCause, PhaseTimes, Priority, Segment};
 
 /// Hops a packet may take.
 const TTL: u8 = 64;
@@ -152,6 +152,10 @@ impl World {
             Kind::Notice => {
                 self.heap.pop();
                 self.notice(event.source() as usize, event.payload());
+            }
+            Kind::LowDue => {
+                self.heap.pop();
+                self.low_due(event.source());
             }
         }
         true
@@ -474,15 +478,40 @@ impl World {
         );
         let ip_len = packet.ip_len();
         let markable = packet.ecn().markable();
-        let mut data = packet.has_data();
+        let priority = packet.priority();
+        let data = packet.has_data();
         if self.probes.is_some() {
             self.watch_queue(link);
         }
+        if priority == Priority::Low && self.links[link as usize].has_priorities() {
+            self.forward_low(link, number, ip_len);
+            return;
+        }
+        if self.links[link as usize].low_watched {
+            self.push_out(link, ip_len);
+        }
         let mark = markable && self.links[link as usize].congested(self.now, ip_len);
-        let fate = self.links[link as usize].offer(self.now, ip_len);
+        let fate = self.links[link as usize].offer(self.now, ip_len, priority);
         if mark {
             self.mark(link, number, fate);
         }
+        self.meet(link, number, fate);
+        let refused = matches!(
+            fate,
+            Fate::Lost {
+                cause: DropCause::Congestion,
+                ..
+            }
+        );
+        if data && !refused {
+            self.links[link as usize].count_data();
+        }
+        self.watch_length(link);
+    }
+
+    /// What becomes of a packet on a link.
+    #[inline]
+    fn meet(&mut self, link: u32, number: u32, fate: Fate) {
         match fate {
             Fate::Arrives {
                 at,
@@ -506,16 +535,55 @@ impl World {
                 }
                 self.launch(link, number, at, overtakes);
             }
-            Fate::Lost { cause, at } => {
-                self.lose(link, number, cause, at);
-                if cause == DropCause::Congestion {
-                    data = false;
-                }
-            }
+            Fate::Lost { cause, at } => self.lose(link, number, cause, at),
         }
-        if data {
-            self.links[link as usize].count_data();
+    }
+
+    /// Sends a packet of low priority on over a link that has a class for it.
+    #[cold]
+    fn forward_low(&mut self, link: u32, number: u32, ip_len: u32) {
+        match self.links[link as usize].offer_low(self.now, ip_len, number) {
+            LowFate::Decided(fate) => self.meet(link, number, fate),
+            LowFate::Waits => self.watch_low(link),
         }
+        self.watch_length(link);
+    }
+
+    /// Makes room for a packet of normal priority.
+    #[cold]
+    fn push_out(&mut self, link: u32, ip_len: u32) {
+        while let Some(number) = self.links[link as usize].push_out(self.now, ip_len) {
+            self.lose(link, number, DropCause::Congestion, self.now);
+        }
+    }
+
+    /// Sees to it that the low class of a link is served when its time comes.
+    fn watch_low(&mut self, link: u32) {
+        let watched = &mut self.links[link as usize];
+        if let Some(due) = watched.low_due().filter(|_| !watched.low_watched) {
+            watched.low_watched = true;
+            self.heap.push(Event::new(due, Kind::LowDue, link, 0, 0));
+        }
+    }
+
+    /// The transmitter of a link was to be free for its low class now; it is,
+    /// unless normal packets came.
+    #[cold]
+    fn low_due(&mut self, link: u32) {
+        if self.probes.is_some() {
+            self.watch_queue(link);
+        }
+        self.links[link as usize].low_watched = false;
+        if let Some((number, fate)) = self.links[link as usize].start_low(self.now) {
+            self.meet(link, number, fate);
+            self.watch_length(link);
+        }
+        self.watch_low(link);
+    }
+
+    /// The length of a queue changed.
+    #[inline]
+    fn watch_length(&mut self, link: u32) {
         if let Some(probes) = &mut self.probes {
             let (packets, bytes) = self.links[link as usize].queued(self.now);
             probes.queued(self.now, link, packets, bytes);
@@ -600,7 +668,8 @@ impl World {
         }
         // The link itself counts what it does not deliver.
         if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
-            self.links[link as usize].count_drop(cause);
+            let priority = self.packets[number as usize].priority();
+            self.links[link as usize].count_drop(cause, priority);
         }
         if !self.tell_loss(link, number, cause, at) {
             self.free.push(number);

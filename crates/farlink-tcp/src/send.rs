@@ -1,10 +1,13 @@
 //! The sending side: what is queued, what is in flight, what may leave next.
 
+mod ahead;
+
 use crate::config::{Config, PartialAck, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
+use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
 use crate::record::{Mark, Record, Recorder};
-use crate::recovery::{LossState, vegas};
+use crate::recovery::{LossState, frto, rack, vegas};
 use crate::rto::RttEstimator;
 use crate::scoreboard::{Acked, Scoreboard, Sent};
 use crate::segment::Body;
@@ -67,6 +70,11 @@ impl SendBuffer {
         self.closed = true;
     }
 
+    /// Whether the application writes bytes and some of them are here.
+    pub(crate) fn holds_bytes(&self) -> bool {
+        !self.bytes.is_empty()
+    }
+
     fn room(&self, limit: u64, una: Offset) -> u64 {
         if self.closed {
             0
@@ -75,7 +83,7 @@ impl SendBuffer {
         }
     }
 
-    fn body(&self, start: Offset, len: u32) -> Body {
+    pub(crate) fn body(&self, start: Offset, len: u32) -> Body {
         if self.bytes.is_empty() {
             return Body::of_len(len);
         }
@@ -113,6 +121,9 @@ pub(crate) struct Chunk {
     pub(crate) fin: bool,
     pub(crate) retransmission: bool,
 }
+
+/// A piece, and its index if it was sent before.
+type Choice = (Chunk, Option<usize>);
 
 /// Why nothing more may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,22 +183,33 @@ pub(crate) struct Sender {
     paced_until: Instant,
     /// When pacing lets the segment leave that it holds back.
     pub(crate) pace_at: Instant,
+    /// Of a controller that sends dummy segments.
+    pub(crate) dummies: Option<Box<Dummies>>,
+    /// When the next of them leaves.
+    pub(crate) dummy_at: Instant,
 }
 
 impl Sender {
     pub(crate) fn new(config: &Config, isn: Seq) -> Self {
-        let cc = congestion::build(config, config.mss);
+        let mut cc = congestion::build(config, config.mss);
         let mut board = Scoreboard::default();
         if cc.wants_rate_samples() {
             board.rate = Some(Box::<RateSampler>::default());
         }
+        let dummies = cc.dummies().is_some().then(|| Box::new(Dummies::new()));
+        let loss = LossState::new(config);
+        if loss.rack.is_some() {
+            board.order = Some(Box::default());
+        }
         Self {
             isn,
             board,
+            dummies,
+            dummy_at: Instant::MAX,
             buffer: SendBuffer::new(),
             cc,
             rtt: RttEstimator::new(config.rto),
-            loss: LossState::new(config),
+            loss,
             spurious: Spurious::new(config),
             mss: config.mss,
             wnd: 0,
@@ -232,6 +254,7 @@ impl Sender {
         }
         if !sack {
             self.loss.without_sack();
+            self.board.order = None;
         }
     }
 
@@ -347,6 +370,9 @@ impl Sender {
             sample
         });
         if let Some(rtt) = sample {
+            if let Some(rack) = &mut self.loss.rack {
+                rack.sampled();
+            }
             recorder.emit(
                 now,
                 Record::Rtt {
@@ -519,7 +545,10 @@ impl Sender {
         }
     }
 
-    fn choose(&mut self, now: Instant) -> Result<(Chunk, Option<usize>), Held> {
+    fn choose(&mut self, now: Instant) -> Result<Choice, Held> {
+        if let Some(probe) = self.tail_probe() {
+            return Ok(probe);
+        }
         if now < self.paced_until && !self.probe {
             // Only what could leave is held back.
             return Err(Held::Pace);
@@ -530,6 +559,9 @@ impl Sender {
                 return Ok((self.again(front), Some(0)));
             }
             return self.fresh(1, true).map(|c| (c, None)).ok_or(Held::Idle);
+        }
+        if let Some(choice) = self.frto_choice() {
+            return choice;
         }
         // Before the first SACK or loss this is one comparison.
         if let Some((i, sent)) = self.board.next_lost() {
@@ -546,7 +578,7 @@ impl Sender {
             return Err(Held::Idle); // data waits for the handshake
         }
         let result = self.choose_new(now);
-        if result.is_err() && self.loss.sacking() && self.loss.in_recovery {
+        if result.is_err() && self.loss.counts_holes() {
             if self.cwnd() < self.board.pipe() + u64::from(self.mss) {
                 return Err(Held::Cwnd);
             }
@@ -702,6 +734,16 @@ impl Sender {
             }
         }
         self.loss.data(u64::from(chunk.len));
+        if chunk.len > 0
+            && let Some(dummies) = &mut self.dummies
+        {
+            dummies.data(chunk.start, chunk.len);
+            let cx = context!(self, now, self.board.flight());
+            if let Some(source) = self.cc.dummies() {
+                source.on_data_sent(&cx);
+            }
+        }
+        self.spurious.frto.left(index.is_some());
         self.last_sent = now;
         if let Some(rate) = self.cc.pacing_rate() {
             let bits = 8 * u64::from(chunk.len + PACED_HEADERS);
@@ -710,6 +752,7 @@ impl Sender {
         if self.probes_in_row == 0 && self.rto_at == Instant::MAX {
             self.rto_at = self.deadline(now);
         }
+        rack::left(self, now, index.is_some());
     }
 
     /// The SYN leaves for the first time.
@@ -749,8 +792,16 @@ impl Sender {
         let reduces = !handshake && !self.loss.assume_corruption;
         if reduces {
             spurious::begin(self, true);
+            frto::on_timeout(self, self.loss.in_recovery || self.loss.after_timeout());
         }
-        self.board.lose_all();
+        if self.loss.rack.is_some() && !handshake {
+            rack::on_timeout(self, now);
+        } else {
+            self.board.lose_all();
+        }
+        if let Some(dummies) = &mut self.dummies {
+            dummies.forget();
+        }
         self.timed = None;
         self.rtt.back_off();
         self.rto_at = self.deadline(now);
@@ -758,6 +809,8 @@ impl Sender {
         if !handshake {
             self.rto_at = self.deadline(now + self.cc.timeout_delay());
             self.loss.on_timeout(self.board.max());
+            // RACK leaves in the pipe what may still arrive.
+            self.loss.force = self.loss.rack.is_some();
         }
         if reduces {
             let first = self.timeouts_in_row == 1;
@@ -785,6 +838,9 @@ impl Sender {
             .min(Interval::from_secs(60));
         self.persist_at = self.rtt.on_tick(now + wait);
         self.rto_at = Instant::MAX;
+        if let Some(rack) = &mut self.loss.rack {
+            rack.stop();
+        }
         self.probe = true;
         recorder.emit(now, Record::Mark(Mark::ZeroWindowProbe));
         self.probes_unanswered

@@ -75,6 +75,8 @@ pub struct DirectionSpec {
     pub queue: QueueSpec,
     /// From where on ECN-capable packets are marked.
     pub mark: QueueSpec,
+    /// Whether packets of low priority have a class of their own.
+    pub priorities: bool,
     /// Stages in order of passage; within one table the standard order.
     pub channel: Vec<ChannelSpec>,
     /// Other traffic.
@@ -405,6 +407,7 @@ fn one_direction(
         overhead: table.overhead.0 as u32,
         queue: table.queue,
         mark: table.mark,
+        priorities: table.priorities,
         channel: table.channel.0.clone(),
         background: table.background.clone(),
     })

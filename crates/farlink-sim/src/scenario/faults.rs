@@ -84,7 +84,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "delay = \"250 ms\"\nqueue",
         "colour = \"red\"\nqueue",
         "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"rate_trace\", \"delay\", \
-         \"overhead\", \"queue\", \"mark\", \"channel\", \"background\"",
+         \"overhead\", \"queue\", \"mark\", \"priorities\", \"channel\", \"background\"",
     ),
     (
         "delay = \"250 ms\"\nqueue",
@@ -454,6 +454,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "variant = \"reno\"",
         "variant = \"reno\"\nrto_alpha = 0.9",
         "geo.toml:6: tcp.rto_alpha would be ignored; it needs timer = \"rfc793\"",
+    ),
+    (
+        "variant = \"reno\"",
+        "variant = \"reno\"\ndummies = \"ignore\"",
+        "geo.toml:6: tcp.dummies would be ignored; it needs congestion = \"peach\"",
     ),
     (
         "variant = \"reno\"",

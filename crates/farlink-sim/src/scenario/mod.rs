@@ -25,6 +25,7 @@ mod tcp;
 mod tcp_choices;
 #[cfg(test)]
 mod tcp_pages;
+mod tcp_rack;
 mod tcp_wireless;
 #[cfg(test)]
 mod tests;
@@ -54,8 +55,8 @@ pub use spec::{
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
-    AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName,
+    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 pub use trace::{
     DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Reader, Start,

@@ -132,6 +132,12 @@ pub struct DirectionTable {
     /// still drops. "unlimited" marks none. Needs `ecn = true` of the TCPs.
     #[serde(default, skip_serializing_if = "QueueSpec::is_unlimited")]
     pub mark: QueueSpec,
+    /// Packets of low priority (the dummy segments of `peach`) are sent when
+    /// nothing else waits, and leave a full queue for others. Without, they
+    /// compete as any packet.
+    #[serde(default = "on", skip_serializing_if = "is_on")]
+    #[schemars(extend("default" = true))]
+    pub priorities: bool,
     /// What may happen to a packet on its way. One table holds stages in the
     /// standard order (gilbert, loss, ber, satellite, mobile, congestion,
     /// byte_errors, rayleigh, radio, loss_trace, corrupt, duplicate, reorder,
@@ -146,6 +152,15 @@ pub struct DirectionTable {
 
 fn nothing() -> Size {
     Size(0)
+}
+
+fn on() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands out references
+fn is_on(value: &bool) -> bool {
+    *value
 }
 
 /// Limit of a queue: "unlimited", `{ packets = 100 }`, `{ bytes = "64 KiB" }` or

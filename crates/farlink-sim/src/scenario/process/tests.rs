@@ -2,7 +2,7 @@
 
 use farlink_net::Fate;
 use farlink_net::channel::DropCause;
-use farlink_tcp::{Instant, Interval};
+use farlink_tcp::{Instant, Interval, Priority};
 
 use super::super::{Scenario, load};
 
@@ -186,7 +186,11 @@ fn realised(
     let mut world = crate::build::build(&expanded, 0).unwrap();
     let link = &mut world.links[0];
     for i in 0..packets {
-        link.offer(Instant::ZERO + Interval::from_millis(millis) * i, bytes);
+        link.offer(
+            Instant::ZERO + Interval::from_millis(millis) * i,
+            bytes,
+            Priority::Normal,
+        );
     }
     let drops = link.stats().drops;
     let lost = |&cause: &DropCause| (cause, drops[cause as usize] as f64 / packets as f64);
@@ -246,7 +250,10 @@ fn directions_share_periods_only_if_the_scenario_says_so() {
         let mut lost = |link: usize, i: u64| {
             let now = Instant::ZERO + Interval::from_millis(100) * i;
             // The same packet leaves both transmitters at the same time.
-            matches!(world.links[link].offer(now, 100), Fate::Lost { .. })
+            matches!(
+                world.links[link].offer(now, 100, Priority::Normal),
+                Fate::Lost { .. }
+            )
         };
         let pairs: Vec<_> = (0..20_000).map(|i| (lost(0, i), lost(1, i))).collect();
         let apart = pairs.iter().filter(|(down, up)| down != up).count();
