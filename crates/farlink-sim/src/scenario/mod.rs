@@ -15,6 +15,7 @@ mod decode;
 mod expand;
 #[cfg(test)]
 mod faults;
+mod files;
 mod library;
 mod preset;
 pub(crate) mod process;
@@ -41,6 +42,7 @@ pub use burst::Burst;
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
+pub use files::Reader;
 pub use library::library;
 pub use preset::presets_json;
 pub use process::{
@@ -58,9 +60,7 @@ pub use tcp_choices::{
     AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
     SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
-pub use trace::{
-    DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Reader, Start,
-};
+pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
 use tree::{At, Node, Step};
 pub use units::{
     Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, SymbolRate, Time,
@@ -148,7 +148,7 @@ pub fn load_with(
             ScenarioError::new(origin, &At::Set(format!("{path}={value}").into()), &fault)
         })?;
     }
-    let scenario = trace::inline(&mut tree, read).and_then(|()| whole(&mut tree, overrides));
+    let scenario = files::inline(&mut tree, read).and_then(|()| whole(&mut tree, overrides));
     scenario.map_err(|problem| ScenarioError::new(origin, &tree.locate(&problem.path), &problem))
 }
 
