@@ -1,6 +1,6 @@
 //! A packet: IP header as plain values around what it carries.
 
-use farlink_tcp::{Body, Ecn, Priority, Segment};
+use farlink_tcp::{Body, Ecn, Instant, Priority, Segment};
 use std::net::Ipv4Addr;
 
 /// A node of the network, by its place in the list of nodes.
@@ -61,6 +61,8 @@ pub struct Datagram {
     /// Place among the datagrams of its flow, counted by the simulator; a real
     /// program would have it in the body.
     pub number: u64,
+    /// When its program sent it; a real one would have that in the body too.
+    pub sent_at: Instant,
     /// Data.
     pub body: Body,
 }

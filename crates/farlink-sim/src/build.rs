@@ -1,21 +1,22 @@
 //! From an expanded scenario to a world.
 
 use crate::app::Program;
-use crate::flow::{FlowState, Opening};
+use crate::flow::{FlowState, Opening, udp_ports};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::RunError;
 use crate::scenario::{
-    Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
+    App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
     background, process,
 };
-use crate::world::{NO_ROUTE, Node, Tally, World};
+use crate::udp::UdpFlow;
+use crate::world::{NO_ROUTE, Node, Slot, Tally, World};
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert,
     GilbertTime, Jitter, Loss, Reorder, Stage,
 };
 use farlink_net::rng::{Probability, Stream, Streams};
 use farlink_net::trace::Pace;
-use farlink_net::{Link, LinkConfig, QueueLimit};
+use farlink_net::{FlowId, Link, LinkConfig, NodeId, QueueLimit};
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -248,14 +249,16 @@ fn nodes(scenario: &Expanded, link_to: &[u32]) -> Result<Vec<Node>, RunError> {
 fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
     let flows = scenario.flows.len() as u32;
     for (number, flow) in (0..).zip(&scenario.flows) {
+        let stream = |of: &str| streams.stream(&format!("flow/{}/{of}", flow.name));
+        let Some(program) = Program::new(&flow.app, stream) else {
+            continue;
+        };
         let sender_opens = flow.opens == Opener::Sender;
-        let isns = streams.stream(&format!("flow/{}/isn", flow.name));
         let tcps = (&flow.sender, &flow.receiver);
-        let mut opening = Opening::new(number, flows, tcps, isns, sender_opens);
+        let mut opening = Opening::new(number, flows, tcps, stream("isn"), sender_opens);
         let ends = opening.first(flow.from as u32, flow.to as u32);
         world.ends.extend(ends);
         world.tallies.push(Tally::default());
-        let program = Program::new(&flow.app);
         world.flows.push(FlowState {
             sender_opens,
             missing: program.completions(),
@@ -266,13 +269,36 @@ fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
             wakes_at: Instant::MAX,
             responses: 0,
             response_sum: Interval::ZERO,
+            response_times: None,
             opening: program.reopens().then(|| Box::new(opening)),
             program,
         });
         world.unfinished += 1;
         let start = Instant::ZERO + flow.start;
-        world
-            .heap
-            .push(Event::new(start, Kind::Start, number, 0, 0));
+        let index = world.flows.len() as u32 - 1;
+        world.heap.push(Event::new(start, Kind::Start, index, 0, 0));
+    }
+    let over_tcp = world.flows.len();
+    let mut tcp = 0..over_tcp;
+    for (number, flow) in (0..).zip(&scenario.flows) {
+        let App::Udp(spec) = flow.app else {
+            world.order.extend(tcp.next().map(Slot::Tcp));
+            continue;
+        };
+        let index = world.udp.len();
+        world.order.push(Slot::Udp(index));
+        world.tallies.push(Tally::default());
+        let start = Instant::ZERO + flow.start;
+        world.udp.push(UdpFlow::new(
+            FlowId((over_tcp + index) as u32),
+            (NodeId(flow.from as u32), NodeId(flow.to as u32)),
+            udp_ports(number),
+            spec,
+            streams.stream(&format!("flow/{}/on-off", flow.name)),
+            start,
+        ));
+        world.unfinished += 1;
+        let first = Event::new(start, Kind::Datagram, index as u32, 0, 0);
+        world.heap.push(first);
     }
 }

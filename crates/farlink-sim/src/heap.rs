@@ -24,6 +24,8 @@ pub(crate) enum Kind {
     Wake,
     /// An endpoint hears of a lost packet; the source is the endpoint.
     Notice,
+    /// A flow of datagrams sends the next; the source is its number among those.
+    Datagram,
     /// The transmitter of a link may take a packet of low priority; the source is
     /// the link. Last, so that what is normal comes first.
     LowDue,
@@ -65,6 +67,7 @@ impl Event {
             4 => Kind::Stop,
             5 => Kind::Wake,
             6 => Kind::Notice,
+            7 => Kind::Datagram,
             _ => Kind::LowDue,
         }
     }

@@ -24,14 +24,18 @@ mod app;
 mod build;
 mod flow;
 mod heap;
+pub mod law;
 mod live;
 mod metrics;
 mod probe;
+mod quantile;
 mod run;
 mod sample;
 pub mod scenario;
 mod trajectory;
+mod udp;
 mod world;
+mod world_udp;
 
 pub use live::{LinkReport, Live, Refused};
 pub use metrics::{Metric, Scope, drop_causes, metrics};

@@ -5,7 +5,8 @@ use crate::metrics::{self, Scope, Values, metrics};
 use crate::probe::{Probes, Table};
 use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
-use crate::world::World;
+use crate::udp::UdpFlow;
+use crate::world::{Slot, World};
 use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
 use farlink_tcp::Instant;
@@ -136,6 +137,16 @@ pub fn trace(
             }
         }
     }
+    // The numbers of flows in packets: those over TCP first.
+    probes.flows = [false, true]
+        .into_iter()
+        .flat_map(|udp| {
+            (0..)
+                .zip(&world.order)
+                .filter(move |(_, slot)| matches!(slot, Slot::Udp(_)) == udp)
+                .map(|(number, _)| number)
+        })
+        .collect();
     world.probes = Some(Box::new(probes));
     for end in &mut world.ends {
         end.conn.set_tracing(true);
@@ -265,7 +276,17 @@ fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Resu
                 None => state.program.share(world.ends[2 * i + 1].received),
             }
         };
-        (0..world.flows.len()).map(part).fold(1.0, f64::min)
+        let datagrams = |flow: &UdpFlow| {
+            if flow.done {
+                1.0
+            } else {
+                flow.source.share(world.now)
+            }
+        };
+        let over_tcp = (0..world.flows.len()).map(part);
+        over_tcp
+            .chain(world.udp.iter().map(datagrams))
+            .fold(1.0, f64::min)
     };
     monitor.simulated.store(now, Ordering::Relaxed);
     monitor.share.store((share * 1e6) as u64, Ordering::Relaxed);

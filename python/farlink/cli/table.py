@@ -1,6 +1,7 @@
 """The table that a run ends with: a row per TCP."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -39,6 +40,16 @@ _COLUMNS = (
     _Column("mean\nRTT", "rtt_mean", "ms", 1e-3),
 )
 
+_DATAGRAMS = (
+    _Column("sent", "datagrams_sent"),
+    _Column("goodput", "goodput", "bit/s"),
+    _Column("lost\n(%)", "loss_rate", factor=0.01),
+    _Column("mean\ndelay", "delay_mean", "ms", 1e-3),
+    _Column("99 %\nbelow", "delay_p99", "ms", 1e-3),
+    _Column("jitter", "jitter", "ms", 1e-3),
+)
+"""Of the flows of datagrams, in a table of their own: they have no TCP."""
+
 _RESPONSE = _Column("response\ntime", "response_time_mean", "s")
 
 
@@ -46,29 +57,54 @@ def show(result: Result, stream: TextIO) -> None:
     """Print the table of a result, and what its numbers are."""
     console = text.console(stream)
     between = " " if console.width >= _ONE_LINE_WIDTH else "\n"
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("tcp", no_wrap=True)
-    cells = [[tcp] for tcp in result.tcp]
-    for column in _columns(result):
-        estimates = [result.total(column.metric, tcp) for tcp in result.tcp]
-        factor, unit = column.factor, column.unit
-        if column.factor == 1.0:
-            factor, unit = units.prefixed(max((one.mean or 0) for one in estimates), unit)
-        _add(table, cells, _title(column.title, unit), estimates, factor, between)
     busiest = _busiest(result)
     used = [_utilisation(result, tcp, busiest) for tcp in result.tcp]
-    _add(table, cells, "utilisa-\ntion (%)", used, 0.01, between)
-    for row in cells:
-        table.add_row(*row)
-    console.print(table)
+    utilisation = ("utilisa-\ntion (%)", used)
+    datagrams = result.udp_flows()
+    over_tcp = _flows(result) > len(datagrams)
+    if over_tcp:
+        console.print(_table(result, "tcp", _columns(result), utilisation, between, udp=False))
+    if datagrams:
+        # Beside TCP it is a second table, and the link has been told of.
+        rest = None if over_tcp else utilisation
+        console.print(_table(result, "datagrams", _DATAGRAMS, rest, between, udp=True))
     for note in _notes(result, busiest):
         console.print(note, soft_wrap=True)
-    if result.runs >= _FEWEST_FOR_MEDIAN:
+    if over_tcp and result.runs >= _FEWEST_FOR_MEDIAN:
         console.print(_medians(result))
         console.print(
             "median [95 % interval by order statistics]; differences run by run: the same losses",
             soft_wrap=True,
         )
+
+
+def _table(
+    result: Result,
+    title: str,
+    columns: Sequence[_Column],
+    last: tuple[str, list[Estimate]] | None,
+    between: str,
+    *,
+    udp: bool,
+) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column(title, no_wrap=True)
+    cells = [[tcp] for tcp in result.tcp]
+    for column in columns:
+        estimates = [result.total(column.metric, tcp, udp=udp) for tcp in result.tcp]
+        factor, unit = column.factor, column.unit
+        if column.factor == 1.0:
+            factor, unit = units.prefixed(max((one.mean or 0) for one in estimates), unit)
+        _add(table, cells, _title(column.title, unit), estimates, factor, between)
+    if last is not None:
+        _add(table, cells, last[0], last[1], 0.01, between)
+    for row in cells:
+        table.add_row(*row)
+    return table
+
+
+def _flows(result: Result) -> int:
+    return sum(row["tcp"] == result.tcp[0] for row in result.data["results"])
 
 
 def _medians(result: Result) -> Table:
@@ -119,10 +155,12 @@ def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
         notes.append("mean ±half of the 95 % confidence interval (Student's t) over the runs")
     notes += _incomplete(result)
     notes.append(f"utilisation of {busiest[0]}, {busiest[1]}: the most used link direction")
-    flows = sum(row["tcp"] == result.tcp[0] for row in result.data["results"])
+    flows = _flows(result)
     if flows > 1:
+        datagrams = len(result.udp_flows())
+        which = f" ({datagrams} of datagrams)" if 0 < datagrams < flows else ""
         notes.append(
-            f"{flows} flows: goodput and counts are summed over them, time and RTT averaged"
+            f"{flows} flows{which}: goodput and counts are summed over them, time and RTT averaged"
         )
         notes += _fairness(result)
     return notes

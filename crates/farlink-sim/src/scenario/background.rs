@@ -32,7 +32,7 @@ pub struct BackgroundSpec {
     pub size: Option<Size>,
     /// Law of the bytes of a conversation; "constant" without it. Needs `size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size_law: Option<LawName>,
+    pub size_law: Option<BackgroundLaw>,
     /// Shape of `size_law`: of "pareto", above 1; of "lognormal", the standard
     /// deviation of the natural logarithm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,7 +44,7 @@ pub struct BackgroundSpec {
     /// Law of the time from packet to packet in a conversation; "constant"
     /// without it. Needs `size`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spacing_law: Option<LawName>,
+    pub spacing_law: Option<BackgroundLaw>,
     /// Shape of `spacing_law`, as `size_shape`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spacing_shape: Option<f64>,
@@ -57,7 +57,7 @@ fn full() -> Size {
 /// Laws of background traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum LawName {
+pub enum BackgroundLaw {
     /// Always the mean.
     Constant,
     /// Exponential.
@@ -73,7 +73,7 @@ fn fault(key: &str, says: impl Into<String>) -> Problem {
 }
 
 /// A law with its shape; `keys` are those of the law and of the shape.
-fn law(name: Option<LawName>, shape: Option<f64>, keys: [&str; 2]) -> Result<Law, Problem> {
+fn law(name: Option<BackgroundLaw>, shape: Option<f64>, keys: [&str; 2]) -> Result<Law, Problem> {
     let [law_key, shape_key] = keys;
     let within = |low: f64, high: f64, what: &str| match shape {
         Some(shape) if (low..=high).contains(&shape) => Ok(shape),
@@ -86,19 +86,19 @@ fn law(name: Option<LawName>, shape: Option<f64>, keys: [&str; 2]) -> Result<Law
             format!("has no {shape_key:?}; {law_key} = \"{what}\" needs one, {low} to {high}"),
         )),
     };
-    match name.unwrap_or(LawName::Constant) {
-        LawName::Lognormal => Ok(Law::LogNormal {
+    match name.unwrap_or(BackgroundLaw::Constant) {
+        BackgroundLaw::Lognormal => Ok(Law::LogNormal {
             sigma: within(0.01, 5.0, "lognormal")?,
         }),
-        LawName::Pareto => Ok(Law::Pareto {
+        BackgroundLaw::Pareto => Ok(Law::Pareto {
             shape: within(1.01, 100.0, "pareto")?,
         }),
-        LawName::Constant | LawName::Exponential if shape.is_some() => Err(fault(
+        BackgroundLaw::Constant | BackgroundLaw::Exponential if shape.is_some() => Err(fault(
             shape_key,
             format!("would be ignored; it needs {law_key} = \"pareto\" or \"lognormal\""),
         )),
-        LawName::Constant => Ok(Law::Constant),
-        LawName::Exponential => Ok(Law::Exponential),
+        BackgroundLaw::Constant => Ok(Law::Constant),
+        BackgroundLaw::Exponential => Ok(Law::Exponential),
     }
 }
 

@@ -94,11 +94,11 @@ pub struct ExpandedFlow {
     pub to: usize,
     /// What is carried.
     pub app: App,
-    /// When the connection is opened.
+    /// When the connection is opened or the first datagram sent.
     pub start: Interval,
     /// Which end opens it.
     pub opens: Opener,
-    /// TCP at `from`; the flows of one entry share it.
+    /// TCP at `from`; the flows of one entry share it. Datagrams use neither.
     pub sender: Arc<Config>,
     /// TCP at `to`.
     pub receiver: Arc<Config>,
@@ -527,12 +527,16 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
     // How many flows each key of [tcp] would mean nothing to.
     let mut idle: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut total = 0;
+    let mut over_tcp = 0;
     for (i, flow) in scenario.flows.iter().enumerate() {
         let here = |problem: Problem| problem.within(i).within("flows");
         counted(flow.count, &mut total).map_err(here)?;
         let config = flow_tcp(scenario, flow, i)?;
-        for key in scenario.tcp.ignored(&config) {
-            *idle.entry(key).or_default() += 1;
+        if !flow.app.is_udp() {
+            over_tcp += 1;
+            for key in scenario.tcp.ignored(&config) {
+                *idle.entry(key).or_default() += 1;
+            }
         }
         let name = scenario.flow_name(i);
         for copy in one_flow(scenario, flow, &name, nodes, &Arc::new(config)).map_err(here)? {
@@ -546,13 +550,25 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
             out.push((i, copy));
         }
     }
-    match idle
-        .into_iter()
-        .find(|&(_, times)| times == scenario.flows.len())
-    {
+    if over_tcp == 0 {
+        no_tcp_at_all(scenario)?;
+    }
+    match idle.into_iter().find(|&(_, times)| times == over_tcp) {
         Some(((key, needs), _)) => Err(ignored(key, needs).within("tcp")),
         None => Ok(out),
     }
+}
+
+/// A scenario of datagrams may name a variant, as sweeps over TCPs do, and nothing
+/// else of TCP.
+fn no_tcp_at_all(scenario: &Scenario) -> Result<(), Problem> {
+    let mut tcp = scenario.tcp.clone();
+    tcp.variant = None;
+    if tcp.is_empty() {
+        return Ok(());
+    }
+    let says = "would be ignored: no flow uses TCP; remove it";
+    Err(Problem::new(path!["tcp"], says))
 }
 
 fn ignored(key: &str, needs: &str) -> Problem {
@@ -562,6 +578,13 @@ fn ignored(key: &str, needs: &str) -> Problem {
 /// The TCP of a flow, with faults told where the key is written.
 fn flow_tcp(scenario: &Scenario, flow: &FlowSpec, i: usize) -> Result<Config, Problem> {
     let here = |problem: Problem| problem.within("tcp").within(i).within("flows");
+    if flow.app.is_udp() {
+        // One that is written is refused with the other keys of the flow.
+        return scenario
+            .tcp
+            .resolve()
+            .map_err(|problem| problem.within("tcp"));
+    }
     flow.tcp.check().map_err(here)?;
     let config = flow.tcp.over(&scenario.tcp).resolve().map_err(|problem| {
         let own = matches!(problem.path.first(), Some(Step::Key(key)) if flow.tcp.has(key));
@@ -586,10 +609,7 @@ fn one_flow(
 ) -> Result<Vec<ExpandedFlow>, Problem> {
     good_name(name, "name")?;
     let app = app(flow)?;
-    let opens = match flow.app {
-        AppName::Http => Opener::Receiver,
-        _ => flow.opens.unwrap_or(Opener::Sender),
-    };
+    let opens = opener(flow);
     let from = nodes.find_all(&flow.from, "from")?;
     let to = nodes.find_all(&flow.to, "to")?;
     at_most("start", flow.start, LONGEST_RUN)?;
@@ -639,6 +659,16 @@ fn one_flow(
             })
         })
         .collect()
+}
+
+/// The end that opens the connections of a flow.
+fn opener(flow: &FlowSpec) -> Opener {
+    match flow.app {
+        AppName::Http | AppName::Web | AppName::Telnet | AppName::Rlogin | AppName::Ftp => {
+            Opener::Receiver
+        }
+        _ => flow.opens.unwrap_or(Opener::Sender),
+    }
 }
 
 /// Every flow has a way, and its acknowledgments a way back.

@@ -284,7 +284,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "app = \"bulk\"\nsize = \"50 MiB\"",
-        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\" or \"repeat\"",
+        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"web\", \"smtp\", \"nntp\" or \"ftp\"",
     ),
     (
         "size = \"50 MiB\"",
@@ -294,14 +294,14 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "size = \"50 MiB\"\nduration = \"1 s\"",
-        "geo.toml:29: flows[0].duration would be ignored; it needs app = \"bulk\", \"http\" \
-         or \"repeat\"",
+        "geo.toml:29: flows[0].duration would be ignored; it needs app = \"bulk\", \"http\", \"repeat\", \
+         \"web\", \"telnet\", \"rlogin\", \"smtp\", \"nntp\", \"ftp\", \"cbr\" or \"onoff\"",
     ),
     (
         "size = \"50 MiB\"",
-        "app = \"ftp\"",
-        "geo.toml:28: flows[0].app = \"ftp\" is unknown; the choices are \"file\", \"bulk\", \"http\", \
-         \"repeat\"",
+        "app = \"gopher\"",
+        "geo.toml:28: flows[0].app = \"gopher\" is unknown; the choices are \"file\", \"bulk\", \"http\", \
+         \"repeat\", \"web\", \"telnet\", \"rlogin\", \"smtp\", \"nntp\", \"ftp\", \"cbr\", \"onoff\"",
     ),
     (
         "size = \"50 MiB\"",
@@ -311,7 +311,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "app = \"http\"\nsize = \"50 MiB\"",
-        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\" or \"repeat\"",
+        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"web\", \"smtp\", \"nntp\" or \"ftp\"",
     ),
     (
         "size = \"50 MiB\"",

@@ -13,6 +13,7 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
         "geo-http-omueti2007",
         "geo-lossy",
         "geo-bursts",
+        "geo-mixed",
         "several-losses",
         "fairness-omueti2007",
         "gigabit-cubic",

@@ -16,6 +16,7 @@ mod expand;
 #[cfg(test)]
 mod faults;
 mod files;
+mod law;
 mod library;
 mod preset;
 pub(crate) mod process;
@@ -24,6 +25,7 @@ mod reference;
 mod spec;
 mod tcp;
 mod tcp_choices;
+mod tcp_needs;
 #[cfg(test)]
 mod tcp_pages;
 mod tcp_rack;
@@ -31,18 +33,20 @@ mod tcp_wireless;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod traffic;
 mod tree;
 mod units;
 
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
-pub use background::{BackgroundSpec, LawName};
+pub use background::{BackgroundLaw, BackgroundSpec};
 pub use burst::Burst;
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 pub use files::Reader;
+pub use law::{LawName, SizeLaw, SizeLawTable, TimeLaw, TimeLawTable};
 pub use library::library;
 pub use preset::presets_json;
 pub use process::{
@@ -61,6 +65,7 @@ pub use tcp_choices::{
     SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
+pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};
 use tree::{At, Node, Step};
 pub use units::{
     Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, SymbolRate, Time,
@@ -177,9 +182,12 @@ impl Scenario {
         expand::expand(self).map_err(|problem| ScenarioError::bare(&problem))
     }
 
-    /// Every key of the TCP of each entry of `flows`.
+    /// Every key of the TCP of each entry of `flows`; none for UDP.
     fn whole_tcp(&self) -> Result<Vec<TcpSpec>, Problem> {
         let whole = |flow: &FlowSpec| {
+            if flow.app.is_udp() {
+                return Ok(TcpSpec::default());
+            }
             let spec = flow.tcp.over(&self.tcp);
             Ok(TcpSpec::from_config(spec.variant_name(), &spec.resolve()?))
         };

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 26] = [
+const SECTIONS: [(&str, &str, &str); 28] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -49,7 +49,16 @@ const SECTIONS: [(&str, &str, &str); 26] = [
     ("`raised = [{ ... }]` of `internet_delay`", "RaisedSpec", ""),
     ("`[[routes]]`", "RouteSpec", ""),
     ("`[[flows]]`", "FlowSpec", ""),
+    (
+        "A time that is drawn: `{ distribution = ... }`",
+        "TimeLawTable",
+        LAW,
+    ),
+    ("A size that is drawn", "SizeLawTable", ""),
 ];
+
+const LAW: &str = "Where a key of a flow takes a time or a distribution, it takes `\"10 s\"` or such a \
+                   table.";
 
 const TCP: &str = "In `[tcp]` for every flow, and in `tcp = { ... }` of a flow for that one. Without \
                    a key the value is that of the row of the variant; the default shown is that of \
@@ -98,6 +107,8 @@ fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
     let properties = table["properties"].as_object().unwrap();
     let source = if name == "TcpSpec" {
         include_str!("tcp.rs")
+    } else if name.ends_with("LawTable") {
+        include_str!("law.rs")
     } else {
         let defines = |text: &&&str| text.contains(&format!("struct {name} {{"));
         let own = super::process::SOURCES.iter().find(defines);

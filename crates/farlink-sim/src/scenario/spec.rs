@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::background::BackgroundSpec;
 use super::burst::Burst;
+use super::law::{SizeLaw, TimeLaw};
 use super::process::{
     ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, RadioSpec,
     RayleighSpec, ReconfigurationSpec, SatelliteSpec,
@@ -476,7 +477,8 @@ pub struct RouteSpec {
     pub via: String,
 }
 
-/// A TCP connection, or several alike, carrying an application's data.
+/// An application's data over TCP connections, or in UDP datagrams; or several
+/// such flows alike.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSpec {
@@ -493,18 +495,20 @@ pub struct FlowSpec {
     /// What is carried.
     #[serde(default)]
     pub app: AppName,
-    /// Length of a file, 1 B to 1 PiB. Required for "file" and "repeat".
+    /// Length of a file, 1 B to 1 PiB. Required for "file", "repeat" and "web",
+    /// which also takes a distribution, as do "smtp", "nntp" and "ftp"; without it
+    /// their items are as long as those of tcplib.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
+    pub size: Option<SizeLaw>,
     /// Bytes that go the other way at the same time, for "file"; "0 B" without
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Size>,
-    /// How long it goes on from `start`, for "bulk", "http" and "repeat";
-    /// what is under way then is cut off. Required for "bulk".
+    /// How long it goes on from `start`, for all but "file"; what is under way
+    /// then is cut off. Required for "bulk".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Time>,
-    /// Number of files, for "repeat". Required there without `duration`.
+    /// Number of files, for "repeat" and "web". Required there without `duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u64>,
     /// Time from one SYN to the next, for "repeat"; "0 s" without it. A file
@@ -519,10 +523,12 @@ pub struct FlowSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_interval: Option<Time>,
     /// Least time from the end of a page to the start of the next, for "http";
-    /// "0 s" without it.
+    /// "0 s" without it. For "web" the time from the end of a file to the next
+    /// request, which may be drawn; Pareto from 1 s with shape 1.5 without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub think_time: Option<Time>,
-    /// Length of a request for an object, for "http"; "300 B" without it.
+    pub think_time: Option<TimeLaw>,
+    /// Length of a request for an object, for "http" and "web"; "300 B" without
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Size>,
     /// Length of the object that a page begins with, for "http"; "10710 B"
@@ -536,17 +542,62 @@ pub struct FlowSpec {
     /// Length of each, for "http"; "7758 B" without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline_object: Option<Size>,
-    /// What connections the pages use, for "http"; "per-page" without it.
+    /// What connections pages or files use, for "http" and "web"; "per-page"
+    /// without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
     /// Whether the inline objects are asked for all at once, for "http", or one
     /// after the other; true without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipelining: Option<bool>,
-    /// When the connection is opened.
+    /// Number of conversations, for "telnet", "rlogin", "smtp", "nntp" and "ftp".
+    /// Required there without `duration`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversations: Option<u64>,
+    /// Time from the arrival of one conversation to that of the next; "0 s"
+    /// without it. Exponential times make a Poisson process. A conversation waits
+    /// for the end of the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<TimeLaw>,
+    /// How long a user types, for "telnet" and "rlogin"; that of tcplib without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typing: Option<TimeLaw>,
+    /// Time from one keystroke to the next, for "telnet" and "rlogin"; that of
+    /// tcplib without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keystrokes: Option<TimeLaw>,
+    /// Items of a conversation, for "nntp" and "ftp"; as many as those of tcplib
+    /// have without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<u64>,
+    /// Commands with their replies before each item, up to 1000; 4 for "smtp" and
+    /// 1 for "nntp" and "ftp" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// Rate of the data in datagrams, headers not counted, up to 1000 Gbit/s.
+    /// Required for "cbr" and, as the rate while it is on, for "onoff".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Data in a datagram, up to 65507 B, for "cbr" and "onoff"; "1000 B" without
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet: Option<Size>,
+    /// Number of datagrams, for "cbr" and "onoff". Required there without
+    /// `duration`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<u64>,
+    /// How long the source is on, for "onoff", where it is required. It begins
+    /// with such a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<TimeLaw>,
+    /// How long the source is off then, for "onoff", where it is required.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off: Option<TimeLaw>,
+    /// When the connection is opened, or the first datagram sent.
     #[serde(default = "at_once")]
     pub start: Time,
-    /// Which end sends the SYN; without it the sender, for "http" the receiver.
+    /// Which end sends the SYN; without it the sender, for "http", "web",
+    /// "telnet", "rlogin" and "ftp" the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<Opener>,
     /// Number of such flows, numbered from 0.
@@ -555,7 +606,8 @@ pub struct FlowSpec {
     /// Time between the starts of consecutive flows.
     #[serde(default = "at_once")]
     pub stagger: Time,
-    /// TCP of this flow, laid over the scenario's.
+    /// TCP of this flow, laid over the scenario's. Not for "cbr" and "onoff",
+    /// which send UDP.
     #[serde(default, skip_serializing_if = "TcpSpec::is_empty")]
     pub tcp: TcpSpec,
 }
@@ -577,16 +629,33 @@ pub enum AppName {
     Http,
     /// Files of `size`, one after the other, each on a connection of its own.
     Repeat,
+    /// Requests for files of drawn sizes with pauses, from the server `from` to
+    /// the client `to`.
+    Web,
+    /// The user `to` types, the host `from` answers each keystroke (tcplib).
+    Telnet,
+    /// The same as "telnet", as tcplib has it.
+    Rlogin,
+    /// Mail from `from` to `to`, a message a conversation (tcplib).
+    Smtp,
+    /// News from `from` to `to`, article by article (tcplib).
+    Nntp,
+    /// Files that the client `to` fetches from `from` (tcplib).
+    Ftp,
+    /// UDP datagrams at a constant bit rate.
+    Cbr,
+    /// UDP datagrams at a constant bit rate while the source is on.
+    Onoff,
 }
 
-/// Connections of HTTP.
+/// Connections of HTTP and of "web".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connections {
-    /// A new one for each page, closed by the server after its last object.
+    /// A new one for each page or file, closed by the server behind it.
     #[default]
     PerPage,
-    /// One for all pages.
+    /// One for all.
     Persistent,
 }
 
