@@ -130,13 +130,13 @@ pub struct Link {
     low: VecDeque<low::Waiting>,
     low_bytes: u64,
     stats: LinkStats,
-    /// The owner's number of the protocol on this link, if it has one; the link
-    /// itself then carries nothing.
-    pub line: Option<u32>,
     /// Packets in flight, first to arrive first.
     pub in_flight: VecDeque<InFlight>,
     /// For its owner: whether an event will look after the low class.
     pub low_watched: bool,
+    /// The owner's number of the protocol on this link, if it has one; the link
+    /// itself then carries nothing.
+    pub line: Option<u32>,
 }
 
 impl Link {
@@ -155,9 +155,9 @@ impl Link {
             low: VecDeque::new(),
             low_bytes: 0,
             stats: LinkStats::default(),
-            line: None,
             in_flight: VecDeque::new(),
             low_watched: false,
+            line: None,
         }
     }
 
@@ -213,7 +213,13 @@ impl Link {
         if self.background.is_some() {
             self.run_background(now);
         }
-        self.all_queued(now)
+        self.both_queued(now)
+    }
+
+    #[inline]
+    fn both_queued(&mut self, now: Instant) -> (u32, u64) {
+        let (packets, bytes) = self.normal_queued(now);
+        (packets + self.low.len() as u32, bytes + self.low_bytes)
     }
 
     /// Lets the packets of other traffic in that came until `now`.
@@ -224,7 +230,7 @@ impl Link {
         };
         let (traffic, stats) = &mut *background;
         while let Some((at, ip_len)) = traffic.next_until(now) {
-            let waiting = self.all_queued(at);
+            let waiting = self.both_queued(at);
             if self.admit(at, ip_len, waiting) {
                 stats.packets += 1;
                 stats.bytes += u64::from(ip_len);
@@ -233,12 +239,6 @@ impl Link {
             }
         }
         self.background = Some(background);
-    }
-
-    #[inline]
-    fn all_queued(&mut self, now: Instant) -> (u32, u64) {
-        let (packets, bytes) = self.normal_queued(now);
-        (packets + self.low.len() as u32, bytes + self.low_bytes)
     }
 
     #[inline]
@@ -265,9 +265,7 @@ impl Link {
         if self.config.mark == QueueLimit::Unlimited {
             return false;
         }
-        if self.background.is_some() {
-            self.run_background(now);
-        }
+        self.queued(now);
         if self.free_at <= now {
             return false;
         }
@@ -291,17 +289,23 @@ impl Link {
     /// bytes wait. Returns whether there was room.
     #[inline]
     fn admit(&mut self, now: Instant, ip_len: u32, (packets, bytes): (u32, u64)) -> bool {
-        if self.free_at > now && self.config.queue.is_full(packets, bytes, ip_len) {
+        let busy = self.free_at > now;
+        if busy && self.config.queue.is_full(packets, bytes, ip_len) {
             return false;
         }
-        self.take(now, ip_len, packets);
+        let (starts, waits) = self.occupy(now, ip_len);
+        if waits {
+            self.waiting.push_back((starts, ip_len));
+            self.waiting_bytes += u64::from(ip_len);
+            self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
+        }
         true
     }
 
-    /// The transmitter is to send a packet after what it sends and what waits in
-    /// the normal class.
+    /// The transmitter takes a packet that came at `now` when it is free. Returns
+    /// when that is, and whether it has to wait.
     #[inline]
-    fn take(&mut self, now: Instant, ip_len: u32, packets: u32) {
+    fn occupy(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
         let mut waits = self.free_at > now;
         let mut starts = self.free_at.max(now);
         let wire = ip_len + self.config.overhead;
@@ -315,12 +319,8 @@ impl Link {
         } else {
             self.free_at = starts + sending;
         }
-        if waits {
-            self.waiting.push_back((starts, ip_len));
-            self.waiting_bytes += u64::from(ip_len);
-            self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
-        }
         self.stats.busy += sending.as_nanos();
+        (starts, waits)
     }
 
     /// Hands over a packet of `ip_len` bytes at `now`, first in, first out.
@@ -334,12 +334,18 @@ impl Link {
                 at: now,
             };
         }
-        self.launch(ip_len, priority)
+        self.leave(ip_len, priority)
     }
 
-    /// What becomes of the packet that the transmitter took last.
+    /// The transmitter, which is free, takes a packet at `now`.
+    fn send(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
+        self.occupy(now, ip_len);
+        self.leave(ip_len, priority)
+    }
+
+    /// The last packet that the transmitter took leaves it.
     #[inline]
-    fn launch(&mut self, ip_len: u32, priority: Priority) -> Fate {
+    fn leave(&mut self, ip_len: u32, priority: Priority) -> Fate {
         self.stats.packets += 1;
         self.stats.low_packets += u64::from(priority == Priority::Low);
         self.stats.bytes += u64::from(ip_len);

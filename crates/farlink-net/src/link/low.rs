@@ -45,8 +45,7 @@ impl Link {
     pub fn offer_low(&mut self, now: Instant, ip_len: u32, packet: u32) -> LowFate {
         let (packets, bytes) = self.queued(now);
         if self.free_at <= now && self.low.is_empty() {
-            self.take(now, ip_len, packets);
-            return LowFate::Decided(self.launch(ip_len, Priority::Low));
+            return LowFate::Decided(self.send(now, ip_len, Priority::Low));
         }
         if self.config.queue.is_full(packets, bytes, ip_len) {
             self.count_drop(DropCause::Congestion, Priority::Low);
@@ -92,14 +91,14 @@ impl Link {
     /// The transmitter takes the first of the low class at `now`, if it is free:
     /// its number and what becomes of it.
     pub fn start_low(&mut self, now: Instant) -> Option<(u32, Fate)> {
-        let (packets, _) = self.queued(now);
+        // Other traffic may have come first.
+        self.queued(now);
         if self.free_at > now {
             return None;
         }
         let first = self.low.pop_front()?;
         self.low_bytes -= u64::from(first.ip_len);
-        self.take(now, first.ip_len, packets - 1);
-        let fate = self.launch(first.ip_len, Priority::Low);
+        let fate = self.send(now, first.ip_len, Priority::Low);
         Some((first.packet, fate))
     }
 }

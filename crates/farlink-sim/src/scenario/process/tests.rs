@@ -2,7 +2,7 @@
 
 use farlink_net::Fate;
 use farlink_net::channel::DropCause;
-use farlink_tcp::{Instant, Interval};
+use farlink_tcp::{Instant, Interval, Priority};
 
 use super::super::{Scenario, load};
 
@@ -189,7 +189,7 @@ fn realised(
         link.offer(
             Instant::ZERO + Interval::from_millis(millis) * i,
             bytes,
-            farlink_tcp::Priority::Normal,
+            Priority::Normal,
         );
     }
     let drops = link.stats().drops;
@@ -251,7 +251,7 @@ fn directions_share_periods_only_if_the_scenario_says_so() {
             let now = Instant::ZERO + Interval::from_millis(100) * i;
             // The same packet leaves both transmitters at the same time.
             matches!(
-                world.links[link].offer(now, 100, farlink_tcp::Priority::Normal),
+                world.links[link].offer(now, 100, Priority::Normal),
                 Fate::Lost { .. }
             )
         };
