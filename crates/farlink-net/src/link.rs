@@ -8,6 +8,7 @@ mod low;
 
 use crate::background::{Background, BackgroundStats};
 use crate::channel::{Channel, DropCause, Verdict};
+use crate::fragment::Mtu;
 use crate::trace::Pace;
 use farlink_tcp::{Instant, Interval, Priority};
 pub use low::LowFate;
@@ -137,6 +138,8 @@ pub struct Link {
     /// The owner's number of the protocol on this link, if it has one; the link
     /// itself then carries nothing.
     pub line: Option<u32>,
+    /// For its owner: the longest packets to hand over, if there is a limit.
+    pub mtu: Option<Mtu>,
 }
 
 impl Link {
@@ -158,6 +161,7 @@ impl Link {
             in_flight: VecDeque::new(),
             low_watched: false,
             line: None,
+            mtu: None,
         }
     }
 

@@ -1,5 +1,7 @@
 //! A packet: IP header as plain values around what it carries.
 
+use crate::fragment::{Mtu, Piece};
+use crate::wire::write_fragment_fields;
 use farlink_tcp::{Body, Ecn, Instant, Priority, Segment};
 use std::net::Ipv4Addr;
 
@@ -34,7 +36,11 @@ pub struct Packet {
     pub ttl: u8,
     /// Bits were changed on the way; the receiver's checksum will tell.
     pub corrupt: bool,
-    /// What it carries.
+    /// Whether no router may cut it (DF); of a real program's its header says.
+    pub dont_fragment: bool,
+    /// The part of its payload that a fragment carries; none is all of it.
+    pub piece: Option<Piece>,
+    /// What it carries, and of a fragment what the whole carried.
     pub payload: Payload,
 }
 
@@ -143,6 +149,68 @@ impl Raw {
         self.mend();
     }
 
+    /// Whether no router may cut it.
+    pub fn dont_fragment(&self) -> bool {
+        self.bytes[6] & 0x40 != 0
+    }
+
+    /// The fragments that it goes over a link in (RFC 791, 3.2). Options that are
+    /// not to be copied are only in the first; elsewhere padding is in their place.
+    pub fn cut(&self, mtu: Mtu) -> Vec<Self> {
+        let header = usize::from(self.bytes[0] & 15) * 4;
+        let field = u16::from_be_bytes([self.bytes[6], self.bytes[7]]);
+        let whole = Piece {
+            offset: u32::from(field & 0x1fff) * 8,
+            len: (self.bytes.len() - header) as u32,
+            more: field & 0x2000 != 0,
+        };
+        mtu.cut(whole, header as u32)
+            .map(|piece| {
+                let from = header + (piece.offset - whole.offset) as usize;
+                let mut bytes = self.bytes[..header].to_vec();
+                if piece.offset > whole.offset {
+                    blank_options(&mut bytes[IPV4_HEADER_LEN as usize..]);
+                }
+                bytes.extend_from_slice(&self.bytes[from..from + piece.len as usize]);
+                write_fragment_fields(&mut bytes, piece);
+                Self { bytes }
+            })
+            .collect()
+    }
+
+    /// What a router of address `router` answers to the sender when the next link
+    /// takes packets of up to `mtu` bytes and this must not be cut: ICMP
+    /// destination unreachable, fragmentation needed (RFC 792; RFC 1191, 4).
+    /// Nothing is answered to an error, nor to a fragment but the first
+    /// (RFC 1122, 3.2.2).
+    pub fn too_big(&self, router: Ipv4Addr, mtu: u32) -> Option<Self> {
+        const ICMP: u8 = 1;
+        let header = usize::from(self.bytes[0] & 15) * 4;
+        let later = (self.bytes[6] & 0x1f, self.bytes[7]) != (0, 0);
+        let query = |kind: &u8| matches!(kind, 0 | 8 | 13..=18);
+        let error = self.bytes[9] == ICMP && !self.bytes.get(header).is_some_and(query);
+        if later || error {
+            return None;
+        }
+        let quoted = &self.bytes[..self.bytes.len().min(header + 8)];
+        let total = IPV4_HEADER_LEN as usize + 8 + quoted.len();
+        let mut bytes = vec![0; total - quoted.len()];
+        bytes.extend_from_slice(quoted);
+        bytes[0] = 0x45;
+        bytes[2..4].copy_from_slice(&(total as u16).to_be_bytes());
+        bytes[8] = 64;
+        bytes[9] = ICMP;
+        bytes[12..16].copy_from_slice(&router.octets());
+        bytes[16..20].copy_from_slice(&self.bytes[12..16]);
+        bytes[20..22].copy_from_slice(&[3, 4]);
+        bytes[26..28].copy_from_slice(&(mtu as u16).to_be_bytes());
+        let sum = !ones_complement_sum(&bytes[20..]);
+        bytes[22..24].copy_from_slice(&sum.to_be_bytes());
+        let mut answer = Self { bytes };
+        answer.mend();
+        Some(answer)
+    }
+
     fn ecn(&self) -> Ecn {
         Ecn::from_bits(self.bytes[1])
     }
@@ -167,20 +235,46 @@ impl Raw {
     /// Ones' complement sum of the header (RFC 791, 3.1; RFC 1071).
     fn header_sum(&self) -> u16 {
         let header = usize::from(self.bytes[0] & 15) * 4;
-        let mut sum: u32 = self.bytes[..header]
-            .chunks_exact(2)
-            .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
-            .sum();
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        sum as u16
+        ones_complement_sum(&self.bytes[..header])
     }
 
     fn mend(&mut self) {
         self.bytes[10..12].fill(0);
         let sum = !self.header_sum();
         self.bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+/// Ones' complement sum of 16-bit words, the last padded with zeros (RFC 1071).
+fn ones_complement_sum(bytes: &[u8]) -> u16 {
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
+    let mut sum: u32 = bytes.chunks(2).map(word).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// Writes padding over the options that are only for the first fragment: those
+/// without the copied flag (RFC 791, 3.1).
+fn blank_options(mut options: &mut [u8]) {
+    const END: u8 = 0;
+    const NOP: u8 = 1;
+    const COPIED: u8 = 0x80;
+    while let Some(&kind) = options.first().filter(|&&kind| kind != END) {
+        let written = match (kind, options.get(1)) {
+            (NOP, _) => 1,
+            (_, Some(&len)) => usize::from(len),
+            _ => 0,
+        };
+        if written == 0 || written > options.len() {
+            return; // what no router can read stays
+        }
+        let (option, rest) = options.split_at_mut(written);
+        if kind & COPIED == 0 {
+            option.fill(NOP);
+        }
+        options = rest;
     }
 }
 
@@ -206,6 +300,15 @@ impl Packet {
     /// data.
     #[inline]
     pub fn ip_len(&self) -> u32 {
+        match self.piece {
+            Some(piece) => IPV4_HEADER_LEN + piece.len,
+            None => self.whole_len(),
+        }
+    }
+
+    /// The same of the datagram that a fragment is of.
+    #[inline]
+    pub fn whole_len(&self) -> u32 {
         match &self.payload {
             Payload::Tcp(segment) => IPV4_HEADER_LEN + segment.header_len() + segment.body.len(),
             Payload::Udp(datagram) => IPV4_HEADER_LEN + UDP_HEADER_LEN + datagram.body.len(),
@@ -213,9 +316,13 @@ impl Packet {
         }
     }
 
-    /// Whether it carries data; that of a dummy segment is none.
+    /// Whether it carries data; that of a dummy segment is none, and of fragments
+    /// only the first counts, as the packet that they are of.
     #[inline]
     pub const fn has_data(&self) -> bool {
+        if let Some(Piece { offset: 1.., .. }) = self.piece {
+            return false;
+        }
         match &self.payload {
             Payload::Tcp(segment) => !segment.body.is_empty() && !segment.dummy,
             Payload::Udp(_) | Payload::Raw(_) => true,
@@ -286,6 +393,8 @@ mod tests {
             ident: 7,
             ttl: 64,
             corrupt: false,
+            dont_fragment: true,
+            piece: None,
             payload: Payload::Udp(Datagram {
                 src_port: 9,
                 dst_port: 7,
@@ -323,5 +432,66 @@ mod tests {
         assert_eq!(broken(|b| b[3] = 19), NotIpv4::Length);
         assert_eq!(broken(|b| b[3] += 1), NotIpv4::Length);
         assert_eq!(broken(|b| b[8] = 1), NotIpv4::Checksum);
+    }
+
+    #[test]
+    fn a_datagram_is_cut_as_bytes_and_its_options_go_as_they_say() {
+        let mut bytes = vec![0x47, 0, 0, 0, 0, 9, 0, 0, 64, 17, 0, 0];
+        bytes.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+        bytes.extend([7, 3, 4, 0x82, 4, 0, 0, 0]); // record route; security, copied
+        bytes.extend(0..100);
+        bytes[3] = 128;
+        let sum = !ones_complement_sum(&bytes[..28]);
+        bytes[10..12].copy_from_slice(&sum.to_be_bytes());
+        let raw = Raw::new(bytes).unwrap();
+        assert!(!raw.dont_fragment());
+        let mtu = Mtu { bytes: 68, unit: 8 };
+        let parts = raw.cut(mtu);
+        let fields: Vec<_> = parts
+            .iter()
+            .map(|p| {
+                (
+                    p.bytes().len(),
+                    p.bytes()[6..8].to_vec(),
+                    p.bytes()[20..28].to_vec(),
+                )
+            })
+            .collect();
+        let (all, copied) = (
+            vec![7, 3, 4, 0x82, 4, 0, 0, 0],
+            vec![1, 1, 1, 0x82, 4, 0, 0, 0],
+        );
+        assert_eq!(
+            fields,
+            [
+                (68, vec![0x20, 0], all),
+                (68, vec![0x20, 5], copied.clone()),
+                (48, vec![0, 10], copied)
+            ]
+        );
+        let data: Vec<u8> = parts
+            .iter()
+            .flat_map(|p| p.bytes()[28..].to_vec())
+            .collect();
+        assert_eq!(data, (0..100).collect::<Vec<u8>>());
+        for part in parts {
+            Raw::new(part.into_bytes()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_router_answers_with_the_mtu_of_the_next_link() {
+        let raw = Raw::new(datagram()).unwrap();
+        assert!(raw.dont_fragment());
+        let router = Ipv4Addr::new(10, 0, 0, 9);
+        let answer = raw.too_big(router, 1400).unwrap();
+        assert_eq!(answer.destination(), Ipv4Addr::new(10, 0, 0, 1));
+        assert_eq!(answer.bytes()[12..16], router.octets());
+        assert_eq!(answer.bytes()[20..22], [3, 4]);
+        assert_eq!(answer.bytes()[26..28], 1400u16.to_be_bytes());
+        assert_eq!(answer.bytes()[28..], raw.bytes()[..28]);
+        assert_eq!(ones_complement_sum(&answer.bytes()[20..]), 0xffff);
+        assert_eq!(answer.too_big(router, 68), None, "no error about an error");
+        Raw::new(answer.into_bytes()).unwrap();
     }
 }

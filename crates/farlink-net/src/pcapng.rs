@@ -149,6 +149,8 @@ mod tests {
             ident: 1,
             ttl: 64,
             corrupt: false,
+            dont_fragment: true,
+            piece: None,
             payload: Payload::Tcp(Segment {
                 src_port: 49_152,
                 dst_port: 80,

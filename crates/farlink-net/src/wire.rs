@@ -1,6 +1,7 @@
 //! Packets as bytes: IPv4 (RFC 791) around TCP (RFC 9293) or UDP (RFC
 //! 768), with both checksums.
 
+use crate::fragment::Piece;
 use crate::packet::{IPV4_HEADER_LEN, NodeId, Packet, Payload};
 use arrayvec::ArrayVec;
 use etherparse::checksum::Sum16BitWords;
@@ -83,6 +84,9 @@ pub enum WireError {
     /// A changed IPv4 header.
     #[error("wrong IPv4 header checksum")]
     Ipv4Checksum,
+    /// A fragment that no header can describe: its place is no multiple of 8.
+    #[error("a fragment at byte {0} of its datagram, which is no multiple of 8")]
+    FragmentOffset(u32),
     /// A part of a datagram.
     #[error("a fragment, not a whole datagram")]
     Fragment,
@@ -128,6 +132,9 @@ pub fn encode_prefix(
     max: u32,
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
+    if let Some(piece) = packet.piece {
+        return encode_fragment(packet, piece, addresses, max, out);
+    }
     if let Some(segment) = packet.tcp()
         && segment.options.wire_len() > MAX_OPTIONS_LEN
     {
@@ -148,7 +155,7 @@ pub fn encode_prefix(
     };
     let mut ip = Ipv4Header {
         identification: packet.ident,
-        dont_fragment: true,
+        dont_fragment: packet.dont_fragment,
         dscp: IpDscp::try_new(packet.priority().dscp()).unwrap_or_default(),
         ecn: IpEcn::try_new(packet.ecn().bits()).unwrap_or_default(),
         time_to_live: packet.ttl,
@@ -206,6 +213,54 @@ pub fn encode_prefix(
         out[last] ^= 1;
     }
     Ok(())
+}
+
+/// The same of a fragment: a part of the datagram's bytes behind a header of its
+/// own (RFC 791, 3.2).
+fn encode_fragment(
+    packet: &Packet,
+    piece: Piece,
+    addresses: Addresses,
+    max: u32,
+    out: &mut Vec<u8>,
+) -> Result<(), WireError> {
+    if !piece.offset.is_multiple_of(8) {
+        return Err(WireError::FragmentOffset(piece.offset));
+    }
+    let whole = Packet {
+        corrupt: false,
+        piece: None,
+        ..packet.clone()
+    };
+    let mut bytes = encode(&whole, addresses)?;
+    let header = IPV4_HEADER_LEN as usize;
+    let from = header + piece.offset as usize;
+    bytes.copy_within(from..from + piece.len as usize, header);
+    bytes.truncate(packet.ip_len() as usize);
+    write_fragment_fields(&mut bytes, piece);
+    if packet.corrupt
+        && let Some(last) = bytes.last_mut()
+    {
+        *last ^= 1;
+    }
+    bytes.truncate(max as usize);
+    out.append(&mut bytes);
+    Ok(())
+}
+
+/// Writes the fields that make a whole datagram's header that of a fragment: total
+/// length, more fragments, fragment offset, checksum.
+pub(crate) fn write_fragment_fields(bytes: &mut [u8], piece: Piece) {
+    let header = usize::from(bytes[0] & 15) * 4;
+    let field = (piece.offset / 8) as u16 | u16::from(piece.more) << 13;
+    let total = bytes.len() as u16;
+    bytes[2..4].copy_from_slice(&total.to_be_bytes());
+    bytes[6..8].copy_from_slice(&field.to_be_bytes());
+    bytes[10..12].fill(0);
+    let sum = Sum16BitWords::new()
+        .add_slice(&bytes[..header])
+        .ones_complement();
+    bytes[10..12].copy_from_slice(&sum.to_ne_bytes());
 }
 
 /// The reserved bit of the octet of the data offset that marks dummy segments and

@@ -45,6 +45,7 @@ pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> 
                 let offset = plan.start.at(process::trace_share(&streams, &name));
                 built = built.with_pace(Pace::new(Arc::clone(&plan.trace), offset));
             }
+            built.mtu = spec.mtu;
             if let Some(traffic) = background::build(&spec.background, &streams, &name) {
                 built = built.with_background(traffic);
             }
@@ -281,8 +282,11 @@ fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
         let ends = opening.first(flow.from as u32, flow.to as u32);
         world.ends.extend(ends);
         world.tallies.push(Tally::default());
+        let patience = &mut world.reassemblies.patience;
+        patience.push(flow.reassembly_timeout);
         world.flows.push(FlowState {
             sender_opens,
+            dont_fragment: flow.dont_fragment,
             missing: program.completions(),
             failed: false,
             stops_after: flow.app.duration(),
@@ -310,11 +314,14 @@ fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
         let index = world.udp.len();
         world.order.push(Slot::Udp(index));
         world.tallies.push(Tally::default());
+        let patience = &mut world.reassemblies.patience;
+        patience.push(flow.reassembly_timeout);
         let start = Instant::ZERO + flow.start;
         world.udp.push(UdpFlow::new(
             FlowId((over_tcp + index) as u32),
             (NodeId(flow.from as u32), NodeId(flow.to as u32)),
             udp_ports(number),
+            flow.dont_fragment,
             spec,
             streams.stream(&format!("flow/{}/on-off", flow.name)),
             start,

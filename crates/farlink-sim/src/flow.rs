@@ -161,6 +161,8 @@ fn add(times: &mut PhaseTimes, more: PhaseTimes) {
 pub(crate) struct FlowState {
     /// The end that data comes from sends the SYN.
     pub(crate) sender_opens: bool,
+    /// No router may cut its packets.
+    pub(crate) dont_fragment: bool,
     /// Ends that still wait for data; 0 is done.
     pub(crate) missing: u8,
     /// Its connection ended before all was delivered.

@@ -32,6 +32,10 @@ pub(crate) enum Kind {
     /// A link with a protocol has something to do; the source is its number
     /// among these.
     Line,
+    /// An endpoint hears how long a packet may be; the source is the endpoint.
+    PathMtu,
+    /// Datagrams of which fragments are missing may be given up.
+    Reassembly,
 }
 
 /// An event that will happen.
@@ -72,7 +76,9 @@ impl Event {
             6 => Kind::Notice,
             7 => Kind::Datagram,
             8 => Kind::LowDue,
-            _ => Kind::Line,
+            9 => Kind::Line,
+            10 => Kind::PathMtu,
+            _ => Kind::Reassembly,
         }
     }
 

@@ -23,6 +23,7 @@
 mod app;
 mod build;
 mod flow;
+mod fragments;
 mod heap;
 pub mod law;
 mod line;

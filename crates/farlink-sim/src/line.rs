@@ -113,11 +113,26 @@ fn tag(packet: &Packet) -> Tag {
     let stream = packet.flow.0 << 1 | u32::from(packet.from_opener);
     let low = packet.priority() == Priority::Low;
     match &packet.payload {
-        Payload::Tcp(segment) => Tag {
-            stream,
-            seq: segment.seq.0,
-            len: segment.body.len(),
+        Payload::Tcp(segment) => {
+            let (from, to) = match packet.piece {
+                // Its data begin behind the header of TCP.
+                Some(piece) => {
+                    let data = |at: u32| at.saturating_sub(segment.header_len());
+                    (data(piece.offset), data(piece.offset + piece.len))
+                }
+                None => (0, segment.body.len()),
+            };
+            Tag {
+                stream,
+                seq: segment.seq.0.wrapping_add(from),
+                len: to - from,
+                low,
+            }
+        }
+        // A datagram's fragments are not copies of each other.
+        Payload::Udp(_) if packet.piece.is_some_and(|piece| piece.offset > 0) => Tag {
             low,
+            ..Tag::default()
         },
         Payload::Udp(datagram) => Tag {
             stream,

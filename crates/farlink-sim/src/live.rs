@@ -3,7 +3,7 @@
 
 use crate::build::network;
 use crate::metrics::{self, Scope, metrics};
-use crate::run::RunError;
+use crate::run::{RunError, headers_can_say};
 use crate::scenario::Expanded;
 use crate::world::World;
 use farlink_net::wire::node_address;
@@ -51,6 +51,7 @@ impl Live {
     /// # Errors
     /// If the scenario cannot be built.
     pub fn new(scenario: &Expanded, run: u64) -> Result<Self, RunError> {
+        headers_can_say(scenario, "emulated")?;
         let world = network(scenario, run)?;
         let mut is_host = vec![false; scenario.nodes.len()];
         for flow in &scenario.flows {
@@ -107,6 +108,8 @@ impl Live {
             ident: 0,
             ttl: raw.ttl().max(1),
             corrupt: false,
+            dont_fragment: true,
+            piece: None,
             payload: Payload::Raw(raw),
         };
         self.world.enter(now, from, packet);
@@ -186,6 +189,8 @@ mod tests {
             ident: 0,
             ttl: 64,
             corrupt: false,
+            dont_fragment: true,
+            piece: None,
             payload: Payload::Udp(Datagram {
                 body: Body::of_bytes(&[5; 972]),
                 ..Datagram::default()

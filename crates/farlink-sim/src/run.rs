@@ -113,6 +113,22 @@ pub fn run_all(
     results.into_iter().collect()
 }
 
+/// Refuses fragments that have no header.
+pub(crate) fn headers_can_say(scenario: &Expanded, what: &str) -> Result<(), RunError> {
+    for link in &scenario.links {
+        for (direction, spec) in [("down", &link.down), ("up", &link.up)] {
+            if spec.mtu.is_some_and(|mtu| mtu.unit != 8) {
+                return Err(RunError::Build(format!(
+                    "{}.{direction}.fragments = \"wong1998\" makes packets that no header of IPv4 \
+                     describes and that cannot be {what}; write fragments = \"rfc791\"",
+                    link.name
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Runs with probes on. With `snaplen`, packets are captured at every node
 /// that a flow begins or ends at, cut to so many bytes (0: whole).
 ///
@@ -128,6 +144,7 @@ pub fn trace(
     let mut world = build(scenario, run)?;
     let mut probes = Probes::default();
     if let Some(snaplen) = snaplen {
+        headers_can_say(scenario, "captured")?;
         probes.captures.resize_with(scenario.nodes.len(), || None);
         for flow in &scenario.flows {
             for node in [flow.from, flow.to] {

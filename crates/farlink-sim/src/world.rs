@@ -6,6 +6,7 @@
 
 use crate::app::{Act, Side, Told};
 use crate::flow::{End, FlowState};
+use crate::fragments::Reassemblies;
 use crate::heap::{Event, Heap, Kind};
 use crate::line::LineState;
 use crate::probe::Probes;
@@ -107,7 +108,8 @@ pub(crate) struct World {
     /// When the last flow was done.
     pub(crate) finished_at: Instant,
     /// Packets of real programs that have arrived: their node and number.
-    leaving: Vec<(u32, u32)>,
+    pub(crate) leaving: Vec<(u32, u32)>,
+    pub(crate) reassemblies: Reassemblies,
 }
 
 impl World {
@@ -133,6 +135,7 @@ impl World {
             unfinished: 0,
             finished_at: Instant::ZERO,
             leaving: Vec::new(),
+            reassemblies: Reassemblies::default(),
         }
     }
 
@@ -189,6 +192,14 @@ impl World {
                 self.heap.pop();
                 self.line(event.source());
             }
+            Kind::PathMtu => {
+                self.heap.pop();
+                self.path_mtu(event.source() as usize, event.payload());
+            }
+            Kind::Reassembly => {
+                self.heap.pop();
+                self.give_up_partial();
+            }
         }
         true
     }
@@ -237,6 +248,17 @@ impl World {
             self.leaving.push((node, number));
             return;
         }
+        if packet.piece.is_some() {
+            self.reassemble(link, number);
+        } else {
+            self.delivered(link, number);
+        }
+    }
+
+    /// A whole packet of a flow is at its host.
+    #[inline]
+    pub(crate) fn delivered(&mut self, link: u32, number: u32) {
+        let packet = &self.packets[number as usize];
         if packet.corrupt {
             self.damaged(number);
             self.lose(link, number, DropCause::Checksum, self.now);
@@ -479,6 +501,8 @@ impl World {
             ident: home.ident,
             ttl: TTL,
             corrupt: false,
+            dont_fragment: flow.dont_fragment,
+            piece: None,
             payload: Payload::Tcp(segment),
         };
         home.ident = home.ident.wrapping_add(1);
@@ -505,12 +529,24 @@ impl World {
     #[inline]
     pub(crate) fn forward(&mut self, node: u32, number: u32) {
         let packet = &self.packets[number as usize];
-        let node = &self.nodes[node as usize];
-        let link = node.way(packet.dst.0);
+        let link = self.nodes[node as usize].way(packet.dst.0);
         debug_assert_ne!(
             link, NO_ROUTE,
             "flows without a route are refused when built"
         );
+        if let Some(mtu) = self.links[link as usize].mtu
+            && packet.ip_len() > mtu.bytes
+        {
+            self.too_long(node, link, number, mtu);
+            return;
+        }
+        self.send_on(link, number);
+    }
+
+    /// Sends a packet that is not too long for it over a link.
+    #[inline]
+    pub(crate) fn send_on(&mut self, link: u32, number: u32) {
+        let packet = &self.packets[number as usize];
         if let Some(line) = self.links[link as usize].line {
             self.hand_over(line, link, number);
             return;

@@ -18,7 +18,10 @@ impl World {
             self.lose_of_flow(link, number, cause, at);
         }
         // The link itself counts what it does not deliver.
-        if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
+        if matches!(
+            cause,
+            DropCause::HopLimit | DropCause::Checksum | DropCause::TooBig | DropCause::Reassembly
+        ) {
             let priority = self.packets[number as usize].priority();
             match self.links[link as usize].line {
                 Some(line) => {
@@ -117,7 +120,9 @@ impl World {
             DropCause::Congestion
             | DropCause::Policy
             | DropCause::NoRoute
-            | DropCause::HopLimit => {
+            | DropCause::HopLimit
+            | DropCause::TooBig
+            | DropCause::Reassembly => {
                 let conn = &mut self.ends[end].conn;
                 conn.on_loss_notice(segment, LossCause::Congestion);
                 false

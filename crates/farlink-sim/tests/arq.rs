@@ -207,6 +207,8 @@ fn datagram(number: u8) -> Vec<u8> {
         ident: 0,
         ttl: 64,
         corrupt: false,
+        dont_fragment: true,
+        piece: None,
         payload: Payload::Udp(Datagram {
             body: Body::of_bytes(&[number]),
             ..Datagram::default()

@@ -215,6 +215,12 @@ impl RateSampler {
         Some(sample)
     }
 
+    /// The record at `i` became two.
+    pub(crate) fn split(&mut self, i: usize) {
+        let stamp = self.stamps[i];
+        self.stamps.insert(i, stamp);
+    }
+
     /// Panics unless there is a stamp for each of `records`: for tests.
     pub(crate) fn check(&self, records: usize) {
         assert_eq!(self.stamps.len(), records, "stamps");

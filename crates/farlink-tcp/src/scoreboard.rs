@@ -7,6 +7,7 @@
 //! counted anew (`SetPipe`).
 
 mod order;
+mod split;
 
 pub(crate) use order::{News, TimeOrder};
 

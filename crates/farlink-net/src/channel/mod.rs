@@ -76,6 +76,10 @@ pub enum DropCause {
     NoRoute,
     /// Too many hops.
     HopLimit,
+    /// Longer than the next link takes, and not to be cut.
+    TooBig,
+    /// Some of its fragments did not come in time, or contradicted each other.
+    Reassembly,
 }
 
 impl DropCause {
@@ -91,6 +95,8 @@ impl DropCause {
         Self::Policy,
         Self::NoRoute,
         Self::HopLimit,
+        Self::TooBig,
+        Self::Reassembly,
     ];
 
     /// Its name in results and traces.
@@ -106,6 +112,8 @@ impl DropCause {
             Self::Policy => "policy",
             Self::NoRoute => "no_route",
             Self::HopLimit => "hop_limit",
+            Self::TooBig => "too_big",
+            Self::Reassembly => "reassembly",
         }
     }
 }

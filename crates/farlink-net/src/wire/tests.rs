@@ -80,6 +80,8 @@ fn packet() -> impl Strategy<Value = Packet> {
                     ident,
                     ttl,
                     corrupt: false,
+                    dont_fragment: true,
+                    piece: None,
                     payload: Payload::Tcp(Segment {
                         src_port,
                         dst_port,
@@ -139,6 +141,8 @@ fn syn() -> (Packet, Vec<u8>) {
         ident: 7,
         ttl: 64,
         corrupt: false,
+        dont_fragment: true,
+        piece: None,
         payload: Payload::Tcp(Segment {
             src_port: 49_152,
             dst_port: 80,
@@ -402,5 +406,67 @@ fn nodes_have_addresses_of_their_own() {
     assert_eq!(
         node_address(NodeId(0xff_fffd)),
         Ipv4Addr::new(10, 255, 255, 254)
+    );
+}
+
+#[test]
+fn fragments_put_together_are_the_datagram() {
+    use crate::fragment::{Mtu, Piece};
+    let mut packet = Packet {
+        src: NodeId(0),
+        dst: NodeId(1),
+        flow: FlowId(0),
+        from_opener: true,
+        ident: 77,
+        ttl: 64,
+        corrupt: false,
+        dont_fragment: false,
+        piece: None,
+        payload: Payload::Tcp(Segment {
+            src_port: 1,
+            dst_port: 2,
+            body: Body::of_bytes(&(0..=255).cycle().take(1460).collect::<Vec<u8>>()),
+            ..Segment::default()
+        }),
+    };
+    let addresses = Addresses::of(&packet);
+    let whole = encode(&packet, addresses).unwrap();
+    let all = Piece {
+        offset: 0,
+        len: 1480,
+        more: false,
+    };
+    let mut data = Vec::new();
+    for piece in (Mtu {
+        bytes: 576,
+        unit: 8,
+    })
+    .cut(all, 20)
+    {
+        packet.piece = Some(piece);
+        let bytes = encode(&packet, addresses).unwrap();
+        assert_eq!(bytes.len() as u32, packet.ip_len());
+        let header = Ipv4HeaderSlice::from_slice(&bytes).unwrap();
+        assert_eq!(
+            header.header_checksum(),
+            header.to_header().calc_header_checksum()
+        );
+        assert_eq!(
+            u32::from(header.fragments_offset().value()) * 8,
+            piece.offset
+        );
+        assert_eq!(header.more_fragments(), piece.more);
+        assert_eq!(
+            (header.identification(), header.dont_fragment()),
+            (77, false)
+        );
+        assert_eq!(decode(&bytes), Err(WireError::Fragment));
+        data.extend_from_slice(&bytes[20..]);
+    }
+    assert_eq!(data, whole[20..]);
+    packet.piece = Some(Piece { offset: 108, ..all });
+    assert_eq!(
+        encode(&packet, addresses),
+        Err(WireError::FragmentOffset(108))
     );
 }

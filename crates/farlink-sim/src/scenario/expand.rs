@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use farlink_net::fragment::Mtu;
 use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 
@@ -14,6 +15,7 @@ use super::background::{self, BackgroundSpec};
 use super::bdp;
 use super::channel;
 use super::decode::{Problem, example, suggestion};
+use super::fragments;
 use super::process;
 use super::spec::{
     AppName, ChannelSpec, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario,
@@ -80,6 +82,8 @@ pub struct DirectionSpec {
     pub mark: QueueSpec,
     /// Whether packets of low priority have a class of their own.
     pub priorities: bool,
+    /// Longest packets and how longer ones are cut.
+    pub mtu: Option<Mtu>,
     /// Stages in order of passage; within one table the standard order.
     pub channel: Vec<ChannelSpec>,
     /// Other traffic.
@@ -101,6 +105,10 @@ pub struct ExpandedFlow {
     pub start: Interval,
     /// Which end opens it.
     pub opens: Opener,
+    /// Whether no router may cut its packets.
+    pub dont_fragment: bool,
+    /// How long hosts wait for the rest of a packet.
+    pub reassembly_timeout: Interval,
     /// TCP at `from`; the flows of one entry share it. Datagrams use neither.
     pub sender: Arc<Config>,
     /// TCP at `to`.
@@ -414,6 +422,7 @@ fn one_direction(
         queue: table.queue,
         mark: table.mark,
         priorities: table.priorities,
+        mtu: fragments::mtu(table)?,
         channel: table.channel.0.clone(),
         background: table.background.clone(),
     })
@@ -616,6 +625,7 @@ fn one_flow(
     good_name(name, "name")?;
     let app = app(flow)?;
     let opens = opener(flow);
+    let reassembly_timeout = fragments::reassembly_timeout(flow)?;
     let from = nodes.find_all(&flow.from, "from")?;
     let to = nodes.find_all(&flow.to, "to")?;
     at_most("start", flow.start, LONGEST_RUN)?;
@@ -660,6 +670,8 @@ fn one_flow(
                 app,
                 start,
                 opens,
+                dont_fragment: flow.dont_fragment,
+                reassembly_timeout,
                 sender,
                 receiver,
             })

@@ -84,7 +84,17 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "delay = \"250 ms\"\nqueue",
         "colour = \"red\"\nqueue",
         "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"rate_trace\", \"delay\", \
-         \"overhead\", \"queue\", \"mark\", \"priorities\", \"channel\", \"background\"",
+         \"overhead\", \"queue\", \"mark\", \"priorities\", \"mtu\", \"fragments\", \"channel\", \"background\"",
+    ),
+    (
+        "delay = \"250 ms\"\nqueue",
+        "delay = \"250 ms\"\nmtu = \"67 B\"\nqueue",
+        "geo.toml:14: links[0].down.mtu = \"67 B\" is out of range; write \"68 B\" to \"65535 B\"",
+    ),
+    (
+        "delay = \"250 ms\"\nqueue",
+        "delay = \"250 ms\"\nfragments = \"rfc791\"\nqueue",
+        "geo.toml:14: links[0].down.fragments would be ignored; it needs mtu",
     ),
     (
         "delay = \"250 ms\"\nqueue",

@@ -17,6 +17,7 @@ mod expand;
 #[cfg(test)]
 mod faults;
 mod files;
+mod fragments;
 mod law;
 mod library;
 mod preset;
@@ -58,7 +59,7 @@ pub use process::{
     RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec,
 };
 pub use spec::{
-    AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec,
+    AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec, Fragments,
     GilbertSpec, JitterSpec, LinkSpec, Opener, QueueSpec, ReorderSpec, RouteSpec, Scenario,
 };
 pub use tcp::TcpSpec;

@@ -143,6 +143,14 @@ pub struct DirectionTable {
     #[serde(default = "on", skip_serializing_if = "is_on")]
     #[schemars(extend("default" = true))]
     pub priorities: bool,
+    /// Longest IP packet that the link takes, header included, 68 B to 65535 B;
+    /// without it any. What is longer is cut into fragments, or, with the flow's
+    /// `dont_fragment`, dropped (cause too_big) with word to its sender.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Size>,
+    /// How packets longer than `mtu` are cut; "rfc791" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fragments: Option<Fragments>,
     /// What may happen to a packet on its way. One table holds stages in the
     /// standard order (gilbert, loss, ber, satellite, mobile, congestion,
     /// byte_errors, rayleigh, radio, loss_trace, corrupt, duplicate, reorder,
@@ -166,6 +174,17 @@ fn on() -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde hands out references
 fn is_on(value: &bool) -> bool {
     *value
+}
+
+/// How packets are cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Fragments {
+    /// In multiples of 8 bytes but for the last (RFC 791).
+    Rfc791,
+    /// To the byte, as in wong1998, 3.3; no header could say that, so such packets
+    /// can be neither captured nor emulated.
+    Wong1998,
 }
 
 /// Limit of a queue: "unlimited", `{ packets = 100 }`, `{ bytes = "64 KiB" }` or
@@ -610,6 +629,17 @@ pub struct FlowSpec {
     /// Time between the starts of consecutive flows.
     #[serde(default = "at_once")]
     pub stagger: Time,
+    /// No router may cut this flow's packets (DF): too long ones are dropped, and a
+    /// TCP learns what the path takes (RFC 1191); datagrams are lost. Without,
+    /// they are cut.
+    #[serde(default = "on", skip_serializing_if = "is_on")]
+    #[schemars(extend("default" = true))]
+    pub dont_fragment: bool,
+    /// How long a host waits for the rest of a packet from its first fragment on,
+    /// 1 ms to 1 h; "15 s" without it (RFC 791; RFC 1122 has 60 s to 120 s). For
+    /// flows with `dont_fragment = false`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reassembly_timeout: Option<Time>,
     /// TCP of this flow, laid over the scenario's. Not for "cbr" and "onoff",
     /// which send UDP.
     #[serde(default, skip_serializing_if = "TcpSpec::is_empty")]

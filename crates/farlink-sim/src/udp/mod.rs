@@ -18,6 +18,8 @@ pub(crate) struct UdpFlow {
     from: NodeId,
     to: NodeId,
     ports: (u16, u16),
+    /// No router may cut its datagrams.
+    dont_fragment: bool,
     pub(crate) source: Source,
     pub(crate) sink: Sink,
     /// Copies of its datagrams that are on their way.
@@ -33,6 +35,7 @@ impl UdpFlow {
         id: FlowId,
         (from, to): (NodeId, NodeId),
         ports: (u16, u16),
+        dont_fragment: bool,
         spec: UdpSpec,
         stream: Stream,
         start: Instant,
@@ -42,6 +45,7 @@ impl UdpFlow {
             from,
             to,
             ports,
+            dont_fragment,
             source: Source::new(spec, stream, start),
             sink: Sink::default(),
             under_way: 0,
@@ -73,6 +77,8 @@ impl UdpFlow {
             ident,
             ttl,
             corrupt: false,
+            dont_fragment: self.dont_fragment,
+            piece: None,
             payload: Payload::Udp(Datagram {
                 src_port: self.ports.0,
                 dst_port: self.ports.1,

@@ -14,7 +14,7 @@ use crate::spurious;
 use crate::time::{Instant, Interval};
 
 /// Room that the timestamps option takes in every segment (RFC 6691).
-const TIMESTAMPS_LEN: u32 = 12;
+pub(super) const TIMESTAMPS_LEN: u32 = 12;
 /// Least segment size that is believed: smaller ones come from attackers.
 const MIN_MSS: u32 = 64;
 

@@ -1,11 +1,17 @@
 //! What the network tells an endpoint beside segments: losses with their cause,
 //! bad states of a link, partial acknowledgments.
 
+use super::input::TIMESTAMPS_LEN;
 use super::{Connection, State};
 use crate::config::{Eln, PartialAck};
 use crate::segment::{Flags, Segment};
 use crate::seq::Seq;
 use crate::time::Instant;
+
+/// Bytes of the headers of IPv4 and TCP without options.
+const HEADERS_LEN: u32 = 40;
+/// The longest packet that every link takes (RFC 791, 3.2).
+const LEAST_MTU: u32 = 68;
 
 /// Why a segment did not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,6 +84,27 @@ impl Connection {
                 taken
             }
         }
+    }
+
+    /// A node on the way could not send a packet on without cutting it, which its
+    /// header forbids: `mtu` is the longest IP packet, in bytes, that its next link
+    /// takes (ICMP "fragmentation needed", RFC 1191, 4). New segments are no longer
+    /// than that allows, and what is too long goes again in shorter ones. The
+    /// congestion window stays: nothing says that the path is full (RFC 1191, 6.5).
+    /// Returns whether it was news; less than the 68 bytes that every link takes
+    /// (RFC 791, 3.2) is not believed.
+    pub fn on_path_mtu(&mut self, mtu: u32) -> bool {
+        let options = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
+        let mss = mtu.saturating_sub(HEADERS_LEN + options);
+        let news = mtu >= LEAST_MTU && mss < self.tx.mss;
+        if news {
+            self.tx.mss = mss;
+            if self.tx.board.split(mss) {
+                // What was cut may have left once; its times are no samples.
+                self.tx.distrust_samples(self.tx.board.max());
+            }
+        }
+        news
     }
 
     /// Marks the place of a segment that was lost, or takes its mark away.

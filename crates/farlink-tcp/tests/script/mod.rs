@@ -71,6 +71,11 @@ enum Step {
         seq: u32,
         believed: bool,
     },
+    /// A router tells the path MTU; whether it is news.
+    PathMtu {
+        mtu: u32,
+        believed: bool,
+    },
     /// The application writes so many bytes, of which so many are taken.
     Write {
         bytes: u64,

@@ -75,6 +75,10 @@ fn timed(line: &str) -> Result<(Time, Step), String> {
             seq: number(rest.trim_end_matches("= ignored").trim())?,
             believed: !rest.ends_with("ignored"),
         },
+        "path_mtu" => Step::PathMtu {
+            mtu: number(rest.trim_end_matches("= ignored").trim())?,
+            believed: !rest.ends_with("ignored"),
+        },
         "write" => {
             let (bytes, taken) = rest.split_once('=').unwrap_or((rest, rest));
             Step::Write {

@@ -104,6 +104,12 @@ impl Player<'_> {
                     return Err(format!("believed: {got}"));
                 }
             }
+            Step::PathMtu { mtu, believed } => {
+                let got = self.connection()?.on_path_mtu(*mtu);
+                if got != *believed {
+                    return Err(format!("believed: {got}"));
+                }
+            }
             Step::Write { bytes, taken } => {
                 equal("bytes taken", *taken, self.connection()?.write_len(*bytes))?;
             }

@@ -1,0 +1,259 @@
+//! Fragments of IPv4 datagrams: how a datagram is cut, and what is there of it at
+//! its destination (RFC 791, 2.3 and 3.2).
+
+use crate::packet::IPV4_HEADER_LEN;
+
+/// How long a packet a link takes, and how what is longer is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mtu {
+    /// Most bytes of an IP packet.
+    pub bytes: u32,
+    /// What the lengths of all fragments but the last are multiples of, in bytes:
+    /// 8 (RFC 791); 1 is the arithmetic of wong1998, 3.3, which no header of IPv4
+    /// could say.
+    pub unit: u32,
+}
+
+/// A part of what follows a datagram's header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Piece {
+    /// Bytes before it.
+    pub offset: u32,
+    /// Its bytes.
+    pub len: u32,
+    /// Whether more follows.
+    pub more: bool,
+}
+
+impl Piece {
+    /// Byte behind the last.
+    const fn end(self) -> u32 {
+        self.offset + self.len
+    }
+}
+
+impl Mtu {
+    /// The parts that `whole` is cut into behind a header of `header` bytes; itself
+    /// if it fits. Each but the last is as long as it may be (RFC 791, 3.2).
+    pub fn cut(self, whole: Piece, header: u32) -> impl Iterator<Item = Piece> {
+        let room = self.bytes.saturating_sub(header);
+        // Every link takes 68 bytes: a header of 60 and one unit.
+        let step = (room / self.unit * self.unit).max(self.unit);
+        let mut offset = whole.offset;
+        let mut over = false;
+        std::iter::from_fn(move || {
+            let left = whole.end() - offset;
+            if over {
+                return None;
+            }
+            over = left <= room;
+            let piece = Piece {
+                offset,
+                len: if over { left } else { step },
+                more: !over || whole.more,
+            };
+            offset += piece.len;
+            Some(piece)
+        })
+    }
+
+    /// The number of packets that one of `ip_len` bytes goes over the link in, with
+    /// a header of 20 bytes.
+    pub fn packets(self, ip_len: u32) -> u32 {
+        let whole = Piece {
+            offset: 0,
+            len: ip_len.saturating_sub(IPV4_HEADER_LEN),
+            more: false,
+        };
+        self.cut(whole, IPV4_HEADER_LEN).count() as u32
+    }
+}
+
+/// What a fragment was to a datagram that is put together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Added {
+    /// New; something is still missing.
+    Waits,
+    /// New, and the last that was missing.
+    Complete,
+    /// There already.
+    Duplicate,
+    /// It contradicts what is there: it overlaps it without being a copy, or the
+    /// datagram would have two ends. Nothing of the datagram is to be believed
+    /// (RFC 5722, 4, for IPv6; hosts do the same for IPv4).
+    Overlap,
+}
+
+/// The fragments of one datagram that are there.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Reassembly {
+    /// In order, without overlaps.
+    pieces: Vec<Piece>,
+    bytes: u32,
+}
+
+impl Reassembly {
+    /// Fragments that are there.
+    pub fn count(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Forgets all, for another datagram.
+    pub fn clear(&mut self) {
+        self.pieces.clear();
+        self.bytes = 0;
+    }
+
+    /// A fragment comes. After [`Added::Overlap`] this is of no use until it is
+    /// cleared.
+    pub fn add(&mut self, piece: Piece) -> Added {
+        let at = self.pieces.partition_point(|p| p.offset < piece.offset);
+        let (before, after) = self.pieces.split_at(at);
+        if after.first() == Some(&piece) {
+            return Added::Duplicate;
+        }
+        let clear = before
+            .last()
+            .is_none_or(|p| p.more && p.end() <= piece.offset)
+            && after
+                .first()
+                .is_none_or(|p| piece.more && piece.end() <= p.offset);
+        if !clear || piece.len == 0 {
+            return Added::Overlap;
+        }
+        self.pieces.insert(at, piece);
+        self.bytes += piece.len;
+        match self.pieces.last() {
+            Some(last) if !last.more && last.end() == self.bytes => Added::Complete,
+            _ => Added::Waits,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const fn whole(len: u32) -> Piece {
+        Piece {
+            offset: 0,
+            len,
+            more: false,
+        }
+    }
+
+    fn sizes(mtu: Mtu, ip_len: u32) -> Vec<u32> {
+        mtu.cut(whole(ip_len - 20), 20)
+            .map(|p| p.len + 20)
+            .collect()
+    }
+
+    const fn rfc791(bytes: u32) -> Mtu {
+        Mtu { bytes, unit: 8 }
+    }
+
+    /// A 1500-byte packet over MTU 576 takes 552 + 552 + 376 bytes of payload; what
+    /// fits goes as it is.
+    #[test]
+    fn lengths_are_those_of_the_standard() {
+        assert_eq!(sizes(rfc791(576), 1500), [572, 572, 396]);
+        assert_eq!(sizes(rfc791(576), 576), [576]);
+        assert_eq!(sizes(rfc791(1500), 65_535).len(), 45); // 65,515 / 1480
+        // The last may be longer than a multiple of 8.
+        assert_eq!(sizes(rfc791(575), 572 + 555 - 20), [572, 555]);
+        assert_eq!(sizes(rfc791(68), 116), [68, 68]);
+    }
+
+    /// Wong 1998, 3.3: 532 bytes of TCP in five packets of up to 1024 bits; by the
+    /// standard they are six. Sums: 5056 bits there (its arithmetic), an
+    /// acknowledgment goes whole.
+    #[test]
+    fn the_study_has_five_fragments_where_the_standard_has_six() {
+        let study = Mtu {
+            bytes: 128,
+            unit: 1,
+        };
+        assert_eq!(sizes(study, 552), [128, 128, 128, 128, 120]);
+        assert_eq!(8 * sizes(study, 552).iter().sum::<u32>(), 5056);
+        assert_eq!(sizes(rfc791(128), 552), [124, 124, 124, 124, 124, 32]);
+        assert_eq!(study.packets(40), 1);
+    }
+
+    #[test]
+    fn a_fragment_is_cut_again_at_the_next_link() {
+        let first = rfc791(576).cut(whole(1480), 20).next().unwrap();
+        let again: Vec<_> = rfc791(296).cut(first, 20).collect();
+        let at: Vec<_> = again.iter().map(|p| (p.offset, p.len, p.more)).collect();
+        assert_eq!(at, [(0, 272, true), (272, 272, true), (544, 8, true)]);
+    }
+
+    #[test]
+    fn overlaps_and_second_ends_are_refused() {
+        let piece = |offset, len, more| Piece { offset, len, more };
+        let mut there = Reassembly::default();
+        assert_eq!(there.add(piece(8, 16, true)), Added::Waits);
+        let mut other = there.clone();
+        assert_eq!(other.add(piece(16, 16, true)), Added::Overlap);
+        let mut other = there.clone();
+        assert_eq!(other.add(piece(0, 16, true)), Added::Overlap);
+        let mut other = there.clone();
+        assert_eq!(other.add(piece(8, 16, false)), Added::Overlap);
+        let mut other = there.clone();
+        assert_eq!(other.add(piece(0, 8, false)), Added::Overlap);
+        assert_eq!(there.add(piece(24, 5, false)), Added::Waits);
+        let mut other = there.clone();
+        assert_eq!(other.add(piece(32, 8, true)), Added::Overlap);
+        assert_eq!(there.add(piece(0, 8, true)), Added::Complete);
+    }
+
+    proptest! {
+        /// In any order, with any copies, through two links: complete exactly when
+        /// the last part that was missing comes.
+        #[test]
+        fn all_parts_in_any_order_make_the_whole(
+            len in 1u32..9000,
+            mtus in (68u32..2000, 68u32..2000),
+            unit in prop_oneof![Just(1u32), Just(8)],
+            keys in proptest::collection::vec((any::<u32>(), 0u8..3), 400),
+            missing in any::<prop::sample::Index>(),
+        ) {
+            let cut = |bytes, piece| Mtu { bytes, unit }.cut(piece, 20);
+            let pieces: Vec<_> =
+                cut(mtus.0, whole(len)).flat_map(|p| cut(mtus.1, p)).collect();
+            let mut at = 0;
+            for piece in &pieces {
+                prop_assert_eq!(piece.offset, at);
+                prop_assert!(piece.len + 20 <= mtus.0.min(mtus.1));
+                prop_assert!(!piece.more || piece.len % unit == 0);
+                at += piece.len;
+            }
+            prop_assert_eq!(at, len);
+            let mut order: Vec<_> = pieces
+                .iter()
+                .zip(&keys)
+                .flat_map(|(&p, &(key, copies))| {
+                    (0..=copies).map(move |c| (key.rotate_left(7 * u32::from(c)), p))
+                })
+                .collect();
+            order.sort_by_key(|o| o.0);
+            let mut seen = std::collections::BTreeSet::new();
+            let mut there = Reassembly::default();
+            let mut without = Reassembly::default();
+            let missing = missing.get(&pieces);
+            for (_, piece) in order {
+                let new = seen.insert(piece.offset);
+                let wanted = match (new, seen.len() == pieces.len()) {
+                    (false, _) => Added::Duplicate,
+                    (true, true) => Added::Complete,
+                    (true, false) => Added::Waits,
+                };
+                prop_assert_eq!(there.add(piece), wanted);
+                if piece != *missing {
+                    prop_assert_ne!(without.add(piece), Added::Complete);
+                }
+            }
+            prop_assert_eq!(there.count(), pieces.len());
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! IP fragments in the world: packets too long for their next link are cut, or
+//! dropped with word to the sender; hosts put them together (RFC 791, 3.2;
+//! RFC 1191).
+
+use crate::heap::{Event, Kind};
+use crate::world::{NO_ROUTE, TTL, World, sending_end};
+use farlink_net::channel::DropCause;
+use farlink_net::fragment::{Added, Mtu, Piece, Reassembly};
+use farlink_net::packet::IPV4_HEADER_LEN;
+use farlink_net::wire::node_address;
+use farlink_net::{FlowId, NodeId, Packet, Payload};
+use farlink_tcp::{Ecn, Instant, Interval};
+use std::collections::BTreeMap;
+
+/// What fragments of one datagram have in common (RFC 791, 2.3): destination and
+/// source, protocol, identification.
+type Key = (u32, u32, u8, u16);
+
+/// A datagram of which something is there.
+#[derive(Debug)]
+struct Partial {
+    /// The fragment that came first: the whole, once all are there.
+    number: u32,
+    /// Link that it came over.
+    link: u32,
+    /// When it is given up.
+    due: Instant,
+    parts: Reassembly,
+}
+
+/// Datagrams that hosts put together.
+#[derive(Debug, Default)]
+pub(crate) struct Reassemblies {
+    partial: BTreeMap<Key, Partial>,
+    spare: Vec<Reassembly>,
+    /// Time of the event that looks for those to give up; others are stale.
+    watch: Option<Instant>,
+    /// How long a flow's datagrams wait for their rest, by number of the flow.
+    pub(crate) patience: Vec<Interval>,
+}
+
+fn key(packet: &Packet) -> Key {
+    let protocol = match &packet.payload {
+        Payload::Tcp(_) => 6,
+        Payload::Udp(_) => 17,
+        Payload::Raw(raw) => raw.bytes()[9],
+    };
+    (packet.dst.0, packet.src.0, protocol, packet.ident)
+}
+
+/// Whether both are of the same datagram, and not of two that have the same
+/// identification after 65,536 others.
+fn same(a: &Packet, b: &Packet) -> bool {
+    let of = (a.flow, a.from_opener) == (b.flow, b.from_opener);
+    of && match (&a.payload, &b.payload) {
+        (Payload::Tcp(a), Payload::Tcp(b)) => {
+            let place = |s: &farlink_tcp::Segment| (s.src_port, s.dst_port, s.seq, s.ack);
+            place(a) == place(b) && a.flags == b.flags && a.body.len() == b.body.len()
+        }
+        (Payload::Udp(a), Payload::Udp(b)) => a.number == b.number,
+        _ => false,
+    }
+}
+
+impl World {
+    /// A packet at `node` is longer than the link that it is to be sent over takes.
+    #[cold]
+    pub(crate) fn too_long(&mut self, node: u32, link: u32, number: u32, mtu: Mtu) {
+        let packet = &self.packets[number as usize];
+        if let Payload::Raw(raw) = &packet.payload {
+            if raw.dont_fragment() {
+                self.refuse_raw(node, link, number, mtu);
+                return;
+            }
+            let parts = raw.cut(mtu);
+            let template = packet.clone();
+            self.free.push(number);
+            for raw in parts {
+                let part = self.hold(Packet {
+                    payload: Payload::Raw(raw),
+                    ..template.clone()
+                });
+                self.send_on(link, part);
+            }
+            return;
+        }
+        if packet.dont_fragment {
+            self.tell_mtu(node, number, mtu);
+            self.lose(link, number, DropCause::TooBig, self.now);
+            return;
+        }
+        let template = packet.clone();
+        let whole = template.piece.unwrap_or(Piece {
+            offset: 0,
+            len: template.whole_len() - IPV4_HEADER_LEN,
+            more: false,
+        });
+        // The whole is let go last: its number stays taken as long.
+        for piece in mtu.cut(whole, IPV4_HEADER_LEN) {
+            if matches!(template.payload, Payload::Udp(_)) {
+                self.datagram_copied(template.flow.0);
+            }
+            let part = self.hold(Packet {
+                piece: Some(piece),
+                ..template.clone()
+            });
+            self.send_on(link, part);
+        }
+        self.absorb(number);
+    }
+
+    /// The endpoint that sent a packet too long to go on will hear of it when a
+    /// message could be there: after the propagation delays of the way back.
+    fn tell_mtu(&mut self, node: u32, number: u32, mtu: Mtu) {
+        let packet = &self.packets[number as usize];
+        if packet.tcp().is_none() {
+            return; // nobody there who could send less
+        }
+        let (mut at, mut heard) = (node, self.now);
+        for _ in 0..TTL {
+            let way = self.nodes[at as usize].way(packet.src.0);
+            if at == packet.src.0 || way == NO_ROUTE {
+                break;
+            }
+            heard = heard + self.links[way as usize].config().delay;
+            at = self.link_to[way as usize];
+        }
+        if at != packet.src.0 {
+            return;
+        }
+        let end = sending_end(packet, self.flows[packet.flow.0 as usize].sender_opens);
+        self.strays = self.strays.wrapping_add(1);
+        let event = Event::new(heard, Kind::PathMtu, end as u32, self.strays, mtu.bytes);
+        self.heap.push(event);
+    }
+
+    /// An endpoint hears how long a packet may be.
+    pub(crate) fn path_mtu(&mut self, end: usize, mtu: u32) {
+        let e = &mut self.ends[end];
+        if e.live && e.conn.on_path_mtu(mtu) {
+            self.serve(end);
+        }
+    }
+
+    /// A real program's packet must not be cut: its host gets the ICMP message.
+    fn refuse_raw(&mut self, node: u32, link: u32, number: u32, mtu: Mtu) {
+        let packet = &self.packets[number as usize];
+        let to = packet.src;
+        let Payload::Raw(raw) = &packet.payload else {
+            return;
+        };
+        let answer = raw.too_big(node_address(NodeId(node)), mtu.bytes);
+        self.lose(link, number, DropCause::TooBig, self.now);
+        let Some(answer) = answer else { return };
+        let answer = self.hold(Packet {
+            src: NodeId(node),
+            dst: to,
+            flow: FlowId::NONE,
+            from_opener: false,
+            ident: 0,
+            ttl: TTL,
+            corrupt: false,
+            dont_fragment: false,
+            piece: None,
+            payload: Payload::Raw(answer),
+        });
+        if to.0 == node {
+            self.leaving.push((node, answer));
+        } else {
+            self.forward(node, answer);
+        }
+    }
+
+    /// A fragment is at its destination.
+    #[cold]
+    pub(crate) fn reassemble(&mut self, link: u32, number: u32) {
+        let packet = &self.packets[number as usize];
+        let Some(piece) = packet.piece else { return };
+        let (key, flow) = (key(packet), packet.flow.0);
+        let all = &mut self.reassemblies;
+        let due = self.now + all.patience[flow as usize];
+        let spare = &mut all.spare;
+        let partial = all.partial.entry(key).or_insert_with(|| Partial {
+            number,
+            link,
+            due,
+            parts: spare.pop().unwrap_or_default(),
+        });
+        let (first, added) = (partial.number, partial.parts.add(piece));
+        if added == Added::Waits && partial.parts.count() == 1 {
+            self.watch_partial(due);
+            return;
+        }
+        // Also when it has gone over a link alone and is complete at once.
+        if first != number {
+            if added != Added::Duplicate {
+                let packet = &self.packets[number as usize];
+                let spoiled = packet.corrupt || !same(packet, &self.packets[first as usize]);
+                let congested = packet.ecn() == Ecn::Ce;
+                let whole = &mut self.packets[first as usize];
+                whole.corrupt |= spoiled;
+                if congested {
+                    whole.set_ecn(Ecn::Ce); // RFC 3168, 5.3
+                }
+            }
+            self.absorb(number);
+        }
+        match added {
+            Added::Waits | Added::Duplicate => {}
+            Added::Complete => {
+                self.forget(key);
+                self.packets[first as usize].piece = None;
+                self.delivered(link, first);
+            }
+            Added::Overlap => {
+                let link = self.forget(key);
+                self.lose(link, first, DropCause::Reassembly, self.now);
+            }
+        }
+    }
+
+    /// A fragment is over: it became part of another packet, or a copy was there.
+    fn absorb(&mut self, number: u32) {
+        let packet = &self.packets[number as usize];
+        if matches!(packet.payload, Payload::Udp(_)) {
+            self.datagram_lost(packet.flow.0);
+        }
+        self.free.push(number);
+    }
+
+    /// Nothing more is known of a datagram. Returns the link of its first fragment.
+    fn forget(&mut self, key: Key) -> u32 {
+        let all = &mut self.reassemblies;
+        all.partial.remove(&key).map_or(0, |mut partial| {
+            partial.parts.clear();
+            all.spare.push(partial.parts);
+            partial.link
+        })
+    }
+
+    fn watch_partial(&mut self, due: Instant) {
+        let all = &mut self.reassemblies;
+        if all.watch.is_none_or(|at| due < at) {
+            all.watch = Some(due);
+            self.heap.push(Event::new(due, Kind::Reassembly, 0, 0, 0));
+        }
+    }
+
+    /// Gives up the datagrams whose time is over.
+    #[cold]
+    pub(crate) fn give_up_partial(&mut self) {
+        let all = &mut self.reassemblies;
+        if all.watch != Some(self.now) {
+            return;
+        }
+        all.watch = None;
+        let over = |(&key, partial): (&Key, &Partial)| {
+            (partial.due <= self.now).then_some((key, partial.number))
+        };
+        let over: Vec<_> = all.partial.iter().filter_map(over).collect();
+        for (key, number) in over {
+            let link = self.forget(key);
+            self.lose(link, number, DropCause::Reassembly, self.now);
+        }
+        let next = self.reassemblies.partial.values().map(|p| p.due).min();
+        if let Some(due) = next {
+            self.watch_partial(due);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Segments that turned out too long for their path are cut anew.
+
+use super::{EVER_RETX, LOST, RETX, SACKED, Scoreboard, Sent};
+
+impl Scoreboard {
+    /// Cuts what is longer than `mss` and not SACKed into segments of that length,
+    /// presumed lost and not sent again. It was no loss by congestion: neither
+    /// [`Scoreboard::losses`] nor a rate sample counts it. Returns whether there
+    /// was any.
+    pub(crate) fn split(&mut self, mss: u32) -> bool {
+        let too_long = |s: &Sent| s.len > mss && !s.is(SACKED);
+        if !self.segments.iter().any(too_long) {
+            return false;
+        }
+        for i in (0..self.segments.len()).rev() {
+            let whole = self.segments[i];
+            if !too_long(&whole) {
+                continue;
+            }
+            if !whole.is(LOST) {
+                self.lost += u64::from(whole.len);
+            }
+            if whole.is(RETX) {
+                self.retransmitted -= u64::from(whole.len);
+            }
+            let piece = |start: u32| Sent {
+                start: whole.start + u64::from(start),
+                len: mss.min(whole.len - start),
+                state: (whole.state & EVER_RETX) | LOST,
+                at: whole.at,
+            };
+            self.segments[i] = piece(0);
+            for (more, start) in (1..).zip((mss..whole.len).step_by(mss as usize)) {
+                self.segments.insert(i + more, piece(start));
+                if let Some(rate) = &mut self.rate {
+                    rate.split(i);
+                }
+            }
+        }
+        // Indices behind the first moved; what was judged is passed over again.
+        self.next_retransmission = self.first;
+        let lost = self.segments.iter().rposition(|s| s.is(LOST));
+        self.judged = self.first + lost.map_or(0, |last| last as u64 + 1);
+        self.order_anew();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rate::RateSampler;
+    use crate::time::Instant;
+
+    #[test]
+    fn what_is_too_long_is_cut_and_goes_again_in_order() {
+        let mut b = Scoreboard {
+            rate: Some(Box::<RateSampler>::default()),
+            order: Some(Box::default()),
+            ..Scoreboard::default()
+        };
+        for len in [100, 250, 90, 250, 200] {
+            b.sent(len, Instant::ZERO);
+        }
+        b.sack(440, 690); // the fourth came through before the path changed
+        assert!(b.split(100));
+        b.check();
+        assert_eq!(b.losses(), 0);
+        let mut again = Vec::new();
+        while let Some((i, s)) = b.next_lost() {
+            again.push((s.start, s.len));
+            b.sent_again(i, Instant::ZERO);
+            b.check();
+        }
+        let wanted = [(100, 100), (200, 100), (300, 50), (690, 100), (790, 100)];
+        assert_eq!(again, wanted);
+        assert!(!b.split(100));
+    }
+}
