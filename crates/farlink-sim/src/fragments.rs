@@ -122,7 +122,7 @@ impl World {
             if at == packet.src.0 || way == NO_ROUTE {
                 break;
             }
-            heard = heard + self.links[way as usize].config().delay;
+            heard += self.links[way as usize].config().delay;
             at = self.link_to[way as usize];
         }
         if at != packet.src.0 {

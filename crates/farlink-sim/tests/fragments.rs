@@ -81,7 +81,7 @@ fn the_arithmetic_of_the_study_can_be_chosen() {
         "",
         &Monitor::default(),
     );
-    let says = refused.err().expect("no capture").to_string();
+    let says = refused.expect_err("no capture").to_string();
     assert!(
         says.contains("that cannot be captured; write fragments"),
         "{says}"

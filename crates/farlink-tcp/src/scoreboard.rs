@@ -690,6 +690,7 @@ mod tests {
         Miss(u64, u64, bool),
         Retransmit,
         Hole,
+        Split(u32),
     }
 
     fn op() -> impl Strategy<Value = Op> {
@@ -704,6 +705,7 @@ mod tests {
             (0u64..2000, 1u64..500, any::<bool>()).prop_map(|(l, n, old)| Op::Miss(l, n, old)),
             Just(Op::Retransmit),
             Just(Op::Hole),
+            (20u32..200).prop_map(Op::Split),
         ]
     }
 
@@ -718,6 +720,7 @@ mod tests {
                     Op::Ack(n) => { b.acknowledge((b.una() + n).min(b.max())); }
                     Op::Sack(l, n) => { b.sack(b.una() + l, b.una() + l + n); }
                     Op::Judge => { b.judge(3, 100); }
+                    Op::Split(mss) => { b.split(mss); }
                     Op::LoseAll => b.lose_all(),
                     Op::LoseNone => b.lose_none(),
                     Op::LoseFront => b.lose_front(),
