@@ -45,4 +45,6 @@ def emulate(
     main: tuple[str, list[str]] | None,
     congestion: str | None = None,
     seconds: float | None = None,
+    endpoints: list[tuple[str, str]] = ...,
+    checked: tuple[str, str, int, int] | None = None,
 ) -> str: ...

@@ -3,11 +3,14 @@
 
 use crate::EmuError;
 use crate::clock::Clock;
-use crate::host::{Host, HostConfig};
+use crate::endpoint::{Endpoint, EndpointConfig};
+use crate::host::{Host, HostConfig, Port};
 use crate::lateness::Lateness;
 use crate::namespace::RunFile;
+use farlink_net::packet::IPV4_HEADER_LEN;
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{LinkReport, Live, Refused};
+use farlink_tcp::segment::TCP_HEADER_LEN;
 use farlink_tcp::{Instant, Interval};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -42,6 +45,8 @@ impl Stop {
 pub struct Emulation {
     live: Live,
     hosts: Vec<Host>,
+    /// Those of the hosts that are in user space.
+    endpoints: Vec<usize>,
     epoll: Epoll,
     timer: TimerFd,
     stop: Stop,
@@ -66,11 +71,44 @@ impl Emulation {
     /// # Errors
     /// If the scenario cannot be built or the system refuses. Nothing is left
     /// behind then.
-    pub fn new(scenario: &Expanded, run: u64, config: &HostConfig) -> Result<Self, EmuError> {
+    pub fn new(
+        scenario: &Expanded,
+        run: u64,
+        config: &HostConfig,
+        endpoints: &[EndpointConfig],
+    ) -> Result<Self, EmuError> {
         let live = Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))?;
+        let addresses: Vec<_> = live.hosts().collect();
+        let address_of = |wanted: &str| {
+            let found = addresses.iter().find(|(name, _)| *name == wanted);
+            found.map(|&(_, address)| address).ok_or_else(|| {
+                let names: Vec<_> = addresses.iter().map(|(name, _)| *name).collect();
+                EmuError::Scenario(format!(
+                    "there is no host {wanted:?}; the hosts of this scenario are {}",
+                    names.join(", ")
+                ))
+            })
+        };
+        for endpoint in endpoints {
+            address_of(&endpoint.host)?;
+            let most = config.mtu.saturating_sub(IPV4_HEADER_LEN + TCP_HEADER_LEN);
+            if endpoint.tcp.mss > most {
+                return Err(EmuError::Scenario(format!(
+                    "endpoint {}: an mss of {} bytes does not fit packets of {} bytes; set an mss \
+                     of at most {most}",
+                    endpoint.host, endpoint.tcp.mss, config.mtu
+                )));
+            }
+        }
         let mut hosts = Vec::new();
-        for (name, address) in live.hosts() {
-            hosts.push(Host::create(name, address, config)?);
+        for &(name, address) in &addresses {
+            let made = if let Some(own) = endpoints.iter().find(|e| e.host == name) {
+                let server = own.fetch.as_ref().map(|f| address_of(&f.host));
+                Host::in_user_space(name, address, own, server.transpose()?)
+            } else {
+                Host::create(name, address, config)?
+            };
+            hosts.push(made);
         }
         let mut names = fs::read_to_string("/etc/hosts").unwrap_or_default();
         for host in &hosts {
@@ -86,14 +124,19 @@ impl Emulation {
         )
         .map_err(failed)?;
         let readable = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
-        for (i, host) in (0..).zip(&hosts) {
-            epoll.add(&host.tun, readable(i)).map_err(failed)?;
+        let mut endpoints = Vec::new();
+        for (i, host) in hosts.iter().enumerate() {
+            match &host.port {
+                Port::Kernel { tun, .. } => epoll.add(tun, readable(i as u64)).map_err(failed)?,
+                Port::Endpoint(_) => endpoints.push(i),
+            }
         }
         epoll.add(&timer, readable(TIMER)).map_err(failed)?;
         epoll.add(&stop, readable(STOP)).map_err(failed)?;
         Ok(Self {
             live,
             hosts,
+            endpoints,
             epoll,
             timer,
             stop: Stop(Arc::new(stop)),
@@ -117,7 +160,8 @@ impl Emulation {
         self.stop.clone()
     }
 
-    /// Carries packets until it is stopped. For the least lateness, on a thread
+    /// Carries packets until it is stopped, or, if user-space hosts fetch something,
+    /// until they have it. For the least lateness, on a thread
     /// of its own.
     ///
     /// # Errors
@@ -130,9 +174,13 @@ impl Emulation {
         let mut buffer = vec![0; LONGEST];
         let mut events = [EpollEvent::empty(); 64];
         let mut armed = Instant::MAX;
+        let fetching = self.fetching();
         loop {
             self.deliver(clock)?;
-            let next = self.live.next_time().unwrap_or(Instant::MAX);
+            if fetching && !self.fetching() {
+                return Ok(self.report(clock.now()));
+            }
+            let next = self.next_time();
             if next != armed {
                 armed = next;
                 if next == Instant::MAX {
@@ -162,7 +210,14 @@ impl Emulation {
     /// Packets of a host enter the network at the time they are read.
     fn receive(&mut self, clock: Clock, host: usize, buffer: &mut [u8]) -> Result<(), EmuError> {
         for _ in 0..BATCH {
-            let Host { tun, name, .. } = &self.hosts[host];
+            let Host {
+                port: Port::Kernel { tun, .. },
+                name,
+                ..
+            } = &self.hosts[host]
+            else {
+                return Ok(());
+            };
             let read = tun
                 .read(buffer)
                 .map_err(|e| EmuError::system(format!("read from the device of {name}"), e))?;
@@ -171,42 +226,99 @@ impl Emulation {
             };
             let now = clock.now();
             self.deliver_by(now)?;
-            let counters = &mut self.hosts[host].counters;
-            match self.live.send(now, host, buffer[..n].to_vec()) {
-                Ok(()) => counters.sent += 1,
-                Err(Refused::NotIpv4(_)) => counters.not_ipv4 += 1,
-                Err(Refused::NoHost(_)) => counters.no_host += 1,
-            }
+            self.enter(now, host, buffer[..n].to_vec());
         }
         Ok(())
+    }
+
+    fn enter(&mut self, now: Instant, host: usize, packet: Vec<u8>) {
+        let counters = &mut self.hosts[host].counters;
+        match self.live.send(now, host, packet) {
+            Ok(()) => counters.sent += 1,
+            Err(Refused::NotIpv4(_)) => counters.not_ipv4 += 1,
+            Err(Refused::NoHost(_)) => counters.no_host += 1,
+        }
+    }
+
+    /// Whether a user-space host has yet to get something.
+    fn fetching(&self) -> bool {
+        let endpoint = |&i: &usize| self.hosts[i].endpoint();
+        let mut all = self.endpoints.iter().filter_map(endpoint);
+        all.any(Endpoint::is_fetching)
+    }
+
+    /// When something is due next, in the network or in a user-space host.
+    fn next_time(&self) -> Instant {
+        let endpoint = |&i: &usize| self.hosts[i].endpoint()?.next_timeout();
+        self.endpoints
+            .iter()
+            .filter_map(endpoint)
+            .chain(self.live.next_time())
+            .min()
+            .unwrap_or(Instant::MAX)
     }
 
     fn deliver(&mut self, clock: Clock) -> Result<(), EmuError> {
         self.deliver_by(clock.now())
     }
 
-    /// What is due by `now` leaves.
+    /// What is due by `now` leaves, and user-space hosts answer it.
     fn deliver_by(&mut self, now: Instant) -> Result<(), EmuError> {
+        loop {
+            self.leave(now)?;
+            let mut answered = false;
+            for i in 0..self.endpoints.len() {
+                answered |= self.work(now, self.endpoints[i]);
+            }
+            if !answered || self.live.next_time().is_none_or(|at| at > now) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A user-space host does what is due. Returns whether it sent something.
+    fn work(&mut self, now: Instant, host: usize) -> bool {
+        if let Port::Endpoint(endpoint) = &mut self.hosts[host].port
+            && endpoint.next_timeout().is_some_and(|at| at <= now)
+        {
+            endpoint.on_timeout(now);
+        }
+        let mut sent = false;
+        while let Port::Endpoint(endpoint) = &mut self.hosts[host].port
+            && let Some(packet) = endpoint.poll_transmit()
+        {
+            self.enter(now, host, packet);
+            sent = true;
+        }
+        sent
+    }
+
+    fn leave(&mut self, now: Instant) -> Result<(), EmuError> {
         let (hosts, lateness) = (&mut self.hosts, &mut self.lateness);
         let mut trouble = None;
-        self.live.advance(now, |host, due, bytes| {
+        self.live.advance(now, |host, due, raw| {
             let Host {
-                tun,
+                port,
                 counters,
                 name,
                 ..
             } = &mut hosts[host];
-            match tun.write(bytes) {
+            let written = match port {
+                Port::Kernel { tun, .. } => tun.write(raw.bytes()),
+                Port::Endpoint(endpoint) => {
+                    endpoint.receive(now, raw.bytes());
+                    Ok(true)
+                }
+            };
+            match written {
                 Ok(true) => {
                     counters.delivered += 1;
                     lateness.add(now.since(due));
                 }
                 Ok(false) => counters.refused += 1,
                 Err(e) => {
-                    trouble = Some(EmuError::system(
-                        format!("write to the device of {name}"),
-                        e,
-                    ));
+                    let what = format!("write to the device of {name}");
+                    trouble = Some(EmuError::system(what, e));
                 }
             }
         });

@@ -1,6 +1,8 @@
-//! Hosts: a namespace each, with a TUN device into the engine.
+//! Hosts: a namespace each, with a TUN device into the engine, or a TCP in user
+//! space.
 
 use crate::EmuError;
+use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::interface::Control;
 use crate::namespace::Namespace;
 use crate::tun::Tun;
@@ -40,11 +42,23 @@ pub struct Host {
     pub name: String,
     /// Address.
     pub address: Ipv4Addr,
-    /// Its namespace.
-    pub namespace: Namespace,
-    pub(crate) tun: Tun,
+    pub(crate) port: Port,
     /// What it sent and got.
     pub counters: Counters,
+}
+
+/// What is behind a host's place in the network.
+#[derive(Debug)]
+pub(crate) enum Port {
+    /// A kernel in a namespace.
+    Kernel {
+        /// Where its programs run.
+        namespace: Namespace,
+        /// Its only way out.
+        tun: Tun,
+    },
+    /// A TCP of this project.
+    Endpoint(Box<Endpoint>),
 }
 
 /// Packets of a host.
@@ -67,6 +81,39 @@ fn set(key: &str, value: &str) -> io::Result<()> {
 }
 
 impl Host {
+    /// Its namespace; a user-space host has none.
+    pub fn namespace(&self) -> Option<&Namespace> {
+        match &self.port {
+            Port::Kernel { namespace, .. } => Some(namespace),
+            Port::Endpoint(_) => None,
+        }
+    }
+
+    /// The TCP of a user-space host.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match &self.port {
+            Port::Kernel { .. } => None,
+            Port::Endpoint(endpoint) => Some(endpoint),
+        }
+    }
+
+    /// A host in user space. `server` is the address of the host that it fetches
+    /// from.
+    pub(crate) fn in_user_space(
+        name: &str,
+        address: Ipv4Addr,
+        config: &EndpointConfig,
+        server: Option<Ipv4Addr>,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            address,
+            port: Port::Endpoint(Box::new(Endpoint::new(address, config, server))),
+            counters: Counters::default(),
+        }
+    }
+
+    /// A host with a kernel of its own.
     pub(crate) fn create(
         name: &str,
         address: Ipv4Addr,
@@ -111,8 +158,7 @@ impl Host {
         Ok(Self {
             name: name.to_owned(),
             address,
-            namespace,
-            tun,
+            port: Port::Kernel { namespace, tun },
             counters: Counters::default(),
         })
     }
