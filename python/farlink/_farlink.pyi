@@ -47,4 +47,6 @@ def emulate(
     seconds: float | None = None,
     endpoints: list[tuple[str, str]] = ...,
     checked: tuple[str, str, int, int] | None = None,
+    plain: bool = False,
+    realtime: bool = False,
 ) -> str: ...

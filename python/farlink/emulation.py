@@ -56,6 +56,8 @@ def emulate(
     seed: int | None = None,
     seconds: float | None = None,
     endpoints: Mapping[str, str] | None = None,
+    plain: bool = False,
+    realtime: bool = False,
 ) -> Emulated:
     """Run a program in a host of a scenario, whose links carry its packets in real time.
 
@@ -83,6 +85,13 @@ def emulate(
         Names of hosts that are no kernel but the TCP of this package in user space, each with
         the TCP (`farlink tcp`) that it is. It answers on ports 7 (echo), 9 (discard) and 19
         (data without end). No program can run there.
+    plain
+        One packet to each read and write of a device: slower, and what the default, which
+        passes several of a connection at once, is compared with.
+    realtime
+        The engine's thread runs before all others of normal priority (SCHED_FIFO), in memory
+        that is not paged out, and watches the clock for the last 50 us before a packet is due.
+        Takes more of a processor.
 
     Raises
     ------
@@ -101,6 +110,8 @@ def emulate(
         seed=seed,
         seconds=seconds,
         endpoints=endpoints,
+        plain=plain,
+        realtime=realtime,
     )
 
 
@@ -116,6 +127,8 @@ def _emulate(
     seconds: float | None = None,
     endpoints: Mapping[str, str] | None = None,
     checked: int | None = None,
+    plain: bool = False,
+    realtime: bool = False,
 ) -> Emulated:
     """Emulate; `checked` is the size of a transfer that user-space hosts take part in."""
     text, default = _resolved(scenario, overrides, seed)
@@ -140,6 +153,8 @@ def _emulate(
             seconds,
             endpoints=own,
             checked=None if checked is None else (*default, DATA_PORT, checked),
+            plain=plain,
+            realtime=realtime,
         )
     return Emulated(json.loads(out))
 
@@ -152,12 +167,15 @@ def transfer(
     overrides: Mapping[str, object] | None = None,
     seed: int | None = None,
     endpoints: Mapping[str, str] | None = None,
+    plain: bool = False,
+    realtime: bool = False,
 ) -> Emulated:
     """Transfer checked data over the first flow's path, by the TCP of the kernel.
 
     `size` is written as in scenarios ("10 MB"). Every byte is compared at the receiver, which
     prints a line of JSON; a wrong or missing one is exit code 1. With `endpoints`, as in
-    `emulate`, the sender or the receiver or both are this package's TCP.
+    `emulate`, the sender or the receiver or both are this package's TCP; `plain` and
+    `realtime` as there.
     """
     count = units.parse_size(size)
     if count is None or count < 1 or count != int(count):
@@ -180,6 +198,8 @@ def transfer(
         seed=seed,
         endpoints=own,
         checked=int(count),
+        plain=plain,
+        realtime=realtime,
     )
     if receiver in own:
         # As the program would have.

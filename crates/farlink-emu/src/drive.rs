@@ -7,6 +7,9 @@ use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::host::{Host, HostConfig, Port};
 use crate::lateness::Lateness;
 use crate::namespace::RunFile;
+use crate::realtime::{self, Budget, WATCH};
+use crate::tun::LONGEST;
+use farlink_net::Raw;
 use farlink_net::packet::IPV4_HEADER_LEN;
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{LinkReport, Live, Refused};
@@ -22,8 +25,8 @@ use std::sync::Arc;
 
 /// Packets read from a host before the others have their turn.
 const BATCH: usize = 64;
-/// No IPv4 datagram is longer.
-const LONGEST: usize = 65_536;
+/// Buffers that are kept for packets to come.
+const SPARE: usize = 4096;
 /// What the timer and the stop are called among the things waited for.
 const TIMER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
@@ -51,6 +54,9 @@ pub struct Emulation {
     timer: TimerFd,
     stop: Stop,
     lateness: Lateness,
+    spare: Vec<Vec<u8>>,
+    realtime: bool,
+    budget: Budget,
     hosts_file: RunFile,
 }
 
@@ -141,6 +147,9 @@ impl Emulation {
             timer,
             stop: Stop(Arc::new(stop)),
             lateness: Lateness::default(),
+            spare: Vec::new(),
+            realtime: false,
+            budget: Budget::default(),
             hosts_file,
         })
     }
@@ -155,6 +164,12 @@ impl Emulation {
         self.hosts_file.path()
     }
 
+    /// The thread that [`Self::run`] is called on gets real-time priority, memory
+    /// is kept in place, and the clock is watched before packets are due.
+    pub fn set_realtime(&mut self, on: bool) {
+        self.realtime = on;
+    }
+
     /// What stops it.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
@@ -167,11 +182,22 @@ impl Emulation {
     /// # Errors
     /// If the system refuses.
     pub fn run(&mut self) -> Result<Report, EmuError> {
+        if !self.realtime {
+            return self.carry();
+        }
+        realtime::enter()?;
+        let report = self.carry();
+        realtime::leave();
+        report
+    }
+
+    fn carry(&mut self) -> Result<Report, EmuError> {
         let failed = |e: nix::Error| EmuError::system("wait for packets", e);
         // Timers otherwise go off up to 50 us late (prctl(2)).
         nix::sys::prctl::set_timerslack(1).map_err(failed)?;
         let clock = Clock::start();
         let mut buffer = vec![0; LONGEST];
+        let mut packets = Vec::new();
         let mut events = [EpollEvent::empty(); 64];
         let mut armed = Instant::MAX;
         let fetching = self.fetching();
@@ -181,17 +207,16 @@ impl Emulation {
                 return Ok(self.report(clock.now()));
             }
             let next = self.next_time();
-            if next != armed {
-                armed = next;
-                if next == Instant::MAX {
-                    self.timer.unset().map_err(failed)?;
-                } else {
-                    let at = Expiration::OneShot(clock.absolute(next));
-                    let absolute = TimerSetTimeFlags::TFD_TIMER_ABSTIME;
-                    self.timer.set(at, absolute).map_err(failed)?;
+            let waited = if self.realtime {
+                self.wait_exactly(clock, next, &mut events)
+            } else {
+                if next != armed {
+                    armed = next;
+                    self.arm(clock, next)?;
                 }
-            }
-            let ready = match self.epoll.wait(&mut events, EpollTimeout::NONE) {
+                self.epoll.wait(&mut events, EpollTimeout::NONE)
+            };
+            let ready = match waited {
                 Ok(n) => n,
                 Err(nix::Error::EINTR) => continue,
                 Err(e) => return Err(failed(e)),
@@ -201,14 +226,60 @@ impl Emulation {
                     STOP => return Ok(self.report(clock.now())),
                     // Armed anew above, which also makes it unreadable.
                     TIMER => armed = Instant::ZERO,
-                    host => self.receive(clock, host as usize, &mut buffer)?,
+                    host => self.receive(clock, host as usize, &mut buffer, &mut packets)?,
                 }
             }
         }
     }
 
+    fn arm(&self, clock: Clock, next: Instant) -> Result<(), EmuError> {
+        if next == Instant::MAX {
+            self.timer.unset()
+        } else {
+            let at = Expiration::OneShot(clock.absolute(next));
+            self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
+        }
+        .map_err(|e| EmuError::system("wait for packets", e))
+    }
+
+    /// Sleeps until shortly before `next`, then watches the clock, and packets.
+    fn wait_exactly(
+        &mut self,
+        clock: Clock,
+        next: Instant,
+        events: &mut [EpollEvent],
+    ) -> nix::Result<usize> {
+        let before = clock.now();
+        let left = next.since(before);
+        let watches = self.budget.allows();
+        let sleep = left.saturating_sub(if watches { WATCH } else { Interval::ZERO });
+        if next == Instant::MAX || !sleep.is_zero() {
+            let timeout = (next != Instant::MAX).then_some(sleep);
+            let ready = realtime::wait(&self.epoll, events, timeout);
+            self.budget.slept(clock.now().since(before));
+            if ready != Ok(0) || !watches {
+                return ready;
+            }
+        }
+        let began = clock.now();
+        let mut now = began;
+        let mut ready = Ok(0);
+        while now < next && ready == Ok(0) {
+            ready = self.epoll.wait(events, EpollTimeout::ZERO);
+            now = clock.now();
+        }
+        self.budget.watched(now.since(began));
+        ready
+    }
+
     /// Packets of a host enter the network at the time they are read.
-    fn receive(&mut self, clock: Clock, host: usize, buffer: &mut [u8]) -> Result<(), EmuError> {
+    fn receive(
+        &mut self,
+        clock: Clock,
+        host: usize,
+        buffer: &mut [u8],
+        packets: &mut Vec<(Vec<u8>, bool)>,
+    ) -> Result<(), EmuError> {
         for _ in 0..BATCH {
             let Host {
                 port: Port::Kernel { tun, .. },
@@ -218,22 +289,31 @@ impl Emulation {
             else {
                 return Ok(());
             };
+            let spare = &mut self.spare;
+            let empty = || spare.pop().unwrap_or_default();
             let read = tun
-                .read(buffer)
+                .read(buffer, empty, |packet, checked| {
+                    packets.push((packet, checked));
+                })
                 .map_err(|e| EmuError::system(format!("read from the device of {name}"), e))?;
-            let Some(n) = read else {
+            if !read {
                 break;
-            };
+            }
             let now = clock.now();
             self.deliver_by(now)?;
-            self.enter(now, host, buffer[..n].to_vec());
+            for (packet, checked) in packets.drain(..) {
+                self.enter(now, host, packet, checked);
+            }
         }
         Ok(())
     }
 
-    fn enter(&mut self, now: Instant, host: usize, packet: Vec<u8>) {
+    /// A packet enters; `checked` if its checksum is known to be right.
+    fn enter(&mut self, now: Instant, host: usize, packet: Vec<u8>, checked: bool) {
         let counters = &mut self.hosts[host].counters;
-        match self.live.send(now, host, packet) {
+        let raw = Raw::new(packet).map_err(Refused::NotIpv4);
+        let raw = raw.map(|raw| if checked { raw.checked() } else { raw });
+        match raw.and_then(|raw| self.live.enter(now, host, raw)) {
             Ok(()) => counters.sent += 1,
             Err(Refused::NotIpv4(_)) => counters.not_ipv4 += 1,
             Err(Refused::NoHost(_)) => counters.no_host += 1,
@@ -287,42 +367,46 @@ impl Emulation {
         while let Port::Endpoint(endpoint) = &mut self.hosts[host].port
             && let Some(packet) = endpoint.poll_transmit()
         {
-            self.enter(now, host, packet);
+            self.enter(now, host, packet, true);
             sent = true;
         }
         sent
     }
 
     fn leave(&mut self, now: Instant) -> Result<(), EmuError> {
-        let (hosts, lateness) = (&mut self.hosts, &mut self.lateness);
+        let (hosts, lateness, spare) = (&mut self.hosts, &mut self.lateness, &mut self.spare);
         let mut trouble = None;
         self.live.advance(now, |host, due, raw| {
-            let Host {
-                port,
-                counters,
-                name,
-                ..
-            } = &mut hosts[host];
-            let written = match port {
-                Port::Kernel { tun, .. } => tun.write(raw.bytes()),
+            let Host { port, counters, .. } = &mut hosts[host];
+            match port {
+                Port::Kernel { tun, .. } => match tun.write(&raw) {
+                    Ok(written) => counters.add(written),
+                    Err(e) => trouble = Some((host, e)),
+                },
                 Port::Endpoint(endpoint) => {
                     endpoint.receive(now, raw.bytes());
-                    Ok(true)
-                }
-            };
-            match written {
-                Ok(true) => {
                     counters.delivered += 1;
-                    lateness.add(now.since(due));
-                }
-                Ok(false) => counters.refused += 1,
-                Err(e) => {
-                    let what = format!("write to the device of {name}");
-                    trouble = Some(EmuError::system(what, e));
                 }
             }
+            lateness.add(now.since(due));
+            if spare.len() < SPARE {
+                let mut bytes = raw.into_bytes();
+                bytes.clear();
+                spare.push(bytes);
+            }
         });
-        trouble.map_or(Ok(()), Err)
+        for (i, host) in hosts.iter_mut().enumerate() {
+            if let Port::Kernel { tun, .. } = &mut host.port {
+                match tun.flush() {
+                    Ok(written) => host.counters.add(written),
+                    Err(e) => trouble = Some((i, e)),
+                }
+            }
+        }
+        trouble.map_or(Ok(()), |(host, e)| {
+            let what = format!("write to the device of {}", self.hosts[host].name);
+            Err(EmuError::system(what, e))
+        })
     }
 
     fn report(&self, now: Instant) -> Report {

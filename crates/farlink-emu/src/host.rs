@@ -5,7 +5,7 @@ use crate::EmuError;
 use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::interface::Control;
 use crate::namespace::Namespace;
-use crate::tun::Tun;
+use crate::tun::{Tun, Written};
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
@@ -24,6 +24,9 @@ pub struct HostConfig {
     pub mtu: u32,
     /// Congestion control of its TCP; `None` leaves the kernel's default.
     pub congestion: Option<String>,
+    /// One packet to a read or write of a device, instead of several of a
+    /// connection where the kernel has them together.
+    pub plain: bool,
 }
 
 impl Default for HostConfig {
@@ -31,6 +34,7 @@ impl Default for HostConfig {
         Self {
             mtu: 1500,
             congestion: None,
+            plain: false,
         }
     }
 }
@@ -74,6 +78,13 @@ pub struct Counters {
     pub no_host: u64,
     /// That arrived and that its kernel would not take.
     pub refused: u64,
+}
+
+impl Counters {
+    pub(crate) fn add(&mut self, written: Written) {
+        self.delivered += written.delivered;
+        self.refused += written.refused;
+    }
 }
 
 fn set(key: &str, value: &str) -> io::Result<()> {
@@ -127,7 +138,7 @@ impl Host {
                     set("ipv6/conf/all/disable_ipv6", "1")?;
                     set("ipv6/conf/default/disable_ipv6", "1")?;
                 }
-                let tun = Tun::create(DEVICE)?;
+                let tun = Tun::create(DEVICE, config.plain)?;
                 let control = Control::open()?;
                 control.up("lo")?;
                 control.mtu(DEVICE, config.mtu)?;

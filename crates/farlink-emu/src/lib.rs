@@ -11,6 +11,8 @@ mod host;
 mod interface;
 mod lateness;
 mod namespace;
+mod offload;
+mod realtime;
 mod session;
 mod tun;
 

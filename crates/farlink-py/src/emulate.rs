@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// they are, if they are. Returns what happened as JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, run, servers, main, congestion=None, seconds=None, endpoints=vec![],
-    checked=None))]
+    checked=None, plain=false, realtime=false))]
 #[allow(clippy::too_many_arguments)] // by keyword, from Python
 pub(crate) fn emulate(
     py: Python<'_>,
@@ -31,6 +31,8 @@ pub(crate) fn emulate(
     seconds: Option<f64>,
     endpoints: Vec<(String, String)>,
     checked: Option<(String, String, u16, u64)>,
+    plain: bool,
+    realtime: bool,
 ) -> PyResult<String> {
     let (names, texts): (Vec<_>, Vec<_>) = endpoints.into_iter().unzip();
     let texts = std::iter::once(scenario).chain(texts);
@@ -45,6 +47,7 @@ pub(crate) fn emulate(
         .collect::<Result<_, _>>()?;
     let config = HostConfig {
         congestion,
+        plain,
         ..HostConfig::default()
     };
     let task = |(host, argv)| Task { host, argv };
@@ -55,6 +58,7 @@ pub(crate) fn emulate(
     let mut emulation =
         Emulation::new(expanded, run, &config, &endpoints).map_err(|e| failure(py, &e))?;
     #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general enough
+    emulation.set_realtime(realtime);
     let outcome = py.detach(|| {
         let began = Instant::now();
         session(&mut emulation, &servers, main.as_ref(), || {

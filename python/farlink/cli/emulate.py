@@ -30,6 +30,8 @@ _ENDPOINT = typer.Option(
     help="Host that is this program's TCP in user space instead of a kernel.",
     metavar="HOST=TCP",
 )
+_PLAIN = typer.Option(False, "--plain", help="One packet to a read and write of a device.")
+_REALTIME = typer.Option(False, "--realtime", help="Least lateness, for more of a processor.")
 _SET = typer.Option([], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE")
 _SEED = typer.Option(None, "--seed", help="Replace the seed.", metavar="N")
 
@@ -49,6 +51,8 @@ def emulate(
     ),
     tcp: str | None = _TCP,
     endpoint: list[str] = _ENDPOINT,
+    plain: bool = _PLAIN,
+    realtime: bool = _REALTIME,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
     json_file: Path | None = typer.Option(
@@ -77,6 +81,8 @@ def emulate(
             overrides=overrides,
             seed=seed,
             endpoints=_endpoints(endpoint),
+            plain=plain,
+            realtime=realtime,
         )
     else:
         done = emulation.emulate(
@@ -89,6 +95,8 @@ def emulate(
             seed=seed,
             seconds=seconds,
             endpoints=_endpoints(endpoint),
+            plain=plain,
+            realtime=realtime,
         )
     _end(done, json_file=json_file, strict=strict, quiet=quiet)
 
@@ -99,6 +107,8 @@ def shell(
     at: list[str] = _AT,
     tcp: str | None = _TCP,
     endpoint: list[str] = _ENDPOINT,
+    plain: bool = _PLAIN,
+    realtime: bool = _REALTIME,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
 ) -> None:
@@ -112,6 +122,8 @@ def shell(
         overrides=dict(text.assignments(changes)),
         seed=seed,
         endpoints=_endpoints(endpoint),
+        plain=plain,
+        realtime=realtime,
     )
     _end(done, json_file=None, strict=False, quiet=False)
 
