@@ -7,7 +7,7 @@ use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::host::{Host, HostConfig, Port};
 use crate::lateness::Lateness;
 use crate::namespace::RunFile;
-use crate::realtime::{self, Budget, WATCH};
+use crate::realtime::{self, Budget, Realtime, WATCH};
 use crate::tun::LONGEST;
 use farlink_net::Raw;
 use farlink_net::packet::IPV4_HEADER_LEN;
@@ -182,13 +182,8 @@ impl Emulation {
     /// # Errors
     /// If the system refuses.
     pub fn run(&mut self) -> Result<Report, EmuError> {
-        if !self.realtime {
-            return self.carry();
-        }
-        realtime::enter()?;
-        let report = self.carry();
-        realtime::leave();
-        report
+        let _realtime = self.realtime.then(Realtime::enter).transpose()?;
+        self.carry()
     }
 
     fn carry(&mut self) -> Result<Report, EmuError> {

@@ -4,6 +4,8 @@ use crate::EmuError;
 use farlink_tcp::Interval;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollEvent};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
@@ -16,27 +18,50 @@ const SAVED: Interval = Interval::from_millis(20);
 /// programs, below what the kernel itself does at such priorities.
 const PRIORITY: libc::c_int = 40;
 
-/// Gives the calling thread real-time priority and keeps the memory of the
-/// process in place.
-pub(crate) fn enter() -> Result<(), EmuError> {
-    let parameters = libc::sched_param {
-        sched_priority: PRIORITY,
-    };
-    // Threads and programs that this one starts are of normal priority.
-    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-    // SAFETY: the parameters outlive the call; 0 is the calling thread.
-    let set = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
-    Errno::result(set).map_err(|e| EmuError::system("set real-time priority (SCHED_FIFO)", e))?;
-    // SAFETY: no pointers.
-    let locked = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
-    Errno::result(locked).map_err(|e| EmuError::system("keep memory in place (mlockall)", e))?;
-    Ok(())
+/// What the power management of the processors is asked through (`pm_qos`).
+const LATENCY: &str = "/dev/cpu_dma_latency";
+
+/// Real-time mode, until dropped. The priority stays with the thread.
+#[derive(Debug)]
+pub(crate) struct Realtime {
+    /// Idle processors stay awake while this is open.
+    _awake: Option<File>,
 }
 
-/// Lets go of the memory.
-pub(crate) fn leave() {
-    // SAFETY: no pointers. Nothing is lost if it fails.
-    let _ = unsafe { libc::munlockall() };
+impl Realtime {
+    /// Gives the calling thread real-time priority, keeps the memory of the process
+    /// in place and idle processors awake: from sleep they take tens of
+    /// microseconds to a packet.
+    pub(crate) fn enter() -> Result<Self, EmuError> {
+        let parameters = libc::sched_param {
+            sched_priority: PRIORITY,
+        };
+        // Threads and programs that this one starts are of normal priority.
+        let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+        // SAFETY: the parameters outlive the call; 0 is the calling thread.
+        let set = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
+        Errno::result(set)
+            .map_err(|e| EmuError::system("set real-time priority (SCHED_FIFO)", e))?;
+        // SAFETY: no pointers.
+        let locked = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
+        Errno::result(locked)
+            .map_err(|e| EmuError::system("keep memory in place (mlockall)", e))?;
+        let awake = match OpenOptions::new().write(true).open(LATENCY) {
+            Ok(mut file) => file.write_all(&0i32.to_ne_bytes()).map(|()| Some(file)),
+            // A kernel without power management has none to turn off.
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        };
+        let awake = awake.map_err(|e| EmuError::system(format!("write {LATENCY}"), e))?;
+        Ok(Self { _awake: awake })
+    }
+}
+
+impl Drop for Realtime {
+    fn drop(&mut self) {
+        // SAFETY: no pointers. Nothing is lost if it fails.
+        let _ = unsafe { libc::munlockall() };
+    }
 }
 
 /// Waits for packets or for a time that is exact to the nanosecond.
