@@ -23,18 +23,33 @@ class TraceTables(TypedDict):
     flows: list[str]
     links: list[str]
     causes: list[str]
+    frame_kinds: list[str]
     marks: list[str]
     pcaps: dict[str, bytes]
     tables: dict[str, dict[str, tuple[str, bytes]]]
 
+class ChannelSample(TypedDict):
+    """What became of packets by themselves in a channel."""
+
+    told: str
+    columns: dict[str, tuple[str, bytes]]
+
 def version() -> str: ...
-def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str: ...
+def resolve(
+    text: str,
+    origin: str,
+    overrides: list[tuple[str, str]],
+    read: Callable[[str], str] | None = None,
+) -> str: ...
 def schema() -> str: ...
 def presets() -> str: ...
 def scenarios() -> list[tuple[str, str]]: ...
 def variants() -> str: ...
 def metrics() -> str: ...
 def simulate(jobs: list[tuple[str, int]], threads: int, progress: Progress | None) -> list[str]: ...
+def trajectory(
+    scenario: str, run: int, link: str, step: float, duration: float
+) -> list[tuple[str, list[float]]]: ...
 def trace(
     scenario: str, run: int, snaplen: int | None, progress: Progress | None
 ) -> TraceTables: ...
@@ -50,3 +65,12 @@ def emulate(
     plain: bool = False,
     realtime: bool = False,
 ) -> str: ...
+def sample_channel(
+    scenario: str,
+    link: str,
+    direction: str,
+    packets: int,
+    length: int,
+    spacing_ns: int | None,
+    run: int,
+) -> ChannelSample: ...

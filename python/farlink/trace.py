@@ -51,9 +51,25 @@ _SPECS = {
     "sacks": _Spec("sacks", {**_AT_END, "left": "B", "right": "B"}),
     "marks": _Spec("marks", {**_AT_END, "kind": ""}),
     "delivered": _Spec("delivered", {**_AT_END, "bytes": "B"}),
+    "datagrams": _Spec(
+        "datagrams", {"time": "s", "flow": "", "number": "", "bytes": "B", "delay": "s"}
+    ),
     "queue": _Spec("queue", {**_AT_LINK, "packets": "packets", "bytes": "B"}),
     "throughput": _Spec("deliveries", {**_AT_LINK, "throughput": "bit/s"}),
     "drops": _Spec("drops", {**_AT_LINK, "flow": "", "bytes": "B", "seq": "B", "cause": ""}),
+    "frames": _Spec(
+        "frames",
+        {
+            **_AT_LINK,
+            "frame": "",
+            "ns": "",
+            "nr": "",
+            "poll": "",
+            "bytes": "B",
+            "retransmission": "",
+            "lost": "",
+        },
+    ),
 }
 
 NAMES = tuple(_SPECS)
@@ -136,14 +152,14 @@ class Trace:
             return pd.Categorical.from_codes(
                 values.astype(np.int64), categories=pd.Index(categories)
             )
-        if column in ("time", "rtt", "srtt", "rto"):
+        if column in ("time", "rtt", "srtt", "rto", "delay"):
             seconds = values / 1e9
             if column == "srtt":
                 seconds[values == 0] = math.nan
             return pd.Series(seconds)
         if column in ("cwnd", "ssthresh"):
             return pd.Series(np.where(values == _NONE, math.inf, values.astype(np.float64)))
-        if column == "retransmission":
+        if column in ("retransmission", "poll", "lost"):
             return pd.Series(values.astype(bool))
         if table == "drops" and column == "seq":
             absent = values == _NONE
@@ -159,6 +175,7 @@ class Trace:
             "direction": list(_DIRECTIONS),
             "kind": self._raw["marks"],
             "cause": self._raw["causes"],
+            "frame": self._raw["frame_kinds"],
         }.get(column)
 
     def _throughput(self, bin_s: float | None) -> "pd.DataFrame":

@@ -4,8 +4,13 @@
 //! it leaves is arithmetic, not an event. The queue's limit counts what waits
 //! for the transmitter: neither the packet being sent nor what is in flight.
 
+mod low;
+
+use crate::background::{Background, BackgroundStats};
 use crate::channel::{Channel, DropCause, Verdict};
-use farlink_tcp::{Instant, Interval};
+use crate::trace::Pace;
+use farlink_tcp::{Instant, Interval, Priority};
+pub use low::LowFate;
 use std::collections::VecDeque;
 
 /// What a queue may hold.
@@ -22,7 +27,7 @@ pub enum QueueLimit {
 impl QueueLimit {
     /// Whether a packet of `ip_len` bytes is too many beside what waits.
     #[inline]
-    fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
+    pub(crate) fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
         match self {
             Self::Unlimited => false,
             Self::Packets(limit) => packets >= limit,
@@ -34,7 +39,7 @@ impl QueueLimit {
 /// Parameters of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkConfig {
-    /// Transmission rate in bit/s.
+    /// Transmission rate in bit/s; not looked at where there is a trace of rates.
     pub rate: u64,
     /// Propagation delay.
     pub delay: Interval,
@@ -45,6 +50,9 @@ pub struct LinkConfig {
     /// ECN-capable packets that would be dropped if this were the limit are
     /// marked (RFC 3168): a step, not RED. Unlimited marks none.
     pub mark: QueueLimit,
+    /// Packets of low priority have a class of their own, which is served when
+    /// nothing normal waits and dropped first; without, they are as others.
+    pub priorities: bool,
 }
 
 /// A packet on its way, by the number its owner gave it.
@@ -86,7 +94,8 @@ pub struct LinkStats {
     pub packets: u64,
     /// Their IP bytes.
     pub bytes: u64,
-    /// Nanoseconds that the transmitter was sending.
+    /// Nanoseconds that the transmitter was sending, or, in a trace of rates, had
+    /// something to send.
     pub busy: u64,
     /// Most packets that waited at once.
     pub queue_max: u64,
@@ -96,6 +105,10 @@ pub struct LinkStats {
     pub data: u64,
     /// Packets lost, by cause.
     pub drops: [u64; DropCause::ALL.len()],
+    /// Of the packets that left, those of low priority.
+    pub low_packets: u64,
+    /// Of the packets lost, those of low priority, by cause.
+    pub low_drops: [u64; DropCause::ALL.len()],
 }
 
 /// One direction of a link at work.
@@ -104,14 +117,26 @@ pub struct Link {
     config: LinkConfig,
     channel: Channel,
     clean: bool,
+    /// Other traffic, with what became of it.
+    background: Option<Box<(Background, BackgroundStats)>>,
+    /// A rate that changes in time; none is a rate that does not.
+    pace: Option<Box<Pace>>,
     free_at: Instant,
     last_arrival: Instant,
     /// When each waiting packet starts to be sent, and its IP length.
     waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
+    /// What waits in the low class.
+    low: VecDeque<low::Waiting>,
+    low_bytes: u64,
     stats: LinkStats,
     /// Packets in flight, first to arrive first.
     pub in_flight: VecDeque<InFlight>,
+    /// For its owner: whether an event will look after the low class.
+    pub low_watched: bool,
+    /// The owner's number of the protocol on this link, if it has one; the link
+    /// itself then carries nothing.
+    pub line: Option<u32>,
 }
 
 impl Link {
@@ -121,18 +146,53 @@ impl Link {
             config,
             clean: channel.is_clean(),
             channel,
+            background: None,
+            pace: None,
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            low: VecDeque::new(),
+            low_bytes: 0,
             stats: LinkStats::default(),
             in_flight: VecDeque::new(),
+            low_watched: false,
+            line: None,
         }
+    }
+
+    /// The same link with other traffic on it.
+    pub fn with_background(mut self, background: Background) -> Self {
+        self.background = Some(Box::new((background, BackgroundStats::default())));
+        self
+    }
+
+    /// Whether there is other traffic.
+    pub fn has_background(&self) -> bool {
+        self.background.is_some()
+    }
+
+    /// What became of other traffic, up to the last packet or question.
+    pub fn background_stats(&self) -> BackgroundStats {
+        self.background
+            .as_ref()
+            .map_or_else(BackgroundStats::default, |background| background.1)
+    }
+
+    /// The same link with a rate that follows a trace.
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.pace = Some(Box::new(pace));
+        self
     }
 
     /// Parameters.
     pub fn config(&self) -> &LinkConfig {
         &self.config
+    }
+
+    /// What may happen to a packet on its way.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
     }
 
     /// Counters.
@@ -141,13 +201,48 @@ impl Link {
     }
 
     /// Counts a packet that the link carried and its far end refused.
-    pub fn count_drop(&mut self, cause: DropCause) {
+    pub fn count_drop(&mut self, cause: DropCause, priority: Priority) {
         self.stats.drops[cause as usize] += 1;
+        self.stats.low_drops[cause as usize] += u64::from(priority == Priority::Low);
     }
 
-    /// Packets and IP bytes that wait for the transmitter at `now`.
+    /// Packets and IP bytes that wait for the transmitter at `now`, of both
+    /// classes.
     #[inline]
     pub fn queued(&mut self, now: Instant) -> (u32, u64) {
+        if self.background.is_some() {
+            self.run_background(now);
+        }
+        self.both_queued(now)
+    }
+
+    #[inline]
+    fn both_queued(&mut self, now: Instant) -> (u32, u64) {
+        let (packets, bytes) = self.normal_queued(now);
+        (packets + self.low.len() as u32, bytes + self.low_bytes)
+    }
+
+    /// Lets the packets of other traffic in that came until `now`.
+    #[cold]
+    fn run_background(&mut self, now: Instant) {
+        let Some(mut background) = self.background.take() else {
+            return;
+        };
+        let (traffic, stats) = &mut *background;
+        while let Some((at, ip_len)) = traffic.next_until(now) {
+            let waiting = self.both_queued(at);
+            if self.admit(at, ip_len, waiting) {
+                stats.packets += 1;
+                stats.bytes += u64::from(ip_len);
+            } else {
+                stats.drops += 1;
+            }
+        }
+        self.background = Some(background);
+    }
+
+    #[inline]
+    fn normal_queued(&mut self, now: Instant) -> (u32, u64) {
         while let Some(&(starts, len)) = self.waiting.front() {
             if starts > now {
                 break;
@@ -158,7 +253,8 @@ impl Link {
         (self.waiting.len() as u32, self.waiting_bytes)
     }
 
-    /// When the packets that wait start to be sent, with their IP lengths.
+    /// When the packets that wait in the normal class start to be sent, with
+    /// their IP lengths.
     pub fn departures(&self) -> impl Iterator<Item = (Instant, u32)> + '_ {
         self.waiting.iter().copied()
     }
@@ -166,10 +262,15 @@ impl Link {
     /// Whether an ECN-capable packet of `ip_len` bytes is to be marked that is
     /// handed over at `now`.
     pub fn congested(&mut self, now: Instant, ip_len: u32) -> bool {
-        if self.config.mark == QueueLimit::Unlimited || self.free_at <= now {
+        if self.config.mark == QueueLimit::Unlimited {
             return false;
         }
-        let (packets, bytes) = self.queued(now);
+        self.queued(now);
+        if self.free_at <= now {
+            return false;
+        }
+        // What waits in the low class is no congestion to others.
+        let (packets, bytes) = self.normal_queued(now);
         self.config.mark.is_full(packets, bytes, ip_len)
     }
 
@@ -184,30 +285,71 @@ impl Link {
         self.stats.marks += 1;
     }
 
-    /// Hands over a packet of `ip_len` bytes at `now`.
+    /// Takes a packet into the queue or the transmitter, where so many packets and
+    /// bytes wait. Returns whether there was room.
     #[inline]
-    pub fn offer(&mut self, now: Instant, ip_len: u32) -> Fate {
-        let (packets, bytes) = self.queued(now);
+    fn admit(&mut self, now: Instant, ip_len: u32, (packets, bytes): (u32, u64)) -> bool {
         let busy = self.free_at > now;
         if busy && self.config.queue.is_full(packets, bytes, ip_len) {
-            self.count_drop(DropCause::Congestion);
+            return false;
+        }
+        let (starts, waits) = self.occupy(now, ip_len);
+        if waits {
+            self.waiting.push_back((starts, ip_len));
+            self.waiting_bytes += u64::from(ip_len);
+            self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
+        }
+        true
+    }
+
+    /// The transmitter takes a packet that came at `now` when it is free. Returns
+    /// when that is, and whether it has to wait.
+    #[inline]
+    fn occupy(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
+        let mut waits = self.free_at > now;
+        let mut starts = self.free_at.max(now);
+        let wire = ip_len + self.config.overhead;
+        let mut sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
+        if let Some(pace) = &mut self.pace {
+            let (begins, ends) = pace.send(self.free_at, now, wire);
+            sending = ends.since(starts);
+            starts = begins;
+            waits = starts > now;
+            self.free_at = ends;
+        } else {
+            self.free_at = starts + sending;
+        }
+        self.stats.busy += sending.as_nanos();
+        (starts, waits)
+    }
+
+    /// Hands over a packet of `ip_len` bytes at `now`, first in, first out.
+    #[inline]
+    pub fn offer(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
+        let waiting = self.queued(now);
+        if !self.admit(now, ip_len, waiting) {
+            self.count_drop(DropCause::Congestion, priority);
             return Fate::Lost {
                 cause: DropCause::Congestion,
                 at: now,
             };
         }
-        let starts = self.free_at.max(now);
-        let wire = ip_len + self.config.overhead;
-        let sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
-        self.free_at = starts + sending;
-        if busy {
-            self.waiting.push_back((starts, ip_len));
-            self.waiting_bytes += u64::from(ip_len);
-            self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
-        }
+        self.leave(ip_len, priority)
+    }
+
+    /// The transmitter, which is free, takes a packet at `now`.
+    fn send(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
+        self.occupy(now, ip_len);
+        self.leave(ip_len, priority)
+    }
+
+    /// The last packet that the transmitter took leaves it.
+    #[inline]
+    fn leave(&mut self, ip_len: u32, priority: Priority) -> Fate {
         self.stats.packets += 1;
+        self.stats.low_packets += u64::from(priority == Priority::Low);
         self.stats.bytes += u64::from(ip_len);
-        self.stats.busy += sending.as_nanos();
+        let wire = ip_len + self.config.overhead;
         if self.clean {
             let at = self.free_at + self.config.delay;
             return Fate::Arrives {
@@ -219,7 +361,7 @@ impl Link {
         }
         let passage = self.channel.pass(self.free_at, wire);
         if let Verdict::Drop(cause) = passage.verdict {
-            self.count_drop(cause);
+            self.count_drop(cause, priority);
             return Fate::Lost {
                 cause,
                 at: self.free_at,
@@ -251,6 +393,7 @@ mod tests {
             overhead: 0,
             queue,
             mark: QueueLimit::Unlimited,
+            priorities: true,
         };
         Link::new(config, Channel::default())
     }
@@ -271,7 +414,7 @@ mod tests {
         let mut now = Instant::ZERO;
         let mut last = 0;
         for _ in 0..10_000 {
-            last = arrival(link.offer(now, 1500)).expect("never full");
+            last = arrival(link.offer(now, 1500, Priority::Normal)).expect("never full");
             now += gap;
         }
         let rate = 10_000.0 * 12_000.0 / (last as f64 / 1e9 - 0.25);
@@ -282,7 +425,7 @@ mod tests {
     fn drop_tail_counts_what_waits() {
         let mut link = geo(QueueLimit::Packets(3));
         let fates: Vec<_> = (0..6)
-            .map(|_| arrival(link.offer(Instant::ZERO, 1500)))
+            .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
             .collect();
         // One is being sent, three wait, two are dropped.
         assert_eq!(fates.iter().filter(|f| f.is_some()).count(), 4);
@@ -291,7 +434,7 @@ mod tests {
         assert_eq!(link.queued(Instant::from_nanos(5_859_375)), (2, 3000));
         let mut link = geo(QueueLimit::Bytes(3000));
         let kept = (0..6)
-            .filter(|_| arrival(link.offer(Instant::ZERO, 1500)).is_some())
+            .filter(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)).is_some())
             .count();
         assert_eq!(kept, 3);
     }
@@ -310,13 +453,30 @@ mod tests {
             let marked: Vec<_> = (0..6)
                 .map(|_| {
                     let marked = link.congested(Instant::ZERO, 1500);
-                    link.offer(Instant::ZERO, 1500);
+                    link.offer(Instant::ZERO, 1500, Priority::Normal);
                     marked
                 })
                 .collect();
             let expected: Vec<_> = (0..6).map(|i| i >= from).collect();
             assert_eq!(marked, expected, "{mark:?}");
         }
+    }
+
+    #[test]
+    fn what_waits_for_an_opportunity_is_in_the_queue() {
+        // One packet every 10 ms; an idle link too makes a packet wait.
+        let trace = crate::trace::RateTrace::opportunities(vec![10]).unwrap();
+        let pace = Pace::new(std::sync::Arc::new(trace), Interval::ZERO);
+        let mut link = geo(QueueLimit::Packets(3)).with_pace(pace);
+        let fates: Vec<_> = (0..6)
+            .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
+            .collect();
+        let ms = |n: u64| Some((n + 250) * 1_000_000);
+        assert_eq!(fates, [ms(10), ms(20), ms(30), None, None, None]);
+        assert_eq!(link.queued(Instant::from_nanos(9_999_999)), (3, 4500));
+        assert_eq!(link.queued(Instant::from_nanos(20_000_000)), (1, 1500));
+        assert_eq!(link.stats().busy, 30_000_000);
+        assert_eq!(link.stats().queue_max, 3);
     }
 
     #[test]
@@ -327,9 +487,13 @@ mod tests {
             overhead: 25,
             queue: QueueLimit::Unlimited,
             mark: QueueLimit::Unlimited,
+            priorities: true,
         };
         let mut link = Link::new(config, Channel::default());
-        assert_eq!(arrival(link.offer(Instant::ZERO, 100)), Some(1_000_000));
+        assert_eq!(
+            arrival(link.offer(Instant::ZERO, 100, Priority::Normal)),
+            Some(1_000_000)
+        );
         assert_eq!(link.stats().bytes, 100);
     }
 }

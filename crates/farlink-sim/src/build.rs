@@ -1,21 +1,27 @@
 //! From an expanded scenario to a world.
 
 use crate::app::Program;
-use crate::flow::{FlowState, Opening};
+use crate::flow::{FlowState, Opening, udp_ports};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::RunError;
 use crate::scenario::{
-    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
+    App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
+    background, process,
 };
-use crate::world::{NO_ROUTE, Node, Tally, World};
+use crate::udp::UdpFlow;
+use crate::world::{NO_ROUTE, Node, Slot, Tally, World};
+use farlink_net::arq::Line;
 use farlink_net::channel::{
-    BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert, Jitter,
-    Loss, Reorder, Stage,
+    BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert,
+    GilbertTime, Jitter, Loss, Reorder, Stage,
 };
+use farlink_net::mac::Mac;
 use farlink_net::rng::{Probability, Stream, Streams};
-use farlink_net::{Link, LinkConfig, QueueLimit};
+use farlink_net::trace::Pace;
+use farlink_net::{FlowId, Link, LinkConfig, NodeId, QueueLimit};
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Builds the world of run number `run`.
 pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
@@ -34,7 +40,15 @@ pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> 
             let name = format!("link/{}/{direction}", link.name);
             let channel = channel(spec, &streams, &name)
                 .map_err(|e| RunError::Build(format!("{}.{direction}: {e}", link.name)))?;
-            links.push(Link::new(link_config(spec), channel));
+            let mut built = Link::new(link_config(spec), channel);
+            if let Some(plan) = &spec.rate_trace {
+                let offset = plan.start.at(process::trace_share(&streams, &name));
+                built = built.with_pace(Pace::new(Arc::clone(&plan.trace), offset));
+            }
+            if let Some(traffic) = background::build(&spec.background, &streams, &name) {
+                built = built.with_background(traffic);
+            }
+            links.push(built);
             link_to.push(to as u32);
         }
     }
@@ -44,7 +58,27 @@ pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> 
         ));
     }
     let nodes = nodes(scenario, &link_to)?;
-    Ok(World::new(nodes, links, link_to))
+    let mut world = World::new(nodes, links, link_to);
+    lines(scenario, &streams, &mut world)?;
+    Ok(world)
+}
+
+/// Links with a protocol: their channels act on frames.
+fn lines(scenario: &Expanded, streams: &Streams, world: &mut World) -> Result<(), RunError> {
+    for (i, link) in scenario.links.iter().enumerate() {
+        let Some(arq) = &link.arq else { continue };
+        let half = |direction: usize| {
+            let here = &world.links[2 * i + direction];
+            let name = ["down", "up"][direction];
+            let stream = streams.stream(&format!("link/{}/{name}/mac", link.name));
+            let mac = Mac::new(arq.access[direction], here.config().rate, stream);
+            (*here.config(), here.channel().clone(), mac)
+        };
+        let line = Line::new(arq.line, [half(0), half(1)])
+            .map_err(|e| RunError::Build(format!("{}.arq: {e}", link.name)))?;
+        world.add_line(line, 2 * i as u32);
+    }
+    Ok(())
 }
 
 fn link_config(spec: &DirectionSpec) -> LinkConfig {
@@ -54,6 +88,7 @@ fn link_config(spec: &DirectionSpec) -> LinkConfig {
         overhead: spec.overhead,
         queue: queue_limit(spec.queue),
         mark: queue_limit(spec.mark),
+        priorities: spec.priorities,
     }
 }
 
@@ -62,16 +97,28 @@ fn queue_limit(spec: QueueSpec) -> QueueLimit {
         QueueSpec::Unlimited => QueueLimit::Unlimited,
         QueueSpec::Packets(n) => QueueLimit::Packets(n),
         QueueSpec::Bytes(n) => QueueLimit::Bytes(n),
+        // An expanded scenario has its limits in bytes.
+        QueueSpec::Bdp { .. } => QueueLimit::Bytes(0),
     }
 }
 
 /// Stages of a direction, each with a random stream of its own name, so that
 /// what one draws does not depend on what else there is.
-fn channel(spec: &DirectionSpec, streams: &Streams, name: &str) -> Result<Channel, ChannelError> {
+pub(crate) fn channel(
+    spec: &DirectionSpec,
+    streams: &Streams,
+    name: &str,
+) -> Result<Channel, ChannelError> {
     let mut stages = Vec::new();
     for (i, group) in spec.channel.iter().enumerate() {
-        let stream = |stage: &str| streams.stream(&format!("{name}/channel/{i}/{stage}"));
-        group_stages(group, stream, &mut stages)?;
+        let place = process::Place {
+            rate: spec.rate,
+            overhead: spec.overhead,
+            streams,
+            direction: name,
+            table: i,
+        };
+        group_stages(group, &place, &mut stages)?;
     }
     Ok(Channel::new(stages))
 }
@@ -79,24 +126,29 @@ fn channel(spec: &DirectionSpec, streams: &Streams, name: &str) -> Result<Channe
 /// The stages of one table, in the standard order.
 fn group_stages(
     group: &ChannelSpec,
-    stream: impl Fn(&str) -> Stream,
+    place: &process::Place<'_>,
     stages: &mut Vec<Stage>,
 ) -> Result<(), ChannelError> {
     let probability = |value: f64| Probability::new(value).map_err(ChannelError::from);
+    let stream = |stage: &str| place.stream(stage);
     if let Some(g) = &group.gilbert {
         let stream = stream("gilbert");
-        stages.push(Stage::Gilbert(match (g.loss, g.burst, g.p, g.r) {
-            (Some(loss), Some(burst), ..) => {
-                Gilbert::from_means(probability(loss.0)?, burst, stream)?
+        stages.push(match (g.loss, g.burst, g.p, g.r) {
+            (Some(loss), Some(Burst::Packets(burst)), ..) => {
+                Stage::Gilbert(Gilbert::from_means(probability(loss.0)?, burst, stream)?)
             }
-            (_, _, p, r) => Gilbert::new(
+            (Some(loss), Some(Burst::Time(burst)), ..) => {
+                let process = GilbertTime::from_means(probability(loss.0)?, burst.0, stream)?;
+                Stage::Process(Box::new(process))
+            }
+            (_, _, p, r) => Stage::Gilbert(Gilbert::new(
                 probability(p.map_or(0.0, |p| p.0))?,
                 probability(r.map_or(0.0, |r| r.0))?,
                 probability(g.h.map_or(0.0, |h| h.0))?,
                 probability(g.k.map_or(1.0, |k| k.0))?,
                 stream,
-            )?,
-        }));
+            )?),
+        });
     }
     if let Some(p) = group.loss {
         stages.push(Stage::Loss(Loss::new(probability(p.0)?, stream("loss"))));
@@ -106,6 +158,7 @@ fn group_stages(
         let stage = BitErrors::new(probability(ber.0)?, correctable, stream("ber"));
         stages.push(Stage::BitErrors(stage));
     }
+    process::losses(group, place, stages)?;
     if let Some(p) = group.corrupt {
         stages.push(Stage::Corrupt(Corrupt::new(
             probability(p.0)?,
@@ -129,7 +182,7 @@ fn group_stages(
     if let Some(j) = &group.jitter {
         stages.push(Stage::Jitter(jitter(j, stream("jitter"))?));
     }
-    Ok(())
+    process::delays(group, place, stages)
 }
 
 fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {
@@ -218,14 +271,16 @@ fn nodes(scenario: &Expanded, link_to: &[u32]) -> Result<Vec<Node>, RunError> {
 fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
     let flows = scenario.flows.len() as u32;
     for (number, flow) in (0..).zip(&scenario.flows) {
+        let stream = |of: &str| streams.stream(&format!("flow/{}/{of}", flow.name));
+        let Some(program) = Program::new(&flow.app, stream) else {
+            continue;
+        };
         let sender_opens = flow.opens == Opener::Sender;
-        let isns = streams.stream(&format!("flow/{}/isn", flow.name));
         let tcps = (&flow.sender, &flow.receiver);
-        let mut opening = Opening::new(number, flows, tcps, isns, sender_opens);
+        let mut opening = Opening::new(number, flows, tcps, stream("isn"), sender_opens);
         let ends = opening.first(flow.from as u32, flow.to as u32);
         world.ends.extend(ends);
         world.tallies.push(Tally::default());
-        let program = Program::new(&flow.app);
         world.flows.push(FlowState {
             sender_opens,
             missing: program.completions(),
@@ -236,13 +291,36 @@ fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
             wakes_at: Instant::MAX,
             responses: 0,
             response_sum: Interval::ZERO,
+            response_times: None,
             opening: program.reopens().then(|| Box::new(opening)),
             program,
         });
         world.unfinished += 1;
         let start = Instant::ZERO + flow.start;
-        world
-            .heap
-            .push(Event::new(start, Kind::Start, number, 0, 0));
+        let index = world.flows.len() as u32 - 1;
+        world.heap.push(Event::new(start, Kind::Start, index, 0, 0));
+    }
+    let over_tcp = world.flows.len();
+    let mut tcp = 0..over_tcp;
+    for (number, flow) in (0..).zip(&scenario.flows) {
+        let App::Udp(spec) = flow.app else {
+            world.order.extend(tcp.next().map(Slot::Tcp));
+            continue;
+        };
+        let index = world.udp.len();
+        world.order.push(Slot::Udp(index));
+        world.tallies.push(Tally::default());
+        let start = Instant::ZERO + flow.start;
+        world.udp.push(UdpFlow::new(
+            FlowId((over_tcp + index) as u32),
+            (NodeId(flow.from as u32), NodeId(flow.to as u32)),
+            udp_ports(number),
+            spec,
+            streams.stream(&format!("flow/{}/on-off", flow.name)),
+            start,
+        ));
+        world.unfinished += 1;
+        let first = Event::new(start, Kind::Datagram, index as u32, 0, 0);
+        world.heap.push(first);
     }
 }

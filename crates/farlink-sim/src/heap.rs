@@ -22,6 +22,16 @@ pub(crate) enum Kind {
     Stop,
     /// An application wakes; the source is the flow.
     Wake,
+    /// An endpoint hears of a lost packet; the source is the endpoint.
+    Notice,
+    /// A flow of datagrams sends the next; the source is its number among those.
+    Datagram,
+    /// The transmitter of a link may take a packet of low priority; the source is
+    /// the link. Late, so that what is normal comes first.
+    LowDue,
+    /// A link with a protocol has something to do; the source is its number
+    /// among these.
+    Line,
 }
 
 /// An event that will happen.
@@ -58,7 +68,11 @@ impl Event {
             2 => Kind::Timer,
             3 => Kind::Start,
             4 => Kind::Stop,
-            _ => Kind::Wake,
+            5 => Kind::Wake,
+            6 => Kind::Notice,
+            7 => Kind::Datagram,
+            8 => Kind::LowDue,
+            _ => Kind::Line,
         }
     }
 

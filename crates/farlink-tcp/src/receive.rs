@@ -8,7 +8,9 @@ use autotune::Autotune;
 use std::collections::{BTreeMap, VecDeque};
 
 mod autotune;
+mod damaged;
 mod dsack;
+mod snack;
 
 /// How many recent arrivals out of order are remembered for SACK blocks.
 const RECENT: usize = 8;
@@ -47,6 +49,10 @@ pub(crate) struct Receiver {
     recent: VecDeque<Offset>,
     /// A duplicate to report (RFC 2883).
     duplicate: Option<(Offset, Offset)>,
+    /// The next SNACK tells of the first hole from here on.
+    snack_next: Offset,
+    /// What was damaged when it last came (ELN): sorted, disjoint, not adjacent.
+    damaged: Vec<(Offset, Offset)>,
     /// Position of the peer's FIN.
     fin: Option<Offset>,
     /// Segments that wait for an acknowledgment.
@@ -73,6 +79,8 @@ impl Receiver {
             parked: BTreeMap::new(),
             recent: VecDeque::new(),
             duplicate: None,
+            snack_next: 0,
+            damaged: Vec::new(),
             fin: None,
             waiting: 0,
             need: AckNeed::None,

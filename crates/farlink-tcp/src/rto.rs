@@ -54,6 +54,19 @@ impl RttEstimator {
         self.min
     }
 
+    /// Time-out without backoff, bounded.
+    pub fn base_rto(&self) -> Interval {
+        let max = self.config.max.max(self.config.min);
+        self.base.max(self.config.min).min(max)
+    }
+
+    /// SRTT + 4 RTTVAR, on the estimator's clock: what a round trip hardly
+    /// exceeds. `None` before the first sample.
+    pub(crate) fn smooth_bound(&self) -> Option<Interval> {
+        let bound = self.srtt? + self.deviation * 4;
+        Some(bound + self.granularity())
+    }
+
     /// Time-out in force: bounded, backed off.
     #[inline]
     pub fn rto(&self) -> Interval {
@@ -295,6 +308,16 @@ mod tests {
             e.deadline(Instant::ZERO + MS(500)),
             Instant::ZERO + MS(2500)
         );
+    }
+
+    #[test]
+    fn beside_the_time_out_there_are_one_without_backoff_and_one_without_bounds() {
+        let mut e = RttEstimator::new(RtoConfig::default());
+        assert_eq!(e.smooth_bound(), None);
+        feed(&mut e, 0, 100); // SRTT 100, RTTVAR 50, G 1
+        e.back_off();
+        assert_eq!((e.rto(), e.base_rto()), (MS(2000), MS(1000)));
+        assert_eq!(e.smooth_bound(), Some(MS(301)));
     }
 
     #[test]

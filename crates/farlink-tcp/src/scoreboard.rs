@@ -6,9 +6,13 @@
 //! ACK. The pipe of RFC 6675 is kept as four running sums instead of being
 //! counted anew (`SetPipe`).
 
+mod order;
+
+pub(crate) use order::{News, TimeOrder};
+
 use crate::rate::RateSampler;
 use crate::seq::Offset;
-use crate::time::Instant;
+use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
 
 /// A segment in flight.
@@ -37,6 +41,11 @@ impl Sent {
     #[inline]
     pub(crate) const fn end(&self) -> Offset {
         self.start + self.len as u64
+    }
+
+    /// Whether what is in flight of it is not its first transmission.
+    pub(crate) const fn is_again(&self) -> bool {
+        self.is(RETX)
     }
 
     #[inline]
@@ -68,6 +77,7 @@ pub(crate) struct Scoreboard {
     una: Offset,
     max: Offset,
     sacked: u64,
+    segments_sacked: u64,
     lost: u64,
     retransmitted: u64,
     /// Bytes ever presumed lost, without time-outs.
@@ -78,6 +88,8 @@ pub(crate) struct Scoreboard {
     next_retransmission: u64,
     /// Delivery-rate samples, if the controller wants them.
     pub(crate) rate: Option<Box<RateSampler>>,
+    /// Transmissions by time, if losses are found so.
+    pub(crate) order: Option<Box<TimeOrder>>,
 }
 
 impl Scoreboard {
@@ -130,12 +142,18 @@ impl Scoreboard {
         self.segments.front()
     }
 
+    /// The segments of which a retransmission is in flight.
+    pub(crate) fn again(&self) -> impl Iterator<Item = &Sent> + '_ {
+        self.segments.iter().filter(|s| s.is_again())
+    }
+
     /// New data left at `now`.
     #[inline]
     pub(crate) fn sent(&mut self, len: u32, now: Instant) {
         if let Some(rate) = &mut self.rate {
             rate.sent(self.segments.is_empty(), now);
         }
+        let index = self.first + self.segments.len() as u64;
         self.segments.push_back(Sent {
             start: self.max,
             len,
@@ -143,6 +161,9 @@ impl Scoreboard {
             at: now,
         });
         self.max += u64::from(len);
+        if let Some(order) = &mut self.order {
+            order.sent(now, self.max, index);
+        }
     }
 
     /// Everything before `to` is acknowledged.
@@ -168,6 +189,12 @@ impl Scoreboard {
                 }
             }
             honest &= !s.is(SACKED | EVER_RETX);
+            if let Some(order) = &mut self.order
+                && s.end() <= to
+                && !s.is(SACKED)
+            {
+                order.delivered(s.at, s.end(), s.is(EVER_RETX));
+            }
             if let Some(rate) = &mut self.rate {
                 if s.end() > to {
                     rate.delivered_part(covered);
@@ -184,6 +211,7 @@ impl Scoreboard {
                 break;
             }
             out.latest = Some(s.at);
+            self.segments_sacked -= u64::from(s.is(SACKED));
             self.segments.pop_front();
             self.first += 1;
         }
@@ -265,8 +293,12 @@ impl Scoreboard {
                 if let Some(rate) = &mut self.rate {
                     rate.delivered(i, (len, s.end()), s.at, !s.is(EVER_RETX));
                 }
+                if let Some(order) = &mut self.order {
+                    order.delivered(s.at, s.end(), s.is(EVER_RETX));
+                }
                 s.state = (s.state & EVER_RETX) | SACKED;
                 self.sacked += len;
+                self.segments_sacked += 1;
             }
             i += 1;
         }
@@ -309,15 +341,7 @@ impl Scoreboard {
     /// A time-out (or Tahoe's fast retransmit): everything that is not SACKED is
     /// presumed lost and none of it sent again.
     pub(crate) fn lose_all(&mut self) {
-        // A peer that dropped what it had SACKed shows it by never acknowledging
-        // the first segment: then nothing it said counts (RFC 2018, 8).
-        if self.segments.front().is_some_and(|s| s.is(SACKED)) {
-            self.ranges.clear();
-            self.sacked = 0;
-            for s in &mut self.segments {
-                s.state &= !SACKED;
-            }
-        }
+        self.forget_reneged();
         for s in &mut self.segments {
             if !s.is(SACKED) {
                 s.state = (s.state & EVER_RETX) | LOST;
@@ -332,6 +356,20 @@ impl Scoreboard {
         }
     }
 
+    /// A peer that dropped what it had SACKed shows it by never acknowledging the
+    /// first segment: then nothing it said counts (RFC 2018, 8).
+    fn forget_reneged(&mut self) {
+        if self.segments.front().is_some_and(|s| s.is(SACKED)) {
+            self.ranges.clear();
+            self.sacked = 0;
+            self.segments_sacked = 0;
+            for s in &mut self.segments {
+                s.state &= !SACKED;
+            }
+            self.order_anew();
+        }
+    }
+
     /// The losses were none: what is not SACKed is in flight, as if it had left
     /// once.
     pub(crate) fn lose_none(&mut self) {
@@ -342,6 +380,7 @@ impl Scoreboard {
         self.retransmitted = 0;
         self.judged = self.first;
         self.next_retransmission = self.first;
+        self.order_anew();
     }
 
     /// A fast retransmit without SACK: the first segment alone is presumed lost.
@@ -350,6 +389,7 @@ impl Scoreboard {
             let len = u64::from(s.len);
             if s.is(SACKED) {
                 self.sacked -= len; // the peer dropped it again
+                self.segments_sacked -= 1;
             }
             if !s.is(LOST) {
                 self.lost += len;
@@ -367,6 +407,70 @@ impl Scoreboard {
         }
     }
 
+    /// The peer misses `[left, right)` (SNACK): what overlaps it is presumed lost.
+    /// What was sent more than once, and less than `age` ago, may be on its way.
+    /// Returns the last segment that is to be sent again and was not.
+    pub(crate) fn miss(
+        &mut self,
+        left: Offset,
+        right: Offset,
+        now: Instant,
+        age: Interval,
+    ) -> Option<Sent> {
+        let mut last = None;
+        let mut i = self.segments.partition_point(|s| s.end() <= left);
+        while let Some(s) = self.segments.get_mut(i) {
+            if s.start >= right {
+                break;
+            }
+            let waits = s.is(LOST) && !s.is(RETX);
+            let fresh = s.is(EVER_RETX) && now.since(s.at) < age;
+            if !s.is(SACKED) && !waits && !fresh {
+                let len = u64::from(s.len);
+                last = Some(*s);
+                if s.is(RETX) {
+                    self.retransmitted -= len;
+                }
+                if !s.is(LOST) {
+                    self.lost += len;
+                    self.losses += len;
+                    if let Some(rate) = &mut self.rate {
+                        rate.lost(len);
+                    }
+                }
+                s.state = (s.state & EVER_RETX) | LOST;
+                let at = self.first + i as u64;
+                self.next_retransmission = self.next_retransmission.min(at);
+                self.judged = self.judged.max(at + 1);
+            }
+            i += 1;
+        }
+        last
+    }
+
+    /// Whether the first segment is in flight as far as is known, for the first
+    /// time or again for longer than `age`.
+    pub(crate) fn front_is_due(&self, now: Instant, age: Interval) -> bool {
+        self.segments.front().is_some_and(|s| {
+            let again = s.is(RETX);
+            if s.is(EVER_RETX) {
+                (again || !s.is(LOST)) && now.since(s.at) >= age
+            } else {
+                !s.is(LOST)
+            }
+        })
+    }
+
+    /// What is out before `to` counts as sent twice (Karn).
+    pub(crate) fn distrust(&mut self, to: Offset) {
+        for s in &mut self.segments {
+            if s.start >= to {
+                break;
+            }
+            s.state |= EVER_RETX;
+        }
+    }
+
     /// Index and record of the first segment that is presumed lost and was not
     /// sent again: rule (1) of `NextSeg`.
     #[inline]
@@ -374,13 +478,11 @@ impl Scoreboard {
         while self.next_retransmission < self.judged {
             let i = (self.next_retransmission - self.first) as usize;
             let s = *self.segments.get(i)?;
-            if s.is(SACKED | RETX) {
-                self.next_retransmission += 1;
-            } else if s.is(LOST) {
+            if s.is(LOST) && !s.is(SACKED | RETX) {
                 return Some((i, s));
-            } else {
-                return None;
             }
+            // SNACK and RACK leave some between two that are lost.
+            self.next_retransmission += 1;
         }
         None
     }
@@ -420,6 +522,10 @@ impl Scoreboard {
         }
         s.state |= EVER_RETX;
         s.at = now;
+        let end = s.end();
+        if let Some(order) = &mut self.order {
+            order.sent(now, end, self.first + i as u64);
+        }
         if let Some(rate) = &mut self.rate {
             rate.sent_again(i);
         }
@@ -435,6 +541,8 @@ impl Scoreboard {
                 .sum()
         };
         assert_eq!(self.sacked, sum(SACKED), "sacked");
+        let sacked = self.segments.iter().filter(|s| s.is(SACKED)).count();
+        assert_eq!(self.segments_sacked, sacked as u64, "segments SACKed");
         assert_eq!(self.lost, sum(LOST), "lost");
         assert_eq!(self.retransmitted, sum(RETX), "retransmitted");
         assert_eq!(
@@ -508,6 +616,42 @@ mod tests {
     }
 
     #[test]
+    fn what_is_missed_goes_again_in_order_and_not_twice_in_a_round_trip() {
+        let ns = Interval::from_nanos;
+        let at = |n| Instant::from_nanos(n);
+        let mut b = board(6);
+        assert_eq!(b.miss(400, 500, at(10), ns(5)).map(|s| s.start), Some(400));
+        // It overlaps two segments.
+        assert_eq!(b.miss(150, 250, at(10), ns(5)).map(|s| s.start), Some(200));
+        let mut order = Vec::new();
+        while let Some((i, s)) = b.next_lost() {
+            order.push(s.start);
+            b.sent_again(i, at(10));
+        }
+        assert_eq!(order, [100, 200, 400]);
+        assert_eq!(b.flight(), 600);
+        assert!(b.miss(100, 300, at(14), ns(5)).is_none());
+        assert_eq!(b.miss(200, 300, at(15), ns(5)).map(|s| s.start), Some(200));
+        assert_eq!(b.next_lost().map(|(_, s)| s.start), Some(200));
+        assert_eq!(b.flight(), 500);
+        b.check();
+    }
+
+    #[test]
+    fn the_first_segment_is_due_once_a_round_trip() {
+        let ns = Interval::from_nanos;
+        let at = |n| Instant::from_nanos(n);
+        let mut b = board(2);
+        assert!(b.front_is_due(at(10), ns(5)));
+        b.lose_front();
+        assert!(!b.front_is_due(at(10), ns(5)));
+        let (i, _) = b.next_lost().unwrap();
+        b.sent_again(i, at(10));
+        assert!(!b.front_is_due(at(14), ns(5)));
+        assert!(b.front_is_due(at(15), ns(5)));
+    }
+
+    #[test]
     fn a_time_out_believes_the_sacks_unless_the_peer_reneged() {
         let mut b = board(4);
         b.sack(200, 300);
@@ -542,6 +686,7 @@ mod tests {
         LoseAll,
         LoseNone,
         LoseFront,
+        Miss(u64, u64, bool),
         Retransmit,
         Hole,
     }
@@ -555,6 +700,7 @@ mod tests {
             Just(Op::LoseAll),
             Just(Op::LoseNone),
             Just(Op::LoseFront),
+            (0u64..2000, 1u64..500, any::<bool>()).prop_map(|(l, n, old)| Op::Miss(l, n, old)),
             Just(Op::Retransmit),
             Just(Op::Hole),
         ]
@@ -574,6 +720,10 @@ mod tests {
                     Op::LoseAll => b.lose_all(),
                     Op::LoseNone => b.lose_none(),
                     Op::LoseFront => b.lose_front(),
+                    Op::Miss(l, n, old) => {
+                        let age = Interval::from_nanos(u64::from(!old));
+                        b.miss(b.una() + l, b.una() + l + n, Instant::ZERO, age);
+                    }
                     Op::Retransmit => if let Some((i, _)) = b.next_lost() { b.sent_again(i, Instant::ZERO) },
                     Op::Hole => if let Some((i, _)) = b.next_hole() { b.sent_again(i, Instant::ZERO) },
                 }

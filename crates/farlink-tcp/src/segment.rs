@@ -1,7 +1,9 @@
 //! A TCP segment: the header as plain values, the body as a length or as bytes.
 
 use crate::ecn::Ecn;
+use crate::priority::Priority;
 use crate::seq::Seq;
+use crate::snack::{ScpsCapabilities, Snack};
 use std::sync::Arc;
 
 /// Control bits of the header (RFC 9293, 3.1).
@@ -137,6 +139,16 @@ pub struct Options {
     pub timestamps: Option<Timestamps>,
     /// SACK blocks (RFC 2018, 3); empty when absent.
     pub sack: SackBlocks,
+    /// SCPS Capabilities, on a SYN (CCSDS 714.0-B).
+    pub scps: Option<ScpsCapabilities>,
+    /// Selective negative acknowledgment (CCSDS 714.0-B).
+    pub snack: Option<Snack>,
+    /// Explicit loss notification: what is acknowledged next was damaged on its
+    /// way (west1997, 2.3.3).
+    pub eln: bool,
+    /// On a SYN: partial acknowledgments are understood. On another segment: it
+    /// is one (west1997, 3).
+    pub ackp: bool,
 }
 
 impl Options {
@@ -163,7 +175,13 @@ impl Options {
         if !self.sack.is_empty() {
             n += 4 + 8 * self.sack.len as u32;
         }
-        n
+        if self.scps.is_some() {
+            n += 4;
+        }
+        if let Some(snack) = self.snack {
+            n += snack.wire_len();
+        }
+        n + 4 * (self.eln as u32 + self.ackp as u32)
     }
 }
 
@@ -229,6 +247,11 @@ pub struct Segment {
     pub window: u16,
     /// ECN field of the IP header that carries it (RFC 3168, 5).
     pub ecn: Ecn,
+    /// Class of service of that IP header (RFC 2474, RFC 8622).
+    pub priority: Priority,
+    /// A dummy segment, or the ACK of one: a reserved bit of the header
+    /// (Akyildiz, Morabito, Palazzo 2001).
+    pub dummy: bool,
     /// Options.
     pub options: Options,
     /// Data.

@@ -4,10 +4,12 @@
 //! what is new about it and one row here.
 
 use crate::config::{
-    Backoff, Careful, Config, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig,
+    Backoff, Careful, Config, Eln, InitialWindow, Ratio, ReceiverConfig, Recovery, RtoAlgorithm,
+    RtoConfig, SnackForm,
 };
 use crate::congestion::{
-    Adalr, Bbr, Control, Cubic, Hybla, Reno, Setting, Unlimited, Vegas, WESTWOOD, WESTWOOD_PLUS,
+    Adalr, Bbr, Control, Cubic, Hybla, Peach, Reno, Setting, Unlimited, Vegas, WESTWOOD,
+    WESTWOOD_PLUS,
 };
 use crate::time::Interval;
 
@@ -118,6 +120,27 @@ pub static VARIANTS: &[Variant] = &[
         },
     },
     Variant {
+        name: "scps",
+        summary: "SCPS-TP: Vegas' window, and holes that the receiver names (SNACK) go again at once",
+        source: "CCSDS 714.0-B (1999), its reference implementation; Durst, Miller, Travis 1997",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Snack {
+                fine_k: 4,
+                // The reference implementation's: with less, a queue that grows
+                // on a path without variation looks like losses.
+                fine_granularity: Interval::from_millis(500),
+            },
+            congestion: Control::new(&Vegas::ALGORITHM).with("loss_cut", Setting::Choice("half")),
+            restart_on_retransmit: true,
+            receiver: ReceiverConfig {
+                snack: SnackForm::Short,
+                ..no_sack()
+            },
+            ..Config::default()
+        },
+    },
+    Variant {
         name: "newreno",
         summary: "Reno with partial ACKs, slow but steady",
         source: "RFC 6582 (2012)",
@@ -127,6 +150,22 @@ pub static VARIANTS: &[Variant] = &[
                 impatient: false,
                 careful: Careful::Plain,
             },
+            congestion: reno(),
+            receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "eln",
+        summary: "NewReno that is told which losses the medium caused, and keeps its window for them",
+        source: "West and Vaidya 1997, 2.3.3 and 7.0; Balakrishnan et al. 1996",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::NewReno {
+                impatient: false,
+                careful: Careful::Plain,
+            },
+            eln: Eln::Oracle,
             congestion: reno(),
             receiver: no_sack(),
             ..Config::default()
@@ -208,6 +247,36 @@ pub static VARIANTS: &[Variant] = &[
             },
             congestion: Control::new(&Adalr::ALGORITHM),
             receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "peach",
+        summary: "probes the path with dummy segments of low priority: a window at once at the \
+                  start, and back after a loss that was none of congestion",
+        source: "Akyildiz, Morabito, Palazzo 2001, IEEE/ACM ToN 9(3)",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::NewReno {
+                impatient: false,
+                careful: Careful::Plain,
+            },
+            congestion: Control::new(&Peach::ALGORITHM),
+            initial_window: InitialWindow::Segments(1),
+            receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "peach-sack",
+        summary: "Peach's window with selective acknowledgment and the pipe algorithm",
+        source: "Akyildiz, Morabito, Palazzo 2001; with SACK as Morabito et al. 2002 proposed; \
+                 RFC 6675",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Sack { rescue: true },
+            congestion: Control::new(&Peach::ALGORITHM),
+            initial_window: InitialWindow::Segments(1),
             ..Config::default()
         },
     },

@@ -10,7 +10,11 @@ import typer
 
 from farlink import _farlink
 from farlink.cli import lists, text
+from farlink.cli.channel import channel
 from farlink.cli.emulate import emulate, shell
+from farlink.cli.fit import fit
+from farlink.cli.orbit import orbit
+from farlink.cli.rain import rain
 from farlink.cli.run import run
 from farlink.errors import FarlinkError, OutputError, ScenarioError
 
@@ -45,12 +49,16 @@ def _options(
 app.command()(run)
 app.command()(emulate)
 app.command()(shell)
+app.command()(channel)
+app.command()(fit)
+app.command()(rain)
 app.command()(lists.show)
 app.command()(lists.scenarios)
 app.command()(lists.presets)
 app.command()(lists.tcp)
 app.command()(lists.metrics)
 app.command()(lists.schema)
+app.command()(orbit)
 
 
 def main(arguments: list[str] | None = None) -> None:

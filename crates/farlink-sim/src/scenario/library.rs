@@ -12,11 +12,16 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
         "geo-omueti2007",
         "geo-http-omueti2007",
         "geo-lossy",
+        "geo-bursts",
+        "geo-mixed",
         "several-losses",
+        "cdpd-rlp-wong1998",
         "fairness-omueti2007",
         "gigabit-cubic",
         "dumbbell-100",
         "dumbbell-1000",
         "dumbbell-1000-pairs",
+        "internet-leung1998",
+        "leo-reconfiguration",
     ]
 }

@@ -6,45 +6,72 @@
 //! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
 
 mod app;
+mod arq;
+pub(crate) mod background;
+mod bdp;
+mod burst;
 mod channel;
 mod control;
 mod decode;
 mod expand;
 #[cfg(test)]
 mod faults;
+mod files;
+mod law;
 mod library;
 mod preset;
+pub(crate) mod process;
 #[cfg(test)]
 mod reference;
 mod spec;
 mod tcp;
 mod tcp_choices;
+mod tcp_needs;
 #[cfg(test)]
 mod tcp_pages;
+mod tcp_rack;
+mod tcp_wireless;
 #[cfg(test)]
 mod tests;
+mod trace;
+mod traffic;
 mod tree;
 mod units;
 
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
+pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec};
+pub use background::{BackgroundLaw, BackgroundSpec};
+pub use burst::Burst;
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
+pub use files::Reader;
+pub use law::{LawName, SizeLaw, SizeLawTable, TimeLaw, TimeLawTable};
 pub use library::library;
 pub use preset::presets_json;
+pub use process::{
+    AdvanceName, BandName, ByteErrorsSpec, CongestionSpec, FadeRuleName, FadingName,
+    ForwardingName, InternetDelaySpec, InterruptionName, MobileSpec, MobilityName, MobilitySpec,
+    ModulationName, MovesName, NoiseName, OrbitSpec, PathLossName, RadioSpec, RaisedSpec,
+    RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec,
+};
 pub use spec::{
     AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec,
     GilbertSpec, JitterSpec, LinkSpec, Opener, QueueSpec, ReorderSpec, RouteSpec, Scenario,
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
-    AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName,
+    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
+pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
+pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};
 use tree::{At, Node, Step};
-pub use units::{Factor, Probability, Rate, Scalar, Size, SizeLimit, Time};
+pub use units::{
+    Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, SymbolRate, Time,
+};
 
 /// What is wrong with a scenario, in one line: where, what, and what to write
 /// instead.
@@ -91,6 +118,21 @@ pub fn load(
     origin: &str,
     overrides: &[(String, String)],
 ) -> Result<Scenario, ScenarioError> {
+    let mut none = |_: &str| Err("a scenario loaded from text alone has no files".to_owned());
+    load_with(text, origin, overrides, &mut none)
+}
+
+/// As [`load`], with the texts of the files that the scenario names, which become
+/// part of it. `read` is asked for each file once for each place that names it.
+///
+/// # Errors
+/// As [`load`], and what `read` says.
+pub fn load_with(
+    text: &str,
+    origin: &str,
+    overrides: &[(String, String)],
+    read: &mut Reader<'_>,
+) -> Result<Scenario, ScenarioError> {
     let json = text.trim_start().starts_with('{');
     let parsed = if json {
         Node::from_json(text)
@@ -113,7 +155,7 @@ pub fn load(
             ScenarioError::new(origin, &At::Set(format!("{path}={value}").into()), &fault)
         })?;
     }
-    let scenario = read(&mut tree, overrides);
+    let scenario = files::inline(&mut tree, read).and_then(|()| whole(&mut tree, overrides));
     scenario.map_err(|problem| ScenarioError::new(origin, &tree.locate(&problem.path), &problem))
 }
 
@@ -142,9 +184,12 @@ impl Scenario {
         expand::expand(self).map_err(|problem| ScenarioError::bare(&problem))
     }
 
-    /// Every key of the TCP of each entry of `flows`.
+    /// Every key of the TCP of each entry of `flows`; none for UDP.
     fn whole_tcp(&self) -> Result<Vec<TcpSpec>, Problem> {
         let whole = |flow: &FlowSpec| {
+            if flow.app.is_udp() {
+                return Ok(TcpSpec::default());
+            }
             let spec = flow.tcp.over(&self.tcp);
             Ok(TcpSpec::from_config(spec.variant_name(), &spec.resolve()?))
         };
@@ -160,6 +205,10 @@ impl Scenario {
             link.preset = None;
             if link.up.is_none() {
                 link.up.clone_from(&link.down);
+            }
+            bdp::spell_out(link);
+            if let Some(arq) = &mut link.arq {
+                arq.fill();
             }
         }
         for i in 0..self.flows.len() {
@@ -196,7 +245,7 @@ impl Scenario {
     }
 }
 
-fn read(tree: &mut Node, overrides: &[(String, String)]) -> Result<Scenario, Problem> {
+fn whole(tree: &mut Node, overrides: &[(String, String)]) -> Result<Scenario, Problem> {
     preset::apply(tree)?;
     let mut scenario = Scenario::deserialize(&*tree)?;
     let said = scenario.resolved_tcp.take();

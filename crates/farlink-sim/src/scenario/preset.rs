@@ -2,8 +2,11 @@
 
 use std::fmt::Write as _;
 
+use farlink_tcp::Interval;
 use serde::{Deserialize, Serialize};
 
+use super::arq::ArqSpec;
+use super::bdp;
 use super::decode::{Problem, suggestion};
 use super::spec::{DirectionTable, QueueSpec};
 use super::tree::{At, Entry, Node, Step, Value};
@@ -33,6 +36,9 @@ struct Preset {
     date: String,
     down: DirectionTable,
     up: DirectionTable,
+    /// Link protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arq: Option<ArqSpec>,
 }
 
 /// A preset with what follows from it.
@@ -104,10 +110,21 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
             let _ = write!(source, ": {text}");
         }
         let mut added = 0;
-        for key in ["down", "up"] {
-            let node = preset.get(key).map(|node| moved(node, &at));
+        for key in ["down", "up", "arq"] {
+            let mut node = preset.get(key).map(|node| moved(node, &at));
+            // A trace of rates stands for the rate.
+            if link
+                .get(key)
+                .is_some_and(|own| own.get("rate_trace").is_some())
+                && let Some(node) = &mut node
+            {
+                node.remove("rate");
+            }
             added += node.map_or(0, |node| {
-                link.fill_from(&only(key, node), &["queue", "mark", "channel"])
+                link.fill_from(
+                    &only(key, node),
+                    &["queue", "mark", "channel", "background", "arq"],
+                )
             });
         }
         if added == 0 {
@@ -186,10 +203,16 @@ fn list(preset: &Preset) -> Listed<'_> {
         .down
         .rate
         .map_or(0.0, |rate| rate.0 as f64 / 8.0 * rtt_s);
-    let buffer_bytes = match preset.down.queue {
-        QueueSpec::Unlimited => None,
+    let round_trip = preset.down.delay.map_or(Interval::ZERO, |down| {
+        down.0 + preset.up.delay.map_or(Interval::ZERO, |up| up.0)
+    });
+    let limit = preset.down.rate.map_or(preset.down.queue, |rate| {
+        bdp::in_bytes(preset.down.queue, rate, round_trip)
+    });
+    let buffer_bytes = match limit {
         QueueSpec::Packets(n) => Some(u64::from(n) * FULL_PACKET),
         QueueSpec::Bytes(n) => Some(n),
+        QueueSpec::Unlimited | QueueSpec::Bdp { .. } => None,
     };
     let buffer_bdp = buffer_bytes
         .filter(|_| bdp > 0.0)

@@ -6,7 +6,7 @@
 
 use farlink_tcp::config::{
     Careful, Config, DelayedAck, PrrBound, Ratio, ReceiverConfig, Recovery, RtoAlgorithm,
-    RtoConfig, Undo, WindowScale,
+    RtoConfig, WindowScale,
 };
 use farlink_tcp::congestion::{self, Control};
 use farlink_tcp::{Interval, variant};
@@ -16,9 +16,10 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName, UndoName,
+    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
+use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
 
 /// Row that is used when none is named: today's standards.
@@ -105,6 +106,27 @@ tcp_keys! {
     /// Duplicates that arrive are reported in the first SACK block (D-SACK,
     /// RFC 2883). Needs `sack`.
     dsack: bool,
+    /// SNACK option (SCPS-TP, CCSDS 714.0-B): offered, and sent in this form.
+    /// Needs `sack = false`.
+    snack: SnackName,
+    /// What a loss is taken for that nobody told the cause of (SCPS-TP, CCSDS
+    /// 714.0-B): "corruption" keeps the window.
+    assume_loss: AssumeLossName,
+    /// Explicit loss notification (west1997, 2.3.3), by the receiver and to the
+    /// sender: what the medium lost goes again and the window stays.
+    eln: ElnName,
+    /// Explicit bad state notification (west1997, 3): a base station's notice
+    /// starts the retransmission timer anew.
+    ebsn: bool,
+    /// Partial acknowledgments of a base station (west1997, 3): offered on the
+    /// SYN, and what they do to the retransmission timer.
+    ackp: PartialAckName,
+    /// When the timer goes off after a partial acknowledgment. Needs
+    /// `ackp = "constant"`.
+    ackp_timer: Time,
+    /// Segments that drew a partial acknowledgment give no round-trip sample.
+    /// Needs `ackp`.
+    ackp_karn: bool,
     /// Timestamps option (RFC 7323).
     timestamps: bool,
     /// Explicit Congestion Notification (RFC 3168), if both ends have it: queues
@@ -126,7 +148,11 @@ tcp_keys! {
     /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
     /// timer, instead of that long after the segment. Needs `delayed_ack`.
     ack_heartbeat: bool,
-    /// How losses are repaired. "sack" needs the SACK option.
+    /// What the receiver does with dummy segments. Needs `congestion = "peach"`,
+    /// which sends them.
+    dummies: DummyReplyName,
+    /// How losses are repaired. "sack" needs the SACK option, "snack" the SNACK
+    /// option.
     recovery: RecoveryName,
     /// What keeps the duplicate ACKs of a go-back-N from starting another fast
     /// retransmit (RFC 6582). Needs a "newreno" recovery; "timestamp" needs
@@ -142,11 +168,35 @@ tcp_keys! {
     /// What PRR lets out when losses took what is in flight below ssthresh.
     /// Needs `prr = true`.
     prr_bound: PrrBoundName,
+    /// RACK: what left a round trip and a reordering window before something that
+    /// was delivered is lost, instead of what has three duplicates above it (RFC
+    /// 8985). Needs `recovery = "sack"`.
+    rack: bool,
+    /// The reordering window is the least round-trip time over this, from 1
+    /// (RFC 8985, 6.2: 4), times a multiple that D-SACK raises. Needs
+    /// `rack = true`.
+    rack_reo_divisor: u32,
+    /// Recoveries without a D-SACK after which that multiple is 1 again, from 1
+    /// (RFC 8985, 6.2: 16). Needs `rack = true`.
+    rack_reo_persist: u32,
+    /// How long the least round-trip time counts. Needs `rack = true`.
+    rack_min_rtt_window: Time,
+    /// Tail loss probes (RFC 8985, 7), on with `rack` unless written. Needs
+    /// `rack = true`.
+    tlp: bool,
+    /// Smoothed round-trip times after which a probe leaves (RFC 8985, 7.2: 2).
+    /// Needs `tlp = true`.
+    tlp_srtts: u32,
+    /// The same before the first sample (RFC 8985, 7.2: 1 s). Needs `tlp = true`.
+    tlp_initial: Time,
+    /// Added while one segment is in flight, for a delayed ACK. Needs
+    /// `tlp = true`.
+    tlp_max_ack_delay: Time,
     /// Coefficient k of the deviation in the fine time-out, SRTT + max(G, k D).
-    /// Needs `recovery = "vegas"`.
+    /// Needs `recovery = "vegas"` or "snack".
     fine_k: u32,
     /// G, the least that the fine time-out exceeds SRTT by. Needs
-    /// `recovery = "vegas"`.
+    /// `recovery = "vegas"` or "snack".
     fine_granularity: Time,
     /// The retransmission timer is that of `timer`, and slow start follows it.
     /// Without, it runs on the fine time-out and sends the first segment again,
@@ -161,9 +211,12 @@ tcp_keys! {
     restart_on_retransmit: bool,
     /// What the slow-start threshold is a part of after a loss.
     reduce_from: ReduceName,
-    /// How a retransmission that was not needed is found out; the window is then
-    /// what it was before. "dsack" needs `dsack`, "eifel" needs `timestamps`.
-    undo: UndoName,
+    /// How retransmissions that were not needed are found out; the window is then
+    /// what it was before. "dsack": all were reported as duplicates (RFC 2883, RFC
+    /// 3708), which needs `dsack`. "eifel": a timestamp from before is echoed (RFC
+    /// 3522, RFC 4015), which needs `timestamps`. "frto": ACKs of what a time-out
+    /// did not send again (RFC 5682, RFC 4015).
+    undo: UndoWays,
     /// How the window is controlled: name of an algorithm, such as "reno".
     congestion: String,
     /// Parameters of algorithms, a table for each: `[tcp.control.cubic]`.
@@ -236,7 +289,7 @@ impl TcpSpec {
             dupack_threshold: Some(config.dupack_threshold),
             limited_transmit: Some(config.limited_transmit),
             reduce_from: Some(ReduceName::of(config.reduce_from)),
-            undo: Some(UndoName::of(config.undo)),
+            undo: Some(UndoWays(config.undo)),
             restart_on_retransmit: Some(config.restart_on_retransmit),
             initial_window: Some(StartWindow(config.initial_window)),
             initial_ssthresh: Some(SizeLimit(config.initial_ssthresh)),
@@ -248,9 +301,14 @@ impl TcpSpec {
         };
         spec.show_recovery(config.recovery);
         spec.show_prr(config);
+        spec.show_wireless(config);
+        spec.show_rack(config);
         spec.show_congestion(&config.congestion);
         spec.show_timer(&config.rto);
         spec.show_receiver(&config.receiver);
+        if congestion::sends_dummies(&config.congestion) {
+            spec.dummies = Some(DummyReplyName::of(config.receiver.dummies));
+        }
         spec
     }
 
@@ -258,7 +316,7 @@ impl TcpSpec {
     pub(super) fn resolve(&self) -> Result<Config, Problem> {
         let base = self.row()?;
         let recovery = self.recovery(base.recovery);
-        let config = Config {
+        let mut config = Config {
             mss: self.mss.map_or(base.mss, |size| size.0 as u32),
             send_buffer: self
                 .send_buffer
@@ -269,10 +327,11 @@ impl TcpSpec {
             ecn: self.ecn.unwrap_or(base.ecn),
             recovery,
             prr: self.prr(base.prr, recovery),
+            rack: self.rack(base.rack, recovery),
             dupack_threshold: self.dupack_threshold.unwrap_or(base.dupack_threshold),
             limited_transmit: self.limited_transmit.unwrap_or(base.limited_transmit),
             reduce_from: self.reduce_from.map_or(base.reduce_from, ReduceName::value),
-            undo: self.undo.map_or(base.undo, UndoName::value),
+            undo: self.undo.map_or(base.undo, |ways| ways.0),
             restart_on_retransmit: self
                 .restart_on_retransmit
                 .unwrap_or(base.restart_on_retransmit),
@@ -285,7 +344,9 @@ impl TcpSpec {
             max_retransmits: self.max_retransmits.unwrap_or(base.max_retransmits),
             max_syn_retransmits: self.max_syn_retransmits.unwrap_or(base.max_syn_retransmits),
             msl: self.msl.map_or(base.msl, |t| t.0),
+            ..base
         };
+        self.lay_wireless_over(&mut config);
         self.consistent(&config)?;
         Ok(config)
     }
@@ -320,6 +381,13 @@ impl TcpSpec {
             RecoveryName::Tahoe => Recovery::Tahoe,
             RecoveryName::Reno => Recovery::Reno,
             RecoveryName::Vegas => self.vegas(base),
+            RecoveryName::Snack => {
+                let (fine_k, fine_granularity) = self.fine(base);
+                Recovery::Snack {
+                    fine_k,
+                    fine_granularity,
+                }
+            }
             RecoveryName::NewReno => Recovery::NewReno {
                 impatient: false,
                 careful: careful(kept),
@@ -355,17 +423,17 @@ impl TcpSpec {
     }
 
     fn vegas(&self, base: Recovery) -> Recovery {
-        let (k, granularity, coarse) = match base {
+        let coarse = !matches!(
+            base,
             Recovery::Vegas {
-                fine_k,
-                fine_granularity,
-                coarse_timeout,
-            } => (fine_k, fine_granularity, coarse_timeout),
-            _ => (4, Interval::ZERO, true),
-        };
+                coarse_timeout: false,
+                ..
+            }
+        );
+        let (fine_k, fine_granularity) = self.fine(base);
         Recovery::Vegas {
-            fine_k: self.fine_k.unwrap_or(k),
-            fine_granularity: self.fine_granularity.map_or(granularity, |t| t.0),
+            fine_k,
+            fine_granularity,
             coarse_timeout: self.coarse_timeout.unwrap_or(coarse),
         }
     }
@@ -383,6 +451,13 @@ impl TcpSpec {
                 self.fine_k = Some(fine_k);
                 self.fine_granularity = Some(Time(fine_granularity));
                 self.coarse_timeout = Some(coarse_timeout);
+            }
+            Recovery::Snack {
+                fine_k,
+                fine_granularity,
+            } => {
+                self.fine_k = Some(fine_k);
+                self.fine_granularity = Some(Time(fine_granularity));
             }
             Recovery::GoBackN | Recovery::Tahoe | Recovery::Reno => {}
         }
@@ -501,7 +576,9 @@ impl TcpSpec {
             reassembly: self.reassembly.unwrap_or(base.reassembly),
             sack,
             dsack: sack && self.dsack.unwrap_or(base.dsack),
+            snack: base.snack,
             delayed_ack: ack,
+            dummies: self.dummies.map_or(base.dummies, DummyReplyName::value),
         }
     }
 
@@ -522,47 +599,12 @@ impl TcpSpec {
         }
     }
 
-    /// Keys that are written and have no effect in this configuration, with
-    /// what they need.
-    pub(super) fn ignored(&self, config: &Config) -> Vec<(&'static str, &'static str)> {
-        const NEWRENO: &str = "recovery = \"newreno\" or \"newreno-impatient\"";
-        const SACK: &str = "recovery = \"sack\"";
-        const VEGAS: &str = "recovery = \"vegas\"";
-        const RFC793: &str = "timer = \"rfc793\"";
-        const JACOBSON: &str = "timer = \"jacobson\"";
-        const RFC6298: &str = "timer = \"rfc6298\"";
-        const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 16] = [
-            ("dsack", "sack = true"),
-            ("careful", NEWRENO),
-            ("rescue", SACK),
-            ("prr", SACK),
-            ("prr_bound", "prr = true"),
-            ("fine_k", VEGAS),
-            ("fine_granularity", VEGAS),
-            ("coarse_timeout", VEGAS),
-            ("rto_alpha", RFC793),
-            ("rto_beta", RFC793),
-            ("rto_gain", JACOBSON),
-            ("rto_dev_gain", JACOBSON),
-            ("rto_k", JACOBSON),
-            ("rto_granularity", RFC6298),
-            ("ack_every", DELAYED),
-            ("ack_heartbeat", DELAYED),
-        ];
-        // The full text of the configuration has exactly the keys that count.
-        let shown = Self::from_config("", config);
-        NEEDS
-            .into_iter()
-            .filter(|(key, _)| self.has(key) && !shown.has(key))
-            .collect()
-    }
-
     /// Ranges of the values that are written here.
     pub(super) fn check(&self) -> Result<(), Problem> {
         if let Some(control) = &self.control {
             control.check()?;
         }
+        self.check_rack()?;
         let hour = Interval::from_secs(3600);
         let size = |key, value: Option<Size>, min, max| match value {
             Some(size) if size < Size(min) || size > Size(max) => Err(fault(
@@ -615,6 +657,7 @@ impl TcpSpec {
         time("rto_granularity", self.rto_granularity, hour)?;
         time("fine_granularity", self.fine_granularity, hour)?;
         time("msl", self.msl, hour)?;
+        time("ackp_timer", self.ackp_timer, hour)?;
         number("ack_every", self.ack_every, 1, 1_000)?;
         number("dupack_threshold", self.dupack_threshold, 1, 1_000_000)?;
         number("rto_k", self.rto_k, 1, 1_000)?;
@@ -705,6 +748,7 @@ impl TcpSpec {
                 fault("recovery", "= \"sack\" needs sack = true".into())
             });
         }
+        self.check_wireless(config)?;
         let careful = match config.recovery {
             Recovery::NewReno { careful, .. } => Some(careful),
             _ => None,
@@ -715,33 +759,7 @@ impl TcpSpec {
                 "= \"timestamp\" needs timestamps = true".into(),
             ));
         }
-        let needs = match config.undo {
-            Undo::Off => None,
-            Undo::Dsack => {
-                (!config.receiver.dsack).then(|| "= \"dsack\" needs dsack = true".to_owned())
-            }
-            Undo::Eifel => {
-                (!config.timestamps).then(|| "= \"eifel\" needs timestamps = true".to_owned())
-            }
-        };
-        if let Some(says) = needs {
-            return Err(fault("undo", says));
-        }
-        if config.undo != Undo::Off && !congestion::can_undo(&config.congestion) {
-            let able: Vec<_> = congestion::ALGORITHMS
-                .iter()
-                .filter(|a| congestion::can_undo(&Control::new(a)))
-                .map(|a| format!("\"{}\"", a.name))
-                .collect();
-            let says = format!(
-                "is not for congestion = \"{}\", which cannot take a reduction back; write \
-                 \"off\", or one of {}",
-                config.congestion.algorithm().name,
-                able.join(", ")
-            );
-            return Err(fault("undo", says));
-        }
-        Ok(())
+        Self::check_undo(config)
     }
 }
 

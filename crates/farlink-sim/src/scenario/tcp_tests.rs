@@ -1,10 +1,13 @@
 //! Every parameter has a key, keys lay over one another, and values that fight are
 //! refused.
 
-use farlink_tcp::config::{Backoff, InitialWindow, Sampling};
+use farlink_tcp::config::{
+    AssumeLoss, Backoff, DummyReply, Eln, InitialWindow, PartialAck, RackConfig, Sampling,
+    SnackForm, TlpConfig, Undo,
+};
 
 use super::*;
-use farlink_tcp::congestion::{Reno, Setting};
+use farlink_tcp::congestion::{Peach, Reno, Setting};
 
 /// A TCP for each choice of each axis, so that every key is written once.
 fn corners() -> Vec<Config> {
@@ -61,18 +64,77 @@ fn corners() -> Vec<Config> {
             reassembly: false,
             sack: true,
             dsack: true,
+            snack: SnackForm::Off,
             delayed_ack: DelayedAck {
                 max_delay: Interval::from_millis(500),
                 every: 4,
                 heartbeat: true,
             },
+            ..ReceiverConfig::default()
         },
-        undo: Undo::Dsack,
+        undo: Undo::DSACK,
+        ..Config::default()
+    });
+    for (eln, ackp, snack) in [
+        (Eln::Checksum, Some(PartialAck::Restart), SnackForm::Off),
+        (Eln::Oracle, Some(PartialAck::BackOff), SnackForm::Long),
+        (
+            Eln::Off,
+            Some(PartialAck::Constant(Interval::from_secs(3))),
+            SnackForm::Short,
+        ),
+    ] {
+        all.push(Config {
+            assume_loss: AssumeLoss::Corruption,
+            eln,
+            ebsn: true,
+            ackp,
+            ackp_karn: true,
+            recovery: Recovery::Reno,
+            receiver: ReceiverConfig {
+                sack: false,
+                snack,
+                ..ReceiverConfig::default()
+            },
+            ..Config::default()
+        });
+    }
+    for dummies in [DummyReply::Ignore, DummyReply::Plain] {
+        all.push(Config {
+            congestion: Control::new(&Peach::ALGORITHM),
+            receiver: ReceiverConfig {
+                dummies,
+                ..ReceiverConfig::default()
+            },
+            ..Config::default()
+        });
+    }
+    all.push(Config {
+        timestamps: true,
+        undo: Undo::EIFEL,
+        ..Config::default()
+    });
+    all.push(Config {
+        undo: Undo::FRTO,
+        rack: Some(RackConfig {
+            tlp: None,
+            ..RackConfig::default()
+        }),
         ..Config::default()
     });
     all.push(Config {
         timestamps: true,
-        undo: Undo::Eifel,
+        undo: Undo::EIFEL.and(Undo::FRTO),
+        rack: Some(RackConfig {
+            reo_divisor: 3,
+            reo_persist: 15,
+            min_rtt_window: Interval::from_secs(7),
+            tlp: Some(TlpConfig {
+                srtts: 3,
+                initial: Interval::from_secs(2),
+                max_ack_delay: Interval::ZERO,
+            }),
+        }),
         ..Config::default()
     });
     all.push(Config {
@@ -149,27 +211,88 @@ fn values_that_fight_are_refused() {
 }
 
 #[test]
+fn snack_and_partial_acks_need_what_they_go_by() {
+    let says = |spec: TcpSpec| spec.to_config().unwrap_err().to_string();
+    let scps = || TcpSpec {
+        variant: Some("scps".into()),
+        ..TcpSpec::default()
+    };
+    assert_eq!(
+        says(TcpSpec {
+            snack: Some(SnackName::Off),
+            ..scps()
+        }),
+        "tcp.snack = \"off\" leaves recovery = \"snack\" without its input; write \"short\" or \
+         \"long\", or another recovery"
+    );
+    assert_eq!(
+        says(TcpSpec {
+            sack: Some(true),
+            ..scps()
+        }),
+        "tcp.sack is not offered beside SNACK; write sack = false, or snack = \"off\""
+    );
+    assert_eq!(
+        says(TcpSpec {
+            snack: Some(SnackName::Long),
+            ..TcpSpec::default()
+        }),
+        "tcp.snack is not offered beside SACK; write sack = false, or snack = \"off\""
+    );
+    assert_eq!(
+        says(TcpSpec {
+            recovery: Some(RecoveryName::Snack),
+            ..TcpSpec::default()
+        }),
+        "tcp.recovery = \"snack\" needs snack = \"short\" or \"long\""
+    );
+    assert_eq!(
+        says(TcpSpec {
+            ackp: Some(PartialAckName::Constant),
+            ackp_timer: Some(Time(Interval::ZERO)),
+            ..TcpSpec::default()
+        }),
+        "tcp.ackp_timer = \"0 s\" leaves no time-out; write for example \"2 s\""
+    );
+    let ignored = TcpSpec {
+        ackp: Some(PartialAckName::Restart),
+        ackp_timer: Some(Time(Interval::from_secs(1))),
+        ..TcpSpec::default()
+    };
+    let config = ignored.to_config().unwrap();
+    assert_eq!(
+        ignored.ignored(&config),
+        [("ackp_timer", "ackp = \"constant\"")]
+    );
+}
+
+#[test]
 fn undo_needs_what_it_goes_by() {
     let says = |variant: &str, undo, dsack| {
         let spec = TcpSpec {
             variant: Some(variant.into()),
-            undo: Some(undo),
+            undo: Some(UndoWays(undo)),
             dsack,
             ..TcpSpec::default()
         };
         spec.to_config().unwrap_err().to_string()
     };
     assert_eq!(
-        says("sack", UndoName::Dsack, None),
+        says("sack", Undo::DSACK, None),
         "tcp.undo = \"dsack\" needs dsack = true"
     );
     assert_eq!(
-        says("sack", UndoName::Eifel, None),
+        says("sack", Undo::EIFEL, None),
         "tcp.undo = \"eifel\" needs timestamps = true"
     );
     assert_eq!(
-        says("bbr", UndoName::Dsack, Some(true)),
-        "tcp.undo is not for congestion = \"bbr\", which cannot take a reduction back; write \
-         \"off\", or one of \"reno\", \"cubic\""
+        says("p-tcp", Undo::FRTO, None),
+        "tcp.undo = \"frto\" needs coarse_timeout = true"
+    );
+    assert_eq!(
+        says("rfc793", Undo::FRTO, None),
+        "tcp.undo is not for congestion = \"none\", which cannot take a reduction back; write \
+         \"off\", or one of \"reno\", \"vegas\", \"cubic\", \"westwood\", \"westwood_plus\", \"hybla\", \
+         \"adalr\", \"bbr\""
     );
 }

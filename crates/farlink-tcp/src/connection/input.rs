@@ -1,9 +1,12 @@
 //! Segment arrives: the order of RFC 9293, 3.10.7.
 
 use super::{CloseReason, Connection, Event, State, output::reset_for};
+use crate::config::Eln;
 use crate::congestion::Ack;
 use crate::record::{Mark, Record};
-use crate::recovery::{self, NewAck, prr};
+use crate::recovery::frto::{self, FrtoAck};
+use crate::recovery::rack::{self, AckKind};
+use crate::recovery::{self, NewAck, eln, prr, snack};
 use crate::segment::{Flags, Segment};
 use crate::send::context;
 use crate::seq::Offset;
@@ -85,6 +88,7 @@ impl Connection {
         self.rx.synchronize(segment.seq);
         let options = &segment.options;
         self.sack &= options.sack_permitted;
+        self.snack = self.snack.agreed(options.scps.unwrap_or_default());
         self.timestamps &= options.timestamps.is_some();
         if let Some(ts) = options.timestamps {
             self.ts_recent = ts.value;
@@ -102,14 +106,26 @@ impl Connection {
             mss = mss.saturating_sub(TIMESTAMPS_LEN).max(1);
         }
         self.tx.negotiated(&self.config, mss, self.sack);
+        if !self.snack.on() {
+            self.tx.loss.without_snack();
+        }
         self.tx.update_window(now, 0, 0, u64::from(segment.window));
     }
 
     fn acknowledge_syn(&mut self, now: Instant, segment: &Segment) {
         let echoed = self.echoed(now, segment);
+        let before = rack::before_ack(&mut self.tx, now, echoed);
         self.tx.acknowledge(now, 1, echoed, &mut self.recorder);
         self.tx.skip_sample(now);
         self.tx.restart_timer(now);
+        if let Some(before) = before {
+            let kind = AckKind {
+                ack: 1,
+                duplicate: None,
+                bare: false,
+            };
+            rack::after_ack(&mut self.tx, now, before, kind, &mut self.recorder);
+        }
     }
 
     fn established(&mut self, now: Instant) {
@@ -133,6 +149,9 @@ impl Connection {
 
     /// 3.10.7.4.
     fn on_synchronized(&mut self, now: Instant, segment: &Segment) {
+        if segment.dummy && self.take_dummy(now, segment) {
+            return;
+        }
         let flags = segment.flags;
         let nxt = self.rx.nxt();
         let window = self.rx.window();
@@ -213,6 +232,14 @@ impl Connection {
         // Fourth, SYN: a challenge ACK (RFC 5961, 4.2).
         if flags.has(Flags::SYN) {
             self.rx.acknowledge_now();
+            return;
+        }
+
+        // A partial acknowledgment is none of the peer's (west1997, 3.4).
+        if let (Some(how), true) = (self.config.ackp, segment.options.ackp) {
+            if flags.has(Flags::ACK) && space == 0 {
+                self.take_partial_ack(now, segment, how);
+            }
             return;
         }
 
@@ -311,6 +338,9 @@ impl Connection {
         self.state = State::TimeWait;
         self.tx.rto_at = Instant::MAX;
         self.tx.persist_at = Instant::MAX;
+        if let Some(rack) = &mut self.tx.loss.rack {
+            rack.stop();
+        }
         self.time_wait_at = now + self.config.msl * 2;
     }
 
@@ -356,6 +386,12 @@ impl Connection {
         }
         let rated = self.tx.rated_flight();
         let before = prr::before_ack(&self.tx);
+        let timed = if self.tx.loss.rack.is_some() {
+            let echoed = self.echoed(now, segment);
+            rack::before_ack(&mut self.tx, now, echoed)
+        } else {
+            None
+        };
         let marked = ack >= una && self.ecn.echoes(segment.flags);
         let flight_before = if marked { self.tx.flight_at_loss() } else { 0 };
         self.tx.loss.mark_echoed = marked;
@@ -366,33 +402,72 @@ impl Connection {
         } else {
             None
         };
+        // In a recovery the first segment goes again anyway.
+        let damaged =
+            segment.options.eln && self.config.eln != Eln::Off && !self.tx.loss.in_recovery;
         let news = if sacking {
             self.take_sacks(now, segment, ack)
         } else {
             0
         };
+        let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
+        let plain = || bare && same_window && segment.options.sack.as_slice().is_empty();
+        let mut another = false;
         if ack > una {
             let recovering = self.tx.loss.in_recovery;
             self.take_new_ack(now, segment, ack, una);
+            if damaged && !self.tx.board.is_empty() {
+                eln::on_marked_ack(&mut self.tx, now, false, &mut self.recorder);
+                self.record_state(now);
+            }
             // With SACK news it is a duplicate ACK as well (RFC 6675, 2 and 5).
-            if news > 0 && !recovering {
+            if news > 0 && !recovering && !damaged {
                 recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
                 self.record_state(now);
             }
         } else if ack == una && !self.tx.board.is_empty() {
-            let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
-            let another = if sacking {
+            another = if sacking {
                 news > 0
             } else {
-                bare && same_window && window > 0 && duplicate.is_none()
+                bare && same_window
+                    && window > 0
+                    && duplicate.is_none()
+                    && !self.tx.answers_a_dummy(now, self.recorder.stats.rtt_min)
             };
-            if another {
+            if damaged {
+                eln::on_marked_ack(&mut self.tx, now, another, &mut self.recorder);
+                self.record_state(now);
+            } else if another {
                 recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
                 self.record_state(now);
             }
         }
+        if let (true, Some(snack)) = (self.tx.loss.snacking(), segment.options.snack)
+            && ack == self.tx.board.una()
+        {
+            snack::on_snack(&mut self.tx, now, snack, &mut self.recorder);
+            self.record_state(now);
+        }
         if let Some(range) = duplicate {
             spurious::on_duplicate_report(&mut self.tx, now, range, &mut self.recorder);
+            self.record_state(now);
+        }
+        if self.tx.spurious.frto != frto::Frto::Off && ack >= una {
+            let ack = FrtoAck {
+                before: una,
+                news: news > 0,
+                duplicate: another || (ack == una && plain()),
+            };
+            frto::on_ack(&mut self.tx, now, ack, &mut self.recorder);
+            self.record_state(now);
+        }
+        if let Some(before) = timed {
+            let kind = AckKind {
+                ack,
+                duplicate,
+                bare: plain(),
+            };
+            rack::after_ack(&mut self.tx, now, before, kind, &mut self.recorder);
             self.record_state(now);
         }
         if marked && recovery::on_congestion_mark(&mut self.tx, now, flight_before) {
@@ -449,6 +524,7 @@ impl Connection {
             (Some(ts), Some(at)) => ts.echo == Self::ts_now(at),
             _ => false,
         };
+        self.tx.judge_silence(now);
         let ack = Ack {
             bytes: acked.len,
             rtt_sample,

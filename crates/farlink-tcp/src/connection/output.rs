@@ -1,12 +1,18 @@
 //! What leaves: SYN, data, FIN, acknowledgments, resets.
 
 use super::{Connection, State};
+use crate::config::{Eln, SnackForm};
 use crate::ecn::Ecn;
 use crate::receive::AckNeed;
 use crate::record::Record;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, Options, SackBlocks, Segment, Timestamps};
 use crate::send::Chunk;
 use crate::time::Instant;
+
+/// Bytes of the ELN option in a header.
+const ELN_LEN: u32 = 4;
+/// Most bytes of a SNACK option: beside timestamps and ELN 24 are left of 40.
+const MOST_SNACK: u32 = 16;
 
 impl Connection {
     /// The next segment to send; `None` when there is nothing to send now.
@@ -39,8 +45,17 @@ impl Connection {
             }
             return Some(self.data_segment(now, &chunk));
         }
+        if self.tx.dummies.is_some()
+            && let Some((start, len)) = self.tx.next_dummy(now)
+        {
+            return Some(self.dummy_segment(now, start, len));
+        }
         if self.rx.need() == AckNeed::Now {
             return Some(self.ack_segment(now));
+        }
+        if self.dummy_acks > 0 {
+            self.dummy_acks -= 1;
+            return Some(self.dummy_ack(now));
         }
         self.note_phase(now);
         None
@@ -102,25 +117,30 @@ impl Connection {
     /// Ports, acknowledgment, window, options; `room` bytes for SACK blocks.
     fn header(&mut self, now: Instant, syn: bool, room: u32) -> Segment {
         let acks = self.state != State::SynSent;
-        let mut options = Options::default();
+        let mut options = self.timestamps_option(now, acks);
         if syn {
             options.mss = Some(self.config.mss.min(u32::from(u16::MAX)) as u16);
             options.window_scale = self.scaling.then(|| self.rx.shift());
             options.sack_permitted = self.sack;
+            options.scps = self.snack.offer();
+            options.ackp = self.config.ackp.is_some();
         }
-        if self.timestamps {
-            let echo = if acks { self.ts_recent } else { 0 };
-            options.timestamps = Some(Timestamps {
-                value: Self::ts_now(now),
-                echo,
-            });
+        let mut room = room;
+        if acks && !syn && room >= ELN_LEN && self.config.eln != Eln::Off {
+            options.eln = self.rx.expects_damaged();
+            room -= if options.eln { ELN_LEN } else { 0 };
+        }
+        if self.snack.on() && acks && !syn {
+            let long = self.snack == SnackForm::Long;
+            let room = room.min(MOST_SNACK);
+            options.snack = self.rx.snack(long, u64::from(self.tx.mss), room);
         }
         if self.sack && acks && !syn {
             // 40 bytes of options hold three blocks beside timestamps.
-            let most = if self.timestamps {
-                MAX_SACK_BLOCKS - 1
-            } else {
-                MAX_SACK_BLOCKS
+            let most = match (self.timestamps, options.eln) {
+                (true, true) => MAX_SACK_BLOCKS - 2,
+                (false, false) => MAX_SACK_BLOCKS,
+                _ => MAX_SACK_BLOCKS - 1,
             };
             let fit = (room.saturating_sub(4) / 8) as usize;
             options.sack = if fit == 0 {
@@ -151,6 +171,18 @@ impl Connection {
             self.rx.acknowledged();
         }
         segment
+    }
+
+    /// The Timestamps option, if it was agreed, and no other.
+    pub(super) fn timestamps_option(&self, now: Instant, acks: bool) -> Options {
+        let timestamps = self.timestamps.then(|| Timestamps {
+            value: Self::ts_now(now),
+            echo: if acks { self.ts_recent } else { 0 },
+        });
+        Options {
+            timestamps,
+            ..Options::default()
+        }
     }
 
     /// A reset that the peer accepts: at the next sequence number it expects.

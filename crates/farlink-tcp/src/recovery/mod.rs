@@ -4,14 +4,18 @@
 //! works on the [`Sender`]'s scoreboard; what the loss does to the window is the
 //! congestion controller's affair.
 
+pub(crate) mod eln;
+pub(crate) mod frto;
 mod newreno;
 pub(crate) mod prr;
+pub(crate) mod rack;
 mod reno;
 mod sack;
+pub(crate) mod snack;
 mod tahoe;
 pub(crate) mod vegas;
 
-use crate::config::{Careful, Config, Recovery};
+use crate::config::{AssumeLoss, Careful, Config, Recovery};
 use crate::congestion::{Ack, InForce, Loss};
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
@@ -57,6 +61,13 @@ pub(crate) struct LossState {
     pub(crate) fine: Option<vegas::FineTimeout>,
     /// SACK only, if configured.
     pub(crate) prr: Option<prr::Prr>,
+    /// Losses are taken for corruption.
+    pub(crate) assume_corruption: bool,
+    /// Position after the last byte that was out when a marked ACK came (ELN);
+    /// zero when there is nothing to repair.
+    repair_end: Offset,
+    /// SACK only, if configured.
+    pub(crate) rack: Option<Box<rack::Rack>>,
 }
 
 /// A new acknowledgment, for recovery.
@@ -94,7 +105,14 @@ impl LossState {
             prr: config
                 .prr
                 .filter(|_| matches!(config.recovery, Recovery::Sack { .. }))
+                .filter(|_| config.assume_loss == AssumeLoss::Congestion)
                 .map(prr::Prr::new),
+            assume_corruption: config.assume_loss == AssumeLoss::Corruption,
+            repair_end: 0,
+            rack: config
+                .rack
+                .filter(|_| matches!(config.recovery, Recovery::Sack { .. }))
+                .map(|rack| Box::new(rack::Rack::new(rack))),
         }
     }
 
@@ -112,7 +130,14 @@ impl LossState {
                 careful: Careful::Plain,
             };
             self.prr = None;
+            self.rack = None;
         }
+    }
+
+    /// When the next timer of RACK-TLP goes off.
+    #[inline]
+    pub(crate) fn rack_timer(&self) -> Instant {
+        self.rack.as_ref().map_or(Instant::MAX, |rack| rack.timer())
     }
 
     /// Whether the scoreboard of RFC 6675 is in use.
@@ -126,6 +151,12 @@ impl LossState {
     #[inline]
     pub(crate) fn counts_pipe(&self) -> bool {
         self.sacking() && (self.in_recovery || self.after_timeout || self.limited_transmit)
+    }
+
+    /// Whether holes below SACKed data may be filled that are not presumed lost
+    /// (NextSeg, rules 3 and 4). RACK waits for time, or probes.
+    pub(crate) fn counts_holes(&self) -> bool {
+        self.sacking() && self.in_recovery && self.rack.is_none()
     }
 
     /// What limited transmit lets out beyond the window (RFC 3042); with SACK
@@ -186,8 +217,9 @@ impl LossState {
         self.force = false;
         self.recover = max;
         self.after_timeout = true;
-        self.reduced = true;
+        self.reduced |= !self.assume_corruption;
         self.rescue = None;
+        self.repair_end = 0;
     }
 
     /// Whether the window that the loss at `una` was sent in made the sender
@@ -203,9 +235,13 @@ impl LossState {
         self.partial_acks = 0;
         self.rescue = None;
         self.force = true;
-        self.reduced = true;
+        self.reduced |= !self.assume_corruption;
+        self.repair_end = 0;
         if let Some(prr) = &mut self.prr {
             prr.enter();
+        }
+        if let Some(rack) = &mut self.rack {
+            rack.recovery_begins();
         }
     }
 
@@ -235,7 +271,7 @@ pub(crate) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
         Recovery::GoBackN => {}
         Recovery::Tahoe => tahoe::on_dup_ack(tx, now, recorder),
         Recovery::Reno => reno::on_dup_ack(tx, now, recorder),
-        Recovery::Vegas { .. } => vegas::on_dup_ack(tx, now, recorder),
+        Recovery::Vegas { .. } | Recovery::Snack { .. } => vegas::on_dup_ack(tx, now, recorder),
         Recovery::NewReno { careful, .. } => newreno::on_dup_ack(tx, now, careful, recorder),
         Recovery::Sack { .. } => sack::on_dup_ack(tx, now, recorder),
     }
@@ -254,6 +290,7 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
         match tx.loss.kind {
             Recovery::GoBackN | Recovery::Tahoe => {}
             Recovery::Reno | Recovery::Vegas { .. } => reno::on_recovery_ack(tx, now, recorder),
+            Recovery::Snack { .. } => snack::on_recovery_ack(tx, now, new, recorder),
             Recovery::NewReno { impatient, .. } => {
                 restart = newreno::on_recovery_ack(tx, now, new, impatient, recorder);
             }
@@ -262,6 +299,7 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
     } else {
         tx.loss.dup_acks = 0;
         tx.loss.limited_sent = 0;
+        eln::on_new_ack(&mut tx.loss, tx.board.una(), new.ack.bytes);
         if !tx.loss.mark_echoed {
             grow(tx, now, new);
         }
@@ -314,8 +352,10 @@ fn set_by_controller(tx: &mut Sender, now: Instant, new: NewAck, pipe: Option<u6
 /// The loss is repaired: the window that `window` allows, no inflation.
 fn recovered(tx: &mut Sender, now: Instant, window: u64, recorder: &mut Recorder) {
     tx.loss.leave();
-    tx.cc
-        .on_recovered(&context!(tx, now, tx.board.flight()), window);
+    if !tx.loss.assume_corruption {
+        tx.cc
+            .on_recovered(&context!(tx, now, tx.board.flight()), window);
+    }
     recorder.emit(now, Record::Mark(Mark::Recovered));
 }
 
@@ -326,6 +366,16 @@ fn front_loss(tx: &Sender, now: Instant) -> Loss {
     }
 }
 
+/// A loss of which nobody told the cause: the controller reduces its window,
+/// unless it is taken for corruption.
+fn reduce(tx: &mut Sender, now: Instant, flight: u64, loss: Loss, by_timeout: bool) {
+    if tx.loss.assume_corruption {
+        return;
+    }
+    spurious::begin(tx, by_timeout);
+    tx.cc.on_loss(&context!(tx, now, flight), &loss);
+}
+
 /// The first unacknowledged segment is presumed lost; the controller reduces
 /// its window by what was in flight.
 fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
@@ -333,8 +383,7 @@ fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     let flight = tx.flight_at_loss();
     let loss = front_loss(tx, now);
     if !tx.loss.reduced_for_mark(tx.board.una()) {
-        spurious::begin(tx, false);
-        tx.cc.on_loss(&context!(tx, now, flight), &loss);
+        reduce(tx, now, flight, loss, false);
     }
     tx.loss.enter(tx.board.max());
     tx.board.lose_front();

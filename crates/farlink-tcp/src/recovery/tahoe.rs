@@ -16,9 +16,11 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
     let flight = tx.flight_at_loss();
     let loss = front_loss(tx, now);
-    spurious::begin(tx, false);
-    tx.cc.on_tahoe_loss(&context!(tx, now, flight), &loss);
-    tx.loss.reduced = true;
+    if !tx.loss.assume_corruption {
+        spurious::begin(tx, false);
+        tx.cc.on_tahoe_loss(&context!(tx, now, flight), &loss);
+        tx.loss.reduced = true;
+    }
     tx.board.lose_all();
     tx.restart_timer(now);
 }

@@ -5,12 +5,11 @@
 //! that is longer than a time-out from an exact clock, it is sent again at once.
 //! Three duplicate ACKs, and the coarse timer, are still what they are in Reno.
 
-use super::{LossState, front_loss};
+use super::{LossState, front_loss, reduce};
 use crate::config::{Recovery, RtoConfig};
 use crate::record::{Mark, Record, Recorder};
 use crate::rto::RttEstimator;
-use crate::send::{Sender, context};
-use crate::spurious;
+use crate::send::Sender;
 use crate::time::{Instant, Interval};
 
 /// New ACKs after a retransmission that are a reason to look.
@@ -31,11 +30,15 @@ pub(crate) struct FineTimeout {
 impl FineTimeout {
     /// For a recovery that uses it.
     pub(super) fn of(recovery: Recovery) -> Option<Self> {
-        let Recovery::Vegas {
+        let (Recovery::Vegas {
             fine_k,
             fine_granularity,
             ..
-        } = recovery
+        }
+        | Recovery::Snack {
+            fine_k,
+            fine_granularity,
+        }) = recovery
         else {
             return None;
         };
@@ -120,8 +123,7 @@ fn retransmit(tx: &mut Sender, now: Instant, mark: Mark, recorder: &mut Recorder
     recorder.emit(now, Record::Mark(mark));
     let flight = tx.flight_at_loss();
     let loss = front_loss(tx, now);
-    spurious::begin(tx, mark == Mark::Timeout);
-    tx.cc.on_loss(&context!(tx, now, flight), &loss);
+    reduce(tx, now, flight, loss, mark == Mark::Timeout);
     tx.loss.enter(tx.board.max());
     tx.board.lose_front();
     tx.loss.look_again();
@@ -151,7 +153,7 @@ impl LossState {
         )
     }
 
-    fn look_again(&mut self) {
+    pub(super) fn look_again(&mut self) {
         if let Some(fine) = &mut self.fine {
             fine.checks = CHECKED_ACKS;
         }

@@ -4,9 +4,10 @@
 use super::chance::Chance;
 use super::setup;
 use farlink_tcp::{
-    Body, Config, Connection, Ecn, Flags, Instant, Interval, Offset, Options, SackBlock, Segment,
-    Seq, State, Timestamps,
+    Body, Config, Connection, Ecn, Flags, Instant, Interval, LossCause, Notice, Offset, Options,
+    Priority, SackBlock, ScpsCapabilities, Segment, Seq, Snack, State, Timestamps,
 };
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 /// States that an attack begins in.
@@ -59,7 +60,21 @@ pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
             1 | 2 => victim.wait(&mut chance),
             _ => {
                 let segment = victim.anything(&mut chance);
-                victim.connection.on_segment(victim.now, &segment);
+                match chance.within(0, 20) {
+                    0 => {
+                        victim.connection.on_damaged(&segment);
+                    }
+                    1 => {
+                        let causes = [LossCause::Congestion, LossCause::Corruption];
+                        let cause = chance.pick(&causes);
+                        victim.connection.on_loss_notice(&segment, cause);
+                    }
+                    2 => {
+                        let notice = Notice::BadState { seq: segment.ack };
+                        victim.connection.on_notice(victim.now, notice);
+                    }
+                    _ => victim.connection.on_segment(victim.now, &segment),
+                }
                 sent += 1;
             }
         }
@@ -105,6 +120,10 @@ impl Victim {
         let syn = Options {
             mss: Some(1000),
             sack_permitted: true,
+            scps: Some(ScpsCapabilities {
+                bits: 0x60,
+                connection: 0,
+            }),
             ..Options::default()
         };
         self.settle();
@@ -147,6 +166,8 @@ impl Victim {
             ack: self.isn.at(ack),
             flags,
             ecn: Ecn::default(),
+            priority: Priority::Normal,
+            dummy: false,
             window: 8_000,
             options,
             body: Body::EMPTY,
@@ -227,6 +248,17 @@ impl Victim {
             options.window_scale = Some(chance.next() as u8);
             options.sack_permitted = chance.flip();
         }
+        options.eln = chance.per_mille(200);
+        options.ackp = chance.per_mille(100);
+        if chance.flip() {
+            let near = chance.pick(&[0, 1, 5, 65_535]) as u16;
+            options.snack = Some(Snack {
+                offset: near,
+                size: NonZeroU16::new(chance.pick(&[1, 2, 65_535]) as u16)
+                    .unwrap_or(NonZeroU16::MIN),
+                bits: chance.next() & chance.next(),
+            });
+        }
         let body = if self.bytes {
             Body::of_bytes(&vec![9; len as usize])
         } else {
@@ -240,6 +272,8 @@ impl Victim {
             ack,
             flags,
             ecn: Ecn::from_bits(chance.within(0, 3) as u8),
+            priority: Priority::from_dscp(chance.within(0, 2) as u8),
+            dummy: chance.per_mille(100),
             window,
             options,
             body,

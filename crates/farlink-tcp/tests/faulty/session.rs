@@ -5,7 +5,7 @@ use super::endpoint::Endpoint;
 use super::path::{Fate, Path};
 use super::setup;
 use farlink_tcp::variant::VARIANTS;
-use farlink_tcp::{CloseReason, Flags, Instant, Segment, Seq};
+use farlink_tcp::{CloseReason, Flags, Instant, Interval, LossCause, Notice, Segment, Seq};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -39,6 +39,10 @@ enum What {
     /// Of a segment; how many bare ACKs in a row, each sent because of the one
     /// before, it ends.
     Arrival(Segment, u32),
+    /// Of a segment whose checksum fails.
+    Damaged(Segment),
+    /// The network tells that a segment was lost.
+    Lost(Segment, LossCause),
     Application,
 }
 
@@ -164,6 +168,14 @@ impl Session<'_> {
                     self.ends[side].connection.on_segment(self.now, &segment);
                     self.after(side, if bare(&segment) { chain + 1 } else { 0 });
                 }
+                What::Damaged(segment) => {
+                    self.ends[side].connection.on_damaged(&segment);
+                    self.after(side, 0);
+                }
+                What::Lost(segment, cause) => {
+                    self.ends[side].connection.on_loss_notice(&segment, cause);
+                    self.after(side, 0);
+                }
                 What::Application => {
                     self.ends[side].act(&mut self.chance);
                     self.after(side, 0);
@@ -211,12 +223,35 @@ impl Session<'_> {
             let chain = if bare(&segment) { chain } else { 0 };
             assert!(chain < LONGEST_CHAIN, "ACKs answer ACKs: {:#?}", self.ends);
             self.faults += u64::from(fate != Fate::Fine);
+            self.tell(1 - side, fate, &segment);
             for (delay, copy) in self.path.arrivals(&mut self.chance, fate, segment) {
                 self.schedule(self.now + delay, 1 - side, What::Arrival(copy, chain));
             }
         }
         self.ends[side].check();
         self.ends[side].check_against(&self.ends[1 - side]);
+    }
+
+    /// What is known of a segment that does not arrive as it was sent, and what
+    /// a base station has to say.
+    fn tell(&mut self, side: usize, fate: Fate, segment: &Segment) {
+        let at = self.now + Interval::from_millis(self.path.delay_ms);
+        match fate {
+            Fate::Corrupt => {
+                let lost = What::Lost(segment.clone(), LossCause::Corruption);
+                self.schedule(at, side, lost);
+                self.schedule(at, side, What::Damaged(segment.clone()));
+            }
+            Fate::Drop => {
+                let causes = [LossCause::Congestion, LossCause::Corruption];
+                let cause = causes[self.chance.within(0, 2) as usize];
+                self.schedule(at, side, What::Lost(segment.clone(), cause));
+                let notice = Notice::BadState { seq: segment.seq };
+                let sender = &mut self.ends[1 - side].connection;
+                sender.on_notice(self.now, notice);
+            }
+            _ => {}
+        }
     }
 
     fn schedule(&mut self, at: Instant, side: usize, what: What) {

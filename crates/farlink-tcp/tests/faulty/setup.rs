@@ -2,8 +2,9 @@
 
 use super::chance::Chance;
 use farlink_tcp::config::{
-    Backoff, Careful, Config, DelayedAck, InitialWindow, PrrBound, Ratio, Recovery, ReduceFrom,
-    RtoAlgorithm, Sampling, Undo, WindowScale,
+    AssumeLoss, Backoff, Careful, Config, DelayedAck, DummyReply, Eln, InitialWindow, PartialAck,
+    PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm,
+    TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -59,13 +60,57 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
             let least = if *coarse_timeout { 0 } else { 2 };
             *fine_granularity = Interval::from_millis(chance.pick(&[least, 20, 100]));
         }
+        Recovery::Snack {
+            fine_k,
+            fine_granularity,
+        } => {
+            *fine_k = chance.pick(&[1, 4]);
+            *fine_granularity = Interval::from_millis(chance.pick(&[0, 20, 100]));
+        }
         _ => {}
     }
-    config.undo = chance.pick(&[Undo::Off, Undo::Dsack, Undo::Eifel]);
+    config.undo = chance.pick(&[
+        Undo::OFF,
+        Undo::DSACK,
+        Undo::EIFEL,
+        Undo::FRTO,
+        Undo::DSACK.and(Undo::FRTO),
+        Undo::DSACK.and(Undo::EIFEL).and(Undo::FRTO),
+    ]);
+    config.rack = rack(chance);
+    wireless(chance, &mut config);
     control(chance, &mut config);
     timer(chance, &mut config);
     receiver(chance, &mut config);
     config
+}
+
+fn wireless(chance: &mut Chance, config: &mut Config) {
+    config.assume_loss = chance.pick(&[AssumeLoss::Congestion, AssumeLoss::Corruption]);
+    config.eln = chance.pick(&[Eln::Off, Eln::Oracle, Eln::Checksum]);
+    config.ebsn = chance.flip();
+    config.ackp = chance.pick(&[
+        None,
+        Some(PartialAck::Restart),
+        Some(PartialAck::Constant(Interval::from_secs(2))),
+        Some(PartialAck::BackOff),
+    ]);
+    config.ackp_karn = chance.flip();
+}
+
+fn rack(chance: &mut Chance) -> Option<RackConfig> {
+    let tlp = TlpConfig {
+        srtts: chance.pick(&[1, 2]),
+        max_ack_delay: Interval::from_millis(chance.pick(&[0, 200])),
+        ..TlpConfig::default()
+    };
+    let rack = RackConfig {
+        reo_divisor: chance.pick(&[1, 4]),
+        reo_persist: chance.pick(&[1, 16]),
+        min_rtt_window: Interval::from_secs(chance.pick(&[1, 300])),
+        tlp: chance.flip().then_some(tlp),
+    };
+    chance.flip().then_some(rack)
 }
 
 /// Switches, counts and choices of the algorithm, whatever it has.
@@ -122,6 +167,15 @@ fn receiver(chance: &mut Chance, config: &mut Config) {
         receiver.sack = !receiver.sack;
     }
     receiver.dsack = chance.flip();
+    if matches!(config.recovery, Recovery::Snack { .. }) || chance.flip() {
+        receiver.snack = chance.pick(&[SnackForm::Short, SnackForm::Long]);
+    }
+    receiver.dummies = chance.pick(&[
+        DummyReply::Echo,
+        DummyReply::Echo,
+        DummyReply::Ignore,
+        DummyReply::Plain,
+    ]);
     if chance.per_mille(100) {
         receiver.reassembly = !receiver.reassembly;
     }

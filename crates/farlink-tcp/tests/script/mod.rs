@@ -12,7 +12,7 @@ pub(crate) use parse::parse;
 pub(crate) use refusals::refusals;
 pub(crate) use run::run;
 
-use farlink_tcp::{Config, Interval};
+use farlink_tcp::{Config, Interval, LossCause};
 use packet::Packet;
 use std::fmt;
 
@@ -62,6 +62,15 @@ enum Step {
     Inject(Packet),
     /// `>`: a packet leaves.
     Expect(Packet),
+    /// A packet arrives whose checksum fails.
+    Damaged(Packet),
+    /// The network tells that a packet of the peer was lost.
+    Lost(LossCause, Packet),
+    /// A base station tells of a bad state; whether it is believed.
+    BadState {
+        seq: u32,
+        believed: bool,
+    },
     /// The application writes so many bytes, of which so many are taken.
     Write {
         bytes: u64,

@@ -1,7 +1,9 @@
 //! A packet in a script: its notation, and its comparison with a segment.
 
 use super::options::number;
-use farlink_tcp::{Body, Ecn, Flags, SackBlock, Segment, Seq, Timestamps};
+use farlink_tcp::{
+    Body, Ecn, Flags, Priority, SackBlock, ScpsCapabilities, Segment, Seq, Snack, Timestamps,
+};
 use std::fmt::Write as _;
 
 /// A packet as it is written. Sequence numbers count from the initial one of
@@ -14,6 +16,8 @@ pub(crate) struct Packet {
     ack: Option<u32>,
     window: Option<u16>,
     ecn: Ecn,
+    /// Of low priority and marked.
+    dummy: bool,
     /// `None` for `<...>`: any.
     options: Option<Options>,
 }
@@ -26,6 +30,10 @@ struct Options {
     sack_permitted: bool,
     timestamps: Option<(Option<u32>, Option<u32>)>,
     sack: Vec<(u32, u32)>,
+    scps: Option<u8>,
+    snack: Option<Snack>,
+    eln: bool,
+    ackp: bool,
 }
 
 /// Which initial sequence numbers a packet counts from.
@@ -51,7 +59,7 @@ const LETTERS: [(char, Flags); 8] = [
 const CODEPOINTS: [(&str, Ecn); 3] = [("ect1", Ecn::Ect1), ("ect0", Ecn::Ect0), ("ce", Ecn::Ce)];
 
 impl Packet {
-    /// Reads `FLAGS start:end(len) [ack N] [win N] [<options>]`.
+    /// Reads `FLAGS start:end(len) [ack N] [win N] [ect0] [dummy] [<options>]`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (header, options) = match text.split_once('<') {
             Some((header, rest)) => {
@@ -85,11 +93,16 @@ impl Packet {
             ack: None,
             window: None,
             ecn: Ecn::NotEct,
+            dummy: false,
             options,
         };
         while let Some(word) = words.next() {
             if let Some((_, ecn)) = CODEPOINTS.iter().find(|(name, _)| *name == word) {
                 packet.ecn = *ecn;
+                continue;
+            }
+            if word == "dummy" {
+                packet.dummy = true;
                 continue;
             }
             let value = words
@@ -105,6 +118,15 @@ impl Packet {
             return Err("the flag . and a number after ack go together".into());
         }
         Ok(packet)
+    }
+
+    /// Class of service: dummies and their ACKs have the low one.
+    fn class(&self) -> Priority {
+        if self.dummy {
+            Priority::Low
+        } else {
+            Priority::Normal
+        }
     }
 
     /// The segment that stands for it on the wire.
@@ -130,6 +152,8 @@ impl Packet {
                 .map_or(Seq(0), |ack| numbering.receiver.at(u64::from(ack))),
             flags: self.flags,
             ecn: self.ecn,
+            priority: self.class(),
+            dummy: self.dummy,
             window: self.window.ok_or("a packet that arrives needs win")?,
             options: farlink_tcp::Options {
                 mss: options.mss,
@@ -144,6 +168,13 @@ impl Packet {
                         right: numbering.receiver.at(u64::from(right)),
                     })
                     .collect(),
+                scps: options.scps.map(|bits| ScpsCapabilities {
+                    bits,
+                    connection: 0,
+                }),
+                snack: options.snack,
+                eln: options.eln,
+                ackp: options.ackp,
             },
             body: Body::of_len(self.len),
         })
@@ -162,6 +193,8 @@ impl Packet {
             && self.start == relative(segment.seq)
             && self.len == segment.body.len()
             && self.ecn == segment.ecn
+            && self.dummy == segment.dummy
+            && self.class() == segment.priority
             && self
                 .ack
                 .is_none_or(|ack| numbering.receiver.at(u64::from(ack)) == segment.ack)
@@ -187,6 +220,21 @@ impl Options {
                 ["mss", n] => options.mss = Some(number(n)?),
                 ["wscale", n] => options.window_scale = Some(number(n)?),
                 ["sackOK"] => options.sack_permitted = true,
+                ["scps", forms @ ..] => {
+                    let mut bits = 0;
+                    for form in forms {
+                        bits |= match *form {
+                            "snack1" => ScpsCapabilities::SNACK_SHORT,
+                            "snack2" => ScpsCapabilities::SNACK_LONG,
+                            _ => return Err(format!("scps {form:?}: snack1 or snack2")),
+                        };
+                    }
+                    options.scps = Some(bits);
+                }
+                ["snack", hole] => options.snack = Some(snack(hole, "")?),
+                ["snack", hole, vector] => options.snack = Some(snack(hole, vector)?),
+                ["eln"] => options.eln = true,
+                ["ackp"] => options.ackp = true,
                 ["TS", "val", value, "ecr", echo] => {
                     let field = |text: &str| {
                         if text == "*" {
@@ -224,6 +272,10 @@ impl Options {
                 .iter()
                 .map(|b| (relative(b.left), relative(b.right)))
                 .collect(),
+            scps: options.scps.map(|scps| scps.bits),
+            snack: options.snack,
+            eln: options.eln,
+            ackp: options.ackp,
         }
     }
 
@@ -243,6 +295,23 @@ impl Options {
                 ..got.clone()
             }
     }
+}
+
+/// `OFFSET+SIZE` in blocks, and the bit vector as 0 and 1.
+fn snack(hole: &str, vector: &str) -> Result<Snack, String> {
+    let (offset, size) = hole.split_once('+').ok_or("a SNACK is OFFSET+SIZE BITS")?;
+    let digits = vector.len() as u32;
+    let bits = if vector.is_empty() {
+        0
+    } else {
+        let bits = u64::from_str_radix(vector, 2).map_err(|_| format!("{vector:?} is no bits"))?;
+        bits << (u64::BITS - digits)
+    };
+    Ok(Snack {
+        offset: number(offset)?,
+        size: number(size)?,
+        bits,
+    })
 }
 
 /// `start:end(len)` as start and length, checked against each other.
@@ -282,6 +351,9 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
     if let Some((name, _)) = CODEPOINTS.iter().find(|(_, ecn)| *ecn == segment.ecn) {
         write(format_args!(" {name}"));
     }
+    if segment.dummy {
+        write(format_args!(" dummy"));
+    }
     let options = Options::of(segment, numbering);
     let mut items = Vec::new();
     items.extend(options.mss.map(|n| format!("mss {n}")));
@@ -303,6 +375,19 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
             .collect();
         items.push(format!("sack {}", blocks.join(" ")));
     }
+    if let Some(bits) = options.scps {
+        let forms = [(0x40, " snack1"), (0x20, " snack2")];
+        let named = forms.iter().filter(|(bit, _)| bits & bit != 0);
+        items.push(format!("scps{}", named.map(|f| f.1).collect::<String>()));
+    }
+    if let Some(snack) = options.snack {
+        let known = (u64::BITS - snack.bits.trailing_zeros()) as usize;
+        let vector = format!("{:064b}", snack.bits);
+        let text = format!("snack {}+{} {}", snack.offset, snack.size, &vector[..known]);
+        items.push(text.trim_end().to_owned());
+    }
+    items.extend(options.eln.then(|| "eln".into()));
+    items.extend(options.ackp.then(|| "ackp".into()));
     if !items.is_empty() {
         write(format_args!(" <{}>", items.join(",")));
     }

@@ -3,7 +3,7 @@
 use super::options::{apply, interval, number};
 use super::packet::Packet;
 use super::{Check, Failure, Line, Relation, Script, Step, Time};
-use farlink_tcp::{Config, Interval};
+use farlink_tcp::{Config, Interval, LossCause};
 
 /// Initial sequence numbers unless chosen: any that are not zero.
 const ISN: u32 = 10_000;
@@ -65,6 +65,16 @@ fn timed(line: &str) -> Result<(Time, Step), String> {
     let step = match verb {
         "<" => Step::Inject(Packet::parse(rest)?),
         ">" => Step::Expect(Packet::parse(rest)?),
+        "damaged" => Step::Damaged(Packet::parse(rest)?),
+        "lost" => match rest.split_once(' ') {
+            Some(("congestion", rest)) => Step::Lost(LossCause::Congestion, Packet::parse(rest)?),
+            Some(("corruption", rest)) => Step::Lost(LossCause::Corruption, Packet::parse(rest)?),
+            _ => return Err("lost congestion PACKET, or lost corruption PACKET".into()),
+        },
+        "bad_state" => Step::BadState {
+            seq: number(rest.trim_end_matches("= ignored").trim())?,
+            believed: !rest.ends_with("ignored"),
+        },
         "write" => {
             let (bytes, taken) = rest.split_once('=').unwrap_or((rest, rest));
             Step::Write {

@@ -3,7 +3,9 @@
 use super::options::interval;
 use super::packet::{Numbering, Packet, show};
 use super::{Check, Failure, Line, Relation, Script, Seconds, Step, Time};
-use farlink_tcp::{Connection, Ecn, Flags, Instant, Interval, Segment, Seq, Timestamps};
+use farlink_tcp::{
+    Connection, Ecn, Flags, Instant, Interval, Notice, Priority, Segment, Seq, Timestamps,
+};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -85,6 +87,22 @@ impl Player<'_> {
             Step::Inject(packet) => {
                 let segment = packet.segment(self.theirs())?;
                 self.arrive(&segment)?;
+            }
+            Step::Damaged(packet) => {
+                let segment = packet.segment(self.theirs())?;
+                self.connection()?.on_damaged(&segment);
+            }
+            Step::Lost(cause, packet) => {
+                let segment = packet.segment(self.theirs())?;
+                self.connection()?.on_loss_notice(&segment, *cause);
+            }
+            Step::BadState { seq, believed } => {
+                let seq = self.ours().sender.at(u64::from(*seq));
+                let now = self.now;
+                let got = self.connection()?.on_notice(now, Notice::BadState { seq });
+                if got != *believed {
+                    return Err(format!("believed: {got}"));
+                }
             }
             Step::Write { bytes, taken } => {
                 equal("bytes taken", *taken, self.connection()?.write_len(*bytes))?;
@@ -246,6 +264,8 @@ impl Player<'_> {
                 Flags::SYN.with(Flags::ACK)
             },
             ecn: Ecn::NotEct,
+            priority: Priority::Normal,
+            dummy: false,
             window,
             options,
             body: syn.body,
@@ -280,6 +300,11 @@ impl Player<'_> {
             "dsacks" => connection.stats().dsacks,
             "dup_acks" => connection.stats().dup_acks,
             "undos" => connection.stats().undos,
+            "dummies_sent" => connection.stats().dummies_sent,
+            "dummies_acked" => connection.stats().dummies_acked,
+            "tail_probes" => connection.stats().tail_probes,
+            "fast_retransmits" => connection.stats().fast_retransmits,
+            "timeouts" => connection.stats().timeouts,
             "rto" => connection.rto().as_nanos(),
             "srtt" => estimator.srtt().unwrap_or_default().as_nanos(),
             "rttvar" => estimator.deviation().as_nanos(),

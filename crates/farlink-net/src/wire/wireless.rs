@@ -1,0 +1,125 @@
+//! Options of SCPS-TP (CCSDS 714.0-B) and of wireless links (west1997).
+
+use super::{NOP, WireError};
+use farlink_tcp::{Options, ScpsCapabilities, Snack};
+use std::num::NonZeroU16;
+
+const SCPS: u8 = 20;
+const SNACK: u8 = 21;
+/// Shared by experiments, which an identifier tells apart (RFC 6994). The two
+/// below are ours: the papers leave the kind of their options open.
+const EXPERIMENT: u8 = 253;
+const ELN: [u8; 2] = *b"EL";
+const ACKP: [u8; 2] = *b"AP";
+
+/// Puts what there is of them, each aligned to four bytes.
+pub(super) fn put(options: &Options, put: &mut impl FnMut(&[u8])) {
+    if let Some(scps) = options.scps {
+        put(&[SCPS, 4, scps.bits, scps.connection]);
+    }
+    if let Some(snack) = options.snack {
+        let vector = &snack.bits.to_be_bytes()[..snack.vector_len()];
+        for _ in 6 + vector.len()..snack.wire_len() as usize {
+            put(&[NOP]);
+        }
+        put(&[SNACK, 6 + vector.len() as u8]);
+        put(&snack.offset.to_be_bytes());
+        put(&snack.size.get().to_be_bytes());
+        put(vector);
+    }
+    for (there, [high, low]) in [(options.eln, ELN), (options.ackp, ACKP)] {
+        if there {
+            put(&[EXPERIMENT, 4, high, low]);
+        }
+    }
+}
+
+/// Takes an option that may be one of them; `wrong` is what a length says that
+/// its kind cannot have.
+pub(super) fn take(
+    options: &mut Options,
+    kind: u8,
+    value: &[u8],
+    wrong: WireError,
+) -> Result<(), WireError> {
+    match (kind, value) {
+        (SCPS, &[bits, connection]) => {
+            options.scps = Some(ScpsCapabilities { bits, connection });
+        }
+        (SNACK, &[a, b, c, d, ref vector @ ..]) => {
+            let mut bits = [0; 8];
+            let n = vector.len().min(bits.len());
+            bits[..n].copy_from_slice(&vector[..n]);
+            // A hole of no size says nothing.
+            options.snack = NonZeroU16::new(u16::from_be_bytes([c, d])).map(|size| Snack {
+                offset: u16::from_be_bytes([a, b]),
+                size,
+                bits: u64::from_be_bytes(bits),
+            });
+        }
+        (SNACK, _) => return Err(wrong),
+        (EXPERIMENT, &[high, low]) if [high, low] == ELN => options.eln = true,
+        (EXPERIMENT, &[high, low]) if [high, low] == ACKP => options.ackp = true,
+        _ => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(options: &Options) -> Vec<u8> {
+        let mut out = Vec::new();
+        put(options, &mut |bytes| out.extend_from_slice(bytes));
+        assert_eq!(out.len() as u32, options.wire_len());
+        out
+    }
+
+    #[test]
+    fn options_have_their_bytes() {
+        let offer = Options {
+            scps: Some(ScpsCapabilities {
+                bits: ScpsCapabilities::SNACK_SHORT | ScpsCapabilities::SNACK_LONG,
+                connection: 0,
+            }),
+            ackp: true,
+            ..Options::default()
+        };
+        assert_eq!(bytes(&offer), [20, 4, 0x60, 0, 253, 4, b'A', b'P']);
+        let snack = |bits| Options {
+            snack: NonZeroU16::new(3).map(|size| Snack {
+                offset: 258,
+                size,
+                bits,
+            }),
+            eln: true,
+            ..Options::default()
+        };
+        let eln = [253, 4, b'E', b'L'];
+        let short = [&[1, 1, 21, 6, 1, 2, 0, 3][..], &eln].concat();
+        assert_eq!(bytes(&snack(0)), short);
+        // 1011: one byte of vector, and 1011 0000 0000 01: two.
+        let long = [&[1, 21, 7, 1, 2, 0, 3, 0xb0][..], &eln].concat();
+        assert_eq!(bytes(&snack(0xb << 60)), long);
+        let long = [&[21, 8, 1, 2, 0, 3, 0xb0, 0x04][..], &eln].concat();
+        assert_eq!(bytes(&snack(0xb004 << 48)), long);
+    }
+
+    #[test]
+    fn other_options_of_their_kinds_are_skipped() {
+        let wrong = WireError::TcpChecksum;
+        let mut options = Options::default();
+        for (kind, value) in [
+            (EXPERIMENT, &[0xde, 0xad][..]),
+            (EXPERIMENT, b"EL!"),
+            (SCPS, &[1, 0x10, 0, 0]), // extended capabilities
+            (SNACK, &[0, 1, 0, 0]),   // a hole of no size
+        ] {
+            take(&mut options, kind, value, wrong.clone()).unwrap();
+        }
+        assert_eq!(options, Options::default());
+        let short = take(&mut options, SNACK, &[0, 1], wrong.clone());
+        assert_eq!(short, Err(wrong));
+    }
+}

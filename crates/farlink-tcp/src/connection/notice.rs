@@ -1,0 +1,119 @@
+//! What the network tells an endpoint beside segments: losses with their cause,
+//! bad states of a link, partial acknowledgments.
+
+use super::{Connection, State};
+use crate::config::{Eln, PartialAck};
+use crate::segment::{Flags, Segment};
+use crate::seq::Seq;
+use crate::time::Instant;
+
+/// Why a segment did not arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LossCause {
+    /// A queue was full, or it was dropped on purpose.
+    Congestion,
+    /// The medium lost or damaged it.
+    Corruption,
+}
+
+/// A message of a node on the way to the sender of data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// Explicit bad state notification (west1997, 3): the base station could not
+    /// deliver the segment that begins here, and tries again.
+    BadState {
+        /// Sequence number of the segment, by which the notice is believed.
+        seq: Seq,
+    },
+}
+
+impl Connection {
+    /// The network tells the receiver that `segment`, which the peer sent, was
+    /// lost, and why: the oracle of [`Eln::Oracle`], without which it does
+    /// nothing. The ACKs that later arrivals cause are marked.
+    pub fn on_loss_notice(&mut self, segment: &Segment, cause: LossCause) {
+        if self.config.eln == Eln::Oracle {
+            self.note_lost(segment, cause);
+        }
+    }
+
+    /// A segment for this connection arrived whose checksum failed. With
+    /// [`Eln::Checksum`] it is asked for by a marked ACK at once, if its header
+    /// is plausible: ports, flags, and a place in the window (west1997, 2.3.3;
+    /// the checksum of IPv4 does not cover them). Returns whether it is;
+    /// otherwise nothing happens.
+    pub fn on_damaged(&mut self, segment: &Segment) -> bool {
+        let plausible = segment.src_port == self.remote_port
+            && segment.dst_port == self.local_port
+            && segment.flags.has(Flags::ACK)
+            && !segment.flags.has(Flags::RST);
+        let asked = self.config.eln == Eln::Checksum
+            && plausible
+            && self.note_lost(segment, LossCause::Corruption);
+        if asked {
+            self.rx.acknowledge_now();
+        }
+        asked
+    }
+
+    /// Whether [`Self::on_loss_notice`] does anything.
+    #[inline]
+    pub fn wants_loss_notices(&self) -> bool {
+        self.config.eln == Eln::Oracle
+    }
+
+    /// A node on the way tells something. Returns whether it was believed and
+    /// did anything.
+    pub fn on_notice(&mut self, now: Instant, notice: Notice) -> bool {
+        match notice {
+            Notice::BadState { seq } => {
+                let (una, max) = (self.tx.board.una(), self.tx.board.max());
+                let out = seq
+                    .offset(self.tx.isn, una)
+                    .is_some_and(|at| at >= una && at < max);
+                let taken = self.config.ebsn && out && self.tx.timer_runs();
+                if taken {
+                    self.tx.restart_timer(now);
+                }
+                taken
+            }
+        }
+    }
+
+    /// Marks the place of a segment that was lost, or takes its mark away.
+    /// Returns whether it is missed now, for corruption.
+    fn note_lost(&mut self, segment: &Segment, cause: LossCause) -> bool {
+        let open = matches!(
+            self.state(),
+            State::Established | State::FinWait1 | State::FinWait2
+        );
+        let space = u64::from(segment.seq_len());
+        if !open || space == 0 || segment.flags.has(Flags::SYN) {
+            return false;
+        }
+        let Some(start) = self.rx.offset(segment.seq) else {
+            return false;
+        };
+        match cause {
+            LossCause::Corruption => self.rx.note_damaged(start, start + space),
+            LossCause::Congestion => {
+                self.rx.forget_damage(start, start + space);
+                false
+            }
+        }
+    }
+
+    /// A partial acknowledgment: the base station has everything before it
+    /// (west1997, 3.4). Nothing but the retransmission timer changes.
+    pub(super) fn take_partial_ack(&mut self, now: Instant, segment: &Segment, how: PartialAck) {
+        let (una, max) = (self.tx.board.una(), self.tx.board.max());
+        let ack = segment.ack.offset(self.tx.isn, una);
+        let Some(ack) = ack.filter(|&ack| ack > una && ack <= max) else {
+            return;
+        };
+        if self.config.ackp_karn {
+            self.tx.distrust_samples(ack);
+        }
+        self.tx.partial_ack(now, how);
+    }
+}

@@ -1,0 +1,111 @@
+//! Segments that the medium damaged, for explicit loss notification
+//! (west1997, 2.3.3).
+
+use super::Receiver;
+use crate::seq::Offset;
+
+impl Receiver {
+    /// What stands at `[start, end)` was damaged on its way. Returns whether it
+    /// is missed: it lies in the window and has not arrived.
+    pub(crate) fn note_damaged(&mut self, start: Offset, end: Offset) -> bool {
+        let inside = start >= self.nxt && start < self.edge && start < end;
+        let arrived = || {
+            let i = self.ranges.partition_point(|r| r.1 <= start);
+            self.ranges.get(i).is_some_and(|r| r.0 <= start)
+        };
+        if !inside || self.finished() || arrived() {
+            return false;
+        }
+        self.drop_repaired();
+        let end = end.min(self.edge);
+        let from = self.damaged.partition_point(|d| d.1 < start);
+        let to = self.damaged.partition_point(|d| d.0 <= end);
+        if from == to {
+            self.damaged.insert(from, (start, end));
+        } else {
+            let left = start.min(self.damaged[from].0);
+            let right = end.max(self.damaged[to - 1].1);
+            self.damaged[from] = (left, right);
+            self.damaged.drain(from + 1..to);
+        }
+        true
+    }
+
+    /// What stands at `[start, end)` was lost last for another reason.
+    pub(crate) fn forget_damage(&mut self, start: Offset, end: Offset) {
+        let mut kept = Vec::new();
+        for &(left, right) in &self.damaged {
+            for (left, right) in [(left, right.min(start)), (left.max(end), right)] {
+                if left < right {
+                    kept.push((left, right));
+                }
+            }
+        }
+        self.damaged = kept;
+    }
+
+    /// Whether what is expected next was damaged when it last came.
+    #[inline]
+    pub(crate) fn expects_damaged(&mut self) -> bool {
+        if self.damaged.is_empty() {
+            return false;
+        }
+        self.drop_repaired();
+        self.damaged.first().is_some_and(|d| d.0 <= self.nxt)
+    }
+
+    fn drop_repaired(&mut self) {
+        let nxt = self.nxt;
+        self.damaged.retain(|d| d.1 > nxt);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Receiver;
+    use crate::config::ReceiverConfig;
+    use crate::seq::Seq;
+    use crate::time::Instant;
+
+    fn receiver() -> Receiver {
+        let mut r = Receiver::new(ReceiverConfig::default(), 100, 0);
+        r.synchronize(Seq(0));
+        r
+    }
+
+    #[test]
+    fn a_mark_waits_until_the_segment_is_the_first_that_is_missing() {
+        let mut r = receiver();
+        assert!(r.note_damaged(101, 201));
+        assert!(!r.expects_damaged());
+        r.data(Instant::ZERO, 1, 100, None);
+        assert!(r.expects_damaged());
+        r.data(Instant::ZERO, 101, 100, None);
+        assert!(!r.expects_damaged() && r.damaged.is_empty());
+    }
+
+    #[test]
+    fn what_is_here_or_outside_of_the_window_is_not_missed() {
+        let mut r = receiver();
+        r.data(Instant::ZERO, 1, 100, None);
+        r.data(Instant::ZERO, 201, 100, None);
+        assert!(!r.note_damaged(1, 101)); // acknowledged
+        assert!(!r.note_damaged(201, 301)); // parked
+        assert!(!r.note_damaged(200_000, 200_100));
+        assert!(!r.note_damaged(101, 101));
+        assert!(r.note_damaged(101, 201));
+    }
+
+    #[test]
+    fn a_later_loss_of_another_kind_takes_the_mark_away() {
+        let mut r = receiver();
+        r.note_damaged(1, 101);
+        r.note_damaged(101, 201);
+        assert_eq!(r.damaged, [(1, 201)]);
+        r.forget_damage(1, 101);
+        assert_eq!(r.damaged, [(101, 201)]);
+        assert!(!r.expects_damaged());
+        r.forget_damage(121, 141);
+        assert_eq!(r.damaged, [(101, 121), (141, 201)]);
+    }
+}

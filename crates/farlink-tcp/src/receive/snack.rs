@@ -1,0 +1,140 @@
+//! Holes told to the sender: SNACK (CCSDS 714.0-B).
+
+use super::Receiver;
+use crate::seq::Offset;
+use crate::snack::{SNACK_BLOCKS, Snack};
+use std::num::NonZeroU16;
+
+/// Least bytes that the option takes in a header.
+const LEAST_ROOM: u32 = 8;
+
+impl Receiver {
+    /// The SNACK of the next ACK, in blocks of `mss`, of at most `room` bytes.
+    /// Holes take turns, from the first up and then from the first again, so
+    /// that each is told again until it is filled; a vector that reaches the
+    /// last begins with the first.
+    pub(crate) fn snack(&mut self, long: bool, mss: u64, room: u32) -> Option<Snack> {
+        if self.ranges.is_empty() || room < LEAST_ROOM {
+            return None;
+        }
+        let mut from = self.ranges.partition_point(|r| r.0 <= self.snack_next);
+        let units = |at: Offset| (at - self.nxt) / mss;
+        let blocks = match room - 6 {
+            _ if !long => 0,
+            bytes => (8 * bytes).min(SNACK_BLOCKS),
+        };
+        let highest = self.ranges.last().map_or(0, |r| r.1);
+        let reaches_all = blocks > 0 && highest <= self.ranges[0].0 + u64::from(blocks) * mss;
+        if reaches_all
+            || from == self.ranges.len()
+            || units(self.hole(from).0) > u64::from(u16::MAX)
+        {
+            from = 0;
+        }
+        let (left, right) = self.hole(from);
+        let offset = units(left);
+        let block = self.nxt + offset * mss;
+        let size = (right - block).div_ceil(mss).min(u64::from(u16::MAX));
+        let behind = block + size * mss;
+        self.snack_next = right;
+        let mut bits = 0;
+        for i in 0..blocks {
+            let at = behind + u64::from(i) * mss;
+            if self.has_block(at, at + mss) {
+                bits |= 1 << (SNACK_BLOCKS - 1 - i);
+                self.snack_next = at + mss;
+            }
+        }
+        Some(Snack {
+            offset: offset as u16,
+            size: NonZeroU16::new(size as u16)?,
+            bits,
+        })
+    }
+
+    /// The hole before the range at `i`.
+    fn hole(&self, i: usize) -> (Offset, Offset) {
+        let left = match i {
+            0 => self.nxt,
+            _ => self.ranges[i - 1].1,
+        };
+        (left, self.ranges[i].0)
+    }
+
+    /// Whether all of `[left, right)` is here, as far as anything is.
+    fn has_block(&self, left: Offset, right: Offset) -> bool {
+        let highest = self.ranges.last().map_or(0, |r| r.1);
+        let i = self.ranges.partition_point(|r| r.1 <= left);
+        self.ranges
+            .get(i)
+            .is_some_and(|r| r.0 <= left && r.1 >= right.min(highest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Receiver;
+    use crate::config::ReceiverConfig;
+    use crate::seq::Seq;
+    use crate::time::Instant;
+
+    fn receiver(arrived: &[(u64, u32)]) -> Receiver {
+        let mut r = Receiver::new(ReceiverConfig::default(), 100, 0);
+        r.synchronize(Seq(0));
+        for &(start, len) in arrived {
+            r.data(Instant::ZERO, start, len, None);
+        }
+        r
+    }
+
+    fn next(r: &mut Receiver, long: bool, room: u32) -> Option<(u16, u16, u64)> {
+        let s = r.snack(long, 100, room)?;
+        Some((s.offset, s.size.get(), s.bits >> 58))
+    }
+
+    #[test]
+    fn holes_take_turns() {
+        let mut r = receiver(&[(1, 100), (201, 100), (501, 100)]);
+        assert_eq!(r.nxt(), 101);
+        assert_eq!(next(&mut r, false, 40), Some((0, 1, 0)));
+        assert_eq!(next(&mut r, false, 40), Some((2, 2, 0)));
+        assert_eq!(next(&mut r, false, 40), Some((0, 1, 0)));
+        r.data(Instant::ZERO, 101, 100, None); // the first is filled
+        assert_eq!(r.nxt(), 301);
+        assert_eq!(next(&mut r, false, 40), Some((0, 2, 0)));
+        r.data(Instant::ZERO, 301, 200, None);
+        assert_eq!(next(&mut r, false, 40), None);
+    }
+
+    #[test]
+    fn the_vector_names_what_is_there() {
+        let mut r = receiver(&[(101, 100), (301, 200), (601, 50)]);
+        // Hole of one block, then 1 0 1 1 0 1; the last is shorter than a block.
+        assert_eq!(next(&mut r, true, 40), Some((0, 1, 0b10_1101)));
+        assert_eq!(next(&mut r, true, 40), Some((0, 1, 0b10_1101)));
+        assert_eq!(next(&mut r, true, 8), Some((0, 1, 0b10_1101)));
+        assert_eq!(next(&mut r, true, 7), None);
+    }
+
+    #[test]
+    fn a_hole_that_is_no_whole_block_is_rounded_up() {
+        let mut r = receiver(&[(51, 100), (161, 40)]);
+        assert_eq!(next(&mut r, false, 40), Some((0, 1, 0)));
+        // 151 to 161: in the second block.
+        assert_eq!(next(&mut r, false, 40), Some((1, 1, 0)));
+    }
+
+    #[test]
+    fn what_is_too_far_for_the_vector_comes_with_the_next() {
+        let mut r = receiver(&[(101, 100)]);
+        for i in 1..80 {
+            r.data(Instant::ZERO, 201 + 200 * i, 100, None);
+        }
+        let first = r.snack(true, 100, 40).unwrap();
+        assert_eq!((first.offset, first.size.get()), (0, 1));
+        let second = r.snack(true, 100, 40).unwrap();
+        // 64 blocks behind the first; the next hole begins where the last 1 ends.
+        let ones = 64 - first.bits.trailing_zeros();
+        assert_eq!(u32::from(second.offset), 1 + ones);
+    }
+}

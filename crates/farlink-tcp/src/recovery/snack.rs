@@ -1,0 +1,119 @@
+//! SNACK: what the peer misses goes again as soon as it says so (SCPS-TP, CCSDS
+//! 714.0-B, and its reference implementation).
+//!
+//! The duplicate ACKs and clocks of Vegas stay beside it. Recovery lasts until
+//! all is acknowledged that was out when it began, so that the ACKs of what
+//! arrives behind several holes keep new data leaving.
+
+use super::{LossState, NewAck, recovered, reduce};
+use crate::config::{Recovery, SnackForm};
+use crate::congestion::Loss;
+use crate::record::{Mark, Record, Recorder};
+use crate::send::{Sender, context};
+use crate::snack::{ScpsCapabilities, Snack};
+use crate::time::Instant;
+
+/// An ACK for the first unacknowledged byte names holes.
+pub(crate) fn on_snack(tx: &mut Sender, now: Instant, snack: Snack, recorder: &mut Recorder) {
+    let flight = tx.flight_at_loss();
+    // A SNACK says nothing of what was sent again less than a round trip ago.
+    let age = tx.rtt.smooth_bound().unwrap_or_else(|| tx.rto());
+    let (una, mss) = (tx.board.una(), u64::from(tx.mss));
+    // The highest tells whether data is lost that left since the last loss.
+    let mut highest = None;
+    for (left, right) in snack.holes(una, mss) {
+        highest = tx.board.miss(left, right, now, age).or(highest);
+    }
+    let Some(missed) = highest else {
+        return;
+    };
+    // What a time-out sends again is going anyway.
+    if tx.loss.after_timeout() {
+        return;
+    }
+    let another = tx.loss.in_recovery;
+    if another && missed.start < tx.loss.recover {
+        return; // of the window that this recovery repairs
+    }
+    recorder.emit(now, Record::Mark(Mark::FastRetransmit));
+    let loss = Loss { sent_at: missed.at };
+    reduce(tx, now, flight, loss, false);
+    tx.loss.enter(tx.board.max());
+    if !another {
+        tx.loss.inflation = i64::from(tx.loss.dup_acks) * i64::from(tx.mss);
+    }
+    tx.loss.look_again();
+    tx.loss_seen(now);
+}
+
+/// New data was acknowledged while losses are repaired.
+pub(super) fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &mut Recorder) {
+    if tx.board.una() >= tx.loss.recover {
+        let window = tx.cc.cwnd();
+        recovered(tx, now, window, recorder);
+        return;
+    }
+    let acked = new.ack.bytes.min(i64::MAX as u64) as i64;
+    tx.loss.inflation = (tx.loss.inflation - acked).max(0);
+    tx.cc
+        .on_recovery_ack(&context!(tx, now, new.flight), &new.ack);
+}
+
+impl LossState {
+    /// Whether SNACK is listened to.
+    #[inline]
+    pub(crate) fn snacking(&self) -> bool {
+        matches!(self.kind, Recovery::Snack { .. })
+    }
+
+    /// What is presumed lost leaves whatever the window: the peer has said that
+    /// it is not in the network, and waits for it. After a time-out the window
+    /// counts.
+    #[inline]
+    pub(crate) fn sends_lost_at_once(&self) -> bool {
+        self.snacking() && !self.after_timeout
+    }
+
+    /// The peer does not do SNACK: Vegas is what remains.
+    pub(crate) fn without_snack(&mut self) {
+        if let Recovery::Snack {
+            fine_k,
+            fine_granularity,
+        } = self.kind
+        {
+            self.kind = Recovery::Vegas {
+                fine_k,
+                fine_granularity,
+                coarse_timeout: true,
+            };
+        }
+    }
+}
+
+impl SnackForm {
+    /// Whether it is offered at all.
+    pub(crate) fn on(self) -> bool {
+        self != Self::Off
+    }
+
+    /// What it offers.
+    pub(crate) fn offer(self) -> Option<ScpsCapabilities> {
+        let bits = match self {
+            Self::Off => return None,
+            Self::Short => ScpsCapabilities::SNACK_SHORT,
+            Self::Long => ScpsCapabilities::SNACK_SHORT | ScpsCapabilities::SNACK_LONG,
+        };
+        let connection = 0;
+        Some(ScpsCapabilities { bits, connection })
+    }
+
+    /// What both can do.
+    pub(crate) fn agreed(self, peer: ScpsCapabilities) -> Self {
+        match self {
+            Self::Off => Self::Off,
+            _ if !peer.has(ScpsCapabilities::SNACK_SHORT) => Self::Off,
+            Self::Long if peer.has(ScpsCapabilities::SNACK_LONG) => Self::Long,
+            _ => Self::Short,
+        }
+    }
+}
