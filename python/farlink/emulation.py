@@ -187,6 +187,10 @@ def transfer(
     _check_kernel(tcp)
     program = [sys.executable, str(Path(__file__).with_name("transfer.py"))]
     own = endpoints or {}
+    if tcp and sender in own and receiver in own:
+        raise ScenarioError(
+            f"tcp {tcp!r} has no effect: both ends of the transfer are in user space"
+        )
     fetch = [*program, "fetch", sender, str(int(count)), *control]
     serve = [*program, "serve", str(int(count)), *control]
     done = _emulate(

@@ -101,6 +101,10 @@ def test_programs_talk_to_a_host_in_user_space() -> None:
         (["--endpoint", "moon=sack"], 'endpoint "moon": no flow of the scenario begins or ends'),
         (["--endpoint", "server=nosuch"], "nosuch"),
         (["--endpoint", "server"], "not HOST=TCP"),
+        (
+            ["--endpoint", "server=sack", "--endpoint", "client=sack", "--tcp", "reno"],
+            "has no effect: both ends",
+        ),
         (["--endpoint", "server=sack", "--endpoint", "server=reno"], "is given twice"),
         (["--endpoint", "server=sack", "--set", "tcp.mss=9000 B"], "does not fit packets of 1500"),
     ],

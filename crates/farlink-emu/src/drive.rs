@@ -257,14 +257,15 @@ impl Emulation {
             }
         }
         let began = clock.now();
-        let mut now = began;
-        let mut ready = Ok(0);
-        while now < next && ready == Ok(0) {
-            ready = self.epoll.wait(events, EpollTimeout::ZERO);
-            now = clock.now();
+        loop {
+            // At least once, or a network that is never idle would hear of no packet.
+            let ready = self.epoll.wait(events, EpollTimeout::ZERO);
+            let now = clock.now();
+            if now >= next || ready != Ok(0) {
+                self.budget.watched(now.since(began));
+                return ready;
+            }
         }
-        self.budget.watched(now.since(began));
-        ready
     }
 
     /// Packets of a host enter the network at the time they are read.
