@@ -283,9 +283,9 @@ def delay_errors(packets: int, out: Path, *, realtime: bool) -> tuple[list[float
 def rate_error(rate: float, seconds: float, out: Path) -> tuple[float, float]:
     """Error of a link's rate, in %, and the 99 % deviation of a gap between packets in us.
 
-    The sender sends a tenth faster than the link. A packet i is due at i times its duration;
-    the drift from there is taken between the first and the last tenth of the packets, by
-    medians, which a packet that left late does not move.
+    The sender sends half as fast again as the link, so that the link never waits for it. A packet
+    i is due at i times its duration; the drift from there is taken between the first and the last
+    third of the packets, by medians, which packets that left late do not move.
     """
     duration = 8 * (PAYLOAD + 28) / rate * 1e9
     packets = max(20, int(seconds * 1e9 / duration))
@@ -293,13 +293,13 @@ def rate_error(rate: float, seconds: float, out: Path) -> tuple[float, float]:
         path(f"{rate / 1e3:g} kbit/s", "10 ms"),
         program("udp-fetch", "server", packets, out),
         host="client",
-        servers=[("server", program("udp-serve", packets, int(duration / 1.1), PAYLOAD))],
+        servers=[("server", program("udp-serve", packets, int(duration / 1.5), PAYLOAD))],
     )
     rows = read(out)
     drift = [came - number * duration for number, _, came in rows]
-    tenth = max(1, len(drift) // 10)
-    elapsed = duration * (rows[-1][0] - rows[0][0]) * (1 - tenth / len(drift))
-    change = statistics.median(drift[-tenth:]) - statistics.median(drift[:tenth])
+    third = len(drift) // 3
+    elapsed = duration * (rows[-1][0] - rows[0][0]) * (1 - third / len(drift))
+    change = statistics.median(drift[-third:]) - statistics.median(drift[:third])
     gaps = sorted(abs(b[2] - a[2] - duration) / 1e3 for a, b in itertools.pairwise(rows))
     return 100 * change / elapsed, gaps[int(0.99 * len(gaps))]
 
@@ -326,6 +326,8 @@ def main() -> None:
                 carried.append(throughput(options.seconds, fresh(), plain=plain))
             a, b = statistics.median(carried), statistics.median(without)
             say(f"throughput, {name}: {a:.2f} Gb/s, bare devices {b:.2f} Gb/s, ratio {a / b:.2f}")
+        load, processors = os.getloadavg()[0], os.cpu_count()
+        say(f"load average {load:.1f} on {processors} processors")
         packets = int(options.seconds * 200)
         say(f"delay, bare devices:           {spread(bare_delay(packets, fresh()))}")
         for name, realtime in (("normal", False), ("realtime", True)):

@@ -27,8 +27,8 @@ Command = tuple[str, Sequence[str]]
 class Emulated:
     """What an emulation did.
 
-    `data` holds exit_code, duration_s, lateness, hosts and links; docs/emulator.md describes
-    it.
+    `data` holds exit_code, duration_s, lateness, hosts, links and endpoints (what hosts in user
+    space sent, fetched and dropped); docs/emulator.md describes it.
     """
 
     def __init__(self, data: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 #[pyfunction]
 #[pyo3(signature = (scenario, run, servers, main, congestion=None, seconds=None, endpoints=vec![],
     checked=None, plain=false, realtime=false))]
-#[allow(clippy::too_many_arguments)] // by keyword, from Python
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // by keyword, from Python
 pub(crate) fn emulate(
     py: Python<'_>,
     scenario: String,
@@ -57,8 +57,8 @@ pub(crate) fn emulate(
     let swept = sweep();
     let mut emulation =
         Emulation::new(expanded, run, &config, &endpoints).map_err(|e| failure(py, &e))?;
-    #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general enough
     emulation.set_realtime(realtime);
+    #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general enough
     let outcome = py.detach(|| {
         let began = Instant::now();
         session(&mut emulation, &servers, main.as_ref(), || {
