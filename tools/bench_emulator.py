@@ -32,7 +32,10 @@ IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
 OFFLOAD_CSUM_TSO4 = 0x01 | 0x02
 SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFTXQLEN = 0x8914, 0x8916, 0x891C, 0x8943
 IFF_UP_RUNNING = 0x41
-SO_TIMESTAMPNS = 35
+SO_TIMESTAMPNS, SO_TIMESTAMPING = 35, 37
+# Software stamps of sending, numbered, without the packet (linux/net_tstamp.h).
+TX_STAMPS = 1 << 1 | 1 << 4 | 1 << 7 | 1 << 11
+IP_RECVERR = 11
 PORT = 5300
 SERVER, CLIENT = "10.0.0.1", "10.0.0.2"
 BLOCK = 1 << 20
@@ -87,26 +90,44 @@ def first() -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
 
 
-def udp_serve(packets: str, interval_ns: str, size: str) -> None:
-    """Once asked, send so many packets, each with its number and the time of day."""
+def left(s: socket.socket, times: dict[int, int]) -> None:
+    """Collect when packets got to the device, as the kernel saw it."""
+    while True:
+        try:
+            _, ancillary, _, _ = s.recvmsg(0, 512, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        of_kind = {kind: data for _, kind, data in ancillary}
+        seconds, nanos = struct.unpack_from("@qq", of_kind[SO_TIMESTAMPING])
+        (number,) = struct.unpack_from("=I", of_kind[IP_RECVERR], 12)
+        times[number] = seconds * 1_000_000_000 + nanos
+
+
+def udp_serve(packets: str, interval_ns: str, size: str, out: str) -> None:
+    """Once asked, send so many packets, each with its number; write when each left."""
     first()
+    times: dict[int, int] = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.bind(("", PORT))
         _, to = s.recvfrom(100)
+        s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TX_STAMPS)
         began = time.monotonic_ns()
         for number in range(int(packets)):
             ahead = began + number * int(interval_ns) - time.monotonic_ns()
             if ahead > 0:
                 time.sleep(ahead / 1e9)
-            header = struct.pack("!QQ", number, time.time_ns())
-            s.sendto(header.ljust(int(size), b"\0"), to)
+            s.sendto(struct.pack("!Q", number).ljust(int(size), b"\0"), to)
+            left(s, times)
+        part = Path(out + ".part")
+        part.write_text(json.dumps(times))
+        part.rename(out)
         time.sleep(60)
 
 
-def udp_fetch(server: str, packets: str, out: str) -> None:
+def udp_fetch(server: str, packets: str, sent: str, out: str) -> None:
     """Ask, and write (number, sent, received) of each; the kernel says when it came."""
     first()
-    rows: list[tuple[int, int, int]] = []
+    rows: list[tuple[int, int]] = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8 << 20)
@@ -117,10 +138,13 @@ def udp_fetch(server: str, packets: str, out: str) -> None:
                 data, ancillary, _, _ = s.recvmsg(2048, 256)
             except TimeoutError:
                 break
-            number, sent = struct.unpack_from("!QQ", data)
+            (number,) = struct.unpack_from("!Q", data)
             seconds, nanos = struct.unpack_from("@qq", ancillary[0][2])
-            rows.append((number, sent, seconds * 1_000_000_000 + nanos))
-    Path(out).write_text(json.dumps(rows))
+            rows.append((number, seconds * 1_000_000_000 + nanos))
+    while not Path(sent).exists():
+        time.sleep(0.01)
+    times = json.loads(Path(sent).read_text())
+    Path(out).write_text(json.dumps([(n, times[str(n)], t) for n, t in rows]))
 
 
 PROGRAMS: dict[str, Callable[..., None]] = {
@@ -134,6 +158,11 @@ PROGRAMS: dict[str, Callable[..., None]] = {
 def program(name: str, *arguments: object) -> list[str]:
     """Return this file as the program `name`."""
     return [sys.executable, str(Path(__file__)), "run", name, *map(str, arguments)]
+
+
+def sent(out: Path) -> Path:
+    """Where a sender writes when its packets left."""
+    return out.with_name("sent")
 
 
 # The bare devices.
@@ -259,24 +288,24 @@ def spread(values: list[float]) -> str:
 
 def bare_delay(packets: int, out: Path) -> list[float]:
     """Delays in us without an engine: what the devices and the kernel take."""
-    server = program("udp-serve", packets, 5_000_000, 100)
-    client = program("udp-fetch", SERVER, packets, out)
+    server = program("udp-serve", packets, 5_000_000, 100, sent(out))
+    client = program("udp-fetch", SERVER, packets, sent(out), out)
     with bare(server, client, offload=False) as (a, b, child):
         forward(a, b, child)
-    return [(came - sent) / 1e3 for _, sent, came in read(out)]
+    return [(came - went) / 1e3 for _, went, came in read(out)]
 
 
 def delay_errors(packets: int, out: Path, *, realtime: bool) -> tuple[list[float], Any]:
-    """Errors in us of a delay of 50 ms, from the call that sends to the kernel's receipt."""
+    """Errors in us of a delay of 50 ms, from one device to the other, as the kernel sees it."""
     done = fl.emulate(
         path("1 Gbit/s", f"{DELAY_MS} ms"),
-        program("udp-fetch", "server", packets, out),
+        program("udp-fetch", "server", packets, sent(out), out),
         host="client",
-        servers=[("server", program("udp-serve", packets, 5_000_000, 100))],
+        servers=[("server", program("udp-serve", packets, 5_000_000, 100, sent(out)))],
         realtime=realtime,
     )
     wire_us = 8 * 128 / 1e9 * 1e6
-    errors = [(came - sent) / 1e3 - 1e3 * DELAY_MS - wire_us for _, sent, came in read(out)]
+    errors = [(came - went) / 1e3 - 1e3 * DELAY_MS - wire_us for _, went, came in read(out)]
     return errors, done.data["lateness"]
 
 
@@ -291,9 +320,11 @@ def rate_error(rate: float, seconds: float, out: Path) -> tuple[float, float]:
     packets = max(20, int(seconds * 1e9 / duration))
     fl.emulate(
         path(f"{rate / 1e3:g} kbit/s", "10 ms"),
-        program("udp-fetch", "server", packets, out),
+        program("udp-fetch", "server", packets, sent(out), out),
         host="client",
-        servers=[("server", program("udp-serve", packets, int(duration / 1.5), PAYLOAD))],
+        servers=[
+            ("server", program("udp-serve", packets, int(duration / 1.5), PAYLOAD, sent(out)))
+        ],
     )
     rows = read(out)
     drift = [came - number * duration for number, _, came in rows]
@@ -315,7 +346,8 @@ def main() -> None:
 
         def fresh() -> Path:
             out = Path(folder) / "out"
-            out.unlink(missing_ok=True)
+            for old in (out, sent(out)):
+                old.unlink(missing_ok=True)
             return out
 
         for name, plain in (("one packet to a write", True), ("split and merged", False)):
