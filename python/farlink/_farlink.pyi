@@ -45,4 +45,7 @@ def emulate(
     main: tuple[str, list[str]] | None,
     congestion: str | None = None,
     seconds: float | None = None,
+    pcap: str | None = None,
+    snaplen: int = 0,
+    sample: bool = False,
 ) -> str: ...

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from farlink import _farlink, source, units
+from farlink import _farlink, files, source, units
 from farlink.errors import FarlinkError, ScenarioError
 
 __all__ = ["BEHIND_S", "Emulated", "emulate", "transfer"]
@@ -52,6 +52,9 @@ def emulate(
     overrides: Mapping[str, object] | None = None,
     seed: int | None = None,
     seconds: float | None = None,
+    pcap: Path | None = None,
+    snaplen: int = 0,
+    sample: bool = False,
 ) -> Emulated:
     """Run a program in a host of a scenario, whose links carry its packets in real time.
 
@@ -75,6 +78,13 @@ def emulate(
         As for `run`.
     seconds
         End after so long, whatever the program does.
+    pcap
+        Directory for <host>.pcapng, what each host sends and gets, and lost.pcapng, what the
+        links lose, with the cause as a comment of each packet.
+    snaplen
+        Bytes kept of each packet; 0 keeps all.
+    sample
+        Look at the kernel's TCP every 50 ms; `data` has "sockets" then.
 
     Raises
     ------
@@ -90,8 +100,15 @@ def emulate(
     main = None if command is None else (host or default[1], list(command))
     if main is None and seconds is None:
         raise ScenarioError("an emulation needs a command, or seconds to last")
+    if not 0 <= snaplen < 2**32:
+        raise ScenarioError(f"snaplen is {snaplen}; write 0 (all of a packet) or a number of bytes")
+    if pcap is not None:
+        files.check_directory(pcap)
+        pcap.mkdir(parents=True, exist_ok=True)
+    started = [(name, list(argv)) for name, argv in servers]
+    directory = None if pcap is None else str(pcap)
     with _patient():
-        out = run(text, 0, [(name, list(argv)) for name, argv in servers], main, tcp, seconds)
+        out = run(text, 0, started, main, tcp, seconds, directory, snaplen, sample)
     return Emulated(json.loads(out))
 
 
@@ -102,11 +119,16 @@ def transfer(
     tcp: str | None = None,
     overrides: Mapping[str, object] | None = None,
     seed: int | None = None,
+    pcap: Path | None = None,
+    snaplen: int = 0,
+    sample: bool = False,
+    output: Path | None = None,
 ) -> Emulated:
     """Transfer checked data over the first flow's path, by the TCP of the kernel.
 
     `size` is written as in scenarios ("10 MB"). Every byte is compared at the receiver, which
-    prints a line of JSON; a wrong or missing one is exit code 1.
+    prints a line of JSON (to the file `output` if given); a wrong or missing one is exit code 1.
+    The rest is as for `emulate`.
     """
     count = units.parse_size(size)
     if count is None or count < 1 or count != int(count):
@@ -117,13 +139,17 @@ def transfer(
     control = [tcp] if tcp else []
     _check_kernel(tcp)
     program = [sys.executable, str(Path(__file__).with_name("transfer.py"))]
+    report = ["--output", str(output)] if output else []
     return emulate(
         scenario,
-        [*program, "fetch", sender, str(int(count)), *control],
+        [*program, *report, "fetch", sender, str(int(count)), *control],
         host=receiver,
         servers=[(sender, [*program, "serve", str(int(count)), *control])],
         overrides=overrides,
         seed=seed,
+        pcap=pcap,
+        snaplen=snaplen,
+        sample=sample,
     )
 
 

@@ -2,10 +2,12 @@
 //! they are due.
 
 use crate::EmuError;
+use crate::capture::Captures;
 use crate::clock::Clock;
 use crate::host::{Host, HostConfig};
 use crate::lateness::Lateness;
 use crate::namespace::RunFile;
+use crate::remote::{Job, Remote};
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{LinkReport, Live, Refused};
 use farlink_tcp::{Instant, Interval};
@@ -13,9 +15,11 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::timer::{Expiration, TimerSetTimeFlags};
 use nix::sys::timerfd::{ClockId, TimerFd, TimerFlags};
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 
 /// Packets read from a host before the others have their turn.
 const BATCH: usize = 64;
@@ -24,6 +28,7 @@ const LONGEST: usize = 65_536;
 /// What the timer and the stop are called among the things waited for.
 const TIMER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
+const REMOTE: u64 = u64::MAX - 2;
 
 /// Stops an emulation from another thread.
 #[derive(Clone, Debug)]
@@ -40,13 +45,17 @@ impl Stop {
 /// An emulation: hosts in namespaces, and the network between them.
 #[derive(Debug)]
 pub struct Emulation {
-    live: Live,
+    pub(crate) live: Live,
     hosts: Vec<Host>,
     epoll: Epoll,
     timer: TimerFd,
     stop: Stop,
     lateness: Lateness,
     hosts_file: RunFile,
+    captures: Option<Captures>,
+    uncaptured: u64,
+    remote: Remote,
+    jobs: Receiver<Job>,
 }
 
 /// What an emulation did.
@@ -58,6 +67,8 @@ pub struct Report {
     pub lateness: Lateness,
     /// Counters of the links.
     pub links: Vec<LinkReport>,
+    /// Packets that are not in the captures, since the disk could not keep up.
+    pub uncaptured: u64,
 }
 
 impl Emulation {
@@ -80,6 +91,9 @@ impl Emulation {
         let failed = |e: nix::Error| EmuError::system("wait for packets", e);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed)?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map_err(failed)?;
+        let asked = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let wake = Arc::new(EventFd::from_flags(asked).map_err(failed)?);
+        let (sender, jobs) = channel();
         let timer = TimerFd::new(
             ClockId::CLOCK_MONOTONIC,
             TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK,
@@ -91,6 +105,7 @@ impl Emulation {
         }
         epoll.add(&timer, readable(TIMER)).map_err(failed)?;
         epoll.add(&stop, readable(STOP)).map_err(failed)?;
+        epoll.add(&*wake, readable(REMOTE)).map_err(failed)?;
         Ok(Self {
             live,
             hosts,
@@ -99,7 +114,62 @@ impl Emulation {
             stop: Stop(Arc::new(stop)),
             lateness: Lateness::default(),
             hosts_file,
+            captures: None,
+            uncaptured: 0,
+            remote: Remote { jobs: sender, wake },
+            jobs,
         })
+    }
+
+    /// Writes what each host sends and gets to `directory`/HOST.pcapng, and what the
+    /// links lose to lost.pcapng with the cause; `snaplen` bytes of each packet, 0
+    /// for all. `comment` stands in the files.
+    ///
+    /// # Errors
+    /// If a file cannot be made.
+    pub fn capture(
+        &mut self,
+        directory: &Path,
+        comment: &str,
+        snaplen: u32,
+    ) -> Result<(), EmuError> {
+        let names = self.hosts.iter().map(|host| host.name.as_str());
+        self.captures = Some(Captures::create(directory, names, comment, snaplen)?);
+        self.live.keep_lost();
+        Ok(())
+    }
+
+    /// A way to ask it things while it runs.
+    pub(crate) fn remote(&self) -> Remote {
+        self.remote.clone()
+    }
+
+    /// Counters as JSON, at `now`.
+    pub(crate) fn stats(&self, now: Instant) -> Value {
+        let links = self.live.report(now);
+        let link = |l: &LinkReport| json!({ "link": l.link, "direction": l.direction, "metrics": l.metrics });
+        let host = |h: &Host| {
+            let c = h.counters;
+            json!({
+                "host": h.name, "address": h.address.to_string(), "sent": c.sent,
+                "delivered": c.delivered, "not_ipv4": c.not_ipv4, "no_host": c.no_host,
+                "refused": c.refused,
+            })
+        };
+        json!({
+            "duration_s": now.since(Instant::ZERO).as_secs_f64(),
+            "late_p99_s": self.lateness.quantile(0.99).as_secs_f64(),
+            "hosts": self.hosts.iter().map(host).collect::<Vec<_>>(),
+            "links": links.iter().map(link).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Does what other threads asked for.
+    fn answer(&mut self, clock: Clock) {
+        let _ = self.remote.wake.read();
+        while let Ok(job) = self.jobs.try_recv() {
+            job(self, clock.now());
+        }
     }
 
     /// The hosts.
@@ -150,7 +220,13 @@ impl Emulation {
             };
             for event in &events[..ready] {
                 match event.data() {
-                    STOP => return Ok(self.report(clock.now())),
+                    STOP => {
+                        if let Some(mut captures) = self.captures.take() {
+                            self.uncaptured = captures.finish()?;
+                        }
+                        return Ok(self.report(clock.now()));
+                    }
+                    REMOTE => self.answer(clock),
                     // Armed anew above, which also makes it unreadable.
                     TIMER => armed = Instant::ZERO,
                     host => self.receive(clock, host as usize, &mut buffer)?,
@@ -171,11 +247,17 @@ impl Emulation {
             };
             let now = clock.now();
             self.deliver_by(now)?;
+            if let Some(captures) = &mut self.captures {
+                captures.packet(host, now, &buffer[..n]);
+            }
             let counters = &mut self.hosts[host].counters;
             match self.live.send(now, host, buffer[..n].to_vec()) {
                 Ok(()) => counters.sent += 1,
                 Err(Refused::NotIpv4(_)) => counters.not_ipv4 += 1,
                 Err(Refused::NoHost(_)) => counters.no_host += 1,
+            }
+            if let Some(captures) = &mut self.captures {
+                captures.lost(&mut self.live);
             }
         }
         Ok(())
@@ -188,6 +270,7 @@ impl Emulation {
     /// What is due by `now` leaves.
     fn deliver_by(&mut self, now: Instant) -> Result<(), EmuError> {
         let (hosts, lateness) = (&mut self.hosts, &mut self.lateness);
+        let captures = &mut self.captures;
         let mut trouble = None;
         self.live.advance(now, |host, due, bytes| {
             let Host {
@@ -200,6 +283,9 @@ impl Emulation {
                 Ok(true) => {
                     counters.delivered += 1;
                     lateness.add(now.since(due));
+                    if let Some(captures) = captures {
+                        captures.packet(host, now, bytes);
+                    }
                 }
                 Ok(false) => counters.refused += 1,
                 Err(e) => {
@@ -210,6 +296,9 @@ impl Emulation {
                 }
             }
         });
+        if let Some(captures) = &mut self.captures {
+            captures.lost(&mut self.live);
+        }
         trouble.map_or(Ok(()), Err)
     }
 
@@ -218,6 +307,7 @@ impl Emulation {
             duration: now.since(Instant::ZERO),
             lateness: self.lateness.clone(),
             links: self.live.report(now),
+            uncaptured: self.uncaptured,
         }
     }
 }

@@ -47,7 +47,7 @@ pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> 
     Ok(World::new(nodes, links, link_to))
 }
 
-fn link_config(spec: &DirectionSpec) -> LinkConfig {
+pub(crate) fn link_config(spec: &DirectionSpec) -> LinkConfig {
     LinkConfig {
         rate: spec.rate,
         delay: spec.delay,
@@ -67,7 +67,11 @@ fn queue_limit(spec: QueueSpec) -> QueueLimit {
 
 /// Stages of a direction, each with a random stream of its own name, so that
 /// what one draws does not depend on what else there is.
-fn channel(spec: &DirectionSpec, streams: &Streams, name: &str) -> Result<Channel, ChannelError> {
+pub(crate) fn channel(
+    spec: &DirectionSpec,
+    streams: &Streams,
+    name: &str,
+) -> Result<Channel, ChannelError> {
     let mut stages = Vec::new();
     for (i, group) in spec.channel.iter().enumerate() {
         let stream = |stage: &str| streams.stream(&format!("{name}/channel/{i}/{stage}"));

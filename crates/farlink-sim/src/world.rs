@@ -61,6 +61,15 @@ pub(crate) struct Tally {
     pub(crate) phases: Option<PhaseTimes>,
 }
 
+/// A packet of a real program that was lost.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    pub(crate) at: Instant,
+    pub(crate) link: u32,
+    pub(crate) cause: DropCause,
+    pub(crate) packet: Packet,
+}
+
 /// Everything that a run is made of.
 #[derive(Debug)]
 pub(crate) struct World {
@@ -88,6 +97,8 @@ pub(crate) struct World {
     pub(crate) finished_at: Instant,
     /// Packets of real programs that have arrived: their node and number.
     leaving: Vec<(u32, u32)>,
+    /// Packets of real programs that were lost, if somebody wants them.
+    pub(crate) lost: Option<Vec<Lost>>,
 }
 
 impl World {
@@ -109,6 +120,7 @@ impl World {
             unfinished: 0,
             finished_at: Instant::ZERO,
             leaving: Vec::new(),
+            lost: None,
         }
     }
 
@@ -594,6 +606,15 @@ impl World {
         if packet.flow == FlowId::NONE {
             if let Some(probes) = &mut self.probes {
                 probes.lost(at, link, packet, None, cause);
+            }
+            if let Some(lost) = &mut self.lost {
+                let packet = packet.clone();
+                lost.push(Lost {
+                    at,
+                    link,
+                    cause,
+                    packet,
+                });
             }
         } else {
             self.lose_of_flow(link, number, cause, at);

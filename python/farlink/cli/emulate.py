@@ -13,6 +13,7 @@ from rich.table import Table
 from farlink import emulation, files
 from farlink.cli import text
 from farlink.errors import ScenarioError
+from farlink.kernel import KernelTrace
 
 __all__ = ["emulate", "shell"]
 
@@ -25,6 +26,10 @@ _AT = typer.Option(
 )
 _TCP = typer.Option(None, "--tcp", help="TCP of the hosts' kernels.", metavar="NAME")
 _SET = typer.Option([], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE")
+_PCAP = typer.Option(
+    None, "--pcap", help="Capture at each host, and what is lost.", metavar="DIR"
+)
+_SNAPLEN = typer.Option(0, "--snaplen", help="Bytes captured of a packet.", metavar="N")
 _SEED = typer.Option(None, "--seed", help="Replace the seed.", metavar="N")
 
 
@@ -44,6 +49,11 @@ def emulate(
     tcp: str | None = _TCP,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
+    pcap: Path | None = _PCAP,
+    snaplen: int = _SNAPLEN,
+    trace: Path | None = typer.Option(
+        None, "--trace", help="Write the state of the kernel's TCP here.", metavar="DIR"
+    ),
     json_file: Path | None = typer.Option(
         None, "--json", help="Write what happened here.", metavar="FILE"
     ),
@@ -61,9 +71,20 @@ def emulate(
         )
     if json_file is not None:
         files.check_file(json_file)
+    if trace is not None:
+        files.check_directory(trace)
     overrides: dict[str, object] = dict(text.assignments(changes))
     if transfer:
-        done = emulation.transfer(scenario, transfer, tcp=tcp, overrides=overrides, seed=seed)
+        done = emulation.transfer(
+            scenario,
+            transfer,
+            tcp=tcp,
+            overrides=overrides,
+            seed=seed,
+            pcap=pcap,
+            snaplen=snaplen,
+            sample=trace is not None,
+        )
     else:
         done = emulation.emulate(
             scenario,
@@ -74,7 +95,12 @@ def emulate(
             overrides=overrides,
             seed=seed,
             seconds=seconds,
+            pcap=pcap,
+            snaplen=snaplen,
+            sample=trace is not None,
         )
+    if trace is not None:
+        KernelTrace.of(done).write(trace)
     _end(done, json_file=json_file, strict=strict, quiet=quiet)
 
 
@@ -85,6 +111,8 @@ def shell(
     tcp: str | None = _TCP,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
+    pcap: Path | None = _PCAP,
+    snaplen: int = _SNAPLEN,
 ) -> None:
     """Open a shell in a host of a scenario (Linux, root); the network ends with it."""
     done = emulation.emulate(
@@ -95,6 +123,8 @@ def shell(
         tcp=tcp,
         overrides=dict(text.assignments(changes)),
         seed=seed,
+        pcap=pcap,
+        snaplen=snaplen,
     )
     _end(done, json_file=None, strict=False, quiet=False)
 
@@ -117,7 +147,8 @@ def _servers(options: list[str]) -> list[tuple[str, list[str]]]:
 
 def _end(done: emulation.Emulated, *, json_file: Path | None, strict: bool, quiet: bool) -> None:
     if json_file is not None:
-        files.write_text(json_file, json.dumps(done.data, indent=1) + "\n")
+        summary = {key: one for key, one in done.data.items() if key != "sockets"}
+        files.write_text(json_file, json.dumps(summary, indent=1) + "\n")
     if not quiet:
         _show(done)
     if done.behind:
@@ -163,6 +194,10 @@ def _show(done: emulation.Emulated) -> None:
             f"{row['host']} {row['address']}: sent {row['sent']:,}, got {row['delivered']:,}"
             f"{beside}",
             soft_wrap=True,
+        )
+    if data["uncaptured"]:
+        console.print(
+            f"WARNING: {data['uncaptured']:,} packets are not in the captures: the disk was too slow"
         )
     late = data["lateness"]
     console.print(
