@@ -41,7 +41,7 @@ class Running:
         return self._ask({"do": "set", "changes": [list(change) for change in changes]})
 
     def channel(
-        self, on: bool, link: str | None = None, direction: str | None = None
+        self, *, on: bool, link: str | None = None, direction: str | None = None
     ) -> dict[str, Any]:
         """Switch channels on or off: of all links, of one, or of one direction."""
         return self._ask({"do": "channel", "on": on, "link": link, "direction": direction})

@@ -12,7 +12,7 @@ from typing import Any
 from farlink import _farlink, files, source, units
 from farlink.errors import FarlinkError, ScenarioError
 
-__all__ = ["BEHIND_S", "Emulated", "emulate", "transfer"]
+__all__ = ["BEHIND_S", "Emulated", "check_kernel", "emulate", "transfer"]
 
 BEHIND_S = 1e-3
 """An emulation fell behind if one packet in a hundred left later than this, in seconds."""
@@ -52,6 +52,7 @@ def emulate(
     overrides: Mapping[str, object] | None = None,
     seed: int | None = None,
     seconds: float | None = None,
+    run: int = 0,
     pcap: Path | None = None,
     snaplen: int = 0,
     sample: bool = False,
@@ -78,6 +79,8 @@ def emulate(
         As for `run`.
     seconds
         End after so long, whatever the program does.
+    run
+        Number of the run: others draw other random numbers in the channels.
     pcap
         Directory for <host>.pcapng, what each host sends and gets, and lost.pcapng, what the
         links lose, with the cause as a comment of each packet.
@@ -94,8 +97,8 @@ def emulate(
         If the system refuses: no root, no TUN device.
     """
     text, default = _resolved(scenario, overrides, seed)
-    run = getattr(_farlink, "emulate", None)
-    if run is None:
+    engine = getattr(_farlink, "emulate", None)
+    if engine is None:
         raise FarlinkError("emulation needs Linux: it is made of network namespaces")
     main = None if command is None else (host or default[1], list(command))
     if main is None and seconds is None:
@@ -108,7 +111,7 @@ def emulate(
     started = [(name, list(argv)) for name, argv in servers]
     directory = None if pcap is None else str(pcap)
     with _patient():
-        out = run(text, 0, started, main, tcp, seconds, directory, snaplen, sample)
+        out = engine(text, run, started, main, tcp, seconds, directory, snaplen, sample)
     return Emulated(json.loads(out))
 
 
@@ -119,6 +122,7 @@ def transfer(
     tcp: str | None = None,
     overrides: Mapping[str, object] | None = None,
     seed: int | None = None,
+    run: int = 0,
     pcap: Path | None = None,
     snaplen: int = 0,
     sample: bool = False,
@@ -137,7 +141,7 @@ def transfer(
     # For each connection and not for the host: the kernel keeps some for root alone, which no
     # namespace can have as its default.
     control = [tcp] if tcp else []
-    _check_kernel(tcp)
+    check_kernel(tcp)
     program = [sys.executable, str(Path(__file__).with_name("transfer.py"))]
     report = ["--output", str(output)] if output else []
     return emulate(
@@ -147,13 +151,15 @@ def transfer(
         servers=[(sender, [*program, "serve", str(int(count)), *control])],
         overrides=overrides,
         seed=seed,
+        run=run,
         pcap=pcap,
         snaplen=snaplen,
         sample=sample,
     )
 
 
-def _check_kernel(tcp: str | None) -> None:
+def check_kernel(tcp: str | None) -> None:
+    """Raise `ScenarioError` if this kernel has no TCP of that name."""
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     if tcp and known.exists() and tcp not in known.read_text().split():
         raise ScenarioError(

@@ -55,7 +55,9 @@ class KernelTrace:
         forward = [
             (sent[pair], pair[1]) >= (sent.get((pair[1], pair[0]), 0), pair[0]) for pair in pairs
         ]
-        ordered = [pair if ahead else pair[::-1] for pair, ahead in zip(pairs, forward, strict=True)]
+        ordered = [
+            pair if ahead else pair[::-1] for pair, ahead in zip(pairs, forward, strict=True)
+        ]
         seconds = raw["time_ns"].astype("float64") / 1e9
         srtt = raw["srtt_us"].astype("float64") / 1e6
         return cls(

@@ -10,6 +10,7 @@ import typer
 
 from farlink import _farlink
 from farlink.cli import ctl, lists, text
+from farlink.cli.compare import compare
 from farlink.cli.emulate import emulate, shell
 from farlink.cli.run import run
 from farlink.errors import FarlinkError, OutputError, ScenarioError
@@ -45,6 +46,7 @@ def _options(
 app.command()(run)
 app.command()(emulate)
 app.command()(shell)
+app.command()(compare)
 app.add_typer(ctl.app, name="ctl")
 app.command()(lists.show)
 app.command()(lists.scenarios)

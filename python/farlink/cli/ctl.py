@@ -67,7 +67,7 @@ def channel(
         raise ScenarioError(f"channel {state!r} is not known; write on or off")
     if direction not in (None, "down", "up"):
         raise ScenarioError(f"--direction {direction!r} is not known; write down or up")
-    control.find(of).channel(state == "on", link, direction)
+    control.find(of).channel(on=state == "on", link=link, direction=direction)
 
 
 @app.command()
@@ -118,7 +118,7 @@ def _show(state: Mapping[str, Any], as_json: bool) -> None:
                 text.line(f"links.{number}.{direction}.{path}={value}")
 
 
-def _leaves(value: Any, path: str = "") -> list[tuple[str, str]]:
+def _leaves(value: object, path: str = "") -> list[tuple[str, str]]:
     pairs: Sequence[tuple[Any, Any]]
     if isinstance(value, dict):
         pairs = list(value.items())

@@ -26,9 +26,7 @@ _AT = typer.Option(
 )
 _TCP = typer.Option(None, "--tcp", help="TCP of the hosts' kernels.", metavar="NAME")
 _SET = typer.Option([], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE")
-_PCAP = typer.Option(
-    None, "--pcap", help="Capture at each host, and what is lost.", metavar="DIR"
-)
+_PCAP = typer.Option(None, "--pcap", help="Capture at each host, and what is lost.", metavar="DIR")
 _SNAPLEN = typer.Option(0, "--snaplen", help="Bytes captured of a packet.", metavar="N")
 _SEED = typer.Option(None, "--seed", help="Replace the seed.", metavar="N")
 
@@ -197,7 +195,7 @@ def _show(done: emulation.Emulated) -> None:
         )
     if data["uncaptured"]:
         console.print(
-            f"WARNING: {data['uncaptured']:,} packets are not in the captures: the disk was too slow"
+            f"WARNING: {data['uncaptured']:,} packets are not in the captures (slow disk)"
         )
     late = data["lateness"]
     console.print(
