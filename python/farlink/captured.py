@@ -87,8 +87,7 @@ def _take(
             stream.shift = known.get(3, b"\0")[0]
         elif flags & _ACK and stream.first is not None:
             acked = stream.highest + _signed(ack - stream.first - stream.highest)
-            # The FIN takes a number that is no data.
-            stream.acks.append((time, min(acked, stream.highest), window << stream.shift))
+            stream.acks.append((time, acked, window << stream.shift))
             edges = known.get(5, b"")
             for at in range(0, len(edges) - 7, 8):
                 left, right = (
