@@ -7,27 +7,57 @@
 >>> r.plot.cwnd().savefig("cwnd.pdf")  # doctest: +SKIP
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from farlink._farlink import version as _version
 from farlink.api import load, presets, run, scenarios, schema, variants
 from farlink.emulation import Emulated, emulate
 from farlink.errors import FarlinkError, OutputError, RunError, ScenarioError
 from farlink.result import Result
 
+if TYPE_CHECKING:
+    from farlink.channels import ChannelSample, channel
+    from farlink.estimate import Fit, fit
+    from farlink.rainfade import Rain, rain
+
 __version__ = _version()
 
 __all__ = [
+    "ChannelSample",
     "Emulated",
     "FarlinkError",
+    "Fit",
     "OutputError",
+    "Rain",
     "Result",
     "RunError",
     "ScenarioError",
     "__version__",
+    "channel",
     "emulate",
+    "fit",
     "load",
     "presets",
+    "rain",
     "run",
     "scenarios",
     "schema",
     "variants",
 ]
+
+# What needs NumPy is imported when it is asked for.
+_LATER = {
+    "ChannelSample": "farlink.channels",
+    "channel": "farlink.channels",
+    "Fit": "farlink.estimate",
+    "fit": "farlink.estimate",
+    "Rain": "farlink.rainfade",
+    "rain": "farlink.rainfade",
+}
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever is asked for)
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_LATER[name]), name)

@@ -27,6 +27,12 @@ class TraceTables(TypedDict):
     pcaps: dict[str, bytes]
     tables: dict[str, dict[str, tuple[str, bytes]]]
 
+class ChannelSample(TypedDict):
+    """What became of packets by themselves in a channel."""
+
+    told: str
+    columns: dict[str, tuple[str, bytes]]
+
 def version() -> str: ...
 def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str: ...
 def schema() -> str: ...
@@ -38,6 +44,15 @@ def simulate(jobs: list[tuple[str, int]], threads: int, progress: Progress | Non
 def trace(
     scenario: str, run: int, snaplen: int | None, progress: Progress | None
 ) -> TraceTables: ...
+def sample_channel(
+    scenario: str,
+    link: str,
+    direction: str,
+    packets: int,
+    length: int,
+    spacing_ns: int | None,
+    run: int,
+) -> ChannelSample: ...
 def emulate(
     scenario: str,
     run: int,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from farlink import _farlink, files, source
 from farlink.errors import RunError, ScenarioError
-from farlink.stats import Estimate, mean_ci95, paired_difference
+from farlink.stats import Estimate, mean_ci95, median_ci95, paired_difference
 from farlink.trace import Trace
 
 if TYPE_CHECKING:
@@ -31,8 +31,17 @@ SUMMED = (
     "dup_acks",
     "acks_sent",
     "window_probes",
+    "tail_probes",
+    "undos",
     "responses",
+    "datagrams_sent",
+    "datagrams_received",
+    "datagrams_lost",
+    "datagrams_duplicated",
+    "datagrams_reordered",
     "acks_lost",
+    "dummies_sent",
+    "dummies_acked",
 )
 """Flow metrics that add up over the flows of a run; the others are averaged."""
 
@@ -119,13 +128,19 @@ class Result:
         table.attrs["units"] = _units(self.data["results"])
         return table
 
-    def total(self, metric: str, tcp: str) -> Estimate:
+    def total(self, metric: str, tcp: str, *, udp: bool | None = None) -> Estimate:
         """Estimate a flow metric over all flows of a TCP.
 
         Goodput, bytes and counts are summed over the flows of each run, other
-        metrics averaged; the estimate is over the runs.
+        metrics averaged; the estimate is over the runs. With `udp` only over the
+        flows of datagrams (true) or those over TCP (false); none if there is none.
         """
-        return mean_ci95(self._totals(metric, tcp))
+        return mean_ci95(self._totals(metric, tcp, udp=udp))
+
+    def udp_flows(self) -> list[str]:
+        """Return the names of the flows of datagrams, in the order of the scenario."""
+        rows = [row for row in self.data["results"] if row["tcp"] == self.tcp[0]]
+        return [str(row["flow"]) for row in rows if _is_udp(row)]
 
     def difference(self, metric: str, a: str, b: str) -> Estimate:
         """Estimate by how much TCP `a` is above TCP `b`, run by run.
@@ -134,6 +149,17 @@ class Result:
         paired differences (see `stats.paired_difference`).
         """
         return paired_difference(self._totals(metric, a), self._totals(metric, b))
+
+    def median(self, metric: str, tcp: str) -> Estimate:
+        """Estimate the median over the runs of a flow metric over all flows of a TCP.
+
+        As `total`, with the median in `mean`; see `stats.median_ci95`.
+        """
+        return median_ci95(self._totals(metric, tcp))
+
+    def per_run(self, metric: str, tcp: str) -> list[float | None]:
+        """Return a flow metric over all flows of a TCP, run by run (see `total`)."""
+        return self._totals(metric, tcp)
 
     def trace(
         self, name: str, tcp: str | None = None, run: int = 0, *, bin_s: float | None = None
@@ -147,8 +173,8 @@ class Result:
         ----------
         name
             One of `farlink.trace.NAMES`: cwnd, ssthresh, flight, rtt, srtt,
-            rto, segments, acks, sacks, marks, delivered, queue, throughput,
-            drops.
+            rto, segments, acks, sacks, marks, delivered, datagrams, queue,
+            throughput, drops.
         tcp
             By default all, told apart by the column `tcp`.
         run
@@ -203,7 +229,7 @@ class Result:
 
     @cached_property
     def plot(self) -> "Plots":
-        """Figures: `.sequence()`, `.first_loss()`, `.cwnd()`, `.throughput()`, `.queue()`."""
+        """Figures: `.sequence()`, `.cwnd()`, `.throughput()`, `.queue()`, `.delay()`, ..."""
         from farlink.plot import Plots
 
         return Plots(self)
@@ -265,11 +291,12 @@ class Result:
             raise ScenarioError(f"tcp {tcp!r} is not in this result; it has {', '.join(self.tcp)}")
         return tcp
 
-    def _totals(self, metric: str, tcp: str) -> list[float | None]:
+    def _totals(self, metric: str, tcp: str, *, udp: bool | None = None) -> list[float | None]:
         rows = [row for row in self.data["results"] if row["tcp"] == self._one_tcp(tcp)]
         known = rows[0]["metrics"]
         if metric not in known:
             raise ScenarioError(f"metric {metric!r} is not known; there are {', '.join(known)}")
+        rows = [row for row in rows if udp is None or _is_udp(row) == udp]
         per_run = zip(*(row["metrics"][metric]["values"] for row in rows), strict=True)
         return [_combine(metric, values) for values in per_run]
 
@@ -302,7 +329,7 @@ def assemble(
         "runs": len(next(iter(outcomes.values()))),
         "tcp": list(scenarios),
         "results": _rows(outcomes, "flows", ["flow"], "flow", units),
-        "links": _rows(outcomes, "links", ["link", "direction"], "link", units),
+        "links": _rows(outcomes, "links", ["link", "direction", "derived"], "link", units),
         "fairness": _rows(outcomes, "run", [], "run", units),
         "events": sum(one["events"] for per_tcp in outcomes.values() for one in per_tcp),
         "wall_s": wall_s,
@@ -362,6 +389,12 @@ def _frame(rows: Sequence[dict[str, Any]], keys: list[str]) -> "pd.DataFrame":
 
 def _units(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
     return {name: metric["unit"] for name, metric in rows[0]["metrics"].items()}
+
+
+def _is_udp(row: Mapping[str, Any]) -> bool:
+    """Whether a row of flow metrics is of a flow of datagrams."""
+    sent = row["metrics"].get("datagrams_sent")
+    return sent is not None and sent["n"] > 0
 
 
 def _combine(metric: str, values: Sequence[float | None]) -> float | None:

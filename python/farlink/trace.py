@@ -51,6 +51,9 @@ _SPECS = {
     "sacks": _Spec("sacks", {**_AT_END, "left": "B", "right": "B"}),
     "marks": _Spec("marks", {**_AT_END, "kind": ""}),
     "delivered": _Spec("delivered", {**_AT_END, "bytes": "B"}),
+    "datagrams": _Spec(
+        "datagrams", {"time": "s", "flow": "", "number": "", "bytes": "B", "delay": "s"}
+    ),
     "queue": _Spec("queue", {**_AT_LINK, "packets": "packets", "bytes": "B"}),
     "throughput": _Spec("deliveries", {**_AT_LINK, "throughput": "bit/s"}),
     "drops": _Spec("drops", {**_AT_LINK, "flow": "", "bytes": "B", "seq": "B", "cause": ""}),
@@ -136,7 +139,7 @@ class Trace:
             return pd.Categorical.from_codes(
                 values.astype(np.int64), categories=pd.Index(categories)
             )
-        if column in ("time", "rtt", "srtt", "rto"):
+        if column in ("time", "rtt", "srtt", "rto", "delay"):
             seconds = values / 1e9
             if column == "srtt":
                 seconds[values == 0] = math.nan

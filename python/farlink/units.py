@@ -3,10 +3,11 @@
 import math
 import re
 
-__all__ = ["parse_rate", "parse_size", "prefixed", "rounded"]
+__all__ = ["parse_rate", "parse_size", "parse_time", "prefixed", "rounded"]
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SIZES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+_TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
@@ -56,3 +57,11 @@ def parse_rate(text: object) -> float | None:
     if match is None:
         return None
     return float(match[1]) * _FACTORS[match[2]]
+
+
+def parse_time(text: object) -> float | None:
+    """Read a time as scenarios write it ("250 ms") in seconds; None if it is none."""
+    match = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(ns|us|ms|s|min|h)\s*", str(text))
+    if match is None or match[1].count(".") > 1:
+        return None
+    return float(match[1]) * _TIMES[match[2]]

@@ -321,3 +321,14 @@ def test_a_terminal_gets_a_progress_bar(small: Path) -> None:
     assert process.returncode == 0
     assert b"ETA" in shown
     assert b"\x1b" not in out
+
+
+def test_six_runs_have_medians_and_differences(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert farlink("run", str(small), "--tcp", "newreno,sack", "--runs", "6") == 0
+    out = capsys.readouterr().out
+    assert "median goodput" in out
+    assert "to newreno (kbit/s)" in out
+    assert farlink("run", str(small), "--runs", "5") == 0
+    assert "median goodput" not in capsys.readouterr().out

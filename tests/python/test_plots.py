@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -145,3 +146,27 @@ def test_of_several_flows_the_one_shown_is_named(small: Path) -> None:
     # Data goes both ways, so it cannot be said which a drop belongs to.
     assert "drop" not in labels(figure.axes[0])
     assert "flow" not in two.plot.throughput().get_suptitle()
+
+
+def test_the_box_plot_shows_every_run_and_the_paired_differences(result: fl.Result) -> None:
+    figure = result.plot.box()
+    left, right = figure.axes
+    assert [tick.get_text() for tick in left.get_yticklabels()] == ["newreno", "sack"]
+    assert [tick.get_text() for tick in right.get_yticklabels()] == ["sack"]
+    runs = next(line for line in left.lines if line.get_marker() == ".")
+    shown = np.asarray(runs.get_xdata(), dtype=np.float64)
+    assert shown.tolist() == result.per_run("goodput", "newreno")
+    gaps = next(line for line in right.lines if line.get_marker() == ".")
+    pairs = zip(
+        result.per_run("goodput", "sack"), result.per_run("goodput", "newreno"), strict=True
+    )
+    shown = np.asarray(gaps.get_xdata(), dtype=np.float64)
+    assert shown.tolist() == [(a or 0) - (b or 0) for a, b in pairs]
+    assert right.get_xlabel() == "run by run, above newreno (kbit/s)"
+    with pytest.raises(fl.ScenarioError, match="has no values"):
+        result.plot.box("response_time_mean")
+
+
+def test_one_tcp_has_no_differences(small: Path) -> None:
+    one = fl.run(small, tcp="sack", runs=7)
+    assert len(one.plot.box("duration").axes) == 1

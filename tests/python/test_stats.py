@@ -3,6 +3,7 @@ import math
 import pytest
 from scipy import stats as reference
 
+from farlink import stats
 from farlink.stats import mean_ci95, paired_difference, t_quantile
 
 
@@ -76,3 +77,23 @@ def test_coverage_is_95_percent() -> None:
     estimates = [mean_ci95(row.tolist()) for row in rows]
     covered = sum((e.low or 9) <= 3.0 <= (e.high or 0) for e in estimates) / len(estimates)
     assert covered == pytest.approx(0.95, abs=0.012)
+
+
+def test_the_interval_of_a_median_is_from_the_order_of_the_values() -> None:
+    # Of 30 values the 10th and the 21st (the tables of the binomial: 95.7 %).
+    values = [float(value) for value in range(1, 31)]
+    one = stats.median_ci95([*values[::-1], None])
+    assert (one.mean, one.low, one.high, one.n) == (15.5, 10.0, 21.0, 30)
+    # Six is the least number that has one: the least and the greatest value.
+    six = stats.median_ci95([3.0, 1.0, 2.0, 6.0, 5.0, 4.0])
+    assert (six.mean, six.low, six.high) == (3.5, 1.0, 6.0)
+    five = stats.median_ci95([1.0, 2.0, 3.0, 4.0, 5.0])
+    assert (five.mean, five.low) == (3.0, None)
+    assert stats.median_ci95([]).mean is None
+
+
+def test_the_interval_of_a_probability_is_that_of_the_tables() -> None:
+    # Clopper and Pearson 1934: 10 of 100.
+    assert stats.clopper_pearson(10, 100) == pytest.approx((0.04900, 0.17622), abs=1e-4)
+    assert stats.clopper_pearson(0, 100) == pytest.approx((0.0, 0.03622), abs=1e-4)
+    assert stats.clopper_pearson(100, 100) == pytest.approx((0.96378, 1.0), abs=1e-4)

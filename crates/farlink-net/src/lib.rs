@@ -10,5 +10,5 @@ pub mod pcapng;
 pub mod rng;
 pub mod wire;
 
-pub use link::{Fate, InFlight, Link, LinkConfig, LinkStats, QueueLimit};
+pub use link::{Fate, InFlight, Link, LinkConfig, LinkStats, LowFate, QueueLimit};
 pub use packet::{Datagram, FlowId, NodeId, NotIpv4, Packet, Payload, Raw};

@@ -4,8 +4,11 @@
 //! it leaves is arithmetic, not an event. The queue's limit counts what waits
 //! for the transmitter: neither the packet being sent nor what is in flight.
 
+mod low;
+
 use crate::channel::{Channel, DropCause, Verdict};
-use farlink_tcp::{Instant, Interval};
+use farlink_tcp::{Instant, Interval, Priority};
+pub use low::LowFate;
 use std::collections::VecDeque;
 
 /// What a queue may hold.
@@ -45,6 +48,9 @@ pub struct LinkConfig {
     /// ECN-capable packets that would be dropped if this were the limit are
     /// marked (RFC 3168): a step, not RED. Unlimited marks none.
     pub mark: QueueLimit,
+    /// Packets of low priority have a class of their own, which is served when
+    /// nothing normal waits and dropped first; without, they are as others.
+    pub priorities: bool,
 }
 
 /// A packet on its way, by the number its owner gave it.
@@ -96,6 +102,10 @@ pub struct LinkStats {
     pub data: u64,
     /// Packets lost, by cause.
     pub drops: [u64; DropCause::ALL.len()],
+    /// Of the packets that left, those of low priority.
+    pub low_packets: u64,
+    /// Of the packets lost, those of low priority, by cause.
+    pub low_drops: [u64; DropCause::ALL.len()],
 }
 
 /// One direction of a link at work.
@@ -110,9 +120,14 @@ pub struct Link {
     /// When each waiting packet starts to be sent, and its IP length.
     waiting: VecDeque<(Instant, u32)>,
     waiting_bytes: u64,
+    /// What waits in the low class.
+    low: VecDeque<low::Waiting>,
+    low_bytes: u64,
     stats: LinkStats,
     /// Packets in flight, first to arrive first.
     pub in_flight: VecDeque<InFlight>,
+    /// For its owner: whether an event will look after the low class.
+    pub low_watched: bool,
 }
 
 impl Link {
@@ -127,8 +142,11 @@ impl Link {
             last_arrival: Instant::ZERO,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            low: VecDeque::new(),
+            low_bytes: 0,
             stats: LinkStats::default(),
             in_flight: VecDeque::new(),
+            low_watched: false,
         }
     }
 
@@ -171,19 +189,32 @@ impl Link {
         }
     }
 
+    /// What may happen to a packet on its way.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
     /// Counters.
     pub fn stats(&self) -> &LinkStats {
         &self.stats
     }
 
     /// Counts a packet that the link carried and its far end refused.
-    pub fn count_drop(&mut self, cause: DropCause) {
+    pub fn count_drop(&mut self, cause: DropCause, priority: Priority) {
         self.stats.drops[cause as usize] += 1;
+        self.stats.low_drops[cause as usize] += u64::from(priority == Priority::Low);
     }
 
-    /// Packets and IP bytes that wait for the transmitter at `now`.
+    /// Packets and IP bytes that wait for the transmitter at `now`, of both
+    /// classes.
     #[inline]
     pub fn queued(&mut self, now: Instant) -> (u32, u64) {
+        let (packets, bytes) = self.normal_queued(now);
+        (packets + self.low.len() as u32, bytes + self.low_bytes)
+    }
+
+    #[inline]
+    fn normal_queued(&mut self, now: Instant) -> (u32, u64) {
         while let Some(&(starts, len)) = self.waiting.front() {
             if starts > now {
                 break;
@@ -194,7 +225,8 @@ impl Link {
         (self.waiting.len() as u32, self.waiting_bytes)
     }
 
-    /// When the packets that wait start to be sent, with their IP lengths.
+    /// When the packets that wait in the normal class start to be sent, with
+    /// their IP lengths.
     pub fn departures(&self) -> impl Iterator<Item = (Instant, u32)> + '_ {
         self.waiting.iter().copied()
     }
@@ -205,7 +237,8 @@ impl Link {
         if self.config.mark == QueueLimit::Unlimited || self.free_at <= now {
             return false;
         }
-        let (packets, bytes) = self.queued(now);
+        // What waits in the low class is no congestion to others.
+        let (packets, bytes) = self.normal_queued(now);
         self.config.mark.is_full(packets, bytes, ip_len)
     }
 
@@ -220,28 +253,35 @@ impl Link {
         self.stats.marks += 1;
     }
 
-    /// Hands over a packet of `ip_len` bytes at `now`.
+    /// Hands over a packet of `ip_len` bytes at `now`, first in, first out.
     #[inline]
-    pub fn offer(&mut self, now: Instant, ip_len: u32) -> Fate {
+    pub fn offer(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
         let (packets, bytes) = self.queued(now);
         let busy = self.free_at > now;
         if busy && self.config.queue.is_full(packets, bytes, ip_len) {
-            self.count_drop(DropCause::Congestion);
+            self.count_drop(DropCause::Congestion, priority);
             return Fate::Lost {
                 cause: DropCause::Congestion,
                 at: now,
             };
         }
         let starts = self.free_at.max(now);
-        let wire = ip_len + self.config.overhead;
-        let sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
-        self.free_at = starts + sending;
         if busy {
             self.waiting.push_back((starts, ip_len));
             self.waiting_bytes += u64::from(ip_len);
             self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
         }
+        self.send(starts, ip_len, priority)
+    }
+
+    /// The transmitter takes a packet at `starts`, from when on it is free.
+    #[inline]
+    fn send(&mut self, starts: Instant, ip_len: u32, priority: Priority) -> Fate {
+        let wire = ip_len + self.config.overhead;
+        let sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
+        self.free_at = starts + sending;
         self.stats.packets += 1;
+        self.stats.low_packets += u64::from(priority == Priority::Low);
         self.stats.bytes += u64::from(ip_len);
         self.stats.busy += sending.as_nanos();
         if self.clean {
@@ -256,7 +296,7 @@ impl Link {
         }
         let passage = self.channel.pass(self.free_at, wire);
         if let Verdict::Drop(cause) = passage.verdict {
-            self.count_drop(cause);
+            self.count_drop(cause, priority);
             return Fate::Lost {
                 cause,
                 at: self.free_at,
@@ -288,6 +328,7 @@ mod tests {
             overhead: 0,
             queue,
             mark: QueueLimit::Unlimited,
+            priorities: true,
         };
         Link::new(config, Channel::default())
     }
@@ -308,7 +349,7 @@ mod tests {
         let mut now = Instant::ZERO;
         let mut last = 0;
         for _ in 0..10_000 {
-            last = arrival(link.offer(now, 1500)).expect("never full");
+            last = arrival(link.offer(now, 1500, Priority::Normal)).expect("never full");
             now += gap;
         }
         let rate = 10_000.0 * 12_000.0 / (last as f64 / 1e9 - 0.25);
@@ -319,7 +360,7 @@ mod tests {
     fn drop_tail_counts_what_waits() {
         let mut link = geo(QueueLimit::Packets(3));
         let fates: Vec<_> = (0..6)
-            .map(|_| arrival(link.offer(Instant::ZERO, 1500)))
+            .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
             .collect();
         // One is being sent, three wait, two are dropped.
         assert_eq!(fates.iter().filter(|f| f.is_some()).count(), 4);
@@ -328,7 +369,7 @@ mod tests {
         assert_eq!(link.queued(Instant::from_nanos(5_859_375)), (2, 3000));
         let mut link = geo(QueueLimit::Bytes(3000));
         let kept = (0..6)
-            .filter(|_| arrival(link.offer(Instant::ZERO, 1500)).is_some())
+            .filter(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)).is_some())
             .count();
         assert_eq!(kept, 3);
     }
@@ -347,7 +388,7 @@ mod tests {
             let marked: Vec<_> = (0..6)
                 .map(|_| {
                     let marked = link.congested(Instant::ZERO, 1500);
-                    link.offer(Instant::ZERO, 1500);
+                    link.offer(Instant::ZERO, 1500, Priority::Normal);
                     marked
                 })
                 .collect();
@@ -361,7 +402,7 @@ mod tests {
     #[test]
     fn a_change_holds_from_then_on_and_keeps_the_order() {
         let mut link = geo(QueueLimit::Unlimited);
-        let first = arrival(link.offer(Instant::ZERO, 256)).unwrap();
+        let first = arrival(link.offer(Instant::ZERO, 256, Priority::Normal)).unwrap();
         assert_eq!(first, 251_000_000);
         let arrives = Instant::from_nanos(first);
         link.in_flight.push_back(InFlight { arrives, packet: 0 });
@@ -369,8 +410,14 @@ mod tests {
         (config.delay, config.rate) = (Interval::from_millis(10), 4_096_000);
         link.set_config(config);
         let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-        assert_eq!(arrival(link.offer(at(1), 256)), Some(251_000_000));
-        assert_eq!(arrival(link.offer(at(300), 256)), Some(310_500_000));
+        assert_eq!(
+            arrival(link.offer(at(1), 256, Priority::Normal)),
+            Some(251_000_000)
+        );
+        assert_eq!(
+            arrival(link.offer(at(300), 256, Priority::Normal)),
+            Some(310_500_000)
+        );
     }
 
     #[test]
@@ -382,11 +429,11 @@ mod tests {
         let mut link = geo(QueueLimit::Unlimited);
         link.switch_channel(false);
         link.set_channel(Channel::new(vec![Stage::Loss(all)]));
-        assert!(arrival(link.offer(Instant::ZERO, 100)).is_some());
+        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_some());
         link.switch_channel(true);
-        assert!(arrival(link.offer(Instant::ZERO, 100)).is_none());
+        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_none());
         link.set_channel(Channel::default());
-        assert!(arrival(link.offer(Instant::ZERO, 100)).is_some());
+        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_some());
     }
 
     #[test]
@@ -397,9 +444,13 @@ mod tests {
             overhead: 25,
             queue: QueueLimit::Unlimited,
             mark: QueueLimit::Unlimited,
+            priorities: true,
         };
         let mut link = Link::new(config, Channel::default());
-        assert_eq!(arrival(link.offer(Instant::ZERO, 100)), Some(1_000_000));
+        assert_eq!(
+            arrival(link.offer(Instant::ZERO, 100, Priority::Normal)),
+            Some(1_000_000)
+        );
         assert_eq!(link.stats().bytes, 100);
     }
 }

@@ -1,6 +1,6 @@
 //! A packet: IP header as plain values around what it carries.
 
-use farlink_tcp::{Body, Ecn, Segment};
+use farlink_tcp::{Body, Ecn, Instant, Priority, Segment};
 use std::net::Ipv4Addr;
 
 /// A node of the network, by its place in the list of nodes.
@@ -61,6 +61,8 @@ pub struct Datagram {
     /// Place among the datagrams of its flow, counted by the simulator; a real
     /// program would have it in the body.
     pub number: u64,
+    /// When its program sent it; a real one would have that in the body too.
+    pub sent_at: Instant,
     /// Data.
     pub body: Body,
 }
@@ -211,11 +213,11 @@ impl Packet {
         }
     }
 
-    /// Whether it carries data.
+    /// Whether it carries data; that of a dummy segment is none.
     #[inline]
     pub const fn has_data(&self) -> bool {
         match &self.payload {
-            Payload::Tcp(segment) => !segment.body.is_empty(),
+            Payload::Tcp(segment) => !segment.body.is_empty() && !segment.dummy,
             Payload::Udp(_) | Payload::Raw(_) => true,
         }
     }
@@ -226,6 +228,16 @@ impl Packet {
         match &self.payload {
             Payload::Tcp(segment) => Some(segment),
             Payload::Udp(_) | Payload::Raw(_) => None,
+        }
+    }
+
+    /// The class of service that its header asks for.
+    #[inline]
+    pub fn priority(&self) -> Priority {
+        match &self.payload {
+            Payload::Tcp(segment) => segment.priority,
+            Payload::Udp(_) => Priority::Normal,
+            Payload::Raw(raw) => Priority::from_dscp(raw.bytes[1] >> 2),
         }
     }
 

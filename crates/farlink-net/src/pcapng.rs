@@ -182,7 +182,7 @@ mod tests {
     use crate::packet::Payload;
     use crate::packet::{FlowId, NodeId};
     use crate::wire::decode;
-    use farlink_tcp::{Body, Ecn, Flags, Options, Segment, Seq, Timestamps};
+    use farlink_tcp::{Body, Ecn, Flags, Options, Priority, Segment, Seq, Timestamps};
 
     fn packet(len: u32) -> Packet {
         Packet {
@@ -200,6 +200,8 @@ mod tests {
                 ack: Seq(1),
                 flags: Flags::ACK.with(Flags::PSH),
                 ecn: Ecn::NotEct,
+                priority: Priority::Normal,
+                dummy: false,
                 window: 65_535,
                 options: Options {
                     timestamps: Some(Timestamps { value: 1, echo: 2 }),

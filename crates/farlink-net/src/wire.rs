@@ -4,8 +4,12 @@
 use crate::packet::{IPV4_HEADER_LEN, NodeId, Packet, Payload};
 use arrayvec::ArrayVec;
 use etherparse::checksum::Sum16BitWords;
-use etherparse::{IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice, UdpHeader};
-use farlink_tcp::{Body, Ecn, Flags, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
+use etherparse::{
+    IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice, UdpHeader,
+};
+use farlink_tcp::{
+    Body, Ecn, Flags, Options, Priority, SackBlock, SackBlocks, Segment, Seq, Timestamps,
+};
 use std::net::Ipv4Addr;
 
 mod wireless;
@@ -145,6 +149,7 @@ pub fn encode_prefix(
     let mut ip = Ipv4Header {
         identification: packet.ident,
         dont_fragment: true,
+        dscp: IpDscp::try_new(packet.priority().dscp()).unwrap_or_default(),
         ecn: IpEcn::try_new(packet.ecn().bits()).unwrap_or_default(),
         time_to_live: packet.ttl,
         protocol,
@@ -168,10 +173,14 @@ pub fn encode_prefix(
     let end = start + packet.ip_len().min(max) as usize;
     match &packet.payload {
         Payload::Tcp(segment) => {
-            let mut tcp = tcp_header(segment)?;
-            tcp.checksum = sum.add_slice(&tcp.to_bytes()).ones_complement().to_be();
+            let mut tcp = tcp_header(segment)?.to_bytes();
+            if segment.dummy {
+                tcp[12] |= DUMMY;
+            }
+            let checksum = sum.add_slice(&tcp).ones_complement();
+            tcp[16..18].copy_from_slice(&checksum.to_ne_bytes());
             out.extend_from_slice(&ip.to_bytes());
-            out.extend_from_slice(&tcp.to_bytes());
+            out.extend_from_slice(&tcp);
         }
         Payload::Udp(datagram) => {
             let mut udp = UdpHeader {
@@ -198,6 +207,10 @@ pub fn encode_prefix(
     }
     Ok(())
 }
+
+/// The reserved bit of the octet of the data offset that marks dummy segments and
+/// their ACKs: the first of the four that are left (RFC 9293, 3.1).
+const DUMMY: u8 = 0x08;
 
 fn tcp_header(segment: &Segment) -> Result<TcpHeader, WireError> {
     let flags = segment.flags;
@@ -311,6 +324,8 @@ pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
         flags: Flags(payload[13]),
         window: tcp.window_size(),
         ecn: Ecn::from_bits(ip.ecn().value()),
+        priority: Priority::from_dscp(ip.dcp().value()),
+        dummy: payload[12] & DUMMY != 0,
         options: parse_options(tcp.options())?,
         body: if data.is_empty() {
             Body::EMPTY
@@ -387,386 +402,4 @@ fn word(bytes: &[u8]) -> u32 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::packet::{Datagram, FlowId};
-    use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
-    use farlink_tcp::{ScpsCapabilities, Snack};
-    use proptest::prelude::*;
-    use std::num::NonZeroU16;
-
-    fn options() -> impl Strategy<Value = Options> {
-        let block = any::<(u32, u32)>().prop_map(|(left, right)| SackBlock {
-            left: Seq(left),
-            right: Seq(right),
-        });
-        let snack = (any::<u16>(), any::<NonZeroU16>(), any::<u64>(), 0u32..=64).prop_map(
-            |(offset, size, bits, known)| Snack {
-                offset,
-                size,
-                bits: bits & u64::MAX.checked_shl(64 - known).unwrap_or(0),
-            },
-        );
-        let scps =
-            any::<(u8, u8)>().prop_map(|(bits, connection)| ScpsCapabilities { bits, connection });
-        (
-            any::<Option<u16>>(),
-            any::<Option<u8>>(),
-            any::<bool>(),
-            any::<Option<(u32, u32)>>(),
-            proptest::collection::vec(block, 0..=MAX_SACK_BLOCKS),
-            proptest::option::of(scps),
-            proptest::option::of(snack),
-            any::<(bool, bool)>(),
-        )
-            .prop_map(
-                |(mss, window_scale, sack_permitted, timestamps, sack, scps, snack, marks)| {
-                    Options {
-                        mss,
-                        window_scale,
-                        sack_permitted,
-                        timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
-                        sack: sack.into_iter().collect(),
-                        scps,
-                        snack,
-                        eln: marks.0,
-                        ackp: marks.1,
-                    }
-                },
-            )
-    }
-
-    fn body() -> impl Strategy<Value = Body> {
-        prop_oneof![
-            Just(Body::EMPTY),
-            (1u32..3000).prop_map(Body::of_len),
-            proptest::collection::vec(any::<u8>(), 1..3000).prop_map(|b| Body::of_bytes(&b)),
-        ]
-    }
-
-    fn packet() -> impl Strategy<Value = Packet> {
-        (
-            any::<[u16; 4]>(),
-            any::<[u32; 2]>(),
-            any::<[u8; 3]>(),
-            0u32..1 << 20,
-            options(),
-            body(),
-        )
-            .prop_map(
-                |(
-                    [ident, src_port, dst_port, window],
-                    [seq, ack],
-                    [ttl, flags, ecn],
-                    node,
-                    options,
-                    body,
-                )| {
-                    Packet {
-                        src: NodeId(node),
-                        dst: NodeId(node + 1),
-                        flow: FlowId(0),
-                        from_opener: true,
-                        ident,
-                        ttl,
-                        corrupt: false,
-                        payload: Payload::Tcp(Segment {
-                            src_port,
-                            dst_port,
-                            seq: Seq(seq),
-                            ack: Seq(ack),
-                            flags: Flags(flags),
-                            ecn: Ecn::from_bits(ecn),
-                            window,
-                            options,
-                            body,
-                        }),
-                    }
-                },
-            )
-    }
-
-    /// A packet whose options fit.
-    fn fitting() -> impl Strategy<Value = Packet> {
-        packet().prop_filter("too many options", |packet| {
-            segment_of(packet).options.wire_len() <= MAX_OPTIONS_LEN
-        })
-    }
-
-    /// What `decode` gives for a body of which only the length is known.
-    fn with_zeros(segment: &Segment) -> Segment {
-        let mut segment = segment.clone();
-        if segment.body.bytes().is_none() && !segment.body.is_empty() {
-            segment.body = Body::of_bytes(&vec![0; segment.body.len() as usize]);
-        }
-        segment
-    }
-
-    fn segment_of(packet: &Packet) -> &Segment {
-        packet.tcp().unwrap()
-    }
-
-    fn segment_mut(packet: &mut Packet) -> &mut Segment {
-        match &mut packet.payload {
-            Payload::Tcp(segment) => segment,
-            other @ (Payload::Udp(_) | Payload::Raw(_)) => panic!("{other:?}"),
-        }
-    }
-
-    fn bytes_of(packet: &Packet) -> Vec<u8> {
-        encode(packet, Addresses::of(packet)).unwrap()
-    }
-
-    /// A SYN and its bytes, to break.
-    fn syn() -> (Packet, Vec<u8>) {
-        let packet = Packet {
-            src: NodeId(0),
-            dst: NodeId(1),
-            flow: FlowId(0),
-            from_opener: true,
-            ident: 7,
-            ttl: 64,
-            corrupt: false,
-            payload: Payload::Tcp(Segment {
-                src_port: 49_152,
-                dst_port: 80,
-                flags: Flags::SYN,
-                window: 65_535,
-                options: Options {
-                    mss: Some(1460),
-                    ..Options::default()
-                },
-                ..Segment::default()
-            }),
-        };
-        let bytes = bytes_of(&packet);
-        (packet, bytes)
-    }
-
-    /// Puts both checksums right again after a change.
-    fn mend(bytes: &mut [u8]) {
-        bytes[10..12].fill(0);
-        let sum = Sum16BitWords::new()
-            .add_slice(&bytes[..20])
-            .ones_complement()
-            .to_be();
-        bytes[10..12].copy_from_slice(&sum.to_be_bytes());
-        bytes[36..38].fill(0);
-        let sum = Sum16BitWords::new()
-            .add_slice(&bytes[12..20])
-            .add_2bytes([0, 6])
-            .add_2bytes((bytes.len() as u16 - 20).to_be_bytes())
-            .add_slice(&bytes[20..])
-            .ones_complement()
-            .to_be();
-        bytes[36..38].copy_from_slice(&sum.to_be_bytes());
-    }
-
-    proptest! {
-        /// The length is the modelled one, and nothing is lost on the way.
-        #[test]
-        fn decode_inverts_encode(packet in fitting()) {
-            let bytes = bytes_of(&packet);
-            prop_assert_eq!(bytes.len() as u32, packet.ip_len());
-            let (ip, segment) = decode(&bytes).unwrap();
-            prop_assert_eq!(segment, with_zeros(segment_of(&packet)));
-            let addresses = Addresses::of(&packet);
-            prop_assert_eq!(ip, Ipv4Fields { addresses, ident: packet.ident, ttl: packet.ttl });
-        }
-
-        /// Padding behind the datagram changes nothing; a prefix is a prefix.
-        #[test]
-        fn what_is_behind_does_not_count(packet in fitting(), max in 0u32..200) {
-            let whole = bytes_of(&packet);
-            let mut padded = whole.clone();
-            padded.extend_from_slice(&[0xa5; 9]);
-            prop_assert_eq!(decode(&padded), decode(&whole));
-            let mut prefix = vec![1, 2, 3];
-            encode_prefix(&packet, Addresses::of(&packet), max, &mut prefix).unwrap();
-            let end = whole.len().min(max as usize);
-            prop_assert_eq!(&prefix[3..], &whole[..end]);
-        }
-
-        /// Every combination that exceeds the header is refused, no other.
-        #[test]
-        fn options_end_at_forty_bytes(packet in packet()) {
-            let len = segment_of(&packet).options.wire_len();
-            let result = encode(&packet, Addresses::of(&packet));
-            if len > MAX_OPTIONS_LEN {
-                prop_assert_eq!(result, Err(WireError::TooManyOptions(len)));
-            } else {
-                prop_assert!(result.is_ok());
-            }
-        }
-
-        /// Any one flipped bit is noticed, and so is the mark.
-        #[test]
-        fn changed_bits_are_noticed(mut packet in fitting(), bit: prop::sample::Index) {
-            let mut bytes = bytes_of(&packet);
-            let bit = bit.index(8 * bytes.len());
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            prop_assert!(decode(&bytes).is_err());
-            packet.corrupt = true;
-            prop_assert_eq!(decode(&bytes_of(&packet)), Err(WireError::TcpChecksum));
-        }
-
-        /// Nothing makes it panic, with right checksums or without.
-        #[test]
-        fn garbage_is_refused_or_read(
-            packet in fitting(),
-            changes in proptest::collection::vec(any::<(prop::sample::Index, u8)>(), 0..8),
-            cut: prop::sample::Index,
-            noise in proptest::collection::vec(any::<u8>(), 0..100),
-        ) {
-            let _ = decode(&noise);
-            let mut bytes = bytes_of(&packet);
-            for (at, value) in changes {
-                // Behind the fixed parts, so that options and flags get their share.
-                let at = 32 + at.index(bytes.len() - 32).min(48);
-                bytes[at] = value;
-            }
-            mend(&mut bytes);
-            let _ = decode(&bytes);
-            let _ = decode(&bytes[..cut.index(bytes.len())]);
-        }
-    }
-
-    #[test]
-    fn a_known_packet_has_its_known_bytes() {
-        let (_, bytes) = syn();
-        #[rustfmt::skip]
-        let expected = [
-            0x45, 0, 0, 44, 0, 7, 0x40, 0, 64, 6, 0x26, 0xc3, 10, 0, 0, 1, 10, 0, 0, 2,
-            0xc0, 0, 0, 80, 0, 0, 0, 0, 0, 0, 0, 0, 0x60, 2, 0xff, 0xff, 0xc3, 0xd3, 0, 0,
-            2, 4, 0x05, 0xb4,
-        ];
-        assert_eq!(bytes, expected);
-    }
-
-    #[test]
-    fn a_datagram_has_its_known_bytes() {
-        let packet = Packet {
-            payload: Payload::Udp(Datagram {
-                src_port: 9,
-                dst_port: 7,
-                body: Body::of_bytes(&[0xff, 0]),
-                ..Datagram::default()
-            }),
-            ..syn().0
-        };
-        let bytes = bytes_of(&packet);
-        assert_eq!(bytes.len() as u32, packet.ip_len());
-        #[rustfmt::skip]
-        let expected = [
-            // 0a00 0001 0a00 0002 0011 000a 0009 0007 000a ff00 sum to 1_1338.
-            0, 9, 0, 7, 0, 10, 0xec, 0xc6, 0xff, 0,
-        ];
-        assert_eq!(bytes[20..], expected);
-        assert_eq!(bytes[9], 17);
-        assert_eq!(decode(&bytes), Err(WireError::NotTcp(17)));
-    }
-
-    #[test]
-    fn the_ecn_field_ends_the_type_of_service() {
-        let (mut packet, _) = syn();
-        for (ecn, tos) in [(Ecn::Ect1, 1), (Ecn::Ect0, 2), (Ecn::Ce, 3)] {
-            packet.set_ecn(ecn);
-            let bytes = bytes_of(&packet);
-            assert_eq!(bytes[1], tos);
-            // RFC 1624: the checksum falls by what the field rises by.
-            assert_eq!(bytes[10..12], (0x26c3 - u16::from(tos)).to_be_bytes());
-        }
-    }
-
-    #[test]
-    fn unknown_options_are_skipped_and_the_end_ends() {
-        let (packet, mut bytes) = syn();
-        // Four more bytes of options behind the MSS, wherever the length fits.
-        let options: [&[u8]; 4] = [
-            &[253, 4, 0xde, 0xad, 2, 4, 0x05, 0xb4],
-            &[2, 4, 0x05, 0xb4, 253, 2, 1, 1],
-            &[2, 4, 0x05, 0xb4, 0, 9, 9, 9],
-            &[1, 2, 4, 0x05, 0xb4, 254, 2, 0],
-        ];
-        for options in options {
-            bytes.truncate(40);
-            bytes.extend_from_slice(options);
-            bytes[3] = 48;
-            bytes[32] = 0x70;
-            mend(&mut bytes);
-            let (_, segment) = decode(&bytes).unwrap();
-            assert_eq!(&segment, segment_of(&packet), "{options:?}");
-        }
-    }
-
-    #[test]
-    fn malformed_options_are_refused_with_kind_and_place() {
-        let (_, mut bytes) = syn();
-        let options: [(&[u8; 4], u8, usize); 9] = [
-            (&[2, 3, 5, 1], 2, 0),
-            (&[2, 5, 5, 1], 2, 0),
-            (&[2, 0, 5, 1], 2, 0),
-            (&[1, 1, 3, 2], 3, 2),
-            (&[1, 1, 1, 3], 3, 3),
-            (&[4, 3, 0, 0], 4, 0),
-            (&[1, 1, 5, 2], 5, 2),
-            (&[77, 1, 0, 0], 77, 0),
-            (&[21, 4, 0, 0], 21, 0),
-        ];
-        for (options, kind, at) in options {
-            bytes[40..].copy_from_slice(options);
-            mend(&mut bytes);
-            assert_eq!(decode(&bytes), Err(WireError::Option { kind, at }));
-        }
-    }
-
-    #[test]
-    fn what_is_no_segment_is_refused_with_the_reason() {
-        let broken = |change: fn(&mut Vec<u8>), mended: bool| {
-            let (_, mut bytes) = syn();
-            change(&mut bytes);
-            if mended {
-                mend(&mut bytes);
-            }
-            decode(&bytes).unwrap_err()
-        };
-        assert_eq!(broken(|b| b[8] = 63, false), WireError::Ipv4Checksum);
-        assert_eq!(broken(|b| b[35] = 0, false), WireError::TcpChecksum);
-        assert_eq!(broken(|b| b[6] = 0x20, true), WireError::Fragment);
-        assert_eq!(broken(|b| b[7] = 1, true), WireError::Fragment);
-        assert_eq!(broken(|b| b[9] = 17, true), WireError::NotTcp(17));
-        let length = |total| WireError::Ipv4Length {
-            total,
-            header: 20,
-            available: 44,
-        };
-        assert_eq!(broken(|b| b[3] = 45, true), length(45));
-        assert_eq!(broken(|b| b[3] = 19, true), length(19));
-        assert!(matches!(broken(|b| b[0] = 0x65, true), WireError::Ipv4(_)));
-        assert!(matches!(broken(|b| b[0] = 0x44, true), WireError::Ipv4(_)));
-        assert!(matches!(broken(Vec::clear, false), WireError::Ipv4(_)));
-        assert!(matches!(broken(|b| b[32] = 0x40, true), WireError::Tcp(_)));
-        assert!(matches!(broken(|b| b[32] = 0x70, true), WireError::Tcp(_)));
-    }
-
-    #[test]
-    fn datagrams_end_at_the_length_field() {
-        let (mut packet, _) = syn();
-        let room = MAX_IPV4_LEN - IPV4_HEADER_LEN - TCP_HEADER_LEN - 4;
-        segment_mut(&mut packet).body = Body::of_len(room);
-        assert_eq!(bytes_of(&packet).len(), 65_535);
-        segment_mut(&mut packet).body = Body::of_len(room + 1);
-        let error = encode(&packet, Addresses::of(&packet)).unwrap_err();
-        assert_eq!(error, WireError::TooLong(65_536));
-    }
-
-    #[test]
-    fn nodes_have_addresses_of_their_own() {
-        assert_eq!(node_address(NodeId(0)), Ipv4Addr::new(10, 0, 0, 1));
-        assert_eq!(node_address(NodeId(255)), Ipv4Addr::new(10, 0, 1, 0));
-        assert_eq!(
-            node_address(NodeId(0xff_fffd)),
-            Ipv4Addr::new(10, 255, 255, 254)
-        );
-    }
-}
+mod tests;

@@ -6,8 +6,8 @@ mod emulate;
 mod errors;
 mod job;
 
-use farlink_sim::{Column, Metric, scenario};
-use farlink_tcp::{Mark, variant::VARIANTS};
+use farlink_sim::{Asked, Column, Metric, scenario};
+use farlink_tcp::{Interval, Mark, variant::VARIANTS};
 use job::{Jobs, watch};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -25,6 +25,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(metrics, m)?)?;
     m.add_function(wrap_pyfunction!(simulate, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
+    m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
     #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::emulate, m)?)?;
     Ok(())
@@ -157,6 +158,44 @@ fn trace(
         tables.set_item(table.name, columns)?;
     }
     out.set_item("tables", tables)?;
+    Ok(out)
+}
+
+/// Packets through the channel of a link by itself: columns of what became of
+/// them, and the closed form, derived quantities and traffic as JSON.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // Python names them
+#[pyo3(signature = (scenario, link, direction, packets, length, spacing_ns, run))]
+fn sample_channel<'py>(
+    py: Python<'py>,
+    scenario: String,
+    link: &str,
+    direction: &str,
+    packets: u64,
+    length: u32,
+    spacing_ns: Option<u64>,
+    run: u64,
+) -> PyResult<Bound<'py, PyDict>> {
+    let jobs = Jobs::new(py, &[(scenario, run)])?;
+    let list = jobs.list();
+    let (expanded, _) = list[0];
+    let asked = Asked {
+        link,
+        down: direction == "down",
+        packets,
+        bytes: length,
+        spacing: spacing_ns.map(Interval::from_nanos),
+    };
+    let sample = py
+        .detach(|| farlink_sim::sample_channel(expanded, asked, run))
+        .map_err(|e| errors::scenario(py, &e.to_string()))?;
+    let out = PyDict::new(py);
+    out.set_item("told", sample.to_json())?;
+    let columns = PyDict::new(py);
+    for (name, column) in &sample.columns {
+        columns.set_item(name, packed(py, column))?;
+    }
+    out.set_item("columns", columns)?;
     Ok(out)
 }
 

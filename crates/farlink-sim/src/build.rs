@@ -1,19 +1,20 @@
 //! From an expanded scenario to a world.
 
 use crate::app::Program;
-use crate::flow::{FlowState, Opening};
+use crate::flow::{FlowState, Opening, udp_ports};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::RunError;
 use crate::scenario::{
-    ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
+    App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
 };
-use crate::world::{NO_ROUTE, Node, Tally, World};
+use crate::udp::UdpFlow;
+use crate::world::{NO_ROUTE, Node, Slot, Tally, World};
 use farlink_net::channel::{
-    BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert, Jitter,
-    Loss, Reorder, Stage,
+    BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert,
+    GilbertTime, Jitter, Loss, Reorder, Stage,
 };
 use farlink_net::rng::{Probability, Stream, Streams};
-use farlink_net::{Link, LinkConfig, QueueLimit};
+use farlink_net::{FlowId, Link, LinkConfig, NodeId, QueueLimit};
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 
@@ -54,6 +55,7 @@ pub(crate) fn link_config(spec: &DirectionSpec) -> LinkConfig {
         overhead: spec.overhead,
         queue: queue_limit(spec.queue),
         mark: queue_limit(spec.mark),
+        priorities: spec.priorities,
     }
 }
 
@@ -62,6 +64,8 @@ fn queue_limit(spec: QueueSpec) -> QueueLimit {
         QueueSpec::Unlimited => QueueLimit::Unlimited,
         QueueSpec::Packets(n) => QueueLimit::Packets(n),
         QueueSpec::Bytes(n) => QueueLimit::Bytes(n),
+        // An expanded scenario has its limits in bytes.
+        QueueSpec::Bdp { .. } => QueueLimit::Bytes(0),
     }
 }
 
@@ -89,18 +93,22 @@ fn group_stages(
     let probability = |value: f64| Probability::new(value).map_err(ChannelError::from);
     if let Some(g) = &group.gilbert {
         let stream = stream("gilbert");
-        stages.push(Stage::Gilbert(match (g.loss, g.burst, g.p, g.r) {
-            (Some(loss), Some(burst), ..) => {
-                Gilbert::from_means(probability(loss.0)?, burst, stream)?
+        stages.push(match (g.loss, g.burst, g.p, g.r) {
+            (Some(loss), Some(Burst::Packets(burst)), ..) => {
+                Stage::Gilbert(Gilbert::from_means(probability(loss.0)?, burst, stream)?)
             }
-            (_, _, p, r) => Gilbert::new(
+            (Some(loss), Some(Burst::Time(burst)), ..) => {
+                let process = GilbertTime::from_means(probability(loss.0)?, burst.0, stream)?;
+                Stage::Process(Box::new(process))
+            }
+            (_, _, p, r) => Stage::Gilbert(Gilbert::new(
                 probability(p.map_or(0.0, |p| p.0))?,
                 probability(r.map_or(0.0, |r| r.0))?,
                 probability(g.h.map_or(0.0, |h| h.0))?,
                 probability(g.k.map_or(1.0, |k| k.0))?,
                 stream,
-            )?,
-        }));
+            )?),
+        });
     }
     if let Some(p) = group.loss {
         stages.push(Stage::Loss(Loss::new(probability(p.0)?, stream("loss"))));
@@ -222,14 +230,16 @@ fn nodes(scenario: &Expanded, link_to: &[u32]) -> Result<Vec<Node>, RunError> {
 fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
     let flows = scenario.flows.len() as u32;
     for (number, flow) in (0..).zip(&scenario.flows) {
+        let stream = |of: &str| streams.stream(&format!("flow/{}/{of}", flow.name));
+        let Some(program) = Program::new(&flow.app, stream) else {
+            continue;
+        };
         let sender_opens = flow.opens == Opener::Sender;
-        let isns = streams.stream(&format!("flow/{}/isn", flow.name));
         let tcps = (&flow.sender, &flow.receiver);
-        let mut opening = Opening::new(number, flows, tcps, isns, sender_opens);
+        let mut opening = Opening::new(number, flows, tcps, stream("isn"), sender_opens);
         let ends = opening.first(flow.from as u32, flow.to as u32);
         world.ends.extend(ends);
         world.tallies.push(Tally::default());
-        let program = Program::new(&flow.app);
         world.flows.push(FlowState {
             sender_opens,
             missing: program.completions(),
@@ -240,13 +250,36 @@ fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
             wakes_at: Instant::MAX,
             responses: 0,
             response_sum: Interval::ZERO,
+            response_times: None,
             opening: program.reopens().then(|| Box::new(opening)),
             program,
         });
         world.unfinished += 1;
         let start = Instant::ZERO + flow.start;
-        world
-            .heap
-            .push(Event::new(start, Kind::Start, number, 0, 0));
+        let index = world.flows.len() as u32 - 1;
+        world.heap.push(Event::new(start, Kind::Start, index, 0, 0));
+    }
+    let over_tcp = world.flows.len();
+    let mut tcp = 0..over_tcp;
+    for (number, flow) in (0..).zip(&scenario.flows) {
+        let App::Udp(spec) = flow.app else {
+            world.order.extend(tcp.next().map(Slot::Tcp));
+            continue;
+        };
+        let index = world.udp.len();
+        world.order.push(Slot::Udp(index));
+        world.tallies.push(Tally::default());
+        let start = Instant::ZERO + flow.start;
+        world.udp.push(UdpFlow::new(
+            FlowId((over_tcp + index) as u32),
+            (NodeId(flow.from as u32), NodeId(flow.to as u32)),
+            udp_ports(number),
+            spec,
+            streams.stream(&format!("flow/{}/on-off", flow.name)),
+            start,
+        ));
+        world.unfinished += 1;
+        let first = Event::new(start, Kind::Datagram, index as u32, 0, 0);
+        world.heap.push(first);
     }
 }

@@ -2,6 +2,7 @@
 //! one connection after the other.
 
 use crate::app::{Program, Side};
+use crate::quantile::Quantiles;
 use farlink_net::Packet;
 use farlink_net::rng::Stream;
 use farlink_tcp::{Config, Connection, Instant, Interval, PhaseTimes, Record, Seq, State, Stats};
@@ -12,6 +13,13 @@ const ACCEPT_PORT: u16 = 5001;
 /// First of the ports that connections are opened from (RFC 6335, 6).
 const FIRST_PORT: u32 = 49_152;
 const PORTS: u32 = 65_536 - FIRST_PORT;
+
+/// Ports of a flow of datagrams: those of the first connection of a flow of this
+/// number.
+pub(crate) fn udp_ports(flow: u32) -> (u16, u16) {
+    let near = FIRST_PORT + flow % PORTS;
+    (near as u16, ACCEPT_PORT + (flow / PORTS) as u16)
+}
 
 /// One end of a flow.
 #[derive(Debug)]
@@ -168,6 +176,8 @@ pub(crate) struct FlowState {
     /// Answers that its user waited for, and how long in all.
     pub(crate) responses: u64,
     pub(crate) response_sum: Interval,
+    /// Each of them, in nanoseconds.
+    pub(crate) response_times: Option<Box<Quantiles>>,
     pub(crate) program: Program,
     /// How it opens another connection, if its program ever does.
     pub(crate) opening: Option<Box<Opening>>,

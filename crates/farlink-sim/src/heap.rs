@@ -24,6 +24,11 @@ pub(crate) enum Kind {
     Wake,
     /// An endpoint hears of a lost packet; the source is the endpoint.
     Notice,
+    /// A flow of datagrams sends the next; the source is its number among those.
+    Datagram,
+    /// The transmitter of a link may take a packet of low priority; the source is
+    /// the link. Last, so that what is normal comes first.
+    LowDue,
 }
 
 /// An event that will happen.
@@ -61,7 +66,9 @@ impl Event {
             3 => Kind::Start,
             4 => Kind::Stop,
             5 => Kind::Wake,
-            _ => Kind::Notice,
+            6 => Kind::Notice,
+            7 => Kind::Datagram,
+            _ => Kind::LowDue,
         }
     }
 

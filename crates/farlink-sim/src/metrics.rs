@@ -1,6 +1,7 @@
 //! What a run is summed up in: every metric with its unit and definition.
 
-use crate::world::World;
+use crate::quantile::Quantiles;
+use crate::world::{Slot, World};
 use farlink_net::channel::DropCause;
 use farlink_tcp::Instant;
 use serde::Serialize;
@@ -38,23 +39,26 @@ const FLOW: &[(&str, &str, &str)] = &[
     (
         "goodput",
         "bit/s",
-        "application bytes delivered in order at the receiving end, times 8, over duration",
+        "application bytes delivered in order at the receiving end, of datagrams those that came, \
+         times 8, over duration",
     ),
     (
         "duration",
         "s",
         "from the sending of the first SYN to the delivery of the last byte; for a bulk flow, and \
-         for a flow that is cut off or fails, to its end",
+         for a flow that is cut off or fails, to its end; for datagrams as long as their source \
+         was at work, the time to the next one after the last included",
     ),
     (
         "bytes_delivered",
         "B",
-        "application bytes delivered in order at the receiving end",
+        "application bytes delivered in order at the receiving end, of datagrams those that came",
     ),
     (
         "completed",
         "",
-        "1 if everything that was to be delivered was, else 0; for bulk flows 1",
+        "1 if everything that was to be delivered was, else 0; for bulk flows 1, for datagrams 1 \
+         if all were sent",
     ),
     (
         "reverse_goodput",
@@ -110,15 +114,27 @@ const FLOW: &[(&str, &str, &str)] = &[
         "zero-window probes that the sending end sent",
     ),
     (
+        "tail_probes",
+        "",
+        "tail loss probes that the sending end sent (RFC 8985, 7)",
+    ),
+    (
+        "undos",
+        "",
+        "reductions of the window that the sending end took back",
+    ),
+    (
         "responses",
         "",
-        "pages (http) or files (repeat) that were there whole; none for other applications",
+        "pages (http), files (repeat, web), items (smtp, nntp, ftp) or answers to keystrokes \
+         (telnet, rlogin) that were there whole; none for other applications",
     ),
     (
         "response_time_mean",
         "s",
         "mean of their response times: from the SYN of a new connection, or from the request on \
-         one that was open, to the delivery of the last byte",
+         one that was open, to the delivery of the last byte; for a keystroke from the instant that \
+         it was typed",
     ),
     (
         "fair_share",
@@ -130,7 +146,7 @@ const FLOW: &[(&str, &str, &str)] = &[
         "time_slow_start",
         "s",
         "time in which the sending end had data outstanding and a window below ssthresh (for BBR: \
-         in Startup), and repaired no loss",
+         in Startup, for Peach: in Sudden Start), and repaired no loss",
     ),
     (
         "time_congestion_avoidance",
@@ -154,10 +170,69 @@ const FLOW: &[(&str, &str, &str)] = &[
         "",
         "packets from the receiving end that were lost, for any cause",
     ),
+    (
+        "dummies_sent",
+        "",
+        "dummy segments that the sending end sent (Peach), which are not among the segments above",
+    ),
+    ("dummies_acked", "", "of these, those whose ACK came back"),
+    (
+        "response_time_p95",
+        "s",
+        "time that 95 % of them are up to (nearest rank, right to 0.4 %)",
+    ),
+    ("response_time_max", "s", "greatest of them"),
+    (
+        "datagrams_sent",
+        "",
+        "UDP datagrams sent; none, as what follows up to jitter, for flows over TCP",
+    ),
+    (
+        "datagrams_received",
+        "",
+        "of these, those that arrived whole at least once",
+    ),
+    (
+        "datagrams_lost",
+        "",
+        "of these, those that did not, less those that were under way when the run was cut off",
+    ),
+    ("datagrams_duplicated", "", "further copies that arrived"),
+    (
+        "datagrams_reordered",
+        "",
+        "datagrams received after one that was sent later (RFC 4737, 3.3)",
+    ),
+    (
+        "loss_rate",
+        "",
+        "datagrams lost over datagrams lost and received",
+    ),
+    ("loss_burst_max", "", "most datagrams lost in a row"),
+    (
+        "delay_mean",
+        "s",
+        "mean one-way delay of the datagrams received: from the program that sends to the arrival \
+         of the last bit, first copies only",
+    ),
+    ("delay_sd", "s", "standard deviation of these delays"),
+    ("delay_min", "s", "least of these delays"),
+    ("delay_max", "s", "greatest of these delays"),
+    (
+        "delay_p99",
+        "s",
+        "delay that 99 % of them are up to (nearest rank, right to 0.4 %)",
+    ),
+    (
+        "jitter",
+        "s",
+        "interarrival jitter at the end of the run (RFC 3550, 6.4.1: mean change of the delay from \
+         one datagram to the next, smoothed over about 16)",
+    ),
 ];
 
 /// Where `fair_share` is among the metrics of a flow; goodput comes first.
-const FAIR_SHARE: usize = 18;
+const FAIR_SHARE: usize = 20;
 
 const LINK: &[(&str, &str, &str)] = &[
     (
@@ -184,11 +259,27 @@ const LINK: &[(&str, &str, &str)] = &[
         "ECN-capable packets that the queue marked as having met congestion (RFC 3168)",
     ),
     (
+        "low_packets",
+        "",
+        "of the packets sent, those of low priority (dummy segments and their ACKs)",
+    ),
+    (
+        "low_drops_congestion",
+        "",
+        "of the packets lost, those of low priority that found no room or gave theirs up",
+    ),
+    (
+        "low_drops_other",
+        "",
+        "of the packets lost, those of low priority that were lost for other causes",
+    ),
+    (
         "goodput_share",
         "",
         "segments of data that had to cross (bytes delivered over the MSS, rounded up, for each \
-         flow whose path leads over it), over the segments of data that the transmitter sent: 1 \
-         without retransmissions (the wired and wireless goodput of West 1997)",
+         flow whose path leads over it; of datagrams those received), over the segments of data \
+         that the transmitter sent: 1 without retransmissions (the wired and wireless goodput of \
+         West 1997)",
     ),
 ];
 
@@ -239,7 +330,11 @@ pub fn drop_causes() -> Vec<&'static str> {
 
 /// Values of every flow at the end of the run.
 pub(crate) fn of_flows(world: &World) -> Vec<Values> {
-    let mut flows: Vec<_> = (0..world.flows.len()).map(|i| of_flow(world, i)).collect();
+    let mut flows: Vec<_> = world
+        .order
+        .iter()
+        .map(|&slot| of_flow(world, slot))
+        .collect();
     let sum: f64 = flows.iter().filter_map(|values| values[0]).sum();
     if flows.len() > 1 && sum > 0.0 {
         let mean = sum / flows.len() as f64;
@@ -250,8 +345,61 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
     flows
 }
 
-/// Values of flow number `flow`, but for its share of the whole.
-fn of_flow(world: &World, flow: usize) -> Values {
+/// Values of a flow, but for its share of the whole.
+fn of_flow(world: &World, slot: Slot) -> Values {
+    let (mut values, number) = match slot {
+        Slot::Tcp(index) => (of_tcp(world, index), index),
+        Slot::Udp(index) => (of_datagrams(world, index), world.flows.len() + index),
+    };
+    let lost = world.tallies[number].forward;
+    values.extend(lost.map(|n| Some(n as f64)));
+    values
+}
+fn of_datagrams(world: &World, index: usize) -> Values {
+    let flow = &world.udp[index];
+    let (source, sink) = (&flow.source, &flow.sink);
+    let started = source.sent > 0;
+    let ended = match flow.ended_at {
+        Some(ended) if flow.done => ended,
+        Some(ended) => ended.min(world.now),
+        None => world.now,
+    };
+    let duration = ended.since(source.started()).as_secs_f64();
+    let bytes = sink.received * u64::from(source.packet());
+    let count = |n: u64| Some(n as f64);
+    let seconds = |nanos: Option<f64>| nanos.map(|nanos| nanos / 1e9);
+    let whole = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64 / 1e9);
+    let mut out = vec![
+        (started && duration > 0.0).then(|| bytes as f64 * 8.0 / duration),
+        started.then_some(duration),
+        count(bytes),
+        Some(f64::from(u8::from(flow.ended_at.is_some()))),
+    ];
+    // What follows is about TCP and answers, up to the metrics of datagrams.
+    let datagrams = FLOW.iter().position(|metric| metric.0 == "datagrams_sent");
+    out.resize(datagrams.unwrap_or_default(), None);
+    let lost = flow.lost();
+    let known = lost + sink.received;
+    let delays = sink.delays();
+    out.extend([
+        count(source.sent),
+        count(sink.received),
+        count(lost),
+        count(sink.duplicated),
+        count(sink.reordered),
+        (known > 0).then(|| lost as f64 / known as f64),
+        count(flow.longest_loss()),
+        seconds(sink.delay_mean()),
+        seconds(sink.delay_deviation()),
+        whole(delays.least()),
+        whole(delays.most()),
+        whole(delays.percentile(99)),
+        seconds(sink.jitter()),
+    ]);
+    out
+}
+
+fn of_tcp(world: &World, flow: usize) -> Values {
     let state = &world.flows[flow];
     let (from, to) = (&world.ends[2 * flow], &world.ends[2 * flow + 1]);
     let end = state.done_at.unwrap_or(world.now);
@@ -266,6 +414,8 @@ fn of_flow(world: &World, flow: usize) -> Values {
     let stats = from.stats();
     let mean = |sum: u64, n: u64| (n > 0).then(|| sum as f64 / n as f64 / 1e9);
     let count = |n: u64| Some(n as f64);
+    let responses = state.response_times.as_deref();
+    let seconds = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64 / 1e9);
     let tally = &world.tallies[flow];
     let phases = tally.phases.unwrap_or_else(|| from.phase_times(end));
     let [idle, slow_start, avoidance, recovery] = phases.map(|time| Some(time as f64 / 1e9));
@@ -290,6 +440,8 @@ fn of_flow(world: &World, flow: usize) -> Values {
         (stats.rtt_samples > 0).then(|| stats.rtt_max.as_secs_f64()),
         mean(stats.rto_sum, stats.rtt_samples),
         count(stats.probes),
+        count(stats.tail_probes),
+        count(stats.undos),
         if state.program.responds() {
             count(state.responses)
         } else {
@@ -302,28 +454,39 @@ fn of_flow(world: &World, flow: usize) -> Values {
         recovery,
         idle,
         count(tally.back),
+        count(stats.dummies_sent),
+        count(stats.dummies_acked),
+        seconds(responses.and_then(|times| times.percentile(95))),
+        seconds(responses.and_then(Quantiles::most)),
     ];
-    values.extend(tally.forward.iter().map(|&n| count(n)));
+    values.resize(FLOW.len(), None);
     values
 }
 
-/// Segments of data that had to cross each directed link.
+/// Segments of data, and datagrams received, that had to cross each directed link.
 pub(crate) fn needed(world: &World) -> Vec<u64> {
     let mut needed = vec![0; world.links.len()];
+    let mut cross = |from: u32, to: u32, packets: u64| {
+        let mut at = from;
+        // No path is longer than there are nodes, unless routes go round.
+        for _ in 0..world.nodes.len() {
+            if at == to {
+                break;
+            }
+            let link = world.nodes[at as usize].way(to);
+            needed[link as usize] += packets;
+            at = world.link_to[link as usize];
+        }
+    };
     for [from, to] in world.ends.as_chunks().0 {
         for (a, b) in [(from, to), (to, from)] {
             let segments = b.received.div_ceil(u64::from(a.conn.mss().max(1)));
-            let mut at = a.node;
-            // No path is longer than there are nodes, unless routes go round.
-            for _ in 0..world.nodes.len() {
-                if at == b.node {
-                    break;
-                }
-                let link = world.nodes[at as usize].way(b.node);
-                needed[link as usize] += segments;
-                at = world.link_to[link as usize];
-            }
+            cross(a.node, b.node, segments);
         }
+    }
+    for flow in &world.udp {
+        let [from, to] = flow.nodes();
+        cross(from, to, flow.sink.received);
     }
     needed
 }
@@ -331,6 +494,7 @@ pub(crate) fn needed(world: &World) -> Vec<u64> {
 /// Values of a directed link at the end of a run of `period` nanoseconds.
 pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> Values {
     let stats = world.links[link].stats();
+    let low_full = stats.low_drops[DropCause::Congestion as usize];
     let share = |x: f64| (period > 0).then(|| x / period as f64);
     let mut out = vec![
         share(stats.busy as f64).map(|x| x.min(1.0)),
@@ -340,6 +504,9 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
         Some(stats.queue_max as f64),
         Some(stats.drops.iter().sum::<u64>() as f64),
         Some(stats.marks as f64),
+        Some(stats.low_packets as f64),
+        Some(low_full as f64),
+        Some((stats.low_drops.iter().sum::<u64>() - low_full) as f64),
         (stats.data > 0).then(|| needed as f64 / stats.data as f64),
     ];
     out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
@@ -372,7 +539,7 @@ mod tests {
         let scenario = load(text, "test", &[]).unwrap().expand().unwrap();
         let world = crate::build::build(&scenario, 0).unwrap();
         let named = |scope| metrics().iter().filter(|m| m.scope == scope).count();
-        assert_eq!(of_flow(&world, 0).len(), named(Scope::Flow));
+        assert_eq!(of_flow(&world, world.order[0]).len(), named(Scope::Flow));
         assert_eq!(metrics()[FAIR_SHARE].name, "fair_share");
         assert_eq!(metrics()[0].name, "goodput");
         assert_eq!(of_link(&world, 0, 0, 1).len(), named(Scope::Link));

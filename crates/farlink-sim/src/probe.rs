@@ -5,7 +5,7 @@
 
 use farlink_net::channel::DropCause;
 use farlink_net::pcapng::CapturePoint;
-use farlink_net::{Link, Packet};
+use farlink_net::{Datagram, Link, Packet, Payload};
 use farlink_tcp::{Instant, Record};
 
 /// A column of one type.
@@ -78,6 +78,9 @@ table!(/// Packets that reached the far end of a link.
 table!(/// Packets lost.
     Lost "drops" { link: u32 U32, direction: u8 U8, flow: u32 U32, bytes: u32 U32, seq: u64 U64, cause: u8 U8 });
 
+table!(/// Datagrams that arrived, the first copy of each.
+    Arrived "datagrams" { flow: u32 U32, number: u64 U64, bytes: u32 U32, delay: u64 U64 });
+
 /// Everything that is recorded in a run.
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
@@ -91,16 +94,27 @@ pub(crate) struct Probes {
     queue: Vec<Queue>,
     deliveries: Vec<Delivery>,
     drops: Vec<Lost>,
+    datagrams: Vec<Arrived>,
+    /// The flow of the scenario that each number in packets and of ends is.
+    pub(crate) flows: Vec<u32>,
     /// One capture point a node that has one.
     pub(crate) captures: Vec<Option<CapturePoint>>,
 }
 
 impl Probes {
+    /// The number of a flow in the scenario.
+    fn flow(&self, number: u32) -> u32 {
+        self.flows.get(number as usize).copied().unwrap_or(number)
+    }
+
     /// A record of an endpoint.
     pub(crate) fn record(&mut self, flow: u32, side: u8, time: Instant, record: &Record) {
+        let flow = self.flow(flow);
         match *record {
             Record::Sent { len: 0, .. }
             | Record::AckSent
+            | Record::DummySent
+            | Record::DummyAcked
             | Record::DupAck
             | Record::DuplicateReported => {}
             Record::Sent {
@@ -186,10 +200,11 @@ impl Probes {
     pub(crate) fn departures(&mut self, directed: u32, link: &Link, now: Instant) {
         let (link_number, direction) = split(directed);
         let all: Vec<_> = link.departures().collect();
-        let mut bytes: u64 = all.iter().map(|&(_, len)| u64::from(len)).sum();
+        let (low_packets, mut bytes) = link.low_queued();
+        bytes += all.iter().map(|&(_, len)| u64::from(len)).sum::<u64>();
         for (i, &(time, len)) in all.iter().enumerate().take_while(|(_, d)| d.0 <= now) {
             bytes -= u64::from(len);
-            let packets = (all.len() - i - 1) as u32;
+            let packets = low_packets + (all.len() - i - 1) as u32;
             self.queue.push(Queue {
                 time,
                 link: link_number,
@@ -219,7 +234,7 @@ impl Probes {
             time,
             link,
             direction,
-            flow: packet.flow.0,
+            flow: self.flow(packet.flow.0),
             bytes: packet.ip_len(),
         };
         self.deliveries.push(row);
@@ -235,14 +250,54 @@ impl Probes {
         cause: DropCause,
     ) {
         let (link, direction) = split(directed);
+        let flow = self.flow(packet.flow.0);
         self.drops.push(Lost {
             time,
             link,
             direction,
-            flow: packet.flow.0,
+            flow,
             bytes: packet.ip_len(),
             seq: seq.unwrap_or(u64::MAX),
             cause: cause as u8,
+        });
+    }
+
+    /// A datagram left its source.
+    pub(crate) fn datagram_sent(&mut self, time: Instant, packet: &Packet) {
+        if let Payload::Udp(datagram) = &packet.payload {
+            let len = datagram.body.len();
+            self.sent.push(Sent {
+                time,
+                flow: self.flow(packet.flow.0),
+                side: 0,
+                seq: datagram.number * u64::from(len),
+                len,
+                retransmission: 0,
+            });
+        }
+    }
+
+    /// The first copy of a datagram arrived; `total` bytes have come now.
+    pub(crate) fn datagram_received(
+        &mut self,
+        time: Instant,
+        packet: &Packet,
+        datagram: &Datagram,
+        total: u64,
+    ) {
+        let flow = self.flow(packet.flow.0);
+        self.datagrams.push(Arrived {
+            time,
+            flow,
+            number: datagram.number,
+            bytes: datagram.body.len(),
+            delay: time.since(datagram.sent_at).as_nanos(),
+        });
+        self.delivered.push(Delivered {
+            time,
+            flow,
+            side: 1,
+            bytes: total,
         });
     }
 
@@ -268,6 +323,7 @@ impl Probes {
             Queue::table(self.queue),
             Delivery::table(self.deliveries),
             Lost::table(self.drops),
+            Arrived::table(self.datagrams),
         ]
     }
 }

@@ -3,8 +3,11 @@
 use crate::build::build;
 use crate::metrics::{self, Scope, Values, metrics};
 use crate::probe::{Probes, Table};
+use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
-use crate::world::World;
+use crate::udp::UdpFlow;
+use crate::world::{Slot, World};
+use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
 use farlink_tcp::Instant;
 use rayon::prelude::*;
@@ -56,6 +59,9 @@ pub struct Outcome {
     flows: Vec<Values>,
     /// Values by directed link.
     links: Vec<Values>,
+    /// What follows from the parameters of its channel, by directed link, each
+    /// with the number of its stage.
+    derived: Vec<Vec<(usize, Derived)>>,
     /// Events handled.
     pub events: u64,
     /// Simulated time at the end.
@@ -131,6 +137,16 @@ pub fn trace(
             }
         }
     }
+    // The numbers of flows in packets: those over TCP first.
+    probes.flows = [false, true]
+        .into_iter()
+        .flat_map(|udp| {
+            (0..)
+                .zip(&world.order)
+                .filter(move |(_, slot)| matches!(slot, Slot::Udp(_)) == udp)
+                .map(|(number, _)| number)
+        })
+        .collect();
     world.probes = Some(Box::new(probes));
     for end in &mut world.ends {
         end.conn.set_tracing(true);
@@ -179,6 +195,7 @@ impl Outcome {
                 json!({
                     "link": scenario.links[i / 2].name,
                     "direction": if i % 2 == 0 { "down" } else { "up" },
+                    "derived": derived_json(&self.derived[i]),
                     "metrics": of(Scope::Link, v),
                 })
             })
@@ -255,7 +272,17 @@ fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Resu
                 None => state.program.share(world.ends[2 * i + 1].received),
             }
         };
-        (0..world.flows.len()).map(part).fold(1.0, f64::min)
+        let datagrams = |flow: &UdpFlow| {
+            if flow.done {
+                1.0
+            } else {
+                flow.source.share(world.now)
+            }
+        };
+        let over_tcp = (0..world.flows.len()).map(part);
+        over_tcp
+            .chain(world.udp.iter().map(datagrams))
+            .fold(1.0, f64::min)
     };
     monitor.simulated.store(now, Ordering::Relaxed);
     monitor.share.store((share * 1e6) as u64, Ordering::Relaxed);
@@ -271,6 +298,11 @@ fn outcome(world: &World) -> Outcome {
         links: (0..)
             .zip(metrics::needed(world))
             .map(|(i, needed)| metrics::of_link(world, i, needed, period))
+            .collect(),
+        derived: world
+            .links
+            .iter()
+            .map(|link| derived(link.channel()))
             .collect(),
         events: world.events,
         simulated: world.now,

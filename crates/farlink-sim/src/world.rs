@@ -8,12 +8,13 @@ use crate::app::{Act, Side, Told};
 use crate::flow::{End, FlowState};
 use crate::heap::{Event, Heap, Kind};
 use crate::probe::Probes;
+use crate::udp::UdpFlow;
 use farlink_net::channel::DropCause;
-use farlink_net::{Fate, FlowId, InFlight, Link, NodeId, Packet, Payload};
-use farlink_tcp::{Ecn, Event as TcpEvent, Instant, LossCause, PhaseTimes, Segment};
+use farlink_net::{Fate, FlowId, InFlight, Link, LowFate, NodeId, Packet, Payload};
+use farlink_tcp::{Ecn, Event as TcpEvent, Instant, LossCause, PhaseTimes, Priority, Segment};
 
 /// Hops a packet may take.
-const TTL: u8 = 64;
+pub(crate) const TTL: u8 = 64;
 
 /// A node.
 #[derive(Debug)]
@@ -45,6 +46,15 @@ fn side(end: usize) -> Side {
     } else {
         Side::To
     }
+}
+
+/// Where a flow of the scenario is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Slot {
+    /// Among the flows over TCP.
+    Tcp(usize),
+    /// Among those of datagrams.
+    Udp(usize),
 }
 
 /// No way to get there.
@@ -82,12 +92,17 @@ pub(crate) struct World {
     pub(crate) link_to: Vec<u32>,
     /// Both ends of each flow: the one that data comes from first.
     pub(crate) ends: Vec<End>,
+    /// Flows over TCP. In packets, flows of datagrams are numbered after them.
     pub(crate) flows: Vec<FlowState>,
+    /// Which of either each flow of the scenario is.
+    pub(crate) order: Vec<Slot>,
+    /// Flows of datagrams.
+    pub(crate) udp: Vec<UdpFlow>,
     /// What is counted of each flow.
     pub(crate) tallies: Vec<Tally>,
     /// Packets by number, and the numbers that are free.
-    packets: Vec<Packet>,
-    free: Vec<u32>,
+    pub(crate) packets: Vec<Packet>,
+    pub(crate) free: Vec<u32>,
     strays: u32,
     pub(crate) probes: Option<Box<Probes>>,
     pub(crate) events: u64,
@@ -111,6 +126,8 @@ impl World {
             link_to,
             ends: Vec::new(),
             flows: Vec::new(),
+            order: Vec::new(),
+            udp: Vec::new(),
             tallies: Vec::new(),
             packets: Vec::new(),
             free: Vec::new(),
@@ -161,9 +178,17 @@ impl World {
                 self.heap.pop();
                 self.wake(event.source() as usize);
             }
+            Kind::Datagram => {
+                self.heap.pop();
+                self.datagram_due(event.source() as usize);
+            }
             Kind::Notice => {
                 self.heap.pop();
                 self.notice(event.source() as usize, event.payload());
+            }
+            Kind::LowDue => {
+                self.heap.pop();
+                self.low_due(event.source());
             }
         }
         true
@@ -218,6 +243,9 @@ impl World {
             self.lose(link, number, DropCause::Checksum, self.now);
             return;
         }
+        let Payload::Tcp(segment) = &packet.payload else {
+            return self.datagram_arrived(number);
+        };
         let flow = packet.flow.0 as usize;
         let state = &self.flows[flow];
         if let Some(opening) = &state.opening
@@ -229,9 +257,7 @@ impl World {
         }
         let end = sending_end(packet, state.sender_opens) ^ 1;
         let receiver = &mut self.ends[end];
-        if receiver.live
-            && let Some(segment) = packet.tcp()
-        {
+        if receiver.live {
             receiver.conn.on_segment(self.now, segment);
         }
         self.free.push(number);
@@ -386,6 +412,8 @@ impl World {
                 Act::Responded(after) => {
                     state.responses += 1;
                     state.response_sum = state.response_sum + after;
+                    let times = state.response_times.get_or_insert_default();
+                    times.add(after.as_nanos());
                 }
                 Act::Complete(side) => {
                     self.ends[2 * flow + side as usize].complete_at = Some(self.now);
@@ -464,7 +492,7 @@ impl World {
 
     /// Gives a packet a number.
     #[inline]
-    fn hold(&mut self, packet: Packet) -> u32 {
+    pub(crate) fn hold(&mut self, packet: Packet) -> u32 {
         if let Some(number) = self.free.pop() {
             self.packets[number as usize] = packet;
             number
@@ -476,7 +504,7 @@ impl World {
 
     /// Sends a packet on from a node.
     #[inline]
-    fn forward(&mut self, node: u32, number: u32) {
+    pub(crate) fn forward(&mut self, node: u32, number: u32) {
         let packet = &self.packets[number as usize];
         let node = &self.nodes[node as usize];
         let link = node.way(packet.dst.0);
@@ -486,15 +514,40 @@ impl World {
         );
         let ip_len = packet.ip_len();
         let markable = packet.ecn().markable();
-        let mut data = packet.has_data();
+        let priority = packet.priority();
+        let data = packet.has_data();
         if self.probes.is_some() {
             self.watch_queue(link);
         }
+        if priority == Priority::Low && self.links[link as usize].has_priorities() {
+            self.forward_low(link, number, ip_len);
+            return;
+        }
+        if self.links[link as usize].low_watched {
+            self.push_out(link, ip_len);
+        }
         let mark = markable && self.links[link as usize].congested(self.now, ip_len);
-        let fate = self.links[link as usize].offer(self.now, ip_len);
+        let fate = self.links[link as usize].offer(self.now, ip_len, priority);
         if mark {
             self.mark(link, number, fate);
         }
+        self.meet(link, number, fate);
+        let refused = matches!(
+            fate,
+            Fate::Lost {
+                cause: DropCause::Congestion,
+                ..
+            }
+        );
+        if data && !refused {
+            self.links[link as usize].count_data();
+        }
+        self.watch_length(link);
+    }
+
+    /// What becomes of a packet on a link.
+    #[inline]
+    fn meet(&mut self, link: u32, number: u32, fate: Fate) {
         match fate {
             Fate::Arrives {
                 at,
@@ -513,21 +566,63 @@ impl World {
                 self.packets[number as usize].corrupt |= corrupt;
                 for _ in 0..copies {
                     let copy = self.packets[number as usize].clone();
+                    if matches!(copy.payload, Payload::Udp(_)) {
+                        self.datagram_copied(copy.flow.0);
+                    }
                     let copy = self.hold(copy);
                     self.launch(link, copy, at, overtakes);
                 }
                 self.launch(link, number, at, overtakes);
             }
-            Fate::Lost { cause, at } => {
-                self.lose(link, number, cause, at);
-                if cause == DropCause::Congestion {
-                    data = false;
-                }
-            }
+            Fate::Lost { cause, at } => self.lose(link, number, cause, at),
         }
-        if data {
-            self.links[link as usize].count_data();
+    }
+
+    /// Sends a packet of low priority on over a link that has a class for it.
+    #[cold]
+    fn forward_low(&mut self, link: u32, number: u32, ip_len: u32) {
+        match self.links[link as usize].offer_low(self.now, ip_len, number) {
+            LowFate::Decided(fate) => self.meet(link, number, fate),
+            LowFate::Waits => self.watch_low(link),
         }
+        self.watch_length(link);
+    }
+
+    /// Makes room for a packet of normal priority.
+    #[cold]
+    fn push_out(&mut self, link: u32, ip_len: u32) {
+        while let Some(number) = self.links[link as usize].push_out(self.now, ip_len) {
+            self.lose(link, number, DropCause::Congestion, self.now);
+        }
+    }
+
+    /// Sees to it that the low class of a link is served when its time comes.
+    fn watch_low(&mut self, link: u32) {
+        let watched = &mut self.links[link as usize];
+        if let Some(due) = watched.low_due().filter(|_| !watched.low_watched) {
+            watched.low_watched = true;
+            self.heap.push(Event::new(due, Kind::LowDue, link, 0, 0));
+        }
+    }
+
+    /// The transmitter of a link was to be free for its low class now; it is,
+    /// unless normal packets came.
+    #[cold]
+    fn low_due(&mut self, link: u32) {
+        if self.probes.is_some() {
+            self.watch_queue(link);
+        }
+        self.links[link as usize].low_watched = false;
+        if let Some((number, fate)) = self.links[link as usize].start_low(self.now) {
+            self.meet(link, number, fate);
+            self.watch_length(link);
+        }
+        self.watch_low(link);
+    }
+
+    /// The length of a queue changed.
+    #[inline]
+    fn watch_length(&mut self, link: u32) {
         if let Some(probes) = &mut self.probes {
             let (packets, bytes) = self.links[link as usize].queued(self.now);
             probes.queued(self.now, link, packets, bytes);
@@ -621,7 +716,8 @@ impl World {
         }
         // The link itself counts what it does not deliver.
         if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
-            self.links[link as usize].count_drop(cause);
+            let priority = self.packets[number as usize].priority();
+            self.links[link as usize].count_drop(cause, priority);
         }
         if !self.tell_loss(link, number, cause, at) {
             self.free.push(number);
@@ -629,25 +725,25 @@ impl World {
     }
 
     fn lose_of_flow(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
-        if let Some(probes) = &mut self.probes {
-            let packet = &self.packets[number as usize];
-            let flow = packet.flow.0 as usize;
-            let from = sending_end(packet, self.flows[flow].sender_opens);
-            let opening = self.flows[flow].opening.as_ref();
-            let current = opening.is_none_or(|opening| opening.is_current(packet));
-            let seq = packet
-                .tcp()
-                .filter(|segment| current && !segment.body.is_empty())
-                .and_then(|segment| self.ends[from].stream_offset(segment.seq));
-            probes.lost(at, link, packet, seq, cause);
+        if self.probes.is_some() {
+            let seq = self.stream_position(number);
+            if let Some(probes) = &mut self.probes {
+                probes.lost(at, link, &self.packets[number as usize], seq, cause);
+            }
         }
         let packet = &self.packets[number as usize];
-        let flow = packet.flow.0 as usize;
-        let tally = &mut self.tallies[flow];
-        if sending_end(packet, self.flows[flow].sender_opens).is_multiple_of(2) {
-            tally.forward[cause as usize] += 1;
-        } else {
+        let tally = &mut self.tallies[packet.flow.0 as usize];
+        // Datagrams go one way only.
+        let state = self.flows.get(packet.flow.0 as usize);
+        let back =
+            state.is_some_and(|state| !sending_end(packet, state.sender_opens).is_multiple_of(2));
+        if back {
             tally.back += 1;
+        } else {
+            tally.forward[cause as usize] += 1;
+        }
+        if matches!(packet.payload, Payload::Udp(_)) {
+            self.datagram_lost(packet.flow.0);
         }
     }
 
@@ -730,6 +826,6 @@ impl World {
 /// The end that a packet comes from: of a flow's two, the first is the one that
 /// data comes from, whether it opened the connection (`sender_opens`) or not.
 #[inline]
-fn sending_end(packet: &Packet, sender_opens: bool) -> usize {
+pub(crate) fn sending_end(packet: &Packet, sender_opens: bool) -> usize {
     2 * packet.flow.0 as usize + usize::from(packet.from_opener != sender_opens)
 }

@@ -81,6 +81,9 @@ pub struct Config {
     /// Proportional Rate Reduction while SACK recovery lasts, and its bound;
     /// without, the window is ssthresh at once (RFC 6675).
     pub prr: Option<PrrBound>,
+    /// Losses are found by time and not by counting duplicates (RFC 8985), with
+    /// SACK recovery only.
+    pub rack: Option<RackConfig>,
     /// How a reduction of the window that was not called for is found out and
     /// taken back. The congestion control has to know how
     /// ([`crate::congestion::can_undo`]).
@@ -135,7 +138,8 @@ impl Default for Config {
             restart_on_retransmit: false,
             reduce_from: ReduceFrom::FlightSize,
             prr: None,
-            undo: Undo::Off,
+            rack: None,
+            undo: Undo::OFF,
             assume_loss: AssumeLoss::Congestion,
             eln: Eln::Off,
             ebsn: false,
@@ -249,18 +253,110 @@ pub enum PrrBound {
     SlowStart,
 }
 
-/// How a spurious retransmission is found out.
+/// RACK: losses by time (RFC 8985).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Undo {
-    /// Not at all.
-    Off,
+pub struct RackConfig {
+    /// The reordering window is `RACK.min_RTT` over this, times a multiple that
+    /// D-SACK raises: 4 (6.2, step 4).
+    pub reo_divisor: u32,
+    /// Recoveries without a D-SACK after which that multiple is 1 again: 16
+    /// (6.2, step 4).
+    pub reo_persist: u32,
+    /// How long a least round-trip time counts that is not met again (6.2, step
+    /// 1, leaves it open; Linux: 300 s).
+    pub min_rtt_window: Interval,
+    /// Tail loss probes (section 7).
+    pub tlp: Option<TlpConfig>,
+}
+
+impl Default for RackConfig {
+    fn default() -> Self {
+        Self {
+            reo_divisor: 4,
+            reo_persist: 16,
+            min_rtt_window: Interval::from_secs(300),
+            tlp: Some(TlpConfig::default()),
+        }
+    }
+}
+
+/// Tail loss probes: the probe time-out, PTO (RFC 8985, 7.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TlpConfig {
+    /// Smoothed round-trip times in it: 2.
+    pub srtts: u32,
+    /// PTO before the first sample: 1 s.
+    pub initial: Interval,
+    /// `TLP.max_ack_delay`, put on top while one segment is in flight. The RFC
+    /// leaves its value open; Linux takes 200 ms.
+    pub max_ack_delay: Interval,
+}
+
+impl Default for TlpConfig {
+    fn default() -> Self {
+        Self {
+            srtts: 2,
+            initial: Interval::from_secs(1),
+            max_ack_delay: Interval::from_millis(200),
+        }
+    }
+}
+
+/// How spurious retransmissions are found out: any of three ways, the first
+/// that finds one counts.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Undo {
     /// The peer reported every retransmission as a duplicate by D-SACK, which is
     /// its [`ReceiverConfig::dsack`] (RFC 2883, RFC 3708; as Linux).
-    Dsack,
+    pub dsack: bool,
     /// The first ACK of new data echoes a timestamp from before the
     /// retransmission (Eifel, RFC 3522, with the response of RFC 4015). Needs
     /// timestamps.
-    Eifel,
+    pub eifel: bool,
+    /// After a time-out new data goes before retransmissions, and the ACKs of
+    /// what was not sent again tell that it was spurious (F-RTO, RFC 5682, with
+    /// the response of RFC 4015).
+    pub frto: bool,
+}
+
+impl Undo {
+    /// Not at all.
+    pub const OFF: Self = Self {
+        dsack: false,
+        eifel: false,
+        frto: false,
+    };
+    /// D-SACK alone.
+    pub const DSACK: Self = Self {
+        dsack: true,
+        ..Self::OFF
+    };
+    /// Eifel alone.
+    pub const EIFEL: Self = Self {
+        eifel: true,
+        ..Self::OFF
+    };
+    /// F-RTO alone.
+    pub const FRTO: Self = Self {
+        frto: true,
+        ..Self::OFF
+    };
+
+    /// Both.
+    #[must_use]
+    pub const fn and(self, other: Self) -> Self {
+        Self {
+            dsack: self.dsack || other.dsack,
+            eifel: self.eifel || other.eifel,
+            frto: self.frto || other.frto,
+        }
+    }
+
+    /// Whether there is any.
+    #[must_use]
+    pub const fn any(self) -> bool {
+        self.dsack || self.eifel || self.frto
+    }
 }
 
 /// What a loss is taken for (SCPS-TP, CCSDS 714.0-B).
@@ -419,6 +515,8 @@ pub struct ReceiverConfig {
     pub snack: SnackForm,
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
+    /// What the dummy segments of a peer meet.
+    pub dummies: DummyReply,
 }
 
 impl Default for ReceiverConfig {
@@ -432,6 +530,7 @@ impl Default for ReceiverConfig {
             dsack: false,
             snack: SnackForm::Off,
             delayed_ack: DelayedAck::default(),
+            dummies: DummyReply::Echo,
         }
     }
 }
@@ -445,6 +544,17 @@ pub enum SnackForm {
     Short,
     /// A hole and a bit vector of what is behind it.
     Long,
+}
+
+/// What a receiver does with dummy segments (Akyildiz, Morabito, Palazzo 2001).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DummyReply {
+    /// An ACK that is marked as they are, of their class.
+    Echo,
+    /// Nothing.
+    Ignore,
+    /// It does not know them: they are data that came before, and it says so.
+    Plain,
 }
 
 impl ReceiverConfig {

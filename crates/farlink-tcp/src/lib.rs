@@ -19,8 +19,10 @@
 pub mod config;
 pub mod congestion;
 pub mod connection;
+mod dummy;
 mod ecn;
 mod phase;
+mod priority;
 mod rate;
 mod receive;
 pub mod record;
@@ -39,6 +41,7 @@ pub use config::Config;
 pub use connection::{CloseReason, Connection, Event, LossCause, Notice, State, reset_for};
 pub use ecn::Ecn;
 pub use phase::{Phase, PhaseTimes};
+pub use priority::Priority;
 pub use record::{Mark, Record, Stats};
 pub use segment::{Body, Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};
 pub use seq::{Offset, Seq};

@@ -22,6 +22,10 @@ pub enum Record {
     },
     /// A segment without data left.
     AckSent,
+    /// A dummy segment left, which is none of the data that leaves.
+    DummySent,
+    /// The peer acknowledged one.
+    DummyAcked,
     /// An acknowledgment arrived.
     Ack {
         /// First byte not acknowledged.
@@ -87,11 +91,13 @@ pub enum Mark {
     ZeroWindowProbe,
     /// A loss turned out to be none: the window is what it was.
     Undo,
+    /// A tail loss probe left (RFC 8985, 7).
+    TailProbe,
 }
 
 impl Mark {
     /// All marks, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Timeout,
         Self::FastRetransmit,
         Self::Recovered,
@@ -99,6 +105,7 @@ impl Mark {
         Self::Closed,
         Self::ZeroWindowProbe,
         Self::Undo,
+        Self::TailProbe,
     ];
 
     /// Name in traces.
@@ -111,6 +118,7 @@ impl Mark {
             Self::Closed => "closed",
             Self::ZeroWindowProbe => "zero_window_probe",
             Self::Undo => "undo",
+            Self::TailProbe => "tail_probe",
         }
     }
 }
@@ -128,6 +136,10 @@ pub struct Stats {
     pub bytes_retransmitted: u64,
     /// Segments without data sent.
     pub acks_sent: u64,
+    /// Dummy segments sent, which are not among the segments above.
+    pub dummies_sent: u64,
+    /// Dummy segments that the peer acknowledged.
+    pub dummies_acked: u64,
     /// Duplicate acknowledgments received.
     pub dup_acks: u64,
     /// Duplicates that the peer reported (D-SACK, RFC 2883); these ACKs are not
@@ -141,6 +153,8 @@ pub struct Stats {
     pub fast_retransmits: u64,
     /// Window probes sent.
     pub probes: u64,
+    /// Tail loss probes sent (RFC 8985, 7).
+    pub tail_probes: u64,
     /// Round-trip samples.
     pub rtt_samples: u64,
     /// Their sum in nanoseconds.
@@ -161,12 +175,15 @@ impl Stats {
         self.bytes_sent += other.bytes_sent;
         self.bytes_retransmitted += other.bytes_retransmitted;
         self.acks_sent += other.acks_sent;
+        self.dummies_sent += other.dummies_sent;
+        self.dummies_acked += other.dummies_acked;
         self.dup_acks += other.dup_acks;
         self.dsacks += other.dsacks;
         self.undos += other.undos;
         self.timeouts += other.timeouts;
         self.fast_retransmits += other.fast_retransmits;
         self.probes += other.probes;
+        self.tail_probes += other.tail_probes;
         self.rtt_samples += other.rtt_samples;
         self.rtt_sum += other.rtt_sum;
         self.rtt_min = self.rtt_min.into_iter().chain(other.rtt_min).min();
@@ -191,6 +208,8 @@ impl Stats {
                 }
             }
             Record::AckSent => self.acks_sent += 1,
+            Record::DummySent => self.dummies_sent += 1,
+            Record::DummyAcked => self.dummies_acked += 1,
             Record::DupAck => self.dup_acks += 1,
             Record::DuplicateReported => self.dsacks += 1,
             Record::Rtt { rtt, rto } => {
@@ -204,6 +223,7 @@ impl Stats {
             Record::Mark(Mark::FastRetransmit) => self.fast_retransmits += 1,
             Record::Mark(Mark::ZeroWindowProbe) => self.probes += 1,
             Record::Mark(Mark::Undo) => self.undos += 1,
+            Record::Mark(Mark::TailProbe) => self.tail_probes += 1,
             _ => {}
         }
     }

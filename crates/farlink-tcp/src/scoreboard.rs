@@ -6,6 +6,10 @@
 //! ACK. The pipe of RFC 6675 is kept as four running sums instead of being
 //! counted anew (`SetPipe`).
 
+mod order;
+
+pub(crate) use order::{News, TimeOrder};
+
 use crate::rate::RateSampler;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -39,6 +43,11 @@ impl Sent {
         self.start + self.len as u64
     }
 
+    /// Whether what is in flight of it is not its first transmission.
+    pub(crate) const fn is_again(&self) -> bool {
+        self.is(RETX)
+    }
+
     #[inline]
     const fn is(&self, bits: u8) -> bool {
         self.state & bits != 0
@@ -68,6 +77,7 @@ pub(crate) struct Scoreboard {
     una: Offset,
     max: Offset,
     sacked: u64,
+    segments_sacked: u64,
     lost: u64,
     retransmitted: u64,
     /// Bytes ever presumed lost, without time-outs.
@@ -78,6 +88,8 @@ pub(crate) struct Scoreboard {
     next_retransmission: u64,
     /// Delivery-rate samples, if the controller wants them.
     pub(crate) rate: Option<Box<RateSampler>>,
+    /// Transmissions by time, if losses are found so.
+    pub(crate) order: Option<Box<TimeOrder>>,
 }
 
 impl Scoreboard {
@@ -130,12 +142,18 @@ impl Scoreboard {
         self.segments.front()
     }
 
+    /// The segments of which a retransmission is in flight.
+    pub(crate) fn again(&self) -> impl Iterator<Item = &Sent> + '_ {
+        self.segments.iter().filter(|s| s.is_again())
+    }
+
     /// New data left at `now`.
     #[inline]
     pub(crate) fn sent(&mut self, len: u32, now: Instant) {
         if let Some(rate) = &mut self.rate {
             rate.sent(self.segments.is_empty(), now);
         }
+        let index = self.first + self.segments.len() as u64;
         self.segments.push_back(Sent {
             start: self.max,
             len,
@@ -143,6 +161,9 @@ impl Scoreboard {
             at: now,
         });
         self.max += u64::from(len);
+        if let Some(order) = &mut self.order {
+            order.sent(now, self.max, index);
+        }
     }
 
     /// Everything before `to` is acknowledged.
@@ -168,6 +189,12 @@ impl Scoreboard {
                 }
             }
             honest &= !s.is(SACKED | EVER_RETX);
+            if let Some(order) = &mut self.order
+                && s.end() <= to
+                && !s.is(SACKED)
+            {
+                order.delivered(s.at, s.end(), s.is(EVER_RETX));
+            }
             if let Some(rate) = &mut self.rate {
                 if s.end() > to {
                     rate.delivered_part(covered);
@@ -184,6 +211,7 @@ impl Scoreboard {
                 break;
             }
             out.latest = Some(s.at);
+            self.segments_sacked -= u64::from(s.is(SACKED));
             self.segments.pop_front();
             self.first += 1;
         }
@@ -265,8 +293,12 @@ impl Scoreboard {
                 if let Some(rate) = &mut self.rate {
                     rate.delivered(i, (len, s.end()), s.at, !s.is(EVER_RETX));
                 }
+                if let Some(order) = &mut self.order {
+                    order.delivered(s.at, s.end(), s.is(EVER_RETX));
+                }
                 s.state = (s.state & EVER_RETX) | SACKED;
                 self.sacked += len;
+                self.segments_sacked += 1;
             }
             i += 1;
         }
@@ -309,15 +341,7 @@ impl Scoreboard {
     /// A time-out (or Tahoe's fast retransmit): everything that is not SACKED is
     /// presumed lost and none of it sent again.
     pub(crate) fn lose_all(&mut self) {
-        // A peer that dropped what it had SACKed shows it by never acknowledging
-        // the first segment: then nothing it said counts (RFC 2018, 8).
-        if self.segments.front().is_some_and(|s| s.is(SACKED)) {
-            self.ranges.clear();
-            self.sacked = 0;
-            for s in &mut self.segments {
-                s.state &= !SACKED;
-            }
-        }
+        self.forget_reneged();
         for s in &mut self.segments {
             if !s.is(SACKED) {
                 s.state = (s.state & EVER_RETX) | LOST;
@@ -332,6 +356,20 @@ impl Scoreboard {
         }
     }
 
+    /// A peer that dropped what it had SACKed shows it by never acknowledging the
+    /// first segment: then nothing it said counts (RFC 2018, 8).
+    fn forget_reneged(&mut self) {
+        if self.segments.front().is_some_and(|s| s.is(SACKED)) {
+            self.ranges.clear();
+            self.sacked = 0;
+            self.segments_sacked = 0;
+            for s in &mut self.segments {
+                s.state &= !SACKED;
+            }
+            self.order_anew();
+        }
+    }
+
     /// The losses were none: what is not SACKed is in flight, as if it had left
     /// once.
     pub(crate) fn lose_none(&mut self) {
@@ -342,6 +380,7 @@ impl Scoreboard {
         self.retransmitted = 0;
         self.judged = self.first;
         self.next_retransmission = self.first;
+        self.order_anew();
     }
 
     /// A fast retransmit without SACK: the first segment alone is presumed lost.
@@ -350,6 +389,7 @@ impl Scoreboard {
             let len = u64::from(s.len);
             if s.is(SACKED) {
                 self.sacked -= len; // the peer dropped it again
+                self.segments_sacked -= 1;
             }
             if !s.is(LOST) {
                 self.lost += len;
@@ -438,10 +478,11 @@ impl Scoreboard {
         while self.next_retransmission < self.judged {
             let i = (self.next_retransmission - self.first) as usize;
             let s = *self.segments.get(i)?;
-            if s.is(LOST) && !s.is(RETX) {
+            if s.is(LOST) && !s.is(SACKED | RETX) {
                 return Some((i, s));
             }
-            self.next_retransmission += 1; // SNACK leaves some between two holes
+            // SNACK and RACK leave some between two that are lost.
+            self.next_retransmission += 1;
         }
         None
     }
@@ -481,6 +522,10 @@ impl Scoreboard {
         }
         s.state |= EVER_RETX;
         s.at = now;
+        let end = s.end();
+        if let Some(order) = &mut self.order {
+            order.sent(now, end, self.first + i as u64);
+        }
         if let Some(rate) = &mut self.rate {
             rate.sent_again(i);
         }
@@ -496,6 +541,8 @@ impl Scoreboard {
                 .sum()
         };
         assert_eq!(self.sacked, sum(SACKED), "sacked");
+        let sacked = self.segments.iter().filter(|s| s.is(SACKED)).count();
+        assert_eq!(self.segments_sacked, sacked as u64, "segments SACKed");
         assert_eq!(self.lost, sum(LOST), "lost");
         assert_eq!(self.retransmitted, sum(RETX), "retransmitted");
         assert_eq!(

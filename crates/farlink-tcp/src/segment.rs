@@ -1,6 +1,7 @@
 //! A TCP segment: the header as plain values, the body as a length or as bytes.
 
 use crate::ecn::Ecn;
+use crate::priority::Priority;
 use crate::seq::Seq;
 use crate::snack::{ScpsCapabilities, Snack};
 use std::sync::Arc;
@@ -246,6 +247,11 @@ pub struct Segment {
     pub window: u16,
     /// ECN field of the IP header that carries it (RFC 3168, 5).
     pub ecn: Ecn,
+    /// Class of service of that IP header (RFC 2474, RFC 8622).
+    pub priority: Priority,
+    /// A dummy segment, or the ACK of one: a reserved bit of the header
+    /// (Akyildiz, Morabito, Palazzo 2001).
+    pub dummy: bool,
     /// Options.
     pub options: Options,
     /// Data.

@@ -1,17 +1,21 @@
 //! The sending side: what is queued, what is in flight, what may leave next.
 
+mod ahead;
+mod buffer;
+
 use crate::config::{Config, PartialAck, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
+use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
 use crate::record::{Mark, Record, Recorder};
-use crate::recovery::{LossState, vegas};
+use crate::recovery::{LossState, frto, rack, vegas};
 use crate::rto::RttEstimator;
 use crate::scoreboard::{Acked, Scoreboard, Sent};
 use crate::segment::Body;
 use crate::seq::{Offset, Seq};
 use crate::spurious::{self, Spurious};
 use crate::time::{Instant, Interval};
-use std::collections::VecDeque;
+pub(crate) use buffer::SendBuffer;
 
 /// The context of a congestion-control hook. A macro, so that only the fields
 /// it reads are borrowed while the controller is.
@@ -29,77 +33,6 @@ macro_rules! context {
 }
 pub(crate) use context;
 
-/// Data that the application wrote and the peer has not acknowledged.
-#[derive(Debug)]
-pub(crate) struct SendBuffer {
-    /// Position after the last byte written.
-    end: Offset,
-    /// The bytes from `first` on, when the application writes bytes.
-    bytes: VecDeque<u8>,
-    first: Offset,
-    /// Whether the application said that there will be no more.
-    closed: bool,
-}
-
-impl SendBuffer {
-    fn new() -> Self {
-        Self {
-            end: 1,
-            bytes: VecDeque::new(),
-            first: 1,
-            closed: false,
-        }
-    }
-
-    /// Position after the last byte written.
-    #[inline]
-    pub(crate) fn end(&self) -> Offset {
-        self.end
-    }
-
-    /// Position of the FIN, once the application has closed.
-    #[inline]
-    pub(crate) fn fin(&self) -> Option<Offset> {
-        self.closed.then_some(self.end)
-    }
-
-    pub(crate) fn close(&mut self) {
-        self.closed = true;
-    }
-
-    fn room(&self, limit: u64, una: Offset) -> u64 {
-        if self.closed {
-            0
-        } else {
-            limit.saturating_sub(self.end - una.clamp(1, self.end))
-        }
-    }
-
-    fn body(&self, start: Offset, len: u32) -> Body {
-        if self.bytes.is_empty() {
-            return Body::of_len(len);
-        }
-        let from = (start - self.first) as usize;
-        let (a, b) = self.bytes.as_slices();
-        let to = from + len as usize;
-        if to <= a.len() {
-            Body::of_bytes(&a[from..to])
-        } else if from >= a.len() {
-            Body::of_bytes(&b[from - a.len()..to - a.len()])
-        } else {
-            Body::of_bytes(&[&a[from..], &b[..to - a.len()]].concat())
-        }
-    }
-
-    fn release(&mut self, una: Offset) {
-        if !self.bytes.is_empty() {
-            let n = (una.min(self.end) - self.first.min(una)) as usize;
-            self.bytes.drain(..n);
-            self.first += n as u64;
-        }
-    }
-}
-
 /// Bytes of headers that a paced segment is reckoned with.
 pub(crate) const PACED_HEADERS: u32 = 40;
 
@@ -113,6 +46,9 @@ pub(crate) struct Chunk {
     pub(crate) fin: bool,
     pub(crate) retransmission: bool,
 }
+
+/// A piece, and its index if it was sent before.
+type Choice = (Chunk, Option<usize>);
 
 /// Why nothing more may leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -172,22 +108,33 @@ pub(crate) struct Sender {
     paced_until: Instant,
     /// When pacing lets the segment leave that it holds back.
     pub(crate) pace_at: Instant,
+    /// Of a controller that sends dummy segments.
+    pub(crate) dummies: Option<Box<Dummies>>,
+    /// When the next of them leaves.
+    pub(crate) dummy_at: Instant,
 }
 
 impl Sender {
     pub(crate) fn new(config: &Config, isn: Seq) -> Self {
-        let cc = congestion::build(config, config.mss);
+        let mut cc = congestion::build(config, config.mss);
         let mut board = Scoreboard::default();
         if cc.wants_rate_samples() {
             board.rate = Some(Box::<RateSampler>::default());
         }
+        let dummies = cc.dummies().is_some().then(|| Box::new(Dummies::new()));
+        let loss = LossState::new(config);
+        if loss.rack.is_some() {
+            board.order = Some(Box::default());
+        }
         Self {
             isn,
             board,
+            dummies,
+            dummy_at: Instant::MAX,
             buffer: SendBuffer::new(),
             cc,
             rtt: RttEstimator::new(config.rto),
-            loss: LossState::new(config),
+            loss,
             spurious: Spurious::new(config),
             mss: config.mss,
             wnd: 0,
@@ -232,6 +179,7 @@ impl Sender {
         }
         if !sack {
             self.loss.without_sack();
+            self.board.order = None;
         }
     }
 
@@ -347,6 +295,9 @@ impl Sender {
             sample
         });
         if let Some(rtt) = sample {
+            if let Some(rack) = &mut self.loss.rack {
+                rack.sampled();
+            }
             recorder.emit(
                 now,
                 Record::Rtt {
@@ -519,7 +470,10 @@ impl Sender {
         }
     }
 
-    fn choose(&mut self, now: Instant) -> Result<(Chunk, Option<usize>), Held> {
+    fn choose(&mut self, now: Instant) -> Result<Choice, Held> {
+        if let Some(probe) = self.tail_probe() {
+            return Ok(probe);
+        }
         if now < self.paced_until && !self.probe {
             // Only what could leave is held back.
             return Err(Held::Pace);
@@ -530,6 +484,9 @@ impl Sender {
                 return Ok((self.again(front), Some(0)));
             }
             return self.fresh(1, true).map(|c| (c, None)).ok_or(Held::Idle);
+        }
+        if let Some(choice) = self.frto_choice() {
+            return choice;
         }
         // Before the first SACK or loss this is one comparison.
         if let Some((i, sent)) = self.board.next_lost() {
@@ -546,7 +503,7 @@ impl Sender {
             return Err(Held::Idle); // data waits for the handshake
         }
         let result = self.choose_new(now);
-        if result.is_err() && self.loss.sacking() && self.loss.in_recovery {
+        if result.is_err() && self.loss.counts_holes() {
             if self.cwnd() < self.board.pipe() + u64::from(self.mss) {
                 return Err(Held::Cwnd);
             }
@@ -702,6 +659,16 @@ impl Sender {
             }
         }
         self.loss.data(u64::from(chunk.len));
+        if chunk.len > 0
+            && let Some(dummies) = &mut self.dummies
+        {
+            dummies.data(chunk.start, chunk.len);
+            let cx = context!(self, now, self.board.flight());
+            if let Some(source) = self.cc.dummies() {
+                source.on_data_sent(&cx);
+            }
+        }
+        self.spurious.frto.left(index.is_some());
         self.last_sent = now;
         if let Some(rate) = self.cc.pacing_rate() {
             let bits = 8 * u64::from(chunk.len + PACED_HEADERS);
@@ -710,6 +677,7 @@ impl Sender {
         if self.probes_in_row == 0 && self.rto_at == Instant::MAX {
             self.rto_at = self.deadline(now);
         }
+        rack::left(self, now, index.is_some());
     }
 
     /// The SYN leaves for the first time.
@@ -749,8 +717,16 @@ impl Sender {
         let reduces = !handshake && !self.loss.assume_corruption;
         if reduces {
             spurious::begin(self, true);
+            frto::on_timeout(self, self.loss.in_recovery || self.loss.after_timeout());
         }
-        self.board.lose_all();
+        if self.loss.rack.is_some() && !handshake {
+            rack::on_timeout(self, now);
+        } else {
+            self.board.lose_all();
+        }
+        if let Some(dummies) = &mut self.dummies {
+            dummies.forget();
+        }
         self.timed = None;
         self.rtt.back_off();
         self.rto_at = self.deadline(now);
@@ -758,6 +734,8 @@ impl Sender {
         if !handshake {
             self.rto_at = self.deadline(now + self.cc.timeout_delay());
             self.loss.on_timeout(self.board.max());
+            // RACK leaves in the pipe what may still arrive.
+            self.loss.force = self.loss.rack.is_some();
         }
         if reduces {
             let first = self.timeouts_in_row == 1;
@@ -785,6 +763,9 @@ impl Sender {
             .min(Interval::from_secs(60));
         self.persist_at = self.rtt.on_tick(now + wait);
         self.rto_at = Instant::MAX;
+        if let Some(rack) = &mut self.loss.rack {
+            rack.stop();
+        }
         self.probe = true;
         recorder.emit(now, Record::Mark(Mark::ZeroWindowProbe));
         self.probes_unanswered

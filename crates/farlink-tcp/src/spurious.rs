@@ -1,15 +1,16 @@
 //! Retransmissions that were not needed: how a sender finds out, and how it
 //! takes the reduction of its window back.
 //!
-//! Two detections: every retransmission of an episode was reported as a
-//! duplicate (RFC 2883 and RFC 3708, as Linux does), or the first ACK of new
-//! data echoes a timestamp from before the first retransmission (Eifel, RFC
-//! 3522). An episode begins with the loss that reduces the window, and a
+//! Three detections: every retransmission of an episode was reported as a
+//! duplicate (RFC 2883 and RFC 3708, as Linux does); the first ACK of new data
+//! echoes a timestamp from before the first retransmission (Eifel, RFC 3522);
+//! F-RTO, which is [`crate::recovery::frto`]'s. An episode begins with the loss that reduces the window, and a
 //! time-out before it is repaired belongs to it.
 
 use crate::config::{Config, InitialWindow, Undo};
 use crate::congestion::{Ack, Undone};
 use crate::record::{Mark, Record, Recorder};
+use crate::recovery::frto::Frto;
 use crate::rto::RttEstimator;
 use crate::segment::SackBlocks;
 use crate::send::{Sender, context};
@@ -44,6 +45,7 @@ pub(crate) struct Spurious {
     initial_window: InitialWindow,
     episode: Option<Episode>,
     adaptation: Option<Adaptation>,
+    pub(crate) frto: Frto,
 }
 
 /// A loss and its repair.
@@ -84,7 +86,13 @@ impl Spurious {
             initial_window: config.initial_window,
             episode: None,
             adaptation: None,
+            frto: Frto::Off,
         }
+    }
+
+    /// What is looked for.
+    pub(crate) fn detection(&self) -> Undo {
+        self.detection
     }
 
     /// `[start, end)` leaves again.
@@ -92,7 +100,7 @@ impl Spurious {
     pub(crate) fn sent_again(&mut self, now: Instant, start: Offset, end: Offset) {
         if let Some(episode) = &mut self.episode {
             episode.retransmitted.get_or_insert(now);
-            if self.detection == Undo::Dsack {
+            if self.detection.dsack {
                 let piece = episode.unreported.entry(start).or_insert((end, 0));
                 piece.1 += 1;
             }
@@ -112,20 +120,32 @@ impl Spurious {
 /// A loss was found that is about to reduce the window.
 pub(crate) fn begin(tx: &mut Sender, by_timeout: bool) {
     let detection = tx.spurious.detection;
-    if detection == Undo::Off {
+    if !detection.any() {
         return;
     }
     let (una, max) = (tx.board.una(), tx.board.max());
     if let Some(episode) = &mut tx.spurious.episode
         && una < episode.end
-        // RFC 3522 looks at each time-out that begins a recovery.
-        && !(detection == Undo::Eifel && episode.judged)
+        // RFC 3522 looks at each time-out that begins a recovery. Where D-SACK
+        // may still undo all of it, it stays one episode.
+        && !(detection.eifel && !detection.dsack && episode.judged)
     {
         episode.end = max;
         episode.by_timeout |= by_timeout;
         return;
     }
     tx.cc.remember();
+    // With SACK a segment may be on its way again already: by NextSeg's rule 3, or
+    // from the recovery before. Then an ACK tells of that retransmission.
+    let mut unreported = BTreeMap::new();
+    let mut retransmitted = None;
+    if !by_timeout && tx.loss.sacking() {
+        let front = tx.board.front().filter(|s| s.is_again());
+        retransmitted = front.map(|s| s.at);
+        if detection.dsack {
+            unreported.extend(tx.board.again().map(|s| (s.start, (s.end(), 1))));
+        }
+    }
     tx.spurious.episode = Some(Episode {
         end: max,
         window: tx.cc.cwnd(),
@@ -134,9 +154,9 @@ pub(crate) fn begin(tx: &mut Sender, by_timeout: bool) {
         srtt: tx.rtt.srtt().map(|srtt| srtt + tx.rtt.granularity() * 2),
         deviation: tx.rtt.deviation(),
         by_timeout,
-        retransmitted: None,
+        retransmitted,
         judged: false,
-        unreported: BTreeMap::new(),
+        unreported,
     });
 }
 
@@ -154,7 +174,7 @@ pub(crate) fn on_new_ack(
     let Some(episode) = &mut tx.spurious.episode else {
         return;
     };
-    if tx.spurious.detection != Undo::Eifel || episode.judged {
+    if !tx.spurious.detection.eifel || episode.judged {
         return;
     }
     let Some(first) = episode.retransmitted else {
@@ -162,7 +182,8 @@ pub(crate) fn on_new_ack(
     };
     episode.judged = true;
     if echo.is_some_and(|echo| (echo.wrapping_sub(clock(first)) as i32) < 0) {
-        undo(tx, now, ack.bytes, recorder);
+        let response = episode.by_timeout.then_some(ack.bytes);
+        undo(tx, now, response, recorder);
     }
 }
 
@@ -174,7 +195,7 @@ pub(crate) fn on_duplicate_report(
     recorder: &mut Recorder,
 ) {
     recorder.emit(now, Record::DuplicateReported);
-    if tx.spurious.detection != Undo::Dsack {
+    if !tx.spurious.detection.dsack {
         return;
     }
     let Some(episode) = &mut tx.spurious.episode else {
@@ -198,14 +219,15 @@ pub(crate) fn on_duplicate_report(
         }
     }
     if episode.unreported.is_empty() {
-        undo(tx, now, 0, recorder);
+        undo(tx, now, None, recorder);
     }
 }
 
 /// The loss was none: nothing is presumed lost any more, and the window is
-/// what it was; after a time-out that Eifel found, what is out with `acked` more
-/// (RFC 4015, 3, steps 4 and 5).
-fn undo(tx: &mut Sender, now: Instant, acked: u64, recorder: &mut Recorder) {
+/// what it was; with `response`, that of RFC 4015, 3, steps 4 and 5, to a
+/// time-out: what is out with so many bytes more, which the ACK acknowledged.
+pub(crate) fn undo(tx: &mut Sender, now: Instant, response: Option<u64>, recorder: &mut Recorder) {
+    tx.spurious.frto = Frto::Off;
     let Some(episode) = tx.spurious.episode.take() else {
         return;
     };
@@ -213,7 +235,7 @@ fn undo(tx: &mut Sender, now: Instant, acked: u64, recorder: &mut Recorder) {
     tx.board.lose_none();
     tx.loss.undo(tx.board.una());
     let flight = tx.board.flight();
-    let undone = if tx.spurious.detection == Undo::Eifel && episode.by_timeout {
+    let undone = if let Some(acked) = response {
         tx.spurious.adaptation = episode.srtt.map(|srtt| Adaptation {
             from: now,
             srtt,

@@ -4,11 +4,12 @@
 //! what is new about it and one row here.
 
 use crate::config::{
-    Backoff, Careful, Config, Eln, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig,
-    SnackForm,
+    Backoff, Careful, Config, Eln, InitialWindow, Ratio, ReceiverConfig, Recovery, RtoAlgorithm,
+    RtoConfig, SnackForm,
 };
 use crate::congestion::{
-    Adalr, Bbr, Control, Cubic, Hybla, Reno, Setting, Unlimited, Vegas, WESTWOOD, WESTWOOD_PLUS,
+    Adalr, Bbr, Control, Cubic, Hybla, Peach, Reno, Setting, Unlimited, Vegas, WESTWOOD,
+    WESTWOOD_PLUS,
 };
 use crate::time::Interval;
 
@@ -246,6 +247,36 @@ pub static VARIANTS: &[Variant] = &[
             },
             congestion: Control::new(&Adalr::ALGORITHM),
             receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "peach",
+        summary: "probes the path with dummy segments of low priority: a window at once at the \
+                  start, and back after a loss that was none of congestion",
+        source: "Akyildiz, Morabito, Palazzo 2001, IEEE/ACM ToN 9(3)",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::NewReno {
+                impatient: false,
+                careful: Careful::Plain,
+            },
+            congestion: Control::new(&Peach::ALGORITHM),
+            initial_window: InitialWindow::Segments(1),
+            receiver: no_sack(),
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "peach-sack",
+        summary: "Peach's window with selective acknowledgment and the pipe algorithm",
+        source: "Akyildiz, Morabito, Palazzo 2001; with SACK as Morabito et al. 2002 proposed; \
+                 RFC 6675",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::Sack { rescue: true },
+            congestion: Control::new(&Peach::ALGORITHM),
+            initial_window: InitialWindow::Segments(1),
             ..Config::default()
         },
     },

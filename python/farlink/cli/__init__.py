@@ -10,8 +10,11 @@ import typer
 
 from farlink import _farlink
 from farlink.cli import ctl, lists, text
+from farlink.cli.channel import channel
 from farlink.cli.compare import compare
 from farlink.cli.emulate import emulate, shell
+from farlink.cli.fit import fit
+from farlink.cli.rain import rain
 from farlink.cli.run import run
 from farlink.errors import FarlinkError, OutputError, ScenarioError
 
@@ -44,6 +47,9 @@ def _options(
 
 
 app.command()(run)
+app.command()(channel)
+app.command()(fit)
+app.command()(rain)
 app.command()(emulate)
 app.command()(shell)
 app.command()(compare)

@@ -4,12 +4,14 @@ import json
 import sys
 import tomllib
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from farlink import _farlink, source, units
+from farlink import _farlink, files, source, units
 from farlink.cli import text
+from farlink.errors import ScenarioError
 
 __all__ = ["metrics", "presets", "scenarios", "schema", "show", "tcp"]
 
@@ -26,10 +28,27 @@ def scenarios(as_json: bool = _AS_JSON) -> None:
     _print(rows, as_json)
 
 
-def presets(as_json: bool = _AS_JSON) -> None:
+def presets(
+    as_json: bool = _AS_JSON,
+    plot: bool = typer.Option(False, "--plot", help="Draw them on one map, as PNG and SVG."),
+    out: Path | None = typer.Option(
+        None, "--out", help="Write the map here; by default farlink-out.", metavar="DIR"
+    ),
+) -> None:
     """List the link presets, each with its source."""
+    if out is not None and not plot:
+        raise ScenarioError("--out has no effect without --plot; add --plot or leave it out")
     known = json.loads(_farlink.presets())
-    _print(known if as_json else [_preset(one) for one in known], as_json)
+    if not plot:
+        _print(known if as_json else [_preset(one) for one in known], as_json)
+        return
+    directory = out or Path("farlink-out")
+    files.check_directory(directory)
+    from farlink.channels import preset_map
+    from farlink.plot.style import save
+
+    for path in save(preset_map(), directory / "presets"):
+        text.line(f"figure: {path}")
 
 
 def tcp(as_json: bool = _AS_JSON) -> None:

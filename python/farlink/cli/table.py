@@ -1,5 +1,7 @@
 """The table that a run ends with: a row per TCP."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TextIO
 
@@ -9,12 +11,16 @@ from rich.table import Table
 from farlink import units
 from farlink.cli import text
 from farlink.result import Result
-from farlink.stats import Estimate, mean_ci95
+from farlink.stats import Estimate, mean_ci95, median_ci95
 
 __all__ = ["show"]
 
 _ONE_LINE_WIDTH = 110
 """On narrower terminals intervals go below their means."""
+
+
+_FEWEST_FOR_MEDIAN = 6
+"""Fewest runs whose median has an interval."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,16 @@ _COLUMNS = (
     _Column("mean\nRTT", "rtt_mean", "ms", 1e-3),
 )
 
+_DATAGRAMS = (
+    _Column("sent", "datagrams_sent"),
+    _Column("goodput", "goodput", "bit/s"),
+    _Column("lost\n(%)", "loss_rate", factor=0.01),
+    _Column("mean\ndelay", "delay_mean", "ms", 1e-3),
+    _Column("99 %\nbelow", "delay_p99", "ms", 1e-3),
+    _Column("jitter", "jitter", "ms", 1e-3),
+)
+"""Of the flows of datagrams, in a table of their own: they have no TCP."""
+
 _RESPONSE = _Column("response\ntime", "response_time_mean", "s")
 
 
@@ -41,23 +57,88 @@ def show(result: Result, stream: TextIO) -> None:
     """Print the table of a result, and what its numbers are."""
     console = text.console(stream)
     between = " " if console.width >= _ONE_LINE_WIDTH else "\n"
+    busiest = _busiest(result)
+    used = [_utilisation(result, tcp, busiest) for tcp in result.tcp]
+    utilisation = ("utilisa-\ntion (%)", used)
+    datagrams = result.udp_flows()
+    over_tcp = _flows(result) > len(datagrams)
+    if over_tcp:
+        console.print(_table(result, "tcp", _columns(result), utilisation, between, udp=False))
+    if datagrams:
+        # Beside TCP it is a second table, and the link has been told of.
+        rest = None if over_tcp else utilisation
+        console.print(_table(result, "datagrams", _DATAGRAMS, rest, between, udp=True))
+    for note in _notes(result, busiest):
+        console.print(note, soft_wrap=True)
+    if over_tcp and result.runs >= _FEWEST_FOR_MEDIAN:
+        console.print(_medians(result))
+        console.print(
+            "median [95 % interval by order statistics]; differences run by run: the same losses",
+            soft_wrap=True,
+        )
+
+
+def _table(
+    result: Result,
+    title: str,
+    columns: Sequence[_Column],
+    last: tuple[str, list[Estimate]] | None,
+    between: str,
+    *,
+    udp: bool,
+) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    table.add_column("tcp", no_wrap=True)
+    table.add_column(title, no_wrap=True)
     cells = [[tcp] for tcp in result.tcp]
-    for column in _columns(result):
-        estimates = [result.total(column.metric, tcp) for tcp in result.tcp]
+    for column in columns:
+        estimates = [result.total(column.metric, tcp, udp=udp) for tcp in result.tcp]
         factor, unit = column.factor, column.unit
         if column.factor == 1.0:
             factor, unit = units.prefixed(max((one.mean or 0) for one in estimates), unit)
         _add(table, cells, _title(column.title, unit), estimates, factor, between)
-    busiest = _busiest(result)
-    used = [_utilisation(result, tcp, busiest) for tcp in result.tcp]
-    _add(table, cells, "utilisa-\ntion (%)", used, 0.01, between)
+    if last is not None:
+        _add(table, cells, last[0], last[1], 0.01, between)
     for row in cells:
         table.add_row(*row)
-    console.print(table)
-    for note in _notes(result, busiest):
-        console.print(note, soft_wrap=True)
+    return table
+
+
+def _flows(result: Result) -> int:
+    return sum(row["tcp"] == result.tcp[0] for row in result.data["results"])
+
+
+def _medians(result: Result) -> Table:
+    """Tell the median goodput of each TCP, and by how much it is above that of the first."""
+    first = result.tcp[0]
+    medians = {tcp: result.median("goodput", tcp) for tcp in result.tcp}
+    factor, unit = units.prefixed(max(one.mean or 0 for one in medians.values()), "bit/s")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("tcp", no_wrap=True)
+    table.add_column(f"median goodput\n({unit})", no_wrap=True)
+    if len(result.tcp) > 1:
+        table.add_column(f"median difference\nto {first} ({unit})", no_wrap=True)
+    for tcp, median in medians.items():
+        row = [tcp, _bracketed(median, factor)]
+        if tcp != first:
+            pairs = zip(
+                result.per_run("goodput", tcp), result.per_run("goodput", first), strict=True
+            )
+            gaps = [a - b for a, b in pairs if a is not None and b is not None]
+            row.append(_bracketed(median_ci95(gaps), factor, sign="+"))
+        table.add_row(*row)
+    return table
+
+
+def _bracketed(median: Estimate, factor: float, sign: str = "") -> str:
+    if median.mean is None:
+        return "-"
+    half = (median.half_width or 0.0) / factor
+    decimals = max(0, min(1 - math.floor(math.log10(half)), 6)) if half > 0 else 3
+    number = f"{median.mean / factor:{sign}.{decimals}f}"
+    if median.low is None or median.high is None:
+        return number
+    low, high = (f"{one / factor:{sign}.{decimals}f}" for one in (median.low, median.high))
+    return f"{number} [{low} to {high}]"
 
 
 def _columns(result: Result) -> list[_Column]:
@@ -74,10 +155,12 @@ def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
         notes.append("mean ±half of the 95 % confidence interval (Student's t) over the runs")
     notes += _incomplete(result)
     notes.append(f"utilisation of {busiest[0]}, {busiest[1]}: the most used link direction")
-    flows = sum(row["tcp"] == result.tcp[0] for row in result.data["results"])
+    flows = _flows(result)
     if flows > 1:
+        datagrams = len(result.udp_flows())
+        which = f" ({datagrams} of datagrams)" if 0 < datagrams < flows else ""
         notes.append(
-            f"{flows} flows: goodput and counts are summed over them, time and RTT averaged"
+            f"{flows} flows{which}: goodput and counts are summed over them, time and RTT averaged"
         )
         notes += _fairness(result)
     return notes

@@ -1,13 +1,16 @@
 """Figures of a result, one file per kind; each is a matplotlib Figure.
 
-Every figure is of one run, repeated with its probes on when first needed.
+Every figure but the box plot, which is of all runs, is of one run, repeated with
+its probes on when first needed.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from farlink.plot.box import draw_box
 from farlink.plot.cwnd import draw_cwnd
+from farlink.plot.delay import draw_delay
 from farlink.plot.queue import draw_queue
 from farlink.plot.sequence import draw_comparison, draw_first_loss, draw_sequence
 from farlink.plot.style import View, save
@@ -101,6 +104,28 @@ class Plots:
         view = View(self._result, run, None, t0, t1)
         return draw_queue(view, self._names(tcp), (link, direction))
 
+    def delay(
+        self,
+        tcp: str | None = None,
+        *,
+        run: int = 0,
+        flow: str | None = None,
+        t0: float | None = None,
+        t1: float | None = None,
+    ) -> "Figure":
+        """Draw the one-way delay of datagrams and their losses, a panel per TCP.
+
+        `flow` is by default the first flow of datagrams.
+        """
+        return draw_delay(View(self._result, run, flow, t0, t1), self._names(tcp))
+
+    def box(self, metric: str = "goodput") -> "Figure":
+        """Draw a metric over all runs: a box and the runs of each TCP, and paired differences.
+
+        The differences are to the first TCP, run by run.
+        """
+        return draw_box(self._result, metric)
+
     def save(self, directory: str | Path, *, run: int = 0) -> list[Path]:
         """Write all figures as PNG (200 dpi) and SVG; return their paths."""
         written = []
@@ -109,14 +134,21 @@ class Plots:
         return written
 
     def _all(self, run: int) -> "Iterator[tuple[str, Figure]]":
-        if len(self._result.tcp) > 1:
+        datagrams = self._result.udp_flows()
+        over_tcp = len(View(self._result, run).flows(self._result.tcp[0])) > len(datagrams)
+        if over_tcp and len(self._result.tcp) > 1:
             yield "sequence", self.sequence(run=run)
-        for tcp in self._result.tcp:
+        for tcp in self._result.tcp if over_tcp else []:
             yield f"sequence-{tcp}", self.sequence(tcp, run=run)
             loss = self.first_loss(tcp, run=run)
             if loss is not None:
                 yield f"first-loss-{tcp}", loss
-        yield "cwnd", self.cwnd(run=run)
+        if over_tcp and self._result.runs > 1:
+            yield "goodput", self.box()
+        if over_tcp:
+            yield "cwnd", self.cwnd(run=run)
+        if datagrams:
+            yield "delay", self.delay(run=run)
         yield "throughput", self.throughput(run=run)
         yield "queue", self.queue(run=run)
 

@@ -135,13 +135,18 @@ class View:
         return self._rows(tcp, name, link=link, direction=direction)
 
     def flow_name(self, tcp: str) -> str:
-        """Return the flow shown: the one asked for, or the first."""
+        """Return the flow shown: the one asked for, or the first, over TCP if any is."""
         flows = self.flows(tcp)
         if self.flow is None:
-            return flows[0]
+            datagrams = set(self.result.udp_flows())
+            return next((name for name in flows if name not in datagrams), flows[0])
         if self.flow not in flows:
             raise ScenarioError(f"flow {self.flow!r} is not there; there are {', '.join(flows)}")
         return self.flow
+
+    def datagrams_of(self, tcp: str, flow: str) -> tuple[Columns, Columns]:
+        """Return the datagrams of a flow that arrived, and those that were dropped."""
+        return self._rows(tcp, "datagrams", flow=flow), self._rows(tcp, "drops", flow=flow)
 
     def _rows(self, tcp: str, name: str, **values: str) -> Columns:
         table = self.result.trace(name, tcp, self.run)

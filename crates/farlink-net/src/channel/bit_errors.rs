@@ -32,6 +32,11 @@ impl BitErrors {
         }
     }
 
+    /// Probability that a packet of so many bytes on the wire is lost.
+    pub fn packet_loss(&self, bytes: u32) -> f64 {
+        damage_probability(8 * u64::from(bytes), self.ber, self.correctable_bits)
+    }
+
     pub(super) fn is_inert(&self) -> bool {
         self.ber.is_zero()
     }

@@ -20,6 +20,11 @@ impl Corrupt {
         }
     }
 
+    /// Per packet.
+    pub fn probability(&self) -> Probability {
+        self.probability
+    }
+
     pub(super) fn is_inert(&self) -> bool {
         self.probability.is_zero()
     }

@@ -97,6 +97,11 @@ impl Jitter {
         }
     }
 
+    /// How the delays are drawn.
+    pub fn distribution(&self) -> Distribution {
+        self.distribution
+    }
+
     pub(super) fn is_inert(&self) -> bool {
         self.distribution.is_zero()
     }

@@ -19,6 +19,11 @@ impl Loss {
         }
     }
 
+    /// Per packet.
+    pub fn probability(&self) -> Probability {
+        self.probability
+    }
+
     pub(super) fn is_inert(&self) -> bool {
         self.probability.is_zero()
     }

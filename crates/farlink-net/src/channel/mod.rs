@@ -8,19 +8,23 @@ mod bit_errors;
 mod corrupt;
 mod duplicate;
 mod gilbert;
+mod gilbert_time;
 mod jitter;
 mod loss;
 mod process;
 mod reorder;
+mod theory;
 
 pub use bit_errors::{BitErrors, damage_probability};
 pub use corrupt::Corrupt;
 pub use duplicate::Duplicate;
 pub use gilbert::Gilbert;
+pub use gilbert_time::GilbertTime;
 pub use jitter::{Distribution, Jitter};
 pub use loss::Loss;
 pub use process::{DelayLaw, Derived, Process, Sampling, Theory};
 pub use reorder::Reorder;
+pub use theory::{LAGS, LEVELS};
 
 use farlink_tcp::{Instant, Interval};
 
@@ -257,6 +261,9 @@ pub enum ChannelError {
          one above 0"
     )]
     Frozen,
+    /// No time between bursts or in them.
+    #[error("bursts of {0:?} cannot be: write a time of 1 ns to 1 h")]
+    BurstTime(Interval),
     /// Bounds the wrong way round.
     #[error("uniform jitter from {low:?} to {high:?} cannot be: write the smaller bound first")]
     Bounds {

@@ -50,7 +50,9 @@ pub struct Sampling {
     pub spacing: Interval,
 }
 
-/// A closed form, as far as there is one: what is `None` has none here.
+/// A closed form, as far as there is one: what is `None` has none here. A process
+/// that never loses a packet says so with a loss of 0, and one that delays none
+/// with [`DelayLaw::constant`] of 0, so that several can be put together.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Theory {
     /// Mean loss, a fraction of packets; packets delivered corrupt count as lost.

@@ -23,6 +23,16 @@ impl Reorder {
         }
     }
 
+    /// Probability that a packet is held.
+    pub fn probability(&self) -> Probability {
+        self.probability
+    }
+
+    /// How long.
+    pub fn delay(&self) -> Interval {
+        self.delay
+    }
+
     pub(super) fn is_inert(&self) -> bool {
         self.probability.is_zero() || self.delay.is_zero()
     }

@@ -7,17 +7,26 @@
 //! ([`Act::Wake`]), a new connection ([`Act::Open`]), and connections that are
 //! established or end. What an end does follows from what that end can know.
 
+mod arrivals;
 mod bulk;
 mod file;
 mod http;
+mod items;
 mod repeat;
+mod tcplib;
+mod telnet;
+mod web;
 
-use crate::scenario::App;
+use crate::scenario::{App, Protocol};
 use bulk::Bulk;
+use farlink_net::rng::Stream;
 use farlink_tcp::{CloseReason, Instant, Interval};
 use file::File;
 use http::Http;
+use items::Items;
 use repeat::Repeat;
+use telnet::Telnet;
+use web::Web;
 
 /// More than any run carries: an application that never runs dry.
 const ENDLESS: u64 = 1 << 60;
@@ -82,16 +91,30 @@ pub(crate) enum Program {
     Http(Box<Http>),
     /// Files one after the other.
     Repeat(Box<Repeat>),
+    /// Files of drawn sizes.
+    Web(Box<Web>),
+    /// A user who types.
+    Telnet(Box<Telnet>),
+    /// Mail, news and files.
+    Items(Box<Items>),
 }
 
 impl Program {
-    pub(crate) fn new(app: &App) -> Self {
-        match *app {
+    /// The program of an application over TCP, with the random streams of its flow
+    /// by name; none for one that has no connection.
+    pub(crate) fn new(app: &App, stream: impl Fn(&str) -> Stream) -> Option<Self> {
+        Some(match *app {
             App::File { size, reverse } => Self::File(File::new(size, reverse)),
             App::Bulk { .. } => Self::Bulk(Bulk),
             App::Http(ref spec) => Self::Http(Box::new(Http::new(*spec))),
             App::Repeat(ref spec) => Self::Repeat(Box::new(Repeat::new(*spec))),
-        }
+            App::Web(spec) => Self::Web(Box::new(Web::new(spec, stream("web")))),
+            App::Conversation(spec) => match spec.protocol {
+                Protocol::Telnet => Self::Telnet(Box::new(Telnet::new(spec, &stream))),
+                _ => Self::Items(Box::new(Items::new(spec, &stream))),
+            },
+            App::Udp(_) => return None,
+        })
     }
 
     /// Ends that will be told complete.
@@ -112,13 +135,14 @@ impl Program {
         match self {
             Self::File(_) | Self::Bulk(_) => false,
             Self::Http(http) => http.reopens(),
-            Self::Repeat(_) => true,
+            Self::Repeat(_) | Self::Telnet(_) | Self::Items(_) => true,
+            Self::Web(web) => web.reopens(),
         }
     }
 
     /// Whether somebody waits for its answers.
     pub(crate) fn responds(&self) -> bool {
-        matches!(self, Self::Http(_) | Self::Repeat(_))
+        !matches!(self, Self::File(_) | Self::Bulk(_))
     }
 
     /// How much of it is done, from 0 to 1, when `received` bytes have come;
@@ -129,6 +153,9 @@ impl Program {
             Self::Bulk(_) => 0.0,
             Self::Http(http) => http.share(),
             Self::Repeat(repeat) => repeat.share(received),
+            Self::Web(web) => web.share(),
+            Self::Telnet(telnet) => telnet.share(),
+            Self::Items(items) => items.share(),
         }
     }
 
@@ -139,6 +166,9 @@ impl Program {
             Self::Bulk(_) => {}
             Self::Http(http) => http.start(now, acts),
             Self::Repeat(repeat) => repeat.start(now, acts),
+            Self::Web(web) => web.start(now, acts),
+            Self::Telnet(telnet) => telnet.start(now, acts),
+            Self::Items(items) => items.start(now, acts),
         }
     }
 
@@ -149,6 +179,9 @@ impl Program {
             Self::Bulk(_) => Bulk::told(side, what, acts),
             Self::Http(http) => http.told(now, side, what, acts),
             Self::Repeat(repeat) => repeat.told(now, side, what, acts),
+            Self::Web(web) => web.told(now, side, what, acts),
+            Self::Telnet(telnet) => telnet.told(now, side, what, acts),
+            Self::Items(items) => items.told(now, side, what, acts),
         }
     }
 }

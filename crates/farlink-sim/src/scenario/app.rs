@@ -2,9 +2,11 @@
 
 use farlink_tcp::time::Interval;
 
-use super::decode::{Problem, example};
+use super::decode::Problem;
 use super::expand::{LONGEST_RUN, at_most, out_of_range};
+use super::law::{SizeLaw, TimeLaw};
 use super::spec::{AppName, Connections, FlowSpec, Opener};
+use super::traffic::{self, ConversationSpec, UdpSpec, WebSpec, missing};
 use super::tree::Step;
 use super::units::{Size, Time};
 
@@ -14,7 +16,7 @@ const MOST_BYTES: Size = Size(1 << 50);
 const MOST: u64 = 1_000_000;
 
 /// What an application carries.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum App {
     /// A file, and one the other way at the same time.
     File {
@@ -32,6 +34,12 @@ pub enum App {
     Http(HttpSpec),
     /// The same file again and again.
     Repeat(RepeatSpec),
+    /// Files of drawn sizes with pauses between them.
+    Web(WebSpec),
+    /// Conversations.
+    Conversation(ConversationSpec),
+    /// Datagrams: no TCP.
+    Udp(UdpSpec),
 }
 
 /// Pages of a main object with objects in it.
@@ -80,42 +88,109 @@ impl App {
             Self::Bulk { duration } => Some(duration),
             Self::Http(spec) => spec.duration,
             Self::Repeat(spec) => spec.duration,
+            Self::Web(spec) => spec.duration,
+            Self::Conversation(spec) => spec.duration,
+            Self::Udp(spec) => spec.duration,
         }
     }
 }
 
 impl AppName {
-    fn name(self) -> &'static str {
+    /// Whether it sends datagrams, and so has no TCP.
+    pub(super) fn is_udp(self) -> bool {
+        matches!(self, Self::Cbr | Self::Onoff)
+    }
+
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::File => "file",
             Self::Bulk => "bulk",
             Self::Http => "http",
             Self::Repeat => "repeat",
+            Self::Web => "web",
+            Self::Telnet => "telnet",
+            Self::Rlogin => "rlogin",
+            Self::Smtp => "smtp",
+            Self::Nntp => "nntp",
+            Self::Ftp => "ftp",
+            Self::Cbr => "cbr",
+            Self::Onoff => "onoff",
         }
     }
+}
+
+/// How the values of keys are checked.
+pub(super) struct Keys<'a> {
+    app: &'a str,
+    pub(super) duration: Option<Interval>,
+}
+
+impl Keys<'_> {
+    fn one_size(&self, key: &str, size: Option<SizeLaw>, least: u64) -> Result<u64, Problem> {
+        let size = size.map(|size| size.just(key, self.app)).transpose()?;
+        size_of(key, size, least)
+    }
+
+    fn one_time(&self, key: &str, time: Option<TimeLaw>) -> Result<Interval, Problem> {
+        let time = time.map(|time| time.just(key, self.app)).transpose()?;
+        time_of(key, time)
+    }
+
+    /// Something that is done so many times, or as often as fits in `duration`.
+    pub(super) fn number(
+        &self,
+        key: &str,
+        number: Option<u64>,
+        least: u64,
+    ) -> Result<Option<u64>, Problem> {
+        self.most(key, number, least, MOST)
+    }
+
+    /// The same, up to another number.
+    pub(super) fn most(
+        &self,
+        key: &str,
+        number: Option<u64>,
+        least: u64,
+        most: u64,
+    ) -> Result<Option<u64>, Problem> {
+        match number {
+            Some(n) if !(least..=most).contains(&n) => {
+                let says = format!("{n} is out of range; write {least} to {most}");
+                Err(out_of_range([Step::from(key)], &says))
+            }
+            None if self.duration.is_none() => Err(missing(key)),
+            number => Ok(number),
+        }
+    }
+}
+
+pub(super) fn size_of(key: &str, size: Option<Size>, least: u64) -> Result<u64, Problem> {
+    let size = size.ok_or_else(|| missing(key))?;
+    if size < Size(least) || size > MOST_BYTES {
+        let says = format!("\"{size}\" is out of range; write {least} B to {MOST_BYTES} (1 PiB)");
+        return Err(out_of_range([Step::from(key)], &says));
+    }
+    Ok(size.0)
+}
+
+fn time_of(key: &str, time: Option<Time>) -> Result<Interval, Problem> {
+    let time = time.ok_or_else(|| missing(key))?;
+    at_most(key, time, LONGEST_RUN)?;
+    Ok(time.0)
 }
 
 /// The application of a flow.
 pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
     refuse_others(flow)?;
+    let written = flow;
     let mut flow = flow.clone();
     flow.fill_app();
-    let missing = |key: &str| Problem::new([], format!("has no {key:?}{}", example(key)));
-    let size = |key: &str, size: Option<Size>, least: u64| {
-        let size = size.ok_or_else(|| missing(key))?;
-        if size < Size(least) || size > MOST_BYTES {
-            let says =
-                format!("\"{size}\" is out of range; write {least} B to {MOST_BYTES} (1 PiB)");
-            return Err(out_of_range([Step::from(key)], &says));
-        }
-        Ok(size.0)
+    let mut keys = Keys {
+        app: flow.app.name(),
+        duration: None,
     };
-    let time = |key: &str, time: Option<Time>| {
-        let time = time.ok_or_else(|| missing(key))?;
-        at_most(key, time, LONGEST_RUN)?;
-        Ok(time.0)
-    };
-    let duration = flow.duration.map(|t| time("duration", Some(t)));
+    let duration = flow.duration.map(|t| time_of("duration", Some(t)));
     let duration = duration.transpose()?;
     if duration.is_some_and(Interval::is_zero) {
         return Err(out_of_range(
@@ -123,19 +198,11 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
             "\"0 s\" is no time; write \"10 s\"",
         ));
     }
-    // Something that is done so many times, or as often as fits in `duration`.
-    let number = |key: &str, number: Option<u64>, least: u64| match number {
-        Some(n) if !(least..=MOST).contains(&n) => {
-            let says = format!("{n} is out of range; write {least} to {MOST}");
-            Err(out_of_range([Step::from(key)], &says))
-        }
-        None if duration.is_none() => Err(missing(key)),
-        number => Ok(number),
-    };
+    keys.duration = duration;
     Ok(match flow.app {
         AppName::File => App::File {
-            size: size("size", flow.size, 1)?,
-            reverse: size("reverse", flow.reverse, 0)?,
+            size: keys.one_size("size", flow.size, 1)?,
+            reverse: size_of("reverse", flow.reverse, 0)?,
         },
         AppName::Bulk => App::Bulk {
             duration: duration.ok_or_else(|| missing("duration"))?,
@@ -147,47 +214,74 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
                 return Err(Problem::new([Step::from("opens")], says));
             }
             let inline = flow.inline_objects.unwrap_or(0);
-            number("inline_objects", Some(inline.into()), 0)?;
+            keys.number("inline_objects", Some(inline.into()), 0)?;
             App::Http(HttpSpec {
-                pages: number("pages", flow.pages, 1)?,
+                pages: keys.number("pages", flow.pages, 1)?,
                 duration,
-                page_interval: time("page_interval", flow.page_interval)?,
-                think_time: time("think_time", flow.think_time)?,
-                request: size("request", flow.request, 1)?,
-                main_object: size("main_object", flow.main_object, 1)?,
+                page_interval: time_of("page_interval", flow.page_interval)?,
+                think_time: keys.one_time("think_time", flow.think_time)?,
+                request: size_of("request", flow.request, 1)?,
+                main_object: size_of("main_object", flow.main_object, 1)?,
                 inline_objects: inline,
-                inline_object: size("inline_object", flow.inline_object, 1)?,
+                inline_object: size_of("inline_object", flow.inline_object, 1)?,
                 connections: flow.connections.unwrap_or_default(),
                 pipelining: flow.pipelining.unwrap_or(true),
             })
         }
         AppName::Repeat => App::Repeat(RepeatSpec {
-            files: number("files", flow.files, 1)?,
+            files: keys.number("files", flow.files, 1)?,
             duration,
-            interval: time("interval", flow.interval)?,
-            size: size("size", flow.size, 1)?,
+            interval: time_of("interval", flow.interval)?,
+            size: keys.one_size("size", flow.size, 1)?,
         }),
+        _ => {
+            // Who opens is checked as it was written.
+            flow.opens = written.opens;
+            traffic::app(&flow, &keys)?
+        }
     })
 }
 
 /// Keys that mean nothing to the application of a flow.
 fn refuse_others(flow: &FlowSpec) -> Result<(), Problem> {
-    use AppName::{Bulk, File, Http, Repeat};
-    let keys: [(&str, bool, &[AppName]); 14] = [
-        ("size", flow.size.is_some(), &[File, Repeat]),
+    use AppName::{Bulk, Cbr, File, Ftp, Http, Nntp, Onoff, Repeat, Rlogin, Smtp, Telnet, Web};
+    const TALKS: &[AppName] = &[Telnet, Rlogin, Smtp, Nntp, Ftp];
+    let keys: [(&str, bool, &[AppName]); 25] = [
+        (
+            "size",
+            flow.size.is_some(),
+            &[File, Repeat, Web, Smtp, Nntp, Ftp],
+        ),
         ("reverse", flow.reverse.is_some(), &[File]),
-        ("duration", flow.duration.is_some(), &[Bulk, Http, Repeat]),
+        (
+            "duration",
+            flow.duration.is_some(),
+            &[
+                Bulk, Http, Repeat, Web, Telnet, Rlogin, Smtp, Nntp, Ftp, Cbr, Onoff,
+            ],
+        ),
         ("pages", flow.pages.is_some(), &[Http]),
         ("page_interval", flow.page_interval.is_some(), &[Http]),
-        ("think_time", flow.think_time.is_some(), &[Http]),
-        ("request", flow.request.is_some(), &[Http]),
+        ("think_time", flow.think_time.is_some(), &[Http, Web]),
+        ("request", flow.request.is_some(), &[Http, Web]),
         ("main_object", flow.main_object.is_some(), &[Http]),
         ("inline_objects", flow.inline_objects.is_some(), &[Http]),
         ("inline_object", flow.inline_object.is_some(), &[Http]),
-        ("connections", flow.connections.is_some(), &[Http]),
+        ("connections", flow.connections.is_some(), &[Http, Web]),
         ("pipelining", flow.pipelining.is_some(), &[Http]),
-        ("files", flow.files.is_some(), &[Repeat]),
+        ("files", flow.files.is_some(), &[Repeat, Web]),
         ("interval", flow.interval.is_some(), &[Repeat]),
+        ("conversations", flow.conversations.is_some(), TALKS),
+        ("arrivals", flow.arrivals.is_some(), TALKS),
+        ("typing", flow.typing.is_some(), &[Telnet, Rlogin]),
+        ("keystrokes", flow.keystrokes.is_some(), &[Telnet, Rlogin]),
+        ("items", flow.items.is_some(), &[Nntp, Ftp]),
+        ("turns", flow.turns.is_some(), &[Smtp, Nntp, Ftp]),
+        ("rate", flow.rate.is_some(), &[Cbr, Onoff]),
+        ("packet", flow.packet.is_some(), &[Cbr, Onoff]),
+        ("datagrams", flow.datagrams.is_some(), &[Cbr, Onoff]),
+        ("on", flow.on.is_some(), &[Onoff]),
+        ("off", flow.off.is_some(), &[Onoff]),
     ];
     for (key, written, wanted) in keys {
         if written && !wanted.contains(&flow.app) {
@@ -212,16 +306,16 @@ impl FlowSpec {
     /// Spells out the defaults of its application.
     pub(super) fn fill_app(&mut self) {
         let seconds = |s| Time(Interval::from_secs(s));
-        let mut opener = Opener::Sender;
+        let mut opener = Some(Opener::Sender);
         match self.app {
             AppName::File => {
                 self.reverse.get_or_insert(Size(0));
             }
             AppName::Bulk => {}
             AppName::Http => {
-                opener = Opener::Receiver;
+                opener = Some(Opener::Receiver);
                 self.page_interval.get_or_insert(seconds(30));
-                self.think_time.get_or_insert(seconds(0));
+                self.think_time.get_or_insert(TimeLaw::Just(seconds(0)));
                 self.request.get_or_insert(Size(300));
                 self.main_object.get_or_insert(Size(10_710));
                 self.inline_objects.get_or_insert(15);
@@ -232,7 +326,8 @@ impl FlowSpec {
             AppName::Repeat => {
                 self.interval.get_or_insert(seconds(0));
             }
+            _ => opener = traffic::fill(self),
         }
-        self.opens.get_or_insert(opener);
+        self.opens = self.opens.or(opener);
     }
 }

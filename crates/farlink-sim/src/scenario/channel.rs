@@ -2,6 +2,7 @@
 
 use farlink_tcp::time::Interval;
 
+use super::burst::Burst;
 use super::decode::Problem;
 use super::expand::at_most;
 use super::spec::{ChannelSpec, Distribution, GilbertSpec, JitterSpec};
@@ -67,6 +68,10 @@ fn check_gilbert(gilbert: &GilbertSpec) -> Result<(), Problem> {
             };
             return Err(Problem::new([], format!("has no {absent:?}; {FORMS}")));
         };
+        let burst = match burst {
+            Burst::Packets(packets) => packets,
+            Burst::Time(time) => return check_burst_time(time, loss.0),
+        };
         if !(1.0..=1e9).contains(&burst) {
             return Err(fault(
                 "burst",
@@ -96,6 +101,21 @@ fn check_gilbert(gilbert: &GilbertSpec) -> Result<(), Problem> {
         (None, _) => Err(Problem::new([], format!("has no \"p\"; {FORMS}"))),
         (_, None) => Err(Problem::new([], format!("has no \"r\"; {FORMS}"))),
     }
+}
+
+fn check_burst_time(time: Time, loss: f64) -> Result<(), Problem> {
+    if time.0.is_zero() {
+        return Err(fault(
+            "burst",
+            "= \"0 s\" is no burst; write a time, \"16.7 ms\"",
+        ));
+    }
+    at_most("burst", time, Interval::from_secs(3600))?;
+    if loss == 1.0 {
+        let says = "= 1 leaves no time between bursts; write a loss below 1";
+        return Err(fault("loss", says));
+    }
+    Ok(())
 }
 
 fn check_jitter(jitter: &JitterSpec, longest: Interval) -> Result<(), Problem> {

@@ -9,6 +9,7 @@ use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 
 use super::app::{App, app};
+use super::bdp;
 use super::channel;
 use super::decode::{Problem, example, suggestion};
 use super::spec::{
@@ -69,6 +70,8 @@ pub struct DirectionSpec {
     pub queue: QueueSpec,
     /// From where on ECN-capable packets are marked.
     pub mark: QueueSpec,
+    /// Whether packets of low priority have a class of their own.
+    pub priorities: bool,
     /// Stages in order of passage; within one table the standard order.
     pub channel: Vec<ChannelSpec>,
 }
@@ -84,11 +87,11 @@ pub struct ExpandedFlow {
     pub to: usize,
     /// What is carried.
     pub app: App,
-    /// When the connection is opened.
+    /// When the connection is opened or the first datagram sent.
     pub start: Interval,
     /// Which end opens it.
     pub opens: Opener,
-    /// TCP at `from`; the flows of one entry share it.
+    /// TCP at `from`; the flows of one entry share it. Datagrams use neither.
     pub sender: Arc<Config>,
     /// TCP at `to`.
     pub receiver: Arc<Config>,
@@ -297,11 +300,19 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
         let says = format!("joins {:?} to itself; name two nodes", link.between[0]);
         return Err(Problem::new(path!["between"], says));
     }
-    let down = direction(link.down.as_ref(), "down")?;
-    let up = match &link.up {
+    let mut down = direction(link.down.as_ref(), "down")?;
+    let mut up = match &link.up {
         Some(_) => direction(link.up.as_ref(), "up")?,
         None => down.clone(),
     };
+    let round_trip = down.delay + up.delay;
+    for (key, one) in [("down", &mut down), ("up", &mut up)] {
+        for (limit, written) in [("queue", &mut one.queue), ("mark", &mut one.mark)] {
+            let rate = Rate(one.rate);
+            bdp::check(limit, *written, rate, round_trip).map_err(|fault| fault.within(key))?;
+            *written = bdp::in_bytes(*written, rate, round_trip);
+        }
+    }
     (0..link.count)
         .map(|n| {
             let a = nodes.number(numbered(&link.between[0], n));
@@ -375,6 +386,7 @@ fn one_direction(
         overhead: table.overhead.0 as u32,
         queue: table.queue,
         mark: table.mark,
+        priorities: table.priorities,
         channel: table.channel.0.clone(),
     })
 }
@@ -493,12 +505,16 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
     // How many flows each key of [tcp] would mean nothing to.
     let mut idle: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut total = 0;
+    let mut over_tcp = 0;
     for (i, flow) in scenario.flows.iter().enumerate() {
         let here = |problem: Problem| problem.within(i).within("flows");
         counted(flow.count, &mut total).map_err(here)?;
         let config = flow_tcp(scenario, flow, i)?;
-        for key in scenario.tcp.ignored(&config) {
-            *idle.entry(key).or_default() += 1;
+        if !flow.app.is_udp() {
+            over_tcp += 1;
+            for key in scenario.tcp.ignored(&config) {
+                *idle.entry(key).or_default() += 1;
+            }
         }
         let name = scenario.flow_name(i);
         for copy in one_flow(scenario, flow, &name, nodes, &Arc::new(config)).map_err(here)? {
@@ -512,13 +528,25 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
             out.push((i, copy));
         }
     }
-    match idle
-        .into_iter()
-        .find(|&(_, times)| times == scenario.flows.len())
-    {
+    if over_tcp == 0 {
+        no_tcp_at_all(scenario)?;
+    }
+    match idle.into_iter().find(|&(_, times)| times == over_tcp) {
         Some(((key, needs), _)) => Err(ignored(key, needs).within("tcp")),
         None => Ok(out),
     }
+}
+
+/// A scenario of datagrams may name a variant, as sweeps over TCPs do, and nothing
+/// else of TCP.
+fn no_tcp_at_all(scenario: &Scenario) -> Result<(), Problem> {
+    let mut tcp = scenario.tcp.clone();
+    tcp.variant = None;
+    if tcp.is_empty() {
+        return Ok(());
+    }
+    let says = "would be ignored: no flow uses TCP; remove it";
+    Err(Problem::new(path!["tcp"], says))
 }
 
 fn ignored(key: &str, needs: &str) -> Problem {
@@ -528,6 +556,13 @@ fn ignored(key: &str, needs: &str) -> Problem {
 /// The TCP of a flow, with faults told where the key is written.
 fn flow_tcp(scenario: &Scenario, flow: &FlowSpec, i: usize) -> Result<Config, Problem> {
     let here = |problem: Problem| problem.within("tcp").within(i).within("flows");
+    if flow.app.is_udp() {
+        // One that is written is refused with the other keys of the flow.
+        return scenario
+            .tcp
+            .resolve()
+            .map_err(|problem| problem.within("tcp"));
+    }
     flow.tcp.check().map_err(here)?;
     let config = flow.tcp.over(&scenario.tcp).resolve().map_err(|problem| {
         let own = matches!(problem.path.first(), Some(Step::Key(key)) if flow.tcp.has(key));
@@ -552,10 +587,7 @@ fn one_flow(
 ) -> Result<Vec<ExpandedFlow>, Problem> {
     good_name(name, "name")?;
     let app = app(flow)?;
-    let opens = match flow.app {
-        AppName::Http => Opener::Receiver,
-        _ => flow.opens.unwrap_or(Opener::Sender),
-    };
+    let opens = opener(flow);
     let from = nodes.find_all(&flow.from, "from")?;
     let to = nodes.find_all(&flow.to, "to")?;
     at_most("start", flow.start, LONGEST_RUN)?;
@@ -605,6 +637,16 @@ fn one_flow(
             })
         })
         .collect()
+}
+
+/// The end that opens the connections of a flow.
+fn opener(flow: &FlowSpec) -> Opener {
+    match flow.app {
+        AppName::Http | AppName::Web | AppName::Telnet | AppName::Rlogin | AppName::Ftp => {
+            Opener::Receiver
+        }
+        _ => flow.opens.unwrap_or(Opener::Sender),
+    }
 }
 
 /// Every flow has a way, and its acknowledgments a way back.

@@ -84,7 +84,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "delay = \"250 ms\"\nqueue",
         "colour = \"red\"\nqueue",
         "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"delay\", \
-         \"overhead\", \"queue\", \"mark\", \"channel\"",
+         \"overhead\", \"queue\", \"mark\", \"priorities\", \"channel\"",
     ),
     (
         "delay = \"250 ms\"\nqueue",
@@ -123,13 +123,30 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "{ packets = 100 }",
         "\"endless\"",
         "geo.toml:14: links[0].down.queue = \"endless\" is unknown; write \"unlimited\", { packets \
-         = 100 } or { bytes = \"64 KiB\" }",
+         = 100 }, { bytes = \"64 KiB\" } or { bdp = 1.2 }",
     ),
     (
         "{ packets = 100 }",
         "100",
-        "geo.toml:14: links[0].down.queue = 100 is wrong; write \"unlimited\", { packets = 100 } or \
-         { bytes = \"64 KiB\" }",
+        "geo.toml:14: links[0].down.queue = 100 is wrong; write \"unlimited\", { packets = 100 }, { \
+         bytes = \"64 KiB\" } or { bdp = 1.2 }",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ bytes = \"1 kB\", bdp = 1 }",
+        "geo.toml:14: links[0].down.queue has both \"bytes\" and \"bdp\"; write one of them",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ packets = 100, rtt = \"600 ms\" }",
+        "geo.toml:14: links[0].down.queue has an \"rtt\" that would be ignored; it needs \"bdp\"",
+    ),
+    (
+        "{ packets = 100 }",
+        "{ bdp = 0 }",
+        "geo.toml:14: links[0].down.queue.bdp times \"2048 kbit/s\" for \"500 ms\" makes 0 bytes; \
+         write what makes 1 B to 1024 GiB (rtt = \"600 ms\" beside it names another round trip), or \
+         queue = \"unlimited\"",
     ),
     (
         "{ packets = 100 }",
@@ -267,7 +284,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "app = \"bulk\"\nsize = \"50 MiB\"",
-        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\" or \"repeat\"",
+        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"web\", \"smtp\", \"nntp\" or \"ftp\"",
     ),
     (
         "size = \"50 MiB\"",
@@ -277,14 +294,14 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "size = \"50 MiB\"\nduration = \"1 s\"",
-        "geo.toml:29: flows[0].duration would be ignored; it needs app = \"bulk\", \"http\" \
-         or \"repeat\"",
+        "geo.toml:29: flows[0].duration would be ignored; it needs app = \"bulk\", \"http\", \"repeat\", \
+         \"web\", \"telnet\", \"rlogin\", \"smtp\", \"nntp\", \"ftp\", \"cbr\" or \"onoff\"",
     ),
     (
         "size = \"50 MiB\"",
-        "app = \"ftp\"",
-        "geo.toml:28: flows[0].app = \"ftp\" is unknown; the choices are \"file\", \"bulk\", \"http\", \
-         \"repeat\"",
+        "app = \"gopher\"",
+        "geo.toml:28: flows[0].app = \"gopher\" is unknown; the choices are \"file\", \"bulk\", \"http\", \
+         \"repeat\", \"web\", \"telnet\", \"rlogin\", \"smtp\", \"nntp\", \"ftp\", \"cbr\", \"onoff\"",
     ),
     (
         "size = \"50 MiB\"",
@@ -294,7 +311,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "app = \"http\"\nsize = \"50 MiB\"",
-        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\" or \"repeat\"",
+        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"web\", \"smtp\", \"nntp\" or \"ftp\"",
     ),
     (
         "size = \"50 MiB\"",
@@ -440,6 +457,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "variant = \"reno\"",
+        "variant = \"reno\"\ndummies = \"ignore\"",
+        "geo.toml:6: tcp.dummies would be ignored; it needs congestion = \"peach\"",
+    ),
+    (
+        "variant = \"reno\"",
         "delayed_ack = \"off\"\nack_every = 4",
         "geo.toml:6: tcp.ack_every would be ignored; it needs delayed_ack",
     ),
@@ -507,6 +529,22 @@ const CHANNEL_FAULTS: &[(&str, &str)] = &[
     (
         "{ gilbert = { loss = 0.1, burst = 0.5 } }",
         ".gilbert.burst = 0.5 is out of range; write 1 to 1e9 packets",
+    ),
+    (
+        "{ gilbert = { loss = 0.1, burst = \"16.7\" } }",
+        ".gilbert.burst = \"16.7\" is no length of a burst; write packets, 4, or a time, \"16.7 ms\"",
+    ),
+    (
+        "{ gilbert = { loss = 0.1, burst = \"0 s\" } }",
+        ".gilbert.burst = \"0 s\" is no burst; write a time, \"16.7 ms\"",
+    ),
+    (
+        "{ gilbert = { loss = 0.1, burst = \"2 h\" } }",
+        ".gilbert.burst = \"2 h\" is out of range; write at most \"1 h\"",
+    ),
+    (
+        "{ gilbert = { loss = 1, burst = \"1 s\" } }",
+        ".gilbert.loss = 1 leaves no time between bursts; write a loss below 1",
     ),
     (
         "{ gilbert = { p = 0, r = 0 } }",

@@ -12,6 +12,8 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
         "geo-omueti2007",
         "geo-http-omueti2007",
         "geo-lossy",
+        "geo-bursts",
+        "geo-mixed",
         "several-losses",
         "fairness-omueti2007",
         "gigabit-cubic",

@@ -6,12 +6,15 @@
 //! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
 
 mod app;
+mod bdp;
+mod burst;
 mod channel;
 mod control;
 mod decode;
 mod expand;
 #[cfg(test)]
 mod faults;
+mod law;
 mod library;
 mod preset;
 #[cfg(test)]
@@ -19,20 +22,25 @@ mod reference;
 mod spec;
 mod tcp;
 mod tcp_choices;
+mod tcp_needs;
 #[cfg(test)]
 mod tcp_pages;
+mod tcp_rack;
 mod tcp_wireless;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod tree;
 mod units;
 
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
+pub use burst::Burst;
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
+pub use law::{LawName, SizeLaw, SizeLawTable, TimeLaw, TimeLawTable};
 pub use library::library;
 pub use preset::presets_json;
 pub use spec::{
@@ -41,9 +49,10 @@ pub use spec::{
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
-    AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName,
+    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
+pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};
 use tree::{At, Node, Step};
 pub use units::{Factor, Probability, Rate, Scalar, Size, SizeLimit, Time};
 
@@ -143,9 +152,12 @@ impl Scenario {
         expand::expand(self).map_err(|problem| ScenarioError::bare(&problem))
     }
 
-    /// Every key of the TCP of each entry of `flows`.
+    /// Every key of the TCP of each entry of `flows`; none for UDP.
     fn whole_tcp(&self) -> Result<Vec<TcpSpec>, Problem> {
         let whole = |flow: &FlowSpec| {
+            if flow.app.is_udp() {
+                return Ok(TcpSpec::default());
+            }
             let spec = flow.tcp.over(&self.tcp);
             Ok(TcpSpec::from_config(spec.variant_name(), &spec.resolve()?))
         };
@@ -162,6 +174,7 @@ impl Scenario {
             if link.up.is_none() {
                 link.up.clone_from(&link.down);
             }
+            bdp::spell_out(link);
         }
         for i in 0..self.flows.len() {
             self.flows[i].name = Some(self.flow_name(i));

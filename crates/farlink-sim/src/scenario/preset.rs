@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use farlink_tcp::Interval;
 use serde::{Deserialize, Serialize};
 
+use super::bdp;
 use super::decode::{Problem, suggestion};
 use super::spec::{DirectionTable, QueueSpec};
 use super::tree::{At, Entry, Node, Step, Value};
@@ -186,10 +188,16 @@ fn list(preset: &Preset) -> Listed<'_> {
         .down
         .rate
         .map_or(0.0, |rate| rate.0 as f64 / 8.0 * rtt_s);
-    let buffer_bytes = match preset.down.queue {
-        QueueSpec::Unlimited => None,
+    let round_trip = preset.down.delay.map_or(Interval::ZERO, |down| {
+        down.0 + preset.up.delay.map_or(Interval::ZERO, |up| up.0)
+    });
+    let limit = preset.down.rate.map_or(preset.down.queue, |rate| {
+        bdp::in_bytes(preset.down.queue, rate, round_trip)
+    });
+    let buffer_bytes = match limit {
         QueueSpec::Packets(n) => Some(u64::from(n) * FULL_PACKET),
         QueueSpec::Bytes(n) => Some(n),
+        QueueSpec::Unlimited | QueueSpec::Bdp { .. } => None,
     };
     let buffer_bdp = buffer_bytes
         .filter(|_| bdp > 0.0)

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 11] = [
+const SECTIONS: [(&str, &str, &str); 13] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -22,7 +22,7 @@ const SECTIONS: [(&str, &str, &str); 11] = [
     (
         "`queue = { ... }`, `mark = { ... }`",
         "QueueTable",
-        "One of the two, or `\"unlimited\"`, which for `mark` is none.",
+        "One of the first three, or `\"unlimited\"`, which for `mark` is none.",
     ),
     ("`channel = { ... }`", "ChannelSpec", ""),
     ("`gilbert = { ... }`", "GilbertSpec", ""),
@@ -30,7 +30,16 @@ const SECTIONS: [(&str, &str, &str); 11] = [
     ("`jitter = { ... }`", "JitterSpec", ""),
     ("`[[routes]]`", "RouteSpec", ""),
     ("`[[flows]]`", "FlowSpec", ""),
+    (
+        "A time that is drawn: `{ distribution = ... }`",
+        "TimeLawTable",
+        LAW,
+    ),
+    ("A size that is drawn", "SizeLawTable", ""),
 ];
+
+const LAW: &str = "Where a key of a flow takes a time or a distribution, it takes `\"10 s\"` or such a \
+                   table.";
 
 const TCP: &str = "In `[tcp]` for every flow, and in `tcp = { ... }` of a flow for that one. Without \
                    a key the value is that of the row of the variant; the default shown is that of \
@@ -79,6 +88,8 @@ fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
     let properties = table["properties"].as_object().unwrap();
     let source = if name == "TcpSpec" {
         include_str!("tcp.rs")
+    } else if name.ends_with("LawTable") {
+        include_str!("law.rs")
     } else {
         include_str!("spec.rs")
     };

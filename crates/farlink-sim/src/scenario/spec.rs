@@ -11,8 +11,10 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::burst::Burst;
+use super::law::{SizeLaw, TimeLaw};
 use super::tcp::TcpSpec;
-use super::units::{Probability, Rate, Size, Time};
+use super::units::{Factor, Probability, Rate, Size, Time};
 use farlink_tcp::Interval;
 
 /// A path, the flows over it and the TCP they use.
@@ -121,6 +123,12 @@ pub struct DirectionTable {
     /// still drops. "unlimited" marks none. Needs `ecn = true` of the TCPs.
     #[serde(default, skip_serializing_if = "QueueSpec::is_unlimited")]
     pub mark: QueueSpec,
+    /// Packets of low priority (the dummy segments of `peach`) are sent when
+    /// nothing else waits, and leave a full queue for others. Without, they
+    /// compete as any packet.
+    #[serde(default = "on", skip_serializing_if = "is_on")]
+    #[schemars(extend("default" = true))]
+    pub priorities: bool,
     /// What may happen to a packet on its way. One table holds stages in the
     /// standard order (gilbert, loss, ber, corrupt, duplicate, reorder,
     /// jitter); a list of tables holds stages in the order written.
@@ -132,7 +140,17 @@ fn nothing() -> Size {
     Size(0)
 }
 
-/// Limit of a queue: "unlimited", `{ packets = 100 }` or `{ bytes = "64 KiB" }`.
+fn on() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands out references
+fn is_on(value: &bool) -> bool {
+    *value
+}
+
+/// Limit of a queue: "unlimited", `{ packets = 100 }`, `{ bytes = "64 KiB" }` or
+/// `{ bdp = 1.2 }`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QueueSpec {
     /// Nothing is ever dropped.
@@ -142,6 +160,13 @@ pub enum QueueSpec {
     Packets(u32),
     /// So many bytes of IP packets wait at most.
     Bytes(u64),
+    /// The same in bandwidth-delay products.
+    Bdp {
+        /// How many.
+        share: Factor,
+        /// Of this round trip; else of the link's own.
+        rtt: Option<Time>,
+    },
 }
 
 impl QueueSpec {
@@ -150,7 +175,7 @@ impl QueueSpec {
     }
 }
 
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct QueueTable {
     /// Packets that may wait, 1 to 1000000.
@@ -159,20 +184,29 @@ struct QueueTable {
     /// Bytes of IP packets that may wait, up to 1 TiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     bytes: Option<Size>,
+    /// The same in bandwidth-delay products: rate of this direction times the
+    /// delays of both directions of this link. Results show bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    bdp: Option<Factor>,
+    /// Round trip that `bdp` is of, for a path longer than the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rtt: Option<Time>,
 }
 
 impl Serialize for QueueSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let (packets, bytes) = match *self {
+        let mut table = QueueTable::default();
+        match *self {
             Self::Unlimited => return serializer.serialize_str("unlimited"),
-            Self::Packets(n) => (Some(n), None),
-            Self::Bytes(n) => (None, Some(Size(n))),
-        };
-        QueueTable { packets, bytes }.serialize(serializer)
+            Self::Packets(n) => table.packets = Some(n),
+            Self::Bytes(n) => table.bytes = Some(Size(n)),
+            Self::Bdp { share, rtt } => (table.bdp, table.rtt) = (Some(share), rtt),
+        }
+        table.serialize(serializer)
     }
 }
 
-const QUEUES: &str = "\"unlimited\", { packets = 100 } or { bytes = \"64 KiB\" }";
+const QUEUES: &str = "\"unlimited\", { packets = 100 }, { bytes = \"64 KiB\" } or { bdp = 1.2 }";
 
 impl<'de> Deserialize<'de> for QueueSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -191,13 +225,32 @@ impl<'de> Deserialize<'de> for QueueSpec {
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<QueueSpec, A::Error> {
                 let table = QueueTable::deserialize(MapAccessDeserializer::new(map))?;
-                match (table.packets, table.bytes) {
-                    (Some(packets), None) => Ok(QueueSpec::Packets(packets)),
-                    (None, Some(bytes)) => Ok(QueueSpec::Bytes(bytes.0)),
-                    (Some(_), Some(_)) => Err(A::Error::custom(
-                        "has both \"packets\" and \"bytes\"; write one of them",
-                    )),
-                    (None, None) => Err(A::Error::custom(format!("is empty; write {QUEUES}"))),
+                let QueueTable {
+                    packets,
+                    bytes,
+                    bdp,
+                    rtt,
+                } = table;
+                if rtt.is_some() && bdp.is_none() {
+                    return Err(A::Error::custom(
+                        "has an \"rtt\" that would be ignored; it needs \"bdp\"",
+                    ));
+                }
+                match (packets, bytes, bdp) {
+                    (Some(packets), None, None) => Ok(QueueSpec::Packets(packets)),
+                    (None, Some(bytes), None) => Ok(QueueSpec::Bytes(bytes.0)),
+                    (None, None, Some(share)) => Ok(QueueSpec::Bdp { share, rtt }),
+                    (None, None, None) => {
+                        Err(A::Error::custom(format!("is empty; write {QUEUES}")))
+                    }
+                    (packets, bytes, _) => {
+                        let first = packets.map_or("bytes", |_| "packets");
+                        let both = packets.and(bytes).is_some();
+                        let second = if both { "bytes" } else { "bdp" };
+                        Err(A::Error::custom(format!(
+                            "has both {first:?} and {second:?}; write one of them"
+                        )))
+                    }
                 }
             }
         }
@@ -269,7 +322,7 @@ impl JsonSchema for Channel {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelSpec {
-    /// Losses in bursts (Gilbert 1960, Elliott 1963), per packet.
+    /// Losses in bursts (Gilbert 1960, Elliott 1963), per packet or in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gilbert: Option<GilbertSpec>,
     /// Probability that a packet is lost, whatever its length.
@@ -303,9 +356,10 @@ pub struct GilbertSpec {
     /// Mean loss, as a probability below 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Probability>,
-    /// Mean length of a burst, in packets; 1 or more.
+    /// Mean length of a burst: packets, 1 or more, of a chain that moves per
+    /// packet; or a time, of a chain that moves in time whatever is sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub burst: Option<f64>,
+    pub burst: Option<Burst>,
     /// Probability of going from the good to the bad state, per packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<Probability>,
@@ -374,7 +428,8 @@ pub struct RouteSpec {
     pub via: String,
 }
 
-/// A TCP connection, or several alike, carrying an application's data.
+/// An application's data over TCP connections, or in UDP datagrams; or several
+/// such flows alike.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlowSpec {
@@ -391,18 +446,20 @@ pub struct FlowSpec {
     /// What is carried.
     #[serde(default)]
     pub app: AppName,
-    /// Length of a file, 1 B to 1 PiB. Required for "file" and "repeat".
+    /// Length of a file, 1 B to 1 PiB. Required for "file", "repeat" and "web",
+    /// which also takes a distribution, as do "smtp", "nntp" and "ftp"; without it
+    /// their items are as long as those of tcplib.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
+    pub size: Option<SizeLaw>,
     /// Bytes that go the other way at the same time, for "file"; "0 B" without
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reverse: Option<Size>,
-    /// How long it goes on from `start`, for "bulk", "http" and "repeat";
-    /// what is under way then is cut off. Required for "bulk".
+    /// How long it goes on from `start`, for all but "file"; what is under way
+    /// then is cut off. Required for "bulk".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Time>,
-    /// Number of files, for "repeat". Required there without `duration`.
+    /// Number of files, for "repeat" and "web". Required there without `duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u64>,
     /// Time from one SYN to the next, for "repeat"; "0 s" without it. A file
@@ -417,10 +474,12 @@ pub struct FlowSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_interval: Option<Time>,
     /// Least time from the end of a page to the start of the next, for "http";
-    /// "0 s" without it.
+    /// "0 s" without it. For "web" the time from the end of a file to the next
+    /// request, which may be drawn; Pareto from 1 s with shape 1.5 without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub think_time: Option<Time>,
-    /// Length of a request for an object, for "http"; "300 B" without it.
+    pub think_time: Option<TimeLaw>,
+    /// Length of a request for an object, for "http" and "web"; "300 B" without
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<Size>,
     /// Length of the object that a page begins with, for "http"; "10710 B"
@@ -434,17 +493,62 @@ pub struct FlowSpec {
     /// Length of each, for "http"; "7758 B" without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline_object: Option<Size>,
-    /// What connections the pages use, for "http"; "per-page" without it.
+    /// What connections pages or files use, for "http" and "web"; "per-page"
+    /// without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<Connections>,
     /// Whether the inline objects are asked for all at once, for "http", or one
     /// after the other; true without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pipelining: Option<bool>,
-    /// When the connection is opened.
+    /// Number of conversations, for "telnet", "rlogin", "smtp", "nntp" and "ftp".
+    /// Required there without `duration`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversations: Option<u64>,
+    /// Time from the arrival of one conversation to that of the next; "0 s"
+    /// without it. Exponential times make a Poisson process. A conversation waits
+    /// for the end of the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<TimeLaw>,
+    /// How long a user types, for "telnet" and "rlogin"; that of tcplib without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub typing: Option<TimeLaw>,
+    /// Time from one keystroke to the next, for "telnet" and "rlogin"; that of
+    /// tcplib without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keystrokes: Option<TimeLaw>,
+    /// Items of a conversation, for "nntp" and "ftp"; as many as those of tcplib
+    /// have without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub items: Option<u64>,
+    /// Commands with their replies before each item, up to 1000; 4 for "smtp" and
+    /// 1 for "nntp" and "ftp" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// Rate of the data in datagrams, headers not counted, up to 1000 Gbit/s.
+    /// Required for "cbr" and, as the rate while it is on, for "onoff".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Data in a datagram, up to 65507 B, for "cbr" and "onoff"; "1000 B" without
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packet: Option<Size>,
+    /// Number of datagrams, for "cbr" and "onoff". Required there without
+    /// `duration`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<u64>,
+    /// How long the source is on, for "onoff", where it is required. It begins
+    /// with such a time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<TimeLaw>,
+    /// How long the source is off then, for "onoff", where it is required.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub off: Option<TimeLaw>,
+    /// When the connection is opened, or the first datagram sent.
     #[serde(default = "at_once")]
     pub start: Time,
-    /// Which end sends the SYN; without it the sender, for "http" the receiver.
+    /// Which end sends the SYN; without it the sender, for "http", "web",
+    /// "telnet", "rlogin" and "ftp" the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opens: Option<Opener>,
     /// Number of such flows, numbered from 0.
@@ -453,7 +557,8 @@ pub struct FlowSpec {
     /// Time between the starts of consecutive flows.
     #[serde(default = "at_once")]
     pub stagger: Time,
-    /// TCP of this flow, laid over the scenario's.
+    /// TCP of this flow, laid over the scenario's. Not for "cbr" and "onoff",
+    /// which send UDP.
     #[serde(default, skip_serializing_if = "TcpSpec::is_empty")]
     pub tcp: TcpSpec,
 }
@@ -475,16 +580,33 @@ pub enum AppName {
     Http,
     /// Files of `size`, one after the other, each on a connection of its own.
     Repeat,
+    /// Requests for files of drawn sizes with pauses, from the server `from` to
+    /// the client `to`.
+    Web,
+    /// The user `to` types, the host `from` answers each keystroke (tcplib).
+    Telnet,
+    /// The same as "telnet", as tcplib has it.
+    Rlogin,
+    /// Mail from `from` to `to`, a message a conversation (tcplib).
+    Smtp,
+    /// News from `from` to `to`, article by article (tcplib).
+    Nntp,
+    /// Files that the client `to` fetches from `from` (tcplib).
+    Ftp,
+    /// UDP datagrams at a constant bit rate.
+    Cbr,
+    /// UDP datagrams at a constant bit rate while the source is on.
+    Onoff,
 }
 
-/// Connections of HTTP.
+/// Connections of HTTP and of "web".
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connections {
-    /// A new one for each page, closed by the server after its last object.
+    /// A new one for each page or file, closed by the server behind it.
     #[default]
     PerPage,
-    /// One for all pages.
+    /// One for all.
     Persistent,
 }
 

@@ -6,7 +6,7 @@
 
 use farlink_tcp::config::{
     Careful, Config, DelayedAck, PrrBound, Ratio, ReceiverConfig, Recovery, RtoAlgorithm,
-    RtoConfig, Undo, WindowScale,
+    RtoConfig, WindowScale,
 };
 use farlink_tcp::congestion::{self, Control};
 use farlink_tcp::{Interval, variant};
@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName, UndoName,
+    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
@@ -148,6 +148,9 @@ tcp_keys! {
     /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
     /// timer, instead of that long after the segment. Needs `delayed_ack`.
     ack_heartbeat: bool,
+    /// What the receiver does with dummy segments. Needs `congestion = "peach"`,
+    /// which sends them.
+    dummies: DummyReplyName,
     /// How losses are repaired. "sack" needs the SACK option, "snack" the SNACK
     /// option.
     recovery: RecoveryName,
@@ -165,6 +168,30 @@ tcp_keys! {
     /// What PRR lets out when losses took what is in flight below ssthresh.
     /// Needs `prr = true`.
     prr_bound: PrrBoundName,
+    /// RACK: what left a round trip and a reordering window before something that
+    /// was delivered is lost, instead of what has three duplicates above it (RFC
+    /// 8985). Needs `recovery = "sack"`.
+    rack: bool,
+    /// The reordering window is the least round-trip time over this, from 1
+    /// (RFC 8985, 6.2: 4), times a multiple that D-SACK raises. Needs
+    /// `rack = true`.
+    rack_reo_divisor: u32,
+    /// Recoveries without a D-SACK after which that multiple is 1 again, from 1
+    /// (RFC 8985, 6.2: 16). Needs `rack = true`.
+    rack_reo_persist: u32,
+    /// How long the least round-trip time counts. Needs `rack = true`.
+    rack_min_rtt_window: Time,
+    /// Tail loss probes (RFC 8985, 7), on with `rack` unless written. Needs
+    /// `rack = true`.
+    tlp: bool,
+    /// Smoothed round-trip times after which a probe leaves (RFC 8985, 7.2: 2).
+    /// Needs `tlp = true`.
+    tlp_srtts: u32,
+    /// The same before the first sample (RFC 8985, 7.2: 1 s). Needs `tlp = true`.
+    tlp_initial: Time,
+    /// Added while one segment is in flight, for a delayed ACK. Needs
+    /// `tlp = true`.
+    tlp_max_ack_delay: Time,
     /// Coefficient k of the deviation in the fine time-out, SRTT + max(G, k D).
     /// Needs `recovery = "vegas"` or "snack".
     fine_k: u32,
@@ -184,9 +211,12 @@ tcp_keys! {
     restart_on_retransmit: bool,
     /// What the slow-start threshold is a part of after a loss.
     reduce_from: ReduceName,
-    /// How a retransmission that was not needed is found out; the window is then
-    /// what it was before. "dsack" needs `dsack`, "eifel" needs `timestamps`.
-    undo: UndoName,
+    /// How retransmissions that were not needed are found out; the window is then
+    /// what it was before. "dsack": all were reported as duplicates (RFC 2883, RFC
+    /// 3708), which needs `dsack`. "eifel": a timestamp from before is echoed (RFC
+    /// 3522, RFC 4015), which needs `timestamps`. "frto": ACKs of what a time-out
+    /// did not send again (RFC 5682, RFC 4015).
+    undo: UndoWays,
     /// How the window is controlled: name of an algorithm, such as "reno".
     congestion: String,
     /// Parameters of algorithms, a table for each: `[tcp.control.cubic]`.
@@ -259,7 +289,7 @@ impl TcpSpec {
             dupack_threshold: Some(config.dupack_threshold),
             limited_transmit: Some(config.limited_transmit),
             reduce_from: Some(ReduceName::of(config.reduce_from)),
-            undo: Some(UndoName::of(config.undo)),
+            undo: Some(UndoWays(config.undo)),
             restart_on_retransmit: Some(config.restart_on_retransmit),
             initial_window: Some(StartWindow(config.initial_window)),
             initial_ssthresh: Some(SizeLimit(config.initial_ssthresh)),
@@ -272,9 +302,13 @@ impl TcpSpec {
         spec.show_recovery(config.recovery);
         spec.show_prr(config);
         spec.show_wireless(config);
+        spec.show_rack(config);
         spec.show_congestion(&config.congestion);
         spec.show_timer(&config.rto);
         spec.show_receiver(&config.receiver);
+        if congestion::sends_dummies(&config.congestion) {
+            spec.dummies = Some(DummyReplyName::of(config.receiver.dummies));
+        }
         spec
     }
 
@@ -293,10 +327,11 @@ impl TcpSpec {
             ecn: self.ecn.unwrap_or(base.ecn),
             recovery,
             prr: self.prr(base.prr, recovery),
+            rack: self.rack(base.rack, recovery),
             dupack_threshold: self.dupack_threshold.unwrap_or(base.dupack_threshold),
             limited_transmit: self.limited_transmit.unwrap_or(base.limited_transmit),
             reduce_from: self.reduce_from.map_or(base.reduce_from, ReduceName::value),
-            undo: self.undo.map_or(base.undo, UndoName::value),
+            undo: self.undo.map_or(base.undo, |ways| ways.0),
             restart_on_retransmit: self
                 .restart_on_retransmit
                 .unwrap_or(base.restart_on_retransmit),
@@ -543,6 +578,7 @@ impl TcpSpec {
             dsack: sack && self.dsack.unwrap_or(base.dsack),
             snack: base.snack,
             delayed_ack: ack,
+            dummies: self.dummies.map_or(base.dummies, DummyReplyName::value),
         }
     }
 
@@ -563,50 +599,12 @@ impl TcpSpec {
         }
     }
 
-    /// Keys that are written and have no effect in this configuration, with
-    /// what they need.
-    pub(super) fn ignored(&self, config: &Config) -> Vec<(&'static str, &'static str)> {
-        const NEWRENO: &str = "recovery = \"newreno\" or \"newreno-impatient\"";
-        const SACK: &str = "recovery = \"sack\"";
-        const VEGAS: &str = "recovery = \"vegas\"";
-        const FINE: &str = "recovery = \"vegas\" or \"snack\"";
-        const RFC793: &str = "timer = \"rfc793\"";
-        const JACOBSON: &str = "timer = \"jacobson\"";
-        const RFC6298: &str = "timer = \"rfc6298\"";
-        const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 18] = [
-            ("dsack", "sack = true"),
-            ("careful", NEWRENO),
-            ("rescue", SACK),
-            ("prr", SACK),
-            ("prr_bound", "prr = true"),
-            ("fine_k", FINE),
-            ("fine_granularity", FINE),
-            ("ackp_timer", "ackp = \"constant\""),
-            ("ackp_karn", "ackp"),
-            ("coarse_timeout", VEGAS),
-            ("rto_alpha", RFC793),
-            ("rto_beta", RFC793),
-            ("rto_gain", JACOBSON),
-            ("rto_dev_gain", JACOBSON),
-            ("rto_k", JACOBSON),
-            ("rto_granularity", RFC6298),
-            ("ack_every", DELAYED),
-            ("ack_heartbeat", DELAYED),
-        ];
-        // The full text of the configuration has exactly the keys that count.
-        let shown = Self::from_config("", config);
-        NEEDS
-            .into_iter()
-            .filter(|(key, _)| self.has(key) && !shown.has(key))
-            .collect()
-    }
-
     /// Ranges of the values that are written here.
     pub(super) fn check(&self) -> Result<(), Problem> {
         if let Some(control) = &self.control {
             control.check()?;
         }
+        self.check_rack()?;
         let hour = Interval::from_secs(3600);
         let size = |key, value: Option<Size>, min, max| match value {
             Some(size) if size < Size(min) || size > Size(max) => Err(fault(
@@ -761,33 +759,7 @@ impl TcpSpec {
                 "= \"timestamp\" needs timestamps = true".into(),
             ));
         }
-        let needs = match config.undo {
-            Undo::Off => None,
-            Undo::Dsack => {
-                (!config.receiver.dsack).then(|| "= \"dsack\" needs dsack = true".to_owned())
-            }
-            Undo::Eifel => {
-                (!config.timestamps).then(|| "= \"eifel\" needs timestamps = true".to_owned())
-            }
-        };
-        if let Some(says) = needs {
-            return Err(fault("undo", says));
-        }
-        if config.undo != Undo::Off && !congestion::can_undo(&config.congestion) {
-            let able: Vec<_> = congestion::ALGORITHMS
-                .iter()
-                .filter(|a| congestion::can_undo(&Control::new(a)))
-                .map(|a| format!("\"{}\"", a.name))
-                .collect();
-            let says = format!(
-                "is not for congestion = \"{}\", which cannot take a reduction back; write \
-                 \"off\", or one of {}",
-                config.congestion.algorithm().name,
-                able.join(", ")
-            );
-            return Err(fault("undo", says));
-        }
-        Ok(())
+        Self::check_undo(config)
     }
 }
 

@@ -4,8 +4,8 @@ use std::fmt;
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{
-    Backoff, Careful, InitialWindow, PrrBound, Recovery, ReduceFrom, RtoAlgorithm, Sampling, Undo,
-    WindowScale,
+    Backoff, Careful, DummyReply, InitialWindow, PrrBound, Recovery, ReduceFrom, RtoAlgorithm,
+    Sampling, Undo, WindowScale,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
@@ -82,14 +82,14 @@ names!(
     }
 );
 names!(
-    /// Choices of `undo`.
-    UndoName {
-        /// Reductions stand.
-        "off" Off,
-        /// All that was sent again was reported as a duplicate (RFC 2883, RFC 3708).
-        "dsack" Dsack,
-        /// A timestamp from before the retransmission is echoed (RFC 3522, RFC 4015).
-        "eifel" Eifel,
+    /// Choices of `dummies`.
+    DummyReplyName {
+        /// An ACK that is marked as they are, of their class.
+        "echo" Echo,
+        /// Nothing.
+        "ignore" Ignore,
+        /// They are not known: they are data that came before, and it is said so.
+        "plain" Plain,
     }
 );
 names!(
@@ -197,20 +197,20 @@ impl PrrBoundName {
     }
 }
 
-impl UndoName {
-    pub(super) fn of(value: Undo) -> Self {
+impl DummyReplyName {
+    pub(super) fn of(value: DummyReply) -> Self {
         match value {
-            Undo::Off => Self::Off,
-            Undo::Dsack => Self::Dsack,
-            Undo::Eifel => Self::Eifel,
+            DummyReply::Echo => Self::Echo,
+            DummyReply::Ignore => Self::Ignore,
+            DummyReply::Plain => Self::Plain,
         }
     }
 
-    pub(super) fn value(self) -> Undo {
+    pub(super) fn value(self) -> DummyReply {
         match self {
-            Self::Off => Undo::Off,
-            Self::Dsack => Undo::Dsack,
-            Self::Eifel => Undo::Eifel,
+            Self::Echo => DummyReply::Echo,
+            Self::Ignore => DummyReply::Ignore,
+            Self::Plain => DummyReply::Plain,
         }
     }
 }
@@ -347,5 +347,35 @@ word_or!(
     |value| match value {
         InitialWindow::Rfc3390 => word("rfc3390"),
         InitialWindow::Segments(n) => Scalar::Integer((*n).into()),
+    }
+);
+
+/// The ways of `undo`, in the order in which they are written out.
+const UNDO_WAYS: [(&str, Undo); 3] = [
+    ("dsack", Undo::DSACK),
+    ("eifel", Undo::EIFEL),
+    ("frto", Undo::FRTO),
+];
+
+word_or!(
+    /// Value of `undo`.
+    UndoWays(Undo),
+    "\"off\", \"dsack\", \"eifel\", \"frto\", or several as in \"dsack+frto\"",
+    [{
+        "type": "string",
+        "pattern": "^(off|(dsack|eifel|frto)(\\+(dsack|eifel|frto))*)$"
+    }],
+    |written| match written {
+        Scalar::Text(text) if text == "off" => Some(Undo::OFF),
+        Scalar::Text(text) => text.split('+').try_fold(Undo::OFF, |undo, word| {
+            let way = UNDO_WAYS.iter().find(|way| way.0 == word)?;
+            Some(undo.and(way.1))
+        }),
+        _ => None,
+    },
+    |value| {
+        let on = UNDO_WAYS.iter().filter(|way| value.and(way.1) == *value);
+        let words: Vec<_> = on.map(|way| way.0).collect();
+        word(if words.is_empty() { "off".to_owned() } else { words.join("+") })
     }
 );

@@ -2,11 +2,12 @@
 //! refused.
 
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Eln, InitialWindow, PartialAck, Sampling, SnackForm,
+    AssumeLoss, Backoff, DummyReply, Eln, InitialWindow, PartialAck, RackConfig, Sampling,
+    SnackForm, TlpConfig, Undo,
 };
 
 use super::*;
-use farlink_tcp::congestion::{Reno, Setting};
+use farlink_tcp::congestion::{Peach, Reno, Setting};
 
 /// A TCP for each choice of each axis, so that every key is written once.
 fn corners() -> Vec<Config> {
@@ -69,8 +70,9 @@ fn corners() -> Vec<Config> {
                 every: 4,
                 heartbeat: true,
             },
+            ..ReceiverConfig::default()
         },
-        undo: Undo::Dsack,
+        undo: Undo::DSACK,
         ..Config::default()
     });
     for (eln, ackp, snack) in [
@@ -97,9 +99,42 @@ fn corners() -> Vec<Config> {
             ..Config::default()
         });
     }
+    for dummies in [DummyReply::Ignore, DummyReply::Plain] {
+        all.push(Config {
+            congestion: Control::new(&Peach::ALGORITHM),
+            receiver: ReceiverConfig {
+                dummies,
+                ..ReceiverConfig::default()
+            },
+            ..Config::default()
+        });
+    }
     all.push(Config {
         timestamps: true,
-        undo: Undo::Eifel,
+        undo: Undo::EIFEL,
+        ..Config::default()
+    });
+    all.push(Config {
+        undo: Undo::FRTO,
+        rack: Some(RackConfig {
+            tlp: None,
+            ..RackConfig::default()
+        }),
+        ..Config::default()
+    });
+    all.push(Config {
+        timestamps: true,
+        undo: Undo::EIFEL.and(Undo::FRTO),
+        rack: Some(RackConfig {
+            reo_divisor: 3,
+            reo_persist: 15,
+            min_rtt_window: Interval::from_secs(7),
+            tlp: Some(TlpConfig {
+                srtts: 3,
+                initial: Interval::from_secs(2),
+                max_ack_delay: Interval::ZERO,
+            }),
+        }),
         ..Config::default()
     });
     all.push(Config {
@@ -236,23 +271,28 @@ fn undo_needs_what_it_goes_by() {
     let says = |variant: &str, undo, dsack| {
         let spec = TcpSpec {
             variant: Some(variant.into()),
-            undo: Some(undo),
+            undo: Some(UndoWays(undo)),
             dsack,
             ..TcpSpec::default()
         };
         spec.to_config().unwrap_err().to_string()
     };
     assert_eq!(
-        says("sack", UndoName::Dsack, None),
+        says("sack", Undo::DSACK, None),
         "tcp.undo = \"dsack\" needs dsack = true"
     );
     assert_eq!(
-        says("sack", UndoName::Eifel, None),
+        says("sack", Undo::EIFEL, None),
         "tcp.undo = \"eifel\" needs timestamps = true"
     );
     assert_eq!(
-        says("bbr", UndoName::Dsack, Some(true)),
-        "tcp.undo is not for congestion = \"bbr\", which cannot take a reduction back; write \
-         \"off\", or one of \"reno\", \"cubic\""
+        says("p-tcp", Undo::FRTO, None),
+        "tcp.undo = \"frto\" needs coarse_timeout = true"
+    );
+    assert_eq!(
+        says("rfc793", Undo::FRTO, None),
+        "tcp.undo is not for congestion = \"none\", which cannot take a reduction back; write \
+         \"off\", or one of \"reno\", \"vegas\", \"cubic\", \"westwood\", \"westwood_plus\", \"hybla\", \
+         \"adalr\", \"bbr\""
     );
 }

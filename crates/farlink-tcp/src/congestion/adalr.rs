@@ -7,7 +7,7 @@
 
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, InForce, Loss, Parameter, Range, Setting,
-    Start, half_flight,
+    Start, Undone, half_flight,
 };
 use crate::seq::Offset;
 use crate::time::Interval;
@@ -25,6 +25,8 @@ pub struct Adalr {
     /// Position after the highest byte sent when the last loss was seen; zero
     /// before the first loss (`snd_recover`).
     recover: Offset,
+    /// `follow` and `recover` before a loss, for undo.
+    before: Option<(bool, Offset)>,
     /// Window that the peer advertised last.
     advertised: u64,
 }
@@ -243,6 +245,7 @@ impl Adalr {
             follow: start.ssthresh == u64::MAX && control.flag("ssthresh_from_window"),
             rho: settings.rho_min,
             recover: 0,
+            before: None,
             advertised: u64::MAX,
         }
     }
@@ -405,6 +408,24 @@ impl CongestionControl for Adalr {
         }
         self.lost(cx);
         self.collapse(cx.mss);
+    }
+
+    fn can_undo(&self) -> bool {
+        true
+    }
+
+    fn remember(&mut self) {
+        self.before = Some((self.follow, self.recover));
+    }
+
+    /// What there was before the first loss, the stretched window among it, is
+    /// there again.
+    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.cwnd = undone.window;
+        self.ssthresh = undone.ssthresh;
+        if let Some(before) = self.before.take() {
+            (self.follow, self.recover) = before;
+        }
     }
 
     fn collapse(&mut self, window: u64) {

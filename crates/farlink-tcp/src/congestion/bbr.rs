@@ -7,7 +7,7 @@
 
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, RateSample,
-    Setting, Start,
+    Setting, Start, Undone,
 };
 use crate::send::PACED_HEADERS;
 use crate::seq::Offset;
@@ -478,6 +478,20 @@ impl CongestionControl for Bbr {
         // As Linux does: the growth before it is no measure of what comes.
         self.full_bandwidth = 0.0;
         self.collapse(cx.mss);
+    }
+
+    fn can_undo(&self) -> bool {
+        true
+    }
+
+    /// The model has no part in a loss; what the repair held back is given back,
+    /// and whether the pipe is full is looked at anew (as Linux).
+    fn on_spurious(&mut self, _cx: &Context<'_>, _undone: &Undone) {
+        self.repair = Repair::None;
+        self.conserve = false;
+        self.full_bandwidth = 0.0;
+        self.full_count = 0;
+        self.restore_window();
     }
 
     fn collapse(&mut self, window: u64) {

@@ -10,7 +10,7 @@
 
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
-    half_flight,
+    Undone, half_flight,
 };
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
 
@@ -38,6 +38,8 @@ pub struct Hybla {
     srtt: Option<Interval>,
     mss: u64,
     probe: Probe,
+    /// A loss ended the estimate of the bandwidth, for undo.
+    probing: bool,
 }
 
 /// The estimate of the bandwidth from the spacing of the first ACKs (Hoe 1996).
@@ -132,6 +134,7 @@ impl Hybla {
             rtt_min: None,
             srtt: None,
             mss: u64::MAX,
+            probing: false,
             probe: if control.flag("bandwidth_estimate") {
                 Probe::Waiting
             } else {
@@ -289,6 +292,22 @@ impl CongestionControl for Hybla {
             self.ssthresh = half_flight(cx);
         }
         self.collapse(cx.mss);
+    }
+
+    fn can_undo(&self) -> bool {
+        true
+    }
+
+    fn remember(&mut self) {
+        self.probing = self.probe != Probe::Done;
+    }
+
+    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.set_window(undone.window);
+        self.ssthresh = undone.ssthresh;
+        if std::mem::take(&mut self.probing) {
+            self.probe = Probe::Waiting; // with ACKs that come close together
+        }
     }
 
     fn collapse(&mut self, window: u64) {

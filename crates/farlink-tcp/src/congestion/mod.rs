@@ -10,9 +10,13 @@ mod adalr;
 mod algorithm;
 mod bbr;
 mod cubic;
+mod dummies;
 mod hybla;
 mod hystart;
+mod peach;
 mod reno;
+#[cfg(test)]
+mod undo_tests;
 mod unlimited;
 mod vegas;
 mod westwood;
@@ -21,7 +25,9 @@ pub use adalr::Adalr;
 pub use algorithm::{Algorithm, Control, Parameter, Range, Setting, SettingError, Start};
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use dummies::DummySegments;
 pub use hybla::Hybla;
+pub use peach::Peach;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
 pub use vegas::Vegas;
@@ -39,6 +45,7 @@ pub static ALGORITHMS: &[&Algorithm] = &[
     &WESTWOOD_PLUS,
     &Hybla::ALGORITHM,
     &Adalr::ALGORITHM,
+    &Peach::ALGORITHM,
     &Bbr::ALGORITHM,
 ];
 
@@ -215,6 +222,12 @@ pub trait CongestionControl: Debug + Send {
         None
     }
 
+    /// The source of dummy segments that it is, if it is one. The answer is that
+    /// of the algorithm and never changes.
+    fn dummies(&mut self) -> Option<&mut dyn DummySegments> {
+        None
+    }
+
     /// Whether [`Self::on_rate_sample`] is to be called. The answer is that of
     /// the algorithm and never changes.
     fn wants_rate_samples(&self) -> bool {
@@ -251,6 +264,15 @@ pub fn can_undo(control: &Control) -> bool {
         ssthresh: 1,
     };
     control.build(start).can_undo()
+}
+
+/// Whether this algorithm sends dummy segments.
+pub fn sends_dummies(control: &Control) -> bool {
+    let start = Start {
+        window: 1,
+        ssthresh: 1,
+    };
+    control.build(start).dummies().is_some()
 }
 
 /// max(flight / 2, 2 MSS), equation (4) of RFC 5681.

@@ -5,7 +5,7 @@
 
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
-    half_flight,
+    Undone, half_flight,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -42,6 +42,8 @@ pub struct Vegas {
     began: Instant,
     /// When a loss last reduced the window.
     last_cut: Option<Instant>,
+    /// What a loss changes beside the windows, for undo.
+    before: Option<Before>,
 }
 
 /// What a loss takes from the window.
@@ -62,6 +64,15 @@ enum Phase {
     /// Grows by a segment, spread over what was in transit, of which so much
     /// is acknowledged.
     Increase { from: u64, counted: u64 },
+}
+
+/// State before a loss.
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    phase: Phase,
+    mark: Offset,
+    began: Instant,
+    last_cut: Option<Instant>,
 }
 
 impl Vegas {
@@ -133,6 +144,7 @@ impl Vegas {
             mark: 0,
             began: Instant::ZERO,
             last_cut: None,
+            before: None,
         }
     }
 
@@ -253,6 +265,31 @@ impl CongestionControl for Vegas {
         self.mark = cx.snd_una;
         self.began = cx.now;
         self.last_cut = Some(cx.now);
+    }
+
+    fn can_undo(&self) -> bool {
+        true
+    }
+
+    fn remember(&mut self) {
+        self.before = Some(Before {
+            phase: self.phase,
+            mark: self.mark,
+            began: self.began,
+            last_cut: self.last_cut,
+        });
+    }
+
+    /// The round goes on that there was.
+    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.cwnd = undone.window;
+        self.ssthresh = undone.ssthresh;
+        if let Some(before) = self.before.take() {
+            self.phase = before.phase;
+            self.mark = before.mark;
+            self.began = before.began;
+            self.last_cut = before.last_cut;
+        }
     }
 
     fn collapse(&mut self, window: u64) {

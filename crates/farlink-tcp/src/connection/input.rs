@@ -4,6 +4,8 @@ use super::{CloseReason, Connection, Event, State, output::reset_for};
 use crate::config::Eln;
 use crate::congestion::Ack;
 use crate::record::{Mark, Record};
+use crate::recovery::frto::{self, FrtoAck};
+use crate::recovery::rack::{self, AckKind};
 use crate::recovery::{self, NewAck, eln, prr, snack};
 use crate::segment::{Flags, Segment};
 use crate::send::context;
@@ -112,9 +114,18 @@ impl Connection {
 
     fn acknowledge_syn(&mut self, now: Instant, segment: &Segment) {
         let echoed = self.echoed(now, segment);
+        let before = rack::before_ack(&mut self.tx, now, echoed);
         self.tx.acknowledge(now, 1, echoed, &mut self.recorder);
         self.tx.skip_sample(now);
         self.tx.restart_timer(now);
+        if let Some(before) = before {
+            let kind = AckKind {
+                ack: 1,
+                duplicate: None,
+                bare: false,
+            };
+            rack::after_ack(&mut self.tx, now, before, kind, &mut self.recorder);
+        }
     }
 
     fn established(&mut self, now: Instant) {
@@ -138,6 +149,9 @@ impl Connection {
 
     /// 3.10.7.4.
     fn on_synchronized(&mut self, now: Instant, segment: &Segment) {
+        if segment.dummy && self.take_dummy(now, segment) {
+            return;
+        }
         let flags = segment.flags;
         let nxt = self.rx.nxt();
         let window = self.rx.window();
@@ -324,6 +338,9 @@ impl Connection {
         self.state = State::TimeWait;
         self.tx.rto_at = Instant::MAX;
         self.tx.persist_at = Instant::MAX;
+        if let Some(rack) = &mut self.tx.loss.rack {
+            rack.stop();
+        }
         self.time_wait_at = now + self.config.msl * 2;
     }
 
@@ -369,6 +386,12 @@ impl Connection {
         }
         let rated = self.tx.rated_flight();
         let before = prr::before_ack(&self.tx);
+        let timed = if self.tx.loss.rack.is_some() {
+            let echoed = self.echoed(now, segment);
+            rack::before_ack(&mut self.tx, now, echoed)
+        } else {
+            None
+        };
         let marked = ack >= una && self.ecn.echoes(segment.flags);
         let flight_before = if marked { self.tx.flight_at_loss() } else { 0 };
         self.tx.loss.mark_echoed = marked;
@@ -387,6 +410,9 @@ impl Connection {
         } else {
             0
         };
+        let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
+        let plain = || bare && same_window && segment.options.sack.as_slice().is_empty();
+        let mut another = false;
         if ack > una {
             let recovering = self.tx.loss.in_recovery;
             self.take_new_ack(now, segment, ack, una);
@@ -400,11 +426,13 @@ impl Connection {
                 self.record_state(now);
             }
         } else if ack == una && !self.tx.board.is_empty() {
-            let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
-            let another = if sacking {
+            another = if sacking {
                 news > 0
             } else {
-                bare && same_window && window > 0 && duplicate.is_none()
+                bare && same_window
+                    && window > 0
+                    && duplicate.is_none()
+                    && !self.tx.answers_a_dummy(now, self.recorder.stats.rtt_min)
             };
             if damaged {
                 eln::on_marked_ack(&mut self.tx, now, another, &mut self.recorder);
@@ -422,6 +450,24 @@ impl Connection {
         }
         if let Some(range) = duplicate {
             spurious::on_duplicate_report(&mut self.tx, now, range, &mut self.recorder);
+            self.record_state(now);
+        }
+        if self.tx.spurious.frto != frto::Frto::Off && ack >= una {
+            let ack = FrtoAck {
+                before: una,
+                news: news > 0,
+                duplicate: another || (ack == una && plain()),
+            };
+            frto::on_ack(&mut self.tx, now, ack, &mut self.recorder);
+            self.record_state(now);
+        }
+        if let Some(before) = timed {
+            let kind = AckKind {
+                ack,
+                duplicate,
+                bare: plain(),
+            };
+            rack::after_ack(&mut self.tx, now, before, kind, &mut self.recorder);
             self.record_state(now);
         }
         if marked && recovery::on_congestion_mark(&mut self.tx, now, flight_before) {
@@ -478,6 +524,7 @@ impl Connection {
             (Some(ts), Some(at)) => ts.echo == Self::ts_now(at),
             _ => false,
         };
+        self.tx.judge_silence(now);
         let ack = Ack {
             bytes: acked.len,
             rtt_sample,

@@ -13,6 +13,7 @@
 //! time-out, before anything of a later instant is fed in. Segments must have
 //! passed their checksum and carry this connection's ports.
 
+mod dummy;
 mod input;
 mod notice;
 mod output;
@@ -27,6 +28,7 @@ use crate::ecn::Negotiation;
 use crate::phase::{Phase, PhaseClock, PhaseTimes};
 use crate::receive::Receiver;
 use crate::record::{Mark, Record, Recorder, Stats};
+use crate::recovery::rack;
 use crate::rto::RttEstimator;
 use crate::segment::Segment;
 use crate::send::Sender;
@@ -119,6 +121,8 @@ pub struct Connection {
     last_ack_sent: Offset,
     /// A segment outside of the flow of data: RST.
     reply: Option<Segment>,
+    /// Dummy segments that arrived and want their ACKs.
+    dummy_acks: u32,
     events: VecDeque<Event>,
     recorder: Recorder,
     phase: PhaseClock,
@@ -173,6 +177,7 @@ impl Connection {
             ts_recent: 0,
             last_ack_sent: 0,
             reply: None,
+            dummy_acks: 0,
             events: VecDeque::new(),
             recorder: Recorder::default(),
             phase: PhaseClock::default(),
@@ -309,12 +314,23 @@ impl Connection {
         self.rx.read_len(max)
     }
 
-    /// No more data will be written: a FIN follows what is queued.
+    /// No more data will be written: a FIN follows what is queued. Before the
+    /// peer has answered the SYN the connection ends at once, and what was queued
+    /// is not sent ([`CloseReason::Aborted`] if there was any).
     pub fn close(&mut self) {
         match self.state {
             State::Closed | State::TimeWait => {}
             State::Listen => self.end(Instant::ZERO, CloseReason::Done),
-            State::SynSent if self.syn_due => self.end(Instant::ZERO, CloseReason::Done),
+            // RFC 9293, 3.10.4: the TCB is deleted, and queued SENDs return an error.
+            State::SynSent => {
+                let lost = self.tx.buffer.end() > 1;
+                let reason = if lost {
+                    CloseReason::Aborted
+                } else {
+                    CloseReason::Done
+                };
+                self.end(Instant::ZERO, reason);
+            }
             _ => self.tx.buffer.close(),
         }
     }
@@ -347,6 +363,8 @@ impl Connection {
             .rto_at
             .min(self.tx.persist_at)
             .min(self.tx.pace_at)
+            .min(self.tx.dummy_at)
+            .min(self.tx.loss.rack_timer())
             .min(self.rx.deadline())
             .min(self.time_wait_at);
         (at != Instant::MAX).then_some(at)
@@ -359,6 +377,13 @@ impl Connection {
         }
         if now >= self.tx.pace_at {
             self.tx.pace_at = Instant::MAX;
+        }
+        if now >= self.tx.dummy_at {
+            self.tx.dummy_at = Instant::MAX;
+        }
+        if now >= self.tx.loss.rack_timer() {
+            rack::on_timer(&mut self.tx, now, &mut self.recorder);
+            self.record_state(now);
         }
         if now >= self.tx.rto_at {
             let most = if self.tx.board.una() == 0 {
@@ -389,6 +414,11 @@ impl Connection {
         self.tx.rto_at = Instant::MAX;
         self.tx.persist_at = Instant::MAX;
         self.tx.pace_at = Instant::MAX;
+        self.tx.dummy_at = Instant::MAX;
+        self.dummy_acks = 0;
+        if let Some(rack) = &mut self.tx.loss.rack {
+            rack.stop();
+        }
         self.time_wait_at = Instant::MAX;
         self.rx.acknowledged();
         self.events.push_back(Event::Closed(reason));

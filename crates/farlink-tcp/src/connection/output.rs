@@ -45,8 +45,17 @@ impl Connection {
             }
             return Some(self.data_segment(now, &chunk));
         }
+        if self.tx.dummies.is_some()
+            && let Some((start, len)) = self.tx.next_dummy(now)
+        {
+            return Some(self.dummy_segment(now, start, len));
+        }
         if self.rx.need() == AckNeed::Now {
             return Some(self.ack_segment(now));
+        }
+        if self.dummy_acks > 0 {
+            self.dummy_acks -= 1;
+            return Some(self.dummy_ack(now));
         }
         self.note_phase(now);
         None
@@ -108,20 +117,13 @@ impl Connection {
     /// Ports, acknowledgment, window, options; `room` bytes for SACK blocks.
     fn header(&mut self, now: Instant, syn: bool, room: u32) -> Segment {
         let acks = self.state != State::SynSent;
-        let mut options = Options::default();
+        let mut options = self.timestamps_option(now, acks);
         if syn {
             options.mss = Some(self.config.mss.min(u32::from(u16::MAX)) as u16);
             options.window_scale = self.scaling.then(|| self.rx.shift());
             options.sack_permitted = self.sack;
             options.scps = self.snack.offer();
             options.ackp = self.config.ackp.is_some();
-        }
-        if self.timestamps {
-            let echo = if acks { self.ts_recent } else { 0 };
-            options.timestamps = Some(Timestamps {
-                value: Self::ts_now(now),
-                echo,
-            });
         }
         let mut room = room;
         if acks && !syn && room >= ELN_LEN && self.config.eln != Eln::Off {
@@ -169,6 +171,18 @@ impl Connection {
             self.rx.acknowledged();
         }
         segment
+    }
+
+    /// The Timestamps option, if it was agreed, and no other.
+    pub(super) fn timestamps_option(&self, now: Instant, acks: bool) -> Options {
+        let timestamps = self.timestamps.then(|| Timestamps {
+            value: Self::ts_now(now),
+            echo: if acks { self.ts_recent } else { 0 },
+        });
+        Options {
+            timestamps,
+            ..Options::default()
+        }
     }
 
     /// A reset that the peer accepts: at the next sequence number it expects.

@@ -5,8 +5,10 @@
 //! congestion controller's affair.
 
 pub(crate) mod eln;
+pub(crate) mod frto;
 mod newreno;
 pub(crate) mod prr;
+pub(crate) mod rack;
 mod reno;
 mod sack;
 pub(crate) mod snack;
@@ -64,6 +66,8 @@ pub(crate) struct LossState {
     /// Position after the last byte that was out when a marked ACK came (ELN);
     /// zero when there is nothing to repair.
     repair_end: Offset,
+    /// SACK only, if configured.
+    pub(crate) rack: Option<Box<rack::Rack>>,
 }
 
 /// A new acknowledgment, for recovery.
@@ -105,6 +109,10 @@ impl LossState {
                 .map(prr::Prr::new),
             assume_corruption: config.assume_loss == AssumeLoss::Corruption,
             repair_end: 0,
+            rack: config
+                .rack
+                .filter(|_| matches!(config.recovery, Recovery::Sack { .. }))
+                .map(|rack| Box::new(rack::Rack::new(rack))),
         }
     }
 
@@ -122,7 +130,14 @@ impl LossState {
                 careful: Careful::Plain,
             };
             self.prr = None;
+            self.rack = None;
         }
+    }
+
+    /// When the next timer of RACK-TLP goes off.
+    #[inline]
+    pub(crate) fn rack_timer(&self) -> Instant {
+        self.rack.as_ref().map_or(Instant::MAX, |rack| rack.timer())
     }
 
     /// Whether the scoreboard of RFC 6675 is in use.
@@ -136,6 +151,12 @@ impl LossState {
     #[inline]
     pub(crate) fn counts_pipe(&self) -> bool {
         self.sacking() && (self.in_recovery || self.after_timeout || self.limited_transmit)
+    }
+
+    /// Whether holes below SACKed data may be filled that are not presumed lost
+    /// (NextSeg, rules 3 and 4). RACK waits for time, or probes.
+    pub(crate) fn counts_holes(&self) -> bool {
+        self.sacking() && self.in_recovery && self.rack.is_none()
     }
 
     /// What limited transmit lets out beyond the window (RFC 3042); with SACK
@@ -218,6 +239,9 @@ impl LossState {
         self.repair_end = 0;
         if let Some(prr) = &mut self.prr {
             prr.enter();
+        }
+        if let Some(rack) = &mut self.rack {
+            rack.recovery_begins();
         }
     }
 

@@ -142,6 +142,17 @@ pub(crate) fn after_ack(tx: &mut Sender, before: Before) -> bool {
     true
 }
 
+/// Losses were found without an ACK, with `window` in force before: one segment
+/// leaves, the rest waits for ACKs.
+pub(super) fn without_ack(tx: &mut Sender, window: u64) {
+    if tx.loss.prr.is_none() || !tx.loss.in_recovery || tx.cc.ssthresh() == u64::MAX {
+        return;
+    }
+    tx.loss.force = true;
+    let window = window.min(tx.board.pipe());
+    tx.loss.inflation = window.cast_signed() - tx.cc.cwnd().cast_signed();
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,12 +4,16 @@
 //! in which the sender chooses.
 
 use super::{NewAck, front_loss, recovered, reduce, set_by_controller};
+use crate::congestion::Loss;
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
 use crate::time::Instant;
 
 /// An ACK brought SACK news and acknowledged nothing new (section 2, DupAck).
 pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+    if tx.loss.rack.is_some() {
+        return; // time tells
+    }
     let flight = tx.flight_at_loss(); // before the lost leave it
     let first_lost = tx.board.judge(tx.loss.threshold, u64::from(tx.mss));
     if tx.loss.in_recovery {
@@ -20,12 +24,23 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     if !seen || tx.board.una() < tx.loss.recover {
         return;
     }
-    recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-    // Section 5, step 4.
     let loss = front_loss(tx, now);
     if !first_lost {
         tx.board.lose_front();
     }
+    begin(tx, now, flight, loss, recorder);
+}
+
+/// Section 5, step 4, the lost being marked; `flight` is what was in flight
+/// before.
+pub(super) fn begin(
+    tx: &mut Sender,
+    now: Instant,
+    flight: u64,
+    loss: Loss,
+    recorder: &mut Recorder,
+) {
+    recorder.emit(now, Record::Mark(Mark::FastRetransmit));
     let flight = if tx.reduces_from_pipe() {
         tx.board.pipe() // without the lost
     } else {
@@ -44,7 +59,9 @@ pub(super) fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, record
         recovered(tx, now, window.min(tx.cc.cwnd()), recorder);
         return;
     }
-    tx.board.judge(tx.loss.threshold, u64::from(tx.mss)); // step B
+    if tx.loss.rack.is_none() {
+        tx.board.judge(tx.loss.threshold, u64::from(tx.mss)); // step B
+    }
     set_by_controller(tx, now, new, Some(tx.board.pipe()));
     tx.cc
         .on_recovery_ack(&context!(tx, now, new.flight), &new.ack);

@@ -99,7 +99,9 @@ impl Endpoint {
         if chance.per_mille(600) {
             self.read(chance.pick(&[1, 700, usize::MAX]));
         }
-        if self.written == self.goal && !self.closed && chance.flip() {
+        // A close before the peer has answered would drop what is queued.
+        let open = self.connection.state() != State::SynSent;
+        if open && self.written == self.goal && !self.closed && chance.flip() {
             self.connection.close();
             self.closed = true;
         }

@@ -5,7 +5,7 @@ use super::chance::Chance;
 use super::setup;
 use farlink_tcp::{
     Body, Config, Connection, Ecn, Flags, Instant, Interval, LossCause, Notice, Offset, Options,
-    SackBlock, ScpsCapabilities, Segment, Seq, Snack, State, Timestamps,
+    Priority, SackBlock, ScpsCapabilities, Segment, Seq, Snack, State, Timestamps,
 };
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -166,6 +166,8 @@ impl Victim {
             ack: self.isn.at(ack),
             flags,
             ecn: Ecn::default(),
+            priority: Priority::Normal,
+            dummy: false,
             window: 8_000,
             options,
             body: Body::EMPTY,
@@ -270,6 +272,8 @@ impl Victim {
             ack,
             flags,
             ecn: Ecn::from_bits(chance.within(0, 3) as u8),
+            priority: Priority::from_dscp(chance.within(0, 2) as u8),
+            dummy: chance.per_mille(100),
             window,
             options,
             body,

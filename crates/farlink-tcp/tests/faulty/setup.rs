@@ -2,8 +2,9 @@
 
 use super::chance::Chance;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, DelayedAck, Eln, InitialWindow, PartialAck, PrrBound,
-    Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, Undo, WindowScale,
+    AssumeLoss, Backoff, Careful, Config, DelayedAck, DummyReply, Eln, InitialWindow, PartialAck,
+    PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm,
+    TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -68,7 +69,15 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
         }
         _ => {}
     }
-    config.undo = chance.pick(&[Undo::Off, Undo::Dsack, Undo::Eifel]);
+    config.undo = chance.pick(&[
+        Undo::OFF,
+        Undo::DSACK,
+        Undo::EIFEL,
+        Undo::FRTO,
+        Undo::DSACK.and(Undo::FRTO),
+        Undo::DSACK.and(Undo::EIFEL).and(Undo::FRTO),
+    ]);
+    config.rack = rack(chance);
     wireless(chance, &mut config);
     control(chance, &mut config);
     timer(chance, &mut config);
@@ -87,6 +96,21 @@ fn wireless(chance: &mut Chance, config: &mut Config) {
         Some(PartialAck::BackOff),
     ]);
     config.ackp_karn = chance.flip();
+}
+
+fn rack(chance: &mut Chance) -> Option<RackConfig> {
+    let tlp = TlpConfig {
+        srtts: chance.pick(&[1, 2]),
+        max_ack_delay: Interval::from_millis(chance.pick(&[0, 200])),
+        ..TlpConfig::default()
+    };
+    let rack = RackConfig {
+        reo_divisor: chance.pick(&[1, 4]),
+        reo_persist: chance.pick(&[1, 16]),
+        min_rtt_window: Interval::from_secs(chance.pick(&[1, 300])),
+        tlp: chance.flip().then_some(tlp),
+    };
+    chance.flip().then_some(rack)
 }
 
 /// Switches, counts and choices of the algorithm, whatever it has.
@@ -146,6 +170,12 @@ fn receiver(chance: &mut Chance, config: &mut Config) {
     if matches!(config.recovery, Recovery::Snack { .. }) || chance.flip() {
         receiver.snack = chance.pick(&[SnackForm::Short, SnackForm::Long]);
     }
+    receiver.dummies = chance.pick(&[
+        DummyReply::Echo,
+        DummyReply::Echo,
+        DummyReply::Ignore,
+        DummyReply::Plain,
+    ]);
     if chance.per_mille(100) {
         receiver.reassembly = !receiver.reassembly;
     }

@@ -2,8 +2,9 @@
 
 use super::Script;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, Eln, InitialWindow, PartialAck, PrrBound, Ratio,
-    Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, Undo, WindowScale,
+    AssumeLoss, Backoff, Careful, Config, DummyReply, Eln, InitialWindow, PartialAck, PrrBound,
+    RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo,
+    WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant};
@@ -64,16 +65,22 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         }
         "ecn" => config.ecn = switch(value)?,
         "undo" => {
-            config.undo = match value {
-                "off" => Undo::Off,
-                "dsack" => Undo::Dsack,
-                "eifel" => Undo::Eifel,
-                _ => return Err("off, dsack or eifel".into()),
+            config.undo = Undo::OFF;
+            for word in value.split('+').filter(|&word| word != "off") {
+                config.undo = config.undo.and(match word {
+                    "dsack" => Undo::DSACK,
+                    "eifel" => Undo::EIFEL,
+                    "frto" => Undo::FRTO,
+                    _ => return Err("off, or dsack, eifel, frto joined by +".into()),
+                });
             }
         }
         "assume_loss" | "eln" | "ebsn" | "ackp" | "ackp_karn" | "snack" => {
             set_wireless(config, key, value)?;
         }
+        "rack" => config.rack = switch(value)?.then(RackConfig::default),
+        "tlp" | "reo_divisor" | "reo_persist" | "min_rtt_window" | "tlp_srtts" | "tlp_initial"
+        | "tlp_max_ack_delay" => set_rack(config, key, value)?,
         "limited_transmit" => config.limited_transmit = switch(value)?,
         "restart_on_retransmit" => config.restart_on_retransmit = switch(value)?,
         "initial_window" if value == "rfc3390" => config.initial_window = InitialWindow::Rfc3390,
@@ -106,6 +113,14 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         }
         "reassembly" => config.receiver.reassembly = switch(value)?,
         "sack" => config.receiver.sack = switch(value)?,
+        "dummies" => {
+            config.receiver.dummies = match value {
+                "echo" => DummyReply::Echo,
+                "ignore" => DummyReply::Ignore,
+                "plain" => DummyReply::Plain,
+                _ => return Err("echo, ignore or plain".into()),
+            }
+        }
         "dsack" => config.receiver.dsack = switch(value)?,
         "ack_delay" => config.receiver.delayed_ack.max_delay = interval(value)?,
         "ack_every" => config.receiver.delayed_ack.every = number(value)?,
@@ -183,6 +198,21 @@ fn set_wireless(config: &mut Config, key: &str, value: &str) -> Result<(), Strin
                 _ => return Err("off, short or long".into()),
             }
         }
+    }
+    Ok(())
+}
+
+fn set_rack(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
+    let rack = config.rack.as_mut().ok_or("needs rack=on before it")?;
+    match (key, &mut rack.tlp) {
+        ("tlp", tlp) => *tlp = switch(value)?.then(TlpConfig::default),
+        ("reo_divisor", _) => rack.reo_divisor = number(value)?,
+        ("reo_persist", _) => rack.reo_persist = number(value)?,
+        ("min_rtt_window", _) => rack.min_rtt_window = interval(value)?,
+        ("tlp_srtts", Some(tlp)) => tlp.srtts = number(value)?,
+        ("tlp_initial", Some(tlp)) => tlp.initial = interval(value)?,
+        (_, Some(tlp)) => tlp.max_ack_delay = interval(value)?,
+        (_, None) => return Err("needs tlp=on".into()),
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! A packet in a script: its notation, and its comparison with a segment.
 
 use super::options::number;
-use farlink_tcp::{Body, Ecn, Flags, SackBlock, ScpsCapabilities, Segment, Seq, Snack, Timestamps};
+use farlink_tcp::{
+    Body, Ecn, Flags, Priority, SackBlock, ScpsCapabilities, Segment, Seq, Snack, Timestamps,
+};
 use std::fmt::Write as _;
 
 /// A packet as it is written. Sequence numbers count from the initial one of
@@ -14,6 +16,8 @@ pub(crate) struct Packet {
     ack: Option<u32>,
     window: Option<u16>,
     ecn: Ecn,
+    /// Of low priority and marked.
+    dummy: bool,
     /// `None` for `<...>`: any.
     options: Option<Options>,
 }
@@ -55,7 +59,7 @@ const LETTERS: [(char, Flags); 8] = [
 const CODEPOINTS: [(&str, Ecn); 3] = [("ect1", Ecn::Ect1), ("ect0", Ecn::Ect0), ("ce", Ecn::Ce)];
 
 impl Packet {
-    /// Reads `FLAGS start:end(len) [ack N] [win N] [<options>]`.
+    /// Reads `FLAGS start:end(len) [ack N] [win N] [ect0] [dummy] [<options>]`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (header, options) = match text.split_once('<') {
             Some((header, rest)) => {
@@ -89,11 +93,16 @@ impl Packet {
             ack: None,
             window: None,
             ecn: Ecn::NotEct,
+            dummy: false,
             options,
         };
         while let Some(word) = words.next() {
             if let Some((_, ecn)) = CODEPOINTS.iter().find(|(name, _)| *name == word) {
                 packet.ecn = *ecn;
+                continue;
+            }
+            if word == "dummy" {
+                packet.dummy = true;
                 continue;
             }
             let value = words
@@ -109,6 +118,15 @@ impl Packet {
             return Err("the flag . and a number after ack go together".into());
         }
         Ok(packet)
+    }
+
+    /// Class of service: dummies and their ACKs have the low one.
+    fn class(&self) -> Priority {
+        if self.dummy {
+            Priority::Low
+        } else {
+            Priority::Normal
+        }
     }
 
     /// The segment that stands for it on the wire.
@@ -134,6 +152,8 @@ impl Packet {
                 .map_or(Seq(0), |ack| numbering.receiver.at(u64::from(ack))),
             flags: self.flags,
             ecn: self.ecn,
+            priority: self.class(),
+            dummy: self.dummy,
             window: self.window.ok_or("a packet that arrives needs win")?,
             options: farlink_tcp::Options {
                 mss: options.mss,
@@ -173,6 +193,8 @@ impl Packet {
             && self.start == relative(segment.seq)
             && self.len == segment.body.len()
             && self.ecn == segment.ecn
+            && self.dummy == segment.dummy
+            && self.class() == segment.priority
             && self
                 .ack
                 .is_none_or(|ack| numbering.receiver.at(u64::from(ack)) == segment.ack)
@@ -328,6 +350,9 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
     write(format_args!(" win {}", segment.window));
     if let Some((name, _)) = CODEPOINTS.iter().find(|(_, ecn)| *ecn == segment.ecn) {
         write(format_args!(" {name}"));
+    }
+    if segment.dummy {
+        write(format_args!(" dummy"));
     }
     let options = Options::of(segment, numbering);
     let mut items = Vec::new();

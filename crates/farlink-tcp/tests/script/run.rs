@@ -3,7 +3,9 @@
 use super::options::interval;
 use super::packet::{Numbering, Packet, show};
 use super::{Check, Failure, Line, Relation, Script, Seconds, Step, Time};
-use farlink_tcp::{Connection, Ecn, Flags, Instant, Interval, Notice, Segment, Seq, Timestamps};
+use farlink_tcp::{
+    Connection, Ecn, Flags, Instant, Interval, Notice, Priority, Segment, Seq, Timestamps,
+};
 use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -262,6 +264,8 @@ impl Player<'_> {
                 Flags::SYN.with(Flags::ACK)
             },
             ecn: Ecn::NotEct,
+            priority: Priority::Normal,
+            dummy: false,
             window,
             options,
             body: syn.body,
@@ -296,6 +300,11 @@ impl Player<'_> {
             "dsacks" => connection.stats().dsacks,
             "dup_acks" => connection.stats().dup_acks,
             "undos" => connection.stats().undos,
+            "dummies_sent" => connection.stats().dummies_sent,
+            "dummies_acked" => connection.stats().dummies_acked,
+            "tail_probes" => connection.stats().tail_probes,
+            "fast_retransmits" => connection.stats().fast_retransmits,
+            "timeouts" => connection.stats().timeouts,
             "rto" => connection.rto().as_nanos(),
             "srtt" => estimator.srtt().unwrap_or_default().as_nanos(),
             "rttvar" => estimator.deviation().as_nanos(),

@@ -375,6 +375,25 @@ fn the_first_round_of_recovery_sends_what_is_delivered() {
 }
 
 #[test]
+fn a_spurious_time_out_gives_the_window_back() {
+    let mut d = Driver::probing(&[]);
+    for _ in 0..3 {
+        d.round(RATE, PRODUCT);
+    }
+    let window = d.bbr.cwnd();
+    d.max = 100_000;
+    d.hook(|bbr, _| bbr.remember());
+    d.hook(|bbr, cx| bbr.on_timeout(cx, true));
+    assert_eq!(d.bbr.cwnd(), MSS);
+    let undone = Undone {
+        window: 5 * MSS,
+        ssthresh: u64::MAX,
+    };
+    d.hook(|bbr, cx| bbr.on_spurious(cx, &undone));
+    assert_eq!((d.bbr.cwnd(), d.bbr.repair), (window, Repair::None));
+}
+
+#[test]
 fn a_timeout_leaves_one_segment_until_all_is_repaired() {
     let mut d = Driver::probing(&[]);
     for _ in 0..3 {

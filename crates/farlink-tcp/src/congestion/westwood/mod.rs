@@ -13,7 +13,9 @@
 mod per_ack;
 mod per_rtt;
 
-use super::{Ack, Algorithm, CongestionControl, Context, Loss, Parameter, Range, Setting, Start};
+use super::{
+    Ack, Algorithm, CongestionControl, Context, Loss, Parameter, Range, Setting, Start, Undone,
+};
 use crate::time::{Instant, Interval};
 use per_ack::Tustin;
 use per_rtt::PerRtt;
@@ -207,6 +209,15 @@ impl<E: Estimator> CongestionControl for Westwood<E> {
         self.estimator.silence(cx.now);
         self.ssthresh = self.share(cx);
         self.collapse(cx.mss);
+    }
+
+    fn can_undo(&self) -> bool {
+        true
+    }
+
+    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.cwnd = undone.window;
+        self.ssthresh = undone.ssthresh;
     }
 
     fn collapse(&mut self, window: u64) {

@@ -1,0 +1,603 @@
+//! Closed forms of the stages, and of several stages behind each other.
+//!
+//! For any stationary loss process with mean loss L and autocorrelation a at lag
+//! 1, P(lost, next delivered) = L (1 - L) (1 - a). So the mean burst is
+//! 1 / ((1 - L) (1 - a)) packets and the mean gap 1 / (L (1 - a)).
+
+use super::jitter::{Distribution, Jitter};
+use super::{
+    BitErrors, Channel, Corrupt, DelayLaw, Derived, Gilbert, Loss, Reorder, Sampling, Stage, Theory,
+};
+use farlink_tcp::Interval;
+
+/// Lags at which a stage of this crate tells its autocorrelation.
+pub const LAGS: usize = 100;
+
+/// Probabilities at which a law of delay tells its quantiles.
+pub const LEVELS: [f64; 10] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
+
+impl DelayLaw {
+    /// Every packet is delayed by as much.
+    pub fn constant(seconds: f64) -> Self {
+        Self {
+            mean: seconds,
+            deviation: 0.0,
+            quantiles: LEVELS.iter().map(|&level| (level, seconds)).collect(),
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.mean == 0.0 && self.deviation == 0.0
+    }
+
+    /// Of the sum of two independent delays. The quantiles are those of the other
+    /// if one is constant; else there are none.
+    fn plus(&self, other: &Self) -> Self {
+        let (shift, base) = if self.deviation == 0.0 {
+            (self.mean, &other.quantiles)
+        } else {
+            (other.mean, &self.quantiles)
+        };
+        let shifted = base.iter().map(|&(level, at)| (level, at + shift));
+        let known = self.deviation == 0.0 || other.deviation == 0.0;
+        let quantiles = shifted.take(if known { base.len() } else { 0 }).collect();
+        Self {
+            mean: self.mean + other.mean,
+            deviation: libm::hypot(self.deviation, other.deviation),
+            quantiles,
+        }
+    }
+}
+
+impl Theory {
+    /// Of a stage that loses no packet and delays none.
+    pub fn clean() -> Self {
+        Self {
+            loss: Some(0.0),
+            delay: Some(DelayLaw::constant(0.0)),
+            ..Self::default()
+        }
+    }
+
+    /// Of a stage that delays no packet and loses them with mean `loss` and this
+    /// autocorrelation at lags 1, 2, ...
+    pub fn of_loss(loss: f64, autocorrelation: Vec<f64>) -> Self {
+        if loss <= 0.0 {
+            return Self::clean();
+        }
+        let change = autocorrelation.first().map(|first| 1.0 - first);
+        let mean = |share: f64| change.map(|change| 1.0 / (share * change));
+        Self {
+            loss: Some(loss),
+            burst: mean(1.0 - loss).filter(|burst| burst.is_finite()),
+            gap: mean(loss).filter(|gap| gap.is_finite()),
+            autocorrelation: change.map(|_| autocorrelation),
+            delay: Some(DelayLaw::constant(0.0)),
+        }
+    }
+
+    /// Of a stage that delays no packet and loses each with the same probability,
+    /// whatever became of the others.
+    pub fn independent(loss: f64) -> Self {
+        Self::of_loss(loss, vec![0.0; LAGS])
+    }
+
+    /// Whether what it does to a packet depends on what it did to others; so it
+    /// is taken to be if nothing is known.
+    fn remembers(&self) -> bool {
+        self.loss != Some(0.0)
+            && self
+                .autocorrelation
+                .as_ref()
+                .is_none_or(|lags| lags.iter().any(|&lag| lag != 0.0))
+    }
+
+    /// Of this behind which `next` stands, which sees only what this lets
+    /// through. Delivery past both is the product of two independent processes
+    /// unless `next` counts packets and this has made gaps in what it counts.
+    fn then(self, next: Self) -> Self {
+        let (Some(first), Some(second)) = (self.loss, next.loss) else {
+            return Self {
+                delay: sum(self.delay.as_ref(), next.delay.as_ref()),
+                ..Self::default()
+            };
+        };
+        let loss = 1.0 - (1.0 - first) * (1.0 - second);
+        let delay = sum(self.delay.as_ref(), next.delay.as_ref());
+        let whole = if second == 0.0 {
+            self
+        } else if first == 0.0 {
+            next
+        } else if next.remembers() {
+            Self {
+                loss: Some(loss),
+                ..Self::default()
+            }
+        } else {
+            let delivered = |loss: f64, lag: f64| {
+                let through = 1.0 - loss;
+                through * through + loss * through * lag
+            };
+            match (self.autocorrelation, next.autocorrelation) {
+                (Some(a), Some(b)) => Self::of_loss(
+                    loss,
+                    a.iter()
+                        .zip(&b)
+                        .map(|(&a, &b)| {
+                            let both = delivered(first, a) * delivered(second, b);
+                            (both - (1.0 - loss) * (1.0 - loss)) / (loss * (1.0 - loss))
+                        })
+                        .collect(),
+                ),
+                _ => Self {
+                    loss: Some(loss),
+                    ..Self::default()
+                },
+            }
+        };
+        Self { delay, ..whole }
+    }
+}
+
+fn sum(a: Option<&DelayLaw>, b: Option<&DelayLaw>) -> Option<DelayLaw> {
+    Some(a?.plus(b?))
+}
+
+impl Stage {
+    /// Its closed form under the traffic of `sampling`, alone.
+    pub fn theory(&self, sampling: Sampling) -> Theory {
+        self.theory_behind(sampling, &Theory::clean())
+    }
+
+    /// The same for what is left of that traffic behind stages with this closed
+    /// form.
+    fn theory_behind(&self, sampling: Sampling, before: &Theory) -> Theory {
+        match self {
+            Self::Gilbert(stage) => stage.theory(),
+            Self::Loss(stage) => stage.theory(),
+            Self::BitErrors(stage) => stage.theory(sampling.bytes),
+            Self::Corrupt(stage) => stage.theory(),
+            Self::Duplicate(_) => Theory::clean(),
+            Self::Reorder(stage) => stage.theory(),
+            Self::Jitter(stage) => stage.theory(sampling.spacing, before),
+            Self::Process(stage) => stage.theory(sampling),
+        }
+    }
+
+    /// What follows from its parameters.
+    pub fn derived(&self) -> Vec<Derived> {
+        match self {
+            Self::Gilbert(stage) => stage.derived(),
+            Self::BitErrors(stage) => stage.derived(),
+            Self::Reorder(stage) => delay_derived(stage.theory().delay, "p d, d sqrt(p (1 - p))"),
+            Self::Jitter(stage) => delay_derived(
+                stage.distribution().law(None, 0.0),
+                "moments of the distribution, before packets wait for each other",
+            ),
+            Self::Process(stage) => stage.derived(),
+            Self::Loss(_) | Self::Corrupt(_) | Self::Duplicate(_) => Vec::new(),
+        }
+    }
+}
+
+impl Channel {
+    /// The closed form of all stages together under the traffic of `sampling`.
+    pub fn theory(&self, sampling: Sampling) -> Theory {
+        self.stages().iter().fold(Theory::clean(), |before, stage| {
+            let next = stage.theory_behind(sampling, &before);
+            before.then(next)
+        })
+    }
+}
+
+fn derived(name: &'static str, unit: &'static str, value: f64, source: &'static str) -> Derived {
+    Derived {
+        name,
+        unit,
+        value,
+        source,
+    }
+}
+
+fn delay_derived(law: Option<DelayLaw>, source: &'static str) -> Vec<Derived> {
+    let Some(law) = law else { return Vec::new() };
+    vec![
+        derived("mean_extra_delay", "s", law.mean, source),
+        derived("deviation_of_delay", "s", law.deviation, source),
+    ]
+}
+
+impl Gilbert {
+    /// Elliott (1963): the loss of two packets k apart has covariance
+    /// (h - k)^2 b (1 - b) m^k with the share b of the bad state and m = 1 - p - r.
+    fn theory(&self) -> Theory {
+        let (bad, memory) = (self.bad_share(), 1.0 - self.p().get() - self.r().get());
+        let loss = self.mean_loss();
+        let apart = self.k().get() - self.h().get();
+        let scale = apart * apart * bad * (1.0 - bad) / (loss * (1.0 - loss));
+        let lags = (1..=LAGS).map(|lag| scale * libm::pow(memory, lag as f64));
+        Theory::of_loss(loss, lags.collect())
+    }
+
+    fn derived(&self) -> Vec<Derived> {
+        const SOURCE: &str = "Gilbert 1960, Elliott 1963";
+        let gap = self.mean_burst() * (1.0 - self.mean_loss()) / self.mean_loss();
+        vec![
+            derived("p", "probability", self.p().get(), SOURCE),
+            derived("r", "probability", self.r().get(), SOURCE),
+            derived("bad_share", "probability", self.bad_share(), SOURCE),
+            derived("mean_loss", "probability", self.mean_loss(), SOURCE),
+            derived("mean_burst_packets", "", self.mean_burst(), SOURCE),
+            derived("mean_gap_packets", "", gap, SOURCE),
+        ]
+    }
+}
+
+impl Loss {
+    fn theory(&self) -> Theory {
+        Theory::independent(self.probability().get())
+    }
+}
+
+impl Corrupt {
+    fn theory(&self) -> Theory {
+        Theory::independent(self.probability().get())
+    }
+}
+
+impl BitErrors {
+    fn theory(&self, bytes: u32) -> Theory {
+        Theory::independent(self.packet_loss(bytes))
+    }
+
+    fn derived(&self) -> Vec<Derived> {
+        const SOURCE: &str = "binomial tail: more errors than can be corrected";
+        let loss = |bytes| self.packet_loss(bytes);
+        vec![
+            derived("packet_loss_1500_B", "probability", loss(1500), SOURCE),
+            derived("packet_loss_40_B", "probability", loss(40), SOURCE),
+        ]
+    }
+}
+
+impl Reorder {
+    fn theory(&self) -> Theory {
+        let (p, delay) = (self.probability().get(), self.delay().as_secs_f64());
+        let at = |level: f64| if level > 1.0 - p { delay } else { 0.0 };
+        Theory {
+            delay: Some(DelayLaw {
+                mean: p * delay,
+                deviation: delay * libm::sqrt(p * (1.0 - p)),
+                quantiles: LEVELS.iter().map(|&level| (level, at(level))).collect(),
+            }),
+            ..Theory::clean()
+        }
+    }
+}
+
+impl Jitter {
+    fn theory(&self, spacing: Interval, before: &Theory) -> Theory {
+        let delay = if self.keeps_order() {
+            let spacing = spacing.as_secs_f64();
+            let even = before.delay.as_ref().is_some_and(DelayLaw::is_zero);
+            let apart = spacing >= self.distribution().width();
+            match before.loss {
+                // No packet can catch up with the one before it.
+                _ if even && apart => self.distribution().law(None, 0.0),
+                Some(loss) if even && !before.remembers() => {
+                    self.distribution().law(Some(spacing), loss)
+                }
+                _ => None,
+            }
+        } else {
+            self.distribution().law(None, 0.0)
+        };
+        Theory {
+            delay,
+            ..Theory::clean()
+        }
+    }
+}
+
+/// Points of the grid on which a law is integrated.
+const POINTS: f64 = 20_000.0;
+/// Most points if packets are so close that the grid must be finer.
+const MOST_POINTS: f64 = 4e6;
+/// Where a normal or exponential tail no longer counts, in deviations or means.
+const TAIL: f64 = 40.0;
+
+impl Distribution {
+    /// P(draw <= x), in seconds.
+    fn below(self, x: f64) -> f64 {
+        if x < 0.0 {
+            return 0.0;
+        }
+        match self {
+            Self::Uniform { low, high } => {
+                let (low, high) = (low.as_secs_f64(), high.as_secs_f64());
+                ((x - low) / (high - low)).clamp(0.0, 1.0)
+            }
+            Self::Normal { mean, deviation } => {
+                let (mean, deviation) = (mean.as_secs_f64(), deviation.as_secs_f64());
+                let normal = |x: f64| {
+                    0.5 * libm::erfc((mean - x) / deviation * std::f64::consts::FRAC_1_SQRT_2)
+                };
+                let cut = normal(0.0);
+                (normal(x) - cut) / (1.0 - cut)
+            }
+            Self::Exponential { mean } => -libm::expm1(-x / mean.as_secs_f64()),
+        }
+    }
+
+    /// Least and greatest draw that count, in seconds.
+    fn support(self) -> (f64, f64) {
+        match self {
+            Self::Uniform { low, high } => (low.as_secs_f64(), high.as_secs_f64()),
+            Self::Normal { mean, deviation } => {
+                let (mean, tail) = (mean.as_secs_f64(), 9.0 * deviation.as_secs_f64());
+                ((mean - tail).max(0.0), mean + tail)
+            }
+            Self::Exponential { mean } => (0.0, TAIL * mean.as_secs_f64()),
+        }
+    }
+
+    fn width(self) -> f64 {
+        let (low, high) = self.support();
+        high - low
+    }
+
+    /// The law of a delay; with a `spacing`, of packets that wait for those
+    /// before them, a share `lost` of which are not there to be waited for:
+    /// P(delay <= d) = F(d) times (lost + (1 - lost) F(d + i spacing)) for all
+    /// i >= 1. None if packets are too close for the grid.
+    fn law(self, spacing: Option<f64>, lost: f64) -> Option<DelayLaw> {
+        let (low, high) = self.support();
+        if high <= low {
+            return Some(DelayLaw::constant(low));
+        }
+        // So that a spacing is a whole number of steps.
+        let wanted = high / POINTS;
+        let step = spacing
+            .filter(|&apart| apart < high)
+            .map_or(wanted, |apart| apart / libm::ceil(apart / wanted));
+        let points = libm::ceil(high / step);
+        if points > MOST_POINTS || step <= 0.0 {
+            return None;
+        }
+        let points = points as usize + 1;
+        let mut law: Vec<f64> = (0..points).map(|i| self.below(i as f64 * step)).collect();
+        if let Some(apart) = spacing {
+            let back = libm::round(apart / step) as usize;
+            // What the packets before leave of it, from the far end where it is 1.
+            let mut waits = vec![1.0; points];
+            for i in (0..points).rev() {
+                let further = waits.get(i + back).copied().unwrap_or(1.0);
+                waits[i] = (lost + (1.0 - lost) * law[i]) * further;
+                law[i] *= further;
+            }
+        }
+        let (mut mean, mut square) = (0.0, 0.0);
+        for (i, below) in law.iter().enumerate() {
+            let above = 1.0 - below;
+            let weight = if i == 0 || i + 1 == points { 0.5 } else { 1.0 };
+            mean += weight * above;
+            square += weight * above * 2.0 * (i as f64 * step);
+        }
+        let (mean, square) = (mean * step, square * step);
+        let quantile = |level: f64| {
+            let next = law.partition_point(|&below| below < level);
+            if next == 0 || next == points {
+                return next as f64 * step;
+            }
+            let (before, after) = (law[next - 1], law[next]);
+            (next as f64 - 1.0 + (level - before) / (after - before)) * step
+        };
+        Some(DelayLaw {
+            mean,
+            deviation: libm::sqrt((square - mean * mean).max(0.0)),
+            quantiles: LEVELS
+                .iter()
+                .map(|&level| (level, quantile(level)))
+                .collect(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{N, assert_near, p, stream};
+    use super::super::{Duplicate, Verdict};
+    use super::*;
+    use farlink_tcp::Instant;
+
+    const SPACING: Interval = Interval::from_millis(1);
+    const SAMPLING: Sampling = Sampling {
+        bytes: 1500,
+        spacing: SPACING,
+    };
+
+    fn gilbert(loss: f64, burst: f64) -> Stage {
+        Stage::Gilbert(Gilbert::from_means(p(loss), burst, stream("gilbert")).unwrap())
+    }
+
+    fn loss(probability: f64) -> Stage {
+        Stage::Loss(Loss::new(p(probability), stream("loss")))
+    }
+
+    fn jitter(distribution: Distribution, keep_order: bool) -> Stage {
+        Stage::Jitter(Jitter::new(distribution, keep_order, stream("jitter")).unwrap())
+    }
+
+    fn exponential(mean: u64) -> Distribution {
+        Distribution::Exponential {
+            mean: Interval::from_millis(mean),
+        }
+    }
+
+    /// What `N` packets met: whether each was lost, and the delays of the others.
+    fn sample(channel: &Channel) -> (Vec<bool>, Vec<f64>) {
+        let mut channel = channel.clone();
+        let mut delays = Vec::new();
+        let lost = (0..N as u64)
+            .map(|packet| {
+                let passage = channel.pass(Instant::ZERO + SPACING * packet, SAMPLING.bytes);
+                if passage.verdict == Verdict::Pass {
+                    delays.push(passage.hold.as_secs_f64());
+                }
+                passage.verdict != Verdict::Pass
+            })
+            .collect();
+        (lost, delays)
+    }
+
+    /// Mean of `values` with its standard error over 100 batches.
+    fn batches(values: &[f64]) -> (f64, f64) {
+        let means: Vec<f64> = values
+            .chunks_exact(values.len() / 100)
+            .map(|batch| batch.iter().sum::<f64>() / batch.len() as f64)
+            .collect();
+        let n = means.len() as f64;
+        let mean = means.iter().sum::<f64>() / n;
+        let variance = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        (mean, (variance / n).sqrt())
+    }
+
+    fn check(stages: Vec<Stage>) {
+        let channel = Channel::new(stages);
+        let theory = channel.theory(SAMPLING);
+        let (lost, delays) = sample(&channel);
+        let indicator: Vec<f64> = lost.iter().map(|&lost| f64::from(u8::from(lost))).collect();
+        let mean = theory.loss.unwrap();
+        let (found, error) = batches(&indicator);
+        assert_near(found, mean, error);
+        if let Some(lags) = theory.autocorrelation {
+            assert!(theory.burst.is_some() && theory.gap.is_some());
+            for lag in [1usize, 2, 5, 20] {
+                let both: Vec<f64> = lost
+                    .windows(lag + 1)
+                    .map(|w| f64::from(u8::from(w[0] && w[lag])))
+                    .collect();
+                let (found, error) = batches(&both);
+                let expected = mean * (mean + (1.0 - mean) * lags[lag - 1]);
+                assert_near(found, expected, error);
+            }
+            let ends: Vec<f64> = lost
+                .windows(2)
+                .map(|w| f64::from(u8::from(w[0] && !w[1])))
+                .collect();
+            let (found, error) = batches(&ends);
+            assert_near(found, mean / theory.burst.unwrap(), error);
+            assert_near(found, (1.0 - mean) / theory.gap.unwrap(), error);
+        }
+        let law = theory.delay.unwrap();
+        let (found, error) = batches(&delays);
+        assert_near(found, law.mean, error.max(1e-12));
+        let squares: Vec<f64> = delays.iter().map(|d| (d - law.mean).powi(2)).collect();
+        let (found, error) = batches(&squares);
+        assert_near(found, law.deviation.powi(2), error.max(1e-15));
+        if law.deviation > 0.0 {
+            for (level, at) in law.quantiles {
+                let share = |chosen: &dyn Fn(f64) -> bool| {
+                    let hits: Vec<f64> = delays
+                        .iter()
+                        .map(|&delay| f64::from(u8::from(chosen(delay))))
+                        .collect();
+                    batches(&hits)
+                };
+                // A law with a step has its whole step at a quantile. The allowance
+                // is for a grid point and a nanosecond of rounding.
+                let (most, error) = share(&|delay| delay <= at + 1e-9);
+                let (least, _) = share(&|delay| delay < at - 1e-9);
+                let near = 4.0 * error + 1e-4;
+                assert!(
+                    least <= level + near && most >= level - near,
+                    "{level}: {least} {most}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn stages_alone_are_as_their_closed_forms() {
+        check(vec![gilbert(0.05, 4.0)]);
+        check(vec![loss(0.01)]);
+        let four = Gilbert::new(p(0.02), p(0.1), p(0.3), p(0.99), stream("four"));
+        check(vec![Stage::Gilbert(four.unwrap())]);
+        check(vec![Stage::BitErrors(BitErrors::new(
+            p(2e-6),
+            0,
+            stream("ber"),
+        ))]);
+        check(vec![Stage::Corrupt(Corrupt::new(
+            p(0.02),
+            stream("corrupt"),
+        ))]);
+    }
+
+    #[test]
+    fn stages_together_are_as_their_product() {
+        check(vec![gilbert(0.05, 4.0), loss(0.02)]);
+        let ber = BitErrors::new(p(1e-6), 0, stream("ber"));
+        let duplicate = Duplicate::new(p(0.1), stream("duplicate"));
+        check(vec![
+            gilbert(0.2, 10.0),
+            Stage::BitErrors(ber),
+            Stage::Duplicate(duplicate),
+            jitter(exponential(3), false),
+        ]);
+    }
+
+    #[test]
+    fn a_chain_that_counts_what_is_left_has_a_loss_only() {
+        let theory = Channel::new(vec![loss(0.5), gilbert(0.1, 5.0)]).theory(SAMPLING);
+        assert!((theory.loss.unwrap() - 0.55).abs() < 1e-12);
+        assert_eq!((theory.burst, theory.autocorrelation), (None, None));
+    }
+
+    #[test]
+    fn delays_are_as_their_laws_with_and_without_order() {
+        let ms = Interval::from_millis;
+        let uniform = Distribution::Uniform {
+            low: ms(2),
+            high: ms(8),
+        };
+        let normal = Distribution::Normal {
+            mean: ms(4),
+            deviation: ms(3),
+        };
+        for distribution in [uniform, normal, exponential(5)] {
+            check(vec![jitter(distribution, false)]);
+            check(vec![jitter(distribution, true)]);
+            check(vec![loss(0.4), jitter(distribution, true)]);
+        }
+        let reorder = Reorder::new(p(0.1), ms(5), stream("reorder"));
+        check(vec![Stage::Reorder(reorder)]);
+    }
+
+    #[test]
+    fn moments_of_the_grid_are_those_of_the_distributions() {
+        let law = exponential(5).law(None, 0.0).unwrap();
+        assert!((law.mean / 0.005 - 1.0).abs() < 1e-5);
+        assert!((law.deviation / 0.005 - 1.0).abs() < 1e-5);
+        // Of the median, ln 2 means.
+        assert!((law.quantiles[4].1 / (0.005 * 2f64.ln()) - 1.0).abs() < 1e-5);
+        // Packets so far apart that none waits, and so close that all do.
+        let apart = exponential(5).law(Some(1.0), 0.0).unwrap();
+        assert_eq!(apart, law);
+        let close = exponential(5).law(Some(1e-4), 0.0).unwrap();
+        assert!(close.mean > 4.0 * law.mean, "{close:?}");
+    }
+
+    #[test]
+    fn what_no_closed_form_covers_is_left_open() {
+        // Bursts thin the packets that a delay in order looks back at.
+        let mixed = vec![gilbert(0.1, 5.0), jitter(exponential(5), true)];
+        assert_eq!(Channel::new(mixed).theory(SAMPLING).delay, None);
+        let twice = vec![jitter(exponential(5), false), jitter(exponential(5), true)];
+        assert_eq!(Channel::new(twice).theory(SAMPLING).delay, None);
+        // Two independent delays: moments add up, quantiles do not.
+        let twice = vec![jitter(exponential(5), false), jitter(exponential(5), false)];
+        let law = Channel::new(twice).theory(SAMPLING).delay.unwrap();
+        assert!((law.mean - 0.01).abs() < 1e-6 && law.quantiles.is_empty());
+    }
+}

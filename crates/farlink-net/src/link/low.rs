@@ -1,0 +1,409 @@
+//! The low-priority class of a queue: sent when nothing normal waits, dropped
+//! first.
+//!
+//! When a normal packet leaves is known as it comes, whatever waits in the low
+//! class, because that can only delay it by the packet being sent. A low packet
+//! that has to wait is another matter: how long, depends on what comes after it.
+//! It is decided when the transmitter becomes free, which is the one event that
+//! the class costs, and only while something waits in it.
+
+use super::{Fate, Link};
+use crate::channel::DropCause;
+use farlink_tcp::{Instant, Priority};
+
+/// A packet of the low class that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Waiting {
+    packet: u32,
+    ip_len: u32,
+}
+
+/// What becomes of a low-priority packet that was handed to the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LowFate {
+    /// It is being sent, or lost.
+    Decided(Fate),
+    /// It waits until the transmitter has nothing else to do.
+    Waits,
+}
+
+impl Link {
+    /// Whether the queue has a class for packets of low priority.
+    #[inline]
+    pub fn has_priorities(&self) -> bool {
+        self.config.priorities
+    }
+
+    /// Packets and IP bytes that wait in the low class.
+    #[inline]
+    pub fn low_queued(&self) -> (u32, u64) {
+        (self.low.len() as u32, self.low_bytes)
+    }
+
+    /// Hands over packet number `packet`, of low priority and `ip_len` bytes, at
+    /// `now`. It takes no place of a normal packet and joins the end of its class.
+    pub fn offer_low(&mut self, now: Instant, ip_len: u32, packet: u32) -> LowFate {
+        let (packets, bytes) = self.queued(now);
+        if self.free_at <= now && self.low.is_empty() {
+            return LowFate::Decided(self.send(now, ip_len, Priority::Low));
+        }
+        if self.config.queue.is_full(packets, bytes, ip_len) {
+            self.count_drop(DropCause::Congestion, Priority::Low);
+            return LowFate::Decided(Fate::Lost {
+                cause: DropCause::Congestion,
+                at: now,
+            });
+        }
+        self.low.push_back(Waiting { packet, ip_len });
+        self.low_bytes += u64::from(ip_len);
+        self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
+        LowFate::Waits
+    }
+
+    /// A normal packet of `ip_len` bytes is about to be handed over at `now`:
+    /// the number of the low packet that leaves the queue for it, the latest
+    /// first. To be called until it gives none.
+    pub fn push_out(&mut self, now: Instant, ip_len: u32) -> Option<u32> {
+        let (packets, bytes) = self.queued(now);
+        let (low_packets, low_bytes) = self.low_queued();
+        let limit = self.config.queue;
+        if low_packets == 0
+            || self.free_at <= now
+            || !limit.is_full(packets, bytes, ip_len)
+            || limit.is_full(packets - low_packets, bytes - low_bytes, ip_len)
+        {
+            // Nothing to push out, no need to, or all of it would not be enough.
+            return None;
+        }
+        let last = self.low.pop_back()?;
+        self.low_bytes -= u64::from(last.ip_len);
+        self.count_drop(DropCause::Congestion, Priority::Low);
+        Some(last.packet)
+    }
+
+    /// When the transmitter is free for the class, if something waits in it and
+    /// nothing normal comes before.
+    #[inline]
+    pub fn low_due(&self) -> Option<Instant> {
+        (!self.low.is_empty()).then_some(self.free_at)
+    }
+
+    /// The transmitter takes the first of the low class at `now`, if it is free:
+    /// its number and what becomes of it.
+    pub fn start_low(&mut self, now: Instant) -> Option<(u32, Fate)> {
+        if self.free_at > now {
+            return None;
+        }
+        let first = self.low.pop_front()?;
+        self.low_bytes -= u64::from(first.ip_len);
+        let fate = self.send(now, first.ip_len, Priority::Low);
+        Some((first.packet, fate))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LinkConfig, QueueLimit};
+    use super::*;
+    use crate::channel::Channel;
+    use crate::rng::Streams;
+    use farlink_tcp::Interval;
+    use proptest::prelude::*;
+
+    /// 1500 bytes take a millisecond.
+    fn link(queue: QueueLimit) -> Link {
+        let config = LinkConfig {
+            rate: 12_000_000,
+            delay: Interval::ZERO,
+            overhead: 0,
+            queue,
+            mark: QueueLimit::Unlimited,
+            priorities: true,
+        };
+        Link::new(config, Channel::default())
+    }
+
+    const MS: u64 = 1_000_000;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * MS)
+    }
+
+    /// When a packet has left the transmitter, in ms.
+    fn left(fate: Fate) -> u64 {
+        match fate {
+            Fate::Arrives { at, .. } => at.as_nanos() / MS,
+            Fate::Lost { .. } => panic!("lost"),
+        }
+    }
+
+    #[test]
+    fn a_low_packet_finds_an_idle_link_as_any_other() {
+        let mut link = link(QueueLimit::Packets(1));
+        let LowFate::Decided(fate) = link.offer_low(at(0), 1500, 7) else {
+            panic!("it need not wait");
+        };
+        assert_eq!((left(fate), link.low_due()), (1, None));
+        // What is being sent is finished: a normal packet waits for it.
+        assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
+        assert_eq!((link.stats().packets, link.stats().low_packets), (2, 1));
+    }
+
+    #[test]
+    fn normal_packets_that_come_later_go_first() {
+        let mut link = link(QueueLimit::Unlimited);
+        assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 1);
+        assert_eq!(link.offer_low(at(0), 1500, 7), LowFate::Waits);
+        assert_eq!(link.offer_low(at(0), 1500, 8), LowFate::Waits);
+        assert_eq!(link.low_due(), Some(at(1)));
+        assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
+        // Of what comes as the transmitter becomes free, normal packets are first.
+        assert_eq!(left(link.offer(at(2), 1500, Priority::Normal)), 3);
+        assert_eq!(link.start_low(at(2)), None);
+        assert_eq!(link.low_due(), Some(at(3)));
+        let (packet, fate) = link.start_low(at(3)).expect("the transmitter is free");
+        assert_eq!((packet, left(fate)), (7, 4));
+        assert_eq!(left(link.offer(at(3), 1500, Priority::Normal)), 5);
+        let (packet, fate) = link.start_low(at(5)).expect("the transmitter is free");
+        assert_eq!((packet, left(fate)), (8, 6));
+        assert_eq!(link.low_due(), None);
+    }
+
+    #[test]
+    fn a_full_queue_gives_up_its_latest_low_packets_first() {
+        let mut link = link(QueueLimit::Packets(3));
+        link.offer(at(0), 1500, Priority::Normal);
+        link.offer(at(0), 1500, Priority::Normal);
+        assert_eq!(link.offer_low(at(0), 1500, 7), LowFate::Waits);
+        assert_eq!(link.offer_low(at(0), 1500, 8), LowFate::Waits);
+        let refused = Fate::Lost {
+            cause: DropCause::Congestion,
+            at: at(0),
+        };
+        assert_eq!(link.offer_low(at(0), 1500, 9), LowFate::Decided(refused));
+        assert_eq!(link.push_out(at(0), 1500), Some(8));
+        assert_eq!(link.push_out(at(0), 1500), None);
+        assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 3);
+        assert_eq!(link.push_out(at(0), 1500), Some(7));
+        assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 4);
+        // Nothing low is left: the tail is dropped as ever.
+        assert_eq!(link.push_out(at(0), 1500), None);
+        assert_eq!(link.offer(at(0), 1500, Priority::Normal), refused);
+        assert_eq!(link.stats().drops[DropCause::Congestion as usize], 4);
+        assert_eq!(link.stats().low_drops[DropCause::Congestion as usize], 3);
+        assert_eq!(link.stats().queue_max, 3);
+    }
+
+    #[test]
+    fn in_bytes_as_many_go_as_are_needed_and_none_in_vain() {
+        let mut link = link(QueueLimit::Bytes(2000));
+        link.offer(at(0), 1500, Priority::Normal);
+        for packet in 0..4 {
+            assert_eq!(link.offer_low(at(0), 500, packet), LowFate::Waits);
+        }
+        assert_eq!(link.push_out(at(0), 2001), None);
+        assert_eq!(link.push_out(at(0), 900), Some(3));
+        assert_eq!(link.push_out(at(0), 900), Some(2));
+        assert_eq!(link.push_out(at(0), 900), None);
+        assert_eq!(link.queued(at(0)), (2, 1000));
+    }
+
+    proptest! {
+        /// The arithmetic of departures is that of a transmitter which, each time it
+        /// becomes free, takes the first normal packet that waits, or else the first
+        /// low one, with a limit that counts both and that low packets give way to.
+        #[test]
+        fn it_is_a_queue_of_two_classes(
+            arrivals in proptest::collection::vec((0..800_000_u64, 1..=1500_u32, any::<bool>()), 1..200),
+            limit in prop_oneof![
+                Just(QueueLimit::Unlimited),
+                (1..8_u32).prop_map(QueueLimit::Packets),
+                (1500..9000_u64).prop_map(QueueLimit::Bytes),
+            ],
+        ) {
+            let mut link = link(limit);
+            let mut model = Model { limit, ..Model::default() };
+            let mut left = Vec::new();
+            let mut lost = Vec::new();
+            let mut now = 0;
+            for (number, &(after, len, low)) in (0..).zip(&arrivals) {
+                now += after;
+                while let Some(due) = link.low_due().filter(|due| due.as_nanos() < now) {
+                    let (packet, fate) = link.start_low(due).expect("it is due");
+                    left.push((fate, packet));
+                }
+                model.arrives(now, number, len, low);
+                let time = Instant::from_nanos(now);
+                if low {
+                    match link.offer_low(time, len, number) {
+                        LowFate::Decided(Fate::Lost { .. }) => lost.push(number),
+                        LowFate::Decided(fate) => left.push((fate, number)),
+                        LowFate::Waits => {}
+                    }
+                    continue;
+                }
+                while let Some(packet) = link.push_out(time, len) {
+                    lost.push(packet);
+                }
+                match link.offer(time, len, Priority::Normal) {
+                    Fate::Lost { .. } => lost.push(number),
+                    fate @ Fate::Arrives { .. } => left.push((fate, number)),
+                }
+            }
+            while let Some(due) = link.low_due() {
+                let (packet, fate) = link.start_low(due).expect("it is due");
+                left.push((fate, packet));
+            }
+            model.runs(u64::MAX);
+            let left: Vec<_> = left
+                .into_iter()
+                .map(|(fate, packet)| match fate {
+                    Fate::Arrives { at, .. } => (at.as_nanos(), packet),
+                    Fate::Lost { .. } => panic!("a clean link"),
+                })
+                .collect();
+            prop_assert_eq!(left, model.left);
+            prop_assert_eq!(lost, model.lost);
+        }
+    }
+
+    /// A transmitter with two queues, packet by packet.
+    struct Model {
+        limit: QueueLimit,
+        free_at: u64,
+        /// Packets that wait, with their lengths: normal and low.
+        queues: [Vec<(u32, u32)>; 2],
+        left: Vec<(u64, u32)>,
+        lost: Vec<u32>,
+    }
+
+    impl Default for Model {
+        fn default() -> Self {
+            Self {
+                limit: QueueLimit::Unlimited,
+                free_at: 0,
+                queues: Default::default(),
+                left: Vec::new(),
+                lost: Vec::new(),
+            }
+        }
+    }
+
+    impl Model {
+        fn starts(&mut self, at: u64, packet: u32, len: u32) {
+            let sending = Interval::of_bits(u64::from(len) * 8, 12_000_000);
+            self.free_at = at + sending.as_nanos();
+            self.left.push((self.free_at, packet));
+        }
+
+        /// All that begins before `until`.
+        fn runs(&mut self, until: u64) {
+            while self.free_at < until
+                && let Some(class) = self.queues.iter().position(|queue| !queue.is_empty())
+            {
+                let (packet, len) = self.queues[class].remove(0);
+                self.starts(self.free_at, packet, len);
+            }
+        }
+
+        fn full(&self, len: u32) -> bool {
+            let waiting = self.queues.iter().flatten();
+            let bytes = waiting.clone().map(|&(_, len)| u64::from(len)).sum();
+            self.limit.is_full(waiting.count() as u32, bytes, len)
+        }
+
+        fn arrives(&mut self, now: u64, packet: u32, len: u32, low: bool) {
+            self.runs(now);
+            if self.free_at == now && !self.queues[0].is_empty() {
+                // What waits goes before what comes.
+                let (packet, len) = self.queues[0].remove(0);
+                self.starts(now, packet, len);
+            }
+            if self.free_at <= now && (!low || self.queues[1].is_empty()) {
+                self.starts(now, packet, len);
+                return;
+            }
+            let before = self.queues[1].clone();
+            let mut pushed = Vec::new();
+            while !low && self.full(len) {
+                match self.queues[1].pop() {
+                    Some((packet, _)) => pushed.push(packet),
+                    None => break,
+                }
+            }
+            if self.full(len) {
+                self.queues[1] = before;
+                self.lost.push(packet);
+                return;
+            }
+            self.lost.append(&mut pushed);
+            self.queues[usize::from(low)].push((packet, len));
+        }
+    }
+
+    /// Poisson normal packets of 1 ms take the share `rho` of the link, and low
+    /// ones `rho_low`. The mean waiting time of the second class without
+    /// preemption is (Cobham 1954) R / ((1 - rho) (1 - rho - rho_low)), that of
+    /// the first R / (1 - rho), with R = (rho + rho_low) 1 ms / 2.
+    #[test]
+    fn waiting_times_are_those_of_two_classes() {
+        let (rho, rho_low) = (0.5, 0.3);
+        let mut stream = Streams::new(1, 0).stream("low");
+        let mut uniform = || (stream.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        let mut link = link(QueueLimit::Unlimited);
+        let mut plain = self::link(QueueLimit::Unlimited);
+        let mut low = Low::default();
+        let (mut now, mut sent, mut waited) = (0, 0, 0);
+        for _ in 0..400_000 {
+            now += (-libm::log(1.0 - uniform()) / (rho + rho_low) * MS as f64) as u64;
+            let time = Instant::from_nanos(now);
+            low.serve(&mut link, now);
+            plain.offer(time, 1500, Priority::Normal);
+            if uniform() < rho / (rho + rho_low) {
+                let Fate::Arrives { at, .. } = link.offer(time, 1500, Priority::Normal) else {
+                    panic!("lost");
+                };
+                waited += at.as_nanos() - MS - now;
+                sent += 1;
+            } else {
+                link.offer_low(time, 1500, low.arrived.len() as u32);
+                low.arrived.push(now);
+            }
+        }
+        low.serve(&mut link, u64::MAX);
+        let mean = |waited: u64, n: usize| waited as f64 / n as f64 / MS as f64;
+        let residual = f64::midpoint(rho, rho_low);
+        let expected = residual / (1.0 - rho);
+        let found = mean(waited, sent);
+        assert!(
+            (found / expected - 1.0).abs() < 0.02,
+            "{found} for {expected}"
+        );
+        let expected = expected / (1.0 - rho - rho_low);
+        let found = mean(low.waited, low.arrived.len());
+        assert!(
+            (found / expected - 1.0).abs() < 0.04,
+            "{found} for {expected}"
+        );
+        // The transmitter is idle only when nothing waits: all is sent when it
+        // would be first in, first out.
+        assert_eq!(link.free_at, plain.free_at);
+        assert_eq!(link.stats().busy, plain.stats().busy);
+    }
+
+    /// What serves the low class when it is due.
+    #[derive(Default)]
+    struct Low {
+        arrived: Vec<u64>,
+        waited: u64,
+    }
+
+    impl Low {
+        fn serve(&mut self, link: &mut Link, until: u64) {
+            while let Some(due) = link.low_due().filter(|due| due.as_nanos() < until) {
+                let (packet, _) = link.start_low(due).expect("it is due");
+                self.waited += due.as_nanos() - self.arrived[packet as usize];
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! When conversations begin.
+
+use super::{Act, Side};
+use crate::law::Law;
+use farlink_net::rng::Stream;
+use farlink_tcp::Instant;
+
+/// The conversations of a flow: one at a time, each when it arrives or when the
+/// one before is over.
+#[derive(Debug)]
+pub(crate) struct Arrivals {
+    between: Law,
+    stream: Stream,
+    /// When the current one arrived.
+    arrived: Instant,
+    /// Those that are over.
+    over: u64,
+    /// How many there will be, if not as many as fit.
+    limit: Option<u64>,
+}
+
+impl Arrivals {
+    pub(super) fn new(between: Law, limit: Option<u64>, stream: Stream) -> Self {
+        Self {
+            between,
+            stream,
+            arrived: Instant::ZERO,
+            over: 0,
+            limit,
+        }
+    }
+
+    /// The first arrives now.
+    pub(super) fn start(&mut self, now: Instant) {
+        self.arrived = now;
+    }
+
+    /// One is over.
+    pub(super) fn next(&mut self, now: Instant, acts: &mut Vec<Act>) {
+        self.over += 1;
+        if self.limit == Some(self.over) {
+            acts.push(Act::Complete(Side::To));
+            return;
+        }
+        self.arrived += self.between.draw_time(&mut self.stream);
+        acts.push(Act::Wake(self.arrived.max(now)));
+    }
+
+    /// How many of them are over, from 0 to 1.
+    pub(super) fn share(&self) -> f64 {
+        self.over as f64 / self.limit.unwrap_or(1).max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farlink_net::rng::Streams;
+    use farlink_tcp::Interval;
+
+    fn arrivals(between: Law, limit: Option<u64>) -> Arrivals {
+        Arrivals::new(between, limit, Streams::new(1, 0).stream("arrivals"))
+    }
+
+    #[test]
+    fn a_conversation_waits_for_its_time_and_for_the_one_before() {
+        let at = |s| Instant::ZERO + Interval::from_secs(s);
+        let mut all = arrivals(Law::Constant(10e9), Some(4));
+        all.start(at(1));
+        let mut next = |s| {
+            let mut acts = Vec::new();
+            all.next(at(s), &mut acts);
+            acts
+        };
+        assert_eq!(next(5), [Act::Wake(at(11))]);
+        // This one took too long; the one behind it keeps its own time.
+        assert_eq!(next(28), [Act::Wake(at(28))]);
+        assert_eq!(next(29), [Act::Wake(at(31))]);
+        assert_eq!(next(40), [Act::Complete(Side::To)]);
+    }
+
+    /// Exponential times between arrivals: as many arrivals in 1 s as a Poisson
+    /// process has, mean and variance both 2.
+    #[test]
+    fn exponential_arrivals_are_poisson() {
+        let mut all = arrivals(Law::Exponential { mean: 0.5e9 }, None);
+        all.start(Instant::ZERO);
+        let seconds = 50_000;
+        let mut counts = vec![0u32; seconds];
+        loop {
+            let mut acts = Vec::new();
+            all.next(Instant::ZERO, &mut acts);
+            let Act::Wake(at) = acts[0] else {
+                panic!("{acts:?}")
+            };
+            let Some(count) = counts.get_mut(at.as_secs_f64() as usize) else {
+                break;
+            };
+            *count += 1;
+        }
+        let n = seconds as f64;
+        let mean = counts.iter().map(|&k| f64::from(k)).sum::<f64>() / n;
+        let variance = counts
+            .iter()
+            .map(|&k| (f64::from(k) - mean).powi(2))
+            .sum::<f64>()
+            / n;
+        assert!((mean - 2.0).abs() < 4.0 * (2.0 / n).sqrt(), "{mean}");
+        // The variance of a sample variance of Poisson counts: (2 * 2^2 + 2) / n.
+        assert!(
+            (variance - 2.0).abs() < 4.0 * (10.0 / n).sqrt(),
+            "{variance}"
+        );
+    }
+}

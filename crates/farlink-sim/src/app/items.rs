@@ -1,0 +1,249 @@
+//! Mail, news and files: SMTP (RFC 821), NNTP (RFC 977) and FTP (RFC 959) as
+//! dialogues of commands and replies around items, whose numbers and sizes are
+//! those of tcplib.
+//!
+//! The server greets. Before each item the client sends `turns` commands, one
+//! after the reply to the other. Then a client of SMTP or NNTP sends the item and
+//! waits for the reply; one of FTP sends one more command and waits for the item.
+//! All goes over one connection, that of FTP too.
+
+use super::arrivals::Arrivals;
+use super::{Act, Side, Told, tcplib};
+use crate::law::Law;
+use crate::scenario::{ConversationSpec, Protocol};
+use farlink_net::rng::Stream;
+use farlink_tcp::{CloseReason, Instant};
+
+/// A client and a server.
+#[derive(Debug)]
+pub(crate) struct Items {
+    stream: Stream,
+    arrivals: Arrivals,
+    size: Law,
+    /// Items of a conversation.
+    count: Law,
+    turns: u32,
+    /// The end that opens the connection and sends commands.
+    client: Side,
+    /// Whether it is the one that sends items, too.
+    pushes: bool,
+    /// Whether a conversation is under way.
+    busy: bool,
+    /// Items of it that are not there.
+    to_go: u64,
+    turns_to_go: u32,
+    /// When the wait for the current item began.
+    since: Instant,
+    /// Whether what is exchanged now is the item.
+    item: bool,
+    /// Bytes that the server answers to what it is waiting for.
+    answer: u64,
+    /// Bytes in all, at the client and at the server, when what is exchanged is
+    /// there.
+    client_expects: u64,
+    server_expects: u64,
+}
+
+impl Items {
+    pub(super) fn new(spec: ConversationSpec, stream: impl Fn(&str) -> Stream) -> Self {
+        let (size, count) = match spec.protocol {
+            Protocol::Ftp => (tcplib::FTP_ITEMSIZE, tcplib::FTP_NITEMS),
+            Protocol::Nntp => (tcplib::NNTP_ITEMSIZE, tcplib::NNTP_NITEMS),
+            _ => (tcplib::SMTP_ITEMSIZE, Law::Constant(1.0)),
+        };
+        let pushes = spec.protocol != Protocol::Ftp;
+        Self {
+            stream: stream("items"),
+            arrivals: Arrivals::new(spec.arrivals, spec.conversations, stream("arrivals")),
+            size: spec.size.unwrap_or(size),
+            count: spec.items.map_or(count, |n| Law::Constant(n as f64)),
+            turns: spec.turns,
+            client: if pushes { Side::From } else { Side::To },
+            pushes,
+            busy: false,
+            to_go: 0,
+            turns_to_go: 0,
+            since: Instant::ZERO,
+            item: false,
+            answer: 0,
+            client_expects: 0,
+            server_expects: 0,
+        }
+    }
+
+    pub(super) fn share(&self) -> f64 {
+        self.arrivals.share()
+    }
+
+    pub(super) fn start(&mut self, now: Instant, acts: &mut Vec<Act>) {
+        self.arrivals.start(now);
+        self.opened(now, acts);
+    }
+
+    pub(super) fn told(&mut self, now: Instant, side: Side, what: Told, acts: &mut Vec<Act>) {
+        let at_client = side == self.client;
+        match what {
+            Told::Opened => self.opened(now, acts),
+            // The greeting.
+            Told::Established if !at_client => acts.push(Act::Write(side, self.answer)),
+            Told::Received(_) if at_client => self.answered(now, acts),
+            Told::Received(_) => {
+                if self.item && self.pushes {
+                    acts.push(Act::Responded(now.since(self.since)));
+                }
+                acts.push(Act::Write(side, self.answer));
+            }
+            Told::Woken => acts.push(Act::Open),
+            Told::PeerClosed => acts.push(Act::Close(side)),
+            Told::Closed(reason) if reason != CloseReason::Done || self.busy => {
+                acts.push(Act::Fail);
+            }
+            _ => {}
+        }
+    }
+
+    fn opened(&mut self, now: Instant, acts: &mut Vec<Act>) {
+        self.busy = true;
+        self.since = now;
+        self.item = false;
+        self.to_go = self.count.draw_bytes(&mut self.stream);
+        self.turns_to_go = self.turns;
+        self.expect_answer(tcplib::FTP_CTLSIZE, acts);
+    }
+
+    /// The client has what it was waiting for, and goes on.
+    fn answered(&mut self, now: Instant, acts: &mut Vec<Act>) {
+        if self.item {
+            if !self.pushes {
+                acts.push(Act::Responded(now.since(self.since)));
+            }
+            self.to_go -= 1;
+            if self.to_go == 0 {
+                self.busy = false;
+                acts.push(Act::Close(self.client));
+                self.arrivals.next(now, acts);
+                return;
+            }
+            self.since = now;
+            self.turns_to_go = self.turns;
+        }
+        self.item = self.turns_to_go == 0;
+        self.turns_to_go = self.turns_to_go.saturating_sub(1);
+        let control = tcplib::FTP_CTLSIZE;
+        let (asks, answers) = match (self.item, self.pushes) {
+            (false, _) => (control, control),
+            (true, true) => (self.size, control),
+            (true, false) => (control, self.size),
+        };
+        let bytes = asks.draw_bytes(&mut self.stream);
+        self.server_expects += bytes;
+        acts.extend([
+            Act::Write(self.client, bytes),
+            Act::Await(other(self.client), self.server_expects),
+        ]);
+        self.expect_answer(answers, acts);
+    }
+
+    fn expect_answer(&mut self, size: Law, acts: &mut Vec<Act>) {
+        self.answer = size.draw_bytes(&mut self.stream);
+        self.client_expects += self.answer;
+        acts.push(Act::Await(self.client, self.client_expects));
+    }
+}
+
+fn other(side: Side) -> Side {
+    match side {
+        Side::From => Side::To,
+        Side::To => Side::From,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farlink_net::rng::Streams;
+    use farlink_tcp::Interval;
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Interval::from_secs(seconds)
+    }
+
+    /// Two items of 5000 bytes, one command before each.
+    fn items(protocol: Protocol) -> Items {
+        let spec = ConversationSpec {
+            protocol,
+            conversations: Some(1),
+            duration: None,
+            arrivals: Law::Constant(0.0),
+            typing: None,
+            keystrokes: None,
+            size: Some(Law::Constant(5000.0)),
+            items: Some(2),
+            turns: 1,
+        };
+        Items::new(spec, |name| Streams::new(1, 0).stream(name))
+    }
+
+    /// What happens to a conversation whose every exchange takes a second: the
+    /// bytes that each end writes, in order, and the responses.
+    fn dialogue(items: &mut Items) -> (Vec<(Side, u64)>, Vec<u64>) {
+        let mut acts = Vec::new();
+        items.start(at(0), &mut acts);
+        items.told(at(0), other(items.client), Told::Established, &mut acts);
+        let (mut written, mut responses) = (Vec::new(), Vec::new());
+        for second in 1..100 {
+            let mut next = Vec::new();
+            for act in acts {
+                match act {
+                    Act::Write(side, bytes) => {
+                        written.push((side, bytes));
+                        items.told(at(second), other(side), Told::Received(0), &mut next);
+                    }
+                    Act::Responded(after) => responses.push(after.as_secs_f64() as u64),
+                    Act::Complete(_) => return (written, responses),
+                    _ => {}
+                }
+            }
+            acts = next;
+        }
+        panic!("{written:?}");
+    }
+
+    #[test]
+    fn files_are_fetched_one_by_one() {
+        let (written, responses) = dialogue(&mut items(Protocol::Ftp));
+        let sides: Vec<_> = written
+            .iter()
+            .map(|&(side, _)| side == Side::From)
+            .collect();
+        // Greeting; command, reply, command, file; the same again.
+        let turn = [false, true, false, true];
+        assert_eq!(sides, [&[true], &turn[..], &turn[..]].concat());
+        assert_eq!((written[4].1, written[8].1), (5000, 5000));
+        assert!(written.iter().filter(|w| w.1 != 5000).all(|w| w.1 <= 443));
+        assert_eq!(responses, [5, 4]);
+    }
+
+    #[test]
+    fn news_is_pushed_article_by_article() {
+        let (written, responses) = dialogue(&mut items(Protocol::Nntp));
+        let sides: Vec<_> = written.iter().map(|&(side, _)| side == Side::To).collect();
+        // Greeting; command, reply, article, reply; the same again.
+        let turn = [false, true, false, true];
+        assert_eq!(sides, [&[true], &turn[..], &turn[..]].concat());
+        assert_eq!((written[3].1, written[7].1), (5000, 5000));
+        // Up to the article's being there, not to the reply to it.
+        assert_eq!(responses, [4, 3]);
+    }
+
+    #[test]
+    fn a_connection_that_ends_too_soon_is_a_failure() {
+        let mut items = items(Protocol::Smtp);
+        let mut acts = Vec::new();
+        items.start(at(0), &mut acts);
+        acts.clear();
+        items.told(at(9), Side::To, Told::Closed(CloseReason::Done), &mut acts);
+        assert_eq!(acts, [Act::Fail]);
+        assert_eq!(Interval::from_secs(9), at(9).since(items.since));
+    }
+}

@@ -1,0 +1,259 @@
+//! A channel by itself: packets of one length, one after the other at one
+//! spacing, and what becomes of each.
+
+use crate::build::channel;
+use crate::probe::Column;
+use crate::scenario::Expanded;
+use farlink_net::channel::{Channel, Derived, Sampling, Theory, Verdict};
+use farlink_net::rng::Streams;
+use farlink_tcp::{Instant, Interval};
+use serde_json::{Value, json};
+
+/// Most packets of a sample.
+pub const MOST_PACKETS: u64 = 50_000_000;
+
+/// What a sample is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Asked<'a> {
+    /// Name of the link.
+    pub link: &'a str,
+    /// Whether of its direction `down`.
+    pub down: bool,
+    /// Number of packets, 1 to [`MOST_PACKETS`].
+    pub packets: u64,
+    /// IP length of each; the link's overhead is added.
+    pub bytes: u32,
+    /// From the end of one packet to the end of the next; without it, the time
+    /// that the transmitter takes for one.
+    pub spacing: Option<Interval>,
+}
+
+/// What became of the packets of a sample.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    /// `fate`: 0 delivered, 1 delivered corrupt, 2 and more dropped for the cause
+    /// of number fate - 2; `delay`: nanoseconds beyond the link's own delay, of
+    /// lost packets up to where they were lost; `copies`.
+    pub columns: Vec<(&'static str, Column)>,
+    /// The traffic, with the overhead of the link and the spacing used.
+    pub sampling: Sampling,
+    /// The closed form under that traffic.
+    pub theory: Theory,
+    /// What follows from the parameters, each with the number of its stage.
+    pub derived: Vec<(usize, Derived)>,
+}
+
+/// What cannot be sampled.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SampleError {
+    /// No link of that name.
+    #[error("link {0:?} is not there; there are {1}")]
+    Link(String, String),
+    /// Too many packets, or none.
+    #[error("packets = {0}: write 1 to {MOST_PACKETS}")]
+    Packets(u64),
+    /// Not a length of an IP packet.
+    #[error("bytes = {0}: write 20 to 65535, the length of an IP packet")]
+    Bytes(u32),
+    /// The channel cannot be built.
+    #[error("{0}")]
+    Channel(String),
+}
+
+/// Takes packets through the channel of a link as run number `run` begins it:
+/// its stages draw what they draw in that run.
+///
+/// # Errors
+/// See [`SampleError`].
+pub fn sample_channel(
+    scenario: &Expanded,
+    asked: Asked<'_>,
+    run: u64,
+) -> Result<Sample, SampleError> {
+    if !(1..=MOST_PACKETS).contains(&asked.packets) {
+        return Err(SampleError::Packets(asked.packets));
+    }
+    if !(20..=65_535).contains(&asked.bytes) {
+        return Err(SampleError::Bytes(asked.bytes));
+    }
+    let found = scenario.links.iter().find(|link| link.name == asked.link);
+    let Some(link) = found else {
+        let names: Vec<_> = scenario.links.iter().map(|l| l.name.as_str()).collect();
+        let names = names.join(", ");
+        return Err(SampleError::Link(asked.link.to_owned(), names));
+    };
+    let (spec, direction) = if asked.down {
+        (&link.down, "down")
+    } else {
+        (&link.up, "up")
+    };
+    let name = format!("link/{}/{direction}", link.name);
+    let streams = Streams::new(scenario.seed, run);
+    let mut channel =
+        channel(spec, &streams, &name).map_err(|e| SampleError::Channel(e.to_string()))?;
+    let wire = asked.bytes + spec.overhead;
+    let sampling = Sampling {
+        bytes: wire,
+        spacing: asked
+            .spacing
+            .unwrap_or_else(|| Interval::from_nanos(transmission(wire, spec.rate))),
+    };
+    let theory = channel.theory(sampling);
+    let derived = derived(&channel);
+    let n = asked.packets as usize;
+    let (mut fates, mut delays, mut copies) = (
+        Vec::with_capacity(n),
+        Vec::with_capacity(n),
+        Vec::with_capacity(n),
+    );
+    let mut now = Instant::ZERO;
+    for _ in 0..n {
+        now += sampling.spacing;
+        let passage = channel.pass(now, wire);
+        fates.push(match passage.verdict {
+            Verdict::Pass => 0,
+            Verdict::Corrupt => 1,
+            Verdict::Drop(cause) => 2 + cause as u8,
+        });
+        delays.push(passage.hold.as_nanos() as i64);
+        copies.push(passage.copies);
+    }
+    Ok(Sample {
+        columns: vec![
+            ("fate", Column::U8(fates)),
+            ("delay", Column::I64(delays)),
+            ("copies", Column::U8(copies)),
+        ],
+        sampling,
+        theory,
+        derived,
+    })
+}
+
+/// Nanoseconds that `bytes` take at `rate` bit/s, rounded up.
+fn transmission(bytes: u32, rate: u64) -> u64 {
+    (u64::from(bytes) * 8 * 1_000_000_000).div_ceil(rate)
+}
+
+/// What follows from the parameters of the stages of a channel.
+pub(crate) fn derived(channel: &Channel) -> Vec<(usize, Derived)> {
+    let stages = channel.stages().iter().enumerate();
+    stages
+        .flat_map(|(i, stage)| stage.derived().into_iter().map(move |one| (i, one)))
+        .collect()
+}
+
+/// The same as JSON rows.
+pub(crate) fn derived_json(derived: &[(usize, Derived)]) -> Value {
+    let rows = derived.iter().map(|(stage, one)| {
+        json!({
+            "stage": stage, "name": one.name, "unit": one.unit, "value": one.value,
+            "source": one.source,
+        })
+    });
+    rows.collect()
+}
+
+impl Sample {
+    /// Closed form, derived quantities and traffic as JSON; the delay law in
+    /// seconds.
+    pub fn to_json(&self) -> String {
+        let theory = &self.theory;
+        let delay = theory.delay.as_ref().map(|law| {
+            json!({ "mean": law.mean, "deviation": law.deviation, "quantiles": law.quantiles })
+        });
+        json!({
+            "bytes": self.sampling.bytes,
+            "spacing_s": self.sampling.spacing.as_secs_f64(),
+            "theory": {
+                "loss": theory.loss, "burst": theory.burst, "gap": theory.gap,
+                "autocorrelation": theory.autocorrelation, "delay": delay,
+            },
+            "derived": derived_json(&self.derived),
+            "causes": crate::drop_causes(),
+        })
+        .to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+    use farlink_net::channel::DropCause;
+
+    fn expanded(channel: &str) -> Expanded {
+        let text = format!(
+            "[[links]]\nname = \"far\"\nbetween = [\"a\", \"b\"]\n\
+             down = {{ rate = \"12 Mbit/s\", delay = \"1 ms\", channel = {channel} }}\n\
+             [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 MB\"\n"
+        );
+        scenario::load(&text, "test", &[])
+            .unwrap()
+            .expand()
+            .unwrap()
+    }
+
+    fn asked(packets: u64) -> Asked<'static> {
+        Asked {
+            link: "far",
+            down: true,
+            packets,
+            bytes: 1500,
+            spacing: None,
+        }
+    }
+
+    #[test]
+    fn a_sample_is_what_the_run_draws_at_the_pace_of_the_link() {
+        let scenario = expanded("{ gilbert = { loss = 0.1, burst = 3 } }");
+        let one = sample_channel(&scenario, asked(10_000), 0).unwrap();
+        assert_eq!(one.sampling.spacing, Interval::from_millis(1));
+        assert!((one.theory.loss.unwrap() - 0.1).abs() < 1e-12);
+        let again = sample_channel(&scenario, asked(10_000), 0).unwrap();
+        assert_eq!(one.columns, again.columns);
+        let other = sample_channel(&scenario, asked(10_000), 1).unwrap();
+        assert_ne!(one.columns, other.columns);
+        let Column::U8(fates) = &one.columns[0].1 else {
+            panic!("not a fate")
+        };
+        let lost: u32 = fates
+            .iter()
+            .map(|&fate| u32::from(fate == 2 + DropCause::Loss as u8))
+            .sum();
+        assert!((700..1300).contains(&lost), "{lost}");
+    }
+
+    #[test]
+    fn every_key_of_a_channel_can_be_sampled_and_told() {
+        let all = "{ gilbert = { loss = 0.02, burst = \"16.7 ms\" }, loss = 0.01, ber = 1e-7, \
+                   corrupt = 0.01, duplicate = 0.01, reorder = { probability = 0.1, delay = \"5 \
+                   ms\" }, jitter = { distribution = \"exponential\", mean = \"2 ms\" } }";
+        let sample = sample_channel(&expanded(all), asked(1000), 0).unwrap();
+        let told: Value = serde_json::from_str(&sample.to_json()).unwrap();
+        assert!(told["theory"]["loss"].as_f64().unwrap() > 0.03);
+        let names: Vec<_> = told["derived"].as_array().unwrap().iter().collect();
+        assert!(
+            names
+                .iter()
+                .any(|row| row["name"] == "mean_bad_time" && row["stage"] == 0)
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_sampled_is_told() {
+        let scenario = expanded("{ loss = 0.1 }");
+        let error = |asked| sample_channel(&scenario, asked, 0).unwrap_err().to_string();
+        let link = Asked {
+            link: "near",
+            ..asked(1)
+        };
+        assert_eq!(error(link), "link \"near\" is not there; there are far");
+        assert_eq!(error(asked(0)), "packets = 0: write 1 to 50000000");
+        let short = Asked {
+            bytes: 10,
+            ..asked(1)
+        };
+        assert!(error(short).starts_with("bytes = 10: write 20 to 65535"));
+    }
+}

@@ -1,0 +1,56 @@
+//! Keys of `[tcp]` that mean something only beside another.
+
+use super::tcp::TcpSpec;
+use farlink_tcp::Config;
+
+impl TcpSpec {
+    /// Keys that are written and have no effect in this configuration, with
+    /// what they need.
+    pub(super) fn ignored(&self, config: &Config) -> Vec<(&'static str, &'static str)> {
+        const NEWRENO: &str = "recovery = \"newreno\" or \"newreno-impatient\"";
+        const SACK: &str = "recovery = \"sack\"";
+        const RACK: &str = "rack = true";
+        const TLP: &str = "tlp = true";
+        const VEGAS: &str = "recovery = \"vegas\"";
+        const FINE: &str = "recovery = \"vegas\" or \"snack\"";
+        const RFC793: &str = "timer = \"rfc793\"";
+        const JACOBSON: &str = "timer = \"jacobson\"";
+        const RFC6298: &str = "timer = \"rfc6298\"";
+        const DELAYED: &str = "delayed_ack";
+        const NEEDS: [(&str, &str); 27] = [
+            ("dsack", "sack = true"),
+            ("dummies", "congestion = \"peach\""),
+            ("careful", NEWRENO),
+            ("rescue", SACK),
+            ("prr", SACK),
+            ("prr_bound", "prr = true"),
+            ("rack", SACK),
+            ("rack_reo_divisor", RACK),
+            ("rack_reo_persist", RACK),
+            ("rack_min_rtt_window", RACK),
+            ("tlp", RACK),
+            ("tlp_srtts", TLP),
+            ("tlp_initial", TLP),
+            ("tlp_max_ack_delay", TLP),
+            ("fine_k", FINE),
+            ("fine_granularity", FINE),
+            ("ackp_timer", "ackp = \"constant\""),
+            ("ackp_karn", "ackp"),
+            ("coarse_timeout", VEGAS),
+            ("rto_alpha", RFC793),
+            ("rto_beta", RFC793),
+            ("rto_gain", JACOBSON),
+            ("rto_dev_gain", JACOBSON),
+            ("rto_k", JACOBSON),
+            ("rto_granularity", RFC6298),
+            ("ack_every", DELAYED),
+            ("ack_heartbeat", DELAYED),
+        ];
+        // The full text of the configuration has exactly the keys that count.
+        let shown = Self::from_config("", config);
+        NEEDS
+            .into_iter()
+            .filter(|(key, _)| self.has(key) && !shown.has(key))
+            .collect()
+    }
+}

@@ -1,0 +1,103 @@
+//! Flows of UDP datagrams (RFC 768): a source and a sink, no connection.
+
+mod sink;
+mod source;
+
+use crate::scenario::UdpSpec;
+use farlink_net::rng::Stream;
+use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload};
+use farlink_tcp::{Body, Instant};
+use sink::Sink;
+use source::Source;
+
+/// A flow of datagrams.
+#[derive(Debug)]
+pub(crate) struct UdpFlow {
+    /// What packets carry as the number of the flow.
+    id: FlowId,
+    from: NodeId,
+    to: NodeId,
+    ports: (u16, u16),
+    pub(crate) source: Source,
+    pub(crate) sink: Sink,
+    /// Copies of its datagrams that are on their way.
+    pub(crate) under_way: u64,
+    /// When the source had come to its end: nothing more is sent.
+    pub(crate) ended_at: Option<Instant>,
+    /// When that was so and nothing was under way any more.
+    pub(crate) done: bool,
+}
+
+impl UdpFlow {
+    pub(crate) fn new(
+        id: FlowId,
+        (from, to): (NodeId, NodeId),
+        ports: (u16, u16),
+        spec: UdpSpec,
+        stream: Stream,
+        start: Instant,
+    ) -> Self {
+        Self {
+            id,
+            from,
+            to,
+            ports,
+            source: Source::new(spec, stream, start),
+            sink: Sink::default(),
+            under_way: 0,
+            ended_at: None,
+            done: false,
+        }
+    }
+
+    /// Node that it sends from.
+    pub(crate) fn node(&self) -> u32 {
+        self.from.0
+    }
+
+    /// Nodes that it goes from and to.
+    pub(crate) fn nodes(&self) -> [u32; 2] {
+        [self.from.0, self.to.0]
+    }
+
+    /// The next datagram leaves, as packet `ident` of its node.
+    pub(crate) fn send(&mut self, now: Instant, ident: u16, ttl: u8) -> Packet {
+        let number = self.source.sent;
+        self.source.sent += 1;
+        self.under_way += 1;
+        Packet {
+            src: self.from,
+            dst: self.to,
+            flow: self.id,
+            from_opener: true,
+            ident,
+            ttl,
+            corrupt: false,
+            payload: Payload::Udp(Datagram {
+                src_port: self.ports.0,
+                dst_port: self.ports.1,
+                number,
+                sent_at: now,
+                body: Body::of_len(self.source.packet()),
+                ..Datagram::default()
+            }),
+        }
+    }
+
+    /// Datagrams that are certain not to arrive any more.
+    pub(crate) fn lost(&self) -> u64 {
+        (self.source.sent - self.sink.received).saturating_sub(self.under_way)
+    }
+
+    /// Most of them in a row.
+    pub(crate) fn longest_loss(&self) -> u64 {
+        // Of those behind the last that came, nothing is known as long as some are
+        // on their way.
+        let sent = if self.under_way == 0 {
+            self.source.sent
+        } else {
+            self.sink.highest()
+        };
+        self.sink.longest_gap(sent)
+    }
+}

@@ -1,0 +1,154 @@
+//! What arrives of a flow of datagrams.
+
+use crate::quantile::Quantiles;
+use farlink_tcp::{Instant, Interval};
+
+/// A receiver that counts. All but `duplicated` is about the first copy of each
+/// datagram.
+#[derive(Debug, Default)]
+pub(crate) struct Sink {
+    /// A bit per datagram that was there.
+    seen: Vec<u64>,
+    pub(crate) received: u64,
+    /// Further copies.
+    pub(crate) duplicated: u64,
+    /// Those that came when one sent later was there (RFC 4737, 3.3).
+    pub(crate) reordered: u64,
+    /// One above the highest number that was there.
+    next: u64,
+    delays: Quantiles,
+    delay_sum: u128,
+    /// Mean and sum of squares as Welford 1962 keeps them, in nanoseconds.
+    mean: f64,
+    squares: f64,
+    last: Interval,
+    /// RFC 3550, 6.4.1, in nanoseconds.
+    jitter: f64,
+}
+
+impl Sink {
+    /// Datagram `number` arrives; returns whether it is the first copy.
+    pub(crate) fn receive(&mut self, now: Instant, number: u64, sent_at: Instant) -> bool {
+        let (word, bit) = ((number / 64) as usize, 1u64 << (number % 64));
+        if self.seen.len() <= word {
+            self.seen.resize(word + 1, 0);
+        }
+        if self.seen[word] & bit != 0 {
+            self.duplicated += 1;
+            return false;
+        }
+        self.seen[word] |= bit;
+        self.received += 1;
+        if number < self.next {
+            self.reordered += 1;
+        } else {
+            self.next = number + 1;
+        }
+        self.time(now.since(sent_at));
+        true
+    }
+
+    fn time(&mut self, delay: Interval) {
+        let nanos = delay.as_nanos();
+        if self.received > 1 {
+            let change = delay.abs_diff(self.last).as_nanos() as f64;
+            self.jitter += (change - self.jitter) / 16.0;
+        }
+        self.last = delay;
+        self.delays.add(nanos);
+        self.delay_sum += u128::from(nanos);
+        let off = nanos as f64 - self.mean;
+        self.mean += off / self.received as f64;
+        self.squares += off * (nanos as f64 - self.mean);
+    }
+
+    /// Mean one-way delay in nanoseconds.
+    pub(crate) fn delay_mean(&self) -> Option<f64> {
+        (self.received > 0).then(|| self.delay_sum as f64 / self.received as f64)
+    }
+
+    /// Standard deviation of the one-way delay in nanoseconds.
+    pub(crate) fn delay_deviation(&self) -> Option<f64> {
+        (self.received > 1).then(|| libm::sqrt(self.squares / (self.received - 1) as f64))
+    }
+
+    pub(crate) fn delays(&self) -> &Quantiles {
+        &self.delays
+    }
+
+    /// Interarrival jitter in nanoseconds.
+    pub(crate) fn jitter(&self) -> Option<f64> {
+        (self.received > 1).then_some(self.jitter)
+    }
+
+    /// One above the highest number that was there.
+    pub(crate) fn highest(&self) -> u64 {
+        self.next
+    }
+
+    /// Most datagrams in a row, of the first `sent`, that were not there.
+    pub(crate) fn longest_gap(&self, sent: u64) -> u64 {
+        let mut longest = 0;
+        let mut next = 0;
+        for (word, &seen) in (0..).zip(&self.seen) {
+            let mut left = seen;
+            while left != 0 {
+                let number = word * 64 + u64::from(left.trailing_zeros());
+                longest = longest.max(number.min(sent).saturating_sub(next));
+                next = number + 1;
+                left &= left - 1;
+            }
+        }
+        longest.max(sent.saturating_sub(next))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Datagrams sent 10 ms apart, arriving at these times in milliseconds.
+    fn sink(arrivals: &[(u64, u64)]) -> Sink {
+        let at = |ms| Instant::ZERO + Interval::from_millis(ms);
+        let mut sink = Sink::default();
+        for &(number, ms) in arrivals {
+            sink.receive(at(ms), number, at(10 * number));
+        }
+        sink
+    }
+
+    #[test]
+    fn copies_and_late_ones_are_told_apart() {
+        let sink = sink(&[(0, 5), (2, 25), (1, 26), (1, 27), (5, 55), (70, 705)]);
+        assert_eq!((sink.received, sink.duplicated, sink.reordered), (5, 1, 1));
+        assert_eq!(sink.highest(), 71);
+    }
+
+    #[test]
+    fn the_longest_gap_may_be_at_either_end() {
+        assert_eq!(sink(&[]).longest_gap(9), 9);
+        assert_eq!(sink(&[(3, 35), (4, 45)]).longest_gap(5), 3);
+        assert_eq!(sink(&[(0, 5), (4, 45)]).longest_gap(5), 3);
+        assert_eq!(sink(&[(0, 5), (4, 45)]).longest_gap(10), 5);
+        assert_eq!(sink(&[(0, 5), (1, 15)]).longest_gap(2), 0);
+        assert_eq!(sink(&[(0, 5), (130, 1305)]).longest_gap(131), 129);
+        // A late one closes the gap that it left.
+        assert_eq!(sink(&[(0, 5), (2, 25), (1, 26)]).longest_gap(3), 0);
+    }
+
+    #[test]
+    fn delays_in_closed_form() {
+        // Delays of 5, 9 and 7 ms.
+        let sink = sink(&[(0, 5), (1, 19), (2, 27)]);
+        assert_eq!(sink.delay_mean(), Some(7e6));
+        assert_eq!(sink.delay_deviation(), Some(2e6));
+        assert_eq!(sink.delays().most(), Some(9_000_000));
+        // J = 4/16, then + (2 - J)/16.
+        let wanted = 0.25 + (2.0 - 0.25) / 16.0;
+        assert!((sink.jitter().unwrap() / 1e6 - wanted).abs() < 1e-12);
+        let constant = self::sink(&[(0, 5), (1, 15), (2, 25)]);
+        assert_eq!(constant.delay_deviation(), Some(0.0));
+        assert_eq!(constant.jitter(), Some(0.0));
+        assert_eq!(self::sink(&[]).delay_mean(), None);
+    }
+}

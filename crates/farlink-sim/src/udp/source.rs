@@ -1,0 +1,181 @@
+//! When the datagrams of a flow are sent.
+
+use crate::scenario::UdpSpec;
+use farlink_net::rng::Stream;
+use farlink_tcp::{Instant, Interval};
+
+/// A source that sends at one rate, always or while it is on.
+///
+/// It has a clock of its own that runs while it is on. Datagram k is due when
+/// that clock shows the time that the k datagrams before it take at the rate, so
+/// nothing is lost by rounding, and a period too short for a datagram counts
+/// towards the next.
+#[derive(Debug)]
+pub(crate) struct Source {
+    spec: UdpSpec,
+    stream: Stream,
+    started: Instant,
+    /// When the current period began, and how long it is on.
+    period: Instant,
+    on: Interval,
+    /// What its own clock showed then.
+    before: Interval,
+    /// Datagrams sent.
+    pub(crate) sent: u64,
+}
+
+impl Source {
+    /// Starts with a period that it is on.
+    pub(crate) fn new(spec: UdpSpec, mut stream: Stream, started: Instant) -> Self {
+        let on = match &spec.on_off {
+            Some((on, _)) => span(on.draw_time(&mut stream)),
+            None => Interval::MAX,
+        };
+        Self {
+            spec,
+            stream,
+            started,
+            period: started,
+            on,
+            before: Interval::ZERO,
+            sent: 0,
+        }
+    }
+
+    /// Bytes of data in a datagram.
+    pub(crate) fn packet(&self) -> u32 {
+        self.spec.packet
+    }
+
+    pub(crate) fn started(&self) -> Instant {
+        self.started
+    }
+
+    /// When the next datagram is to be sent; or when the source has come to its
+    /// end, if that is before.
+    pub(crate) fn next(&mut self) -> Result<Instant, Instant> {
+        let bits = 8 * u128::from(self.spec.packet) * u128::from(self.sent);
+        let due = bits * 1_000_000_000 / u128::from(self.spec.rate);
+        let due = Interval::from_nanos(u64::try_from(due).unwrap_or(u64::MAX));
+        let ends = self.spec.duration.map(|after| self.started + after);
+        let over = |at: Instant| ends.is_some_and(|ends| at >= ends);
+        while due - self.before >= self.on && !over(self.period) {
+            let Some((on, off)) = &self.spec.on_off else {
+                break;
+            };
+            self.before = self.before + self.on;
+            self.period = self.period + self.on + off.draw_time(&mut self.stream);
+            self.on = span(on.draw_time(&mut self.stream));
+        }
+        let at = self.period + (due - self.before);
+        match ends {
+            Some(ends) if at >= ends => Err(ends),
+            _ if self.spec.datagrams == Some(self.sent) => Err(at),
+            _ => Ok(at),
+        }
+    }
+
+    /// How much is done at `now`, from 0 to 1.
+    pub(crate) fn share(&self, now: Instant) -> f64 {
+        let by_number = self
+            .spec
+            .datagrams
+            .map_or(0.0, |n| self.sent as f64 / n.max(1) as f64);
+        let by_time = self.spec.duration.map_or(0.0, |duration| {
+            now.since(self.started).as_secs_f64() / duration.as_secs_f64().max(1e-9)
+        });
+        by_number.max(by_time).min(1.0)
+    }
+}
+
+/// At least a nanosecond, so that periods come to an end.
+fn span(on: Interval) -> Interval {
+    on.max(Interval::from_nanos(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::law::Law;
+    use farlink_net::rng::Streams;
+
+    const SECOND: f64 = 1e9;
+
+    fn source(on_off: Option<(Law, Law)>, datagrams: Option<u64>, seconds: Option<u64>) -> Source {
+        let spec = UdpSpec {
+            rate: 8000,
+            packet: 100,
+            on_off,
+            datagrams,
+            duration: seconds.map(Interval::from_secs),
+        };
+        let stream = Streams::new(1, 0).stream("source");
+        Source::new(spec, stream, Instant::ZERO + Interval::from_secs(1))
+    }
+
+    /// Times of all datagrams, and the end.
+    fn times(source: &mut Source) -> (Vec<f64>, f64) {
+        let mut times = Vec::new();
+        loop {
+            match source.next() {
+                Ok(at) => times.push(at.as_secs_f64()),
+                Err(end) => return (times, end.as_secs_f64()),
+            }
+            source.sent += 1;
+        }
+    }
+
+    #[test]
+    fn a_constant_rate_is_kept_to_the_nanosecond() {
+        // 800 bits at 8 kbit/s are 0.1 s.
+        let (sent, end) = times(&mut source(None, Some(4), None));
+        assert_eq!((sent, end), (vec![1.0, 1.1, 1.2, 1.3], 1.4));
+        let (sent, end) = times(&mut source(None, None, Some(2)));
+        assert_eq!((sent.len(), end), (20, 3.0));
+        // 1/3 of a second has no end in nanoseconds: datagram 3n is on the second.
+        let mut source = source(None, None, None);
+        source.spec.rate = 2400;
+        source.sent = 3_000_000_000;
+        let at = Instant::ZERO + Interval::from_secs(1_000_000_001);
+        assert_eq!(source.next(), Ok(at));
+    }
+
+    #[test]
+    fn fixed_periods_give_fixed_times() {
+        let law = (Law::Constant(0.25 * SECOND), Law::Constant(SECOND));
+        let (sent, end) = times(&mut source(Some(law), Some(6), None));
+        // On at 1.0 to 1.25, 2.25 to 2.5, 3.5 to 3.75: datagram 3 is due when the
+        // source has been on for 0.3 s.
+        let wanted = [1.0, 1.1, 1.2, 2.3, 2.4, 3.5];
+        for (at, wanted) in sent.iter().zip(wanted) {
+            assert!((at - wanted).abs() < 1e-9, "{sent:?}");
+        }
+        assert!((end - 3.6).abs() < 1e-9);
+        // Periods shorter than a datagram takes lose none of their time.
+        let law = (Law::Constant(0.05 * SECOND), Law::Constant(0.05 * SECOND));
+        let (sent, _) = times(&mut source(Some(law), None, Some(10)));
+        assert_eq!(sent.len(), 50);
+    }
+
+    /// The mean rate is rate * on / (on + off), whatever the distribution.
+    #[test]
+    fn periods_that_vary_have_their_mean_rate() {
+        let laws = [
+            (
+                Law::Exponential { mean: SECOND },
+                Law::Exponential { mean: 3.0 * SECOND },
+            ),
+            (
+                Law::pareto_of_mean(SECOND, 2.5),
+                Law::pareto_of_mean(3.0 * SECOND, 2.5),
+            ),
+        ];
+        for law in laws {
+            let (sent, _) = times(&mut source(Some(law), None, Some(200_000)));
+            let share = sent.len() as f64 / 2_000_000.0;
+            // 50,000 periods: a share of 1/4 is right to 4 * sqrt(2) * 3/16 / sqrt(50,000)
+            // (exponential; the Pareto periods vary less).
+            assert!((share - 0.25).abs() < 0.0048, "{law:?}: {share}");
+        }
+    }
+}

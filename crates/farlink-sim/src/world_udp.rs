@@ -1,0 +1,111 @@
+//! The part of the event loop that is about datagrams: one event for each that
+//! is sent, and then what any packet costs.
+
+use crate::heap::{Event, Kind};
+use crate::world::{TTL, World};
+use farlink_net::Payload;
+
+impl World {
+    /// The flow of datagrams that a packet's number of a flow stands for.
+    fn udp_index(&self, flow: u32) -> usize {
+        flow as usize - self.flows.len()
+    }
+
+    /// A source sends what is due, and its next datagram becomes an event; or it
+    /// has come to its end.
+    pub(crate) fn datagram_due(&mut self, index: usize) {
+        let flow = &mut self.udp[index];
+        match flow.source.next() {
+            Ok(at) if at <= self.now => {
+                let home = &mut self.nodes[flow.node() as usize];
+                let packet = flow.send(self.now, home.ident, TTL);
+                home.ident = home.ident.wrapping_add(1);
+                let node = flow.node();
+                if let Some(probes) = &mut self.probes {
+                    probes.datagram_sent(self.now, &packet);
+                    probes.capture(self.now, node, &packet);
+                }
+                let number = self.hold(packet);
+                self.forward(node, number);
+                self.schedule_datagram(index);
+            }
+            _ => self.schedule_datagram(index),
+        }
+    }
+
+    fn schedule_datagram(&mut self, index: usize) {
+        let flow = &mut self.udp[index];
+        match flow.source.next() {
+            Ok(at) => self
+                .heap
+                .push(Event::new(at, Kind::Datagram, index as u32, 0, 0)),
+            Err(end) => {
+                flow.ended_at = Some(end);
+                self.settle(index);
+            }
+        }
+    }
+
+    /// A datagram is where it was to go.
+    pub(crate) fn datagram_arrived(&mut self, number: u32) {
+        let packet = &self.packets[number as usize];
+        if let Payload::Udp(datagram) = &packet.payload {
+            let index = self.udp_index(packet.flow.0);
+            let flow = &mut self.udp[index];
+            flow.under_way -= 1;
+            let first = flow
+                .sink
+                .receive(self.now, datagram.number, datagram.sent_at);
+            if let Some(probes) = &mut self.probes
+                && first
+            {
+                let bytes = flow.sink.received * u64::from(flow.source.packet());
+                probes.datagram_received(self.now, packet, datagram, bytes);
+            }
+            self.settle(index);
+        }
+        self.free.push(number);
+    }
+
+    /// A packet that carries a datagram was lost.
+    pub(crate) fn datagram_lost(&mut self, flow: u32) {
+        let index = self.udp_index(flow);
+        self.udp[index].under_way -= 1;
+        self.settle(index);
+    }
+
+    /// A packet that carries a datagram was copied.
+    pub(crate) fn datagram_copied(&mut self, flow: u32) {
+        let index = self.udp_index(flow);
+        self.udp[index].under_way += 1;
+    }
+
+    /// The flow is done when nothing more is sent and nothing is under way.
+    fn settle(&mut self, index: usize) {
+        let flow = &mut self.udp[index];
+        if flow.ended_at.is_some() && flow.under_way == 0 && !flow.done {
+            flow.done = true;
+            self.unfinished -= 1;
+            self.finished_at = self.now;
+        }
+    }
+
+    /// Whether a lost packet held data that its flow knows by its place in the
+    /// stream, and where it began.
+    pub(crate) fn stream_position(&self, number: u32) -> Option<u64> {
+        let packet = &self.packets[number as usize];
+        match &packet.payload {
+            Payload::Udp(datagram) => Some(datagram.number * u64::from(datagram.body.len())),
+            Payload::Raw(_) => None,
+            Payload::Tcp(segment) => {
+                let state = &self.flows[packet.flow.0 as usize];
+                let from = crate::world::sending_end(packet, state.sender_opens);
+                let opening = state.opening.as_ref();
+                let current = opening.is_none_or(|opening| opening.is_current(packet));
+                (current && !segment.body.is_empty())
+                    .then(|| self.ends[from].stream_offset(segment.seq))
+                    .flatten()
+            }
+        }
+    }
+}

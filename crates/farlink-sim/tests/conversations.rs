@@ -1,0 +1,211 @@
+//! Conversations and files of the web over whole runs.
+#![allow(missing_docs)]
+
+use farlink_sim::{Monitor, run, scenario};
+use serde_json::Value;
+
+/// A link so fast and windows so large that times are round trips of 100 ms.
+fn round_trips(flow: &str) -> String {
+    format!(
+        "[tcp]\ninitial_window = 100\nnagle = false\nreceive_window = \"10 MiB\"\n\
+         delayed_ack = \"off\"\n{}",
+        path("1000 Gbit/s", "", flow)
+    )
+}
+
+fn path(rate: &str, more: &str, flow: &str) -> String {
+    format!(
+        "[[links]]\nbetween = [\"host\", \"user\"]\n\
+         down = {{ rate = \"{rate}\", delay = \"50 ms\"{more} }}\n\
+         [[flows]]\nfrom = \"host\"\nto = \"user\"\n{flow}\n"
+    )
+}
+
+fn result(text: &str) -> Value {
+    let scenario = scenario::load(text, "test", &[])
+        .and_then(|s| s.expand())
+        .unwrap_or_else(|e| panic!("{e}"));
+    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
+    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
+}
+
+fn metric(result: &Value, name: &str) -> f64 {
+    result["flows"][0]["metrics"][name]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{name} of {result}"))
+}
+
+fn near(value: f64, wanted: f64) {
+    assert!((value - wanted).abs() < 1e-5, "{value}, not {wanted}");
+}
+
+/// An echo takes a round trip; a user who types each 250 ms for 10 s after the
+/// handshake strikes 39 keys: at 0.25 s, ..., 9.75 s.
+#[test]
+fn an_echo_takes_a_round_trip() {
+    let flow = "app = \"telnet\"\nconversations = 3\narrivals = \"20 s\"\ntyping = \"10 s\"\n\
+                keystrokes = \"250 ms\"";
+    let result = result(&round_trips(flow));
+    assert_eq!(metric(&result, "responses"), 3.0 * 39.0);
+    for time in [
+        "response_time_mean",
+        "response_time_p95",
+        "response_time_max",
+    ] {
+        assert!((metric(&result, time) - 0.1).abs() < 1e-3, "{time}");
+    }
+    // The last of three, after its handshake, 10 s and no answer to wait for.
+    near(metric(&result, "duration"), 40.0 + 0.1 + 10.0);
+    assert_eq!(metric(&result, "completed"), 1.0);
+    assert!(metric(&result, "bytes_delivered") >= 3.0 * 39.0);
+}
+
+/// Round trips: the handshake with the greeting behind it, one for each command,
+/// one for the file. Segments of the end that opens wait for the SYN-ACK, so the
+/// greeting is there after 1.5 round trips.
+#[test]
+fn each_command_takes_a_round_trip() {
+    for turns in [0, 1, 5] {
+        let flow = format!(
+            "app = \"ftp\"\nconversations = 4\nitems = 3\nsize = \"20 kB\"\nturns = {turns}"
+        );
+        let result = result(&round_trips(&flow));
+        assert_eq!(metric(&result, "responses"), 12.0);
+        let item = 0.1 * f64::from(turns + 1);
+        let mean = (3.0 * item + 0.2) / 3.0;
+        assert!(
+            (metric(&result, "response_time_mean") - mean).abs() < 1e-4,
+            "{result}"
+        );
+        let max = metric(&result, "response_time_max");
+        assert!((max - item - 0.2).abs() < 1e-4, "{max}");
+        // Replies and greetings come beside the files.
+        let more = metric(&result, "bytes_delivered") - 12.0 * 20_000.0;
+        let replies = f64::from(4 + 12 * turns);
+        assert!(more >= 3.0 * replies && more <= 443.0 * replies, "{more}");
+    }
+}
+
+/// Mail: greeting, four commands, and the message half a round trip later.
+#[test]
+fn mail_is_pushed_after_its_commands() {
+    for (app, turns) in [("smtp", 4.0), ("nntp", 1.0)] {
+        let flow = format!("app = \"{app}\"\nconversations = 2\nsize = \"5 kB\"\n");
+        let items = if app == "nntp" { "items = 1" } else { "" };
+        let result = result(&round_trips(&(flow + items)));
+        assert_eq!(metric(&result, "responses"), 2.0);
+        let time = 0.2 + 0.1 * turns + 0.05;
+        let mean = metric(&result, "response_time_mean");
+        assert!((mean - time).abs() < 1e-4, "{app}: {mean}");
+    }
+}
+
+/// Poisson arrivals over ten thousand seconds: as many conversations as the rate
+/// says, if they are short.
+#[test]
+fn conversations_arrive_as_they_are_told_to() {
+    let flow = "app = \"smtp\"\nduration = \"10000 s\"\n\
+                arrivals = { distribution = \"exponential\", mean = \"10 s\" }";
+    let result = result(&round_trips(flow));
+    let count = metric(&result, "responses");
+    assert!((count - 1000.0).abs() < 4.0 * 1000.0f64.sqrt(), "{count}");
+    assert_eq!(metric(&result, "completed"), 1.0);
+}
+
+/// The distributions of tcplib, over real windows and a lossy path: everything
+/// that was sent is delivered, and what users wait for is counted once each.
+#[test]
+fn conversations_survive_losses() {
+    for (app, conversations) in [
+        ("telnet", 3),
+        ("rlogin", 2),
+        ("smtp", 40),
+        ("nntp", 3),
+        ("ftp", 10),
+    ] {
+        let flow = format!("app = \"{app}\"\nconversations = {conversations}");
+        let result = result(&path("2 Mbit/s", ", channel = { loss = 0.01 }", &flow));
+        assert_eq!(metric(&result, "completed"), 1.0, "{app}");
+        assert!(
+            metric(&result, "responses") >= f64::from(conversations),
+            "{app}"
+        );
+        let (mean, max) = (
+            metric(&result, "response_time_mean"),
+            metric(&result, "response_time_max"),
+        );
+        assert!(mean >= 0.1 && max >= mean, "{app}: {mean}, {max}");
+    }
+}
+
+/// Files of the web: round trips on a fast path, and their mean size.
+#[test]
+fn files_of_the_web_have_their_sizes_and_pauses() {
+    let size = "size = { distribution = \"pareto\", mean = \"12 kB\", shape = 2.5 }";
+    for (connections, response) in [("per-page", 0.2), ("persistent", 0.1)] {
+        let flow = format!(
+            "app = \"web\"\nfiles = 2000\n{size}\nthink_time = \"1 s\"\nconnections = \"{connections}\""
+        );
+        let result = result(&round_trips(&flow));
+        assert_eq!(metric(&result, "responses"), 2000.0);
+        // The first on a persistent connection pays for the handshake.
+        let mean = metric(&result, "response_time_mean");
+        assert!((mean - response).abs() < 1e-3, "{connections}: {mean}");
+        let bytes = metric(&result, "bytes_delivered") / 2000.0;
+        // Deviation of a file: mean / sqrt(a (a - 2)).
+        let error = 12_000.0 / (2.5f64 * 0.5).sqrt() / 2000.0f64.sqrt();
+        assert!((bytes - 12_000.0).abs() < 4.0 * error, "{bytes}");
+        let duration = 1999.0 + 2000.0 * mean;
+        assert!((metric(&result, "duration") - duration).abs() < 0.1);
+    }
+}
+
+#[test]
+fn faults_are_told_in_one_line() {
+    let cases = [
+        (
+            "app = \"telnet\"",
+            "flows[0] has no \"conversations\"; write for example conversations = 10, or a duration",
+        ),
+        (
+            "app = \"smtp\"\nconversations = 1\nitems = 3",
+            "flows[0].items would be ignored; it needs app = \"nntp\" or \"ftp\"",
+        ),
+        (
+            "app = \"ftp\"\nconversations = 1\nopens = \"sender\"",
+            "flows[0].opens = \"sender\" is wrong for app = \"ftp\": its client opens the \
+             connections; write \"receiver\"",
+        ),
+        (
+            "app = \"smtp\"\nconversations = 1\nopens = \"receiver\"",
+            "flows[0].opens = \"receiver\" is wrong for app = \"smtp\": the end that has the items \
+             opens the connections; write \"sender\"",
+        ),
+        (
+            "app = \"web\"\nfiles = 3",
+            "flows[0] has no \"size\"; write for example size = \"50 MiB\"",
+        ),
+        (
+            "app = \"web\"\nfiles = 3\nsize = { distribution = \"pareto\", mean = \"10 kB\", \
+             shape = 1.2, max = \"5 kB\" }",
+            "flows[0].size.max is not above mean; write a larger max",
+        ),
+        (
+            "app = \"http\"\npages = 3\nthink_time = { distribution = \"exponential\", mean = \"1 s\" }",
+            "flows[0].think_time is a distribution, and app = \"http\" takes one value; write for \
+             example think_time = \"10 s\"",
+        ),
+        (
+            "app = \"telnet\"\nconversations = 3\nkeystrokes = { mean = \"1 s\" }",
+            "flows[0].keystrokes has no \"distribution\"; write for example distribution = \
+             \"exponential\"",
+        ),
+    ];
+    for (keys, says) in cases {
+        let message = scenario::load(&path("1 Mbit/s", "", keys), "test", &[])
+            .expect_err("must be refused")
+            .to_string();
+        assert!(message.ends_with(says), "{message}\nnot\n{says}");
+        assert!(!message.contains('\n'));
+    }
+}

@@ -1,0 +1,232 @@
+//! TCP-Peach in whole runs: a start without slow start, a window that bit errors
+//! do not cost, and dummies that give way to others where links know their class.
+
+use farlink_sim::{Monitor, run, scenario, trace};
+use serde_json::Value;
+
+const PEACHES: [&str; 2] = ["peach", "peach-sack"];
+
+/// A download over 10 Mbit/s with a round trip of 550 ms: 687 packets are on the
+/// way, and 50 wait.
+const GEO: &str = r#"
+[tcp]
+variant = "VARIANT"
+mss = "1000 B"
+[[links]]
+between = ["server", "client"]
+down = { rate = "10 Mbit/s", delay = "275 ms", queue = { packets = 50 } }
+up = { rate = "10 Mbit/s", delay = "275 ms" }
+[[flows]]
+from = "server"
+to = "client"
+size = "1 MB"
+"#;
+
+/// Two flows over 1 Mbit/s: `b` from the start, `a` ten seconds later.
+const DUMBBELL: &str = r#"
+duration = "200 s"
+[tcp]
+mss = "1000 B"
+receive_window = "64000 B"
+[[links]]
+between = ["left{}", "r1"]
+count = 2
+down = { rate = "10 Mbit/s", delay = "5 ms" }
+[[links]]
+name = "bottleneck"
+between = ["r1", "r2"]
+down = { rate = "1 Mbit/s", delay = "250 ms", queue = { packets = 30 } }
+up = { rate = "1 Mbit/s", delay = "250 ms" }
+[[links]]
+between = ["r2", "right{}"]
+count = 2
+down = { rate = "10 Mbit/s", delay = "5 ms" }
+[[flows]]
+name = "a"
+from = "left0"
+to = "right0"
+app = "bulk"
+start = "10 s"
+duration = "190 s"
+tcp = { variant = "VARIANT" }
+[[flows]]
+name = "b"
+from = "left1"
+to = "right1"
+app = "bulk"
+duration = "200 s"
+tcp = { variant = "reno" }
+"#;
+
+fn expand(text: &str, variant: &str, set: &[(&str, &str)]) -> scenario::Expanded {
+    let text = text.replace("VARIANT", variant);
+    let set: Vec<_> = set
+        .iter()
+        .map(|&(key, value)| (key.to_owned(), value.to_owned()))
+        .collect();
+    let loaded = scenario::load(&text, "peach", &set).unwrap();
+    loaded.expand().unwrap()
+}
+
+fn result(text: &str, variant: &str, set: &[(&str, &str)], number: u64) -> Value {
+    let expanded = expand(text, variant, set);
+    let outcome = run(&expanded, number, &Monitor::default()).unwrap();
+    serde_json::from_str(&outcome.to_json(&expanded)).unwrap()
+}
+
+fn flow(result: &Value, number: usize, metric: &str) -> f64 {
+    result["flows"][number]["metrics"][metric].as_f64().unwrap()
+}
+
+fn link(result: &Value, name: &str, metric: &str) -> f64 {
+    let links = result["links"].as_array().unwrap();
+    let found = links
+        .iter()
+        .find(|link| link["link"] == name && link["direction"] == "down");
+    found.unwrap()["metrics"][metric].as_f64().unwrap()
+}
+
+fn duration(variant: &str, set: &[(&str, &str)], number: u64) -> f64 {
+    flow(&result(GEO, variant, set, number), 0, "duration")
+}
+
+const WIDE: (&str, &str) = ("tcp.receive_window", "1 MiB");
+
+/// With a window for all that the path holds, 10,000 segments more take 10,000
+/// times the 1,040 bytes of a packet at 10 Mbit/s, and nothing is lost but dummies.
+#[test]
+fn without_losses_the_link_is_full() {
+    let per_segment = 1040.0 * 8.0 / 10_000_000.0;
+    for variant in PEACHES {
+        let of = |size| result(GEO, variant, &[WIDE, ("flows.0.size", size)], 0);
+        let (short, long) = (of("5 MB"), of("15 MB"));
+        let more = flow(&long, 0, "duration") - flow(&short, 0, "duration");
+        assert!(
+            (more - 10_000.0 * per_segment).abs() < per_segment,
+            "{variant}: {more} s"
+        );
+        assert_eq!(flow(&long, 0, "segments_retransmitted"), 0.0, "{variant}");
+        assert_eq!(flow(&long, 0, "dup_acks"), 0.0, "{variant}");
+    }
+}
+
+/// 64 segments of window: a round trip for the handshake, one for the first
+/// segment and the train, one in which a segment leaves for each dummy that comes
+/// back, and what is left of 100 segments in the next. Slow start from one segment
+/// opens the window of the third of these after six more.
+#[test]
+fn the_window_is_there_after_two_round_trips() {
+    let narrow = [
+        ("tcp.receive_window", "64000 B"),
+        ("flows.0.size", "100 kB"),
+        ("tcp.initial_window", "1"),
+    ];
+    for variant in PEACHES {
+        let run = result(GEO, variant, &narrow, 0);
+        assert_eq!(flow(&run, 0, "dummies_sent"), 63.0, "{variant}");
+        assert_eq!(flow(&run, 0, "dummies_acked"), 63.0, "{variant}");
+        let time = flow(&run, 0, "duration") / 0.55;
+        assert!((3.5..4.2).contains(&time), "{variant}: {time} round trips");
+        let reno = duration("reno", &narrow, 0) / 0.55;
+        assert!(reno > time + 2.5, "reno: {reno} round trips");
+    }
+}
+
+/// 5 MB in three runs with bit errors: what halving the window for each costs.
+#[test]
+fn bit_errors_do_not_cost_the_window() {
+    for (rate, peach, with_sack) in [("1e-6", 0.5, 0.3), ("1e-5", 0.4, 0.2)] {
+        let total = |variant: &str| -> f64 {
+            let set = [
+                ("flows.0.size", "5 MB"),
+                ("tcp.receive_window", "64000 B"),
+                ("links.0.down.channel.ber", rate),
+            ];
+            (0..3).map(|number| duration(variant, &set, number)).sum()
+        };
+        let newreno = total("newreno");
+        for (variant, share) in PEACHES.into_iter().zip([peach, with_sack]) {
+            let time = total(variant);
+            assert!(
+                time < share * newreno,
+                "{rate}: {variant} {time} s, newreno {newreno} s"
+            );
+        }
+    }
+}
+
+/// What a Reno flow loses to a Peach flow is no more than to another Reno flow,
+/// because the dummies are what the queue drops; where it does not know the class,
+/// it is more.
+#[test]
+fn dummies_give_way_where_links_have_priorities() {
+    let reno = result(DUMBBELL, "reno", &[], 0);
+    for variant in PEACHES {
+        let with = result(DUMBBELL, variant, &[], 0);
+        let without = [("links.bottleneck.down.priorities", "false")];
+        let without = result(DUMBBELL, variant, &without, 0);
+        let again = |run: &Value| flow(run, 1, "segments_retransmitted");
+        let found = (again(&with), again(&reno), again(&without));
+        assert!(
+            found.0 <= found.1 && found.1 < found.2,
+            "{variant} {found:?}"
+        );
+        let goodput = |run: &Value| flow(run, 1, "goodput");
+        assert!(goodput(&with) >= goodput(&reno), "{variant}");
+        // On a link that is full anyway, dummies are dropped and data is not.
+        let low = link(&with, "bottleneck", "low_drops_congestion");
+        assert!(
+            low > 0.9 * flow(&with, 0, "dummies_sent"),
+            "{variant}: {low}"
+        );
+        assert!(link(&with, "bottleneck", "drops") - low < 20.0, "{variant}");
+        assert!(link(&with, "bottleneck", "utilisation") > 0.97, "{variant}");
+    }
+}
+
+/// Receivers that ignore dummies or take them for data: everything arrives, no
+/// loss is seen where none was, and the rest is Reno after the first train.
+#[test]
+fn other_receivers_are_found_out() {
+    for variant in PEACHES {
+        for dummies in ["ignore", "plain"] {
+            let set = [
+                ("tcp.dummies", dummies),
+                ("tcp.receive_window", "64000 B"),
+                ("flows.0.size", "5 MB"),
+            ];
+            let run = result(GEO, variant, &set, 0);
+            assert_eq!(flow(&run, 0, "dummies_acked"), 0.0);
+            assert_eq!(flow(&run, 0, "dummies_sent"), 63.0, "{variant} {dummies}");
+            assert_eq!(
+                flow(&run, 0, "segments_retransmitted"),
+                0.0,
+                "{variant} {dummies}"
+            );
+            let reno = [
+                ("tcp.receive_window", "64000 B"),
+                ("flows.0.size", "5 MB"),
+                ("tcp.initial_window", "1"),
+            ];
+            let late = flow(&run, 0, "duration") - duration("reno", &reno, 0);
+            assert!(late < 5.0 * 0.55, "{variant} {dummies}: {late} s");
+        }
+    }
+}
+
+/// A trace changes nothing, and tells the length of both classes together.
+#[test]
+fn a_traced_run_is_the_same_run() {
+    let expanded = expand(DUMBBELL, "peach-sack", &[]);
+    let plain = run(&expanded, 0, &Monitor::default()).unwrap();
+    let traced = trace(&expanded, 0, Some(64), "", &Monitor::default()).unwrap();
+    assert_eq!(plain.to_json(&expanded), traced.outcome.to_json(&expanded));
+    let queue = traced.tables.iter().find(|t| t.name == "queue").unwrap();
+    let longest = queue.columns.iter().find_map(|(name, column)| {
+        let farlink_sim::Column::U32(values) = column else {
+            return None;
+        };
+        (*name == "packets").then(|| values.iter().copied().max())
+    });
+    assert_eq!(longest, Some(Some(30)));
+}

@@ -1,0 +1,178 @@
+//! RACK-TLP and F-RTO in whole runs.
+
+use farlink_sim::{Column, Monitor, Trace, run, scenario, trace};
+use farlink_tcp::Mark;
+use serde_json::Value;
+
+const CONTROLS: [&str; 8] = [
+    "reno",
+    "vegas",
+    "cubic",
+    "westwood",
+    "westwood_plus",
+    "hybla",
+    "adalr",
+    "bbr",
+];
+
+fn result(tcp: &str, down: &str, flow: &str) -> Value {
+    let text = format!(
+        "[tcp]\nreceive_window = \"1 MiB\"\n{tcp}\n\
+         [[links]]\nbetween = [\"a\", \"b\"]\n\
+         down = {{ rate = \"10 Mbit/s\", delay = \"25 ms\", {down} }}\n\
+         up = {{ rate = \"10 Mbit/s\", delay = \"25 ms\" }}\n\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\n{flow}\n"
+    );
+    let expanded = scenario::load(&text, "rack", &[])
+        .unwrap()
+        .expand()
+        .unwrap();
+    let outcome = run(&expanded, 0, &Monitor::default()).unwrap();
+    serde_json::from_str(&outcome.to_json(&expanded)).unwrap()
+}
+
+fn flow(result: &Value, metric: &str) -> f64 {
+    result["flows"][0]["metrics"][metric].as_f64().unwrap()
+}
+
+const FILE: &str = "size = \"5 MB\"";
+
+#[test]
+fn it_is_off_unless_asked_for() {
+    let loss = "channel = { loss = 0.01 }";
+    for variant in ["sack", "cubic", "bbr"] {
+        let row = format!("variant = \"{variant}\"");
+        let plain = result(&row, loss, FILE);
+        assert_eq!(plain, result(&format!("{row}\nrack = false"), loss, FILE));
+        assert_ne!(plain, result(&format!("{row}\nrack = true"), loss, FILE));
+    }
+}
+
+/// One packet in fifty comes 5 ms late, behind four others: less than the
+/// reordering window, min_RTT / 4 = 12.5 ms. Three duplicates mean a loss, time
+/// does not. RACK errs before it has seen reordering, when it counts to three as
+/// well, and where the segment after the late one met a shorter queue.
+#[test]
+fn reordering_is_no_loss() {
+    let late = "channel = { reorder = { probability = 0.02, delay = \"5 ms\" } }";
+    for congestion in CONTROLS {
+        let tcp =
+            format!("variant = \"sack\"\ncongestion = \"{congestion}\"\nlimited_transmit = true");
+        let counted = result(&tcp, late, FILE);
+        let timed = result(&format!("{tcp}\nrack = true"), late, FILE);
+        assert_eq!(flow(&timed, "bytes_delivered"), 5e6);
+        let (before, after) = (
+            flow(&counted, "fast_retransmits"),
+            flow(&timed, "fast_retransmits"),
+        );
+        assert!(before >= 10.0, "{congestion}: {before}");
+        assert!(5.0 * after <= before, "{congestion}: {after} of {before}");
+        assert_eq!(flow(&timed, "timeouts"), 0.0, "{congestion}");
+    }
+}
+
+/// Real losses are found and repaired with every controller, with PRR and
+/// without.
+#[test]
+fn losses_are_repaired() {
+    let loss = "channel = { loss = 0.01 }";
+    for congestion in CONTROLS {
+        for prr in [false, true] {
+            let tcp = format!(
+                "variant = \"sack\"\ncongestion = \"{congestion}\"\nprr = {prr}\nrack = true"
+            );
+            let run = result(&tcp, loss, FILE);
+            assert_eq!(flow(&run, "bytes_delivered"), 5e6, "{congestion}");
+            assert!(flow(&run, "fast_retransmits") > 0.0, "{congestion}");
+            // No more goes again than a third above what was lost.
+            let lost = 5e6 / 1460.0 * 0.01;
+            let again = flow(&run, "segments_retransmitted");
+            assert!(again < 2.0 * lost, "{congestion} {prr}: {again}");
+        }
+    }
+}
+
+/// Answers of six segments on one connection, one packet in twenty lost: without a
+/// probe what is lost at the tail costs a time-out of a second.
+#[test]
+fn probes_avoid_time_outs() {
+    let files = "app = \"http\"\nconnections = \"persistent\"\npages = 300\nmain_object = \"8 kB\"\n\
+                 inline_objects = 0\npage_interval = \"0 s\"";
+    let loss = "channel = { loss = 0.05 }";
+    let sack = result("variant = \"sack\"", loss, files);
+    let rack = "variant = \"sack\"\nrack = true";
+    let without = result(&format!("{rack}\ntlp = false"), loss, files);
+    let with = result(rack, loss, files);
+    let timeouts = |run: &Value| flow(run, "timeouts");
+    assert!(timeouts(&sack) > 60.0);
+    assert!(
+        5.0 * timeouts(&with) < timeouts(&without) && timeouts(&without) < timeouts(&sack),
+        "{} {} {}",
+        timeouts(&sack),
+        timeouts(&without),
+        timeouts(&with)
+    );
+    assert_eq!(flow(&sack, "tail_probes"), 0.0);
+    assert!(flow(&with, "tail_probes") > timeouts(&without) - timeouts(&with));
+    assert!(3.0 * flow(&with, "response_time_mean") < 2.0 * flow(&sack, "response_time_mean"));
+}
+
+/// Marks of a kind at the sending end, and bytes delivered.
+fn traced(tcp: &str) -> (usize, usize, u64) {
+    let text = format!(
+        "[tcp]\nvariant = \"sack\"\nreceive_window = \"128 KiB\"\ntimestamps = true\n\
+         timer = \"jacobson\"\nrto_k = 2\nrto_min = \"200 ms\"\n{tcp}\n\
+         [[links]]\nname = \"satellite\"\nbetween = [\"server\", \"client\"]\n\
+         down = {{ rate = \"2048 kbit/s\", delay = \"250 ms\", queue = \"unlimited\", channel = {{ \
+         jitter = {{ distribution = \"exponential\", mean = \"400 ms\" }} }} }}\n\
+         up = {{ rate = \"256 kbit/s\", delay = \"250 ms\", queue = \"unlimited\" }}\n\
+         [[flows]]\nfrom = \"server\"\nto = \"client\"\napp = \"bulk\"\nduration = \"200 s\"\n"
+    );
+    let expanded = scenario::load(&text, "frto", &[])
+        .unwrap()
+        .expand()
+        .unwrap();
+    let run = trace(&expanded, 0, None, "", &Monitor::default()).unwrap();
+    let column = |table: &str, name: &str| {
+        let mut columns = columns(&run, table).into_iter();
+        columns.find(|(n, _)| *n == name).unwrap().1
+    };
+    let (kinds, side) = (column("marks", "kind"), column("marks", "side"));
+    let count = |kind: Mark| {
+        (0..kinds.len())
+            .filter(|&i| (kinds[i], side[i]) == (kind as u64, 0))
+            .count()
+    };
+    let delivered = *column("delivered", "bytes").last().unwrap();
+    (count(Mark::Timeout), count(Mark::Undo), delivered)
+}
+
+/// The columns of a table as whole numbers.
+fn columns(run: &Trace, table: &str) -> Vec<(&'static str, Vec<u64>)> {
+    let table = run.tables.iter().find(|t| t.name == table).unwrap();
+    let numbers = |column: &Column| match column {
+        Column::I64(v) => v.iter().map(|&x| x.cast_unsigned()).collect(),
+        Column::U64(v) => v.clone(),
+        Column::U32(v) => v.iter().map(|&x| x.into()).collect(),
+        Column::U8(v) => v.iter().map(|&x| x.into()).collect(),
+    };
+    let columns = table.columns.iter();
+    columns
+        .map(|(name, column)| (*name, numbers(column)))
+        .collect()
+}
+
+/// A GEO path without losses whose delay outruns the retransmission timer: with
+/// F-RTO a time-out costs no go-back-N and no window.
+#[test]
+fn spurious_time_outs_are_undone() {
+    for congestion in ["reno", "cubic", "westwood_plus", "hybla"] {
+        let plain = traced(&format!("congestion = \"{congestion}\""));
+        let frto = traced(&format!("congestion = \"{congestion}\"\nundo = \"frto\""));
+        assert_eq!(plain.1, 0);
+        assert!(frto.1 > 0, "{congestion}: {frto:?}");
+        assert!(frto.2 > plain.2, "{congestion}: {frto:?} {plain:?}");
+    }
+    let (plain, frto) = (traced(""), traced("undo = \"frto\""));
+    assert!(frto.2 > 2 * plain.2, "{frto:?} {plain:?}");
+}

@@ -1,0 +1,436 @@
+//! Flows of datagrams over whole runs.
+#![allow(missing_docs)]
+
+use farlink_sim::{Column, Monitor, Trace, run, scenario, trace};
+use serde_json::Value;
+
+fn expand(text: &str) -> scenario::Expanded {
+    scenario::load(text, "test", &[])
+        .and_then(|s| s.expand())
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn refused(text: &str) -> String {
+    scenario::load(text, "test", &[])
+        .expect_err("must be refused")
+        .to_string()
+}
+
+fn result(text: &str) -> Value {
+    let scenario = expand(text);
+    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
+    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
+}
+
+fn traced(text: &str) -> Trace {
+    trace(&expand(text), 0, Some(0), "", &Monitor::default()).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn value(result: &Value, flow: usize, name: &str) -> Value {
+    result["flows"][flow]["metrics"][name].clone()
+}
+
+fn metric(result: &Value, flow: usize, name: &str) -> f64 {
+    value(result, flow, name)
+        .as_f64()
+        .unwrap_or_else(|| panic!("{name} of {result}"))
+}
+
+fn near(value: f64, wanted: f64) {
+    assert!((value - wanted).abs() < 1e-9, "{value}, not {wanted}");
+}
+
+/// 1 Mbit/s and 100 ms each way, with what else the direction says.
+fn link(more: &str) -> String {
+    format!(
+        "[[links]]\nbetween = [\"a\", \"b\"]\n\
+         down = {{ rate = \"1 Mbit/s\", delay = \"100 ms\"{more} }}\n"
+    )
+}
+
+fn flow(keys: &str) -> String {
+    format!("[[flows]]\nfrom = \"a\"\nto = \"b\"\n{keys}\n")
+}
+
+/// 972 bytes of data are 1000 on the wire, 8 ms of this link.
+const CBR: &str = "app = \"cbr\"\npacket = \"972 B\"\n";
+
+#[test]
+fn below_the_rate_of_the_link_nothing_is_lost_and_every_delay_is_the_same() {
+    let text = link("") + &flow(&format!("{CBR}rate = \"500 kbit/s\"\nduration = \"10 s\""));
+    let result = result(&text);
+    // A datagram each 972 * 8 / 500,000 = 15.552 ms, from 0 s on: 643.004 fit.
+    assert_eq!(metric(&result, 0, "datagrams_sent"), 644.0);
+    assert_eq!(metric(&result, 0, "datagrams_received"), 644.0);
+    for nothing in [
+        "datagrams_lost",
+        "loss_rate",
+        "loss_burst_max",
+        "delay_sd",
+        "jitter",
+    ] {
+        assert_eq!(metric(&result, 0, nothing), 0.0, "{nothing}");
+    }
+    for same in ["delay_mean", "delay_min", "delay_max", "delay_p99"] {
+        near(metric(&result, 0, same), 0.108);
+    }
+    near(metric(&result, 0, "duration"), 10.0);
+    near(metric(&result, 0, "goodput"), 644.0 * 972.0 * 8.0 / 10.0);
+    assert_eq!(metric(&result, 0, "completed"), 1.0);
+    // The last one is there 108 ms after it was sent, and that ends the run.
+    let end = result["simulated_s"].as_f64().unwrap_or_default();
+    near(end, 643.0 * 0.015_552 + 0.108);
+    for none in [
+        "segments_sent",
+        "timeouts",
+        "rtt_mean",
+        "responses",
+        "reverse_goodput",
+    ] {
+        assert_eq!(value(&result, 0, none), Value::Null, "{none}");
+    }
+}
+
+/// Over the link's rate C, a source of rate R loses 1 - C / R of what it sends, but
+/// for what waits at the end: exact to a packet.
+#[test]
+fn above_the_rate_of_the_link_the_rest_is_lost() {
+    for (rate, queue) in [(1.5, 10), (2.0, 50), (4.0, 1)] {
+        let keys = format!("{CBR}rate = \"{} bit/s\"\ndatagrams = 20000", rate * 972e3);
+        let text = link(&format!(", queue = {{ packets = {queue} }}")) + &flow(&keys);
+        let result = result(&text);
+        // While the source sends, for 20,000 / R packets' times, the link carries C
+        // of them a second, and then the queue and the one being sent.
+        let carried = 20_000.0 / rate + f64::from(queue);
+        let received = metric(&result, 0, "datagrams_received");
+        assert!(
+            (received - carried).abs() <= 1.0 + 1.0,
+            "{rate}: {received}, not {carried}"
+        );
+        let lost = metric(&result, 0, "datagrams_lost");
+        assert_eq!(lost + received, 20_000.0);
+        let share = metric(&result, 0, "loss_rate");
+        assert!((share - (1.0 - 1.0 / rate)).abs() < f64::from(queue + 2) / 20_000.0);
+        // What waited longest found the queue full but for its own place.
+        let longest = 0.1 + 0.008 * f64::from(queue + 1);
+        assert!(metric(&result, 0, "delay_max") <= longest + 1e-9);
+        assert!(metric(&result, 0, "delay_max") > longest - 0.008);
+        let drops = &result["links"][0]["metrics"]["drops_congestion"];
+        assert_eq!(drops.as_f64(), Some(lost));
+    }
+}
+
+#[test]
+fn losses_are_those_of_the_channel() {
+    let keys = format!("{CBR}rate = \"500 kbit/s\"\ndatagrams = 50000");
+    let text = link(", channel = { loss = 0.02 }") + &flow(&keys);
+    let result = result(&text);
+    let share = metric(&result, 0, "loss_rate");
+    assert!(
+        (share - 0.02).abs() < 4.0 * (0.02f64 * 0.98 / 50_000.0).sqrt(),
+        "{share}"
+    );
+    let lost = metric(&result, 0, "datagrams_lost");
+    assert_eq!(
+        result["links"][0]["metrics"]["drops_loss"].as_f64(),
+        Some(lost)
+    );
+    let burst = metric(&result, 0, "loss_burst_max");
+    assert!((2.0..=6.0).contains(&burst), "{burst}");
+}
+
+#[test]
+fn copies_and_late_datagrams_are_counted() {
+    let keys = format!("{CBR}rate = \"100 kbit/s\"\ndatagrams = 5000");
+    let channel =
+        ", channel = { duplicate = 0.1, reorder = { probability = 0.05, delay = \"100 ms\" } }";
+    let result = result(&(link(channel) + &flow(&keys)));
+    assert_eq!(metric(&result, 0, "datagrams_received"), 5000.0);
+    assert_eq!(metric(&result, 0, "datagrams_lost"), 0.0);
+    let error = |p: f64| 4.0 * (p * (1.0 - p) * 5000.0).sqrt();
+    let copies = metric(&result, 0, "datagrams_duplicated");
+    assert!((copies - 500.0).abs() < error(0.1), "{copies}");
+    // Held back by 100 ms, a datagram is overtaken by the one sent 77.76 ms later
+    // unless that one is held back too.
+    let late = metric(&result, 0, "datagrams_reordered");
+    assert!(
+        (late - 5000.0 * 0.05 * 0.95).abs() < error(0.0475),
+        "{late}"
+    );
+    near(metric(&result, 0, "delay_min"), 0.108);
+}
+
+/// Whatever a path does to them, every datagram of every flow is received or lost,
+/// and the run comes to its end.
+#[test]
+fn every_datagram_is_received_or_lost() {
+    let channels = [
+        "loss = 0.1, duplicate = 0.2",
+        "corrupt = 0.1, duplicate = 0.2",
+        "gilbert = { loss = 0.2, burst = 5.0 }, reorder = { probability = 0.2, delay = \"90 ms\" }",
+        "jitter = { distribution = \"exponential\", mean = \"30 ms\", keep_order = false }, loss = 1.0",
+    ];
+    for channel in channels {
+        for seed in 1..6 {
+            let text = format!(
+                "seed = {seed}\n\
+                 [[links]]\nbetween = [\"a\", \"m\"]\n\
+                 down = {{ rate = \"2 Mbit/s\", delay = \"10 ms\" }}\n\
+                 [[links]]\nbetween = [\"m\", \"b\"]\n\
+                 down = {{ rate = \"1 Mbit/s\", delay = \"50 ms\", queue = {{ packets = 5 }}, \
+                 channel = {{ {channel} }} }}\n"
+            ) + &flow(
+                "app = \"onoff\"\nrate = \"1 Mbit/s\"\npacket = \"500 B\"\ndatagrams = 500\n\
+                 on = { distribution = \"exponential\", mean = \"100 ms\" }\noff = \"50 ms\"\n\
+                 count = 3",
+            );
+            let result = result(&text);
+            let mut causes = 0.0;
+            for i in 0..3 {
+                let get = |name| metric(&result, i, name);
+                assert_eq!(get("datagrams_sent"), 500.0);
+                assert_eq!(get("datagrams_received") + get("datagrams_lost"), 500.0);
+                assert_eq!(get("completed"), 1.0);
+                assert!(get("loss_burst_max") <= get("datagrams_lost"));
+                assert!(get("datagrams_reordered") < 500.0);
+                let flow = result["flows"][i]["metrics"].as_object().expect("metrics");
+                let lost = flow.iter().filter(|(name, _)| name.starts_with("lost_"));
+                causes += lost.filter_map(|(_, n)| n.as_f64()).sum::<f64>();
+                // Copies that were lost come on top.
+                let copies = get("datagrams_duplicated");
+                assert!(copies == 0.0 || channel.contains("duplicate"));
+            }
+            let drops: f64 = (0..4)
+                .filter_map(|i| result["links"][i]["metrics"]["drops"].as_f64())
+                .sum();
+            assert_eq!(causes, drops, "{channel}");
+            let all: f64 = (0..3).map(|i| metric(&result, i, "datagrams_lost")).sum();
+            assert!(drops >= all, "{channel}: {drops}, {all}");
+            let certain = channel.contains("loss = 1.0");
+            assert_eq!(all == 1500.0, certain, "{channel}");
+        }
+    }
+}
+
+/// A run that is cut off does not count what is under way as lost.
+#[test]
+fn what_is_under_way_is_not_lost() {
+    let keys = format!("{CBR}rate = \"500 kbit/s\"\nduration = \"10 s\"");
+    let text = format!("duration = \"1 s\"\n{}{}", link(""), flow(&keys));
+    let result = result(&text);
+    // Sent at 0, 15.552, ..., 995.328 ms; received if sent by 892 ms.
+    assert_eq!(metric(&result, 0, "datagrams_sent"), 65.0);
+    assert_eq!(metric(&result, 0, "datagrams_received"), 58.0);
+    assert_eq!(metric(&result, 0, "datagrams_lost"), 0.0);
+    assert_eq!(metric(&result, 0, "loss_burst_max"), 0.0);
+    assert_eq!(metric(&result, 0, "completed"), 0.0);
+    near(metric(&result, 0, "duration"), 1.0);
+}
+
+/// Deterministic periods: 1 s on, 3 s off is a quarter of the rate.
+#[test]
+fn an_on_off_source_sends_while_it_is_on() {
+    let keys = "app = \"onoff\"\nrate = \"80 kbit/s\"\npacket = \"100 B\"\n\
+                on = \"1 s\"\noff = \"3 s\"\nduration = \"40 s\"";
+    let result = result(&(link("") + &flow(keys)));
+    assert_eq!(metric(&result, 0, "datagrams_sent"), 1000.0);
+    near(metric(&result, 0, "goodput"), 20_000.0);
+    let drawn = "app = \"onoff\"\nrate = \"80 kbit/s\"\npacket = \"100 B\"\n\
+                 on = { distribution = \"exponential\", mean = \"1 s\" }\n\
+                 off = { distribution = \"pareto\", mean = \"3 s\", shape = 2.5 }\n\
+                 duration = \"20000 s\"";
+    let result = self::result(&(link("") + &flow(drawn)));
+    let goodput = metric(&result, 0, "goodput");
+    assert!((goodput / 20_000.0 - 1.0).abs() < 0.1, "{goodput}");
+    assert_eq!(metric(&result, 0, "datagrams_lost"), 0.0);
+}
+
+/// TCP takes what the constant rate leaves, as good as all of it, and loses
+/// nothing else; each flow's bytes are what its end got.
+#[test]
+fn tcp_has_what_a_constant_rate_leaves() {
+    let keys = format!("{CBR}rate = \"486 kbit/s\"\nduration = \"60 s\"");
+    let cbr = flow(&keys);
+    let bulk = flow("app = \"bulk\"\nduration = \"60 s\"");
+    let text = link(", queue = { packets = 30 }") + &cbr + &bulk;
+    let result = result(&text);
+    // Half of the link carries 500 kbit/s of datagrams, headers included.
+    let (udp, tcp) = (metric(&result, 0, "goodput"), metric(&result, 1, "goodput"));
+    assert!(udp > 0.93 * 486e3 && udp <= 486.2e3, "{udp}");
+    assert!(tcp > 0.9 * 480e3 && tcp < 0.54e6, "{tcp}");
+    assert_eq!(value(&result, 1, "datagrams_sent"), Value::Null);
+    let sent = metric(&result, 0, "datagrams_sent");
+    let known = metric(&result, 0, "datagrams_received") + metric(&result, 0, "datagrams_lost");
+    assert_eq!(sent, known);
+    // What arrived over the link is what both ends have, and headers.
+    let used = result["links"][0]["metrics"]["utilisation"].as_f64();
+    assert!(used > Some(0.97), "{used:?}");
+}
+
+/// Flows are told apart by their place in the scenario, whatever they are.
+#[test]
+fn traces_and_captures_hold_datagrams() {
+    let keys = format!("{CBR}rate = \"500 kbit/s\"\ndatagrams = 50");
+    let text = link(", channel = { loss = 0.1 }") + &flow(&keys) + &flow("size = \"20 kB\"");
+    let trace = traced(&text);
+    let column = |table: &str, name: &str| {
+        let table = trace
+            .tables
+            .iter()
+            .find(|t| t.name == table)
+            .expect("a table");
+        let (_, column) = table
+            .columns
+            .iter()
+            .find(|c| c.0 == name)
+            .expect("a column");
+        match column {
+            Column::I64(v) => v.iter().map(|&x| x as u64).collect(),
+            Column::U64(v) => v.clone(),
+            Column::U32(v) => v.iter().map(|&x| x.into()).collect(),
+            Column::U8(v) => v.iter().map(|&x| x.into()).collect::<Vec<u64>>(),
+        }
+    };
+    let json: Value = serde_json::from_str(&trace.outcome.to_json(&expand(&text))).expect("JSON");
+    let received = metric(&json, 0, "datagrams_received") as usize;
+    let arrived = column("datagrams", "flow");
+    assert_eq!(arrived.len(), received);
+    assert!(arrived.iter().all(|&flow| flow == 0));
+    assert!(
+        column("datagrams", "delay")
+            .iter()
+            .all(|&d| d >= 108_000_000)
+    );
+    let of = |table: &str, flow: u64| column(table, "flow").iter().filter(|&&f| f == flow).count();
+    assert_eq!(of("segments", 0), 50);
+    assert!(of("segments", 1) >= 14);
+    assert_eq!(of("drops", 0), 50 - received);
+    assert_eq!(of("state", 0), 0);
+    assert!(of("state", 1) > 0);
+    let bytes = column("delivered", "bytes");
+    let flows = column("delivered", "flow");
+    let last = flows.iter().rposition(|&f| f == 0).expect("rows");
+    assert_eq!(bytes[last], 972 * received as u64);
+    // Protocol 17 of the datagrams at the source: all 50, with their ports.
+    let (_, capture) = &trace.captures[0];
+    let datagrams = capture
+        .windows(24)
+        .filter(|w| w[0] == 0x45 && w[9] == 17 && w[20..24] == [0xc0, 0x00, 0x13, 0x89])
+        .count();
+    assert_eq!(datagrams, 50);
+    assert_eq!(
+        trace.outcome,
+        run(&expand(&text), 0, &Monitor::default()).expect("a run")
+    );
+}
+
+/// A flow of datagrams beside it changes no random stream of a flow over TCP: on a
+/// link of its own it does the same as alone, to the bit.
+#[test]
+fn datagrams_elsewhere_change_nothing() {
+    let links =
+        "[[links]]\nbetween = [\"c\", \"d\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n";
+    let tcp = "name = \"tcp\"\nsize = \"200 kB\"";
+    let lossy = link(", channel = { loss = 0.02 }");
+    let alone = result(&(lossy.clone() + links + &flow(tcp)));
+    let cbr = format!(
+        "[[flows]]\nname = \"cbr\"\nfrom = \"c\"\nto = \"d\"\n{CBR}rate = \"100 kbit/s\"\ndatagrams = 5\n"
+    );
+    for text in [
+        lossy.clone() + links + &cbr + &flow(tcp),
+        lossy + links + &flow(tcp) + &cbr,
+    ] {
+        let both = result(&text);
+        let flows = both["flows"].as_array().expect("flows");
+        let same = flows.iter().find(|f| f["flow"] == "tcp").expect("a flow");
+        let mut same = same.clone();
+        // Its share of all goodputs is the only thing that knows of the other.
+        same["metrics"]["fair_share"] = Value::Null;
+        assert_eq!(same, alone["flows"][0]);
+    }
+}
+
+#[test]
+fn faults_are_told_in_one_line() {
+    let cases = [
+        (
+            "app = \"cbr\"\nrate = \"1 Mbit/s\"\ndatagrams = 5\ntcp = { variant = \"reno\" }",
+            "flows[0].tcp would be ignored: app = \"cbr\" sends UDP datagrams, which have no TCP; \
+             remove it",
+        ),
+        (
+            "app = \"cbr\"\nrate = \"1 Mbit/s\"\ndatagrams = 5\nopens = \"sender\"",
+            "flows[0].opens would be ignored: app = \"cbr\" sends UDP datagrams, which have no \
+             connection; remove it",
+        ),
+        (
+            "app = \"cbr\"\ndatagrams = 5",
+            "flows[0] has no \"rate\"; write for example rate = \"2048 kbit/s\"",
+        ),
+        (
+            "app = \"cbr\"\nrate = \"1 Mbit/s\"",
+            "flows[0] has no \"datagrams\"; write for example datagrams = 1000, or a duration",
+        ),
+        (
+            "app = \"cbr\"\nrate = \"1 Mbit/s\"\ndatagrams = 5\npacket = \"64 KiB\"",
+            "flows[0].packet = \"64 KiB\" is out of range; write \"1 B\" to \"65507 B\"",
+        ),
+        (
+            "app = \"onoff\"\nrate = \"1 Mbit/s\"\ndatagrams = 5\non = \"1 s\"",
+            "flows[0] has no \"off\"; write for example off = { distribution = \"exponential\", \
+             mean = \"2 s\" }",
+        ),
+        (
+            "app = \"cbr\"\nrate = \"1 Mbit/s\"\ndatagrams = 5\non = \"1 s\"",
+            "flows[0].on would be ignored; it needs app = \"onoff\"",
+        ),
+        (
+            "app = \"onoff\"\nrate = \"1 Mbit/s\"\ndatagrams = 5\noff = \"1 s\"\n\
+             on = { distribution = \"pareto\", mean = \"1 s\", shape = 0.9 }",
+            "flows[0].on.shape = 0.9 has no mean; write a shape above 1, or \"min\" instead of \
+             \"mean\", or a \"max\"",
+        ),
+        (
+            "app = \"onoff\"\nrate = \"1 Mbit/s\"\ndatagrams = 5\noff = \"1 s\"\n\
+             on = { distribution = \"exponential\", mean = \"1 s\", shape = 2.0 }",
+            "flows[0].on.shape would be ignored; it needs distribution = \"pareto\"",
+        ),
+        (
+            "app = \"onoff\"\nrate = \"1 Mbit/s\"\ndatagrams = 5\noff = \"1 s\"\n\
+             on = { distribution = \"log-normal\", mean = \"1 s\" }",
+            "flows[0].on has no \"sigma\"; write for example sigma = 1.0",
+        ),
+        (
+            "size = { distribution = \"exponential\", mean = \"1 kB\" }",
+            "flows[0].size is a distribution, and app = \"file\" takes one value; write for \
+             example size = \"10 kB\"",
+        ),
+    ];
+    for (keys, says) in cases {
+        let message = refused(&(link("") + &flow(keys)));
+        assert!(message.ends_with(says), "{message}\nnot\n{says}");
+        assert!(!message.contains('\n'));
+    }
+    let text = format!(
+        "[tcp]\nmss = \"500 B\"\n{}{}",
+        link(""),
+        flow("app = \"cbr\"\nrate = \"1 Mbit/s\"\ndatagrams = 5")
+    );
+    let message = refused(&text);
+    assert!(
+        message.ends_with("tcp would be ignored: no flow uses TCP; remove it"),
+        "{message}"
+    );
+}
+
+/// The scenario that a result holds loads again to the same run.
+#[test]
+fn a_resolved_scenario_of_datagrams_is_the_same_scenario() {
+    let keys = "app = \"onoff\"\nrate = \"80 kbit/s\"\non = \"1 s\"\n\
+                off = { distribution = \"pareto\", mean = \"3 s\", shape = 1.2, max = \"60 s\" }\n\
+                datagrams = 50";
+    let text = link("") + &flow(keys) + &flow("size = \"1 kB\"");
+    let scenario = scenario::load(&text, "test", &[]).unwrap_or_else(|e| panic!("{e}"));
+    let again = scenario::load(&scenario.to_json(), "again", &[]).unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(scenario, again);
+}

@@ -1,0 +1,256 @@
+use super::*;
+use crate::config::RtoConfig;
+use crate::rto::RttEstimator;
+
+const MSS: u64 = 1000;
+
+/// A controller with a peer's window of 64 segments and a round trip of 550 ms,
+/// the values of the paper.
+struct Bench {
+    peach: Peach,
+    rtt: RttEstimator,
+    now: Instant,
+}
+
+impl Bench {
+    fn new(settings: &[(&str, Setting)], window: u64) -> Self {
+        let mut control = Control::new(&Peach::ALGORITHM);
+        for &(name, setting) in settings {
+            control = control.with(name, setting);
+        }
+        let start = Start {
+            window: window * MSS,
+            ssthresh: u64::MAX,
+        };
+        let mut rtt = RttEstimator::new(RtoConfig::default());
+        let now = Instant::ZERO + Interval::from_millis(550);
+        rtt.sample(Instant::ZERO, now);
+        let mut bench = Self {
+            peach: Peach::new(&control, start),
+            rtt,
+            now,
+        };
+        bench.peach.on_peer_window(64 * MSS, MSS);
+        bench.with(0, Peach::on_established);
+        bench
+    }
+
+    fn with<T>(&mut self, flight: u64, f: impl FnOnce(&mut Peach, &Context<'_>) -> T) -> T {
+        let cx = Context {
+            now: self.now,
+            mss: MSS,
+            flight: flight * MSS,
+            snd_una: 1,
+            snd_max: 1 + flight * MSS,
+            rtt: &self.rtt,
+        };
+        f(&mut self.peach, &cx)
+    }
+
+    fn loss(&mut self, flight: u64) {
+        let sent_at = self.now;
+        self.with(flight, |p, cx| p.on_loss(cx, &Loss { sent_at }));
+    }
+
+    fn ack(&mut self) {
+        let ack = Ack {
+            bytes: MSS,
+            rtt_sample: None,
+            fine_rtt: None,
+            cwnd_limited: true,
+        };
+        self.with(1, |p, cx| CongestionControl::on_ack(p, cx, &ack));
+    }
+
+    fn dummy_acks(&mut self, n: u64) {
+        for _ in 0..n {
+            self.with(1, DummySegments::on_ack);
+        }
+    }
+
+    /// Sends what is due until nothing is, and tells when each left.
+    fn drain(&mut self) -> Vec<u64> {
+        let mut times = Vec::new();
+        while let Some(due) = self.peach.due() {
+            self.now = self.now.max(due);
+            times.push(self.now.as_nanos());
+            self.with(1, Peach::on_sent);
+        }
+        times
+    }
+}
+
+/// rwnd - 1 dummies with the first data, one every RTT / rwnd: after one round
+/// trip rwnd segments have left.
+#[test]
+fn sudden_start_sends_a_window_in_a_round_trip() {
+    let mut bench = Bench::new(&[], 1);
+    assert_eq!(bench.peach.due(), None);
+    let start = bench.now.as_nanos();
+    bench.with(1, Peach::on_data_sent);
+    let times = bench.drain();
+    let gap = 550_000_000 / 64;
+    let expected: Vec<_> = (1..64).map(|i| start + i * gap).collect();
+    assert_eq!(times, expected);
+    // Nothing more begins with the data after it.
+    bench.with(1, Peach::on_data_sent);
+    assert_eq!(bench.peach.due(), None);
+    // A segment for each ACK of a dummy: 64 of them, a round trip later.
+    bench.dummy_acks(63);
+    assert_eq!(bench.peach.cwnd(), 64 * MSS);
+}
+
+#[test]
+fn a_larger_first_window_leaves_fewer_dummies() {
+    let mut bench = Bench::new(&[], 10);
+    bench.with(1, Peach::on_data_sent);
+    assert_eq!(bench.drain().len(), 54);
+}
+
+/// In the place of slow start stands congestion avoidance: MSS²/cwnd for an ACK.
+#[test]
+fn data_is_worth_what_congestion_avoidance_gives() {
+    let mut bench = Bench::new(&[], 1);
+    bench.with(1, Peach::on_data_sent);
+    bench.dummy_acks(9);
+    bench.ack();
+    assert_eq!(bench.peach.cwnd(), 10_100);
+}
+
+#[test]
+fn without_sudden_start_there_is_slow_start() {
+    let mut bench = Bench::new(&[("sudden_start", Setting::Flag(false))], 2);
+    bench.with(1, Peach::on_data_sent);
+    assert_eq!(bench.peach.due(), None);
+    bench.ack();
+    assert_eq!(bench.peach.cwnd(), 3 * MSS);
+}
+
+/// The window w of the loss: w/2 at once, w dummies, and w/2 + max(0, k - w/2)
+/// when k of them are acknowledged: w for all of them.
+#[test]
+fn rapid_recovery_gives_back_what_the_path_has_room_for() {
+    for w in 4..=64 {
+        for k in 0..=w {
+            let mut bench = Bench::new(&[("sudden_start", Setting::Flag(false))], w);
+            bench.loss(w);
+            assert_eq!(bench.peach.cwnd(), w * MSS / 2);
+            let mut sent = 0;
+            for _ in 0..w {
+                bench.with(w, Peach::on_dup_ack);
+                let now = bench.drain().len() as u64;
+                assert!(now <= 2);
+                sent += now;
+            }
+            assert_eq!(sent, w, "as many as the window held");
+            bench.dummy_acks(k);
+            let regained = k.saturating_sub(w.div_ceil(2)) * MSS;
+            assert_eq!(bench.peach.cwnd(), w * MSS / 2 + regained, "{w} {k}");
+        }
+    }
+}
+
+#[test]
+fn rapid_recovery_lasts_as_long_as_the_recovery() {
+    let mut bench = Bench::new(&[("dummies_per_ack", Setting::Count(3))], 20);
+    bench.loss(20);
+    bench.with(20, Peach::on_dup_ack);
+    assert_eq!(bench.drain().len(), 3);
+    bench.dummy_acks(3);
+    bench.with(20, |p, cx| p.on_recovered(cx, 10 * MSS));
+    bench.with(20, Peach::on_dup_ack);
+    assert_eq!(bench.peach.due(), None);
+    // Three of the ten ACKs that tell nothing have come.
+    bench.dummy_acks(7);
+    assert_eq!(bench.peach.cwnd(), 10 * MSS);
+    bench.dummy_acks(1);
+    assert_eq!(bench.peach.cwnd(), 11 * MSS);
+}
+
+/// What recovery leaves below ssthresh comes back by slow start, and what was
+/// regained while it lasted is not lost with its end.
+#[test]
+fn the_end_of_a_recovery_keeps_what_was_regained() {
+    let mut bench = Bench::new(&[], 8);
+    bench.loss(8);
+    bench.dummy_acks(6);
+    assert_eq!((bench.peach.cwnd(), bench.peach.ssthresh()), (6_000, 6_000));
+    bench.with(2, |p, cx| p.on_recovered(cx, 3 * MSS));
+    bench.ack();
+    assert_eq!(bench.peach.cwnd(), 4 * MSS);
+    bench.ack();
+    bench.ack();
+    bench.ack();
+    assert_eq!(bench.peach.cwnd(), 6_166);
+}
+
+#[test]
+fn without_rapid_recovery_no_dummy_answers_a_loss() {
+    let mut bench = Bench::new(&[("rapid_recovery", Setting::Flag(false))], 20);
+    bench.loss(20);
+    bench.with(20, Peach::on_dup_ack);
+    assert_eq!((bench.peach.due(), bench.peach.cwnd()), (None, 10 * MSS));
+}
+
+#[test]
+fn the_peers_window_bounds_what_dummies_give() {
+    let mut bench = Bench::new(&[], 60);
+    bench.dummy_acks(100);
+    assert_eq!(bench.peach.cwnd(), 64 * MSS);
+    // And takes nothing away.
+    bench.peach.on_peer_window(10 * MSS, MSS);
+    bench.dummy_acks(1);
+    assert_eq!(bench.peach.cwnd(), 64 * MSS);
+}
+
+#[test]
+fn a_timeout_begins_anew() {
+    let mut bench = Bench::new(&[], 20);
+    bench.loss(20);
+    bench.with(10, |p, cx| p.on_timeout(cx, true));
+    assert_eq!((bench.peach.cwnd(), bench.peach.ssthresh()), (MSS, 5 * MSS));
+    bench.with(1, Peach::on_data_sent);
+    assert_eq!(bench.drain().len(), 63);
+    // What comes back is no longer half of a window that was reduced.
+    bench.dummy_acks(1);
+    assert_eq!(bench.peach.cwnd(), 2 * MSS);
+    bench.with(1, |p, cx| p.on_timeout(cx, false));
+    assert_eq!(bench.peach.ssthresh(), 5 * MSS);
+    bench.with(1, Peach::on_data_sent);
+    assert_eq!(bench.peach.due(), None);
+    bench.ack();
+    bench.with(1, Peach::on_data_sent);
+    assert_eq!(bench.drain().len(), 62);
+}
+
+/// With a peer that does not know dummies it is Reno (and says so in its windows).
+#[test]
+fn refused_it_is_reno() {
+    let mut bench = Bench::new(&[], 1);
+    bench.with(1, Peach::on_data_sent);
+    bench.peach.on_refused();
+    assert_eq!(bench.peach.due(), None);
+    bench.ack();
+    assert_eq!(bench.peach.cwnd(), 2 * MSS);
+    bench.loss(20);
+    assert_eq!(
+        (bench.peach.cwnd(), bench.peach.ssthresh()),
+        (10_000, 10_000)
+    );
+    bench.with(20, Peach::on_dup_ack);
+    assert_eq!(bench.peach.due(), None);
+    bench.with(20, |p, cx| p.on_timeout(cx, true));
+    bench.with(1, Peach::on_data_sent);
+    assert_eq!(bench.peach.due(), None);
+    bench.ack();
+    assert_eq!(bench.peach.cwnd(), 2 * MSS);
+}
+
+#[test]
+fn a_mark_is_congestion_for_certain() {
+    let mut bench = Bench::new(&[], 20);
+    let sent_at = bench.now;
+    bench.with(20, |p, cx| p.on_congestion_mark(cx, &Loss { sent_at }));
+    bench.with(20, Peach::on_dup_ack);
+    assert_eq!((bench.peach.due(), bench.peach.cwnd()), (None, 10 * MSS));
+}

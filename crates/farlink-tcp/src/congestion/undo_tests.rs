@@ -1,0 +1,129 @@
+//! A loss that was none leaves no trace: what is undone grows as what never was
+//! reduced.
+
+use super::{ALGORITHMS, Ack, CongestionControl, Context, Control, Loss, Start, Undone, can_undo};
+use crate::config::RtoConfig;
+use crate::rto::RttEstimator;
+use crate::time::{Instant, Interval};
+
+const MSS: u64 = 1000;
+const RTT: Interval = Interval::from_millis(100);
+
+/// A sender that its window limits, on a path of 100 ms.
+struct Flow {
+    cc: Box<dyn CongestionControl>,
+    rtt: RttEstimator,
+    now: Instant,
+    una: u64,
+}
+
+impl Flow {
+    fn new(control: &Control, ssthresh: u64) -> Self {
+        let start = Start {
+            window: 10 * MSS,
+            ssthresh,
+        };
+        let mut rtt = RttEstimator::new(RtoConfig::default());
+        rtt.sample(Instant::ZERO, Instant::ZERO + RTT);
+        let mut flow = Self {
+            cc: control.build(start),
+            rtt,
+            now: Instant::ZERO + RTT,
+            una: 1,
+        };
+        flow.call(|cc, cx| {
+            cc.on_peer_window(1_000 * MSS, MSS);
+            cc.on_established(cx);
+        });
+        flow
+    }
+
+    fn call(&mut self, hook: impl FnOnce(&mut dyn CongestionControl, &Context<'_>)) {
+        let flight = self.cc.cwnd();
+        let cx = Context {
+            now: self.now,
+            mss: MSS,
+            flight,
+            snd_una: self.una,
+            snd_max: self.una + flight,
+            rtt: &self.rtt,
+        };
+        hook(&mut *self.cc, &cx);
+    }
+
+    fn acks(&mut self, count: u32) -> Vec<u64> {
+        let mut windows = Vec::new();
+        for _ in 0..count {
+            let gap = RTT.as_nanos() * MSS / self.cc.cwnd();
+            self.now += Interval::from_nanos(gap);
+            self.una += MSS;
+            let ack = Ack {
+                bytes: MSS,
+                rtt_sample: Some(RTT),
+                fine_rtt: Some(RTT),
+                cwnd_limited: true,
+            };
+            self.call(|cc, cx| {
+                cc.on_delivered(cx, &ack);
+                cc.on_ack(cx, &ack);
+            });
+            windows.push(self.cc.cwnd());
+        }
+        windows
+    }
+}
+
+/// Every algorithm but BBR, whose window is not a matter of ACKs (its own tests
+/// have it), in slow start and after it, after a fast retransmit and a time-out.
+#[test]
+fn growth_goes_on_as_if_nothing_had_been() {
+    for algorithm in ALGORITHMS {
+        let control = Control::new(algorithm);
+        if !can_undo(&control) || algorithm.name == "bbr" {
+            continue;
+        }
+        for ssthresh in [u64::MAX, 20 * MSS] {
+            for timeout in [false, true] {
+                let mut calm = Flow::new(&control, ssthresh);
+                let mut hurt = Flow::new(&control, ssthresh);
+                calm.acks(40);
+                hurt.acks(40);
+                let undone = Undone {
+                    window: hurt.cc.cwnd(),
+                    ssthresh: hurt.cc.ssthresh(),
+                };
+                hurt.call(|cc, cx| {
+                    cc.remember();
+                    if timeout {
+                        cc.on_timeout(cx, true);
+                    } else {
+                        cc.on_loss(cx, &Loss { sent_at: cx.now });
+                    }
+                });
+                let what = format!("{} {ssthresh} {timeout}", algorithm.name);
+                // Westwood knows the rate, so that its threshold may be no less.
+                if timeout {
+                    assert!(hurt.cc.cwnd() <= 2 * MSS, "{what}");
+                }
+                hurt.call(|cc, cx| cc.on_spurious(cx, &undone));
+                assert_eq!(hurt.cc.cwnd(), undone.window, "{what}");
+                assert_eq!(hurt.cc.ssthresh(), undone.ssthresh, "{what}");
+                let (one, other) = (calm.acks(200), hurt.acks(200));
+                for (calm, hurt) in one.iter().zip(&other) {
+                    assert!(calm.abs_diff(*hurt) <= 2, "{what}: {calm} {hurt}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn all_but_two_can() {
+    let cannot: Vec<_> = ALGORITHMS
+        .iter()
+        .filter(|a| !can_undo(&Control::new(a)))
+        .map(|a| a.name)
+        .collect();
+    // The one has a window that never moves, the other has dummies that open it again.
+    assert_eq!(cannot, ["none", "peach"]);
+}

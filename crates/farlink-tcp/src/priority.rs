@@ -1,0 +1,44 @@
+//! The class of service of a packet: the Diffserv field of its IP header.
+
+/// Class of service that a packet asks of the queues on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Hash)]
+#[repr(u8)]
+pub enum Priority {
+    /// Best effort: what everything has that does not say otherwise.
+    #[default]
+    Normal = 0,
+    /// Lower effort (RFC 8622): sent when nothing normal waits, dropped first.
+    Low = 1,
+}
+
+impl Priority {
+    /// Diffserv codepoint (RFC 2474): default forwarding, or LE (RFC 8622, 5).
+    #[inline]
+    pub const fn dscp(self) -> u8 {
+        self as u8
+    }
+
+    /// The class of a codepoint: LE is low, all others are normal.
+    #[inline]
+    pub const fn from_dscp(codepoint: u8) -> Self {
+        if codepoint == Self::Low.dscp() {
+            Self::Low
+        } else {
+            Self::Normal
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lower_effort_is_low() {
+        for codepoint in 0..64 {
+            let priority = Priority::from_dscp(codepoint);
+            assert_eq!(priority == Priority::Low, codepoint == 0b00_0001);
+        }
+        assert_eq!(Priority::Normal.dscp(), 0);
+    }
+}

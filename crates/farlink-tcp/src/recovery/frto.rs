@@ -1,0 +1,177 @@
+//! F-RTO: RFC 5682 (2009).
+//!
+//! After a time-out only the first segment goes again. What the ACKs that follow
+//! say of the others, which left once, tells whether the time-out was needed; new
+//! data is sent meanwhile. The basic algorithm goes by cumulative and duplicate
+//! ACKs (section 2), the enhanced one by SACK (section 3).
+
+use crate::record::Recorder;
+use crate::scoreboard::Sent;
+use crate::send::Sender;
+use crate::seq::Offset;
+use crate::spurious;
+use crate::time::Instant;
+
+/// New segments that leave in step 2.
+const NEW_SEGMENTS: u32 = 2;
+
+/// Where the algorithm is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) enum Frto {
+    /// Nowhere.
+    #[default]
+    Off,
+    /// Step 2: the first new ACK is awaited.
+    First {
+        /// `recover`, `RecoveryPoint`: after the highest byte sent.
+        recover: Offset,
+        /// Position after the segment that goes again.
+        again: Offset,
+        /// It did.
+        sent: bool,
+    },
+    /// Step 3: the next one is, and nothing goes again.
+    Second {
+        recover: Offset,
+        again: Offset,
+        /// New segments that left.
+        sent: u32,
+    },
+}
+
+/// An ACK.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FrtoAck {
+    /// First unacknowledged position before it.
+    pub(crate) before: Offset,
+    /// It brought SACK news.
+    pub(crate) news: bool,
+    /// It is a duplicate ACK.
+    pub(crate) duplicate: bool,
+}
+
+impl Frto {
+    /// Whether a new segment is to leave before anything else.
+    #[inline]
+    pub(crate) fn wants_new(self) -> bool {
+        matches!(self, Self::Second { sent, .. } if sent < NEW_SEGMENTS)
+    }
+
+    /// Whether retransmissions wait for the next ACK, however large a window the
+    /// controller leaves.
+    #[inline]
+    pub(crate) fn holds(self) -> bool {
+        matches!(self, Self::First { sent: true, .. } | Self::Second { .. })
+    }
+
+    /// A segment left, again or for the first time.
+    #[inline]
+    pub(crate) fn left(&mut self, again: bool) {
+        match self {
+            Self::First { sent, .. } => *sent |= again,
+            Self::Second { sent, .. } => *sent += u32::from(!again),
+            Self::Off => {}
+        }
+    }
+
+    /// No new segment can leave: if none did, step 3 tells nothing.
+    pub(crate) fn cannot_send(&mut self) {
+        if matches!(self, Self::Second { sent: 0, .. }) {
+            *self = Self::Off;
+        }
+    }
+}
+
+/// Step 1. The retransmission timer went off; `repairing` if a loss was being
+/// repaired already.
+pub(crate) fn on_timeout(tx: &mut Sender, repairing: bool) {
+    let (recover, front) = (tx.board.max(), tx.board.front().map(Sent::end));
+    if !tx.spurious.detection().frto {
+        return;
+    }
+    tx.spurious.frto = match front {
+        Some(again) if !repairing => Frto::First {
+            recover,
+            again,
+            sent: false,
+        },
+        _ => Frto::Off,
+    };
+}
+
+/// An ACK was taken: steps 2 and 3.
+pub(crate) fn on_ack(tx: &mut Sender, now: Instant, ack: FrtoAck, recorder: &mut Recorder) {
+    let una = tx.board.una();
+    let advanced = una > ack.before;
+    let sacking = tx.loss.sacking();
+    match tx.spurious.frto {
+        Frto::Off => {}
+        Frto::First { recover, again, .. } => {
+            if advanced && una < recover && tx.unsent_segment().is_some() {
+                let sent = 0;
+                tx.spurious.frto = Frto::Second {
+                    recover,
+                    again,
+                    sent,
+                };
+            } else if advanced || (ack.duplicate && !sacking) {
+                tx.spurious.frto = Frto::Off; // step 2a
+            }
+        }
+        Frto::Second { recover, again, .. } => {
+            let told = if sacking {
+                let beyond = una > recover || tx.board.highest_sacked() > Some(recover);
+                (advanced || ack.news) && !beyond
+            } else {
+                advanced && una > again
+            };
+            if told {
+                spurious::undo(tx, now, Some(una - ack.before), recorder); // step 3b
+            } else if advanced || ack.news || ack.duplicate {
+                tx.spurious.frto = Frto::Off; // step 3a
+                let most = tx.cc.ssthresh().max(tx.cc.cwnd());
+                tx.cc.collapse(most.min(3 * u64::from(tx.mss)));
+                if !sacking {
+                    // The new segments would fill the window for good.
+                    tx.board.lose_all();
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_new_segments_and_then_nothing() {
+        let mut frto = Frto::Second {
+            recover: 100,
+            again: 10,
+            sent: 0,
+        };
+        assert!(frto.wants_new() && frto.holds());
+        frto.left(false);
+        assert!(frto.wants_new());
+        frto.cannot_send();
+        frto.left(false);
+        assert!(!frto.wants_new() && frto.holds());
+        let mut none = Frto::Second {
+            recover: 100,
+            again: 10,
+            sent: 0,
+        };
+        none.cannot_send();
+        assert_eq!(none, Frto::Off);
+        let mut first = Frto::First {
+            recover: 100,
+            again: 10,
+            sent: false,
+        };
+        first.left(false);
+        assert!(!first.holds());
+        first.left(true);
+        assert!(first.holds() && !first.wants_new());
+    }
+}

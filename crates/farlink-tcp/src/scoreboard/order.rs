@@ -1,0 +1,419 @@
+//! Transmissions in the order of time, for RACK (RFC 8985).
+//!
+//! A record of the scoreboard is found again by its index and the time it left:
+//! what became of it since makes the entry here stale, which is noticed when the
+//! entry comes to an end of its list. So an entry costs a constant, however many
+//! ACKs come while it waits.
+
+use super::{LOST, RETX, SACKED, Scoreboard};
+use crate::seq::Offset;
+use crate::time::{Instant, Interval};
+use std::collections::VecDeque;
+
+/// A transmission: when it left and the position after it, which is the order.
+pub(crate) type Sending = (Instant, Offset);
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    sending: Sending,
+    /// Absolute index of the record.
+    index: u64,
+}
+
+/// All transmissions that may still matter.
+#[derive(Debug, Default)]
+pub(crate) struct TimeOrder {
+    /// Nothing that left later is known to be delivered.
+    ahead: VecDeque<Entry>,
+    /// Something is, and the reordering window is not over.
+    overtaken: VecDeque<Entry>,
+    ack: AtHand,
+    news: News,
+}
+
+/// The ACK at hand.
+#[derive(Clone, Copy, Debug, Default)]
+struct AtHand {
+    now: Instant,
+    /// When the segment left whose timestamp is echoed, in whole milliseconds.
+    echoed: Option<Instant>,
+    min_rtt: Option<Interval>,
+    /// `RACK.fack` before it.
+    fack: Offset,
+}
+
+/// What the ACK at hand delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct News {
+    /// The latest transmission that it is certain to have delivered.
+    pub(crate) latest: Option<Sending>,
+    /// Position after the highest segment.
+    pub(crate) highest: Offset,
+    /// Least round-trip time of what was sent once.
+    pub(crate) least_rtt: Option<Interval>,
+    /// A segment that was sent once came after a higher one.
+    pub(crate) reordered: bool,
+}
+
+/// What [`Scoreboard::judge_by_time`] found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Judged {
+    /// When the first of what is newly lost had left.
+    pub(crate) lost: Option<Instant>,
+    /// When the last of what was overtaken is lost unless delivered by then.
+    pub(crate) again_at: Option<Instant>,
+}
+
+impl TimeOrder {
+    /// An ACK is about to be taken.
+    pub(crate) fn begin(
+        &mut self,
+        now: Instant,
+        echoed: Option<Instant>,
+        min_rtt: Option<Interval>,
+        fack: Offset,
+    ) {
+        self.ack = AtHand {
+            now,
+            echoed,
+            min_rtt,
+            fack,
+        };
+        self.news = News::default();
+    }
+
+    /// What it delivered.
+    pub(crate) fn news(&self) -> News {
+        self.news
+    }
+
+    /// Record `index`, up to `end`, left at `at`.
+    pub(super) fn sent(&mut self, at: Instant, end: Offset, index: u64) {
+        let entry = Entry {
+            sending: (at, end),
+            index,
+        };
+        let last = self.ahead.back().map(|e| e.sending);
+        if last.is_none_or(|last| last <= entry.sending) {
+            self.ahead.push_back(entry);
+        } else {
+            // Of what left at one instant the lower end counts as earlier.
+            let i = self.ahead.partition_point(|e| e.sending <= entry.sending);
+            self.ahead.insert(i, entry);
+        }
+    }
+
+    /// A segment is delivered (6.2, steps 2 and 3).
+    pub(super) fn delivered(&mut self, at: Instant, end: Offset, sent_twice: bool) {
+        let (ack, news) = (&self.ack, &mut self.news);
+        let rtt = ack.now.since(at);
+        news.highest = news.highest.max(end);
+        if sent_twice {
+            // An earlier transmission may be what arrived.
+            let tick = Instant::from_nanos(at.as_nanos() / 1_000_000 * 1_000_000);
+            if ack.echoed.is_some_and(|echoed| echoed < tick)
+                || ack.min_rtt.is_some_and(|least| rtt < least)
+            {
+                return;
+            }
+        } else {
+            news.least_rtt = Some(news.least_rtt.map_or(rtt, |least| least.min(rtt)));
+            news.reordered |= end < ack.fack;
+        }
+        news.latest = news.latest.max(Some((at, end)));
+    }
+}
+
+impl Scoreboard {
+    /// Number of segments in flight.
+    pub(crate) fn segments(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Number of segments that are SACKed (`RACK.segs_sacked`).
+    pub(crate) fn segments_sacked(&self) -> u64 {
+        self.segments_sacked
+    }
+
+    /// Position after the highest SACKed byte.
+    pub(crate) fn highest_sacked(&self) -> Option<Offset> {
+        self.ranges.back().map(|range| range.1)
+    }
+
+    /// Presumes lost what left before `latest`, which is delivered, and `after`
+    /// ago (6.2, step 5).
+    pub(crate) fn judge_by_time(
+        &mut self,
+        latest: Sending,
+        after: Interval,
+        now: Instant,
+    ) -> Judged {
+        let Some(mut order) = self.order.take() else {
+            return Judged::default();
+        };
+        while let Some(&entry) = order.ahead.front()
+            && entry.sending < latest
+        {
+            order.ahead.pop_front();
+            if self.in_flight(&entry) {
+                order.overtaken.push_back(entry);
+            }
+        }
+        let mut judged = Judged::default();
+        while let Some(&entry) = order.overtaken.front() {
+            if self.in_flight(&entry) {
+                let at = entry.sending.0;
+                if at + after > now {
+                    break;
+                }
+                let len = self.lose((entry.index - self.first) as usize);
+                self.losses += len;
+                if let Some(rate) = &mut self.rate {
+                    rate.lost(len);
+                }
+                judged.lost.get_or_insert(at);
+            }
+            order.overtaken.pop_front();
+        }
+        while let Some(entry) = order.overtaken.back() {
+            if self.in_flight(entry) {
+                judged.again_at = Some(entry.sending.0 + after);
+                break;
+            }
+            order.overtaken.pop_back();
+        }
+        self.order = Some(order);
+        judged
+    }
+
+    /// A time-out: the first segment is presumed lost, and what left `after` ago
+    /// (6.3, `RACK_mark_losses_on_RTO`).
+    pub(crate) fn lose_overdue(&mut self, after: Interval, now: Instant) {
+        self.forget_reneged();
+        for i in 0..self.segments.len() {
+            let s = &self.segments[i];
+            if !s.is(SACKED) && (i == 0 || s.at + after <= now) {
+                self.lose(i);
+            }
+        }
+        self.next_retransmission = self.first;
+        if let Some(rate) = &mut self.rate {
+            rate.forget_losses();
+        }
+    }
+
+    /// The last segment, unless it is SACKed.
+    pub(crate) fn last(&self) -> Option<(usize, super::Sent)> {
+        let last = self.segments.back().filter(|s| !s.is(SACKED))?;
+        Some((self.segments.len() - 1, *last))
+    }
+
+    /// All entries anew: records came back into flight.
+    pub(super) fn order_anew(&mut self) {
+        let Some(mut order) = self.order.take() else {
+            return;
+        };
+        order.ahead.clear();
+        order.overtaken.clear();
+        order
+            .ahead
+            .extend((self.first..).zip(&self.segments).map(|(index, s)| Entry {
+                sending: (s.at, s.end()),
+                index,
+            }));
+        order.ahead.retain(|entry| self.in_flight(entry));
+        order
+            .ahead
+            .make_contiguous()
+            .sort_unstable_by_key(|e| e.sending);
+        self.order = Some(order);
+    }
+
+    /// The transmission at `i` is presumed lost. Returns its length.
+    fn lose(&mut self, i: usize) -> u64 {
+        let s = &mut self.segments[i];
+        let len = u64::from(s.len);
+        if s.is(RETX) {
+            self.retransmitted -= len;
+        }
+        if !s.is(LOST) {
+            self.lost += len;
+        }
+        s.state = (s.state & !RETX) | LOST;
+        let index = self.first + i as u64;
+        self.next_retransmission = self.next_retransmission.min(index);
+        self.judged = self.judged.max(index + 1);
+        len
+    }
+
+    /// Whether the transmission is the last of its record, and neither
+    /// delivered nor presumed lost.
+    fn in_flight(&self, entry: &Entry) -> bool {
+        let i = entry.index.checked_sub(self.first);
+        let s = i.and_then(|i| self.segments.get(i as usize));
+        s.is_some_and(|s| s.at == entry.sending.0 && !s.is(SACKED) && (!s.is(LOST) || s.is(RETX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::EVER_RETX;
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::ZERO + Interval::from_millis(ms)
+    }
+
+    /// Ten segments of 100, one a millisecond.
+    fn board() -> Scoreboard {
+        let mut b = Scoreboard {
+            order: Some(Box::default()),
+            ..Scoreboard::default()
+        };
+        for i in 0..10 {
+            b.sent(100, at(i));
+        }
+        b
+    }
+
+    fn resend(b: &mut Scoreboard, now: u64) -> Vec<Offset> {
+        let mut sent = Vec::new();
+        while let Some((i, s)) = b.next_lost() {
+            b.sent_again(i, at(now));
+            sent.push(s.start);
+        }
+        sent
+    }
+
+    const WAIT: Interval = Interval::from_millis(20);
+
+    #[test]
+    fn lost_is_what_left_before_the_latest_delivered_and_long_ago() {
+        let mut b = board();
+        b.sack(500, 600);
+        let latest = (at(5), 600);
+        let none = b.judge_by_time(latest, WAIT, at(19));
+        // The last of five, sent at 4 ms.
+        assert_eq!(none.again_at, Some(at(24)));
+        assert_eq!((none.lost, b.pipe()), (None, 900));
+        let some = b.judge_by_time(latest, WAIT, at(22));
+        assert_eq!((some.lost, some.again_at), (Some(at(0)), Some(at(24))));
+        assert_eq!(b.pipe(), 900 - 300);
+        b.sack(400, 500);
+        let rest = b.judge_by_time(latest, WAIT, at(30));
+        assert_eq!((rest.lost, rest.again_at), (Some(at(3)), None));
+        b.check();
+        assert_eq!(resend(&mut b, 30), [0, 100, 200, 300]);
+    }
+
+    /// What RFC 6675 cannot see: the retransmission is lost as well.
+    #[test]
+    fn a_retransmission_is_lost_when_something_later_arrives() {
+        let mut b = board();
+        b.sack(100, 200);
+        b.judge_by_time((at(1), 200), WAIT, at(30));
+        assert_eq!(resend(&mut b, 30), [0]);
+        b.sent(100, at(31));
+        b.sack(1000, 1100);
+        let judged = b.judge_by_time((at(31), 1100), WAIT, at(50));
+        assert_eq!((judged.lost, judged.again_at), (Some(at(2)), None));
+        assert_eq!(
+            resend(&mut b, 50),
+            [0, 200, 300, 400, 500, 600, 700, 800, 900]
+        );
+        b.check();
+    }
+
+    #[test]
+    fn of_one_instant_the_lower_end_is_earlier() {
+        let mut b = board();
+        b.sack(100, 200);
+        b.judge_by_time((at(1), 200), WAIT, at(30));
+        b.sent(100, at(30)); // new data, then the retransmission
+        assert_eq!(resend(&mut b, 30), [0]);
+        b.sack(1000, 1100);
+        let judged = b.judge_by_time((at(30), 1100), WAIT, at(49));
+        assert_eq!(judged.again_at, Some(at(50)));
+        let judged = b.judge_by_time((at(30), 1100), WAIT, at(50));
+        assert_eq!(
+            (judged.lost, b.next_lost().unwrap().1.start),
+            (Some(at(30)), 0)
+        );
+    }
+
+    /// 6.3: the first, and what left long enough ago.
+    #[test]
+    fn a_time_out_loses_what_is_overdue() {
+        let mut b = board();
+        b.sack(200, 300);
+        b.lose_overdue(WAIT, at(24));
+        assert_eq!(resend(&mut b, 24), [0, 100, 300, 400]);
+        b.check();
+        let mut b = board();
+        b.lose_overdue(WAIT, at(15));
+        assert_eq!(resend(&mut b, 15), [0]);
+        b.check();
+    }
+
+    #[test]
+    fn an_undo_puts_all_in_flight_again() {
+        let mut b = board();
+        b.sack(500, 600);
+        b.judge_by_time((at(5), 600), WAIT, at(30));
+        b.lose_none();
+        assert_eq!(b.pipe(), 900);
+        let judged = b.judge_by_time((at(5), 600), WAIT, at(23));
+        assert_eq!((judged.lost, judged.again_at), (Some(at(0)), Some(at(24))));
+    }
+
+    /// 6.2, step 2: the echo is older than the retransmission, or it would have
+    /// been faster than the path.
+    #[test]
+    fn a_retransmission_counts_only_when_it_is_what_arrived() {
+        let latest = |echoed: Option<u64>, min_rtt, now| {
+            let mut order = TimeOrder::default();
+            order.begin(
+                at(now),
+                echoed.map(at),
+                Some(Interval::from_millis(min_rtt)),
+                0,
+            );
+            order.delivered(at(100), 10, true);
+            order.news().latest
+        };
+        assert_eq!(latest(None, 50, 149), None);
+        assert_eq!(latest(None, 50, 150), Some((at(100), 10)));
+        assert_eq!(latest(Some(99), 50, 150), None);
+        assert_eq!(latest(Some(100), 50, 150), Some((at(100), 10)));
+    }
+
+    /// 6.2, step 3, with the order within an ACK not counted.
+    #[test]
+    fn reordering_is_an_original_below_the_highest() {
+        let reordered = |end, twice| {
+            let mut order = TimeOrder::default();
+            order.begin(at(10), None, None, 500);
+            order.delivered(at(1), 900, false);
+            order.delivered(at(0), end, twice);
+            assert_eq!(order.news().highest, 900);
+            order.news().reordered
+        };
+        assert!(reordered(400, false));
+        assert!(!reordered(400, true));
+        assert!(!reordered(500, false));
+        assert!(!reordered(600, false));
+    }
+
+    #[test]
+    fn the_record_says_when_it_was_sent_twice() {
+        let mut b = board();
+        b.lose_overdue(WAIT, at(5));
+        resend(&mut b, 5);
+        assert!(b.segments[0].is(EVER_RETX));
+        b.order.as_mut().unwrap().begin(at(9), None, None, 0);
+        b.acknowledge(200);
+        let news = b.order.as_ref().unwrap().news();
+        assert_eq!(news.latest, Some((at(5), 100)));
+        assert_eq!(news.least_rtt, Some(Interval::from_millis(8)));
+    }
+}

@@ -1,0 +1,192 @@
+"""`farlink channel`: a channel by itself, sampled beside its closed form."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from farlink import files, units
+from farlink.cli import text
+from farlink.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from farlink.channels import ChannelSample, Row
+
+__all__ = ["channel"]
+
+
+def channel(
+    what: str = typer.Argument(
+        "",
+        help="Key of a channel (gilbert, loss, ber, jitter, ...), scenario, preset or file.",
+        metavar="NAME",
+        show_default=False,
+    ),
+    changes: list[str] = typer.Option(
+        [], "--set", help="A parameter; of a scenario, a value by its path.", metavar="KEY=VALUE"
+    ),
+    link: str | None = typer.Option(
+        None,
+        "--link",
+        help="Link of a scenario; by default the one with a channel.",
+        metavar="NAME",
+    ),
+    direction: str = typer.Option("down", "--direction", help="down or up.", metavar="NAME"),
+    packets: int = typer.Option(1_000_000, "--packets", help="Packets to sample.", metavar="N"),
+    length: int = typer.Option(1500, "--bytes", help="IP length of each.", metavar="N"),
+    spacing: str | None = typer.Option(
+        None,
+        "--spacing",
+        help="Time from packet to packet; by default 1 ms, in a scenario that of the link.",
+        metavar="TIME",
+    ),
+    seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
+    run: int = typer.Option(0, "--run", help="Number of the run that it begins.", metavar="N"),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
+    plot: bool = typer.Option(False, "--plot", help="Draw it as PNG and SVG."),
+    out: Path | None = typer.Option(
+        None, "--out", help="Write the figure here; by default farlink-out.", metavar="DIR"
+    ),
+) -> None:
+    """Sample a channel by itself and compare it with its closed form.
+
+    Without a name it lists the keys of a channel.
+    """
+    from farlink import channels
+
+    if not what:
+        _list(as_json)
+        return
+    if out is not None and not plot:
+        raise ScenarioError("--out has no effect without --plot; add --plot or leave it out")
+    directory = out or Path("farlink-out")
+    if plot:
+        files.check_directory(directory)
+    given = dict(text.assignments(changes))
+    alone = what in channels.stages()
+    sample = channels.channel(
+        what,
+        link=link,
+        direction=direction,
+        packets=packets,
+        bytes=length,
+        spacing=spacing,
+        seed=seed,
+        run=run,
+        overrides=None if alone else given,
+        **(given if alone else {}),
+    )
+    if as_json:
+        text.line(json.dumps(sample.data, indent=2))
+    else:
+        _show(sample)
+    if plot:
+        stem = "channel-" + "-".join(sample.name.replace(",", "").split()).replace("/", "-")
+        for path in sample.save(directory / stem):
+            if not as_json:
+                text.line(f"figure: {path}")
+
+
+def _list(as_json: bool) -> None:
+    from rich import box
+    from rich.table import Table
+
+    from farlink import channels
+
+    known = channels.stages()
+    if as_json:
+        text.line(json.dumps(known, indent=2))
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("key", no_wrap=True)
+    table.add_column("meaning", overflow="fold")
+    for name, meaning in known.items():
+        table.add_row(name, meaning)
+    console = text.console(sys.stdout)
+    console.print(table)
+    console.print("farlink channel gilbert --set loss=0.05 --set burst=4 --plot", soft_wrap=True)
+
+
+def _show(sample: "ChannelSample") -> None:
+    from rich import box
+    from rich.table import Table
+
+    from farlink.channels import path_text
+
+    console = text.console(sys.stdout)
+    if sample.lost.any():
+        console.print(path_text(sample.lost, min(console.width, 120)), soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("quantity", "sampled", "95 % interval", "closed form", ""):
+        table.add_column(
+            name, justify="left" if name in ("quantity", "") else "right", no_wrap=True
+        )
+    for row in sample.rows:
+        factor, unit = _unit(row)
+        quantity = f"{row.quantity} ({unit})" if unit else row.quantity
+        mark = {None: "", True: "agrees", False: "outside"}[row.agrees]
+        if row.theory is not None and row.sampled.mean is not None and row.sampled.low is None:
+            mark = "too short"
+        low, high = row.sampled.low, row.sampled.high
+        interval = (
+            ""
+            if low is None or high is None
+            else f"{_text(low / factor)} to {_text(high / factor)}"
+        )
+        mean, theory = row.sampled.mean, row.theory
+        table.add_row(
+            quantity,
+            "-" if mean is None else _text(mean / factor),
+            interval,
+            "none" if theory is None else _text(theory / factor),
+            mark,
+        )
+    console.print(table)
+    if sample.derived:
+        derived = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for name in ("derived", "value", "unit", "from"):
+            derived.add_column(name, justify="right" if name == "value" else "left")
+        for one in sample.derived:
+            value = "-" if one["value"] is None else _text(one["value"])
+            derived.add_row(one["name"], value, one["unit"], one["source"])
+        console.print(derived)
+    for note in _notes(sample):
+        console.print(note, soft_wrap=True)
+
+
+def _notes(sample: "ChannelSample") -> list[str]:
+    every = f"{sample.spacing_s * 1e3:.6g} ms"
+    seed = sample.scenario["seed"]
+    notes = [
+        f"{sample.name}: {len(sample):,} packets of {sample.bytes} B, one each {every}; "
+        f"seed {seed}, run {sample.run}"
+    ]
+    causes = ", ".join(f"{name} {count:,}" for name, count in sample.by_cause().items())
+    if causes:
+        notes.append(f"lost by cause: {causes}")
+    if any(row.sampled.mean is not None and row.sampled.low is None for row in sample.rows):
+        notes.append(
+            "without an interval: the process is slow for this sample; take more --packets or a "
+            "longer --spacing"
+        )
+    outside = sum(row.agrees is False for row in sample.rows)
+    if outside:
+        notes.append(
+            f"{outside} of {len(sample.rows)} outside: one in 20 is by chance, and what depends on "
+            "each other goes out together; another --seed tells"
+        )
+    return notes
+
+
+def _unit(row: "Row") -> tuple[float, str]:
+    return (1e-3, "ms") if row.unit == "s" else (1.0, row.unit)
+
+
+def _text(value: float) -> str:
+    if value == 0:
+        return "0"
+    if abs(value) < 1e-3:
+        return f"{value:.4g}"
+    return units.rounded(value) if abs(value) >= 1 else f"{value:.5f}"

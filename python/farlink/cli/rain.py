@@ -1,0 +1,118 @@
+"""`farlink rain`: rain fades from place, elevation and frequency."""
+
+import json
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from farlink.cli import text
+from farlink.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from farlink.rainfade import Rain
+
+__all__ = ["rain"]
+
+
+def rain(
+    at: str = typer.Option(
+        help="Latitude and longitude in degrees; south and west are negative.", metavar="LAT,LON"
+    ),
+    frequency: str = typer.Option(help="With its unit: 20GHz.", metavar="F"),
+    elevation: float | None = typer.Option(
+        None, "--elevation", help="Of the satellite, in degrees.", metavar="DEG"
+    ),
+    satellite: float | None = typer.Option(
+        None, "--satellite", help="Longitude of a geostationary one instead.", metavar="DEG"
+    ),
+    margin: float | None = typer.Option(
+        None, "--margin", help="Tell how often rain takes more than this.", metavar="DB"
+    ),
+    availability: float | None = typer.Option(
+        None, "--availability", help="Tell the margin for this, in percent.", metavar="PERCENT"
+    ),
+    duration: str | None = typer.Option(
+        None, "--duration", help="Mean fade; with --margin, write a channel.", metavar="TIME"
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
+) -> None:
+    """Tell the rain fades of a satellite link by the ITU-R models (package itur)."""
+    if duration is not None and margin is None:
+        raise ScenarioError("--duration has no effect without --margin; add it or leave it out")
+    if availability is not None and not 95 <= availability <= 99.999:
+        raise ScenarioError(f"--availability {availability:g}: write 95 to 99.999 percent")
+    place = _place(at)
+    from farlink.rainfade import rain as describe
+
+    found = describe(*place, frequency, elevation=elevation, satellite=satellite)
+    told = _told(found, margin, availability, duration)
+    if as_json:
+        text.line(json.dumps(told, indent=2))
+    else:
+        _show(found, told)
+
+
+def _place(at: str) -> tuple[float, float]:
+    try:
+        latitude, longitude = (float(part) for part in at.split(","))
+    except ValueError:
+        raise ScenarioError(f"--at {at}: write latitude,longitude, such as 59.3,18.1") from None
+    return latitude, longitude
+
+
+def _told(
+    found: "Rain", margin: float | None, availability: float | None, duration: str | None
+) -> dict[str, object]:
+    told: dict[str, object] = {
+        "elevation": found.elevation,
+        "height_km": found.height_km,
+        "frequency_ghz": found.frequency_ghz,
+        "exceeded": [[share, value] for share, value in found.table["attenuation"].items()],
+    }
+    if margin is not None:
+        told["margin_db"] = margin
+        told["fade_probability"] = found.probability(margin)
+    if availability is not None:
+        told["availability"] = availability / 100
+        told["margin_for_availability_db"] = found.margin(availability / 100)
+    if margin is not None and duration is not None:
+        told["channel"] = found.channel(margin, duration)
+    return told
+
+
+def _show(found: "Rain", told: dict[str, object]) -> None:
+    from rich import box
+    from rich.table import Table
+
+    console = text.console(sys.stdout)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("exceeded in a year (%)", justify="right")
+    table.add_column("time in a year", justify="right")
+    table.add_column("rain attenuation (dB)", justify="right")
+    for share, value in found.table["attenuation"].items():
+        part = float(str(share))
+        table.add_row(f"{100 * part:g}", _hours(part), f"{value:.2f}")
+    console.print(table)
+    console.print(
+        f"{found.latitude:g}, {found.longitude:g}, {found.height_km:.3f} km above the sea; "
+        f"elevation {found.elevation:.1f} degrees, {found.frequency_ghz:g} GHz; ITU-R P.618",
+        soft_wrap=True,
+    )
+    if "fade_probability" in told:
+        share = float(str(told["fade_probability"]))
+        console.print(f"more than {told['margin_db']:g} dB: {100 * share:.3g} % of the year")
+    if "availability" in told:
+        console.print(
+            f"available {100 * float(str(told['availability'])):g} % of the year: a margin of "
+            f"{told['margin_for_availability_db']:.2f} dB"
+        )
+    if "channel" in told:
+        from farlink.estimate import in_toml
+
+        text.line(f"channel = {in_toml(told['channel'])}")
+
+
+def _hours(share: float) -> str:
+    hours = 8766 * share
+    return f"{hours:.0f} h" if hours >= 10 else f"{60 * hours:.0f} min"

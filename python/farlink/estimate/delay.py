@@ -1,0 +1,120 @@
+"""Delays: a constant and a law of what is above it."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from farlink.stats import Estimate, t_quantile
+
+__all__ = ["DelayFit", "fit_delay"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_NO_JITTER_S = 1e-6
+"""Delays that differ by less are one delay."""
+
+
+@dataclass(frozen=True)
+class DelayFit:
+    """The least delay, in seconds, and the law of the rest that fits best.
+
+    `law` is None (constant), "exponential", "normal" or "uniform"; `distance` the
+    largest difference of its distribution function from the sample's (Kolmogorov
+    and Smirnov).
+    """
+
+    base_s: float
+    law: str | None
+    parameters: dict[str, Estimate]
+    distance: float
+    keeps_order: bool
+    others: dict[str, float]
+
+    @property
+    def stage(self) -> dict[str, Any] | None:
+        """What a channel says for the law; None for a constant delay."""
+        if self.law is None:
+            return None
+        stage: dict[str, Any] = {"distribution": self.law, "mean": _ms(self.parameters["mean"])}
+        if "spread" in self.parameters:
+            stage["spread"] = _ms(self.parameters["spread"])
+        if not self.keeps_order:
+            stage["keep_order"] = False
+        return stage
+
+
+def fit_delay(sent: Array, received: Array) -> DelayFit:
+    """Fit the delays of the packets that arrived.
+
+    The base is the least delay. What is above it is fitted by maximum likelihood
+    to an exponential, a normal and a uniform law; the one with the greatest
+    likelihood is taken. Intervals suppose that delays do not depend on each
+    other: chi-square for the mean of an exponential with unknown base and for
+    the deviation of a normal, Student's t for the mean of a normal.
+    """
+    delays = received - sent
+    base, n = float(delays.min()), len(delays)
+    # A tick of a clock is no overtaking.
+    order = bool((np.diff(received) > -_NO_JITTER_S).all())
+    above = delays - base
+    if n < 3 or float(above.max()) < _NO_JITTER_S:
+        return DelayFit(base, None, {}, 0.0, order, {})
+    mean, deviation = float(above.mean()), float(above.std(ddof=1))
+    wide = float(above.max())
+    likelihoods = {
+        "exponential": -n * (math.log(mean) + 1),
+        "normal": -n * (math.log(deviation) + 0.5 * math.log(2 * math.pi) + 0.5),
+        "uniform": -n * math.log(wide),
+    }
+    law = max(likelihoods, key=lambda name: likelihoods[name])
+    parameters = _parameters(law, mean, deviation, wide, n)
+    return DelayFit(base, law, parameters, _distance(law, above, parameters), order, likelihoods)
+
+
+def _parameters(
+    law: str, mean: float, deviation: float, wide: float, n: int
+) -> dict[str, Estimate]:
+    from scipy.special import chdtri
+
+    if law == "exponential":
+        # 2 n mean / theta is chi-square with 2 n - 2 degrees when the base is the least.
+        theta = mean * n / (n - 1)
+        ends = [2 * n * mean / float(chdtri(2 * n - 2, tail)) for tail in (0.025, 0.975)]
+        return {"mean": Estimate(theta, ends[0], ends[1], n)}
+    if law == "normal":
+        half = t_quantile(0.975, n - 1) * deviation / math.sqrt(n)
+        square = (n - 1) * deviation**2
+        ends = [math.sqrt(square / float(chdtri(n - 1, tail))) for tail in (0.025, 0.975)]
+        return {
+            "mean": Estimate(mean, mean - half, mean + half, n),
+            "spread": Estimate(deviation, ends[0], ends[1], n),
+        }
+    # The range of n uniform values is beta distributed: n - 1, 2.
+    from scipy.special import betaincinv
+
+    ends = [wide / float(betaincinv(n - 1, 2, level)) / 2 for level in (0.975, 0.025)]
+    half_width = Estimate(wide * (n + 1) / (n - 1) / 2, ends[0], ends[1], n)
+    return {"mean": half_width, "spread": half_width}
+
+
+def _distance(law: str, above: Array, parameters: dict[str, Estimate]) -> float:
+    from scipy.special import ndtr
+
+    ordered = np.sort(above)
+    mean = parameters["mean"].mean or 1.0
+    spread = parameters["spread"].mean or 1.0 if "spread" in parameters else mean
+    if law == "exponential":
+        expected = -np.expm1(-ordered / mean)
+    elif law == "normal":
+        expected = ndtr((ordered - mean) / spread)
+    else:
+        expected = np.clip(ordered / (2 * spread), 0, 1)
+    steps = np.arange(len(ordered) + 1) / len(ordered)
+    return float(max(np.abs(expected - steps[1:]).max(), np.abs(expected - steps[:-1]).max()))
+
+
+def _ms(estimate: Estimate) -> str:
+    """Write a time as scenarios take it, in whole nanoseconds."""
+    return f"{round(1e3 * (estimate.mean or 0.0), 6):.10g} ms"

@@ -1,0 +1,263 @@
+"""What was sent over a channel and what arrived, out of files."""
+
+import csv
+import ipaddress
+import math
+from collections import Counter, defaultdict, deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from farlink.errors import ScenarioError
+from farlink.estimate.packets import Packet, Segment, read_packets, segment
+
+__all__ = ["Observed", "both_ends", "one_end", "table"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_SYN, _ACK, _FIN = 0x02, 0x10, 0x01
+_LOST = ("", "lost", "nan", "none", "null", "na")
+_UNITS = {"": 1.0, "_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9}
+_REORDERED = 3
+"""Without a round trip, a hole that is filled before so many later segments was reordering."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Packets in the order sent.
+
+    `lost` says of each whether it was lost. `sent` and `received` are their times
+    in seconds (`received` NaN if lost), None where the files do not tell them.
+    """
+
+    source: str
+    lost: Array
+    sent: Array | None = None
+    received: Array | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+def table(path: Path) -> Observed:
+    """Read a CSV with a row per packet.
+
+    Columns `sent` and `received` are times in seconds (or `sent_ms`, `received_us`
+    and so on); `received` is empty or "lost" if the packet was lost. Or one column
+    `lost` of 0 and 1, in the order sent, `sent` beside it or not.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            names = [name.strip() for name in reader.fieldnames or []]
+            reader.fieldnames = names
+            rows = list(reader)
+    except OSError as error:
+        raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ScenarioError(f"{path}: not a CSV file: {error}") from error
+    sent_name, sent_unit = _column(names, "sent")
+    received_name, received_unit = _column(names, "received")
+    if sent_name and received_name:
+        sent = _numbers(path, rows, sent_name, sent_unit, gaps=False)
+        received = _numbers(path, rows, received_name, received_unit, gaps=True)
+        order = np.argsort(sent, kind="stable")
+        sent, received = sent[order], received[order]
+        return Observed(str(path), np.isnan(received), sent, received)
+    if "lost" in names:
+        flags = _numbers(path, rows, "lost", 1.0, gaps=False)
+        if not np.isin(flags, (0, 1)).all():
+            raise ScenarioError(f"{path}: column lost holds other values than 0 and 1")
+        times = _numbers(path, rows, sent_name, sent_unit, gaps=False) if sent_name else None
+        return Observed(str(path), flags == 1, times)
+    raise ScenarioError(
+        f"{path}: has the columns {', '.join(names) or 'none'}; a row per packet needs sent and "
+        "received (empty if it was lost), or lost (0 or 1)"
+    )
+
+
+def _column(names: list[str], wanted: str) -> tuple[str | None, float]:
+    for suffix, factor in _UNITS.items():
+        if wanted + suffix in names:
+            return wanted + suffix, factor
+    return None, 1.0
+
+
+def _numbers(
+    path: Path, rows: list[dict[str, str]], name: str, factor: float, *, gaps: bool
+) -> Array:
+    values = np.empty(len(rows))
+    for i, row in enumerate(rows):
+        text = (row[name] or "").strip()
+        if gaps and text.lower() in _LOST:
+            values[i] = math.nan
+            continue
+        try:
+            values[i] = float(text) * factor
+        except ValueError:
+            values[i] = math.nan
+        if not math.isfinite(values[i]):
+            raise ScenarioError(f"{path}:{i + 2}: {name} = {text!r} is not a number") from None
+    return values
+
+
+def both_ends(sender: Path, receiver: Path, source: str | None) -> Observed:
+    """Match the packets of a capture before a channel with those of one behind it.
+
+    A packet is known by its content, but for TTL, DSCP, ECN and header checksum;
+    of several alike, the first that was sent is matched with the first received.
+    Packets sent before the first that arrived or after the last are left out: the
+    other capture may have begun later, and they may be under way.
+    """
+    before, after = list(read_packets(sender)), list(read_packets(receiver))
+    for path, packets in ((sender, before), (receiver, after)):
+        if not packets:
+            raise ScenarioError(f"{path}: holds no IP packets")
+    arrived: dict[bytes, deque[float]] = defaultdict(deque)
+    for packet in after:
+        arrived[packet.identity].append(packet.time)
+    address = _address(source) if source else _common_source(before, arrived)
+    chosen = sorted(
+        (packet for packet in before if packet.ends[0] == address), key=lambda one: one.time
+    )
+    if not chosen:
+        raise ScenarioError(f"{sender}: holds no packets from {ipaddress.ip_address(address)}")
+    sent = np.array([packet.time for packet in chosen])
+    received = np.full(len(chosen), math.nan)
+    for i, packet in enumerate(chosen):
+        times = arrived.get(packet.identity)
+        if times:
+            received[i] = times.popleft()
+    found = np.flatnonzero(~np.isnan(received))
+    if not len(found):
+        raise ScenarioError(
+            f"{receiver}: holds none of the packets of {sender} from "
+            f"{ipaddress.ip_address(address)}; are they of the same time, and is there a NAT or a "
+            "proxy between them?"
+        )
+    seen = slice(found[0], found[-1] + 1)
+    sent, received = sent[seen], received[seen]
+    notes = [f"packets from {ipaddress.ip_address(address)}, matched by their content"]
+    if float(np.nanmin(received - sent)) < 0:
+        notes.append(
+            "some packets arrive before they were sent: the clocks of the two captures differ, and "
+            "the constant part of the delay says nothing"
+        )
+    return Observed(f"{sender} and {receiver}", np.isnan(received), sent, received, notes)
+
+
+def _address(text: str) -> bytes:
+    try:
+        return ipaddress.ip_address(text).packed
+    except ValueError:
+        raise ScenarioError(f"--from {text}: not an IP address") from None
+
+
+def _common_source(before: list[Packet], arrived: dict[bytes, deque[float]]) -> bytes:
+    """Return the address that most bytes come from of what is in both captures.
+
+    Of packets in both, those are meant that were captured at the first earlier.
+    """
+    volume: Counter[bytes] = Counter()
+    for packet in before:
+        times = arrived.get(packet.identity)
+        if times and times[0] >= packet.time:
+            volume[packet.ends[0]] += len(packet.data)
+    if not volume:
+        for packet in before:
+            if packet.identity in arrived:
+                volume[packet.ends[0]] += len(packet.data)
+    if not volume:
+        volume.update({packet.ends[0]: 1 for packet in before})
+    return volume.most_common(1)[0][0]
+
+
+def one_end(receiver: Path) -> Observed:
+    """Find the losses before a receiver from the holes in what one TCP sender sent.
+
+    Of the connection with the most data: every segment that was sent for the
+    first time is one packet; one that is not there when later ones are was lost,
+    as long as it takes a round trip or more to be filled (less is reordering).
+    What was sent again tells nothing of the order sent, and is left out; so is
+    the delay, which one end does not know.
+    """
+    by_flow: dict[tuple[bytes, bytes, int, int], list[Segment]] = defaultdict(list)
+    for packet in read_packets(receiver):
+        found = segment(packet)
+        if found is not None:
+            by_flow[found.flow].append(found)
+    data = {flow: [one for one in all_ if one.length] for flow, all_ in by_flow.items()}
+    flow = max(data, key=lambda one: sum(s.length for s in data[one]), default=None)
+    if flow is None or len(data[flow]) < 10:
+        raise ScenarioError(
+            f"{receiver}: holds no TCP connection with data; for other traffic give the captures "
+            "of both ends, or a CSV"
+        )
+    segments = data[flow]
+    size = Counter(one.length for one in segments).most_common(1)[0][0]
+    round_trip = _handshake(by_flow, flow)
+    lost = _holes(segments, size, round_trip)
+    source = ipaddress.ip_address(flow[0])
+    notes = [
+        f"one end, TCP from {source} port {flow[2]}: {len(segments):,} segments of {size} B; "
+        "retransmissions are left out",
+        "a loss that is repaired before anything new is sent is not seen; measure long transfers",
+        "losses are of the whole path before the capture, full queues included; delays are not "
+        "known",
+    ]
+    if round_trip is None:
+        notes.append(
+            "no handshake in the capture: a hole filled before three later segments counts as "
+            "reordering"
+        )
+    return Observed(str(receiver), lost, None, None, notes)
+
+
+def _handshake(
+    by_flow: dict[tuple[bytes, bytes, int, int], list[Segment]], flow: tuple[bytes, bytes, int, int]
+) -> float | None:
+    """Return the time from SYN to SYN-ACK or from SYN-ACK to its answer, seen at the receiver."""
+    back = (flow[1], flow[0], flow[3], flow[2])
+    own = [one for one in by_flow.get(back, []) if one.flags & _SYN]
+    theirs = by_flow[flow]
+    if not own:
+        return None
+    if own[0].flags & _ACK:
+        answers = [one.time for one in theirs if not one.flags & _SYN and one.time > own[-1].time]
+    else:
+        answers = [one.time for one in theirs if one.flags & _SYN and one.time > own[-1].time]
+    return answers[0] - own[-1].time if answers else None
+
+
+def _holes(segments: list[Segment], size: int, round_trip: float | None) -> Array:
+    """Return for each segment sent for the first time whether it was lost."""
+    base = segments[0].sequence
+    # Offsets in the stream, which may be longer than the sequence space.
+    offset, previous = [], 0
+    for one in segments:
+        step = (one.sequence - base - previous + 2**31) % 2**32 - 2**31
+        previous += step
+        offset.append(previous)
+    first_seen: dict[int, int] = {}
+    edge = 0
+    fates: list[tuple[int, bool]] = []
+    holes: dict[int, tuple[float, int]] = {}
+    for number, (one, at) in enumerate(zip(segments, offset, strict=True)):
+        if at >= edge:
+            for start in range(edge, at, size):
+                holes[start] = (one.time, number)
+                first_seen[start] = len(fates)
+                fates.append((start, True))
+            fates.append((at, False))
+            edge = at + one.length
+            continue
+        for start in [start for start in range(at, at + one.length, size) if start in holes]:
+            seen, when = holes.pop(start)
+            early = (
+                one.time - seen < 0.9 * round_trip
+                if round_trip is not None
+                else number - when < _REORDERED
+            )
+            if early:
+                fates[first_seen[start]] = (start, False)
+    return np.array([lost for _, lost in fates])

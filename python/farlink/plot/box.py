@@ -1,0 +1,107 @@
+"""A metric over all runs: a box per TCP, and what each run adds over the first TCP."""
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from farlink import _farlink, units
+from farlink.errors import ScenarioError
+from farlink.plot.style import MUTED, WIDTH, Scaled, colour, styled, title
+from farlink.stats import Estimate, median_ci95
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from farlink.plot.data import Array
+    from farlink.result import Result
+
+__all__ = ["draw_box"]
+
+
+@styled
+def draw_box(result: "Result", metric: str) -> Figure:
+    """Draw boxes from quartile to quartile, whiskers to the ends, a dot per run.
+
+    The thick bar beside each box is the 95 % interval of its median.
+    """
+    runs = {tcp: _values(result, metric, tcp) for tcp in result.tcp}
+    first = result.tcp[0]
+    others = [tcp for tcp in result.tcp if tcp != first]
+    height = 1.5 + 0.42 * len(result.tcp)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    ratios = [1.25, 1.0] if others else [1.0]
+    axes = figure.subplots(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
+    unit = _unit(metric)
+    largest = max(float(np.nanmax(np.abs(one), initial=0.0)) for one in runs.values())
+    shades = [colour(result, tcp) for tcp in result.tcp]
+    _boxes(axes[0], list(runs), list(runs.values()), shades)
+    _label(axes[0], metric.replace("_", " "), unit, largest)
+    if unit == "bit/s":
+        axes[0].set_xlim(left=0)
+    if others:
+        gaps = [runs[tcp] - runs[first] for tcp in others]
+        _boxes(axes[1], others, gaps, shades[1:])
+        axes[1].axvline(0, color=MUTED, lw=0.9, ls=(0, (5, 3)), zorder=1)
+        _label(axes[1], f"run by run, above {first}", unit, largest)
+    title(
+        figure,
+        f"{metric.replace('_', ' ').capitalize()}: {result.name} (seed {result.seed}, "
+        f"{result.runs} runs; bar: 95 % interval of the median)",
+    )
+    return figure
+
+
+def _values(result: "Result", metric: str, tcp: str) -> "Array":
+    values = np.array(
+        [np.nan if one is None else one for one in result.per_run(metric, tcp)], dtype=np.float64
+    )
+    if np.isnan(values).all():
+        raise ScenarioError(f"metric {metric!r} has no values under {tcp}")
+    return values
+
+
+def _boxes(axes: "Axes", names: list[str], values: "list[Array]", shades: list[str]) -> None:
+    """Draw a horizontal box for each, the first on top."""
+    for place, (runs, shade) in enumerate(zip(values, shades, strict=True)):
+        present = runs[~np.isnan(runs)]
+        drawn = axes.boxplot(
+            [present],
+            positions=[place],
+            orientation="horizontal",
+            widths=0.46,
+            whis=(0, 100),
+            patch_artist=True,
+            manage_ticks=False,
+            boxprops={"facecolor": shade, "alpha": 0.25, "edgecolor": shade, "lw": 0.8},
+            medianprops={"color": shade, "lw": 1.8},
+            whiskerprops={"color": shade, "lw": 0.8},
+            capprops={"color": shade, "lw": 0.8},
+        )
+        drawn["medians"][0].set_zorder(3)
+        # The same places for the same runs, so that a picture repeats.
+        spread = ((np.arange(len(present)) * 0.618) % 1.0 - 0.5) * 0.34
+        axes.plot(present, place + spread, ".", color=shade, ms=2.6, alpha=0.75, zorder=2)
+        _interval(axes, median_ci95(present.tolist()), place + 0.36, shade)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.45, -0.55)
+    axes.grid(visible=False, axis="y")
+
+
+def _interval(axes: "Axes", median: Estimate, height: float, shade: str) -> None:
+    if median.low is not None and median.high is not None:
+        axes.plot([median.low, median.high], [height, height], color=shade, lw=2.6)
+
+
+def _label(axes: "Axes", label: str, unit: str, largest: float) -> None:
+    factor, shown = units.prefixed(largest, unit)
+    axes.xaxis.set_major_formatter(Scaled(factor))
+    axes.set_xlabel(f"{label} ({shown})" if shown else label)
+
+
+def _unit(metric: str) -> str:
+    for one in json.loads(_farlink.metrics()):
+        if one["scope"] == "flow" and one["name"] == metric:
+            return str(one["unit"])
+    return ""

@@ -1,0 +1,191 @@
+"""Rain fades of a satellite link from its place, elevation and frequency.
+
+The models are those of the ITU-R recommendations, as the package `itur` has them:
+rain attenuation by P.618, rainfall by P.837, height of rain by P.839, height of
+the place by P.1511. They say which attenuation is exceeded in which share of an
+average year.
+"""
+
+import math
+import re
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from farlink import units
+from farlink.errors import ScenarioError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Rain", "rain"]
+
+PERCENT = (5.0, 3.0, 1.0, 0.5, 0.3, 0.1, 0.05, 0.03, 0.01, 0.003, 0.001)
+"""Shares of a year, in percent, that P.618 is for: from 5 down to 0.001."""
+
+_GEO_KM = 35_786.0
+_CIRCULAR = 45.0
+"""Tilt of the polarisation in degrees that stands for a circular one (P.838)."""
+_FREQUENCIES = {"MHz": 1e-3, "GHz": 1.0}
+
+
+@dataclass(frozen=True)
+class Rain:
+    """The rain fades of a link to a satellite.
+
+    Degrees of latitude, longitude and elevation; GHz; km above the sea.
+    """
+
+    latitude: float
+    longitude: float
+    elevation: float
+    frequency_ghz: float
+    height_km: float
+    tilt: float = _CIRCULAR
+
+    def attenuation(self, percent: float) -> float:
+        """Return the attenuation in dB that rain exceeds in so many percent of the year."""
+        if not PERCENT[-1] <= percent <= PERCENT[0]:
+            raise ScenarioError(
+                f"{percent:g} % of the year is out of range; P.618 is for {PERCENT[-1]:g} to "
+                f"{PERCENT[0]:g} %"
+            )
+        found = _itur().models.itu618.rain_attenuation(
+            self.latitude,
+            self.longitude,
+            self.frequency_ghz,
+            self.elevation,
+            hs=self.height_km,
+            p=percent,
+            tau=self.tilt,
+        )
+        return float(found.value)
+
+    def probability(self, margin_db: float) -> float:
+        """Return the share of the year in which rain takes more than the margin.
+
+        It is the inverse of `attenuation`. Outside of what P.618 is for it is the
+        nearer end: 0.05 for a margin that is exceeded more often, 0.00001 for one
+        that is exceeded less often.
+        """
+        if not margin_db > 0:
+            raise ScenarioError(f"margin {margin_db:g} dB: write more than 0 dB")
+        low, high = math.log(PERCENT[-1]), math.log(PERCENT[0])
+        if self.attenuation(PERCENT[0]) >= margin_db:
+            return PERCENT[0] / 100
+        if self.attenuation(PERCENT[-1]) <= margin_db:
+            return PERCENT[-1] / 100
+        for _ in range(60):
+            middle = (low + high) / 2
+            if self.attenuation(math.exp(middle)) > margin_db:
+                low = middle
+            else:
+                high = middle
+        return math.exp((low + high) / 2) / 100
+
+    def margin(self, availability: float) -> float:
+        """Return the margin in dB that keeps the link up in this share of the year (0.999)."""
+        return self.attenuation(100 * (1 - availability))
+
+    def channel(self, margin_db: float, duration: str) -> dict[str, Any]:
+        """Return a channel that is lost in fades of this mean duration ("60 s").
+
+        The share of time is that of `probability`; the recommendations used here
+        do not tell durations, so that is the caller's.
+        """
+        seconds = units.parse_time(duration)
+        if seconds is None or not 0 < seconds <= 3600:
+            raise ScenarioError(f'duration {duration!r}: write a time of up to 1 h, such as "60 s"')
+        return {"gilbert": {"loss": self.probability(margin_db), "burst": duration}}
+
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        """Attenuation in dB by the share of the year in which it is exceeded."""
+        import pandas as pd
+
+        rows = [(percent / 100, self.attenuation(percent)) for percent in PERCENT]
+        table = pd.DataFrame(rows, columns=["share", "attenuation"]).set_index("share")
+        table.attrs["units"] = {"attenuation": "dB"}
+        return table
+
+
+def rain(
+    latitude: float,
+    longitude: float,
+    frequency: str,
+    *,
+    elevation: float | None = None,
+    satellite: float | None = None,
+    height_km: float | None = None,
+    tilt: float = _CIRCULAR,
+) -> Rain:
+    """Describe the rain fades of a link from a place to a satellite.
+
+    Parameters
+    ----------
+    latitude, longitude
+        Of the earth station, in degrees; south and west are negative.
+    frequency
+        With its unit: "20 GHz".
+    elevation
+        Of the satellite above the horizon, in degrees.
+    satellite
+        Instead of it, the longitude of a geostationary satellite in degrees.
+    height_km
+        Of the place above the sea; by default that of P.1511.
+    tilt
+        Of a linear polarisation to the horizon in degrees; 45 for a circular one.
+
+    Raises
+    ------
+    ScenarioError
+        If a value is out of range, the satellite is below the horizon, or the
+        package `itur` is not installed.
+    """
+    if not (-90 <= latitude <= 90 and -180 <= longitude <= 360):
+        raise ScenarioError(
+            f"place {latitude:g}, {longitude:g}: write a latitude of -90 to 90 and a longitude of "
+            "-180 to 180 degrees"
+        )
+    match = re.fullmatch(r"\s*([0-9.]+)\s*(MHz|GHz)\s*", frequency)
+    ghz = float(match[1]) * _FREQUENCIES[match[2]] if match and match[1].count(".") < 2 else 0.0
+    if not 1 <= ghz <= 55:
+        raise ScenarioError(f'frequency {frequency!r}: write "1 GHz" to "55 GHz" (P.618)')
+    if (elevation is None) == (satellite is None):
+        raise ScenarioError("give either the elevation or the longitude of the satellite")
+    if satellite is not None:
+        elevation = _elevation(latitude, longitude, satellite)
+        if elevation <= 0:
+            raise ScenarioError(
+                f"a satellite at {satellite:g} degrees is below the horizon of "
+                f"{latitude:g}, {longitude:g}"
+            )
+    assert elevation is not None
+    if not 5 <= elevation <= 90:
+        raise ScenarioError(f"elevation {elevation:.3g} degrees: P.618 is for 5 to 90 degrees here")
+    if height_km is None:
+        models = _itur().models
+        height_km = max(float(models.itu1511.topographic_altitude(latitude, longitude).value), 0.0)
+    return Rain(latitude, longitude, elevation, ghz, height_km, tilt)
+
+
+def _elevation(latitude: float, longitude: float, satellite: float) -> float:
+    """Return the elevation of a geostationary satellite, on a sphere of 6371 km."""
+    radius = 6371.0 / (6371.0 + _GEO_KM)
+    apart = math.cos(math.radians(latitude)) * math.cos(math.radians(longitude - satellite))
+    return math.degrees(math.atan2(apart - radius, math.sqrt(1 - apart * apart)))
+
+
+def _itur() -> Any:  # noqa: ANN401 (a package without types)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            import itur
+            import itur.models.itu618
+            import itur.models.itu1511
+    except ImportError as error:
+        raise ScenarioError(
+            "rain fades need the package itur: pip install 'farlink[rain]'"
+        ) from error
+    return itur

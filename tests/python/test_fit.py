@@ -1,0 +1,300 @@
+"""What is estimated of a channel is what the channel was, as often as its intervals say."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom
+
+import farlink as fl
+from farlink import estimate
+from test_cli import farlink
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def coverage(hits: dict[str, list[bool]]) -> None:
+    """Fail unless each 95 % interval held its parameter as often as 95 % would.
+
+    By chance once in 1000 on either side, exactly (binomial).
+    """
+    for name, found in hits.items():
+        low, high = binom.ppf(0.001, len(found), 0.95), binom.ppf(0.999, len(found), 0.95)
+        assert low <= sum(found) <= high, (name, sum(found), len(found))
+
+
+def holds(one: Any, value: float) -> bool:  # noqa: ANN401 (an Estimate)
+    return bool(one.low <= value <= one.high)
+
+
+def chain(loss: float, burst: float, seed: int, packets: int = 20_000) -> Array:
+    return fl.channel("gilbert", loss=loss, burst=burst, seed=seed, packets=packets).lost
+
+
+@pytest.mark.parametrize(("loss", "burst"), [(0.05, 4.0), (0.01, 20.0), (0.3, 2.0)])
+def test_the_chain_recovers_its_parameters_95_times_of_100(loss: float, burst: float) -> None:
+    packets = 100_000 if loss < 0.05 else 20_000
+    hits: dict[str, list[bool]] = {"loss": [], "burst": [], "p": [], "r": []}
+    true = {"loss": loss, "burst": burst, "r": 1 / burst, "p": loss / (1 - loss) / burst}
+    for seed in range(1, 301):
+        found = fl.fit(chain(loss, burst, seed, packets), model="gilbert")
+        for name, value in true.items():
+            hits[name].append(holds(found.loss.parameters[name], value))
+    coverage(hits)
+
+
+def test_independent_losses_are_told_and_their_rate_recovered() -> None:
+    models, inside = [], []
+    for seed in range(1, 201):
+        found = fl.fit(fl.channel("loss", loss=0.02, seed=seed, packets=20_000).lost)
+        models.append(found.loss.model == "independent")
+        inside.append(holds(estimate.fit_independent(found.observed.lost).parameters["loss"], 0.02))
+    coverage({"loss": inside})
+    # One more parameter wins by chance if chi-square is above 2, on one side: 8 times of 100.
+    assert sum(models) >= binom.ppf(1e-4, len(models), 0.90)
+
+
+def test_bursts_in_time_are_recovered_whatever_the_times_of_sending() -> None:
+    random = np.random.default_rng(5)
+    hits: dict[str, list[bool]] = {"loss": [], "burst_s": []}
+    for seed in range(1, 61):
+        whole = fl.channel(
+            "gilbert", loss=0.0256, burst="16.7 ms", seed=seed, packets=100_000, spacing="1 ms"
+        )
+        # A sender that is now fast, now slow.
+        kept = np.sort(random.choice(len(whole), 30_000, replace=False))
+        table = pd.DataFrame({"sent": kept * 1e-3, "lost": whole.lost[kept]})
+        found = fl.fit(table, model="time")
+        hits["loss"].append(holds(found.loss.parameters["loss"], 0.0256))
+        hits["burst_s"].append(holds(found.loss.parameters["burst_s"], 0.0167))
+    coverage(hits)
+    assert found.channel["gilbert"]["burst"].endswith(" ms")
+
+
+FOUR: dict[str, Any] = {"p": 0.02, "r": 0.1, "h": 0.3, "k": 0.995}
+
+
+def four(seed: int) -> estimate.Fit:
+    lost = fl.channel("gilbert", seed=seed, packets=30_000, **FOUR).lost
+    return fl.fit(lost, model="full")
+
+
+def test_all_four_probabilities_are_near_what_they_were() -> None:
+    found = four(1)
+    for name, value in FOUR.items():
+        one = found.loss.parameters[name]
+        assert one.half_width is not None
+        assert one.mean is not None
+        assert abs(one.mean - value) < 2 * one.half_width
+    simple = next(one for one in found.alternatives if one.model == "gilbert")
+    assert found.loss.aic < simple.aic - 10
+    assert set(found.channel["gilbert"]) == set(FOUR)
+
+
+@pytest.mark.long
+def test_all_four_probabilities_are_recovered_95_times_of_100() -> None:
+    fits = [four(seed) for seed in range(1, 41)]
+    coverage(
+        {
+            name: [holds(found.loss.parameters[name], value) for found in fits]
+            for name, value in FOUR.items()
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("law", "mean", "spread"), [("exponential", 5.0, 5.0), ("normal", 50.0, 4.0)]
+)
+def test_delays_are_a_constant_and_a_law(law: str, mean: float, spread: float) -> None:
+    options: dict[str, Any] = {} if law == "exponential" else {"spread": f"{spread} ms"}
+    hits: dict[str, list[bool]] = {"spread": []}
+    for seed in range(1, 201):
+        sample = fl.channel(
+            "jitter",
+            distribution=law,
+            mean=f"{mean} ms",
+            spacing="1 s",
+            packets=2000,
+            seed=seed,
+            **options,
+        )
+        sent = np.arange(len(sample)) * 1.0
+        table = pd.DataFrame({"sent": sent, "received": sent + 0.25 + sample.delay})
+        delay = fl.fit(table).delay
+        assert delay is not None
+        assert delay.law == law
+        key = "mean" if law == "exponential" else "spread"
+        hits["spread"].append(holds(delay.parameters[key], spread / 1e3))
+        assert delay.keeps_order
+    coverage(hits)
+
+
+def test_a_uniform_law_and_none_are_told() -> None:
+    sample = fl.channel(
+        "jitter", distribution="uniform", mean="8 ms", spread="8 ms", packets=5000, spacing="1 s"
+    )
+    sent = np.arange(len(sample)) * 1.0
+    found = fl.fit(pd.DataFrame({"sent": sent, "received": sent + 0.1 + sample.delay}))
+    assert found.delay is not None
+    assert found.delay.law == "uniform"
+    assert found.delay.parameters["spread"].mean == pytest.approx(0.008, rel=0.01)
+    constant = fl.fit(pd.DataFrame({"sent": sent, "received": sent + 0.25}))
+    assert constant.channel == {}
+    assert constant.stanza.splitlines()[1:] == ['delay = "250 ms"', "channel = {}"]
+
+
+def write(path: Path, sample: fl.ChannelSample, delay: float = 0.25) -> Path:
+    sent = np.arange(len(sample)) * sample.spacing_s
+    received = np.where(sample.lost, np.nan, sent + delay + sample.delay)
+    pd.DataFrame({"sent": sent, "received": received}).to_csv(path, index=False)
+    return path
+
+
+def test_the_stanza_is_a_channel_like_the_one_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stages = {
+        "gilbert": {"loss": 0.05, "burst": 4},
+        "jitter": {"distribution": "exponential", "mean": "3 ms"},
+    }
+    sample = fl.channel(stages, packets=50_000, spacing="100 ms")
+    trace, out = write(tmp_path / "trace.csv", sample), tmp_path / "stanza.toml"
+    assert farlink("fit", str(trace), "--out", str(out)) == 0
+    shown = capsys.readouterr().out
+    assert "model of loss: gilbert" in shown
+    assert "delay = " in shown
+    stanza = tomllib.loads(out.read_text())
+    again = fl.channel(stanza["channel"], packets=1000)
+    assert again.theory["loss"] == pytest.approx(0.05, rel=0.1)
+    assert again.theory["burst"] == pytest.approx(4, rel=0.1)
+    assert stanza["delay"].startswith("250")
+    assert stanza["channel"]["jitter"]["distribution"] == "exponential"
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, fl.Result]:
+    """Both ends of a download over a link that loses in bursts."""
+    directory = tmp_path_factory.mktemp("captures")
+    scenario = {
+        "name": "captured",
+        "links": [
+            {
+                "name": "satellite",
+                "between": ["gateway", "client"],
+                "down": {
+                    "rate": "10 Mbit/s",
+                    "delay": "100 ms",
+                    "channel": {"gilbert": {"loss": 0.01, "burst": 3}},
+                },
+                "up": {"rate": "10 Mbit/s", "delay": "100 ms"},
+            }
+        ],
+        "flows": [{"from": "gateway", "to": "client", "size": "20 MB"}],
+    }
+    result = fl.run(scenario, tcp="sack")
+    paths = result.save_pcaps(directory, 96)
+    named = {path.stem: path for path in paths}
+    return named["gateway"], named["client"], result
+
+
+def test_two_captures_are_matched(captures: tuple[Path, Path, fl.Result]) -> None:
+    before, after, result = captures
+    found = fl.fit(before, after)
+    (link,) = [row for row in result.data["links"] if row["direction"] == "down"]
+    packets = link["metrics"]["packets"]["mean"]
+    drops = link["metrics"]["drops"]["mean"]
+    assert len(found) == pytest.approx(packets, abs=3)
+    assert found.observed.lost.sum() == pytest.approx(drops, abs=1)
+    assert found.delay is not None
+    # The transmitter takes 1.2 ms for a full packet, less for the first ones.
+    assert 0.1 <= found.delay.base_s <= 0.1015
+    assert found.loss.model == "gilbert"
+    assert holds(found.loss.parameters["loss"], drops / packets)
+    other = fl.fit(after, before)
+    assert not other.observed.lost.any()
+
+
+def test_one_capture_at_the_receiver_tells_losses(captures: tuple[Path, Path, fl.Result]) -> None:
+    _, after, result = captures
+    found = fl.fit(after)
+    drops = result.data["links"][0]["metrics"]["drops"]["mean"]
+    # Retransmissions that were lost again are not seen, nor is a loss at the end
+    # of a window that is sent again before anything new.
+    assert 0.9 * drops <= found.observed.lost.sum() <= drops
+    assert found.loss.parameters["burst"].mean == pytest.approx(3, rel=0.4)
+    assert found.delay is None
+    assert any("retransmissions are left out" in note for note in found.notes)
+
+
+def test_reordering_is_no_loss(tmp_path: Path) -> None:
+    link = {
+        "name": "far",
+        "between": ["a", "b"],
+        "down": {
+            "rate": "10 Mbit/s",
+            "delay": "50 ms",
+            "channel": {"reorder": {"probability": 0.05, "delay": "3 ms"}},
+        },
+        "up": {"rate": "10 Mbit/s", "delay": "50 ms"},
+    }
+    flows = [{"from": "a", "to": "b", "size": "3 MB"}]
+    result = fl.run({"links": [link], "flows": flows}, tcp="sack")
+    named = {path.stem: path for path in result.save_pcaps(tmp_path, 96)}
+    assert not fl.fit(named["b"]).observed.lost.any()
+    both = fl.fit(named["a"], named["b"])
+    assert both.delay is not None
+    assert not both.delay.keeps_order
+
+
+def csv(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "trace.csv"
+    path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def test_bad_input_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    many = "\n".join("0" for _ in range(50))
+    rows = [
+        ("a,b\n1,2\n", [], "has the columns a, b; a row per packet needs sent and received"),
+        ("lost\n0\n1\n", [], "2 packets are too few"),
+        ("lost\n2\n" + many, [], "column lost holds other values than 0 and 1"),
+        ("lost\nx\n", [], "trace.csv:2: lost = 'x' is not a number"),
+        ("lost\n" + many.replace("0", "1"), [], "every packet is lost"),
+        ("lost\n" + many, ["--model", "gilbert"], "0 losses in 0 bursts are too few for a chain"),
+        ("lost\n" + many, ["--model", "x"], "model 'x': write one of auto, loss, gilbert"),
+    ]
+    for text, options, message in rows:
+        assert farlink("fit", csv(tmp_path, text), *options) == 2, message
+        err = capsys.readouterr().err
+        assert message in err
+        assert err.count("\n") == 1
+    broken = tmp_path / "broken.pcap"
+    broken.write_bytes(b"no capture at all, but some bytes")
+    for path, message in (
+        (broken, "not a pcap or pcapng file"),
+        (tmp_path / "none.pcap", "no such file"),
+        (tmp_path / "trace.txt", "write a .csv, .pcap or .pcapng file"),
+    ):
+        assert farlink("fit", str(path)) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_json_has_the_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "t.csv", fl.channel("loss", loss=0.1, packets=2000))
+    assert farlink("fit", str(path), "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["packets"] == 2000
+    assert told["channel"]["loss"] == pytest.approx(0.1, abs=0.03)
+
+
+def test_units_of_columns_are_taken(tmp_path: Path) -> None:
+    rows = "".join(f"{i * 10},{'' if i % 7 == 0 else i * 10 + 30}\n" for i in range(100))
+    found = fl.fit(csv(tmp_path, "sent_ms,received_ms\n" + rows))
+    assert found.delay is not None
+    assert found.delay.base_s == pytest.approx(0.03)
+    assert found.summary.loc["least delay", "estimate"] == pytest.approx(0.03)
+    assert "100 packets" in repr(found)
