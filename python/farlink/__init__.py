@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from farlink._farlink import version as _version
-from farlink.api import load, presets, run, scenarios, schema, variants
+from farlink.api import load, presets, run, scenarios, schema, trajectory, variants
 from farlink.emulation import Emulated, emulate
 from farlink.errors import FarlinkError, OutputError, RunError, ScenarioError
 from farlink.result import Result
@@ -43,6 +43,7 @@ __all__ = [
     "run",
     "scenarios",
     "schema",
+    "trajectory",
     "variants",
 ]
 

@@ -23,6 +23,7 @@ class TraceTables(TypedDict):
     flows: list[str]
     links: list[str]
     causes: list[str]
+    frame_kinds: list[str]
     marks: list[str]
     pcaps: dict[str, bytes]
     tables: dict[str, dict[str, tuple[str, bytes]]]
@@ -34,25 +35,24 @@ class ChannelSample(TypedDict):
     columns: dict[str, tuple[str, bytes]]
 
 def version() -> str: ...
-def resolve(text: str, origin: str, overrides: list[tuple[str, str]]) -> str: ...
+def resolve(
+    text: str,
+    origin: str,
+    overrides: list[tuple[str, str]],
+    read: Callable[[str], str] | None = None,
+) -> str: ...
 def schema() -> str: ...
 def presets() -> str: ...
 def scenarios() -> list[tuple[str, str]]: ...
 def variants() -> str: ...
 def metrics() -> str: ...
 def simulate(jobs: list[tuple[str, int]], threads: int, progress: Progress | None) -> list[str]: ...
+def trajectory(
+    scenario: str, run: int, link: str, step: float, duration: float
+) -> list[tuple[str, list[float]]]: ...
 def trace(
     scenario: str, run: int, snaplen: int | None, progress: Progress | None
 ) -> TraceTables: ...
-def sample_channel(
-    scenario: str,
-    link: str,
-    direction: str,
-    packets: int,
-    length: int,
-    spacing_ns: int | None,
-    run: int,
-) -> ChannelSample: ...
 def emulate(
     scenario: str,
     run: int,
@@ -64,3 +64,12 @@ def emulate(
     snaplen: int = 0,
     sample: bool = False,
 ) -> str: ...
+def sample_channel(
+    scenario: str,
+    link: str,
+    direction: str,
+    packets: int,
+    length: int,
+    spacing_ns: int | None,
+    run: int,
+) -> ChannelSample: ...

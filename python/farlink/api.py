@@ -14,7 +14,16 @@ from farlink.result import Result, assemble
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Progress", "load", "presets", "run", "scenarios", "schema", "variants"]
+__all__ = [
+    "Progress",
+    "load",
+    "presets",
+    "run",
+    "scenarios",
+    "schema",
+    "trajectory",
+    "variants",
+]
 
 Progress = Callable[[float, float, int, int], None]
 """Told now and then: how many seconds the run that reported last has simulated, and of how many
@@ -86,6 +95,54 @@ def run(
     by_tcp = {name: outcomes[i * count : (i + 1) * count] for i, name in enumerate(texts)}
     resolved = {name: cast("dict[str, Any]", json.loads(text)) for name, text in texts.items()}
     return Result(assemble(resolved, by_tcp, wall))
+
+
+def trajectory(
+    scenario: str | Path | Mapping[str, object],
+    *,
+    link: str | None = None,
+    overrides: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    run: int = 0,
+    duration: float = 600.0,
+    step: float = 1.0,
+) -> "pd.DataFrame":
+    """Return where the nodes of a link's radio are over time, as that run has them.
+
+    Parameters
+    ----------
+    scenario, overrides, seed
+        As for `run`.
+    link
+        Name of a link with a `radio` that has `mobility`; the first one without it.
+    run
+        Number of the run, from 0.
+    duration, step
+        Length and time between rows in seconds.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns ``time`` (s), ``x1``, ``y1``, ``x2``, ``y2`` and ``distance`` (m).
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such link, or its nodes do not move.
+
+    Examples
+    --------
+    >>> walk = fl.trajectory("moving.toml", duration=600)  # doctest: +SKIP
+    >>> walk.plot(x="x1", y="y1")  # doctest: +SKIP
+    """
+    import pandas as pd
+
+    if not (step > 0 and duration >= step):
+        raise ScenarioError(f"duration {duration} and step {step}; write seconds, step the smaller")
+    where = source.find(scenario)
+    text = next(iter(where.resolve(None, _changes(overrides or {}, seed)).values()))
+    name = link if link is not None else str(json.loads(text)["links"][0]["name"])
+    return pd.DataFrame(dict(_farlink.trajectory(text, run, name, step, duration)))
 
 
 def load(path: str | Path) -> Result:

@@ -32,6 +32,7 @@ LINUX: dict[str, object] = {
     "dsack": True,
     "recovery": "sack",
     "prr": True,
+    "rack": True,
     "limited_transmit": True,
     "initial_window": 10,
     "delayed_ack": "40 ms",
@@ -251,7 +252,7 @@ def _tree(
 
 
 def _ours(tcp: Sequence[str]) -> dict[str, object]:
-    undo = {"undo": "dsack"} if all(name in _UNDO for name in tcp) else {}
+    undo = {"undo": "dsack+eifel+frto"} if all(name in _UNDO for name in tcp) else {}
     return {**LINUX, **undo}
 
 

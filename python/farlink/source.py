@@ -21,6 +21,7 @@ class Source:
     """The text of a scenario and what it is called.
 
     A saved result holds one resolved scenario per TCP, and the number of runs.
+    Files that the scenario names stand beside it, in `directory`.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Source:
     origin: str
     saved: Mapping[str, str] = field(default_factory=dict)
     runs: int | None = None
+    directory: Path = field(default_factory=Path)
 
     def resolve(
         self, tcp: Sequence[str] | None, overrides: Sequence[tuple[str, str]]
@@ -41,7 +43,7 @@ class Source:
         """
         changes = list(overrides)
         if tcp is None and not self.saved:
-            text = _farlink.resolve(self.text, self.origin, changes)
+            text = _farlink.resolve(self.text, self.origin, changes, self._read_named)
             return {_variant(json.loads(text)): text}
         names = list(self.saved) if tcp is None else list(tcp)
         if not names:
@@ -64,7 +66,16 @@ class Source:
             tree = json.loads(text)
             tree.pop("resolved_tcp", None)
             text = json.dumps(tree)
-        return _farlink.resolve(text, self.origin, changes)
+        return _farlink.resolve(text, self.origin, changes, self._read_named)
+
+    def _read_named(self, name: str) -> str:
+        # The one who asked says which file; what is wanted here is the reason alone.
+        try:
+            return (self.directory / name).read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise ScenarioError((error.strerror or str(error)).lower()) from error
+        except UnicodeDecodeError as error:
+            raise ScenarioError(f"byte {error.start} is not UTF-8 text") from error
 
 
 def find(scenario: str | Path | Mapping[str, object]) -> Source:
@@ -93,7 +104,7 @@ def find(scenario: str | Path | Mapping[str, object]) -> Source:
         document = _json_object(text, path)
         if "format" in document:
             return _saved(document, path)
-    return Source(path.stem, text, str(path))
+    return Source(path.stem, text, str(path), directory=path.parent)
 
 
 def read_result(path: Path) -> dict[str, Any]:
@@ -150,7 +161,7 @@ def _saved(document: dict[str, Any], path: Path) -> Source:
         name = str(document["scenario"].get("name", path.stem))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ScenarioError(f"{path}: a damaged result: no usable {error}") from error
-    return Source(name, first, str(path), texts, runs)
+    return Source(name, first, str(path), texts, runs, path.parent)
 
 
 def _check_format(document: Mapping[str, Any], path: Path) -> None:

@@ -57,6 +57,19 @@ _SPECS = {
     "queue": _Spec("queue", {**_AT_LINK, "packets": "packets", "bytes": "B"}),
     "throughput": _Spec("deliveries", {**_AT_LINK, "throughput": "bit/s"}),
     "drops": _Spec("drops", {**_AT_LINK, "flow": "", "bytes": "B", "seq": "B", "cause": ""}),
+    "frames": _Spec(
+        "frames",
+        {
+            **_AT_LINK,
+            "frame": "",
+            "ns": "",
+            "nr": "",
+            "poll": "",
+            "bytes": "B",
+            "retransmission": "",
+            "lost": "",
+        },
+    ),
 }
 
 NAMES = tuple(_SPECS)
@@ -146,7 +159,7 @@ class Trace:
             return pd.Series(seconds)
         if column in ("cwnd", "ssthresh"):
             return pd.Series(np.where(values == _NONE, math.inf, values.astype(np.float64)))
-        if column == "retransmission":
+        if column in ("retransmission", "poll", "lost"):
             return pd.Series(values.astype(bool))
         if table == "drops" and column == "seq":
             absent = values == _NONE
@@ -162,6 +175,7 @@ class Trace:
             "direction": list(_DIRECTIONS),
             "kind": self._raw["marks"],
             "cause": self._raw["causes"],
+            "frame": self._raw["frame_kinds"],
         }.get(column)
 
     def _throughput(self, bin_s: float | None) -> "pd.DataFrame":

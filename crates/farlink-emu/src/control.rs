@@ -154,7 +154,7 @@ impl Desk {
                             .live
                             .switch_channels(on, link.as_deref(), direction.as_deref())
                     })
-                    .ok_or(NO_ANSWER)?;
+                    .ok_or(NO_ANSWER)??;
                 if count == 0 {
                     return Err(self.no_link(&wanted.0.unwrap_or_default()));
                 }

@@ -3,11 +3,20 @@
 //! Like the TCP endpoint, everything here is told the time and never asks for it.
 #![forbid(unsafe_code)]
 
+pub mod acm;
+pub mod arq;
+pub mod background;
 pub mod channel;
+pub mod fading;
 pub mod link;
+pub mod mac;
+pub mod mobility;
+pub mod orbit;
 pub mod packet;
 pub mod pcapng;
+pub mod radio;
 pub mod rng;
+pub mod trace;
 pub mod wire;
 
 pub use link::{Fate, InFlight, Link, LinkConfig, LinkStats, LowFate, QueueLimit};

@@ -6,7 +6,9 @@
 
 mod low;
 
+use crate::background::{Background, BackgroundStats};
 use crate::channel::{Channel, DropCause, Verdict};
+use crate::trace::Pace;
 use farlink_tcp::{Instant, Interval, Priority};
 pub use low::LowFate;
 use std::collections::VecDeque;
@@ -25,7 +27,7 @@ pub enum QueueLimit {
 impl QueueLimit {
     /// Whether a packet of `ip_len` bytes is too many beside what waits.
     #[inline]
-    fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
+    pub(crate) fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
         match self {
             Self::Unlimited => false,
             Self::Packets(limit) => packets >= limit,
@@ -37,7 +39,7 @@ impl QueueLimit {
 /// Parameters of one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkConfig {
-    /// Transmission rate in bit/s.
+    /// Transmission rate in bit/s; not looked at where there is a trace of rates.
     pub rate: u64,
     /// Propagation delay.
     pub delay: Interval,
@@ -92,7 +94,8 @@ pub struct LinkStats {
     pub packets: u64,
     /// Their IP bytes.
     pub bytes: u64,
-    /// Nanoseconds that the transmitter was sending.
+    /// Nanoseconds that the transmitter was sending, or, in a trace of rates, had
+    /// something to send.
     pub busy: u64,
     /// Most packets that waited at once.
     pub queue_max: u64,
@@ -115,6 +118,10 @@ pub struct Link {
     channel: Channel,
     channel_on: bool,
     clean: bool,
+    /// Other traffic, with what became of it.
+    background: Option<Box<(Background, BackgroundStats)>>,
+    /// A rate that changes in time; none is a rate that does not.
+    pace: Option<Box<Pace>>,
     free_at: Instant,
     last_arrival: Instant,
     /// When each waiting packet starts to be sent, and its IP length.
@@ -128,6 +135,9 @@ pub struct Link {
     pub in_flight: VecDeque<InFlight>,
     /// For its owner: whether an event will look after the low class.
     pub low_watched: bool,
+    /// The owner's number of the protocol on this link, if it has one; the link
+    /// itself then carries nothing.
+    pub line: Option<u32>,
 }
 
 impl Link {
@@ -138,6 +148,8 @@ impl Link {
             clean: channel.is_clean(),
             channel,
             channel_on: true,
+            background: None,
+            pace: None,
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
             waiting: VecDeque::new(),
@@ -147,7 +159,32 @@ impl Link {
             stats: LinkStats::default(),
             in_flight: VecDeque::new(),
             low_watched: false,
+            line: None,
         }
+    }
+
+    /// The same link with other traffic on it.
+    pub fn with_background(mut self, background: Background) -> Self {
+        self.background = Some(Box::new((background, BackgroundStats::default())));
+        self
+    }
+
+    /// Whether there is other traffic.
+    pub fn has_background(&self) -> bool {
+        self.background.is_some()
+    }
+
+    /// What became of other traffic, up to the last packet or question.
+    pub fn background_stats(&self) -> BackgroundStats {
+        self.background
+            .as_ref()
+            .map_or_else(BackgroundStats::default, |background| background.1)
+    }
+
+    /// The same link with a rate that follows a trace.
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.pace = Some(Box::new(pace));
+        self
     }
 
     /// Parameters.
@@ -209,8 +246,35 @@ impl Link {
     /// classes.
     #[inline]
     pub fn queued(&mut self, now: Instant) -> (u32, u64) {
+        if self.background.is_some() {
+            self.run_background(now);
+        }
+        self.both_queued(now)
+    }
+
+    #[inline]
+    fn both_queued(&mut self, now: Instant) -> (u32, u64) {
         let (packets, bytes) = self.normal_queued(now);
         (packets + self.low.len() as u32, bytes + self.low_bytes)
+    }
+
+    /// Lets the packets of other traffic in that came until `now`.
+    #[cold]
+    fn run_background(&mut self, now: Instant) {
+        let Some(mut background) = self.background.take() else {
+            return;
+        };
+        let (traffic, stats) = &mut *background;
+        while let Some((at, ip_len)) = traffic.next_until(now) {
+            let waiting = self.both_queued(at);
+            if self.admit(at, ip_len, waiting) {
+                stats.packets += 1;
+                stats.bytes += u64::from(ip_len);
+            } else {
+                stats.drops += 1;
+            }
+        }
+        self.background = Some(background);
     }
 
     #[inline]
@@ -234,7 +298,11 @@ impl Link {
     /// Whether an ECN-capable packet of `ip_len` bytes is to be marked that is
     /// handed over at `now`.
     pub fn congested(&mut self, now: Instant, ip_len: u32) -> bool {
-        if self.config.mark == QueueLimit::Unlimited || self.free_at <= now {
+        if self.config.mark == QueueLimit::Unlimited {
+            return false;
+        }
+        self.queued(now);
+        if self.free_at <= now {
             return false;
         }
         // What waits in the low class is no congestion to others.
@@ -253,37 +321,71 @@ impl Link {
         self.stats.marks += 1;
     }
 
+    /// Takes a packet into the queue or the transmitter, where so many packets and
+    /// bytes wait. Returns whether there was room.
+    #[inline]
+    fn admit(&mut self, now: Instant, ip_len: u32, (packets, bytes): (u32, u64)) -> bool {
+        let busy = self.free_at > now;
+        if busy && self.config.queue.is_full(packets, bytes, ip_len) {
+            return false;
+        }
+        let (starts, waits) = self.occupy(now, ip_len);
+        if waits {
+            self.waiting.push_back((starts, ip_len));
+            self.waiting_bytes += u64::from(ip_len);
+            self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
+        }
+        true
+    }
+
+    /// The transmitter takes a packet that came at `now` when it is free. Returns
+    /// when that is, and whether it has to wait.
+    #[inline]
+    fn occupy(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
+        let mut waits = self.free_at > now;
+        let mut starts = self.free_at.max(now);
+        let wire = ip_len + self.config.overhead;
+        let mut sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
+        if let Some(pace) = &mut self.pace {
+            let (begins, ends) = pace.send(self.free_at, now, wire);
+            sending = ends.since(starts);
+            starts = begins;
+            waits = starts > now;
+            self.free_at = ends;
+        } else {
+            self.free_at = starts + sending;
+        }
+        self.stats.busy += sending.as_nanos();
+        (starts, waits)
+    }
+
     /// Hands over a packet of `ip_len` bytes at `now`, first in, first out.
     #[inline]
     pub fn offer(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
-        let (packets, bytes) = self.queued(now);
-        let busy = self.free_at > now;
-        if busy && self.config.queue.is_full(packets, bytes, ip_len) {
+        let waiting = self.queued(now);
+        if !self.admit(now, ip_len, waiting) {
             self.count_drop(DropCause::Congestion, priority);
             return Fate::Lost {
                 cause: DropCause::Congestion,
                 at: now,
             };
         }
-        let starts = self.free_at.max(now);
-        if busy {
-            self.waiting.push_back((starts, ip_len));
-            self.waiting_bytes += u64::from(ip_len);
-            self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
-        }
-        self.send(starts, ip_len, priority)
+        self.leave(ip_len, priority)
     }
 
-    /// The transmitter takes a packet at `starts`, from when on it is free.
+    /// The transmitter, which is free, takes a packet at `now`.
+    fn send(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
+        self.occupy(now, ip_len);
+        self.leave(ip_len, priority)
+    }
+
+    /// The last packet that the transmitter took leaves it.
     #[inline]
-    fn send(&mut self, starts: Instant, ip_len: u32, priority: Priority) -> Fate {
-        let wire = ip_len + self.config.overhead;
-        let sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
-        self.free_at = starts + sending;
+    fn leave(&mut self, ip_len: u32, priority: Priority) -> Fate {
         self.stats.packets += 1;
         self.stats.low_packets += u64::from(priority == Priority::Low);
         self.stats.bytes += u64::from(ip_len);
-        self.stats.busy += sending.as_nanos();
+        let wire = ip_len + self.config.overhead;
         if self.clean {
             // Later than its own time only after the link was changed.
             let at = (self.free_at + self.config.delay).max(self.last_arrival);
@@ -434,6 +536,23 @@ mod tests {
         assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_none());
         link.set_channel(Channel::default());
         assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_some());
+    }
+
+    #[test]
+    fn what_waits_for_an_opportunity_is_in_the_queue() {
+        // One packet every 10 ms; an idle link too makes a packet wait.
+        let trace = crate::trace::RateTrace::opportunities(vec![10]).unwrap();
+        let pace = Pace::new(std::sync::Arc::new(trace), Interval::ZERO);
+        let mut link = geo(QueueLimit::Packets(3)).with_pace(pace);
+        let fates: Vec<_> = (0..6)
+            .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
+            .collect();
+        let ms = |n: u64| Some((n + 250) * 1_000_000);
+        assert_eq!(fates, [ms(10), ms(20), ms(30), None, None, None]);
+        assert_eq!(link.queued(Instant::from_nanos(9_999_999)), (3, 4500));
+        assert_eq!(link.queued(Instant::from_nanos(20_000_000)), (1, 1500));
+        assert_eq!(link.stats().busy, 30_000_000);
+        assert_eq!(link.stats().queue_max, 3);
     }
 
     #[test]

@@ -19,12 +19,13 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    pub(crate) fn new(py: Python<'_>, jobs: &[(String, u64)]) -> PyResult<Self> {
+    pub(crate) fn new<T: AsRef<str>>(py: Python<'_>, jobs: &[(T, u64)]) -> PyResult<Self> {
         let mut texts: Vec<&str> = Vec::new();
         let mut scenarios = Vec::new();
         let mut list = Vec::with_capacity(jobs.len());
         for (text, run) in jobs {
-            let known = texts.iter().position(|t| t == text);
+            let text = text.as_ref();
+            let known = texts.iter().position(|&t| t == text);
             let index = if let Some(index) = known {
                 index
             } else {

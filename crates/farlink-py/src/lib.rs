@@ -10,6 +10,7 @@ use farlink_sim::{Asked, Column, Metric, scenario};
 use farlink_tcp::{Interval, Mark, variant::VARIANTS};
 use job::{Jobs, watch};
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict};
 
 /// The compiled engine of farlink.
@@ -25,9 +26,10 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(metrics, m)?)?;
     m.add_function(wrap_pyfunction!(simulate, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
-    m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
+    m.add_function(wrap_pyfunction!(trajectory, m)?)?;
     #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::emulate, m)?)?;
+    m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
     Ok(())
 }
 
@@ -36,16 +38,26 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Reads a scenario and returns it with every default spelled out, as JSON.
+/// Reads a scenario and returns it with every default spelled out, as JSON. `read`
+/// is called with the name of each file that the scenario names and returns its text.
 #[pyfunction]
+#[pyo3(signature = (text, origin, overrides, read=None))]
 #[allow(clippy::needless_pass_by_value)] // what PyO3 extracts is owned
 fn resolve(
     py: Python<'_>,
     text: &str,
     origin: &str,
     overrides: Vec<(String, String)>,
+    read: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let loaded = scenario::load(text, origin, &overrides)
+    let mut reader = |name: &str| match &read {
+        None => Err("nothing here reads files".to_owned()),
+        Some(read) => read
+            .call1(py, (name,))
+            .and_then(|text| text.extract::<String>(py))
+            .map_err(|e| e.value(py).to_string()),
+    };
+    let loaded = scenario::load_with(text, origin, &overrides, &mut reader)
         .and_then(|s| s.expand().map(|_| s))
         .map_err(|e| errors::scenario(py, &e.to_string()))?;
     Ok(loaded.to_json())
@@ -92,7 +104,8 @@ fn metrics() -> PyResult<String> {
 #[allow(clippy::needless_pass_by_value)]
 fn simulate(
     py: Python<'_>,
-    jobs: Vec<(String, u64)>,
+    // Not copied: a scenario can hold traces of megabytes.
+    jobs: Vec<(PyBackedStr, u64)>,
     threads: usize,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<String>> {
@@ -143,6 +156,7 @@ fn trace(
             .collect::<Vec<_>>(),
     )?;
     out.set_item("causes", farlink_sim::drop_causes())?;
+    out.set_item("frame_kinds", farlink_sim::frame_kinds())?;
     out.set_item("marks", Mark::ALL.map(Mark::name).to_vec())?;
     let pcaps = PyDict::new(py);
     for (name, bytes) in &traced.captures {
@@ -159,6 +173,33 @@ fn trace(
     }
     out.set_item("tables", tables)?;
     Ok(out)
+}
+
+/// Where the nodes of a link's radio are: columns of seconds and metres.
+#[pyfunction]
+fn trajectory(
+    py: Python<'_>,
+    scenario: &str,
+    run: u64,
+    link: &str,
+    step: f64,
+    duration: f64,
+) -> PyResult<Vec<(&'static str, Vec<f64>)>> {
+    let expanded = scenario::load(scenario, "resolved scenario", &[])
+        .and_then(|s| s.expand())
+        .map_err(|e| errors::scenario(py, &e.to_string()))?;
+    let nanos = |seconds: f64| Interval::from_nanos((seconds * 1e9).round() as u64);
+    let found = farlink_sim::trajectory(&expanded, run, link, nanos(step), nanos(duration))
+        .map_err(|e| errors::run(py, &e))?;
+    let [x1, y1, x2, y2] = found.places;
+    Ok(vec![
+        ("time", found.time),
+        ("x1", x1),
+        ("y1", y1),
+        ("x2", x2),
+        ("y2", y2),
+        ("distance", found.distance),
+    ])
 }
 
 /// Packets through the channel of a link by itself: columns of what became of

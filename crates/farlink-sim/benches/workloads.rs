@@ -14,6 +14,7 @@ const WORKLOADS: &[(&str, &str, u32)] = &[
     ("geo-omueti2007", "sack", 20),
     ("geo-lossy", "sack", 20),
     ("gigabit-cubic", "cubic", 3),
+    ("cdpd-rlp-wong1998", "reno", 20),
     ("dumbbell-100", "sack", 3),
     ("dumbbell-1000", "sack", 3),
     ("dumbbell-1000-pairs", "sack", 3),

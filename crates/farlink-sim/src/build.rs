@@ -6,17 +6,22 @@ use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::RunError;
 use crate::scenario::{
     App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
+    background, process,
 };
 use crate::udp::UdpFlow;
 use crate::world::{NO_ROUTE, Node, Slot, Tally, World};
+use farlink_net::arq::Line;
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert,
     GilbertTime, Jitter, Loss, Reorder, Stage,
 };
+use farlink_net::mac::Mac;
 use farlink_net::rng::{Probability, Stream, Streams};
+use farlink_net::trace::Pace;
 use farlink_net::{FlowId, Link, LinkConfig, NodeId, QueueLimit};
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// Builds the world of run number `run`.
 pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
@@ -35,7 +40,15 @@ pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> 
             let name = format!("link/{}/{direction}", link.name);
             let channel = channel(spec, &streams, &name)
                 .map_err(|e| RunError::Build(format!("{}.{direction}: {e}", link.name)))?;
-            links.push(Link::new(link_config(spec), channel));
+            let mut built = Link::new(link_config(spec), channel);
+            if let Some(plan) = &spec.rate_trace {
+                let offset = plan.start.at(process::trace_share(&streams, &name));
+                built = built.with_pace(Pace::new(Arc::clone(&plan.trace), offset));
+            }
+            if let Some(traffic) = background::build(&spec.background, &streams, &name) {
+                built = built.with_background(traffic);
+            }
+            links.push(built);
             link_to.push(to as u32);
         }
     }
@@ -45,7 +58,27 @@ pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> 
         ));
     }
     let nodes = nodes(scenario, &link_to)?;
-    Ok(World::new(nodes, links, link_to))
+    let mut world = World::new(nodes, links, link_to);
+    lines(scenario, &streams, &mut world)?;
+    Ok(world)
+}
+
+/// Links with a protocol: their channels act on frames.
+fn lines(scenario: &Expanded, streams: &Streams, world: &mut World) -> Result<(), RunError> {
+    for (i, link) in scenario.links.iter().enumerate() {
+        let Some(arq) = &link.arq else { continue };
+        let half = |direction: usize| {
+            let here = &world.links[2 * i + direction];
+            let name = ["down", "up"][direction];
+            let stream = streams.stream(&format!("link/{}/{name}/mac", link.name));
+            let mac = Mac::new(arq.access[direction], here.config().rate, stream);
+            (*here.config(), here.channel().clone(), mac)
+        };
+        let line = Line::new(arq.line, [half(0), half(1)])
+            .map_err(|e| RunError::Build(format!("{}.arq: {e}", link.name)))?;
+        world.add_line(line, 2 * i as u32);
+    }
+    Ok(())
 }
 
 pub(crate) fn link_config(spec: &DirectionSpec) -> LinkConfig {
@@ -78,8 +111,14 @@ pub(crate) fn channel(
 ) -> Result<Channel, ChannelError> {
     let mut stages = Vec::new();
     for (i, group) in spec.channel.iter().enumerate() {
-        let stream = |stage: &str| streams.stream(&format!("{name}/channel/{i}/{stage}"));
-        group_stages(group, stream, &mut stages)?;
+        let place = process::Place {
+            rate: spec.rate,
+            overhead: spec.overhead,
+            streams,
+            direction: name,
+            table: i,
+        };
+        group_stages(group, &place, &mut stages)?;
     }
     Ok(Channel::new(stages))
 }
@@ -87,10 +126,11 @@ pub(crate) fn channel(
 /// The stages of one table, in the standard order.
 fn group_stages(
     group: &ChannelSpec,
-    stream: impl Fn(&str) -> Stream,
+    place: &process::Place<'_>,
     stages: &mut Vec<Stage>,
 ) -> Result<(), ChannelError> {
     let probability = |value: f64| Probability::new(value).map_err(ChannelError::from);
+    let stream = |stage: &str| place.stream(stage);
     if let Some(g) = &group.gilbert {
         let stream = stream("gilbert");
         stages.push(match (g.loss, g.burst, g.p, g.r) {
@@ -118,6 +158,7 @@ fn group_stages(
         let stage = BitErrors::new(probability(ber.0)?, correctable, stream("ber"));
         stages.push(Stage::BitErrors(stage));
     }
+    process::losses(group, place, stages)?;
     if let Some(p) = group.corrupt {
         stages.push(Stage::Corrupt(Corrupt::new(
             probability(p.0)?,
@@ -141,7 +182,7 @@ fn group_stages(
     if let Some(j) = &group.jitter {
         stages.push(Stage::Jitter(jitter(j, stream("jitter"))?));
     }
-    Ok(())
+    process::delays(group, place, stages)
 }
 
 fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {

@@ -27,8 +27,11 @@ pub(crate) enum Kind {
     /// A flow of datagrams sends the next; the source is its number among those.
     Datagram,
     /// The transmitter of a link may take a packet of low priority; the source is
-    /// the link. Last, so that what is normal comes first.
+    /// the link. Late, so that what is normal comes first.
     LowDue,
+    /// A link with a protocol has something to do; the source is its number
+    /// among these.
+    Line,
 }
 
 /// An event that will happen.
@@ -68,7 +71,8 @@ impl Event {
             5 => Kind::Wake,
             6 => Kind::Notice,
             7 => Kind::Datagram,
-            _ => Kind::LowDue,
+            8 => Kind::LowDue,
+            _ => Kind::Line,
         }
     }
 

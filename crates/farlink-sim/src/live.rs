@@ -6,9 +6,10 @@ use crate::metrics::{self, Scope, metrics};
 use crate::run::RunError;
 use crate::scenario::{DirectionSpec, Expanded};
 use crate::world::World;
+use farlink_net::channel::Channel;
 use farlink_net::rng::Streams;
 use farlink_net::wire::node_address;
-use farlink_net::{FlowId, NodeId, NotIpv4, Packet, Payload, Raw};
+use farlink_net::{FlowId, LinkConfig, NodeId, NotIpv4, Packet, Payload, Raw};
 use farlink_tcp::Instant;
 use serde_json::{Map, Value};
 use std::net::Ipv4Addr;
@@ -180,12 +181,15 @@ impl Live {
             );
         }
         let streams = Streams::new(scenario.seed, self.run);
-        let mut channels = Vec::new();
+        let mut channels: Vec<(LinkConfig, Option<Channel>)> = Vec::new();
         let pairs = scenario.links.iter().zip(&self.scenario.links);
         for (new, old) in pairs {
             for (direction, spec, old) in [("down", &new.down, &old.down), ("up", &new.up, &old.up)]
             {
                 let changed = spec.channel != old.channel;
+                if spec != old && self.world.links[channels.len()].line.is_some() {
+                    return Err(fixed(&new.name));
+                }
                 let name = format!("link/{}/{direction}/change/{}", new.name, self.changes);
                 let built = changed.then(|| channel(spec, &streams, &name));
                 let built = built.transpose();
@@ -208,23 +212,29 @@ impl Live {
 
     /// Switches the channels of links off or on: of all directions, or of those
     /// with this name and direction ("down", "up"). Returns how many there are.
+    ///
+    /// # Errors
+    /// If one of them has a protocol, whose channel cannot be switched; none is then.
     pub fn switch_channels(
         &mut self,
         on: bool,
         link: Option<&str>,
         direction: Option<&str>,
-    ) -> usize {
-        let mut count = 0;
-        for (i, one) in self.world.links.iter_mut().enumerate() {
-            let here = ["down", "up"][i % 2];
-            if link.is_none_or(|name| name == self.links[i / 2])
-                && direction.is_none_or(|name| name == here)
-            {
-                one.switch_channel(on);
-                count += 1;
+    ) -> Result<usize, String> {
+        let wanted = |i: &usize| {
+            link.is_none_or(|name| name == self.links[i / 2])
+                && direction.is_none_or(|name| name == ["down", "up"][i % 2])
+        };
+        let chosen: Vec<_> = (0..self.world.links.len()).filter(wanted).collect();
+        for &i in &chosen {
+            if self.world.links[i].line.is_some() {
+                return Err(fixed(&self.links[i / 2]));
             }
         }
-        count
+        for &i in &chosen {
+            self.world.links[i].switch_channel(on);
+        }
+        Ok(chosen.len())
     }
 
     /// The directions of links whose channel is off.
@@ -271,6 +281,12 @@ impl Live {
             })
             .collect()
     }
+}
+
+fn fixed(link: &str) -> String {
+    format!(
+        "the link {link} runs a protocol of its own, and cannot be changed while packets cross it"
+    )
 }
 
 #[cfg(test)]
@@ -392,11 +408,11 @@ mod tests {
         });
         let at_end = Instant::from_nanos(2_001_000_000);
         assert_eq!(lost, [(at_end, "a-r".into(), "down", "loss".into(), 1000)]);
-        assert_eq!(live.switch_channels(false, Some("a-r"), None), 2);
+        assert_eq!(live.switch_channels(false, Some("a-r"), None), Ok(2));
         assert_eq!(live.channels_off().len(), 2);
         live.send(now, 0, datagram(2)).unwrap();
         assert_eq!(arrivals(&mut live, 3_000_000_000).len(), 1);
-        assert_eq!(live.switch_channels(true, None, Some("down")), 2);
+        assert_eq!(live.switch_channels(true, None, Some("down")), Ok(2));
         live.send(at(3000), 0, datagram(2)).unwrap();
         assert!(arrivals(&mut live, 4_000_000_000).is_empty());
     }

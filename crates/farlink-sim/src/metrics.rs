@@ -2,6 +2,7 @@
 
 use crate::quantile::Quantiles;
 use crate::world::{Slot, World};
+use farlink_net::arq::FrameKind;
 use farlink_net::channel::DropCause;
 use farlink_tcp::Instant;
 use serde::Serialize;
@@ -238,14 +239,14 @@ const LINK: &[(&str, &str, &str)] = &[
     (
         "utilisation",
         "",
-        "share of the run that the transmitter was sending, framing included",
+        "share of the run that the transmitter was sending, framing and other traffic included",
     ),
     (
         "throughput",
         "bit/s",
-        "IP bytes sent, times 8, over the run",
+        "IP bytes of flows sent, times 8, over the run",
     ),
-    ("packets", "", "packets sent"),
+    ("packets", "", "packets of flows sent"),
     ("bytes", "B", "their IP bytes"),
     (
         "queue_max",
@@ -281,6 +282,72 @@ const LINK: &[(&str, &str, &str)] = &[
          that the transmitter sent: 1 without retransmissions (the wired and wireless goodput of \
          West 1997)",
     ),
+    (
+        "background_throughput",
+        "bit/s",
+        "IP bytes of other traffic (`background`) sent, times 8, over the run; none without any",
+    ),
+    (
+        "background_loss",
+        "",
+        "share of the packets of other traffic that found the queue full",
+    ),
+    (
+        "frames_sent",
+        "",
+        "frames with a packet that were handed to the MAC, retransmissions included; this and what \
+         follows up to window_max only for a link with a protocol (arq)",
+    ),
+    (
+        "frames_retransmitted",
+        "",
+        "of these, those whose packet was sent before",
+    ),
+    (
+        "frames_supervisory",
+        "",
+        "frames without a packet: acknowledgments, rejects, status, SABME and UA",
+    ),
+    (
+        "frames_lost",
+        "",
+        "frames of any kind that the channel lost or damaged; a packet is lost only if it is given \
+         up (drops_link_give_up)",
+    ),
+    (
+        "frames_duplicate",
+        "",
+        "frames that came when the receiver had their packet already",
+    ),
+    (
+        "frames_discarded",
+        "",
+        "frames that came undamaged and new, and were thrown away: out of sequence in go-back-N, or \
+         while the link was being re-established",
+    ),
+    (
+        "link_resets",
+        "",
+        "times that the sender of this direction re-established the link after N2 time-outs",
+    ),
+    (
+        "competing_retransmissions",
+        "",
+        "TCP segments that came to the link while a frame with data of theirs had been sent and not \
+         yet delivered: TCP and the link repair the same loss",
+    ),
+    (
+        "link_delay_mean",
+        "s",
+        "mean time from when a frame was first handed to the MAC to when its packet first came to \
+         the link layer at the far end; packets that never came not counted",
+    ),
+    (
+        "window_mean",
+        "",
+        "mean over the run of the frames that were sent and not acknowledged",
+    ),
+    ("window_max", "", "most of these at once"),
 ];
 
 const RUN: &[(&str, &str, &str)] = &[(
@@ -326,6 +393,11 @@ pub fn metrics() -> Vec<Metric> {
 /// Names of the causes of loss, in the order of their numbers in traces.
 pub fn drop_causes() -> Vec<&'static str> {
     DropCause::ALL.iter().map(|cause| cause.name()).collect()
+}
+
+/// Names of the kinds of frames, in the order of their numbers in traces.
+pub fn frame_kinds() -> Vec<&'static str> {
+    FrameKind::NAMES.to_vec()
 }
 
 /// Values of every flow at the end of the run.
@@ -493,7 +565,15 @@ pub(crate) fn needed(world: &World) -> Vec<u64> {
 
 /// Values of a directed link at the end of a run of `period` nanoseconds.
 pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> Values {
-    let stats = world.links[link].stats();
+    let here = &world.links[link];
+    let other = here.background_stats();
+    let offered = other.packets + other.drops;
+    let from = link % 2;
+    let line = here.line.map(|n| &world.lines[n as usize].line);
+    let stats = match line {
+        Some(line) => line.stats(from),
+        None => here.stats(),
+    };
     let low_full = stats.low_drops[DropCause::Congestion as usize];
     let share = |x: f64| (period > 0).then(|| x / period as f64);
     let mut out = vec![
@@ -508,7 +588,32 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
         Some(low_full as f64),
         Some((stats.low_drops.iter().sum::<u64>() - low_full) as f64),
         (stats.data > 0).then(|| needed as f64 / stats.data as f64),
+        here.has_background()
+            .then(|| share(other.bytes as f64 * 8e9))
+            .flatten(),
+        (offered > 0).then(|| other.drops as f64 / offered as f64),
     ];
+    match line {
+        Some(line) => {
+            let frames = line.line_stats(from);
+            let mean = frames.delay as f64 / 1e9 / frames.accepted as f64;
+            let counts = [
+                frames.information,
+                frames.retransmitted,
+                frames.supervisory,
+                frames.lost,
+                frames.duplicates,
+                frames.discarded,
+                frames.resets,
+                frames.competing,
+            ];
+            out.extend(counts.map(|n| Some(n as f64)));
+            out.push((frames.accepted > 0).then_some(mean));
+            out.push(share(line.window_area(from, world.now) as f64));
+            out.push(Some(frames.window_max as f64));
+        }
+        None => out.extend([None; 11]),
+    }
     out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
     out
 }

@@ -3,6 +3,7 @@
 //! A run without probes carries an empty `Option` and nothing else. Columns are
 //! plain vectors, ready to be handed to a data frame without a copy per row.
 
+use farlink_net::arq::SentFrame;
 use farlink_net::channel::DropCause;
 use farlink_net::pcapng::CapturePoint;
 use farlink_net::{Datagram, Link, Packet, Payload};
@@ -77,6 +78,8 @@ table!(/// Packets that reached the far end of a link.
     Delivery "deliveries" { link: u32 U32, direction: u8 U8, flow: u32 U32, bytes: u32 U32 });
 table!(/// Packets lost.
     Lost "drops" { link: u32 U32, direction: u8 U8, flow: u32 U32, bytes: u32 U32, seq: u64 U64, cause: u8 U8 });
+table!(/// Frames of a link with a protocol.
+    Framed "frames" { link: u32 U32, direction: u8 U8, frame: u8 U8, ns: u8 U8, nr: u8 U8, poll: u8 U8, bytes: u32 U32, retransmission: u8 U8, lost: u8 U8 });
 
 table!(/// Datagrams that arrived, the first copy of each.
     Arrived "datagrams" { flow: u32 U32, number: u64 U64, bytes: u32 U32, delay: u64 U64 });
@@ -97,6 +100,7 @@ pub(crate) struct Probes {
     datagrams: Vec<Arrived>,
     /// The flow of the scenario that each number in packets and of ends is.
     pub(crate) flows: Vec<u32>,
+    frames: Vec<Framed>,
     /// One capture point a node that has one.
     pub(crate) captures: Vec<Option<CapturePoint>>,
 }
@@ -301,6 +305,24 @@ impl Probes {
         });
     }
 
+    /// A frame was sent on a link whose direction down is `base`.
+    pub(crate) fn frame(&mut self, base: u32, sent: &SentFrame) {
+        let (link, direction) = split(base + sent.from as u32);
+        let frame = &sent.frame;
+        self.frames.push(Framed {
+            time: sent.at,
+            link,
+            direction,
+            frame: frame.kind as u8,
+            ns: frame.ns,
+            nr: frame.nr,
+            poll: u8::from(frame.poll),
+            bytes: sent.bytes,
+            retransmission: u8::from(sent.again),
+            lost: u8::from(sent.lost),
+        });
+    }
+
     /// A packet passed the capture point of `node`.
     pub(crate) fn capture(&mut self, time: Instant, node: u32, packet: &Packet) {
         if let Some(Some(point)) = self.captures.get_mut(node as usize) {
@@ -324,6 +346,7 @@ impl Probes {
             Delivery::table(self.deliveries),
             Lost::table(self.drops),
             Arrived::table(self.datagrams),
+            Framed::table(self.frames),
         ]
     }
 }

@@ -151,6 +151,9 @@ pub fn trace(
     for end in &mut world.ends {
         end.conn.set_tracing(true);
     }
+    for state in &mut world.lines {
+        state.line.watch();
+    }
     drive(&mut world, scenario, monitor)?;
     let outcome = outcome(&world);
     let mut probes = world.probes.take().unwrap_or_default();
@@ -247,6 +250,10 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
     if scenario.duration.is_none() {
         // What links did is measured up to the end of the last flow.
         world.now = world.now.max(world.finished_at);
+    }
+    for link in &mut world.links {
+        // Other traffic has gone on since the last packet of a flow.
+        link.queued(world.now);
     }
     Ok(())
 }

@@ -7,8 +7,10 @@
 use crate::app::{Act, Side, Told};
 use crate::flow::{End, FlowState};
 use crate::heap::{Event, Heap, Kind};
+use crate::line::LineState;
 use crate::probe::Probes;
 use crate::udp::UdpFlow;
+use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
 use farlink_net::{Fate, FlowId, InFlight, Link, LowFate, NodeId, Packet, Payload};
 use farlink_tcp::{Ecn, Event as TcpEvent, Instant, LossCause, PhaseTimes, Priority, Segment};
@@ -103,6 +105,9 @@ pub(crate) struct World {
     /// Packets by number, and the numbers that are free.
     pub(crate) packets: Vec<Packet>,
     pub(crate) free: Vec<u32>,
+    /// Links with a protocol, and room for what they give out.
+    pub(crate) lines: Vec<LineState>,
+    pub(crate) outputs: Vec<Output>,
     strays: u32,
     pub(crate) probes: Option<Box<Probes>>,
     pub(crate) events: u64,
@@ -131,6 +136,8 @@ impl World {
             tallies: Vec::new(),
             packets: Vec::new(),
             free: Vec::new(),
+            lines: Vec::new(),
+            outputs: Vec::new(),
             strays: 0,
             probes: None,
             events: 0,
@@ -190,6 +197,10 @@ impl World {
                 self.heap.pop();
                 self.low_due(event.source());
             }
+            Kind::Line => {
+                self.heap.pop();
+                self.line(event.source());
+            }
         }
         true
     }
@@ -213,7 +224,7 @@ impl World {
 
     /// A packet is at the far end of a link.
     #[inline]
-    fn reached(&mut self, link: u32, number: u32) {
+    pub(crate) fn reached(&mut self, link: u32, number: u32) {
         let node = self.link_to[link as usize];
         let packet = &mut self.packets[number as usize];
         if let Some(probes) = &mut self.probes {
@@ -512,6 +523,10 @@ impl World {
             link, NO_ROUTE,
             "flows without a route are refused when built"
         );
+        if let Some(line) = self.links[link as usize].line {
+            self.hand_over(line, link, number);
+            return;
+        }
         let ip_len = packet.ip_len();
         let markable = packet.ecn().markable();
         let priority = packet.priority();
@@ -696,7 +711,7 @@ impl World {
     }
 
     #[cold]
-    fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
+    pub(crate) fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
         let packet = &self.packets[number as usize];
         if packet.flow == FlowId::NONE {
             if let Some(probes) = &mut self.probes {
@@ -717,7 +732,13 @@ impl World {
         // The link itself counts what it does not deliver.
         if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
             let priority = self.packets[number as usize].priority();
-            self.links[link as usize].count_drop(cause, priority);
+            match self.links[link as usize].line {
+                Some(line) => {
+                    let line = &mut self.lines[line as usize].line;
+                    line.count_drop((link % 2) as usize, cause, priority);
+                }
+                None => self.links[link as usize].count_drop(cause, priority),
+            }
         }
         if !self.tell_loss(link, number, cause, at) {
             self.free.push(number);

@@ -14,6 +14,7 @@ from farlink.cli.channel import channel
 from farlink.cli.compare import compare
 from farlink.cli.emulate import emulate, shell
 from farlink.cli.fit import fit
+from farlink.cli.orbit import orbit
 from farlink.cli.rain import rain
 from farlink.cli.run import run
 from farlink.errors import FarlinkError, OutputError, ScenarioError
@@ -47,11 +48,11 @@ def _options(
 
 
 app.command()(run)
+app.command()(emulate)
+app.command()(shell)
 app.command()(channel)
 app.command()(fit)
 app.command()(rain)
-app.command()(emulate)
-app.command()(shell)
 app.command()(compare)
 app.add_typer(ctl.app, name="ctl")
 app.command()(lists.show)
@@ -60,6 +61,7 @@ app.command()(lists.presets)
 app.command()(lists.tcp)
 app.command()(lists.metrics)
 app.command()(lists.schema)
+app.command()(orbit)
 
 
 def main(arguments: list[str] | None = None) -> None:

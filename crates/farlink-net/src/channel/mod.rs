@@ -4,27 +4,51 @@
 //! A stage sees only what the stages before it let through, so each keeps its
 //! closed form whatever stands beside it. Every stage owns its random stream.
 
+#[cfg(test)]
+mod agreement;
 mod bit_errors;
+mod byte_errors;
+mod congestion;
 mod corrupt;
 mod duplicate;
 mod gilbert;
 mod gilbert_time;
+mod internet_delay;
 mod jitter;
 mod loss;
+mod markov;
+mod mobile;
+mod on_off;
+mod orbit;
 mod process;
+mod radio;
+mod rayleigh;
 mod reorder;
+mod satellite;
+mod state_loss;
 mod theory;
+mod trace;
 
 pub use bit_errors::{BitErrors, damage_probability};
+pub use byte_errors::ByteErrors;
+pub use congestion::Congestion;
 pub use corrupt::Corrupt;
 pub use duplicate::Duplicate;
 pub use gilbert::Gilbert;
 pub use gilbert_time::GilbertTime;
+pub use internet_delay::{InternetDelay, Raised};
 pub use jitter::{Distribution, Jitter};
 pub use loss::Loss;
+pub use mobile::{FadeRule, Fading, Forwarding, Handoffs, Mobile, MobileStreams};
+pub use orbit::{Gap, Interruption, Orbit, Reconfiguration};
 pub use process::{DelayLaw, Derived, Process, Sampling, Theory};
+pub use radio::{BitFading, Radio};
+pub use rayleigh::{Advance, JakesFading, RayleighChain, RayleighField};
 pub use reorder::Reorder;
+pub use satellite::Satellite;
+pub use state_loss::StateLoss;
 pub use theory::{LAGS, LEVELS};
+pub use trace::{DelayTrace, LossTrace};
 
 use farlink_tcp::{Instant, Interval};
 
@@ -261,6 +285,9 @@ pub enum ChannelError {
          one above 0"
     )]
     Frozen,
+    /// Parameters that contradict each other, and what to write instead.
+    #[error("{0}")]
+    Cannot(&'static str),
     /// No time between bursts or in them.
     #[error("bursts of {0:?} cannot be: write a time of 1 ns to 1 h")]
     BurstTime(Interval),

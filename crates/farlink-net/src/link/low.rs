@@ -91,6 +91,8 @@ impl Link {
     /// The transmitter takes the first of the low class at `now`, if it is free:
     /// its number and what becomes of it.
     pub fn start_low(&mut self, now: Instant) -> Option<(u32, Fate)> {
+        // Other traffic may have come first.
+        self.queued(now);
         if self.free_at > now {
             return None;
         }

@@ -5,6 +5,7 @@ use farlink_tcp::time::Interval;
 use super::burst::Burst;
 use super::decode::Problem;
 use super::expand::at_most;
+use super::process;
 use super::spec::{ChannelSpec, Distribution, GilbertSpec, JitterSpec};
 use super::tree::Step;
 use super::units::Time;
@@ -37,7 +38,7 @@ fn one(stage: &ChannelSpec, longest: Interval) -> Result<(), Problem> {
     if let Some(jitter) = &stage.jitter {
         check_jitter(jitter, longest).map_err(|problem| problem.within("jitter"))?;
     }
-    Ok(())
+    process::check(stage, longest)
 }
 
 fn fault(key: &str, says: impl Into<String>) -> Problem {

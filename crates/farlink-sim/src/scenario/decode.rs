@@ -138,6 +138,8 @@ pub(super) fn example(key: &str) -> &'static str {
         "between" => "; write for example between = [\"gateway\", \"client\"]",
         "from" => "; write for example from = \"server\"",
         "to" => "; write for example to = \"client\"",
+        "protocol" => "; write for example protocol = \"mdlp\"",
+        "access" => "; write for example access = \"exponential\"",
         "rate" => "; write for example rate = \"2048 kbit/s\"",
         "delay" => "; write for example delay = \"250 ms\"",
         "down" => "; write [links.down] with a rate and a delay",

@@ -9,12 +9,16 @@ use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 
 use super::app::{App, app};
+use super::arq::{ArqLink, ArqSpec};
+use super::background::{self, BackgroundSpec};
 use super::bdp;
 use super::channel;
 use super::decode::{Problem, example, suggestion};
+use super::process;
 use super::spec::{
     AppName, ChannelSpec, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario,
 };
+use super::trace::RatePlan;
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
 
@@ -55,13 +59,17 @@ pub struct ExpandedLink {
     pub down: DirectionSpec,
     /// From `b` to `a`.
     pub up: DirectionSpec,
+    /// Protocol at both ends.
+    pub arq: Option<ArqLink>,
 }
 
 /// One direction of a link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DirectionSpec {
-    /// Rate of the transmitter in bit/s.
+    /// Rate of the transmitter in bit/s; of a trace its mean.
     pub rate: u64,
+    /// Rates over time, instead of `rate`.
+    pub rate_trace: Option<RatePlan>,
     /// One-way propagation delay.
     pub delay: Interval,
     /// Framing per packet in bytes.
@@ -74,6 +82,8 @@ pub struct DirectionSpec {
     pub priorities: bool,
     /// Stages in order of passage; within one table the standard order.
     pub channel: Vec<ChannelSpec>,
+    /// Other traffic.
+    pub background: Vec<BackgroundSpec>,
 }
 
 /// One flow.
@@ -305,6 +315,7 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
         Some(_) => direction(link.up.as_ref(), "up")?,
         None => down.clone(),
     };
+    process::check_shared(&down.channel, &up.channel)?;
     let round_trip = down.delay + up.delay;
     for (key, one) in [("down", &mut down), ("up", &mut up)] {
         for (limit, written) in [("queue", &mut one.queue), ("mark", &mut one.mark)] {
@@ -313,6 +324,8 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
             *written = bdp::in_bytes(*written, rate, round_trip);
         }
     }
+    let arq = link.arq.as_ref().map(ArqSpec::resolve).transpose();
+    let arq = arq.map_err(|problem| problem.within("arq"))?;
     (0..link.count)
         .map(|n| {
             let a = nodes.number(numbered(&link.between[0], n));
@@ -327,6 +340,7 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
                 b,
                 down: down.clone(),
                 up: up.clone(),
+                arq,
             })
         })
         .collect()
@@ -347,7 +361,18 @@ fn one_direction(
     table: &DirectionTable,
     missing: &dyn Fn(&str) -> Problem,
 ) -> Result<DirectionSpec, Problem> {
-    let rate = table.rate.ok_or_else(|| missing("rate"))?;
+    let rate_trace = match &table.rate_trace {
+        Some(trace) => Some(trace.plan().map_err(|p| p.within("rate_trace"))?),
+        None => None,
+    };
+    let rate = match (table.rate, &rate_trace) {
+        (Some(_), Some(_)) => {
+            let says = "would be ignored beside rate_trace; write one of them";
+            return Err(Problem::new(path!["rate"], says));
+        }
+        (None, Some(plan)) => Rate(plan.trace.mean().max(1)),
+        (rate, None) => rate.ok_or_else(|| missing("rate"))?,
+    };
     let most = Rate(1_000_000_000_000);
     if rate.0 == 0 || rate > most {
         let says = format!("\"{rate}\" is out of range; write \"1 bit/s\" to \"{most}\"");
@@ -380,14 +405,17 @@ fn one_direction(
         }
     }
     channel::check(&table.channel.0, LONGEST_DELAY)?;
+    background::check(&table.background)?;
     Ok(DirectionSpec {
         rate: rate.0,
+        rate_trace,
         delay: delay.0,
         overhead: table.overhead.0 as u32,
         queue: table.queue,
         mark: table.mark,
         priorities: table.priorities,
         channel: table.channel.0.clone(),
+        background: table.background.clone(),
     })
 }
 

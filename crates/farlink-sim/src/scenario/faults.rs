@@ -83,8 +83,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "delay = \"250 ms\"\nqueue",
         "colour = \"red\"\nqueue",
-        "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"delay\", \
-         \"overhead\", \"queue\", \"mark\", \"priorities\", \"channel\"",
+        "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"rate_trace\", \"delay\", \
+         \"overhead\", \"queue\", \"mark\", \"priorities\", \"channel\", \"background\"",
     ),
     (
         "delay = \"250 ms\"\nqueue",

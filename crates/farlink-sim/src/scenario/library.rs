@@ -15,10 +15,13 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
         "geo-bursts",
         "geo-mixed",
         "several-losses",
+        "cdpd-rlp-wong1998",
         "fairness-omueti2007",
         "gigabit-cubic",
         "dumbbell-100",
         "dumbbell-1000",
         "dumbbell-1000-pairs",
+        "internet-leung1998",
+        "leo-reconfiguration",
     ]
 }

@@ -6,6 +6,8 @@
 //! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
 
 mod app;
+mod arq;
+pub(crate) mod background;
 mod bdp;
 mod burst;
 mod channel;
@@ -14,9 +16,11 @@ mod decode;
 mod expand;
 #[cfg(test)]
 mod faults;
+mod files;
 mod law;
 mod library;
 mod preset;
+pub(crate) mod process;
 #[cfg(test)]
 mod reference;
 mod spec;
@@ -29,6 +33,7 @@ mod tcp_rack;
 mod tcp_wireless;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod traffic;
 mod tree;
 mod units;
@@ -36,13 +41,22 @@ mod units;
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
+pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec};
+pub use background::{BackgroundLaw, BackgroundSpec};
 pub use burst::Burst;
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
+pub use files::Reader;
 pub use law::{LawName, SizeLaw, SizeLawTable, TimeLaw, TimeLawTable};
 pub use library::library;
 pub use preset::presets_json;
+pub use process::{
+    AdvanceName, BandName, ByteErrorsSpec, CongestionSpec, FadeRuleName, FadingName,
+    ForwardingName, InternetDelaySpec, InterruptionName, MobileSpec, MobilityName, MobilitySpec,
+    ModulationName, MovesName, NoiseName, OrbitSpec, PathLossName, RadioSpec, RaisedSpec,
+    RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec,
+};
 pub use spec::{
     AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec,
     GilbertSpec, JitterSpec, LinkSpec, Opener, QueueSpec, ReorderSpec, RouteSpec, Scenario,
@@ -52,9 +66,12 @@ pub use tcp_choices::{
     AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
     SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
+pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
 pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};
 use tree::{At, Node, Step};
-pub use units::{Factor, Probability, Rate, Scalar, Size, SizeLimit, Time};
+pub use units::{
+    Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, SymbolRate, Time,
+};
 
 /// What is wrong with a scenario, in one line: where, what, and what to write
 /// instead.
@@ -101,6 +118,21 @@ pub fn load(
     origin: &str,
     overrides: &[(String, String)],
 ) -> Result<Scenario, ScenarioError> {
+    let mut none = |_: &str| Err("a scenario loaded from text alone has no files".to_owned());
+    load_with(text, origin, overrides, &mut none)
+}
+
+/// As [`load`], with the texts of the files that the scenario names, which become
+/// part of it. `read` is asked for each file once for each place that names it.
+///
+/// # Errors
+/// As [`load`], and what `read` says.
+pub fn load_with(
+    text: &str,
+    origin: &str,
+    overrides: &[(String, String)],
+    read: &mut Reader<'_>,
+) -> Result<Scenario, ScenarioError> {
     let json = text.trim_start().starts_with('{');
     let parsed = if json {
         Node::from_json(text)
@@ -123,7 +155,7 @@ pub fn load(
             ScenarioError::new(origin, &At::Set(format!("{path}={value}").into()), &fault)
         })?;
     }
-    let scenario = read(&mut tree, overrides);
+    let scenario = files::inline(&mut tree, read).and_then(|()| whole(&mut tree, overrides));
     scenario.map_err(|problem| ScenarioError::new(origin, &tree.locate(&problem.path), &problem))
 }
 
@@ -175,6 +207,9 @@ impl Scenario {
                 link.up.clone_from(&link.down);
             }
             bdp::spell_out(link);
+            if let Some(arq) = &mut link.arq {
+                arq.fill();
+            }
         }
         for i in 0..self.flows.len() {
             self.flows[i].name = Some(self.flow_name(i));
@@ -210,7 +245,7 @@ impl Scenario {
     }
 }
 
-fn read(tree: &mut Node, overrides: &[(String, String)]) -> Result<Scenario, Problem> {
+fn whole(tree: &mut Node, overrides: &[(String, String)]) -> Result<Scenario, Problem> {
     preset::apply(tree)?;
     let mut scenario = Scenario::deserialize(&*tree)?;
     let said = scenario.resolved_tcp.take();

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use farlink_tcp::Interval;
 use serde::{Deserialize, Serialize};
 
+use super::arq::ArqSpec;
 use super::bdp;
 use super::decode::{Problem, suggestion};
 use super::spec::{DirectionTable, QueueSpec};
@@ -35,6 +36,9 @@ struct Preset {
     date: String,
     down: DirectionTable,
     up: DirectionTable,
+    /// Link protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arq: Option<ArqSpec>,
 }
 
 /// A preset with what follows from it.
@@ -106,10 +110,21 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
             let _ = write!(source, ": {text}");
         }
         let mut added = 0;
-        for key in ["down", "up"] {
-            let node = preset.get(key).map(|node| moved(node, &at));
+        for key in ["down", "up", "arq"] {
+            let mut node = preset.get(key).map(|node| moved(node, &at));
+            // A trace of rates stands for the rate.
+            if link
+                .get(key)
+                .is_some_and(|own| own.get("rate_trace").is_some())
+                && let Some(node) = &mut node
+            {
+                node.remove("rate");
+            }
             added += node.map_or(0, |node| {
-                link.fill_from(&only(key, node), &["queue", "mark", "channel"])
+                link.fill_from(
+                    &only(key, node),
+                    &["queue", "mark", "channel", "background", "arq"],
+                )
             });
         }
         if added == 0 {

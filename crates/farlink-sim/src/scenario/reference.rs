@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 13] = [
+const SECTIONS: [(&str, &str, &str); 30] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -24,10 +24,31 @@ const SECTIONS: [(&str, &str, &str); 13] = [
         "QueueTable",
         "One of the first three, or `\"unlimited\"`, which for `mark` is none.",
     ),
+    ("`background = [{ ... }]`", "BackgroundSpec", ""),
+    (
+        "`rate_trace = { ... }`",
+        "RateTraceTable",
+        "Or a rate such as `\"12 Mbit/s\"`. Formats: `docs/channels-radio.md`.",
+    ),
     ("`channel = { ... }`", "ChannelSpec", ""),
+    ("`rayleigh = { ... }`", "RayleighSpec", ""),
+    ("`radio = { ... }`", "RadioSpec", ""),
+    ("`mobility = { ... }`", "MobilitySpec", ""),
+    ("`loss_trace = { ... }`", "LossTraceSpec", ""),
+    ("`delay_trace = { ... }`", "DelayTraceSpec", ""),
+    ("`orbit = { ... }`", "OrbitSpec", ""),
+    ("`reconfiguration = { ... }`", "ReconfigurationSpec", ""),
     ("`gilbert = { ... }`", "GilbertSpec", ""),
     ("`reorder = { ... }`", "ReorderSpec", ""),
     ("`jitter = { ... }`", "JitterSpec", ""),
+    ("`satellite = { ... }`", "SatelliteSpec", ""),
+    ("`mobile = { ... }`", "MobileSpec", ""),
+    ("`congestion = { ... }`", "CongestionSpec", ""),
+    ("`byte_errors = { ... }`", "ByteErrorsSpec", ""),
+    ("`internet_delay = { ... }`", "InternetDelaySpec", ""),
+    ("`raised = [{ ... }]` of `internet_delay`", "RaisedSpec", ""),
+    ("`[links.arq]`", "ArqSpec", ""),
+    ("`mac = { ... }`", "MacSpec", ""),
     ("`[[routes]]`", "RouteSpec", ""),
     ("`[[flows]]`", "FlowSpec", ""),
     (
@@ -90,8 +111,14 @@ fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
         include_str!("tcp.rs")
     } else if name.ends_with("LawTable") {
         include_str!("law.rs")
+    } else if ["ArqSpec", "MacSpec"].contains(&name) {
+        include_str!("arq.rs")
     } else {
-        include_str!("spec.rs")
+        let defines = |text: &&&str| text.contains(&format!("struct {name} {{"));
+        let own = super::process::SOURCES.iter().find(defines);
+        let own = own.copied();
+        let own = own.or(Some(include_str!("background.rs")).filter(|text| defines(&text)));
+        own.unwrap_or(include_str!("spec.rs"))
     };
     let start = source
         .find(&format!("struct {name} {{"))

@@ -11,9 +11,16 @@ use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::arq::ArqSpec;
+use super::background::BackgroundSpec;
 use super::burst::Burst;
 use super::law::{SizeLaw, TimeLaw};
+use super::process::{
+    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, RadioSpec,
+    RayleighSpec, ReconfigurationSpec, SatelliteSpec,
+};
 use super::tcp::TcpSpec;
+use super::trace::{DelayTraceSpec, LossTraceSpec, RateTraceSpec};
 use super::units::{Factor, Probability, Rate, Size, Time};
 use farlink_tcp::Interval;
 
@@ -81,8 +88,8 @@ pub struct LinkSpec {
     /// The two nodes. `down` goes from the first to the second. With `count`,
     /// `{}` in a name is the number of the link.
     pub between: [String; 2],
-    /// Preset that gives what is not written here. A `queue` or a `channel`
-    /// that is written replaces the whole one of the preset.
+    /// Preset that gives what is not written here. A `queue`, a `channel`
+    /// or a `background` that is written replaces the whole one of the preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Where the values come from; with a preset, its source.
@@ -97,6 +104,9 @@ pub struct LinkSpec {
     /// From the second node to the first. Without it, as `down`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub up: Option<DirectionTable>,
+    /// Link protocol at both ends; without it each packet is sent once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arq: Option<ArqSpec>,
 }
 
 /// One direction of a link, as it is written.
@@ -104,9 +114,13 @@ pub struct LinkSpec {
 #[serde(deny_unknown_fields)]
 pub struct DirectionTable {
     /// Rate of the transmitter, 1 bit/s to 1000 Gbit/s. Required unless a
-    /// preset gives it.
+    /// preset or `rate_trace` gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
+    /// Rate of the transmitter over time, instead of `rate`: a trace, or a rate
+    /// such as "12 Mbit/s" for its evenly spaced packet-delivery trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_trace: Option<RateTraceSpec>,
     /// One-way propagation delay, 0 s to 1 h. Required unless a preset gives
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,10 +144,15 @@ pub struct DirectionTable {
     #[schemars(extend("default" = true))]
     pub priorities: bool,
     /// What may happen to a packet on its way. One table holds stages in the
-    /// standard order (gilbert, loss, ber, corrupt, duplicate, reorder,
-    /// jitter); a list of tables holds stages in the order written.
+    /// standard order (gilbert, loss, ber, satellite, mobile, congestion,
+    /// byte_errors, rayleigh, radio, loss_trace, corrupt, duplicate, reorder,
+    /// jitter, internet_delay, delay_trace, orbit, reconfiguration); a list of
+    /// tables holds stages in the order written.
     #[serde(default)]
     pub channel: Channel,
+    /// Other traffic that takes the transmitter and room in the queue.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<BackgroundSpec>,
 }
 
 fn nothing() -> Size {
@@ -347,6 +366,40 @@ pub struct ChannelSpec {
     /// Random extra delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<JitterSpec>,
+    /// Clear sky and rain of a satellite link, per packet (Leung 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub satellite: Option<SatelliteSpec>,
+    /// Handoffs and fades of a mobile, in time (Leung 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mobile: Option<MobileSpec>,
+    /// Periods of congestion, in time (Wong 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<CongestionSpec>,
+    /// Errors at random distances in bytes, which spoil a checksum (West and
+    /// Vaidya 1997).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub byte_errors: Option<ByteErrorsSpec>,
+    /// Delay of the Internet between (Leung 1998).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub internet_delay: Option<InternetDelaySpec>,
+    /// Fades of a Rayleigh channel, in time or per packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rayleigh: Option<RayleighSpec>,
+    /// A radio of IEEE 802.15.4: loss by distance and length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub radio: Option<RadioSpec>,
+    /// Probability of loss from a trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_trace: Option<LossTraceSpec>,
+    /// Extra delay from a trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_trace: Option<DelayTraceSpec>,
+    /// Delay and handovers of satellites on circular orbits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orbit: Option<OrbitSpec>,
+    /// Changes of the path at a fixed interval, as on today's LEO services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconfiguration: Option<ReconfigurationSpec>,
 }
 
 /// Burst losses: either `loss` and `burst`, or `p` and `r` with `h` and `k`.

@@ -223,6 +223,27 @@ impl Node {
         Ok(())
     }
 
+    /// Takes a key out of a table.
+    pub(super) fn remove(&mut self, key: &str) {
+        if let Value::Table(entries) = &mut self.value {
+            entries.retain(|entry| entry.key != key);
+        }
+    }
+
+    /// Puts a text into a table, said to stand at `at`.
+    pub(super) fn put(&mut self, key: &str, at: &At, text: String) {
+        if let Value::Table(entries) = &mut self.value {
+            entries.push(Entry {
+                key: key.to_owned(),
+                at: at.clone(),
+                node: Self {
+                    at: at.clone(),
+                    value: Value::Scalar(Scalar::Text(text)),
+                },
+            });
+        }
+    }
+
     /// Writes out the `up` of each link that leaves it to its `down`.
     pub(super) fn mirror_links(&mut self) {
         let Some(links) = self.get_mut("links") else {

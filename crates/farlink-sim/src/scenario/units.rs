@@ -153,6 +153,61 @@ const TIME: Dimension = Dimension {
     tenths: true,
 };
 
+const SYMBOLS: Dimension = Dimension {
+    noun: "symbol rate",
+    usual: "MBd",
+    units: &[
+        ("Bd", 1),
+        ("kBd", 1_000),
+        ("MBd", 1_000_000),
+        ("GBd", 1_000_000_000),
+    ],
+    shown: 4,
+    zero: "Bd",
+    whole: "Bd",
+    tenths: true,
+};
+
+const SPEED: Dimension = Dimension {
+    noun: "speed",
+    usual: "km/h",
+    units: &[
+        ("mm/h", 1),
+        ("m/s", 3_600_000),
+        ("km/h", 1_000_000),
+        ("km/s", 3_600_000_000),
+    ],
+    shown: 4,
+    zero: "m/s",
+    whole: "millimetres per hour",
+    tenths: true,
+};
+
+const LENGTH: Dimension = Dimension {
+    noun: "length",
+    usual: "m",
+    units: &[("mm", 1), ("m", 1_000), ("km", 1_000_000)],
+    shown: 3,
+    zero: "m",
+    whole: "millimetres",
+    tenths: true,
+};
+
+const FREQUENCY: Dimension = Dimension {
+    noun: "frequency",
+    usual: "MHz",
+    units: &[
+        ("Hz", 1),
+        ("kHz", 1_000),
+        ("MHz", 1_000_000),
+        ("GHz", 1_000_000_000),
+    ],
+    shown: 4,
+    zero: "Hz",
+    whole: "Hz",
+    tenths: true,
+};
+
 impl Dimension {
     /// The value in the base unit, or a sentence about `written`.
     fn read(&self, written: &Scalar) -> Result<u64, String> {
@@ -356,6 +411,56 @@ quantity!(
     Interval::as_nanos
 );
 
+quantity!(
+    /// A speed in millimetres per hour, such as "75 km/h".
+    Speed(u64),
+    SPEED,
+    |n| n,
+    |n| n
+);
+quantity!(
+    /// A length in millimetres, such as "2 km".
+    Length(u64),
+    LENGTH,
+    |n| n,
+    |n| n
+);
+quantity!(
+    /// A symbol rate in symbols per second, such as "30 MBd".
+    SymbolRate(u64),
+    SYMBOLS,
+    |n| n,
+    |n| n
+);
+quantity!(
+    /// A frequency in Hz, such as "850 MHz".
+    Frequency(u64),
+    FREQUENCY,
+    |n| n,
+    |n| n
+);
+
+impl Speed {
+    /// In metres per second.
+    pub fn metres_per_second(self) -> f64 {
+        self.0 as f64 / 3.6e6
+    }
+}
+
+impl Length {
+    /// In metres.
+    pub fn metres(self) -> f64 {
+        self.0 as f64 / 1e3
+    }
+}
+
+impl Frequency {
+    /// In hertz.
+    pub fn hertz(self) -> f64 {
+        self.0 as f64
+    }
+}
+
 /// A size, or "unlimited".
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SizeLimit(pub Option<u64>);
@@ -516,6 +621,11 @@ mod tests {
         assert_eq!(" 1.5 min ".parse(), Ok(Time(Interval::from_secs(90))));
         assert_eq!("0.000000001s".parse(), Ok(Time(Interval::from_nanos(1))));
         assert_eq!("18446744073709551615 ns".parse(), Ok(Time(Interval::MAX)));
+        assert_eq!("75 km/h".parse(), Ok(Speed(75_000_000)));
+        assert_eq!("1 m/s".parse::<Speed>(), "3.6 km/h".parse());
+        assert_eq!("1.5 km".parse(), Ok(Length(1_500_000)));
+        assert_eq!("27.5 MBd".parse(), Ok(SymbolRate(27_500_000)));
+        assert_eq!("2.4 GHz".parse(), Ok(Frequency(2_400_000_000)));
     }
 
     #[test]
@@ -546,6 +656,15 @@ mod tests {
             "65535 B", "1460 B", "1500 B", "64 KiB", "64 kB", "50 MiB", "900 kB", "0 B",
         ] {
             assert_eq!(text.parse::<Size>().unwrap().to_string(), text);
+        }
+        for text in ["75 km/h", "20 m/s", "1.5 km/h", "7 km/s", "1 mm/h"] {
+            assert_eq!(text.parse::<Speed>().unwrap().to_string(), text);
+        }
+        for text in ["2 km", "100 m", "1.5 km", "35786 km", "0 m"] {
+            assert_eq!(text.parse::<Length>().unwrap().to_string(), text);
+        }
+        for text in ["850 MHz", "2.4 GHz", "868.3 MHz"] {
+            assert_eq!(text.parse::<Frequency>().unwrap().to_string(), text);
         }
     }
 

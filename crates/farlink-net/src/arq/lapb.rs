@@ -1,0 +1,173 @@
+//! LAPB: go-back-N (ITU-T X.25, 2.4; Wong 1998, 3.2.3.1).
+//!
+//! The receiver keeps only the frame that it waits for. Another one makes it send
+//! REJ, once until the awaited frame comes; the sender then goes back to it. What
+//! a lost REJ or a lost retransmission leaves open, T1 of the sender repairs.
+
+use super::hdlc::{Answer, GiveUp, Station};
+use super::window::Sending;
+use super::{Act, ArqError, Frame, FrameKind, check_time, check_window, most_go_back};
+use farlink_tcp::{Instant, Interval};
+
+/// Parameters of LAPB.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LapbConfig {
+    /// Modulus of the sequence numbers, 8 or 128.
+    pub modulus: u8,
+    /// Most unacknowledged frames, k: up to the modulus less one.
+    pub window: u8,
+    /// From the end of an I frame to its retransmission.
+    pub t1: Interval,
+    /// Longest delay of an acknowledgment.
+    pub t2: Interval,
+    /// Whether the first frame after T1 polls, so that it is acknowledged at once
+    /// (X.25, 2.4.5.9).
+    pub poll: bool,
+    /// What N2 time-outs in a row lead to.
+    pub give_up: GiveUp,
+}
+
+impl Default for LapbConfig {
+    /// The values of Wong 1998, 4.4.2, with numbers modulo 128.
+    fn default() -> Self {
+        Self {
+            modulus: 128,
+            window: 15,
+            t1: Interval::from_secs(1),
+            t2: Interval::from_millis(300),
+            poll: true,
+            give_up: GiveUp::Never,
+        }
+    }
+}
+
+/// One end of a LAPB link.
+#[derive(Clone, Debug)]
+pub struct Lapb {
+    pub(super) station: Station,
+    poll: bool,
+    /// V(R).
+    expected: u64,
+    /// A REJ was sent, and the awaited frame has not come.
+    rejecting: bool,
+    reject_due: bool,
+    poll_due: bool,
+}
+
+impl Lapb {
+    pub(super) fn new(config: &LapbConfig) -> Result<Self, ArqError> {
+        check_window(config.modulus, config.window, most_go_back)?;
+        check_time("T1", config.t1)?;
+        let send = Sending::new(config.modulus, config.window);
+        Ok(Self {
+            station: Station::new(send, config.t1, config.t2, config.give_up),
+            poll: config.poll,
+            expected: 0,
+            rejecting: false,
+            reject_due: false,
+            poll_due: false,
+        })
+    }
+
+    #[inline]
+    fn nr(&self) -> u8 {
+        self.station.send.wire(self.expected)
+    }
+
+    #[inline]
+    pub(super) fn poll_frame(&mut self) -> Option<Frame> {
+        let nr = self.nr();
+        if let Some(frame) = self.station.mode_setting(nr) {
+            return Some(frame);
+        }
+        if std::mem::take(&mut self.reject_due) {
+            return Some(self.station.response(FrameKind::Reject, nr));
+        }
+        if let Some(frame) = self.station.ready(nr) {
+            return Some(frame);
+        }
+        if self.station.awaiting_ua() {
+            return None;
+        }
+        let number = self.station.send.take()?;
+        let poll = std::mem::take(&mut self.poll_due);
+        Some(self.station.information(number, nr, poll))
+    }
+
+    #[inline]
+    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+        match frame.kind {
+            FrameKind::Information if self.station.deaf() => {
+                acts.push(Act::Discard(frame.item.token));
+            }
+            FrameKind::Information => {
+                self.station.on_ack(frame.nr, acts);
+                self.information(now, frame, acts);
+            }
+            FrameKind::ReceiveReady => self.station.on_ack(frame.nr, acts),
+            FrameKind::Reject => {
+                self.station.on_ack(frame.nr, acts);
+                if !self.station.awaiting_ua() {
+                    self.station.go_back_to(frame.nr);
+                }
+            }
+            FrameKind::Sabme => {
+                self.station.on_sabme(acts);
+                self.renew();
+            }
+            FrameKind::Ua => {
+                if self.station.on_ua(frame.nr, acts) == Answer::Renewed {
+                    self.renew();
+                }
+                self.poll_due = false;
+            }
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+        let token = frame.item.token;
+        if frame.ns == self.nr() {
+            acts.push(Act::Accepted(token));
+            acts.push(Act::Deliver(token));
+            self.expected += 1;
+            self.rejecting = false;
+            self.reject_due = false;
+            self.station.owe_ack(now, frame.poll);
+            return;
+        }
+        acts.push(Act::Discard(token));
+        // Acknowledged even then: what came before may have to be told again.
+        self.station.owe_ack(now, frame.poll);
+        if !self.rejecting {
+            self.rejecting = true;
+            self.reject_due = true;
+        }
+    }
+
+    /// The receiving side begins again.
+    fn renew(&mut self) {
+        self.rejecting = false;
+        self.reject_due = false;
+        self.poll_due = false;
+        if !self.station.keeps() {
+            self.expected = 0;
+        }
+    }
+
+    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Act>) {
+        self.station.on_ack_timer(now);
+        if self.station.on_retry_timer(now, acts) {
+            self.station.send.next = self.station.send.una;
+            self.poll_due = self.poll;
+        } else if self.station.deaf() {
+            self.renew();
+        }
+    }
+
+    #[inline]
+    pub(super) fn confirm(&mut self, now: Instant, frame: &Frame) {
+        self.station.confirm(now, frame);
+    }
+}

@@ -1,0 +1,261 @@
+//! MDLP: selective reject (CDPD 1.1, part 403; Wong 1998, 3.2.3.2).
+//!
+//! The receiver keeps what comes out of sequence and asks for each frame that it
+//! newly misses by an SREJ of its own. When an SREJ or what it asked for is lost,
+//! the sender's T200 goes off: it polls with the last I frame, and goes back to
+//! the N(R) of the answer, not knowing what the receiver holds beyond it.
+
+use super::hdlc::{Answer, GiveUp, Station};
+use super::window::{Receiving, Sending};
+use super::{Act, ArqError, Frame, FrameKind, check_time, check_window, most_selective};
+use farlink_tcp::{Instant, Interval};
+use std::collections::VecDeque;
+
+/// Parameters of MDLP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MdlpConfig {
+    /// Modulus of the sequence numbers, 8 or 128.
+    pub modulus: u8,
+    /// Most unacknowledged frames: up to half the modulus less one.
+    pub window: u8,
+    /// From the end of an I frame to the poll.
+    pub t200: Interval,
+    /// Longest delay of an acknowledgment.
+    pub t205: Interval,
+    /// Whether packets go up in the order in which they were sent.
+    pub in_sequence: bool,
+    /// Whether an SREJ is repeated when what a later one asked for comes first.
+    /// The last one cannot be known to be lost.
+    pub srej_repeat: bool,
+    /// What N2 time-outs in a row lead to.
+    pub give_up: GiveUp,
+}
+
+impl Default for MdlpConfig {
+    /// The values of Wong 1998, 4.4.2.
+    fn default() -> Self {
+        Self {
+            modulus: 128,
+            window: 15,
+            t200: Interval::from_secs(1),
+            t205: Interval::from_millis(300),
+            in_sequence: true,
+            srej_repeat: false,
+            give_up: GiveUp::Never,
+        }
+    }
+}
+
+/// One end of an MDLP link.
+#[derive(Clone, Debug)]
+pub struct Mdlp {
+    pub(super) station: Station,
+    receiving: Receiving,
+    /// Frames that an SREJ asked for.
+    resend: VecDeque<u64>,
+    /// Frames that an SREJ is due for.
+    srej_due: VecDeque<u64>,
+    srej_repeat: bool,
+    /// When the latest SREJ for a number went, as a count of SREJs; 0 while it
+    /// has not.
+    asked: Box<[u64]>,
+    srejs: u64,
+    poll_due: bool,
+    /// Nothing new is sent until the poll is answered.
+    polling: bool,
+}
+
+impl Mdlp {
+    pub(super) fn new(config: &MdlpConfig) -> Result<Self, ArqError> {
+        check_window(config.modulus, config.window, most_selective)?;
+        check_time("T200", config.t200)?;
+        let send = Sending::new(config.modulus, config.window);
+        Ok(Self {
+            station: Station::new(send, config.t200, config.t205, config.give_up),
+            receiving: Receiving::new(config.modulus, config.window, config.in_sequence),
+            resend: VecDeque::new(),
+            srej_due: VecDeque::new(),
+            srej_repeat: config.srej_repeat,
+            asked: vec![0; usize::from(config.modulus)].into(),
+            srejs: 0,
+            poll_due: false,
+            polling: false,
+        })
+    }
+
+    #[inline]
+    fn nr(&self) -> u8 {
+        self.receiving.wire(self.receiving.expected)
+    }
+
+    fn asked(&mut self, number: u64) -> &mut u64 {
+        let place = self.receiving.wire(number);
+        &mut self.asked[usize::from(place)]
+    }
+
+    #[inline]
+    pub(super) fn poll_frame(&mut self) -> Option<Frame> {
+        let nr = self.nr();
+        if let Some(frame) = self.station.mode_setting(nr) {
+            return Some(frame);
+        }
+        while let Some(number) = self.srej_due.pop_front() {
+            if self.receiving.is_missing(number) {
+                self.srejs += 1;
+                *self.asked(number) = self.srejs;
+                let wire = self.receiving.wire(number);
+                return Some(Frame::control(FrameKind::SelectiveReject, wire, false));
+            }
+        }
+        if let Some(frame) = self.station.ready(nr) {
+            return Some(frame);
+        }
+        if self.station.awaiting_ua() {
+            return None;
+        }
+        if std::mem::take(&mut self.poll_due) {
+            self.polling = true;
+            let last = self.station.send.top - 1;
+            return Some(self.station.information(last, nr, true));
+        }
+        while let Some(number) = self.resend.pop_front() {
+            if number >= self.station.send.una {
+                return Some(self.station.information(number, nr, false));
+            }
+        }
+        if self.polling {
+            return None;
+        }
+        let number = self.station.send.take()?;
+        Some(self.station.information(number, nr, false))
+    }
+
+    #[inline]
+    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+        match frame.kind {
+            FrameKind::Information if self.station.deaf() => {
+                acts.push(Act::Discard(frame.item.token));
+            }
+            FrameKind::Information => {
+                self.on_ack(frame.nr, acts);
+                self.information(now, frame, acts);
+            }
+            FrameKind::ReceiveReady => {
+                self.on_ack(frame.nr, acts);
+                if frame.poll && self.polling && !self.station.awaiting_ua() {
+                    self.polling = false;
+                    self.station.answered();
+                    self.go_back();
+                }
+            }
+            FrameKind::SelectiveReject if !self.station.awaiting_ua() => self.on_srej(frame.nr),
+            FrameKind::Sabme => {
+                self.station.on_sabme(acts);
+                self.renew(acts);
+                if self.station.keeps() {
+                    self.receiving.skip_all(acts);
+                }
+            }
+            FrameKind::Ua => match self.station.on_ua(frame.nr, acts) {
+                Answer::None => self.forget_requests(),
+                Answer::Renewed => self.receiving.reset(acts),
+            },
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, nr: u8, acts: &mut Vec<Act>) {
+        self.station.on_ack(nr, acts);
+        if self.station.send.outstanding() == 0 {
+            self.polling = false;
+            self.poll_due = false;
+        }
+    }
+
+    /// Retransmits everything from the first unacknowledged frame on.
+    fn go_back(&mut self) {
+        self.forget_requests();
+        self.station.send.next = self.station.send.una;
+    }
+
+    fn forget_requests(&mut self) {
+        for number in self.resend.drain(..) {
+            self.station.send.slot(number).again = false;
+        }
+    }
+
+    /// The peer misses one frame. One that is due anyway, or at the MAC, is not
+    /// queued again.
+    fn on_srej(&mut self, nr: u8) {
+        let send = &mut self.station.send;
+        let Some(number) = send.find(nr) else {
+            return;
+        };
+        let due = number >= send.next;
+        let slot = send.slot(number);
+        if !due && !slot.again && slot.sent_at != Instant::MAX {
+            slot.again = true;
+            self.resend.push_back(number);
+        }
+    }
+
+    #[inline]
+    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+        self.station.owe_ack(now, frame.poll);
+        let Some(number) = self.receiving.find_new(frame.ns) else {
+            acts.push(Act::Discard(frame.item.token));
+            return;
+        };
+        let seen = self.receiving.top;
+        self.receiving.accept(number, frame.item.token, acts);
+        for missing in seen..number {
+            *self.asked(missing) = 0;
+            self.srej_due.push_back(missing);
+        }
+        if self.srej_repeat && number < seen {
+            self.repeat(number);
+        }
+    }
+
+    /// What an SREJ asked for came: earlier SREJs that are still open were lost,
+    /// or what they asked for was.
+    fn repeat(&mut self, number: u64) {
+        let answered = *self.asked(number);
+        for open in self.receiving.expected..self.receiving.top {
+            let asked = *self.asked(open);
+            if asked != 0 && asked < answered && self.receiving.is_missing(open) {
+                *self.asked(open) = 0;
+                self.srej_due.push_back(open);
+            }
+        }
+    }
+
+    /// Forgets what was asked for; without best effort, also what is held.
+    fn renew(&mut self, acts: &mut Vec<Act>) {
+        self.srej_due.clear();
+        if !self.station.keeps() {
+            self.receiving.reset(acts);
+            self.resend.clear();
+            self.polling = false;
+            self.poll_due = false;
+        }
+    }
+
+    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Act>) {
+        self.station.on_ack_timer(now);
+        if self.station.on_retry_timer(now, acts) {
+            self.poll_due = true;
+        } else if self.station.awaiting_ua() {
+            self.polling = false;
+            if self.station.deaf() {
+                self.renew(acts);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn confirm(&mut self, now: Instant, frame: &Frame) {
+        self.station.confirm(now, frame);
+    }
+}

@@ -1,0 +1,186 @@
+//! RLP: the receiver tells what it has, again and again (Paul et al. 1995, as
+//! modified in Wong 1998, 3.2.3.3).
+//!
+//! Each end sends a status frame every period, come what may: everything below
+//! N(R) is there, and of what follows the bitmap tells what is. On each status the
+//! sender sends again what is not there and was last sent long enough ago; this
+//! covers a lost last frame, which no later frame gives away. There is no time-out
+//! and nothing is piggybacked.
+
+use super::window::{Receiving, Sending};
+use super::{Act, ArqError, Frame, FrameKind, check_time, check_window, most_selective};
+use farlink_tcp::{Instant, Interval};
+
+/// Parameters of RLP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RlpConfig {
+    /// Modulus of the sequence numbers, 8 or 128.
+    pub modulus: u8,
+    /// Most unacknowledged frames: up to half the modulus less one.
+    pub window: u8,
+    /// From one status frame to the next.
+    pub status_period: Interval,
+    /// Least time from the end of a frame to its retransmission.
+    pub min_interval: Interval,
+    /// Whether packets go up in the order in which they were sent.
+    pub in_sequence: bool,
+    /// How long the receiver waits for a frame that it misses; without it for
+    /// ever (Wong 1998, 5.1.2).
+    pub max_recovery_delay: Option<Interval>,
+}
+
+impl Default for RlpConfig {
+    /// The values of Wong 1998, 4.4.2, with no limit to the recovery.
+    fn default() -> Self {
+        Self {
+            modulus: 128,
+            window: 15,
+            status_period: Interval::from_millis(200),
+            min_interval: Interval::from_millis(300),
+            in_sequence: true,
+            max_recovery_delay: None,
+        }
+    }
+}
+
+/// One end of an RLP link.
+#[derive(Clone, Debug)]
+pub struct Rlp {
+    pub(super) send: Sending,
+    receiving: Receiving,
+    status_period: Interval,
+    min_interval: Interval,
+    max_recovery_delay: Option<Interval>,
+    /// Frames that are to be sent again.
+    again: u32,
+    /// When each missing frame of the receiver's window was first missed. In the
+    /// order of their numbers these are in the order of time: the list of the
+    /// study.
+    missed_at: Box<[Instant]>,
+    status_at: Instant,
+    status_due: bool,
+}
+
+impl Rlp {
+    pub(super) fn new(config: &RlpConfig) -> Result<Self, ArqError> {
+        check_window(config.modulus, config.window, most_selective)?;
+        check_time("status period", config.status_period)?;
+        Ok(Self {
+            send: Sending::new(config.modulus, config.window),
+            receiving: Receiving::new(config.modulus, config.window, config.in_sequence),
+            status_period: config.status_period,
+            min_interval: config.min_interval,
+            max_recovery_delay: config.max_recovery_delay,
+            again: 0,
+            missed_at: vec![Instant::ZERO; usize::from(config.modulus)].into(),
+            status_at: Instant::ZERO + config.status_period,
+            status_due: false,
+        })
+    }
+
+    #[inline]
+    pub(super) fn deadline(&self) -> Instant {
+        self.status_at
+    }
+
+    #[inline]
+    pub(super) fn poll_frame(&mut self) -> Option<Frame> {
+        if std::mem::take(&mut self.status_due) {
+            // What is told is what is there now, not when the timer went off.
+            let nr = self.receiving.wire(self.receiving.expected);
+            return Some(Frame {
+                bitmap: self.receiving.bitmap(),
+                ..Frame::control(FrameKind::Status, nr, false)
+            });
+        }
+        let number = self.take_again().or_else(|| self.send.take_new())?;
+        let slot = self.send.slot(number);
+        slot.sent_at = Instant::MAX;
+        Some(Frame {
+            ns: self.send.wire(number),
+            item: self.send.item(number),
+            ..Frame::control(FrameKind::Information, 0, false)
+        })
+    }
+
+    /// The first frame that is to be sent again.
+    #[inline]
+    fn take_again(&mut self) -> Option<u64> {
+        if self.again == 0 {
+            return None;
+        }
+        let number = (self.send.una..self.send.top).find(|&n| self.send.slot(n).again)?;
+        self.send.slot(number).again = false;
+        self.again -= 1;
+        Some(number)
+    }
+
+    #[inline]
+    pub(super) fn confirm(&mut self, now: Instant, frame: &Frame) {
+        if frame.kind == FrameKind::Information
+            && let Some(number) = self.send.find(frame.ns)
+        {
+            self.send.slot(number).sent_at = now;
+        }
+    }
+
+    #[inline]
+    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+        match frame.kind {
+            FrameKind::Information => self.information(now, frame, acts),
+            FrameKind::Status => self.status(now, frame, acts),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+        let Some(number) = self.receiving.find_new(frame.ns) else {
+            acts.push(Act::Discard(frame.item.token));
+            return;
+        };
+        for missing in self.receiving.top..number {
+            self.missed_at[usize::from(self.receiving.wire(missing))] = now;
+        }
+        self.receiving.accept(number, frame.item.token, acts);
+    }
+
+    fn status(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+        let Some(acknowledged) = self.send.find_ack(frame.nr) else {
+            return;
+        };
+        for number in self.send.una..acknowledged {
+            self.again -= u32::from(self.send.slot(number).again);
+        }
+        self.send.release(acknowledged, acts);
+        for number in self.send.una..self.send.top {
+            let bit = number - acknowledged;
+            let told = bit > 0 && bit <= 64 && frame.bitmap >> (bit - 1) & 1 == 1;
+            let slot = self.send.slot(number);
+            slot.held |= told;
+            let long_ago = slot.sent_at != Instant::MAX && slot.sent_at + self.min_interval <= now;
+            let again = !slot.held && (slot.again || long_ago);
+            self.again = self.again + u32::from(again) - u32::from(slot.again);
+            slot.again = again;
+        }
+    }
+
+    /// A period is over.
+    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Act>) {
+        if self.status_at > now {
+            return;
+        }
+        self.status_at += self.status_period;
+        self.status_due = true;
+        let Some(limit) = self.max_recovery_delay else {
+            return;
+        };
+        while self.receiving.expected < self.receiving.top {
+            let first = usize::from(self.receiving.wire(self.receiving.expected));
+            if now.since(self.missed_at[first]) <= limit {
+                break;
+            }
+            self.receiving.skip(acts);
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Sliding windows of frames.
+//!
+//! Inside, a frame's number is 64 bits and never wraps; on the wire it is taken
+//! modulo 8 or 128, and comes back as the one number of the window that it can
+//! stand for.
+
+use super::{Act, Item};
+use farlink_tcp::Instant;
+use std::collections::VecDeque;
+
+/// A frame that was sent and is not acknowledged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Slot {
+    /// What it carries.
+    pub(super) item: Item,
+    /// When its latest copy had been sent; [`Instant::MAX`] while one is at the MAC.
+    pub(super) sent_at: Instant,
+    /// It is to be sent again.
+    pub(super) again: bool,
+    /// The peer says that it has it.
+    pub(super) held: bool,
+}
+
+/// The sending side: packets that wait, and frames that are not acknowledged.
+#[derive(Clone, Debug)]
+pub(super) struct Sending {
+    mask: u64,
+    window: u64,
+    /// First frame that is not acknowledged.
+    pub(super) una: u64,
+    /// Next frame to go, V(S): below `top` after going back.
+    pub(super) next: u64,
+    /// One past the last frame that was ever sent.
+    pub(super) top: u64,
+    slots: Box<[Slot]>,
+    waiting: VecDeque<Item>,
+    waiting_bytes: u64,
+}
+
+impl Sending {
+    pub(super) fn new(modulus: u8, window: u8) -> Self {
+        Self {
+            mask: u64::from(modulus) - 1,
+            window: u64::from(window),
+            una: 0,
+            next: 0,
+            top: 0,
+            slots: vec![Slot::default(); usize::from(modulus)].into(),
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+        }
+    }
+
+    /// A packet joins the queue in front of the window.
+    #[inline]
+    pub(super) fn wait(&mut self, item: Item) {
+        self.waiting_bytes += u64::from(item.len);
+        self.waiting.push_back(item);
+    }
+
+    /// Packets that were never sent, and their bytes.
+    #[inline]
+    pub(super) fn waiting(&self) -> (u32, u64) {
+        (self.waiting.len() as u32, self.waiting_bytes)
+    }
+
+    /// Frames that are not acknowledged.
+    #[inline]
+    pub(super) fn outstanding(&self) -> u64 {
+        self.top - self.una
+    }
+
+    /// Whether another frame may go.
+    #[inline]
+    pub(super) fn is_open(&self) -> bool {
+        self.outstanding() < self.window
+    }
+
+    /// The number of a frame as it stands on the wire.
+    #[inline]
+    pub(super) fn wire(&self, number: u64) -> u8 {
+        (number & self.mask) as u8
+    }
+
+    /// The outstanding frame that a number on the wire stands for.
+    #[inline]
+    pub(super) fn find(&self, wire: u8) -> Option<u64> {
+        let number = self.una + (u64::from(wire).wrapping_sub(self.una) & self.mask);
+        (number < self.top).then_some(number)
+    }
+
+    /// What an N(R) stands for; none if it acknowledges what was never sent.
+    #[inline]
+    pub(super) fn find_ack(&self, wire: u8) -> Option<u64> {
+        let number = self.una + (u64::from(wire).wrapping_sub(self.una) & self.mask);
+        (number <= self.top).then_some(number)
+    }
+
+    #[inline]
+    pub(super) fn slot(&mut self, number: u64) -> &mut Slot {
+        &mut self.slots[(number & self.mask) as usize]
+    }
+
+    /// The packet of an outstanding frame.
+    #[inline]
+    pub(super) fn item(&self, number: u64) -> Item {
+        self.slots[(number & self.mask) as usize].item
+    }
+
+    /// The first frame of those gone back to, or a new one if the window is open.
+    #[inline]
+    pub(super) fn take(&mut self) -> Option<u64> {
+        if self.next == self.top {
+            return self.take_new();
+        }
+        let number = self.next;
+        self.next += 1;
+        Some(number)
+    }
+
+    /// A new frame, if the window is open and a packet waits.
+    #[inline]
+    pub(super) fn take_new(&mut self) -> Option<u64> {
+        if !self.is_open() {
+            return None;
+        }
+        let item = self.waiting.pop_front()?;
+        self.waiting_bytes -= u64::from(item.len);
+        let number = self.top;
+        *self.slot(number) = Slot {
+            item,
+            sent_at: Instant::MAX,
+            again: false,
+            held: false,
+        };
+        self.top += 1;
+        self.next = self.top;
+        Some(number)
+    }
+
+    /// Frames below `number` are acknowledged, or given up.
+    #[inline]
+    pub(super) fn release(&mut self, number: u64, acts: &mut Vec<Act>) {
+        while self.una < number {
+            acts.push(Act::Done(self.item(self.una).token));
+            self.una += 1;
+        }
+        self.next = self.next.max(self.una);
+    }
+
+    /// Gives up everything and begins again at number 0.
+    pub(super) fn reset(&mut self, acts: &mut Vec<Act>) {
+        self.release(self.top, acts);
+        acts.extend(self.waiting.drain(..).map(|item| Act::Done(item.token)));
+        self.waiting_bytes = 0;
+        (self.una, self.next, self.top) = (0, 0, 0);
+    }
+}
+
+/// What the receiver knows of a number in its window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Place {
+    #[default]
+    Missing,
+    /// It is here and waits for those before it.
+    Held(u32),
+    /// It is here and was handed on.
+    Passed,
+}
+
+/// The receiving side of a selective protocol.
+#[derive(Clone, Debug)]
+pub(super) struct Receiving {
+    mask: u64,
+    window: u64,
+    in_sequence: bool,
+    /// First frame that is missing, V(R).
+    pub(super) expected: u64,
+    /// One past the last frame that came.
+    pub(super) top: u64,
+    places: Box<[Place]>,
+}
+
+impl Receiving {
+    pub(super) fn new(modulus: u8, window: u8, in_sequence: bool) -> Self {
+        Self {
+            mask: u64::from(modulus) - 1,
+            window: u64::from(window),
+            in_sequence,
+            expected: 0,
+            top: 0,
+            places: vec![Place::Missing; usize::from(modulus)].into(),
+        }
+    }
+
+    /// V(R) as it stands on the wire.
+    #[inline]
+    pub(super) fn wire(&self, number: u64) -> u8 {
+        (number & self.mask) as u8
+    }
+
+    #[inline]
+    fn place(&mut self, number: u64) -> &mut Place {
+        &mut self.places[(number & self.mask) as usize]
+    }
+
+    /// Whether a frame of the window is not here.
+    #[inline]
+    pub(super) fn is_missing(&self, number: u64) -> bool {
+        number >= self.expected && self.places[(number & self.mask) as usize] == Place::Missing
+    }
+
+    /// The number of a frame that is not here yet.
+    #[inline]
+    pub(super) fn find_new(&self, wire: u8) -> Option<u64> {
+        let ahead = u64::from(wire).wrapping_sub(self.expected) & self.mask;
+        let number = self.expected + ahead;
+        (ahead < self.window && self.is_missing(number)).then_some(number)
+    }
+
+    /// Takes a frame that was missing.
+    #[inline]
+    pub(super) fn accept(&mut self, number: u64, token: u32, acts: &mut Vec<Act>) {
+        acts.push(Act::Accepted(token));
+        self.top = self.top.max(number + 1);
+        if number == self.expected {
+            acts.push(Act::Deliver(token));
+            self.expected += 1;
+            self.run_on(acts);
+        } else if self.in_sequence {
+            *self.place(number) = Place::Held(token);
+        } else {
+            acts.push(Act::Deliver(token));
+            *self.place(number) = Place::Passed;
+        }
+    }
+
+    /// Hands on what follows in sequence.
+    fn run_on(&mut self, acts: &mut Vec<Act>) {
+        while self.expected < self.top {
+            let number = self.expected;
+            match std::mem::take(self.place(number)) {
+                Place::Missing => break,
+                Place::Held(token) => acts.push(Act::Deliver(token)),
+                Place::Passed => {}
+            }
+            self.expected += 1;
+        }
+    }
+
+    /// No longer waits for the first missing frame.
+    pub(super) fn skip(&mut self, acts: &mut Vec<Act>) {
+        self.expected += 1;
+        self.run_on(acts);
+    }
+
+    /// No longer waits for any frame before the last that came.
+    pub(super) fn skip_all(&mut self, acts: &mut Vec<Act>) {
+        while self.expected < self.top {
+            self.skip(acts);
+        }
+    }
+
+    /// Begins again at number 0; what was held is discarded.
+    pub(super) fn reset(&mut self, acts: &mut Vec<Act>) {
+        for place in &mut self.places {
+            if let Place::Held(token) = std::mem::take(place) {
+                acts.push(Act::Discard(token));
+            }
+        }
+        (self.expected, self.top) = (0, 0);
+    }
+
+    /// The frames after V(R) that are here: bit i is V(R) + 1 + i.
+    pub(super) fn bitmap(&self) -> u64 {
+        (self.expected + 1..self.top)
+            .zip(0..)
+            .filter(|&(number, _)| !self.is_missing(number))
+            .fold(0, |map, (_, bit)| map | 1 << bit)
+    }
+}

@@ -1,0 +1,132 @@
+//! Whether what a process does to a million packets is what its closed form says.
+
+use super::testing::N;
+use super::{Passage, Process, Sampling, Theory, Verdict};
+use farlink_tcp::{Instant, Interval};
+
+/// Batches that standard errors are found from.
+const BATCHES: usize = 100;
+
+/// Packets of `bytes`, `spacing` nanoseconds apart.
+pub(super) fn sampling(bytes: u32, spacing: u64) -> Sampling {
+    Sampling {
+        bytes,
+        spacing: Interval::from_nanos(spacing),
+    }
+}
+
+/// What happened to `N` packets.
+pub(super) struct Found {
+    /// Which of them were lost or damaged.
+    pub(super) lost: Vec<bool>,
+    /// Extra delay of those that arrived, in seconds.
+    pub(super) delays: Vec<f64>,
+    /// Mean loss.
+    pub(super) loss: f64,
+}
+
+impl Found {
+    /// Sends packets through that are (bytes, nanoseconds) as `packet` says.
+    pub(super) fn of(process: &mut dyn Process, packet: impl Fn(usize) -> (u32, u64)) -> Self {
+        let (mut lost, mut delays) = (Vec::with_capacity(N), Vec::new());
+        for i in 0..N {
+            let (bytes, nanos) = packet(i);
+            let mut passage = Passage::CLEAN;
+            process.pass(Instant::from_nanos(nanos), bytes, &mut passage);
+            lost.push(passage.verdict != Verdict::Pass);
+            if passage.verdict == Verdict::Pass {
+                delays.push(passage.hold.as_secs_f64());
+            }
+        }
+        Self::new(lost, delays)
+    }
+
+    fn new(lost: Vec<bool>, delays: Vec<f64>) -> Self {
+        let loss = super::testing::rate(&lost);
+        Self { lost, delays, loss }
+    }
+
+    /// Of every `step`-th packet from number `first` on.
+    pub(super) fn every(&self, step: usize, first: usize) -> Self {
+        let lost = self.lost.iter().skip(first).step_by(step).copied();
+        Self::new(lost.collect(), Vec::new())
+    }
+
+    /// Ratio of two counts over batches of packets, with its standard error from
+    /// what the batches leave of it.
+    fn ratio(&self, counts: impl Fn(&[bool]) -> (f64, f64)) -> (f64, f64) {
+        let batches: Vec<_> = self
+            .lost
+            .chunks_exact(self.lost.len() / BATCHES)
+            .map(counts)
+            .collect();
+        let total = |f: fn(&(f64, f64)) -> f64| batches.iter().map(f).sum::<f64>();
+        let ratio = total(|b| b.0) / total(|b| b.1);
+        let left: f64 = batches.iter().map(|b| (b.0 - ratio * b.1).powi(2)).sum();
+        (ratio, left.sqrt() / total(|b| b.1))
+    }
+
+    /// Fails unless the mean loss is `expected` within 4 standard errors.
+    #[track_caller]
+    pub(super) fn near_loss(&self, expected: f64) {
+        let found = self.ratio(|batch| {
+            let lost = batch.iter().filter(|&&lost| lost).count();
+            (lost as f64, batch.len() as f64)
+        });
+        near("loss", found, expected);
+    }
+
+    /// Fails unless loss, mean burst, mean gap and autocorrelation are those of
+    /// the closed form within 4 standard errors.
+    #[track_caller]
+    pub(super) fn near(&self, theory: &Theory) {
+        self.near_loss(theory.loss.expect("a closed form of the loss"));
+        let ends = |batch: &[bool]| batch.windows(2).filter(|w| w[0] && !w[1]).count() as f64;
+        let of = |batch: &[bool], kind: bool| {
+            let inner = &batch[..batch.len() - 1];
+            inner.iter().filter(|&&lost| lost == kind).count() as f64
+        };
+        if let Some(burst) = theory.burst {
+            near("burst", self.ratio(|b| (of(b, true), ends(b))), burst);
+        }
+        if let Some(gap) = theory.gap {
+            near("gap", self.ratio(|b| (of(b, false), ends(b))), gap);
+        }
+        let mean = theory.loss.unwrap();
+        for (lag, &rho) in (1..).zip(theory.autocorrelation.iter().flatten().take(5)) {
+            // The rate c of losses `lag` packets after a loss: rho = (c - m) / (1 - m).
+            let (rate, error) = self.ratio(|batch| {
+                let both = batch.windows(lag + 1).filter(|w| w[0] && w[lag]).count();
+                let inner = &batch[..batch.len() - lag];
+                let losses = inner.iter().filter(|&&lost| lost).count();
+                (both as f64, losses as f64)
+            });
+            let found = ((rate - mean) / (1.0 - mean), error / (1.0 - mean));
+            near("autocorrelation", found, rho);
+        }
+    }
+}
+
+/// Runs a process under the traffic of `sampling` and compares.
+#[track_caller]
+pub(super) fn agrees(mut process: impl Process, sampling: Sampling) -> Found {
+    let theory = process.theory(sampling);
+    let spacing = sampling.spacing.as_nanos();
+    let found = Found::of(&mut process, |i| (sampling.bytes, (i as u64 + 1) * spacing));
+    found.near(&theory);
+    found
+}
+
+/// Fails unless a value is within 4 of its standard errors of `expected`, or if
+/// the error is so large that this says nothing.
+#[track_caller]
+pub(super) fn near(what: &str, (found, error): (f64, f64), expected: f64) {
+    assert!(
+        error <= 0.2 * expected.abs().max(0.05),
+        "{what}: the bound says nothing: {found} +- {error}"
+    );
+    assert!(
+        (found - expected).abs() <= 4.0 * error.max(1e-12),
+        "{what}: {found} is not {expected} +- 4 * {error}"
+    );
+}

@@ -1,0 +1,460 @@
+//! A mobile that fades and changes cells (Leung 1998, section 3.2.1).
+
+use std::collections::VecDeque;
+
+use super::on_off::OnOff;
+use super::state_loss::KnownLoss;
+use super::{
+    ChannelError, Derived, DropCause, Passage, Process, Sampling, StateLoss, Theory, Verdict,
+    markov,
+};
+use crate::rng::{Probability, Stream};
+use farlink_tcp::{Instant, Interval};
+
+/// What becomes of packets during a handoff.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Forwarding {
+    /// They are lost ([`DropCause::Handoff`]).
+    Drop,
+    /// They are kept and sent in order, at the rate of the link, when the handoff
+    /// is over. More bytes than `limit` at a time are lost.
+    Forward {
+        /// Bytes on the wire that may be kept; `None` is any number.
+        limit: Option<u64>,
+    },
+}
+
+/// Handoffs: how often, how long, and what becomes of packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Handoffs {
+    /// Mean time from the end of a handoff to the next (1/a).
+    pub interval: Interval,
+    /// Mean time that one takes (1/b).
+    pub duration: Interval,
+    /// What becomes of packets.
+    pub forwarding: Forwarding,
+}
+
+/// Which state of the fading a packet meets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FadeRule {
+    /// That of a chain that moves once per packet, with the probabilities that a
+    /// state ends within the packet's transmission time T: 1 - exp(-c T) and
+    /// 1 - exp(-d T). With it the loss grows with speed, as the study found.
+    PerPacket,
+    /// That of the fading at the end of its transmission.
+    Instant,
+    /// The bad one if any of its transmission falls into a fade.
+    Overlap,
+}
+
+/// Fades: how often, how long, and which packets they lose.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Fading {
+    /// Mean time between fades (1/c).
+    pub interval: Interval,
+    /// Mean time that one takes (1/d).
+    pub duration: Interval,
+    /// Loss outside of fades.
+    pub good: StateLoss,
+    /// Loss in fades.
+    pub bad: StateLoss,
+    /// Which packets are in a fade.
+    pub rule: FadeRule,
+}
+
+impl Handoffs {
+    /// Mean times of a mobile that crosses cells of `radius` metres at `speed`
+    /// metres per second and changes cells in a region of `region` metres:
+    /// 1/a = R / (v ln 2) and 1/b = d / (2 v ln 2) (equations 7 and 8, with the
+    /// absolute value of ln 0.5).
+    pub fn from_motion(radius: f64, region: f64, speed: f64) -> [Interval; 2] {
+        let ln2 = std::f64::consts::LN_2;
+        [radius / (ln2 * speed), 0.5 * region / (ln2 * speed)].map(seconds)
+    }
+}
+
+impl Fading {
+    /// Normalised level-crossing rate and fade duration of a Rayleigh envelope
+    /// at a threshold of `rho` times its rms: n_R = rho exp(-rho^2) and
+    /// t_R = (exp(rho^2) - 1) / rho.
+    pub fn rayleigh(rho: f64) -> [f64; 2] {
+        let square = rho * rho;
+        [rho * libm::exp(-square), libm::expm1(square) / rho]
+    }
+
+    /// The same at a threshold of so many decibels below the rms.
+    pub fn at_margin(decibels: f64) -> [f64; 2] {
+        Self::rayleigh(libm::pow(10.0, -decibels / 20.0))
+    }
+
+    /// Mean time between fades and mean fade (1/c and 1/d) of a mobile at
+    /// `speed` metres per second on a carrier of `carrier` hertz, from the
+    /// normalised rate n_R and duration t_R: f = v / wavelength,
+    /// fades per second sqrt(2 pi) f n_R, 1/d = t_R / (sqrt(2 pi) f),
+    /// 1/c = 1 / rate - 1/d (equations 9 to 11).
+    ///
+    /// # Errors
+    /// If fades would have to touch: n_R t_R of 1 or more.
+    pub fn from_motion(
+        speed: f64,
+        carrier: f64,
+        rate: f64,
+        duration: f64,
+    ) -> Result<[Interval; 2], ChannelError> {
+        if !(rate > 0.0 && duration > 0.0 && rate * duration < 1.0) {
+            return Err(ChannelError::Cannot(
+                "fades of this normalised rate and duration would touch: write a product of the \
+                 two below 1",
+            ));
+        }
+        // beta v / sqrt(2 pi) with beta = 2 pi / wavelength.
+        let crossings = libm::sqrt(std::f64::consts::TAU) * speed * carrier / LIGHT;
+        let (rate, fade) = (crossings * rate, duration / crossings);
+        Ok([1.0 / rate - fade, fade].map(seconds))
+    }
+}
+
+/// Speed of light, m/s.
+const LIGHT: f64 = 299_792_458.0;
+
+fn seconds(seconds: f64) -> Interval {
+    Interval::from_nanos(libm::round(seconds * 1e9) as u64)
+}
+
+/// Handoffs at work.
+#[derive(Clone, Debug)]
+struct Changing {
+    chain: OnOff,
+    forwarding: Forwarding,
+    /// When the last kept packet has been sent.
+    free_at: Instant,
+    /// When each kept packet has been sent, and its bytes.
+    kept: VecDeque<(Instant, u32)>,
+    kept_bytes: u64,
+}
+
+impl Changing {
+    /// When a packet is sent that leaves the transmitter at `now` after `sending`;
+    /// `None` if it is lost.
+    fn sent_at(&mut self, now: Instant, sending: Interval, bytes: u32) -> Option<Instant> {
+        let Forwarding::Forward { limit } = self.forwarding else {
+            return (!self.chain.at(now)).then_some(now);
+        };
+        while let Some(&(sent, len)) = self.kept.front() {
+            if sent > now {
+                break;
+            }
+            self.kept.pop_front();
+            self.kept_bytes -= u64::from(len);
+        }
+        let behind = self.free_at + sending > now;
+        if !behind && !self.chain.at(now) {
+            return Some(now);
+        }
+        if limit.is_some_and(|limit| self.kept_bytes + u64::from(bytes) > limit) {
+            return None;
+        }
+        // What a handoff cuts short is sent again as a whole when it is over.
+        let mut sent = now.max(self.free_at + sending);
+        while self.chain.at(sent) {
+            sent = self.chain.until() + sending;
+        }
+        self.free_at = sent;
+        self.kept.push_back((sent, bytes));
+        self.kept_bytes += u64::from(bytes);
+        Some(sent)
+    }
+}
+
+/// Fading at work.
+#[derive(Clone, Debug)]
+struct Fades {
+    rule: FadeRule,
+    /// The fading in time; the chain per packet takes its rates only.
+    chain: OnOff,
+    /// State of the chain per packet, once there was a packet.
+    bad: Option<bool>,
+    /// Good and bad.
+    loss: [KnownLoss; 2],
+}
+
+/// Three states in continuous time: handoff; and, in normal operation, good and
+/// bad (a fade). Every stay is exponential; handoffs and fades are independent.
+#[derive(Clone, Debug)]
+pub struct Mobile {
+    rate: u64,
+    changing: Option<Changing>,
+    fades: Option<Fades>,
+    stream: Stream,
+}
+
+/// Streams of a [`Mobile`].
+#[derive(Clone, Debug)]
+pub struct MobileStreams {
+    /// Times of handoffs.
+    pub handoffs: Stream,
+    /// Times of fades.
+    pub fades: Stream,
+    /// What becomes of each packet.
+    pub packets: Stream,
+}
+
+impl Mobile {
+    /// On a link of `rate` bit/s, which gives the transmission time of packets.
+    ///
+    /// # Errors
+    /// If a mean time is 0.
+    pub fn new(
+        rate: u64,
+        handoffs: Option<Handoffs>,
+        fading: Option<Fading>,
+        streams: MobileStreams,
+    ) -> Result<Self, ChannelError> {
+        let changing = handoffs
+            .map(|h| -> Result<_, ChannelError> {
+                Ok(Changing {
+                    chain: OnOff::new(h.interval, h.duration, streams.handoffs)?,
+                    forwarding: h.forwarding,
+                    free_at: Instant::ZERO,
+                    kept: VecDeque::new(),
+                    kept_bytes: 0,
+                })
+            })
+            .transpose()?;
+        let fades = fading
+            .map(|f| -> Result<_, ChannelError> {
+                Ok(Fades {
+                    rule: f.rule,
+                    chain: OnOff::new(f.interval, f.duration, streams.fades)?,
+                    bad: None,
+                    loss: [f.good, f.bad].map(KnownLoss::new),
+                })
+            })
+            .transpose()?;
+        Ok(Self {
+            rate,
+            changing,
+            fades,
+            stream: streams.packets,
+        })
+    }
+
+    fn sending(&self, bytes: u32) -> Interval {
+        Interval::of_bits(8 * u64::from(bytes), self.rate)
+    }
+}
+
+impl Fades {
+    /// Probabilities of leaving the good and the bad state with a packet.
+    fn leave(&self, sending: Interval) -> [f64; 2] {
+        let time = sending.as_secs_f64();
+        self.chain.means().map(|mean| -libm::expm1(-time / mean))
+    }
+
+    /// Whether a packet is in a fade that is sent until `at`.
+    fn is_bad(&mut self, at: Instant, sending: Interval, stream: &mut Stream) -> bool {
+        match self.rule {
+            FadeRule::PerPacket => {
+                let leave = self.leave(sending);
+                let chance = match self.bad {
+                    None => leave[0] / (leave[0] + leave[1]),
+                    Some(bad) => leave[usize::from(bad)],
+                };
+                let moved = stream.chance(Probability::clamped(chance));
+                *self.bad.insert(self.bad.unwrap_or(false) ^ moved)
+            }
+            FadeRule::Instant => self.chain.at(at),
+            FadeRule::Overlap => {
+                let starts = Instant::ZERO + at.since(Instant::ZERO).saturating_sub(sending);
+                self.chain.touched(starts, at)
+            }
+        }
+    }
+
+    /// The chain of packets: shares, steps, losses. Its three states are: good
+    /// throughout, touched by a fade but good at the end, bad at the end; the
+    /// rules that look at one state only use the first and the last.
+    fn chain_of_packets(&self, sampling: Sampling, sending: Interval) -> Chain<3> {
+        let loss = [0, 1].map(|s: usize| self.loss[s].law().of(sampling.bytes));
+        let two = |leave: [f64; 2], shares: [f64; 2]| Chain {
+            shares: [shares[0], 0.0, shares[1]],
+            steps: [
+                [1.0 - leave[0], 0.0, leave[0]],
+                [1.0, 0.0, 0.0],
+                [leave[1], 0.0, 1.0 - leave[1]],
+            ],
+            loss: [loss[0], loss[1], loss[1]],
+        };
+        match self.rule {
+            FadeRule::PerPacket => {
+                let leave = self.leave(sending);
+                two(leave, markov::shares(leave))
+            }
+            FadeRule::Instant => two(self.chain.leave(sampling.spacing), self.chain.shares()),
+            FadeRule::Overlap => {
+                let idle = self.chain.leave(sampling.spacing.saturating_sub(sending));
+                let during = self.chain.leave(sending);
+                let whole = 1.0 - self.leave(sending)[0];
+                // From the state at the start of a packet, good or bad.
+                let from_good = [whole, 1.0 - during[0] - whole, during[0]];
+                let from_bad = [0.0, during[1], 1.0 - during[1]];
+                let mixed = |bad: f64| -> [f64; 3] {
+                    std::array::from_fn(|j| (1.0 - bad) * from_good[j] + bad * from_bad[j])
+                };
+                let after_good = mixed(idle[0]);
+                Chain {
+                    shares: mixed(self.chain.shares()[1]),
+                    steps: [after_good, after_good, mixed(1.0 - idle[1])],
+                    loss: [loss[0], loss[1], loss[1]],
+                }
+            }
+        }
+    }
+}
+
+/// A chain of packets with its losses.
+struct Chain<const N: usize> {
+    shares: [f64; N],
+    steps: [[f64; N]; N],
+    loss: [f64; N],
+}
+
+impl Process for Mobile {
+    fn pass(&mut self, now: Instant, bytes: u32, passage: &mut Passage) {
+        let sending = self.sending(bytes);
+        let mut at = now;
+        if let Some(changing) = &mut self.changing {
+            match changing.sent_at(now, sending, bytes) {
+                Some(sent) => at = sent,
+                None => passage.verdict = Verdict::Drop(DropCause::Handoff),
+            }
+        }
+        // Drawn for lost packets too, so that fades do not depend on handoffs.
+        if let Some(fades) = &mut self.fades {
+            let bad = fades.is_bad(at, sending, &mut self.stream);
+            let loss = fades.loss[usize::from(bad)].of(bytes);
+            if self.stream.chance(loss) && !matches!(passage.verdict, Verdict::Drop(_)) {
+                let cause = if bad {
+                    DropCause::Fade
+                } else {
+                    DropCause::BitError
+                };
+                passage.verdict = Verdict::Drop(cause);
+            }
+        }
+        passage.hold = passage.hold + at.since(now);
+    }
+
+    fn is_inert(&self) -> bool {
+        let fades = self.fades.as_ref();
+        let lossless = fades.is_none_or(|f| f.loss.iter().all(|loss| loss.law().is_zero()));
+        self.changing.is_none() && lossless
+    }
+
+    /// The product of handoffs and fades, as packets meet them. Packets that are
+    /// forwarded are not spaced evenly: then only the loss by fades is known, and
+    /// nothing if the buffer is limited.
+    fn theory(&self, sampling: Sampling) -> Theory {
+        let sending = self.sending(sampling.bytes);
+        let fading = match &self.fades {
+            Some(fades) => fades.chain_of_packets(sampling, sending),
+            None => Chain {
+                shares: [1.0, 0.0, 0.0],
+                steps: [[1.0, 0.0, 0.0]; 3],
+                loss: [0.0; 3],
+            },
+        };
+        let alone = || markov::theory(&fading.shares, &fading.steps, &fading.loss);
+        let Some(changing) = &self.changing else {
+            return alone();
+        };
+        if let Forwarding::Forward { limit } = changing.forwarding {
+            let fading = alone();
+            return Theory {
+                loss: fading.loss.filter(|_| limit.is_none()),
+                ..Theory::default()
+            };
+        }
+        let shares = changing.chain.shares();
+        let steps = markov::steps(changing.chain.leave(sampling.spacing));
+        // State 3 h + f: handoff h, fading f.
+        markov::theory::<6>(
+            &std::array::from_fn(|i| shares[i / 3] * fading.shares[i % 3]),
+            &std::array::from_fn(|i| {
+                std::array::from_fn(|j| steps[i / 3][j / 3] * fading.steps[i % 3][j % 3])
+            }),
+            &std::array::from_fn(|i| if i < 3 { fading.loss[i] } else { 1.0 }),
+        )
+    }
+
+    fn derived(&self) -> Vec<Derived> {
+        let mut out = Vec::new();
+        let mut push = |name, unit, value, source| {
+            out.push(Derived {
+                name,
+                unit,
+                value,
+                source,
+            });
+        };
+        if let Some(changing) = &self.changing {
+            let [normal, handoff] = changing.chain.means();
+            push(
+                "mean_time_between_handoffs",
+                "s",
+                normal,
+                "1/a, Leung 1998, equation 7",
+            );
+            push("mean_handoff", "s", handoff, "1/b, Leung 1998, equation 8");
+            push(
+                "handoff_share",
+                "probability",
+                changing.chain.shares()[1],
+                "(1/b) / (1/a + 1/b)",
+            );
+        }
+        if let Some(fades) = &self.fades {
+            let [good, bad] = fades.chain.means();
+            push(
+                "fade_rate",
+                "Hz",
+                1.0 / (good + bad),
+                "Leung 1998, equation 10",
+            );
+            push("mean_fade", "s", bad, "1/d, Leung 1998, equation 9");
+            push(
+                "mean_time_between_fades",
+                "s",
+                good,
+                "1/c, Leung 1998, equation 11",
+            );
+            push(
+                "fade_share",
+                "probability",
+                fades.chain.shares()[1],
+                "(1/d) / (1/c + 1/d), of time",
+            );
+            let spacing = self.sending(1500);
+            let sampling = Sampling {
+                bytes: 1500,
+                spacing,
+            };
+            let chain = fades.chain_of_packets(sampling, spacing);
+            push(
+                "bad_share_1500_bytes",
+                "probability",
+                chain.shares[1] + chain.shares[2],
+                "of packets of 1500 B, by the rule for fades",
+            );
+        }
+        out
+    }
+
+    fn clone_box(&self) -> Box<dyn Process> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,156 @@
+//! Two states in continuous time, each kept for an exponential time.
+
+use super::ChannelError;
+use crate::rng::{Probability, Stream};
+use farlink_tcp::{Instant, Interval};
+
+/// A good and a bad state that follow each other, whatever packets there are.
+///
+/// Dwell times are drawn one after the other from a stream that nothing else
+/// uses, so two copies with the same stream are in the same state at the same
+/// time: that is how the two directions of a link share a process.
+#[derive(Clone, Debug)]
+pub(super) struct OnOff {
+    /// Mean dwell times, good and bad, in nanoseconds.
+    means: [f64; 2],
+    bad: bool,
+    /// End of the present dwell time.
+    until: Instant,
+    stream: Stream,
+}
+
+impl OnOff {
+    /// In its stationary distribution at the start of time.
+    ///
+    /// # Errors
+    /// If a mean is below a nanosecond.
+    pub(super) fn new(
+        good: Interval,
+        bad: Interval,
+        mut stream: Stream,
+    ) -> Result<Self, ChannelError> {
+        if good.is_zero() || bad.is_zero() {
+            return Err(ChannelError::Cannot(
+                "a mean time of 0 in a state cannot be: write a time above 0",
+            ));
+        }
+        let means = [good, bad].map(|mean| mean.as_nanos() as f64);
+        let starts_bad = stream.chance(Probability::clamped(means[1] / (means[0] + means[1])));
+        let mut this = Self {
+            means,
+            bad: starts_bad,
+            until: Instant::ZERO,
+            stream,
+        };
+        this.until = this.dwell();
+        Ok(this)
+    }
+
+    /// End of a dwell time that starts at the end of the last.
+    fn dwell(&mut self) -> Instant {
+        let nanos = self.stream.exponential(self.means[usize::from(self.bad)]);
+        // To the next nanosecond, so that there always is a next state.
+        self.until + Interval::from_nanos(libm::ceil(nanos).max(1.0) as u64)
+    }
+
+    /// Whether the state is the bad one at `now`, which never goes back.
+    #[inline]
+    pub(super) fn at(&mut self, now: Instant) -> bool {
+        while self.until <= now {
+            self.bad = !self.bad;
+            self.until = self.dwell();
+        }
+        self.bad
+    }
+
+    /// End of the state that [`Self::at`] found.
+    pub(super) fn until(&self) -> Instant {
+        self.until
+    }
+
+    /// Whether the state was bad at any time from `from` to `to`.
+    #[inline]
+    pub(super) fn touched(&mut self, from: Instant, to: Instant) -> bool {
+        let bad = self.at(from) || self.until <= to;
+        self.at(to);
+        bad
+    }
+
+    /// Mean dwell times in seconds, good and bad.
+    pub(super) fn means(&self) -> [f64; 2] {
+        self.means.map(|nanos| nanos / 1e9)
+    }
+
+    /// Shares of time, good and bad.
+    pub(super) fn shares(&self) -> [f64; 2] {
+        let sum = self.means[0] + self.means[1];
+        self.means.map(|mean| mean / sum)
+    }
+
+    /// Probabilities of being in the other state `after` some time, from the good
+    /// and from the bad one: with rates a and b, a / (a + b) (1 - exp(-(a + b) t))
+    /// from the good one.
+    pub(super) fn leave(&self, after: Interval) -> [f64; 2] {
+        let rate = 1.0 / self.means[0] + 1.0 / self.means[1];
+        let moved = -libm::expm1(-rate * after.as_nanos() as f64);
+        let [good, bad] = self.shares();
+        [bad * moved, good * moved]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{assert_near, stream};
+    use super::*;
+
+    #[test]
+    fn dwell_times_are_exponential_and_shares_theirs() {
+        let (good, bad) = (Interval::from_millis(300), Interval::from_millis(100));
+        let mut chain = OnOff::new(good, bad, stream("dwells")).unwrap();
+        let mut now = chain.until();
+        let (mut sum, mut squares, n) = ([0.0; 2], [0.0; 2], 200_000);
+        for _ in 0..n {
+            let state = usize::from(chain.at(now));
+            let dwell = chain.until().since(now).as_secs_f64();
+            sum[state] += dwell;
+            squares[state] += dwell * dwell;
+            now = chain.until();
+        }
+        let each = f64::from(n) / 2.0;
+        for (state, mean) in [(0, 0.3), (1, 0.1)] {
+            assert_near(sum[state] / each, mean, mean / each.sqrt());
+            // E[x^2] = 2 m^2 with variance 20 m^4.
+            let error = 20f64.sqrt() * mean * mean / each.sqrt();
+            assert_near(squares[state] / each, 2.0 * mean * mean, error);
+        }
+        // The share of the bad state: variance of a renewal reward over n cycles,
+        // 2 (g b / (g + b)^2)^2 / n.
+        let share = sum[1] / (sum[0] + sum[1]);
+        assert_near(share, 0.25, (2.0 / each).sqrt() * 0.75 * 0.25);
+    }
+
+    #[test]
+    fn copies_of_one_stream_agree_however_often_they_are_asked() {
+        let new = || {
+            let ms = Interval::from_millis;
+            OnOff::new(ms(5), ms(2), stream("shared")).unwrap()
+        };
+        let (mut often, mut seldom) = (new(), new());
+        for i in 0..100_000u64 {
+            let now = Instant::from_nanos(i * 300_000);
+            let bad = often.at(now);
+            if i % 37 == 0 {
+                assert_eq!(seldom.at(now), bad, "{i}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_mean_of_nothing_is_refused() {
+        let none = OnOff::new(Interval::ZERO, Interval::from_millis(1), stream("x"));
+        assert_eq!(
+            none.unwrap_err().to_string(),
+            "a mean time of 0 in a state cannot be: write a time above 0"
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! Loss of packets in one state of a channel.
+
+use super::damage_probability;
+use crate::rng::Probability;
+
+/// How packets are lost in a state.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum StateLoss {
+    /// With one probability, whatever their length.
+    Packet(Probability),
+    /// When any of their bits is in error, at this bit error rate.
+    Bits(Probability),
+}
+
+impl StateLoss {
+    /// No packet is lost.
+    pub const NONE: Self = Self::Packet(Probability::ZERO);
+
+    /// Probability that a packet of `bytes` on the wire is lost:
+    /// 1 - (1 - BER)^(8 bytes) for bit errors.
+    pub fn of(self, bytes: u32) -> f64 {
+        match self {
+            Self::Packet(p) => p.get(),
+            Self::Bits(ber) => damage_probability(8 * u64::from(bytes), ber, 0),
+        }
+    }
+
+    pub(super) fn is_zero(self) -> bool {
+        match self {
+            Self::Packet(p) | Self::Bits(p) => p.is_zero(),
+        }
+    }
+}
+
+/// Lengths whose probability is remembered.
+const KNOWN: usize = 8;
+
+/// A [`StateLoss`] with the probabilities of the last lengths.
+#[derive(Clone, Debug)]
+pub(super) struct KnownLoss {
+    law: StateLoss,
+    known: [(u32, Probability); KNOWN],
+}
+
+impl KnownLoss {
+    pub(super) fn new(law: StateLoss) -> Self {
+        // What a packet of no bytes has, so that the entries are true.
+        let none = (0, Probability::clamped(law.of(0)));
+        Self {
+            law,
+            known: [none; KNOWN],
+        }
+    }
+
+    pub(super) fn law(&self) -> StateLoss {
+        self.law
+    }
+
+    #[inline]
+    pub(super) fn of(&mut self, bytes: u32) -> Probability {
+        let place = (bytes / 4) as usize % KNOWN;
+        if self.known[place].0 != bytes {
+            self.known[place] = (bytes, Probability::clamped(self.law.of(bytes)));
+        }
+        self.known[place].1
+    }
+}

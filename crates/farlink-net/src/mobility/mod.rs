@@ -1,0 +1,171 @@
+//! Nodes that move in a rectangle.
+//!
+//! A path is made of straight legs that are drawn when time comes to them, so where
+//! a node is depends on its stream and the time alone.
+
+mod models;
+
+pub use models::{Model, Span, Turning, mean_distance};
+
+use crate::rng::Stream;
+use farlink_tcp::{Instant, Interval};
+
+/// A place, in metres from the corner of the area.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Point {
+    /// To the right.
+    pub x: f64,
+    /// Up.
+    pub y: f64,
+}
+
+impl Point {
+    /// How far the other place is, in metres.
+    pub fn distance(self, other: Self) -> f64 {
+        libm::hypot(self.x - other.x, self.y - other.y)
+    }
+}
+
+/// The rectangle that nodes stay in.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Area {
+    /// Metres to the right.
+    pub width: f64,
+    /// Metres up.
+    pub height: f64,
+}
+
+impl Area {
+    /// Whether a place is in it, borders included.
+    pub fn holds(self, place: Point) -> bool {
+        (0.0..=self.width).contains(&place.x) && (0.0..=self.height).contains(&place.y)
+    }
+
+    /// Its middle.
+    pub fn middle(self) -> Point {
+        Point {
+            x: self.width / 2.0,
+            y: self.height / 2.0,
+        }
+    }
+
+    fn any(self, stream: &mut Stream) -> Point {
+        Point {
+            x: stream.uniform() * self.width,
+            y: stream.uniform() * self.height,
+        }
+    }
+
+    /// The place in it next to `place`, against rounding at the border.
+    fn nearest(self, place: Point) -> Point {
+        Point {
+            x: place.x.clamp(0.0, self.width),
+            y: place.y.clamp(0.0, self.height),
+        }
+    }
+}
+
+/// A straight piece of a path, at a constant speed; a pause goes nowhere.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Leg {
+    start: Instant,
+    end: Instant,
+    from: Point,
+    to: Point,
+}
+
+/// A node on its way.
+#[derive(Clone, Debug)]
+pub struct Walker {
+    model: Model,
+    state: models::State,
+    area: Area,
+    leg: Leg,
+    stream: Stream,
+}
+
+impl Walker {
+    /// Somewhere in the area at time 0, as its model begins.
+    pub fn new(model: Model, area: Area, mut stream: Stream) -> Self {
+        let (state, start) = model.begin(area, &mut stream);
+        let leg = Leg {
+            start: Instant::ZERO,
+            end: Instant::ZERO,
+            from: start,
+            to: start,
+        };
+        Self {
+            model,
+            state,
+            area,
+            leg,
+            stream,
+        }
+    }
+
+    /// Where it is at `now`, which never goes back from call to call.
+    pub fn at(&mut self, now: Instant) -> Point {
+        while self.leg.end <= now {
+            self.next_leg();
+        }
+        let whole = self.leg.end.since(self.leg.start).as_nanos() as f64;
+        let share = now.since(self.leg.start).as_nanos() as f64 / whole;
+        let (from, to) = (self.leg.from, self.leg.to);
+        Point {
+            x: from.x + (to.x - from.x) * share,
+            y: from.y + (to.y - from.y) * share,
+        }
+    }
+
+    fn next_leg(&mut self) {
+        let from = self.leg.to;
+        let (to, seconds) = self
+            .model
+            .leg(&mut self.state, self.area, from, &mut self.stream);
+        // A leg of no time would never be over.
+        let time = Interval::from_nanos(libm::round(seconds * 1e9).max(1.0) as u64);
+        self.leg = Leg {
+            start: self.leg.end,
+            end: self.leg.end + time,
+            from,
+            to: self.area.nearest(to),
+        };
+    }
+}
+
+/// How far two nodes are from one another.
+#[derive(Clone, Debug)]
+pub enum Separation {
+    /// Always so many metres.
+    Fixed(f64),
+    /// One node moves, the other stands at a place.
+    One(Box<Walker>, Point),
+    /// Both move.
+    Both(Box<[Walker; 2]>),
+}
+
+impl Separation {
+    /// Metres between them at `now`.
+    pub fn at(&mut self, now: Instant) -> f64 {
+        match self {
+            Self::Fixed(distance) => *distance,
+            Self::One(walker, place) => walker.at(now).distance(*place),
+            Self::Both(walkers) => {
+                let [a, b] = &mut **walkers;
+                a.at(now).distance(b.at(now))
+            }
+        }
+    }
+
+    /// Where the nodes are at `now`; none for a fixed distance.
+    pub fn places(&mut self, now: Instant) -> Option<[Point; 2]> {
+        match self {
+            Self::Fixed(_) => None,
+            Self::One(walker, place) => Some([walker.at(now), *place]),
+            Self::Both(walkers) => {
+                let [a, b] = &mut **walkers;
+                Some([a.at(now), b.at(now)])
+            }
+        }
+    }
+}

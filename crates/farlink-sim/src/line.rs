@@ -1,0 +1,131 @@
+//! Links with a protocol on them in the world: packets handed over, and what
+//! comes of it.
+
+use crate::heap::{Event, Kind};
+use crate::world::World;
+use farlink_net::arq::{Line, Output, Tag};
+use farlink_net::channel::DropCause;
+use farlink_net::{Packet, Payload};
+use farlink_tcp::{Ecn, Instant, Priority};
+
+/// A link with a protocol.
+#[derive(Debug)]
+pub(crate) struct LineState {
+    pub(crate) line: Line,
+    /// Its direction down among the directed links; up is the next.
+    base: u32,
+    /// Time of the event that counts; others are stale.
+    scheduled: Instant,
+}
+
+impl LineState {
+    pub(crate) fn new(line: Line, base: u32) -> Self {
+        Self {
+            line,
+            base,
+            scheduled: Instant::MAX,
+        }
+    }
+}
+
+impl World {
+    /// Adds a protocol to a link, and wakes it for the first time.
+    pub(crate) fn add_line(&mut self, line: Line, base: u32) {
+        let number = self.lines.len() as u32;
+        for link in [base, base + 1] {
+            self.links[link as usize].line = Some(number);
+        }
+        self.lines.push(LineState::new(line, base));
+        self.schedule_line(number);
+    }
+
+    /// A packet meets a link with a protocol.
+    pub(crate) fn hand_over(&mut self, number: u32, link: u32, packet_number: u32) {
+        let from = (link % 2) as usize;
+        let packet = &mut self.packets[packet_number as usize];
+        let ip_len = packet.ip_len();
+        let line = &mut self.lines[number as usize].line;
+        let mark = packet.ecn().markable() && line.congested(from, ip_len);
+        let tag = tag(packet);
+        if line
+            .offer(self.now, from, packet_number, ip_len, tag)
+            .is_err()
+        {
+            self.lose(link, packet_number, DropCause::Congestion, self.now);
+        } else if mark {
+            packet.set_ecn(Ecn::Ce);
+            line.count_mark(from);
+        }
+        self.settle_line(number);
+    }
+
+    /// A link with a protocol has something to do, unless it was moved.
+    pub(crate) fn line(&mut self, number: u32) {
+        let state = &mut self.lines[number as usize];
+        if state.scheduled != self.now {
+            return;
+        }
+        state.scheduled = Instant::MAX;
+        let base = state.base;
+        let mut outputs = std::mem::take(&mut self.outputs);
+        state.line.advance(self.now, &mut outputs);
+        for output in outputs.drain(..) {
+            match output {
+                Output::Arrived { from, packet } => self.reached(base + from as u32, packet),
+                Output::Lost {
+                    from,
+                    packet,
+                    cause,
+                } => self.lose(base + from as u32, packet, cause, self.now),
+            }
+        }
+        self.outputs = outputs;
+        self.settle_line(number);
+    }
+
+    fn settle_line(&mut self, number: u32) {
+        let state = &mut self.lines[number as usize];
+        if let Some(probes) = &mut self.probes {
+            for sent in state.line.drain_sent() {
+                probes.frame(state.base, &sent);
+            }
+            for from in 0..2 {
+                if let Some((packets, bytes)) = state.line.waiting_changed(from) {
+                    probes.queued(self.now, state.base + from as u32, packets, bytes);
+                }
+            }
+        }
+        self.schedule_line(number);
+    }
+
+    fn schedule_line(&mut self, number: u32) {
+        let state = &mut self.lines[number as usize];
+        let due = state.line.deadline();
+        if due < state.scheduled {
+            state.scheduled = due;
+            self.heap.push(Event::new(due, Kind::Line, number, 0, 0));
+        }
+    }
+}
+
+/// What a packet carries of a transport's data.
+fn tag(packet: &Packet) -> Tag {
+    let stream = packet.flow.0 << 1 | u32::from(packet.from_opener);
+    let low = packet.priority() == Priority::Low;
+    match &packet.payload {
+        Payload::Tcp(segment) => Tag {
+            stream,
+            seq: segment.seq.0,
+            len: segment.body.len(),
+            low,
+        },
+        Payload::Udp(datagram) => Tag {
+            stream,
+            seq: datagram.number as u32,
+            len: u32::from(!datagram.body.is_empty()),
+            low,
+        },
+        // What real programs send again is theirs to know.
+        Payload::Raw(_) => Tag::default(),
+    }
+}

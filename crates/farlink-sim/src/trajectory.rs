@@ -1,0 +1,132 @@
+//! Where the nodes of a radio are over time, for whoever wants to draw it.
+
+use crate::run::RunError;
+use crate::scenario::{Expanded, process};
+use farlink_net::rng::Streams;
+use farlink_tcp::{Instant, Interval};
+
+/// Places of the two nodes of a link.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Trajectory {
+    /// Seconds.
+    pub time: Vec<f64>,
+    /// Metres: x and y of the first node, then of the second.
+    pub places: [Vec<f64>; 4],
+    /// Metres between the two.
+    pub distance: Vec<f64>,
+}
+
+/// Most places of one trajectory.
+const MOST: u64 = 10_000_000;
+
+/// Where the nodes of `link` are in run `run`, every `step` until `duration`: the
+/// places that the radio of that run has at these times.
+///
+/// # Errors
+/// If there is no such link, if its nodes do not move, or if the places are too
+/// many or none.
+pub fn trajectory(
+    scenario: &Expanded,
+    run: u64,
+    link: &str,
+    step: Interval,
+    duration: Interval,
+) -> Result<Trajectory, RunError> {
+    let wrong = |says: String| RunError::Build(says);
+    let found = scenario.links.iter().find(|known| known.name == link);
+    let found = found.ok_or_else(|| {
+        let names: Vec<_> = scenario.links.iter().map(|l| l.name.as_str()).collect();
+        wrong(format!(
+            "{link:?} is not a link; the links are {}",
+            names.join(", ")
+        ))
+    })?;
+    let count = duration.as_nanos().checked_div(step.as_nanos());
+    let count = count.filter(|&n| n < MOST).ok_or_else(|| {
+        wrong(format!(
+            "a place every {} s for {} s is out of range; ask for 1 to {MOST} places",
+            step.as_secs_f64(),
+            duration.as_secs_f64()
+        ))
+    })?;
+    let streams = Streams::new(scenario.seed, run);
+    let moving = [("down", &found.down), ("up", &found.up)]
+        .into_iter()
+        .find_map(|(direction, spec)| {
+            let name = format!("link/{}/{direction}", found.name);
+            spec.channel.iter().enumerate().find_map(|(table, stages)| {
+                let place = process::Place {
+                    rate: spec.rate,
+                    overhead: spec.overhead,
+                    streams: &streams,
+                    direction: &name,
+                    table,
+                };
+                stages.radio.as_ref()?.nodes(&place)
+            })
+        });
+    let mut moving = moving.ok_or_else(|| {
+        wrong(format!(
+            "the nodes of link {link:?} do not move; write mobility = {{ ... }} in its radio"
+        ))
+    })?;
+    let mut out = Trajectory::default();
+    for i in 0..=count {
+        let now = Instant::ZERO + step * i;
+        let Some([first, second]) = moving.places(now) else {
+            break;
+        };
+        out.time.push(now.as_secs_f64());
+        for (column, value) in out
+            .places
+            .iter_mut()
+            .zip([first.x, first.y, second.x, second.y])
+        {
+            column.push(value);
+        }
+        out.distance.push(first.distance(second));
+    }
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario;
+
+    fn walk(link: &str, mobility: &str) -> Result<Trajectory, String> {
+        let text = format!(
+            "[[links]]\nname = \"air\"\nbetween = [\"a\", \"b\"]\ndown = {{ rate = \"250 kbit/s\", \
+             delay = \"1 ms\", channel = {{ radio = {{ band = \"2400 MHz\", {mobility} }} }} }}\n\
+             [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\n"
+        );
+        let expanded = scenario::load(&text, "", &[]).unwrap().expand().unwrap();
+        let (step, end) = (Interval::from_millis(500), Interval::from_secs(100));
+        trajectory(&expanded, 0, link, step, end).map_err(|e| e.to_string())
+    }
+
+    const TRIP: &str = "mobility = { model = \"random-trip\", area = [\"100 m\", \"50 m\"], speed = \
+                        [\"1 m/s\", \"3 m/s\"], moves = \"one\" }";
+
+    #[test]
+    fn places_are_inside_and_distances_theirs() {
+        let found = walk("air", TRIP).unwrap();
+        assert_eq!(found.time.len(), 201);
+        assert_eq!(found.time[200], 100.0);
+        for i in 0..201 {
+            let [x, y, u, v] = [0, 1, 2, 3].map(|c: usize| found.places[c][i]);
+            assert!((0.0..=100.0).contains(&x) && (0.0..=50.0).contains(&y));
+            assert_eq!((u, v), (50.0, 25.0));
+            assert!(((x - u).hypot(y - v) - found.distance[i]).abs() < 1e-12);
+        }
+        assert_eq!(walk("air", TRIP).unwrap(), found);
+    }
+
+    #[test]
+    fn what_does_not_move_is_said() {
+        let fault = walk("sea", TRIP).unwrap_err();
+        assert!(fault.contains("\"sea\" is not a link; the links are air"));
+        let fault = walk("air", "distance = \"5 m\"").unwrap_err();
+        assert!(fault.contains("do not move"), "{fault}");
+    }
+}

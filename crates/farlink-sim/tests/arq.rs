@@ -1,0 +1,323 @@
+//! TCP over links with a protocol of their own, over whole runs.
+#![allow(missing_docs)]
+
+use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
+use farlink_sim::{Column, Live, Monitor, run, scenario, trace};
+use farlink_tcp::{Body, Instant, Interval};
+use serde_json::Value;
+
+fn expand(text: &str) -> scenario::Expanded {
+    scenario::load(text, "test", &[])
+        .and_then(|s| s.expand())
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn result(text: &str) -> Value {
+    let scenario = expand(text);
+    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
+    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
+}
+
+fn metric(result: &Value, list: &str, which: usize, name: &str) -> f64 {
+    result[list][which]["metrics"][name]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{name} of {result}"))
+}
+
+fn goodput(text: &str) -> f64 {
+    metric(&result(text), "flows", 0, "goodput")
+}
+
+/// The study's radio link behind a wired one, in packets of 128 bytes that need no
+/// fragments. With a window of 8 segments the radio link is always busy.
+fn radio(per: f64, arq: &str, app: &str) -> String {
+    format!(
+        "[tcp]\nvariant = \"reno\"\nmss = \"88 B\"\nreceive_window = \"4096 B\"\n\
+         [[links]]\nbetween = [\"fh\", \"bs\"]\n\
+         down = {{ rate = \"10 Mbit/s\", delay = \"20 ms\" }}\n\
+         [[links]]\nbetween = [\"bs\", \"mh\"]\n\
+         down = {{ rate = \"19.2 kbit/s\", delay = \"0 s\", channel = {{ loss = {per} }} }}\n\
+         {arq}\n\
+         [[flows]]\nfrom = \"fh\"\nto = \"mh\"\n{app}\n"
+    )
+}
+
+const BULK: &str = "app = \"bulk\"\nduration = \"2000 s\"";
+const MAC: &str = "mac = { access = \"exponential\", delay = \"10 ms\" }";
+
+fn arq(protocol: &str, more: &str) -> String {
+    format!("arq = {{ protocol = \"{protocol}\", {MAC}{more} }}")
+}
+
+/// Frames of 134 bytes, 55.8333 ms, and the mean access delay.
+#[test]
+fn a_mac_alone_has_the_throughput_of_its_frames_and_their_delay() {
+    let got = goodput(&radio(0.0, &arq("none", ""), BULK));
+    let wanted = 88.0 * 8.0 / (134.0 * 8.0 / 19_200.0 + 0.010);
+    // 30,000 exponential delays: 4 errors of their mean are 0.35 % of the time.
+    assert!((got / wanted - 1.0).abs() < 0.005, "{got}, not {wanted}");
+    let constant =
+        "arq = { protocol = \"none\", mac = { access = \"constant\", delay = \"10 ms\" } }";
+    let got = goodput(&radio(0.0, constant, BULK));
+    assert!((got / wanted - 1.0).abs() < 0.001, "{got}, not {wanted}");
+}
+
+#[test]
+fn recovery_by_the_link_saves_tcp_from_its_losses() {
+    for protocol in ["lapb", "mdlp", "rlp"] {
+        let text = radio(0.2, &arq(protocol, ""), BULK);
+        let done = result(&text);
+        assert_eq!(metric(&done, "links", 2, "drops"), 0.0, "{protocol}");
+        assert_eq!(metric(&done, "links", 3, "drops"), 0.0, "{protocol}");
+        assert!(metric(&done, "links", 2, "frames_retransmitted") > 1000.0);
+        assert!(metric(&done, "links", 2, "link_delay_mean") > 0.065);
+        let alone = goodput(&radio(0.2, &arq("none", ""), BULK));
+        let with = metric(&done, "flows", 0, "goodput");
+        assert!(with > 2.0 * alone, "{protocol}: {with} against {alone}");
+    }
+}
+
+/// Wong 1998, figure 4.17, with packets that need no fragments: selective repeat
+/// beats go-back-N, and RLP beats MDLP at a high loss; without loss the status
+/// frames of RLP cost what the others save.
+#[test]
+fn protocols_rank_as_in_the_study() {
+    let at = |per, protocol| goodput(&radio(per, &arq(protocol, ""), BULK));
+    let [lapb, mdlp, rlp] = ["lapb", "mdlp", "rlp"].map(|p| at(0.4, p));
+    assert!(rlp > mdlp && mdlp > lapb, "{rlp} {mdlp} {lapb}");
+    let [lapb, mdlp, rlp] = ["lapb", "mdlp", "rlp"].map(|p| at(0.0, p));
+    assert!(rlp < lapb && rlp < mdlp, "{rlp} {mdlp} {lapb}");
+}
+
+#[test]
+fn what_is_given_up_is_a_drop_of_its_own_cause_and_tcp_repairs_it() {
+    let file = "size = \"60 kB\"";
+    let cases = [
+        arq("lapb", ", n2 = 2, t1 = \"500 ms\""),
+        arq("mdlp", ", n2 = 2"),
+        arq("mdlp", ", n2 = 2, best_effort = true, in_sequence = false"),
+        arq(
+            "rlp",
+            ", max_recovery_delay = \"500 ms\", in_sequence = false",
+        ),
+    ];
+    for arq in cases {
+        let done = result(&radio(0.4, &arq, file));
+        let resets = metric(&done, "links", 2, "link_resets");
+        assert_eq!(metric(&done, "flows", 0, "completed"), 1.0);
+        let given_up = metric(&done, "links", 2, "drops_link_give_up");
+        assert!(given_up > 0.0, "{arq}");
+        assert_eq!(metric(&done, "links", 2, "drops"), given_up, "{arq}");
+        assert_eq!(metric(&done, "flows", 0, "lost_link_give_up"), given_up);
+        assert_eq!(resets > 0.0, !arq.contains("rlp"), "{arq}");
+        assert!(metric(&done, "flows", 0, "segments_retransmitted") > 0.0);
+    }
+}
+
+/// A time-out of 1 s while the link still tries: TCP sends what is being
+/// recovered.
+#[test]
+fn retransmissions_that_compete_are_counted() {
+    let text = radio(0.5, &arq("mdlp", ""), BULK);
+    let done = result(&text.replace("[tcp]\n", "[tcp]\nrto_min = \"200 ms\"\n"));
+    let competing = metric(&done, "links", 2, "competing_retransmissions");
+    let sent = metric(&done, "flows", 0, "segments_retransmitted");
+    assert!(competing > 0.0, "{competing}");
+    assert!(competing <= sent, "{competing} of {sent}");
+}
+
+#[test]
+fn the_window_and_the_queue_in_front_of_it_are_bounded() {
+    let limited = radio(0.2, &arq("rlp", ", window = 4"), BULK).replace(
+        "delay = \"0 s\", channel",
+        "delay = \"0 s\", queue = { packets = 5 }, channel",
+    );
+    let done = result(&limited);
+    assert_eq!(metric(&done, "links", 2, "window_max"), 4.0);
+    let mean = metric(&done, "links", 2, "window_mean");
+    assert!((1.0..4.0).contains(&mean), "{mean}");
+    assert_eq!(metric(&done, "links", 2, "queue_max"), 5.0);
+    assert!(metric(&done, "links", 2, "drops_congestion") > 0.0);
+    // The link without a protocol has no frames.
+    assert!(done["links"][0]["metrics"]["frames_sent"].is_null());
+}
+
+#[test]
+fn out_of_sequence_delivery_reorders_segments_and_in_sequence_does_not() {
+    let acks = |more: &str| {
+        let done = result(&radio(0.3, &arq("rlp", more), BULK));
+        metric(&done, "flows", 0, "dup_acks")
+    };
+    let (ordered, free) = (acks(""), acks(", in_sequence = false"));
+    assert!(free > 5.0 * ordered.max(1.0), "{free} and {ordered}");
+}
+
+/// Marks stand for what would be dropped: the queue in front of the window.
+#[test]
+fn the_queue_marks() {
+    let text = radio(0.0, &arq("lapb", ", window = 2"), BULK)
+        .replace("[tcp]\n", "[tcp]\necn = true\n")
+        .replace(
+            "delay = \"0 s\", channel",
+            "delay = \"0 s\", mark = { packets = 4 }, channel",
+        );
+    let done = result(&text);
+    assert!(metric(&done, "links", 2, "marks") > 10.0);
+    assert_eq!(metric(&done, "links", 2, "drops"), 0.0);
+}
+
+#[test]
+fn a_traced_run_is_the_same_run_and_has_the_queue() {
+    let text = radio(0.3, &arq("mdlp", ""), "size = \"20 kB\"");
+    let scenario = expand(&text);
+    let plain = run(&scenario, 0, &Monitor::default()).expect("a run");
+    let traced = trace(&scenario, 0, None, "", &Monitor::default()).expect("a run");
+    assert_eq!(plain, traced.outcome);
+    let again = run(&scenario, 0, &Monitor::default()).expect("a run");
+    assert_eq!(plain, again);
+    let queue = traced.tables.iter().find(|table| table.name == "queue");
+    assert!(queue.is_some_and(|table| format!("{table:?}").contains("packets")));
+    // Every frame is in the trace, those of the last instant at the MAC but for.
+    let frames = traced.tables.iter().find(|table| table.name == "frames");
+    let json: Value = serde_json::from_str(&plain.to_json(&scenario)).expect("JSON");
+    let count = |name| metric(&json, "links", 2, name) + metric(&json, "links", 3, name);
+    let columns = &frames.expect("a table of frames").columns;
+    let sum = |name: &str, wanted: fn(u64) -> bool| {
+        let column = columns.iter().find(|(column, _)| *column == name);
+        match column.map(|(_, column)| column) {
+            Some(Column::U8(values)) => values.iter().filter(|&&n| wanted(n.into())).count() as f64,
+            other => panic!("{name}: {other:?}"),
+        }
+    };
+    let information = count("frames_sent");
+    assert!((information - sum("frame", |kind| kind == 0)).abs() <= 2.0);
+    assert!((count("frames_supervisory") - sum("frame", |kind| kind > 0)).abs() <= 2.0);
+    assert_eq!(sum("lost", |lost| lost == 1), count("frames_lost"));
+    let again = count("frames_retransmitted");
+    assert!((again - sum("retransmission", |again| again == 1)).abs() <= 2.0);
+}
+
+/// A UDP datagram of one byte from the first node to the third.
+fn datagram(number: u8) -> Vec<u8> {
+    let packet = Packet {
+        src: NodeId(0),
+        dst: NodeId(2),
+        flow: FlowId::NONE,
+        from_opener: true,
+        ident: 0,
+        ttl: 64,
+        corrupt: false,
+        payload: Payload::Udp(Datagram {
+            body: Body::of_bytes(&[number]),
+            ..Datagram::default()
+        }),
+    };
+    wire::encode(&packet, wire::Addresses::of(&packet)).expect("a datagram")
+}
+
+/// The same machine under packets of real programs.
+#[test]
+fn packets_of_real_programs_are_recovered_too() {
+    for protocol in ["lapb", "mdlp", "rlp"] {
+        let scenario = expand(&radio(0.4, &arq(protocol, ""), BULK));
+        let mut live = Live::new(&scenario, 0).expect("a network");
+        let mut came = Vec::new();
+        for number in 0..100 {
+            let now = Instant::ZERO + Interval::from_millis(50) * u64::from(number);
+            live.advance(now, |_, _, bytes| came.push(bytes[28]));
+            live.send(now, 0, datagram(number))
+                .expect("a packet of this network");
+        }
+        let end = Instant::ZERO + Interval::from_secs(600);
+        live.advance(end, |host, _, bytes| {
+            assert_eq!(host, 1);
+            came.push(bytes[28]);
+        });
+        assert!(came.iter().copied().eq(0..100), "{protocol}: {came:?}");
+    }
+}
+
+#[test]
+fn a_resolved_scenario_says_every_parameter_and_reads_back() {
+    for protocol in ["none", "lapb", "mdlp", "rlp"] {
+        let text = radio(0.1, &arq(protocol, ""), BULK);
+        let loaded = scenario::load(&text, "test", &[]).expect("a scenario");
+        let json = loaded.to_json();
+        let again = scenario::load(&json, "json", &[]).expect("what was written");
+        assert_eq!(again.to_json(), json);
+        assert_eq!(again.expand(), loaded.expand());
+        let keys = ["t1", "t200", "status_period"].map(|key| json.contains(&format!("\"{key}\"")));
+        let wanted = ["lapb", "mdlp", "rlp"].map(|name| name == protocol);
+        assert_eq!(keys, wanted, "{json}");
+    }
+}
+
+#[test]
+fn faults_are_told_in_one_line() {
+    let cases = [
+        (
+            "arq = { protocol = \"rpl\" }",
+            "test:11: links[1].arq.protocol = \"rpl\" is unknown; did you mean \"rlp\"?",
+        ),
+        (
+            "arq = { protocol = \"rlp\", t1 = \"1 s\" }",
+            "test:11: links[1].arq.t1 would be ignored; it needs protocol = \"lapb\"",
+        ),
+        (
+            "arq = { protocol = \"rlp\", n2 = 3 }",
+            "test:11: links[1].arq.n2 would be ignored; it needs protocol = \"lapb\" or \"mdlp\"",
+        ),
+        (
+            "arq = { protocol = \"mdlp\", best_effort = true }",
+            "test:11: links[1].arq.best_effort would be ignored; it needs n2",
+        ),
+        (
+            "arq = { protocol = \"mdlp\", window = 64 }",
+            "test:11: links[1].arq.window is wrong: a window of 64 frames cannot be: with numbers \
+             modulo 128 write 1 to 63",
+        ),
+        (
+            "arq = { protocol = \"lapb\", modulus = 8 }",
+            "test:11: links[1].arq.window is wrong: a window of 15 frames cannot be: with numbers \
+             modulo 8 write 1 to 7",
+        ),
+        (
+            "arq = { protocol = \"lapb\", modulus = 64 }",
+            "test:11: links[1].arq.modulus is wrong: sequence numbers modulo 64 cannot be: write 8 \
+             or 128",
+        ),
+        (
+            "arq = { protocol = \"lapb\", t1 = \"0 s\" }",
+            "test:11: links[1].arq.t1 = \"0 s\" is out of range; write a time above it",
+        ),
+        (
+            "arq = { protocol = \"rlp\", status_period = \"10 us\" }",
+            "test:11: links[1].arq.status_period = \"10 us\" is out of range; write \"1 ms\" to \"1 \
+             h\"",
+        ),
+        (
+            "arq = { protocol = \"lapb\", n2 = 0 }",
+            "test:11: links[1].arq.n2 = 0 is out of range; write 1 to 1000, or leave it out",
+        ),
+        (
+            "arq = { protocol = \"lapb\", header = \"2 KiB\" }",
+            "test:11: links[1].arq.header = \"2 KiB\" is out of range; write \"0 B\" to \"1 KiB\"",
+        ),
+        (
+            "arq = { protocol = \"rlp\", mac = { access = \"constant\" } }",
+            "test:11: links[1].arq.mac has no \"delay\"; write for example delay = \"10 ms\"",
+        ),
+        (
+            "arq = { protocol = \"rlp\", mac = { access = \"none\", delay = \"1 ms\" } }",
+            "test:11: links[1].arq.mac.delay would be ignored; access is \"none\"",
+        ),
+        (
+            "arq = { window = 3 }",
+            "test:11: links[1].arq has no \"protocol\"; write for example protocol = \"mdlp\"",
+        ),
+    ];
+    for (arq, message) in cases {
+        let error = scenario::load(&radio(0.0, arq, BULK), "test", &[]).expect_err(arq);
+        assert_eq!(error.to_string(), message);
+    }
+}
