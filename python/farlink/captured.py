@@ -11,7 +11,14 @@ from farlink.errors import ScenarioError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HEADERS", "tables"]
+__all__ = ["COLUMNS", "HEADERS", "tables"]
+
+COLUMNS = {
+    "segments": ("time", "seq", "len", "retransmission"),
+    "acks": ("time", "ack", "window"),
+    "sacks": ("time", "left", "right"),
+}
+"""Traces that are in a capture, and their columns."""
 
 HEADERS = 120
 """Bytes of a packet that hold its longest IPv4 and TCP headers."""
@@ -53,9 +60,8 @@ def tables(path: Path, sender: str) -> "dict[str, pd.DataFrame]":
         _take(streams, sender, time, packet)
     best = max(streams.values(), key=lambda one: one.highest, default=_Stream())
     return {
-        "segments": pd.DataFrame(best.segments, columns=["time", "seq", "len", "retransmission"]),
-        "acks": pd.DataFrame(best.acks, columns=["time", "ack", "window"]),
-        "sacks": pd.DataFrame(best.sacks, columns=["time", "left", "right"]),
+        name: pd.DataFrame(getattr(best, name), columns=list(columns))
+        for name, columns in COLUMNS.items()
     }
 
 

@@ -112,7 +112,10 @@ def emulate(
     directory = None if pcap is None else str(pcap)
     with _patient():
         out = engine(text, run, started, main, tcp, seconds, directory, snaplen, sample)
-    return Emulated(json.loads(out))
+    data = json.loads(out)
+    tree = json.loads(text)
+    data |= {"scenario": tree.get("name") or "scenario", "seed": tree["seed"], "run": run}
+    return Emulated(data)
 
 
 def transfer(

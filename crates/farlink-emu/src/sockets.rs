@@ -113,19 +113,19 @@ fn watch(
 ) -> io::Result<Vec<Sample>> {
     let mut samples = Vec::new();
     // The engine's clock starts with its thread.
-    let zero = loop {
+    let (zero, began) = loop {
         if ended.load(Ordering::Relaxed) {
             return Ok(samples);
         }
         if let Some(now) = remote.call(|_, now| now) {
-            break Instant::now() - Duration::from_nanos(now.as_nanos());
+            break (now.as_nanos(), Instant::now());
         }
     };
     let mut buffer = vec![0; 1 << 16];
     let mut next = Instant::now();
     while !ended.load(Ordering::Relaxed) {
         for (host, socket) in sockets.iter().enumerate() {
-            let time = zero.elapsed().as_nanos() as u64;
+            let time = zero + began.elapsed().as_nanos() as u64;
             dump(socket, &mut buffer, |message| {
                 samples.extend(sample(message, time, host));
             })?;
@@ -266,7 +266,7 @@ mod tests {
         far.read_exact(&mut [0; 1000]).unwrap();
         let mut messages = Vec::new();
         dump(&open().unwrap(), &mut vec![0; 1 << 16], |m| {
-            messages.push(m.to_vec())
+            messages.push(m.to_vec());
         })
         .unwrap();
         let of = |stream: &TcpStream| {

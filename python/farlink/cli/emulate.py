@@ -52,6 +52,9 @@ def emulate(
     trace: Path | None = typer.Option(
         None, "--trace", help="Write the state of the kernel's TCP here.", metavar="DIR"
     ),
+    plots: bool = typer.Option(
+        False, "--plots", help="Draw the traces; with --pcap also the sequence numbers."
+    ),
     json_file: Path | None = typer.Option(
         None, "--json", help="Write what happened here.", metavar="FILE"
     ),
@@ -71,6 +74,8 @@ def emulate(
         files.check_file(json_file)
     if trace is not None:
         files.check_directory(trace)
+    elif plots:
+        raise ScenarioError("--plots draws what --trace DIR writes; write both")
     overrides: dict[str, object] = dict(text.assignments(changes))
     if transfer:
         done = emulation.transfer(
@@ -98,7 +103,15 @@ def emulate(
             sample=trace is not None,
         )
     if trace is not None:
-        KernelTrace.of(done).write(trace)
+        seen = KernelTrace.of(done)
+        seen.write(trace)
+        if plots:
+            from farlink.plot.style import save
+
+            figures = seen.plots(tcp or "kernel", pcap)
+            save(figures.cwnd(), trace / "cwnd")
+            if pcap is not None:
+                save(figures.sequence(), trace / "sequence")
     _end(done, json_file=json_file, strict=strict, quiet=quiet)
 
 
