@@ -183,6 +183,17 @@ def test_one_of_several_is_named(geo: control.Running) -> None:
     assert geo in control.running()
 
 
+def test_plots_need_a_trace() -> None:
+    done = subprocess.run(
+        [*FARLINK, "emulate", "geo-lossy", "--transfer", "1kB", "--plots"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "--plots draws what --trace DIR writes" in done.stderr
+
+
 def test_captures_and_the_kernels_tcp(tmp_path: Path) -> None:
     size = 300_000
     done = fl.emulation.transfer(
@@ -214,6 +225,11 @@ def test_captures_and_the_kernels_tcp(tmp_path: Path) -> None:
     assert sender["cwnd"].iloc[0] >= 10 * 1448
     srtt = trace.table("srtt")
     assert 0.52 <= srtt.loc[srtt["side"] == "from", "srtt"].min() < 0.7
+    figures = trace.plots("reno", tmp_path)
+    (flow,) = trace.flows
+    assert flow.startswith("10.0.0.1:5001-10.0.0.3:")
+    assert figures.cwnd().axes[0].get_lines()
+    assert "sequence number" in figures.sequence().axes[0].get_ylabel()
     written = trace.write(tmp_path / "trace")
     assert len(pd.read_parquet(written[0])) == len(cwnd)
     tshark = shutil.which("tshark")

@@ -21,7 +21,7 @@ const SAMPLED: Duration = Duration::from_millis(50);
 /// the kernel's TCP is looked at. Returns what happened as JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, run, servers, main, congestion=None, seconds=None, pcap=None, snaplen=0, sample=false))]
-#[allow(clippy::too_many_arguments)]
+#[allow(clippy::needless_pass_by_value, clippy::too_many_arguments)] // what PyO3 extracts is owned
 pub(crate) fn emulate(
     py: Python<'_>,
     scenario: String,
