@@ -1,7 +1,6 @@
 """The same path simulated and emulated: our TCP beside the kernel's."""
 
 import json
-import math
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from farlink import api, captured, emulation, files, source, units
 from farlink.errors import RunError, ScenarioError
 from farlink.result import Result
-from farlink.stats import Estimate, mean_ci95, t_quantile
+from farlink.stats import Estimate, mean_ci95
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,23 +65,21 @@ class Row:
 
     @property
     def ratio(self) -> Estimate:
-        """Emulated over simulated goodput, with its 95 % interval.
+        """Emulated over simulated goodput: the ratio of the means, with its 95 % interval.
 
-        By the delta method, and Student's t with the degrees of freedom of one side, which is
-        the wider choice. Without deviation on either side, as on a lossless link, the interval
-        is a point.
+        Run k of both sides has the channel of run k, so the interval is that of paired runs:
+        of the residuals e - r s, over the mean of s (the ratio estimator of sampling theory),
+        with Student's t. Without deviation, as on a lossless link, it is a point.
         """
         ours, theirs = mean_ci95(self.simulated), mean_ci95(self.emulated)
         assert ours.mean is not None
         assert theirs.mean is not None
         mean = theirs.mean / ours.mean
-        if len(self.simulated) < 2:
+        pairs = zip(self.emulated, self.simulated, strict=True)
+        half = mean_ci95([theirs - mean * ours for theirs, ours in pairs]).half_width
+        if half is None:
             return Estimate(mean, None, None, len(self.simulated))
-        quantile = t_quantile(0.975, len(self.simulated) - 1)
-        relative = sum(
-            ((one.half_width or 0.0) / quantile / (one.mean or 1.0)) ** 2 for one in (ours, theirs)
-        )
-        half = quantile * mean * math.sqrt(relative)
+        half /= ours.mean
         return Estimate(mean, mean - half, mean + half, len(self.simulated))
 
     @property

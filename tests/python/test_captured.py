@@ -47,17 +47,21 @@ def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
         captured.tables(path, "10.0.0.1")
 
 
-def test_the_ratio_of_two_means_has_the_interval_of_the_delta_method() -> None:
-    """Relative standard errors add as squares; t(0.975, 2) = 4.302653."""
-    row = Row("reno", (90.0, 100.0, 110.0), (150.0, 200.0, 250.0))
+def test_the_ratio_is_that_of_paired_runs() -> None:
+    """Residuals e - 2 s are -10, 20, -10: s = 17.3205; t(0.975, 2) = 4.302653."""
+    row = Row("reno", (90.0, 100.0, 110.0), (170.0, 220.0, 210.0))
     ratio = row.ratio
-    relative = math.sqrt((10 / math.sqrt(3) / 100) ** 2 + (50 / math.sqrt(3) / 200) ** 2)
     assert ratio.mean == pytest.approx(2.0)
-    assert ratio.half_width == pytest.approx(2.0 * 4.302653 * relative, rel=1e-6)
-    assert row.verdict == "within the interval"
+    wanted = 4.302653 * math.sqrt(300) / math.sqrt(3) / 100
+    assert ratio.half_width == pytest.approx(wanted, rel=1e-6)
+    assert row.verdict == "differs"
+    assert Row("reno", (90.0, 100.0, 110.0), (120.0, 90.0, 110.0)).verdict == "within the interval"
     assert Row("reno", (100.0,), (104.9,)).verdict == "within 5 %"
     assert Row("reno", (100.0,), (106.0,)).verdict == "differs"
-    assert Row("reno", (100.0, 101.0), (150.0, 151.0)).verdict == "differs"
+    # The same in every run, but for a constant: no doubt about the ratio.
+    same = Row("reno", (100.0, 200.0), (150.0, 300.0))
+    assert same.ratio.half_width == pytest.approx(0.0)
+    assert same.verdict == "differs"
 
 
 @pytest.mark.parametrize("tcp", ["reno", "cubic", "bbr"])
