@@ -4,8 +4,6 @@ import sys
 from pathlib import Path
 
 import typer
-from rich import box
-from rich.table import Table
 
 from farlink import comparison, emulation, files, units
 from farlink.cli import text
@@ -60,6 +58,9 @@ def _tell(line: str) -> None:
 
 
 def _show(found: comparison.Comparison) -> None:
+    from rich import box
+    from rich.table import Table
+
     console = text.console(sys.stdout)
     largest = max(value for row in found.rows for value in row.simulated + row.emulated)
     factor, unit = units.prefixed(largest, "bit/s")

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import typer
-from rich import box
-from rich.table import Table
 
 from farlink import control
 from farlink.cli import text
@@ -130,6 +128,9 @@ def _leaves(value: object, path: str = "") -> list[tuple[str, str]]:
 
 
 def _table(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
+    from rich import box
+    from rich.table import Table
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("link", "direction"):
         table.add_column(title, no_wrap=True)
