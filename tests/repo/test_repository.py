@@ -157,7 +157,8 @@ def own_crates() -> set[str]:
 
 def crate_dependencies(member: dict[str, Any]) -> set[str]:
     kinds = ("dependencies", "dev-dependencies", "build-dependencies")
-    return {name for kind in kinds for name in member.get(kind, {})}
+    tables = [member, *member.get("target", {}).values()]
+    return {name for table in tables for kind in kinds for name in table.get(kind, {})}
 
 
 def cargo_dependencies() -> set[str]:

@@ -36,6 +36,7 @@ pub mod scenario;
 mod trajectory;
 mod udp;
 mod world;
+mod world_loss;
 mod world_udp;
 
 pub use live::{LinkReport, Live, Refused};

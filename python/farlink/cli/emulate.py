@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 import typer
-from rich import box
-from rich.table import Table
 
 from farlink import emulation, files
 from farlink.cli import text
@@ -172,6 +170,9 @@ def _end(done: emulation.Emulated, *, json_file: Path | None, strict: bool, quie
 
 
 def _show(done: emulation.Emulated) -> None:
+    from rich import box
+    from rich.table import Table
+
     console = text.console(sys.stderr)
     data = done.data
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)

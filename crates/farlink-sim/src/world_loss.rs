@@ -1,0 +1,157 @@
+//! Packets that are lost or damaged: who counts it, and who is told.
+
+use crate::heap::{Event, Kind};
+use crate::world::{World, sending_end};
+use farlink_net::channel::DropCause;
+use farlink_net::{FlowId, Packet, Payload};
+use farlink_tcp::{Instant, LossCause};
+
+/// A packet of a real program that was lost.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    pub(crate) at: Instant,
+    pub(crate) link: u32,
+    pub(crate) cause: DropCause,
+    pub(crate) packet: Packet,
+}
+
+impl World {
+    #[cold]
+    pub(crate) fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
+        let packet = &self.packets[number as usize];
+        if packet.flow == FlowId::NONE {
+            if let Some(probes) = &mut self.probes {
+                probes.lost(at, link, packet, None, cause);
+            }
+            if let Some(lost) = &mut self.lost {
+                let packet = packet.clone();
+                lost.push(Lost {
+                    at,
+                    link,
+                    cause,
+                    packet,
+                });
+            }
+        } else {
+            self.lose_of_flow(link, number, cause, at);
+        }
+        // The link itself counts what it does not deliver.
+        if matches!(cause, DropCause::HopLimit | DropCause::Checksum) {
+            let priority = self.packets[number as usize].priority();
+            match self.links[link as usize].line {
+                Some(line) => {
+                    let line = &mut self.lines[line as usize].line;
+                    line.count_drop((link % 2) as usize, cause, priority);
+                }
+                None => self.links[link as usize].count_drop(cause, priority),
+            }
+        }
+        if !self.tell_loss(link, number, cause, at) {
+            self.free.push(number);
+        }
+    }
+
+    fn lose_of_flow(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
+        if self.probes.is_some() {
+            let seq = self.stream_position(number);
+            if let Some(probes) = &mut self.probes {
+                probes.lost(at, link, &self.packets[number as usize], seq, cause);
+            }
+        }
+        let packet = &self.packets[number as usize];
+        let tally = &mut self.tallies[packet.flow.0 as usize];
+        // Datagrams go one way only.
+        let state = self.flows.get(packet.flow.0 as usize);
+        let back =
+            state.is_some_and(|state| !sending_end(packet, state.sender_opens).is_multiple_of(2));
+        if back {
+            tally.back += 1;
+        } else {
+            tally.forward[cause as usize] += 1;
+        }
+        if matches!(packet.payload, Payload::Udp(_)) {
+            self.datagram_lost(packet.flow.0);
+        }
+    }
+
+    /// The end that a packet goes to, if the packet is of its connection.
+    pub(crate) fn receiving_end(&self, packet: &Packet) -> Option<usize> {
+        let flow = &self.flows[packet.flow.0 as usize];
+        let current = flow
+            .opening
+            .as_ref()
+            .is_none_or(|opening| opening.is_current(packet));
+        let end = sending_end(packet, flow.sender_opens) ^ 1;
+        (current && self.ends[end].live).then_some(end)
+    }
+
+    /// A packet is at its host with changed bits: its addresses are those of
+    /// this connection, and the endpoint may make something of the rest.
+    #[cold]
+    pub(crate) fn damaged(&mut self, number: u32) {
+        let packet = &self.packets[number as usize];
+        if let Some(segment) = packet.tcp()
+            && let Some(end) = self.receiving_end(packet)
+            && self.ends[end].conn.on_damaged(segment)
+        {
+            self.serve(end);
+        }
+    }
+
+    /// The oracle of explicit loss notification: the end that waits for a packet
+    /// hears that it was lost and why, when it would have been over the link
+    /// that lost it. Returns whether the packet is kept until then.
+    pub(crate) fn tell_loss(
+        &mut self,
+        link: u32,
+        number: u32,
+        cause: DropCause,
+        at: Instant,
+    ) -> bool {
+        let packet = &self.packets[number as usize];
+        let oracle = |&end: &usize| self.ends[end].conn.wants_loss_notices();
+        let Some(segment) = packet.tcp() else {
+            return false;
+        };
+        let Some(end) = self.receiving_end(packet).filter(oracle) else {
+            return false;
+        };
+        match cause {
+            DropCause::Loss
+            | DropCause::BitError
+            | DropCause::Checksum
+            | DropCause::Handoff
+            | DropCause::Fade
+            | DropCause::LinkGiveUp => {
+                let over = match cause {
+                    DropCause::Checksum => at, // it went over all of them
+                    _ => at + self.links[link as usize].config().delay,
+                };
+                self.strays = self.strays.wrapping_add(1);
+                let event = Event::new(over, Kind::Notice, end as u32, self.strays, number);
+                self.heap.push(event);
+                true
+            }
+            DropCause::Congestion
+            | DropCause::Policy
+            | DropCause::NoRoute
+            | DropCause::HopLimit => {
+                let conn = &mut self.ends[end].conn;
+                conn.on_loss_notice(segment, LossCause::Congestion);
+                false
+            }
+        }
+    }
+
+    /// The time has come to tell of a loss by the medium.
+    pub(crate) fn notice(&mut self, end: usize, number: u32) {
+        let packet = &self.packets[number as usize];
+        if let Some(segment) = packet.tcp()
+            && self.receiving_end(packet) == Some(end)
+        {
+            let conn = &mut self.ends[end].conn;
+            conn.on_loss_notice(segment, LossCause::Corruption);
+        }
+        self.free.push(number);
+    }
+}
