@@ -82,6 +82,7 @@ impl FlowId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raw {
     bytes: Vec<u8>,
+    checked: bool,
 }
 
 impl Raw {
@@ -103,7 +104,10 @@ impl Raw {
             return Err(NotIpv4::Length);
         }
         bytes.truncate(total);
-        let raw = Self { bytes };
+        let raw = Self {
+            bytes,
+            checked: false,
+        };
         if raw.header_sum() != 0xffff {
             return Err(NotIpv4::Checksum);
         }
@@ -120,6 +124,20 @@ impl Raw {
         self.bytes
     }
 
+    /// The checksum of what is inside is known to be right: whoever made this
+    /// datagram has just computed it.
+    pub fn checked(self) -> Self {
+        Self {
+            checked: true,
+            ..self
+        }
+    }
+
+    /// Whether it is known that the checksum of what is inside is right.
+    pub fn is_checked(&self) -> bool {
+        self.checked
+    }
+
     /// Destination address.
     pub fn destination(&self) -> Ipv4Addr {
         Ipv4Addr::new(
@@ -133,6 +151,7 @@ impl Raw {
     /// Changes the last bit, as errors on the way do: the checksum of what is
     /// inside fails then.
     pub fn spoil(&mut self) {
+        self.checked = false;
         if let Some(last) = self.bytes.last_mut() {
             *last ^= 1;
         }
@@ -173,7 +192,10 @@ impl Raw {
                 }
                 bytes.extend_from_slice(&self.bytes[from..from + piece.len as usize]);
                 write_fragment_fields(&mut bytes, piece);
-                Self { bytes }
+                Self {
+                    bytes,
+                    checked: false,
+                }
             })
             .collect()
     }
@@ -206,7 +228,10 @@ impl Raw {
         bytes[26..28].copy_from_slice(&(mtu as u16).to_be_bytes());
         let sum = !ones_complement_sum(&bytes[20..]);
         bytes[22..24].copy_from_slice(&sum.to_be_bytes());
-        let mut answer = Self { bytes };
+        let mut answer = Self {
+            bytes,
+            checked: false,
+        };
         answer.mend();
         Some(answer)
     }

@@ -11,6 +11,7 @@ use crate::heap::{Event, Heap, Kind};
 use crate::line::LineState;
 use crate::probe::Probes;
 use crate::udp::UdpFlow;
+use crate::world_loss::Lost;
 use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
 use farlink_net::{Fate, FlowId, InFlight, Link, LowFate, NodeId, Packet, Payload};
@@ -110,6 +111,8 @@ pub(crate) struct World {
     /// Packets of real programs that have arrived: their node and number.
     pub(crate) leaving: Vec<(u32, u32)>,
     pub(crate) reassemblies: Reassemblies,
+    /// Packets of real programs that were lost, if somebody wants them.
+    pub(crate) lost: Option<Vec<Lost>>,
 }
 
 impl World {
@@ -136,6 +139,7 @@ impl World {
             finished_at: Instant::ZERO,
             leaving: Vec::new(),
             reassemblies: Reassemblies::default(),
+            lost: None,
         }
     }
 

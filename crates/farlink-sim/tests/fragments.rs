@@ -200,7 +200,7 @@ fn packets_of_real_programs_are_cut_or_refused() {
     live.send(Instant::ZERO, 0, datagram(true)).unwrap();
     let mut got = Vec::new();
     live.advance(Instant::from_nanos(1_000_000_000), |host, due, bytes| {
-        got.push((host, due.as_nanos(), bytes.to_vec()));
+        got.push((host, due.as_nanos(), bytes.into_bytes()));
     });
     let lens: Vec<_> = got.iter().map(|g| (g.0, g.2.len())).collect();
     assert_eq!(lens, [(0, 56), (1, 572), (1, 572), (1, 396)]);

@@ -11,6 +11,7 @@ import typer
 from farlink import emulation, files
 from farlink.cli import text
 from farlink.errors import ScenarioError
+from farlink.kernel import KernelTrace
 
 __all__ = ["emulate", "shell"]
 
@@ -22,7 +23,17 @@ _AT = typer.Option(
     [], "--at", help="Program to start before in another host.", metavar="'HOST: COMMAND'"
 )
 _TCP = typer.Option(None, "--tcp", help="TCP of the hosts' kernels.", metavar="NAME")
+_ENDPOINT = typer.Option(
+    [],
+    "--endpoint",
+    help="Host that is this program's TCP in user space instead of a kernel.",
+    metavar="HOST=TCP",
+)
+_PLAIN = typer.Option(False, "--plain", help="One packet to a read and write of a device.")
+_REALTIME = typer.Option(False, "--realtime", help="Least lateness, for more of a processor.")
 _SET = typer.Option([], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE")
+_PCAP = typer.Option(None, "--pcap", help="Capture at each host, and what is lost.", metavar="DIR")
+_SNAPLEN = typer.Option(0, "--snaplen", help="Bytes captured of a packet.", metavar="N")
 _SEED = typer.Option(None, "--seed", help="Replace the seed.", metavar="N")
 
 
@@ -40,8 +51,19 @@ def emulate(
         None, "--seconds", help="End after so long, whatever the program does.", metavar="N"
     ),
     tcp: str | None = _TCP,
+    endpoint: list[str] = _ENDPOINT,
+    plain: bool = _PLAIN,
+    realtime: bool = _REALTIME,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
+    pcap: Path | None = _PCAP,
+    snaplen: int = _SNAPLEN,
+    trace: Path | None = typer.Option(
+        None, "--trace", help="Write the state of the kernel's TCP here.", metavar="DIR"
+    ),
+    plots: bool = typer.Option(
+        False, "--plots", help="Draw the traces; with --pcap also the sequence numbers."
+    ),
     json_file: Path | None = typer.Option(
         None, "--json", help="Write what happened here.", metavar="FILE"
     ),
@@ -59,9 +81,25 @@ def emulate(
         )
     if json_file is not None:
         files.check_file(json_file)
+    if trace is not None:
+        files.check_directory(trace)
+    elif plots:
+        raise ScenarioError("--plots draws what --trace DIR writes; write both")
     overrides: dict[str, object] = dict(text.assignments(changes))
     if transfer:
-        done = emulation.transfer(scenario, transfer, tcp=tcp, overrides=overrides, seed=seed)
+        done = emulation.transfer(
+            scenario,
+            transfer,
+            tcp=tcp,
+            overrides=overrides,
+            seed=seed,
+            endpoints=_endpoints(endpoint),
+            plain=plain,
+            realtime=realtime,
+            pcap=pcap,
+            snaplen=snaplen,
+            sample=trace is not None,
+        )
     else:
         done = emulation.emulate(
             scenario,
@@ -72,7 +110,23 @@ def emulate(
             overrides=overrides,
             seed=seed,
             seconds=seconds,
+            endpoints=_endpoints(endpoint),
+            plain=plain,
+            realtime=realtime,
+            pcap=pcap,
+            snaplen=snaplen,
+            sample=trace is not None,
         )
+    if trace is not None:
+        seen = KernelTrace.of(done)
+        seen.write(trace)
+        if plots:
+            from farlink.plot.style import save
+
+            figures = seen.plots(tcp or "kernel", pcap)
+            save(figures.cwnd(), trace / "cwnd")
+            if pcap is not None:
+                save(figures.sequence(), trace / "sequence")
     _end(done, json_file=json_file, strict=strict, quiet=quiet)
 
 
@@ -81,8 +135,13 @@ def shell(
     host: str | None = _HOST,
     at: list[str] = _AT,
     tcp: str | None = _TCP,
+    endpoint: list[str] = _ENDPOINT,
+    plain: bool = _PLAIN,
+    realtime: bool = _REALTIME,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
+    pcap: Path | None = _PCAP,
+    snaplen: int = _SNAPLEN,
 ) -> None:
     """Open a shell in a host of a scenario (Linux, root); the network ends with it."""
     done = emulation.emulate(
@@ -93,6 +152,11 @@ def shell(
         tcp=tcp,
         overrides=dict(text.assignments(changes)),
         seed=seed,
+        endpoints=_endpoints(endpoint),
+        plain=plain,
+        realtime=realtime,
+        pcap=pcap,
+        snaplen=snaplen,
     )
     _end(done, json_file=None, strict=False, quiet=False)
 
@@ -113,9 +177,24 @@ def _servers(options: list[str]) -> list[tuple[str, list[str]]]:
     return servers
 
 
+def _endpoints(options: list[str]) -> dict[str, str]:
+    endpoints: dict[str, str] = {}
+    for option in options:
+        host, equals, tcp = (part.strip() for part in option.partition("="))
+        if not equals or not host or not tcp:
+            raise ScenarioError(
+                f"--endpoint {option!r}: not HOST=TCP; write for example --endpoint server=hybla"
+            )
+        if host in endpoints:
+            raise ScenarioError(f"--endpoint {host!r} is given twice; give each host one TCP")
+        endpoints[host] = tcp
+    return endpoints
+
+
 def _end(done: emulation.Emulated, *, json_file: Path | None, strict: bool, quiet: bool) -> None:
     if json_file is not None:
-        files.write_text(json_file, json.dumps(done.data, indent=1) + "\n")
+        summary = {key: one for key, one in done.data.items() if key != "sockets"}
+        files.write_text(json_file, json.dumps(summary, indent=1) + "\n")
     if not quiet:
         _show(done)
     if done.behind:
@@ -164,6 +243,18 @@ def _show(done: emulation.Emulated) -> None:
             f"{row['host']} {row['address']}: sent {row['sent']:,}, got {row['delivered']:,}"
             f"{beside}",
             soft_wrap=True,
+        )
+    for name, own in data["endpoints"].items():
+        causes = [f"{count:,} {reason}" for reason, count in own["dropped"].items() if count]
+        console.print(
+            f"{name} in user space: {own['segments_sent']:,} segments sent, "
+            f"{own['segments_retransmitted']:,} retransmitted, {own['timeouts']:,} time-outs; "
+            f"dropped {', '.join(causes) or 'none'}",
+            soft_wrap=True,
+        )
+    if data["uncaptured"]:
+        console.print(
+            f"WARNING: {data['uncaptured']:,} packets are not in the captures (slow disk)"
         )
     late = data["lateness"]
     console.print(
