@@ -72,6 +72,9 @@ pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
                     2 => {
                         let notice = Notice::BadState { seq: segment.ack };
                         victim.connection.on_notice(victim.now, notice);
+                        // Any length at all, for whatever is in flight.
+                        let mtu = segment.seq.0 % 2000;
+                        victim.connection.on_path_mtu(mtu);
                     }
                     _ => victim.connection.on_segment(victim.now, &segment),
                 }
