@@ -4,6 +4,7 @@
 
 mod app;
 mod data;
+mod path_mtu;
 
 pub use app::{Fetched, Service};
 
@@ -176,6 +177,13 @@ impl Endpoint {
         let (fields, segment) = match wire::decode(bytes) {
             Ok(whole) => whole,
             Err(error) => {
+                if let Some((key, mtu)) = path_mtu::told(bytes)
+                    && let Some(open) = self.open.get_mut(&key)
+                {
+                    open.connection.on_path_mtu(mtu);
+                    self.pump(now, key);
+                    return;
+                }
                 let counter = match error {
                     WireError::TcpChecksum => &mut self.dropped.checksum,
                     WireError::NotTcp(_) => &mut self.dropped.not_tcp,
