@@ -1,6 +1,7 @@
 //! Loss of packets on a radio, by distance and length.
 
-use super::{Derived, DropCause, Passage, Process, Sampling, Theory, Verdict, damage_probability};
+use super::{Derived, DropCause, Passage, Process, Sampling, Theory, Verdict};
+use crate::fec::{BlockCode, Correction};
 use crate::mobility::Separation;
 use crate::radio::{Budget, Modulation};
 use crate::rng::{Probability, Stream};
@@ -26,7 +27,7 @@ pub struct Radio {
     budget: Budget,
     modulation: Modulation,
     fading: BitFading,
-    correctable_bits: u32,
+    correction: Correction,
     separation: Separation,
     /// Distance and length met last, with their probability of loss.
     known: (f64, u32, Probability),
@@ -47,17 +48,26 @@ impl Radio {
             budget,
             modulation,
             fading,
-            correctable_bits,
+            correction: Correction::Bits(correctable_bits),
             separation,
             known: (-1.0, 0, Probability::ZERO),
             stream,
         }
     }
 
+    /// The same radio behind a block code, which decides in place of
+    /// `correctable_bits`; lengths are then those before coding.
+    pub fn with_code(self, code: BlockCode) -> Self {
+        Self {
+            correction: Correction::Blocks(code),
+            ..self
+        }
+    }
+
     /// Probability that a packet is lost when its bits err at `rate`.
     fn loss_at(&self, rate: f64, bytes: u32) -> f64 {
-        let bits = 8 * u64::from(bytes);
-        damage_probability(bits, Probability::clamped(rate), self.correctable_bits)
+        let rate = Probability::clamped(rate);
+        self.correction.packet_loss(bytes, rate)
     }
 
     /// Bit error rate at this mean E_b / N0, where bits err independently.
@@ -151,6 +161,15 @@ impl Process for Radio {
                 "probability",
                 self.rate(snr),
                 "at time 0",
+            ));
+        }
+        if let Some(code) = self.correction.code() {
+            out.push(code.derived());
+            out.push(of(
+                "packet_loss_1500_B",
+                "probability",
+                self.loss(distance, 1500),
+                "binomial tail per block, at time 0",
             ));
         }
         out

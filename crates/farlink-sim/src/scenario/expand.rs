@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use farlink_net::fec::BlockCode;
 use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 
@@ -14,6 +15,7 @@ use super::background::{self, BackgroundSpec};
 use super::bdp;
 use super::channel;
 use super::decode::{Problem, example, suggestion};
+use super::fec;
 use super::process;
 use super::spec::{
     AppName, ChannelSpec, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario,
@@ -74,6 +76,8 @@ pub struct DirectionSpec {
     pub delay: Interval,
     /// Framing per packet in bytes.
     pub overhead: u32,
+    /// Block code over each packet.
+    pub fec: Option<BlockCode>,
     /// Limit of what waits for the transmitter.
     pub queue: QueueSpec,
     /// From where on ECN-capable packets are marked.
@@ -406,11 +410,13 @@ fn one_direction(
     }
     channel::check(&table.channel.0, LONGEST_DELAY)?;
     background::check(&table.background)?;
+    let fec = fec::resolve(table.fec.as_ref(), &table.channel.0)?;
     Ok(DirectionSpec {
         rate: rate.0,
         rate_trace,
         delay: delay.0,
         overhead: table.overhead.0 as u32,
+        fec,
         queue: table.queue,
         mark: table.mark,
         priorities: table.priorities,
