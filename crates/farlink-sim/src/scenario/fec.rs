@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decode::Problem;
+use super::process::MobileSpec;
 use super::spec::ChannelSpec;
 use super::tree::Step;
 
@@ -137,17 +138,17 @@ fn meets(channel: &[ChannelSpec]) -> Result<(), Problem> {
             return Err(within(problem));
         }
         for (key, there) in [
-            ("mobile", table.mobile.is_some()),
             ("rayleigh", table.rayleigh.is_some()),
             ("byte_errors", table.byte_errors.is_some()),
         ] {
             if there {
-                let says = "does not say which bits are wrong, so that fec could not act on it; \
-                            write ber, satellite or radio, or leave fec out";
+                let says = "does not tell which bits are wrong, so fec cannot correct them; write \
+                            ber, satellite, radio or mobile with ber_bad, or leave fec out";
                 return Err(within(fault(key, says)));
             }
         }
         bits |= table.ber.is_some() || table.satellite.is_some() || table.radio.is_some();
+        bits |= table.mobile.as_ref().is_some_and(MobileSpec::has_ber);
     }
     if bits {
         Ok(())
@@ -155,7 +156,7 @@ fn meets(channel: &[ChannelSpec]) -> Result<(), Problem> {
         Err(fault(
             "fec",
             "would correct nothing: the channel has no bit errors; write channel = { ber = 1e-4 } \
-             (0 for none), satellite or radio",
+             (0 for none), satellite, radio or mobile with ber_bad",
         ))
     }
 }
@@ -244,12 +245,12 @@ mod tests {
         (
             "fec = { code = \"rs(255,223)\" }",
             "fec would correct nothing: the channel has no bit errors; write channel = { ber = \
-             1e-4 } (0 for none), satellite or radio",
+             1e-4 } (0 for none), satellite, radio or mobile with ber_bad",
         ),
         (
             "channel = { loss = 0.1 }, fec = { code = \"rs(255,223)\" }",
             "fec would correct nothing: the channel has no bit errors; write channel = { ber = \
-             1e-4 } (0 for none), satellite or radio",
+             1e-4 } (0 for none), satellite, radio or mobile with ber_bad",
         ),
         (
             "channel = { ber = 1e-4, correctable_bits = 3 }, fec = { code = \"rs(255,223)\" }",
@@ -257,16 +258,22 @@ mod tests {
              leave it out",
         ),
         (
-            "channel = [{ ber = 1e-4 }, { radio = { distance = \"10 m\", correctable_bits = 1 } }], \
+            "channel = [{ ber = 1e-4 }, { radio = { band = \"2400 MHz\", distance = \"10 m\", correctable_bits = 1 } }], \
              fec = { code = \"rs(255,223)\" }",
             "channel[1].radio.correctable_bits would be ignored beside fec, which says what is \
              corrected; leave it out",
         ),
         (
-            "channel = { ber = 0, mobile = { speed = \"75 km/h\", carrier = \"850 MHz\", \
-             fade_margin = 30, ber_bad = 1e-3 } }, fec = { code = \"rs(255,223)\" }",
-            "channel.mobile does not say which bits are wrong, so that fec could not act on it; \
-             write ber, satellite or radio, or leave fec out",
+            "channel = { mobile = { speed = \"75 km/h\", carrier = \"850 MHz\", fade_margin = 30, \
+             loss_bad = 0.1 } }, fec = { code = \"rs(255,223)\" }",
+            "fec would correct nothing: the channel has no bit errors; write channel = { ber = \
+             1e-4 } (0 for none), satellite, radio or mobile with ber_bad",
+        ),
+        (
+            "channel = { ber = 1e-4, byte_errors = { distance = \"64 KiB\" } }, fec = { code = \
+             \"rs(255,223)\" }",
+            "channel.byte_errors does not tell which bits are wrong, so fec cannot correct them; \
+             write ber, satellite, radio or mobile with ber_bad, or leave fec out",
         ),
     ];
 
