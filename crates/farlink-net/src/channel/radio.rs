@@ -226,6 +226,28 @@ mod tests {
     }
 
     #[test]
+    fn a_code_decides_in_every_fading() {
+        let code = BlockCode::new(255, 223, 8, 16).unwrap();
+        for fading in [BitFading::None, BitFading::Bits, BitFading::Packets] {
+            let at = |distance| radio(Modulation::Bpsk, fading, 0, distance).with_code(code);
+            // Where the code begins to fail.
+            let distance = (1..1000)
+                .map(f64::from)
+                .find(|&distance| at(distance).loss(distance, 60) > 0.1)
+                .unwrap();
+            let expected = at(distance).theory(TRAFFIC).loss.unwrap();
+            assert!(expected < 0.9, "{expected}");
+            assert!(radio(Modulation::Bpsk, fading, 0, distance).loss(distance, 60) > expected);
+            let found = share(&losses(at(distance)));
+            assert_near(found, expected, rate_error(expected, N));
+            let derived = at(distance).derived();
+            let value = |name| derived.iter().find(|one| one.name == name);
+            assert_eq!(value("code_rate").unwrap().value, 223.0 / 255.0);
+            assert!(value("packet_loss_1500_B").unwrap().value > expected);
+        }
+    }
+
+    #[test]
     fn losses_are_those_of_the_closed_form() {
         for modulation in [Modulation::Bpsk, Modulation::OQpsk] {
             for fading in [BitFading::None, BitFading::Bits, BitFading::Packets] {

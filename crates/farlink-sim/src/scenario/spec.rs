@@ -89,8 +89,9 @@ pub struct LinkSpec {
     /// The two nodes. `down` goes from the first to the second. With `count`,
     /// `{}` in a name is the number of the link.
     pub between: [String; 2],
-    /// Preset that gives what is not written here. A `queue`, a `channel`
-    /// or a `background` that is written replaces the whole one of the preset.
+    /// Preset that gives what is not written here. A `queue`, a `fec`,
+    /// a `channel` or a `background` that is written replaces the whole one of the
+    /// preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Where the values come from; with a preset, its source.
