@@ -29,7 +29,7 @@ EXTENSION := $(VENV)/.extension
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-long lint fmt bench lock clean check-machine
+.PHONY: help demo build test test-rust test-python test-long lint fmt bench bench-emu lock clean check-machine
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ fmt: $(TOOLS) ## Format the Rust and Python sources in place
 
 bench: check-machine ## Nanoseconds per event, events per second and peak memory
 	$(CARGO) bench $(LOCKED) -p farlink-sim --bench '*'
+
+bench-emu: $(EXTENSION) ## Exactness and throughput of the emulator against bare devices (Linux, root)
+	$(BIN)/python tools/bench_emulator.py
 
 lock: check-machine ## Resolve the Python packages anew and write requirements-dev.lock
 	rm -rf $(VENV) && $(PYTHON) -m venv $(VENV)

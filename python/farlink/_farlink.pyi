@@ -60,6 +60,10 @@ def emulate(
     main: tuple[str, list[str]] | None,
     congestion: str | None = None,
     seconds: float | None = None,
+    endpoints: list[tuple[str, str]] = ...,
+    checked: tuple[str, str, int, int] | None = None,
+    plain: bool = False,
+    realtime: bool = False,
 ) -> str: ...
 def sample_channel(
     scenario: str,

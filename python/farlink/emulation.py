@@ -17,6 +17,9 @@ __all__ = ["BEHIND_S", "Emulated", "emulate", "transfer"]
 BEHIND_S = 1e-3
 """An emulation fell behind if one packet in a hundred left later than this, in seconds."""
 
+DATA_PORT = 5001
+"""Port of a transfer's sender."""
+
 Command = tuple[str, Sequence[str]]
 """A host, and a program with its arguments."""
 
@@ -24,8 +27,8 @@ Command = tuple[str, Sequence[str]]
 class Emulated:
     """What an emulation did.
 
-    `data` holds exit_code, duration_s, lateness, hosts and links; docs/emulator.md describes
-    it.
+    `data` holds exit_code, duration_s, lateness, hosts, links and endpoints (what hosts in user
+    space sent, fetched and dropped); docs/emulator.md describes it.
     """
 
     def __init__(self, data: dict[str, Any]) -> None:
@@ -52,6 +55,9 @@ def emulate(
     overrides: Mapping[str, object] | None = None,
     seed: int | None = None,
     seconds: float | None = None,
+    endpoints: Mapping[str, str] | None = None,
+    plain: bool = False,
+    realtime: bool = False,
 ) -> Emulated:
     """Run a program in a host of a scenario, whose links carry its packets in real time.
 
@@ -75,6 +81,17 @@ def emulate(
         As for `run`.
     seconds
         End after so long, whatever the program does.
+    endpoints
+        Names of hosts that are no kernel but the TCP of this package in user space, each with
+        the TCP (`farlink tcp`) that it is. It answers on ports 7 (echo), 9 (discard) and 19
+        (data without end). No program can run there.
+    plain
+        One packet to each read and write of a device: slower, and what the default, which
+        passes several of a connection at once, is compared with.
+    realtime
+        The engine's thread runs before all others of normal priority (SCHED_FIFO), in memory
+        that is not paged out, and watches the clock for the last 50 us before a packet is due.
+        Takes more of a processor.
 
     Raises
     ------
@@ -83,15 +100,62 @@ def emulate(
     RunError
         If the system refuses: no root, no TUN device.
     """
+    return _emulate(
+        scenario,
+        command,
+        host=host,
+        servers=servers,
+        tcp=tcp,
+        overrides=overrides,
+        seed=seed,
+        seconds=seconds,
+        endpoints=endpoints,
+        plain=plain,
+        realtime=realtime,
+    )
+
+
+def _emulate(
+    scenario: str | Path | Mapping[str, object],
+    command: Sequence[str] | None,
+    *,
+    host: str | None = None,
+    servers: Sequence[Command] = (),
+    tcp: str | None = None,
+    overrides: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    seconds: float | None = None,
+    endpoints: Mapping[str, str] | None = None,
+    checked: int | None = None,
+    plain: bool = False,
+    realtime: bool = False,
+) -> Emulated:
+    """Emulate; `checked` is the size of a transfer that user-space hosts take part in."""
     text, default = _resolved(scenario, overrides, seed)
+    own = [
+        (name, _resolved(scenario, overrides, seed, variant)[0])
+        for name, variant in (endpoints or {}).items()
+    ]
+    fetches = checked is not None and default[1] in (endpoints or {})
     run = getattr(_farlink, "emulate", None)
     if run is None:
         raise FarlinkError("emulation needs Linux: it is made of network namespaces")
     main = None if command is None else (host or default[1], list(command))
-    if main is None and seconds is None:
+    if main is None and seconds is None and not fetches:
         raise ScenarioError("an emulation needs a command, or seconds to last")
     with _patient():
-        out = run(text, 0, [(name, list(argv)) for name, argv in servers], main, tcp, seconds)
+        out = run(
+            text,
+            0,
+            [(name, list(argv)) for name, argv in servers],
+            main,
+            tcp,
+            seconds,
+            endpoints=own,
+            checked=None if checked is None else (*default, DATA_PORT, checked),
+            plain=plain,
+            realtime=realtime,
+        )
     return Emulated(json.loads(out))
 
 
@@ -102,11 +166,16 @@ def transfer(
     tcp: str | None = None,
     overrides: Mapping[str, object] | None = None,
     seed: int | None = None,
+    endpoints: Mapping[str, str] | None = None,
+    plain: bool = False,
+    realtime: bool = False,
 ) -> Emulated:
     """Transfer checked data over the first flow's path, by the TCP of the kernel.
 
     `size` is written as in scenarios ("10 MB"). Every byte is compared at the receiver, which
-    prints a line of JSON; a wrong or missing one is exit code 1.
+    prints a line of JSON; a wrong or missing one is exit code 1. With `endpoints`, as in
+    `emulate`, the sender or the receiver or both are this package's TCP; `plain` and
+    `realtime` as there.
     """
     count = units.parse_size(size)
     if count is None or count < 1 or count != int(count):
@@ -117,14 +186,32 @@ def transfer(
     control = [tcp] if tcp else []
     _check_kernel(tcp)
     program = [sys.executable, str(Path(__file__).with_name("transfer.py"))]
-    return emulate(
+    own = endpoints or {}
+    if tcp and sender in own and receiver in own:
+        raise ScenarioError(
+            f"tcp {tcp!r} has no effect: both ends of the transfer are in user space"
+        )
+    fetch = [*program, "fetch", sender, str(int(count)), *control]
+    serve = [*program, "serve", str(int(count)), *control]
+    done = _emulate(
         scenario,
-        [*program, "fetch", sender, str(int(count)), *control],
+        None if receiver in own else fetch,
         host=receiver,
-        servers=[(sender, [*program, "serve", str(int(count)), *control])],
+        servers=[] if sender in own else [(sender, serve)],
         overrides=overrides,
         seed=seed,
+        endpoints=own,
+        checked=int(count),
+        plain=plain,
+        realtime=realtime,
     )
+    if receiver in own:
+        # As the program would have.
+        report = done.data["endpoints"][receiver]["fetched"]
+        sys.stdout.write(json.dumps(report) + "\n")
+        sys.stdout.flush()
+        done.data["exit_code"] = int(not (report and report["correct"]))
+    return done
 
 
 def _check_kernel(tcp: str | None) -> None:
@@ -139,12 +226,13 @@ def _resolved(
     scenario: str | Path | Mapping[str, object],
     overrides: Mapping[str, object] | None,
     seed: int | None,
+    variant: str | None = None,
 ) -> tuple[str, tuple[str, str]]:
-    """Return the resolved scenario, and the nodes of its first flow."""
+    """Return the resolved scenario, with another TCP if named, and the nodes of its first flow."""
     changes = [(path, source.override_text(value)) for path, value in (overrides or {}).items()]
     if seed is not None:
         changes.append(("seed", str(seed)))
-    (text,) = source.find(scenario).resolve(None, changes).values()
+    (text,) = source.find(scenario).resolve(variant and [variant], changes).values()
     flow = json.loads(text)["flows"][0]
     return text, (flow["from"].replace("{}", "0"), flow["to"].replace("{}", "0"))
 

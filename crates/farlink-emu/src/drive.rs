@@ -3,11 +3,17 @@
 
 use crate::EmuError;
 use crate::clock::Clock;
-use crate::host::{Host, HostConfig};
+use crate::endpoint::{Endpoint, EndpointConfig};
+use crate::host::{Host, HostConfig, Port};
 use crate::lateness::Lateness;
 use crate::namespace::RunFile;
+use crate::realtime::{self, Budget, Realtime, WATCH};
+use crate::tun::LONGEST;
+use farlink_net::Raw;
+use farlink_net::packet::IPV4_HEADER_LEN;
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{LinkReport, Live, Refused};
+use farlink_tcp::segment::TCP_HEADER_LEN;
 use farlink_tcp::{Instant, Interval};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -19,8 +25,8 @@ use std::sync::Arc;
 
 /// Packets read from a host before the others have their turn.
 const BATCH: usize = 64;
-/// No IPv4 datagram is longer.
-const LONGEST: usize = 65_536;
+/// Buffers that are kept for packets to come.
+const SPARE: usize = 4096;
 /// What the timer and the stop are called among the things waited for.
 const TIMER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
@@ -42,10 +48,15 @@ impl Stop {
 pub struct Emulation {
     live: Live,
     hosts: Vec<Host>,
+    /// Those of the hosts that are in user space.
+    endpoints: Vec<usize>,
     epoll: Epoll,
     timer: TimerFd,
     stop: Stop,
     lateness: Lateness,
+    spare: Vec<Vec<u8>>,
+    realtime: bool,
+    budget: Budget,
     hosts_file: RunFile,
 }
 
@@ -66,11 +77,44 @@ impl Emulation {
     /// # Errors
     /// If the scenario cannot be built or the system refuses. Nothing is left
     /// behind then.
-    pub fn new(scenario: &Expanded, run: u64, config: &HostConfig) -> Result<Self, EmuError> {
+    pub fn new(
+        scenario: &Expanded,
+        run: u64,
+        config: &HostConfig,
+        endpoints: &[EndpointConfig],
+    ) -> Result<Self, EmuError> {
         let live = Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))?;
+        let addresses: Vec<_> = live.hosts().collect();
+        let address_of = |wanted: &str| {
+            let found = addresses.iter().find(|(name, _)| *name == wanted);
+            found.map(|&(_, address)| address).ok_or_else(|| {
+                let names: Vec<_> = addresses.iter().map(|(name, _)| *name).collect();
+                EmuError::Scenario(format!(
+                    "there is no host {wanted:?}; the hosts of this scenario are {}",
+                    names.join(", ")
+                ))
+            })
+        };
+        for endpoint in endpoints {
+            address_of(&endpoint.host)?;
+            let most = config.mtu.saturating_sub(IPV4_HEADER_LEN + TCP_HEADER_LEN);
+            if endpoint.tcp.mss > most {
+                return Err(EmuError::Scenario(format!(
+                    "endpoint {}: an mss of {} bytes does not fit packets of {} bytes; set an mss \
+                     of at most {most}",
+                    endpoint.host, endpoint.tcp.mss, config.mtu
+                )));
+            }
+        }
         let mut hosts = Vec::new();
-        for (name, address) in live.hosts() {
-            hosts.push(Host::create(name, address, config)?);
+        for &(name, address) in &addresses {
+            let made = if let Some(own) = endpoints.iter().find(|e| e.host == name) {
+                let server = own.fetch.as_ref().map(|f| address_of(&f.host));
+                Host::in_user_space(name, address, own, server.transpose()?)
+            } else {
+                Host::create(name, address, config)?
+            };
+            hosts.push(made);
         }
         let mut names = fs::read_to_string("/etc/hosts").unwrap_or_default();
         for host in &hosts {
@@ -86,18 +130,26 @@ impl Emulation {
         )
         .map_err(failed)?;
         let readable = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
-        for (i, host) in (0..).zip(&hosts) {
-            epoll.add(&host.tun, readable(i)).map_err(failed)?;
+        let mut endpoints = Vec::new();
+        for (i, host) in hosts.iter().enumerate() {
+            match &host.port {
+                Port::Kernel { tun, .. } => epoll.add(tun, readable(i as u64)).map_err(failed)?,
+                Port::Endpoint(_) => endpoints.push(i),
+            }
         }
         epoll.add(&timer, readable(TIMER)).map_err(failed)?;
         epoll.add(&stop, readable(STOP)).map_err(failed)?;
         Ok(Self {
             live,
             hosts,
+            endpoints,
             epoll,
             timer,
             stop: Stop(Arc::new(stop)),
             lateness: Lateness::default(),
+            spare: Vec::new(),
+            realtime: false,
+            budget: Budget::default(),
             hosts_file,
         })
     }
@@ -112,38 +164,54 @@ impl Emulation {
         self.hosts_file.path()
     }
 
+    /// The thread that [`Self::run`] is called on gets real-time priority, memory
+    /// is kept in place, and the clock is watched before packets are due.
+    pub fn set_realtime(&mut self, on: bool) {
+        self.realtime = on;
+    }
+
     /// What stops it.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// Carries packets until it is stopped. For the least lateness, on a thread
+    /// Carries packets until it is stopped, or, if user-space hosts fetch something,
+    /// until they have it. For the least lateness, on a thread
     /// of its own.
     ///
     /// # Errors
     /// If the system refuses.
     pub fn run(&mut self) -> Result<Report, EmuError> {
+        let _realtime = self.realtime.then(Realtime::enter).transpose()?;
+        self.carry()
+    }
+
+    fn carry(&mut self) -> Result<Report, EmuError> {
         let failed = |e: nix::Error| EmuError::system("wait for packets", e);
         // Timers otherwise go off up to 50 us late (prctl(2)).
         nix::sys::prctl::set_timerslack(1).map_err(failed)?;
         let clock = Clock::start();
         let mut buffer = vec![0; LONGEST];
+        let mut packets = Vec::new();
         let mut events = [EpollEvent::empty(); 64];
         let mut armed = Instant::MAX;
+        let fetching = self.fetching();
         loop {
             self.deliver(clock)?;
-            let next = self.live.next_time().unwrap_or(Instant::MAX);
-            if next != armed {
-                armed = next;
-                if next == Instant::MAX {
-                    self.timer.unset().map_err(failed)?;
-                } else {
-                    let at = Expiration::OneShot(clock.absolute(next));
-                    let absolute = TimerSetTimeFlags::TFD_TIMER_ABSTIME;
-                    self.timer.set(at, absolute).map_err(failed)?;
-                }
+            if fetching && !self.fetching() {
+                return Ok(self.report(clock.now()));
             }
-            let ready = match self.epoll.wait(&mut events, EpollTimeout::NONE) {
+            let next = self.next_time();
+            let waited = if self.realtime {
+                self.wait_exactly(clock, next, &mut events)
+            } else {
+                if next != armed {
+                    armed = next;
+                    self.arm(clock, next)?;
+                }
+                self.epoll.wait(&mut events, EpollTimeout::NONE)
+            };
+            let ready = match waited {
                 Ok(n) => n,
                 Err(nix::Error::EINTR) => continue,
                 Err(e) => return Err(failed(e)),
@@ -153,64 +221,188 @@ impl Emulation {
                     STOP => return Ok(self.report(clock.now())),
                     // Armed anew above, which also makes it unreadable.
                     TIMER => armed = Instant::ZERO,
-                    host => self.receive(clock, host as usize, &mut buffer)?,
+                    host => self.receive(clock, host as usize, &mut buffer, &mut packets)?,
                 }
             }
         }
     }
 
+    fn arm(&self, clock: Clock, next: Instant) -> Result<(), EmuError> {
+        if next == Instant::MAX {
+            self.timer.unset()
+        } else {
+            let at = Expiration::OneShot(clock.absolute(next));
+            self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
+        }
+        .map_err(|e| EmuError::system("wait for packets", e))
+    }
+
+    /// Sleeps until shortly before `next`, then watches the clock, and packets.
+    fn wait_exactly(
+        &mut self,
+        clock: Clock,
+        next: Instant,
+        events: &mut [EpollEvent],
+    ) -> nix::Result<usize> {
+        let before = clock.now();
+        let left = next.since(before);
+        let watches = self.budget.allows();
+        let sleep = left.saturating_sub(if watches { WATCH } else { Interval::ZERO });
+        if next == Instant::MAX || !sleep.is_zero() {
+            let timeout = (next != Instant::MAX).then_some(sleep);
+            let ready = realtime::wait(&self.epoll, events, timeout);
+            self.budget.slept(clock.now().since(before));
+            if ready != Ok(0) || !watches {
+                return ready;
+            }
+        }
+        let began = clock.now();
+        loop {
+            // At least once, or a network that is never idle would hear of no packet.
+            let ready = self.epoll.wait(events, EpollTimeout::ZERO);
+            let now = clock.now();
+            if now >= next || ready != Ok(0) {
+                self.budget.watched(now.since(began));
+                return ready;
+            }
+        }
+    }
+
     /// Packets of a host enter the network at the time they are read.
-    fn receive(&mut self, clock: Clock, host: usize, buffer: &mut [u8]) -> Result<(), EmuError> {
+    fn receive(
+        &mut self,
+        clock: Clock,
+        host: usize,
+        buffer: &mut [u8],
+        packets: &mut Vec<(Vec<u8>, bool)>,
+    ) -> Result<(), EmuError> {
         for _ in 0..BATCH {
-            let Host { tun, name, .. } = &self.hosts[host];
-            let read = tun
-                .read(buffer)
-                .map_err(|e| EmuError::system(format!("read from the device of {name}"), e))?;
-            let Some(n) = read else {
-                break;
+            let Host {
+                port: Port::Kernel { tun, .. },
+                name,
+                ..
+            } = &self.hosts[host]
+            else {
+                return Ok(());
             };
+            let spare = &mut self.spare;
+            let empty = || spare.pop().unwrap_or_default();
+            let read = tun
+                .read(buffer, empty, |packet, checked| {
+                    packets.push((packet, checked));
+                })
+                .map_err(|e| EmuError::system(format!("read from the device of {name}"), e))?;
+            if !read {
+                break;
+            }
             let now = clock.now();
             self.deliver_by(now)?;
-            let counters = &mut self.hosts[host].counters;
-            match self.live.send(now, host, buffer[..n].to_vec()) {
-                Ok(()) => counters.sent += 1,
-                Err(Refused::NotIpv4(_)) => counters.not_ipv4 += 1,
-                Err(Refused::NoHost(_)) => counters.no_host += 1,
+            for (packet, checked) in packets.drain(..) {
+                self.enter(now, host, packet, checked);
             }
         }
         Ok(())
+    }
+
+    /// A packet enters; `checked` if its checksum is known to be right.
+    fn enter(&mut self, now: Instant, host: usize, packet: Vec<u8>, checked: bool) {
+        let counters = &mut self.hosts[host].counters;
+        let raw = Raw::new(packet).map_err(Refused::NotIpv4);
+        let raw = raw.map(|raw| if checked { raw.checked() } else { raw });
+        match raw.and_then(|raw| self.live.enter(now, host, raw)) {
+            Ok(()) => counters.sent += 1,
+            Err(Refused::NotIpv4(_)) => counters.not_ipv4 += 1,
+            Err(Refused::NoHost(_)) => counters.no_host += 1,
+        }
+    }
+
+    /// Whether a user-space host has yet to get something.
+    fn fetching(&self) -> bool {
+        let endpoint = |&i: &usize| self.hosts[i].endpoint();
+        let mut all = self.endpoints.iter().filter_map(endpoint);
+        all.any(Endpoint::is_fetching)
+    }
+
+    /// When something is due next, in the network or in a user-space host.
+    fn next_time(&self) -> Instant {
+        let endpoint = |&i: &usize| self.hosts[i].endpoint()?.next_timeout();
+        self.endpoints
+            .iter()
+            .filter_map(endpoint)
+            .chain(self.live.next_time())
+            .min()
+            .unwrap_or(Instant::MAX)
     }
 
     fn deliver(&mut self, clock: Clock) -> Result<(), EmuError> {
         self.deliver_by(clock.now())
     }
 
-    /// What is due by `now` leaves.
+    /// What is due by `now` leaves, and user-space hosts answer it.
     fn deliver_by(&mut self, now: Instant) -> Result<(), EmuError> {
-        let (hosts, lateness) = (&mut self.hosts, &mut self.lateness);
+        loop {
+            self.leave(now)?;
+            let mut answered = false;
+            for i in 0..self.endpoints.len() {
+                answered |= self.work(now, self.endpoints[i]);
+            }
+            if !answered || self.live.next_time().is_none_or(|at| at > now) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A user-space host does what is due. Returns whether it sent something.
+    fn work(&mut self, now: Instant, host: usize) -> bool {
+        if let Port::Endpoint(endpoint) = &mut self.hosts[host].port
+            && endpoint.next_timeout().is_some_and(|at| at <= now)
+        {
+            endpoint.on_timeout(now);
+        }
+        let mut sent = false;
+        while let Port::Endpoint(endpoint) = &mut self.hosts[host].port
+            && let Some(packet) = endpoint.poll_transmit()
+        {
+            self.enter(now, host, packet, true);
+            sent = true;
+        }
+        sent
+    }
+
+    fn leave(&mut self, now: Instant) -> Result<(), EmuError> {
+        let (hosts, lateness, spare) = (&mut self.hosts, &mut self.lateness, &mut self.spare);
         let mut trouble = None;
-        self.live.advance(now, |host, due, bytes| {
-            let Host {
-                tun,
-                counters,
-                name,
-                ..
-            } = &mut hosts[host];
-            match tun.write(bytes) {
-                Ok(true) => {
+        self.live.advance(now, |host, due, raw| {
+            let Host { port, counters, .. } = &mut hosts[host];
+            match port {
+                Port::Kernel { tun, .. } => match tun.write(&raw) {
+                    Ok(written) => counters.add(written),
+                    Err(e) => trouble = Some((host, e)),
+                },
+                Port::Endpoint(endpoint) => {
+                    endpoint.receive(now, raw.bytes());
                     counters.delivered += 1;
-                    lateness.add(now.since(due));
-                }
-                Ok(false) => counters.refused += 1,
-                Err(e) => {
-                    trouble = Some(EmuError::system(
-                        format!("write to the device of {name}"),
-                        e,
-                    ));
                 }
             }
+            lateness.add(now.since(due));
+            if spare.len() < SPARE {
+                let mut bytes = raw.into_bytes();
+                bytes.clear();
+                spare.push(bytes);
+            }
         });
-        trouble.map_or(Ok(()), Err)
+        for (i, host) in hosts.iter_mut().enumerate() {
+            if let Port::Kernel { tun, .. } = &mut host.port {
+                match tun.flush() {
+                    Ok(written) => host.counters.add(written),
+                    Err(e) => trouble = Some((i, e)),
+                }
+            }
+        }
+        trouble.map_or(Ok(()), |(host, e)| {
+            let what = format!("write to the device of {}", self.hosts[host].name);
+            Err(EmuError::system(what, e))
+        })
     }
 
     fn report(&self, now: Instant) -> Report {

@@ -1,9 +1,11 @@
-//! Hosts: a namespace each, with a TUN device into the engine.
+//! Hosts: a namespace each, with a TUN device into the engine, or a TCP in user
+//! space.
 
 use crate::EmuError;
+use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::interface::Control;
 use crate::namespace::Namespace;
-use crate::tun::Tun;
+use crate::tun::{Tun, Written};
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
@@ -22,6 +24,9 @@ pub struct HostConfig {
     pub mtu: u32,
     /// Congestion control of its TCP; `None` leaves the kernel's default.
     pub congestion: Option<String>,
+    /// One packet to a read or write of a device, instead of several of a
+    /// connection where the kernel has them together.
+    pub plain: bool,
 }
 
 impl Default for HostConfig {
@@ -29,6 +34,7 @@ impl Default for HostConfig {
         Self {
             mtu: 1500,
             congestion: None,
+            plain: false,
         }
     }
 }
@@ -40,11 +46,23 @@ pub struct Host {
     pub name: String,
     /// Address.
     pub address: Ipv4Addr,
-    /// Its namespace.
-    pub namespace: Namespace,
-    pub(crate) tun: Tun,
+    pub(crate) port: Port,
     /// What it sent and got.
     pub counters: Counters,
+}
+
+/// What is behind a host's place in the network.
+#[derive(Debug)]
+pub(crate) enum Port {
+    /// A kernel in a namespace.
+    Kernel {
+        /// Where its programs run.
+        namespace: Namespace,
+        /// Its only way out.
+        tun: Tun,
+    },
+    /// A TCP of this project.
+    Endpoint(Box<Endpoint>),
 }
 
 /// Packets of a host.
@@ -62,11 +80,51 @@ pub struct Counters {
     pub refused: u64,
 }
 
+impl Counters {
+    pub(crate) fn add(&mut self, written: Written) {
+        self.delivered += written.delivered;
+        self.refused += written.refused;
+    }
+}
+
 fn set(key: &str, value: &str) -> io::Result<()> {
     fs::write(format!("/proc/sys/net/{key}"), value)
 }
 
 impl Host {
+    /// Its namespace; a user-space host has none.
+    pub fn namespace(&self) -> Option<&Namespace> {
+        match &self.port {
+            Port::Kernel { namespace, .. } => Some(namespace),
+            Port::Endpoint(_) => None,
+        }
+    }
+
+    /// The TCP of a user-space host.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match &self.port {
+            Port::Kernel { .. } => None,
+            Port::Endpoint(endpoint) => Some(endpoint),
+        }
+    }
+
+    /// A host in user space. `server` is the address of the host that it fetches
+    /// from.
+    pub(crate) fn in_user_space(
+        name: &str,
+        address: Ipv4Addr,
+        config: &EndpointConfig,
+        server: Option<Ipv4Addr>,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            address,
+            port: Port::Endpoint(Box::new(Endpoint::new(address, config, server))),
+            counters: Counters::default(),
+        }
+    }
+
+    /// A host with a kernel of its own.
     pub(crate) fn create(
         name: &str,
         address: Ipv4Addr,
@@ -80,7 +138,7 @@ impl Host {
                     set("ipv6/conf/all/disable_ipv6", "1")?;
                     set("ipv6/conf/default/disable_ipv6", "1")?;
                 }
-                let tun = Tun::create(DEVICE)?;
+                let tun = Tun::create(DEVICE, config.plain)?;
                 let control = Control::open()?;
                 control.up("lo")?;
                 control.mtu(DEVICE, config.mtu)?;
@@ -111,8 +169,7 @@ impl Host {
         Ok(Self {
             name: name.to_owned(),
             address,
-            namespace,
-            tun,
+            port: Port::Kernel { namespace, tun },
             counters: Counters::default(),
         })
     }

@@ -6,14 +6,18 @@
 
 mod clock;
 mod drive;
+mod endpoint;
 mod host;
 mod interface;
 mod lateness;
 mod namespace;
+mod offload;
+mod realtime;
 mod session;
 mod tun;
 
 pub use drive::{Emulation, Report, Stop};
+pub use endpoint::{Dropped, Endpoint, EndpointConfig, EndpointReport, Fetch, Fetched, Service};
 pub use host::{Counters, Host, HostConfig};
 pub use lateness::Lateness;
 pub use namespace::{Namespace, sweep};

@@ -3,7 +3,9 @@
 
 use crate::EmuError;
 use crate::drive::{Emulation, Report};
+use crate::endpoint::EndpointReport;
 use crate::host::Counters;
+use crate::namespace::Namespace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -35,11 +37,14 @@ pub struct Outcome {
     pub report: Report,
     /// Name, address and packets of each host.
     pub hosts: Vec<(String, Ipv4Addr, Counters)>,
+    /// Names of the user-space hosts and what they did.
+    pub endpoints: Vec<(String, EndpointReport)>,
 }
 
 /// Carries packets while `main` runs, and `servers` beside it, each started in
 /// its host before `main` is. Everything in the hosts is killed at the end. With
-/// no `main` it lasts until `tick` ends it. `tick` is asked every few
+/// no `main` it lasts until `tick` ends it, or the hosts in user space have fetched
+/// what they were to. `tick` is asked every few
 /// milliseconds whether to go on; an error of its own ends the session.
 ///
 /// # Errors
@@ -69,7 +74,13 @@ pub fn session<E>(
         let Some((program, arguments)) = task.argv.split_first() else {
             return Err(EmuError::Scenario("no program to run".into()));
         };
-        let mut command = host.namespace.command(program, emulation.hosts_file());
+        let Some(namespace) = host.namespace() else {
+            return Err(EmuError::Scenario(format!(
+                "{:?} is a user-space host, where no program can run ({program:?})",
+                task.host
+            )));
+        };
+        let mut command = namespace.command(program, emulation.hosts_file());
         command.args(arguments);
         Ok((command, program.clone()))
     };
@@ -81,7 +92,8 @@ pub fn session<E>(
     let spaces: Vec<_> = emulation
         .hosts()
         .iter()
-        .map(|host| host.namespace.clone_file())
+        .filter_map(|host| host.namespace())
+        .map(Namespace::clone_file)
         .collect::<Result<_, _>>()
         .map_err(|e| EmuError::system("look into a namespace", e))?;
     let (report, code) = std::thread::scope(|scope| {
@@ -138,10 +150,16 @@ pub fn session<E>(
         .iter()
         .map(|host| (host.name.clone(), host.address, host.counters))
         .collect();
+    let endpoints = emulation
+        .hosts()
+        .iter()
+        .filter_map(|host| Some((host.name.clone(), host.endpoint()?.report())))
+        .collect();
     Ok(code.map(|code| Outcome {
         code,
         report,
         hosts,
+        endpoints,
     }))
 }
 

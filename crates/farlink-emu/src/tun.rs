@@ -1,15 +1,19 @@
 //! TUN devices: IP packets of a namespace as reads and writes of a file.
 
+use crate::offload::{self, HEADER, Merge};
+use farlink_net::Raw;
 use nix::errno::Errno;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
-/// A TUN device, one packet to a read or write.
+/// A TUN device.
 #[derive(Debug)]
 pub(crate) struct Tun {
     file: File,
+    /// One packet to a read or write, without; with, several of a connection.
+    offload: Option<Merge>,
 }
 
 /// The parts of `struct ifreq` that TUNSETIFF uses (linux/if.h, `if_tun.h`).
@@ -21,18 +25,24 @@ struct Request {
 }
 
 nix::ioctl_write_ptr_bad!(tun_set_iff, libc::TUNSETIFF, Request);
+nix::ioctl_write_int_bad!(tun_set_offload, libc::TUNSETOFFLOAD);
+
+/// Most that a read gives: a datagram and what is in front of it.
+pub(crate) const LONGEST: usize = HEADER + 65_535;
 
 impl Tun {
-    /// Makes a device of this name in the namespace of the calling thread.
-    pub(crate) fn create(name: &str) -> io::Result<Self> {
+    /// Makes a device of this name in the namespace of the calling thread. `plain`
+    /// is one packet to a read or write.
+    pub(crate) fn create(name: &str, plain: bool) -> io::Result<Self> {
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
             .open("/dev/net/tun")?;
+        let offload = if plain { 0 } else { libc::IFF_VNET_HDR };
         let mut request = Request {
             name: [0; libc::IFNAMSIZ],
-            flags: (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short,
+            flags: (libc::IFF_TUN | libc::IFF_NO_PI | offload) as libc::c_short,
             rest: [0; 22],
         };
         for (to, from) in request
@@ -44,33 +54,95 @@ impl Tun {
         }
         // SAFETY: the request is a whole `struct ifreq` and outlives the call.
         unsafe { tun_set_iff(file.as_raw_fd(), &raw const request) }?;
-        Ok(Self { file })
-    }
-
-    /// Reads a packet; `None` when none waits.
-    pub(crate) fn read(&self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        match (&self.file).read(into) {
-            Ok(n) => Ok(Some(n)),
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            Err(e) => Err(e),
+        if !plain {
+            let what = libc::TUN_F_CSUM | libc::TUN_F_TSO4;
+            // SAFETY: a number, no pointer.
+            unsafe { tun_set_offload(file.as_raw_fd(), what as libc::c_int) }?;
         }
+        Ok(Self {
+            file,
+            offload: (!plain).then(Merge::default),
+        })
     }
 
-    /// Writes a packet. Returns whether the kernel took it: it refuses what is
-    /// no IP packet, and everything while the device is down.
-    pub(crate) fn write(&self, packet: &[u8]) -> io::Result<bool> {
-        match (&self.file).write(packet) {
-            Ok(_) => Ok(true),
-            Err(e)
-                if matches!(
-                    e.raw_os_error().map(Errno::from_raw),
-                    Some(Errno::EINVAL | Errno::EIO | Errno::EAGAIN | Errno::ENOBUFS)
-                ) =>
-            {
-                Ok(false)
+    /// Reads once, into `scratch`; gives each packet, and whether its checksum is
+    /// known to be right. `buffer` gives empty buffers. Returns whether anything
+    /// waited.
+    pub(crate) fn read(
+        &self,
+        scratch: &mut [u8],
+        mut buffer: impl FnMut() -> Vec<u8>,
+        mut each: impl FnMut(Vec<u8>, bool),
+    ) -> io::Result<bool> {
+        match (&self.file).read(scratch) {
+            Ok(n) if self.offload.is_some() => offload::split(&scratch[..n], buffer, each),
+            Ok(n) => {
+                let mut packet = buffer();
+                packet.extend_from_slice(&scratch[..n]);
+                each(packet, false);
             }
-            Err(e) => Err(e),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(e) => return Err(e),
         }
+        Ok(true)
+    }
+
+    /// Writes a packet, or keeps it until the next that it cannot be written with,
+    /// or [`Self::flush`].
+    pub(crate) fn write(&mut self, raw: &Raw) -> io::Result<Written> {
+        let Some(merge) = &mut self.offload else {
+            return put(&self.file, raw.bytes(), 1);
+        };
+        if merge.add(raw) {
+            return Ok(Written::default());
+        }
+        let before = self.flush()?;
+        if let Some(merge) = &mut self.offload {
+            merge.begin(raw);
+        }
+        Ok(before)
+    }
+
+    /// Writes what was kept.
+    pub(crate) fn flush(&mut self) -> io::Result<Written> {
+        match &mut self.offload {
+            Some(merge) if merge.waiting() > 0 => {
+                let (bytes, count) = merge.take();
+                put(&self.file, bytes, count)
+            }
+            _ => Ok(Written::default()),
+        }
+    }
+}
+
+/// What became of packets.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Written {
+    /// The kernel has them.
+    pub(crate) delivered: u64,
+    /// It refused them: it does what is no IP packet, and everything while the
+    /// device is down.
+    pub(crate) refused: u64,
+}
+
+fn put(mut file: &File, bytes: &[u8], count: u64) -> io::Result<Written> {
+    match file.write(bytes) {
+        Ok(_) => Ok(Written {
+            delivered: count,
+            refused: 0,
+        }),
+        Err(e)
+            if matches!(
+                e.raw_os_error().map(Errno::from_raw),
+                Some(Errno::EINVAL | Errno::EIO | Errno::EAGAIN | Errno::ENOBUFS)
+            ) =>
+        {
+            Ok(Written {
+                delivered: 0,
+                refused: count,
+            })
+        }
+        Err(e) => Err(e),
     }
 }
 

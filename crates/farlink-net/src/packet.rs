@@ -76,6 +76,7 @@ impl FlowId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raw {
     bytes: Vec<u8>,
+    checked: bool,
 }
 
 impl Raw {
@@ -97,7 +98,10 @@ impl Raw {
             return Err(NotIpv4::Length);
         }
         bytes.truncate(total);
-        let raw = Self { bytes };
+        let raw = Self {
+            bytes,
+            checked: false,
+        };
         if raw.header_sum() != 0xffff {
             return Err(NotIpv4::Checksum);
         }
@@ -114,6 +118,20 @@ impl Raw {
         self.bytes
     }
 
+    /// The checksum of what is inside is known to be right: whoever made this
+    /// datagram has just computed it.
+    pub fn checked(self) -> Self {
+        Self {
+            checked: true,
+            ..self
+        }
+    }
+
+    /// Whether it is known that the checksum of what is inside is right.
+    pub fn is_checked(&self) -> bool {
+        self.checked
+    }
+
     /// Destination address.
     pub fn destination(&self) -> Ipv4Addr {
         Ipv4Addr::new(
@@ -127,6 +145,7 @@ impl Raw {
     /// Changes the last bit, as errors on the way do: the checksum of what is
     /// inside fails then.
     pub fn spoil(&mut self) {
+        self.checked = false;
         if let Some(last) = self.bytes.last_mut() {
             *last ^= 1;
         }

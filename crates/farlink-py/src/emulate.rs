@@ -2,7 +2,11 @@
 
 use crate::errors;
 use crate::job::Jobs;
-use farlink_emu::{EmuError, Emulation, HostConfig, Lateness, Outcome, Task, session, sweep};
+use farlink_emu::{
+    EmuError, Emulation, EndpointConfig, EndpointReport, Fetch, HostConfig, Lateness, Outcome,
+    Service, Task, session, sweep,
+};
+use farlink_sim::scenario::Expanded;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -10,9 +14,13 @@ use std::time::{Duration, Instant};
 /// Carries packets between hosts of a scenario while a program runs in one.
 ///
 /// `servers` and `main` are (host, [program, argument, ...]). Without `main` it
-/// lasts for `seconds`. Returns what happened as JSON.
+/// lasts for `seconds`. `endpoints` are (host, scenario with its TCP) of hosts in
+/// user space; `checked` is (sender, receiver, port, bytes) of a transfer whose ends
+/// they are, if they are. Returns what happened as JSON.
 #[pyfunction]
-#[pyo3(signature = (scenario, run, servers, main, congestion=None, seconds=None))]
+#[pyo3(signature = (scenario, run, servers, main, congestion=None, seconds=None, endpoints=vec![],
+    checked=None, plain=false, realtime=false))]
+#[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // by keyword, from Python
 pub(crate) fn emulate(
     py: Python<'_>,
     scenario: String,
@@ -21,11 +29,25 @@ pub(crate) fn emulate(
     main: Option<(String, Vec<String>)>,
     congestion: Option<String>,
     seconds: Option<f64>,
+    endpoints: Vec<(String, String)>,
+    checked: Option<(String, String, u16, u64)>,
+    plain: bool,
+    realtime: bool,
 ) -> PyResult<String> {
-    let jobs = Jobs::new(py, &[(scenario, run)])?;
-    let (expanded, _) = jobs.list()[0];
+    let (names, texts): (Vec<_>, Vec<_>) = endpoints.into_iter().unzip();
+    let texts = std::iter::once(scenario).chain(texts);
+    let jobs: Vec<_> = texts.map(|text| (text, run)).collect();
+    let jobs = Jobs::new(py, &jobs)?;
+    let scenarios = jobs.list();
+    let (expanded, _) = scenarios[0];
+    let endpoints: Vec<_> = names
+        .iter()
+        .zip(&scenarios[1..])
+        .map(|(host, (scenario, _))| endpoint(py, host, scenario, checked.as_ref()))
+        .collect::<Result<_, _>>()?;
     let config = HostConfig {
         congestion,
+        plain,
         ..HostConfig::default()
     };
     let task = |(host, argv)| Task { host, argv };
@@ -33,7 +55,9 @@ pub(crate) fn emulate(
     let main = main.map(task);
     let limit = seconds.map(Duration::from_secs_f64);
     let swept = sweep();
-    let mut emulation = Emulation::new(expanded, run, &config).map_err(|e| failure(py, &e))?;
+    let mut emulation =
+        Emulation::new(expanded, run, &config, &endpoints).map_err(|e| failure(py, &e))?;
+    emulation.set_realtime(realtime);
     #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general enough
     let outcome = py.detach(|| {
         let began = Instant::now();
@@ -51,6 +75,77 @@ fn failure(py: Python<'_>, error: &EmuError) -> PyErr {
         EmuError::Scenario(message) => errors::scenario(py, message),
         _ => errors::run_error(error),
     }
+}
+
+/// The user-space host `host`, with the TCP that the scenario gives it.
+fn endpoint(
+    py: Python<'_>,
+    host: &str,
+    scenario: &Expanded,
+    checked: Option<&(String, String, u16, u64)>,
+) -> PyResult<EndpointConfig> {
+    let node = scenario.nodes.iter().position(|name| name == host);
+    let tcp = scenario.flows.iter().find_map(|flow| match node {
+        Some(node) if flow.from == node => Some(flow.sender.clone()),
+        Some(node) if flow.to == node => Some(flow.receiver.clone()),
+        _ => None,
+    });
+    let tcp = tcp.ok_or_else(|| {
+        let message = format!("endpoint {host:?}: no flow of the scenario begins or ends there");
+        errors::scenario(py, &message)
+    })?;
+    let mut config = EndpointConfig {
+        host: host.to_owned(),
+        tcp,
+        services: vec![
+            (7, Service::Echo),
+            (9, Service::Discard),
+            (19, Service::Data(u64::MAX)),
+        ],
+        fetch: None,
+    };
+    if let Some((sender, receiver, port, size)) = checked {
+        if sender == host {
+            config.services.push((*port, Service::Data(*size)));
+        }
+        if receiver == host {
+            config.fetch = Some(Fetch {
+                host: sender.clone(),
+                port: *port,
+                size: *size,
+            });
+        }
+    }
+    Ok(config)
+}
+
+fn did(report: &EndpointReport) -> Value {
+    let stats = &report.stats;
+    let fetched = report.fetched.map(|f| {
+        json!({
+            "bytes": f.bytes,
+            "seconds": f.duration.as_secs_f64(),
+            "goodput_bit_s": 8.0 * f.bytes as f64 / f.duration.as_secs_f64().max(1e-9),
+            "correct": f.correct,
+            "failure": f.failure.map(|reason| format!("{reason:?}")),
+        })
+    });
+    let dropped: serde_json::Map<_, _> = report
+        .dropped
+        .by_reason()
+        .map(|(reason, count)| (reason.to_owned(), count.into()))
+        .into_iter()
+        .collect();
+    json!({
+        "fetched": fetched,
+        "dropped": dropped,
+        "accepted": report.accepted,
+        "segments_sent": stats.segments_sent,
+        "segments_retransmitted": stats.segments_retransmitted,
+        "acks_sent": stats.acks_sent,
+        "timeouts": stats.timeouts,
+        "fast_retransmits": stats.fast_retransmits,
+    })
 }
 
 fn described(outcome: &Outcome, swept: &[String]) -> Value {
@@ -75,8 +170,14 @@ fn described(outcome: &Outcome, swept: &[String]) -> Value {
         .iter()
         .map(|l| json!({ "link": l.link, "direction": l.direction, "metrics": l.metrics }))
         .collect();
+    let endpoints: serde_json::Map<_, _> = outcome
+        .endpoints
+        .iter()
+        .map(|(name, report)| (name.clone(), did(report)))
+        .collect();
     json!({
         "exit_code": outcome.code,
+        "endpoints": endpoints,
         "duration_s": report.duration.as_secs_f64(),
         "lateness": late(&report.lateness),
         "hosts": hosts,

@@ -7,7 +7,7 @@ use crate::run::RunError;
 use crate::scenario::Expanded;
 use crate::world::World;
 use farlink_net::wire::node_address;
-use farlink_net::{FlowId, NodeId, NotIpv4, Packet, Payload, Raw};
+use farlink_net::{Datagram, FlowId, NodeId, NotIpv4, Packet, Payload, Raw};
 use farlink_tcp::Instant;
 use serde_json::{Map, Value};
 use std::net::Ipv4Addr;
@@ -91,7 +91,14 @@ impl Live {
     /// # Errors
     /// If it is no packet for this network; nothing happened then.
     pub fn send(&mut self, now: Instant, host: usize, bytes: Vec<u8>) -> Result<(), Refused> {
-        let raw = Raw::new(bytes).map_err(Refused::NotIpv4)?;
+        self.enter(now, host, Raw::new(bytes).map_err(Refused::NotIpv4)?)
+    }
+
+    /// As [`Self::send`], for what is known to be a datagram.
+    ///
+    /// # Errors
+    /// If it is for nobody here; nothing happened then.
+    pub fn enter(&mut self, now: Instant, host: usize, raw: Raw) -> Result<(), Refused> {
         let from = self.hosts[host].1;
         let address = raw.destination();
         let to = u32::from(address).wrapping_sub(u32::from(node_address(NodeId(0))));
@@ -121,21 +128,21 @@ impl Live {
 
     /// Does what is due by `now`. `deliver` gets each packet that arrives, with the
     /// number of its host and when it was due.
-    pub fn advance(&mut self, now: Instant, mut deliver: impl FnMut(usize, Instant, &[u8])) {
+    pub fn advance(&mut self, now: Instant, mut deliver: impl FnMut(usize, Instant, Raw)) {
         while self.world.next_time().is_some_and(|at| at <= now) {
             self.world.step();
             let due = self.world.now;
             let host_of = &self.host_of;
             self.world.leave(|node, packet| {
-                let corrupt = packet.corrupt;
-                if let (Some(host), Payload::Raw(raw)) =
-                    (host_of[node as usize], &mut packet.payload)
-                {
-                    if corrupt {
+                // The place of the packet is free: its bytes need not be copied.
+                let nothing = Payload::Udp(Datagram::default());
+                let payload = std::mem::replace(&mut packet.payload, nothing);
+                if let (Some(host), Payload::Raw(mut raw)) = (host_of[node as usize], payload) {
+                    if packet.corrupt {
                         // Its receiver's own checksum tells.
                         raw.spoil();
                     }
-                    deliver(host, due, raw.bytes());
+                    deliver(host, due, raw);
                 }
             });
         }
@@ -163,7 +170,7 @@ impl Live {
 mod tests {
     use super::*;
     use crate::scenario::load;
-    use farlink_net::{Datagram, wire};
+    use farlink_net::wire;
     use farlink_tcp::Body;
 
     const PATH: &str = "[[links]]\nbetween = [\"a\", \"r\"]\n\
@@ -196,8 +203,8 @@ mod tests {
 
     fn arrivals(live: &mut Live, until: u64) -> Vec<(usize, u64, Vec<u8>)> {
         let mut out = Vec::new();
-        live.advance(Instant::from_nanos(until), |host, due, bytes| {
-            out.push((host, due.as_nanos(), bytes.to_vec()));
+        live.advance(Instant::from_nanos(until), |host, due, raw| {
+            out.push((host, due.as_nanos(), raw.into_bytes()));
         });
         out
     }

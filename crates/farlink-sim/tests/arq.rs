@@ -224,14 +224,14 @@ fn packets_of_real_programs_are_recovered_too() {
         let mut came = Vec::new();
         for number in 0..100 {
             let now = Instant::ZERO + Interval::from_millis(50) * u64::from(number);
-            live.advance(now, |_, _, bytes| came.push(bytes[28]));
+            live.advance(now, |_, _, raw| came.push(raw.bytes()[28]));
             live.send(now, 0, datagram(number))
                 .expect("a packet of this network");
         }
         let end = Instant::ZERO + Interval::from_secs(600);
-        live.advance(end, |host, _, bytes| {
+        live.advance(end, |host, _, raw| {
             assert_eq!(host, 1);
-            came.push(bytes[28]);
+            came.push(raw.bytes()[28]);
         });
         assert!(came.iter().copied().eq(0..100), "{protocol}: {came:?}");
     }

@@ -22,6 +22,14 @@ _AT = typer.Option(
     [], "--at", help="Program to start before in another host.", metavar="'HOST: COMMAND'"
 )
 _TCP = typer.Option(None, "--tcp", help="TCP of the hosts' kernels.", metavar="NAME")
+_ENDPOINT = typer.Option(
+    [],
+    "--endpoint",
+    help="Host that is this program's TCP in user space instead of a kernel.",
+    metavar="HOST=TCP",
+)
+_PLAIN = typer.Option(False, "--plain", help="One packet to a read and write of a device.")
+_REALTIME = typer.Option(False, "--realtime", help="Least lateness, for more of a processor.")
 _SET = typer.Option([], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE")
 _SEED = typer.Option(None, "--seed", help="Replace the seed.", metavar="N")
 
@@ -40,6 +48,9 @@ def emulate(
         None, "--seconds", help="End after so long, whatever the program does.", metavar="N"
     ),
     tcp: str | None = _TCP,
+    endpoint: list[str] = _ENDPOINT,
+    plain: bool = _PLAIN,
+    realtime: bool = _REALTIME,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
     json_file: Path | None = typer.Option(
@@ -61,7 +72,16 @@ def emulate(
         files.check_file(json_file)
     overrides: dict[str, object] = dict(text.assignments(changes))
     if transfer:
-        done = emulation.transfer(scenario, transfer, tcp=tcp, overrides=overrides, seed=seed)
+        done = emulation.transfer(
+            scenario,
+            transfer,
+            tcp=tcp,
+            overrides=overrides,
+            seed=seed,
+            endpoints=_endpoints(endpoint),
+            plain=plain,
+            realtime=realtime,
+        )
     else:
         done = emulation.emulate(
             scenario,
@@ -72,6 +92,9 @@ def emulate(
             overrides=overrides,
             seed=seed,
             seconds=seconds,
+            endpoints=_endpoints(endpoint),
+            plain=plain,
+            realtime=realtime,
         )
     _end(done, json_file=json_file, strict=strict, quiet=quiet)
 
@@ -81,6 +104,9 @@ def shell(
     host: str | None = _HOST,
     at: list[str] = _AT,
     tcp: str | None = _TCP,
+    endpoint: list[str] = _ENDPOINT,
+    plain: bool = _PLAIN,
+    realtime: bool = _REALTIME,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
 ) -> None:
@@ -93,6 +119,9 @@ def shell(
         tcp=tcp,
         overrides=dict(text.assignments(changes)),
         seed=seed,
+        endpoints=_endpoints(endpoint),
+        plain=plain,
+        realtime=realtime,
     )
     _end(done, json_file=None, strict=False, quiet=False)
 
@@ -111,6 +140,20 @@ def _servers(options: list[str]) -> list[tuple[str, list[str]]]:
             )
         servers.append((name.strip(), argv))
     return servers
+
+
+def _endpoints(options: list[str]) -> dict[str, str]:
+    endpoints: dict[str, str] = {}
+    for option in options:
+        host, equals, tcp = (part.strip() for part in option.partition("="))
+        if not equals or not host or not tcp:
+            raise ScenarioError(
+                f"--endpoint {option!r}: not HOST=TCP; write for example --endpoint server=hybla"
+            )
+        if host in endpoints:
+            raise ScenarioError(f"--endpoint {host!r} is given twice; give each host one TCP")
+        endpoints[host] = tcp
+    return endpoints
 
 
 def _end(done: emulation.Emulated, *, json_file: Path | None, strict: bool, quiet: bool) -> None:
@@ -163,6 +206,14 @@ def _show(done: emulation.Emulated) -> None:
         console.print(
             f"{row['host']} {row['address']}: sent {row['sent']:,}, got {row['delivered']:,}"
             f"{beside}",
+            soft_wrap=True,
+        )
+    for name, own in data["endpoints"].items():
+        causes = [f"{count:,} {reason}" for reason, count in own["dropped"].items() if count]
+        console.print(
+            f"{name} in user space: {own['segments_sent']:,} segments sent, "
+            f"{own['segments_retransmitted']:,} retransmitted, {own['timeouts']:,} time-outs; "
+            f"dropped {', '.join(causes) or 'none'}",
             soft_wrap=True,
         )
     late = data["lateness"]

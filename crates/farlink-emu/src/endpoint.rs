@@ -1,0 +1,376 @@
+//! A user-space TCP host: the project's own endpoint, with any of its variants,
+//! where a namespace with a kernel would be. It speaks IPv4 and TCP, and knows no
+//! device, socket or clock.
+
+mod app;
+mod data;
+
+pub use app::{Fetched, Service};
+
+use app::App;
+use farlink_net::wire::{self, Addresses, MAX_IPV4_LEN, WireError};
+use farlink_net::{FlowId, NodeId, Packet, Payload};
+use farlink_tcp::{CloseReason, Config, Connection, Flags, Instant, Interval, Segment, Seq, State};
+use farlink_tcp::{Stats, reset_for};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+/// Hops that a packet may take.
+const TTL: u8 = 64;
+/// Connections that are open at a time; a SYN beyond is not answered.
+const MOST: usize = 1024;
+/// First port of those that a fetch is made from (RFC 6335, 6: dynamic ports).
+const DYNAMIC: u16 = 49_152;
+/// Most that may be written and not acknowledged, in bytes: that of the kernel in
+/// the other hosts.
+const SEND_BUFFER: u64 = 64 << 20;
+/// Between a refused attempt to fetch and the next, and until the last.
+const RETRY: Interval = Interval::from_millis(50);
+const PATIENCE: Interval = Interval::from_secs(10);
+
+/// A host to make in user space.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Host of the scenario.
+    pub host: String,
+    /// Its TCP.
+    pub tcp: Arc<Config>,
+    /// What answers on which port.
+    pub services: Vec<(u16, Service)>,
+    /// What it fetches, if anything.
+    pub fetch: Option<Fetch>,
+}
+
+/// Checked data to get.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fetch {
+    /// Host that has it.
+    pub host: String,
+    /// Port where it is served.
+    pub port: u16,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// Packets that were for a user-space host and that it dropped, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Dropped {
+    /// The TCP checksum is wrong.
+    pub checksum: u64,
+    /// A protocol other than TCP.
+    pub not_tcp: u64,
+    /// A part of a datagram.
+    pub fragment: u64,
+    /// Headers or options that cannot be.
+    pub malformed: u64,
+    /// For a port that nothing listens on; answered with a reset.
+    pub no_port: u64,
+    /// A SYN beyond the connections there may be.
+    pub full: u64,
+}
+
+impl Dropped {
+    /// Names and counts.
+    pub fn by_reason(&self) -> [(&'static str, u64); 6] {
+        [
+            ("checksum", self.checksum),
+            ("not_tcp", self.not_tcp),
+            ("fragment", self.fragment),
+            ("malformed", self.malformed),
+            ("no_port", self.no_port),
+            ("full", self.full),
+        ]
+    }
+}
+
+/// What a user-space host did.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct EndpointReport {
+    /// What it fetched, once that has ended.
+    pub fetched: Option<Fetched>,
+    /// What it dropped.
+    pub dropped: Dropped,
+    /// Connections that it accepted.
+    pub accepted: u64,
+    /// Sums over its connections.
+    pub stats: Stats,
+}
+
+/// Who a connection is with: address, its port, ours.
+type Key = (Ipv4Addr, u16, u16);
+
+#[derive(Debug)]
+struct Open {
+    connection: Connection,
+    app: App,
+}
+
+/// A fetch that is to be made or under way.
+#[derive(Debug)]
+struct Fetching {
+    from: Ipv4Addr,
+    port: u16,
+    size: u64,
+    /// When to try (again).
+    at: Option<Instant>,
+    /// After when not to try again.
+    until: Option<Instant>,
+    /// The last that was tried.
+    key: Option<Key>,
+    next_port: u16,
+    done: Option<Fetched>,
+}
+
+/// A host at work.
+#[derive(Debug)]
+pub struct Endpoint {
+    address: Ipv4Addr,
+    tcp: Arc<Config>,
+    services: BTreeMap<u16, Service>,
+    open: BTreeMap<Key, Open>,
+    fetching: Option<Fetching>,
+    ident: u16,
+    out: VecDeque<Vec<u8>>,
+    scratch: Vec<u8>,
+    dropped: Dropped,
+    /// Of the connections that are gone.
+    stats: Stats,
+    accepted: u64,
+}
+
+impl Endpoint {
+    /// A host of this address. `server` is the address of the host that
+    /// `config.fetch` names.
+    pub fn new(address: Ipv4Addr, config: &EndpointConfig, server: Option<Ipv4Addr>) -> Self {
+        let fetching = config.fetch.as_ref().zip(server).map(|(f, from)| Fetching {
+            from,
+            port: f.port,
+            size: f.size,
+            at: Some(Instant::ZERO),
+            until: None,
+            key: None,
+            next_port: DYNAMIC,
+            done: None,
+        });
+        Self {
+            address,
+            tcp: Arc::new(Config {
+                send_buffer: config.tcp.send_buffer.min(SEND_BUFFER),
+                ..(*config.tcp).clone()
+            }),
+            services: config.services.iter().copied().collect(),
+            open: BTreeMap::new(),
+            fetching,
+            ident: 0,
+            out: VecDeque::new(),
+            scratch: Vec::new(),
+            dropped: Dropped::default(),
+            stats: Stats::default(),
+            accepted: 0,
+        }
+    }
+
+    /// A packet arrives for this host.
+    pub fn receive(&mut self, now: Instant, bytes: &[u8]) {
+        let (fields, segment) = match wire::decode(bytes) {
+            Ok(whole) => whole,
+            Err(error) => {
+                let counter = match error {
+                    WireError::TcpChecksum => &mut self.dropped.checksum,
+                    WireError::NotTcp(_) => &mut self.dropped.not_tcp,
+                    WireError::Fragment => &mut self.dropped.fragment,
+                    _ => &mut self.dropped.malformed,
+                };
+                *counter += 1;
+                return;
+            }
+        };
+        let from = fields.addresses.src;
+        let key = (from, segment.src_port, segment.dst_port);
+        if let Some(open) = self.open.get_mut(&key) {
+            open.connection.on_segment(now, &segment);
+        } else if !self.accept(now, key, &segment) {
+            return;
+        }
+        self.pump(now, key);
+    }
+
+    /// Opens a connection for a segment of none. Returns whether there is one now.
+    fn accept(&mut self, now: Instant, key: Key, segment: &Segment) -> bool {
+        let fresh = segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::ACK);
+        let Some(&service) = self
+            .services
+            .get(&segment.dst_port)
+            .filter(|_| fresh && !segment.flags.has(Flags::RST))
+        else {
+            self.dropped.no_port += 1;
+            if let Some(reset) = reset_for(segment) {
+                self.emit(key.0, reset);
+            }
+            return false;
+        };
+        if self.open.len() >= MOST {
+            self.dropped.full += 1;
+            return false;
+        }
+        self.accepted += 1;
+        let mut connection = Connection::listen(self.tcp.clone(), segment.dst_port, initial(now));
+        connection.on_segment(now, segment);
+        let app = App::of(service);
+        self.open.insert(key, Open { connection, app });
+        true
+    }
+
+    /// When [`Self::on_timeout`] is to be called.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        let retry = self.fetching.as_ref().and_then(|f| f.at);
+        self.open
+            .values()
+            .filter_map(|open| open.connection.next_timeout())
+            .chain(retry)
+            .min()
+    }
+
+    /// What is due by `now` is done.
+    pub fn on_timeout(&mut self, now: Instant) {
+        let due = |open: &Open| open.connection.next_timeout().is_some_and(|at| at <= now);
+        let keys: Vec<Key> = self
+            .open
+            .iter()
+            .filter_map(|(&key, open)| due(open).then_some(key))
+            .collect();
+        for key in keys {
+            if let Some(open) = self.open.get_mut(&key) {
+                open.connection.on_timeout(now);
+            }
+            self.pump(now, key);
+        }
+        if let Some(key) = self.fetching.as_mut().and_then(|f| f.start(now)) {
+            let connection = Connection::open(self.tcp.clone(), key.2, key.1, initial(now));
+            let size = self.fetching.as_ref().map_or(0, |f| f.size);
+            let app = App::sink(size, now);
+            self.open.insert(key, Open { connection, app });
+            self.pump(now, key);
+        }
+    }
+
+    /// The next packet that leaves.
+    pub fn poll_transmit(&mut self) -> Option<Vec<u8>> {
+        self.out.pop_front()
+    }
+
+    /// Whether it fetches, or did and its connection has not ended yet.
+    pub fn is_fetching(&self) -> bool {
+        self.fetching.as_ref().is_some_and(|f| {
+            let open = f.key.and_then(|key| self.open.get(&key));
+            f.done.is_none() || open.is_some_and(|o| o.connection.state() != State::TimeWait)
+        })
+    }
+
+    /// What it did so far.
+    pub fn report(&self) -> EndpointReport {
+        let mut stats = self.stats;
+        for open in self.open.values() {
+            stats.add(open.connection.stats());
+        }
+        EndpointReport {
+            fetched: self.fetching.as_ref().and_then(|f| f.done),
+            dropped: self.dropped,
+            accepted: self.accepted,
+            stats,
+        }
+    }
+
+    /// The program of a connection works, and what may leave does.
+    fn pump(&mut self, now: Instant, key: Key) {
+        let Some(open) = self.open.get_mut(&key) else {
+            return;
+        };
+        let mut segments = 0;
+        loop {
+            open.app.work(now, &mut open.connection, &mut self.scratch);
+            let Some(segment) = open.connection.poll_transmit(now) else {
+                break;
+            };
+            segments += 1;
+            push(&mut self.out, self.address, key.0, &mut self.ident, segment);
+        }
+        let Open { connection, app } = open;
+        if let (App::Sink { done: Some(f), .. }, Some(fetching)) = (&*app, &mut self.fetching)
+            && fetching.key == Some(key)
+            && fetching.done.is_none()
+            && fetching.at.is_none()
+        {
+            fetching.ended(now, *f);
+        }
+        if connection.state() == State::Closed
+            || segments == 0 && connection.state() == State::Listen
+        {
+            self.stats.add(connection.stats());
+            self.open.remove(&key);
+        }
+    }
+
+    fn emit(&mut self, to: Ipv4Addr, segment: Segment) {
+        push(&mut self.out, self.address, to, &mut self.ident, segment);
+    }
+}
+
+/// A segment becomes a packet.
+fn push(
+    out: &mut VecDeque<Vec<u8>>,
+    src: Ipv4Addr,
+    dst: Ipv4Addr,
+    ident: &mut u16,
+    segment: Segment,
+) {
+    *ident = ident.wrapping_add(1);
+    let packet = Packet {
+        src: NodeId::default(),
+        dst: NodeId::default(),
+        flow: FlowId::NONE,
+        from_opener: true,
+        ident: *ident,
+        ttl: TTL,
+        corrupt: false,
+        payload: Payload::Tcp(segment),
+    };
+    let mut bytes = Vec::with_capacity(packet.ip_len() as usize);
+    // The endpoint makes no segment that the headers cannot hold.
+    let made = wire::encode_prefix(&packet, Addresses { src, dst }, MAX_IPV4_LEN, &mut bytes);
+    debug_assert!(made.is_ok(), "{made:?}");
+    if made.is_ok() {
+        out.push_back(bytes);
+    }
+}
+
+/// The clock of 4 us that initial sequence numbers are of (RFC 9293, 3.4.1).
+fn initial(now: Instant) -> Seq {
+    Seq((now.as_nanos() / 4_000) as u32)
+}
+
+impl Fetching {
+    /// The connection to open, if it is time to.
+    fn start(&mut self, now: Instant) -> Option<Key> {
+        self.at.filter(|&at| at <= now)?;
+        self.at = None;
+        self.until.get_or_insert(now + PATIENCE);
+        let key = (self.from, self.port, self.next_port);
+        self.next_port = self.next_port.wrapping_add(1).max(DYNAMIC);
+        self.key = Some(key);
+        Some(key)
+    }
+
+    /// The connection has ended: refused ones are tried again.
+    fn ended(&mut self, now: Instant, fetched: Fetched) {
+        if fetched.failure == Some(CloseReason::Refused) && self.until.is_some_and(|u| now < u) {
+            self.at = Some(now + RETRY);
+        } else {
+            self.done = Some(fetched);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+use super::*;
+use farlink_tcp::variant;
+use farlink_tcp::{Body, Options};
+
+const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+const PORT: u16 = 5001;
+
+fn config(name: &str, services: &[(u16, Service)], size: Option<u64>) -> EndpointConfig {
+    EndpointConfig {
+        host: name.into(),
+        tcp: Arc::new((variant::lookup("sack").unwrap().config)()),
+        services: services.to_vec(),
+        fetch: size.map(|size| Fetch {
+            host: "server".into(),
+            port: PORT,
+            size,
+        }),
+    }
+}
+
+fn server(services: &[(u16, Service)]) -> Endpoint {
+    Endpoint::new(SERVER, &config("server", services, None), None)
+}
+
+fn client(size: u64) -> Endpoint {
+    Endpoint::new(CLIENT, &config("client", &[], Some(size)), Some(SERVER))
+}
+
+/// Carries packets with a delay of 10 ms each way until the client is done.
+/// `treat` says what becomes of packet number n: how many copies arrive, of which
+/// the first may be changed.
+fn carry(a: &mut Endpoint, b: &mut Endpoint, mut treat: impl FnMut(u64, &mut Vec<u8>) -> usize) {
+    let delay = Interval::from_millis(10);
+    let (mut now, mut count) = (Instant::ZERO, 0);
+    let mut under_way: BTreeMap<(Instant, u64), (bool, Vec<u8>)> = BTreeMap::new();
+    while b.is_fetching() {
+        for (to_b, end) in [(true, &mut *a), (false, &mut *b)] {
+            if end.next_timeout().is_some_and(|at| at <= now) {
+                end.on_timeout(now);
+            }
+            while let Some(packet) = end.poll_transmit() {
+                let mut first = packet.clone();
+                let copies = treat(count, &mut first);
+                for copy in 0..copies {
+                    count += 1;
+                    let bytes = if copy == 0 {
+                        first.clone()
+                    } else {
+                        packet.clone()
+                    };
+                    under_way.insert((now + delay, count), (to_b, bytes));
+                }
+                count += 1;
+            }
+        }
+        let timers = [a.next_timeout(), b.next_timeout()];
+        let arrival = under_way.keys().next().map(|key| key.0);
+        let next = timers.into_iter().flatten().chain(arrival).min();
+        now = next.expect("nothing is due, and the client waits");
+        assert!(now < Instant::from_nanos(600_000_000_000), "no end");
+        while let Some(entry) = under_way.first_entry().filter(|e| e.key().0 <= now) {
+            let (to_b, bytes) = entry.remove();
+            if to_b { &mut *b } else { &mut *a }.receive(now, &bytes);
+        }
+    }
+}
+
+fn segment(to: u16, flags: Flags) -> Segment {
+    Segment {
+        src_port: 40_000,
+        dst_port: to,
+        seq: Seq(100),
+        ack: Seq(7),
+        flags,
+        window: 1000,
+        ..Segment::default()
+    }
+}
+
+fn packet(segment: Segment) -> Vec<u8> {
+    let mut out = VecDeque::new();
+    push(&mut out, CLIENT, SERVER, &mut 0, segment);
+    out.pop_front().unwrap()
+}
+
+fn answer(endpoint: &mut Endpoint) -> Option<(Ipv4Addr, Segment)> {
+    let bytes = endpoint.poll_transmit()?;
+    let (fields, segment) = wire::decode(&bytes).unwrap();
+    assert_eq!(fields.addresses.src, SERVER);
+    Some((fields.addresses.dst, segment))
+}
+
+#[test]
+fn a_transfer_is_whole_over_a_clean_path() {
+    for size in [0, 1, 1460, 65_536, 1_000_001] {
+        let (mut a, mut b) = (server(&[(PORT, Service::Data(size))]), client(size));
+        carry(&mut a, &mut b, |_, _| 1);
+        let got = b.report().fetched.unwrap();
+        assert_eq!((got.bytes, got.correct, got.failure), (size, true, None));
+        assert!(got.duration >= Interval::from_millis(40), "two round trips");
+        assert_eq!(a.report().stats.segments_retransmitted, 0);
+        assert_eq!(a.report().dropped, Dropped::default());
+    }
+}
+
+/// What is lost comes again, what comes twice counts once, and a changed packet
+/// is dropped for its checksum: each is counted.
+#[test]
+fn a_transfer_is_whole_over_a_bad_path() {
+    let size = 500_000;
+    let (mut a, mut b) = (server(&[(PORT, Service::Data(size))]), client(size));
+    let (mut changed, mut gone) = (0, 0);
+    carry(&mut a, &mut b, |n, bytes| match n % 50 {
+        7 | 8 => {
+            gone += u64::from(bytes.len() > 1000);
+            0
+        }
+        13 => 2,
+        29 | 30 => {
+            changed += 1;
+            gone += u64::from(bytes.len() > 1000);
+            *bytes.last_mut().unwrap() ^= 1;
+            1
+        }
+        _ => 1,
+    });
+    let got = b.report().fetched.unwrap();
+    assert!(got.correct);
+    assert!(gone > 2);
+    assert!(a.report().stats.segments_retransmitted >= gone);
+    let dropped = a.report().dropped.checksum + b.report().dropped.checksum;
+    assert!(dropped > 2);
+    assert!(
+        (dropped..=dropped + 1).contains(&changed),
+        "the last may be under way"
+    );
+}
+
+/// Data of another length is not the data that was asked for.
+#[test]
+fn a_short_or_a_long_transfer_is_not_correct() {
+    for served in [99_999, 100_001] {
+        let (mut a, mut b) = (server(&[(PORT, Service::Data(served))]), client(100_000));
+        carry(&mut a, &mut b, |_, _| 1);
+        assert!(!b.report().fetched.unwrap().correct, "{served}");
+    }
+}
+
+/// Refused for ten seconds and once more, then given up.
+#[test]
+fn a_fetch_that_is_refused_is_tried_again_and_then_given_up() {
+    let (mut a, mut b) = (server(&[]), client(1000));
+    carry(&mut a, &mut b, |_, _| 1);
+    let got = b.report().fetched.unwrap();
+    assert_eq!(got.failure, Some(CloseReason::Refused));
+    assert!(!got.correct);
+    // 20 ms until the reset, 50 ms until the next.
+    assert_eq!(a.report().dropped.no_port, 10_000 / 70 + 2);
+}
+
+#[test]
+fn what_is_sent_to_the_echo_port_comes_back() {
+    let mut a = server(&[(7, Service::Echo)]);
+    let now = Instant::ZERO;
+    a.receive(now, &packet(segment(7, Flags::SYN)));
+    let (_, syn_ack) = answer(&mut a).unwrap();
+    assert!(syn_ack.flags.has(Flags::SYN.with(Flags::ACK)));
+    let data = Segment {
+        seq: Seq(101),
+        ack: syn_ack.seq.at(1),
+        body: Body::of_bytes(b"hello"),
+        ..segment(7, Flags::ACK.with(Flags::FIN))
+    };
+    a.receive(now, &packet(data));
+    let sent: Vec<_> = std::iter::from_fn(|| answer(&mut a)).map(|x| x.1).collect();
+    let text: Vec<u8> = sent
+        .iter()
+        .flat_map(|s| s.body.bytes().unwrap_or_default())
+        .copied()
+        .collect();
+    assert_eq!(text, b"hello");
+    assert!(sent.iter().any(|s| s.flags.has(Flags::FIN)), "{sent:?}");
+}
+
+/// RFC 9293, 3.10.7.1: a reset that the sender of the segment accepts.
+#[test]
+fn a_port_that_nothing_listens_on_answers_with_a_reset() {
+    let mut a = server(&[(PORT, Service::Discard)]);
+    a.receive(Instant::ZERO, &packet(segment(81, Flags::SYN)));
+    let (to, reset) = answer(&mut a).unwrap();
+    assert_eq!((to, reset.src_port, reset.dst_port), (CLIENT, 81, 40_000));
+    assert_eq!(
+        (reset.flags, reset.ack),
+        (Flags::RST.with(Flags::ACK), Seq(101))
+    );
+    // Of no connection, on a port that is there.
+    a.receive(Instant::ZERO, &packet(segment(PORT, Flags::ACK)));
+    let (_, reset) = answer(&mut a).unwrap();
+    assert_eq!((reset.flags, reset.seq), (Flags::RST, Seq(7)));
+    // A reset is not answered.
+    a.receive(Instant::ZERO, &packet(segment(81, Flags::RST)));
+    assert_eq!(answer(&mut a), None);
+    assert_eq!(a.report().dropped.no_port, 3);
+    assert_eq!(a.report().accepted, 0);
+}
+
+#[test]
+fn each_bad_packet_is_dropped_for_its_reason() {
+    let mut a = server(&[(PORT, Service::Discard)]);
+    let good = packet(segment(PORT, Flags::SYN));
+    let mut bad = |change: fn(&mut Vec<u8>)| {
+        let mut bytes = good.clone();
+        change(&mut bytes);
+        // The header's own checksum is made right again: the engine looked at it.
+        let sum = |bytes: &[u8]| {
+            let words = bytes[..20].chunks(2);
+            let sum: u32 = words.map(|w| u32::from(w[0]) << 8 | u32::from(w[1])).sum();
+            !((sum & 0xffff) + (sum >> 16)) as u16
+        };
+        bytes[10..12].fill(0);
+        let sum = sum(&bytes).to_be_bytes();
+        bytes[10..12].copy_from_slice(&sum);
+        a.receive(Instant::ZERO, &bytes);
+        assert!(a.poll_transmit().is_none());
+        a.report().dropped
+    };
+    assert_eq!(bad(|b| b[25] ^= 4).checksum, 1);
+    assert_eq!(bad(|b| b[9] = 17).not_tcp, 1);
+    assert_eq!(bad(|b| b[6] = 0x20).fragment, 1);
+    assert_eq!(bad(|b| b[32] = 0x10).malformed, 1, "a header of 4 bytes");
+    let all = bad(|b| {
+        b.truncate(30);
+        b[3] = 30;
+    });
+    assert_eq!(all.malformed, 2);
+    assert_eq!(all.by_reason().map(|r| r.1).iter().sum::<u64>(), 5);
+}
+
+/// A SYN too many is not answered, as one that was lost.
+#[test]
+fn there_is_an_end_to_connections() {
+    let mut a = server(&[(PORT, Service::Discard)]);
+    for port in 0..=MOST as u16 {
+        let syn = Segment {
+            src_port: 1000 + port,
+            options: Options::default(),
+            ..segment(PORT, Flags::SYN)
+        };
+        a.receive(Instant::ZERO, &packet(syn));
+        assert_eq!(answer(&mut a).is_some(), usize::from(port) < MOST);
+    }
+    assert_eq!(a.report().dropped.full, 1);
+    assert_eq!(a.report().accepted, MOST as u64);
+}

@@ -1,0 +1,433 @@
+//! Segmentation offload: what a kernel hands over as one super-packet becomes the
+//! packets that it stands for, and segments that follow each other become one
+//! super-packet for the kernel that gets them (virtio 1.2, 5.1.6; linux
+//! `virtio_net.h`). Between the two every packet is one of its own.
+
+use farlink_net::Raw;
+
+/// `struct virtio_net_hdr` in front of each packet, in the byte order of the host.
+pub(crate) const HEADER: usize = 10;
+/// The checksum is to be finished (of a read), or need not be looked at (of a write).
+const NEEDS_CHECKSUM: u8 = 1;
+/// The checksum was found right.
+const DATA_VALID: u8 = 2;
+/// A TCP segment over IPv4 that stands for several.
+const GSO_TCP4: u8 = 1;
+/// In the same field: with congestion window reduced in the first alone.
+const GSO_ECN: u8 = 0x80;
+/// No IPv4 datagram is longer.
+const LONGEST: usize = 65_535;
+
+const FIN: u8 = 0x01;
+const PSH: u8 = 0x08;
+const ACK: u8 = 0x10;
+const CWR: u8 = 0x80;
+
+/// Ones' complement sum in the byte order of the host, which the sum does not
+/// depend on (RFC 1071, 2 B).
+fn sum(bytes: &[u8], start: u64) -> u64 {
+    let mut total = start;
+    let mut words = bytes.chunks_exact(4);
+    for word in &mut words {
+        total += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+    }
+    let rest = words.remainder();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    total + u64::from(u32::from_ne_bytes(last))
+}
+
+/// The checksum of a sum, as its two bytes.
+fn folded(mut sum: u64) -> [u8; 2] {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    (!(sum as u16)).to_ne_bytes()
+}
+
+/// Sum of the pseudo-header (RFC 9293, 3.1) of a datagram with `len` bytes behind
+/// its IP header.
+fn pseudo(packet: &[u8], len: usize) -> u64 {
+    let [high, low] = (len as u16).to_be_bytes();
+    let rest = [0, packet[9], high, low];
+    sum(&rest, sum(&packet[12..20], 0))
+}
+
+fn be16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+fn be32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+fn put16(bytes: &mut [u8], at: usize, value: u16) {
+    bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+/// Writes length, identification and checksum of an IP header of `header` bytes.
+fn finish_ip(packet: &mut [u8], header: usize, ident: u16) {
+    let len = packet.len() as u16;
+    put16(packet, 2, len);
+    put16(packet, 4, ident);
+    packet[10..12].fill(0);
+    let checksum = folded(sum(&packet[..header], 0));
+    packet[10..12].copy_from_slice(&checksum);
+}
+
+/// Writes the checksum of the TCP segment behind an IP header of `ip` bytes.
+fn finish_tcp(packet: &mut [u8], ip: usize) {
+    let at = ip + 16;
+    packet[at..at + 2].fill(0);
+    let checksum = folded(sum(&packet[ip..], pseudo(packet, packet.len() - ip)));
+    packet[at..at + 2].copy_from_slice(&checksum);
+}
+
+/// Lengths of the headers of a whole IPv4 datagram with TCP inside: IP, TCP.
+fn headers(packet: &[u8]) -> Option<(usize, usize)> {
+    if packet.len() < 40 || packet[0] >> 4 != 4 || packet[9] != 6 {
+        return None;
+    }
+    let ip = usize::from(packet[0] & 15) * 4;
+    let tcp = usize::from(*packet.get(ip + 12)? >> 4) * 4;
+    let whole =
+        usize::from(be16(packet, 2)) == packet.len() && [packet[6] & 0x3f, packet[7]] == [0, 0];
+    (ip >= 20 && tcp >= 20 && whole && ip + tcp <= packet.len()).then_some((ip, tcp))
+}
+
+/// Takes apart what was read: gives each packet, with its checksum finished, and
+/// whether it is known to be right. `buffer` gives empty buffers. What is not
+/// understood is handed on as it is.
+pub(crate) fn split(
+    read: &[u8],
+    mut buffer: impl FnMut() -> Vec<u8>,
+    mut each: impl FnMut(Vec<u8>, bool),
+) {
+    let Some((head, packet)) = read.split_at_checked(HEADER) else {
+        each(read.to_vec(), false);
+        return;
+    };
+    let half = |at: usize| usize::from(u16::from_ne_bytes([head[at], head[at + 1]]));
+    let (flags, kind, size) = (head[0], head[1] & !GSO_ECN, half(4));
+    if kind == GSO_TCP4
+        && size > 0
+        && let Some((ip, tcp)) = headers(packet)
+    {
+        let data = &packet[ip + tcp..];
+        let (ident, seq) = (be16(packet, 4), be32(packet, ip + 4));
+        let all = packet[ip + 13];
+        let count = data.len().div_ceil(size).max(1);
+        for (i, part) in data.chunks(size).enumerate() {
+            let mut out = buffer();
+            out.extend_from_slice(&packet[..ip + tcp]);
+            out.extend_from_slice(part);
+            let after = seq.wrapping_add((i * size) as u32);
+            out[ip + 4..ip + 8].copy_from_slice(&after.to_be_bytes());
+            let not_last = if i + 1 < count { FIN | PSH } else { 0 };
+            let not_first = if i > 0 { CWR } else { 0 };
+            out[ip + 13] = all & !not_last & !not_first;
+            finish_ip(&mut out, ip, ident.wrapping_add(i as u16));
+            finish_tcp(&mut out, ip);
+            each(out, true);
+        }
+        return;
+    }
+    let mut out = buffer();
+    out.extend_from_slice(packet);
+    let (start, at) = (half(6), half(6) + half(8));
+    let unfinished = flags & NEEDS_CHECKSUM != 0 && at + 2 <= out.len() && start < out.len();
+    if unfinished {
+        // The field holds the sum of the pseudo-header.
+        let mut checksum = folded(sum(&out[start..], 0));
+        if out[9] == 17 && checksum == [0, 0] {
+            checksum = [0xff, 0xff]; // 0 stands for none (RFC 768)
+        }
+        out[at..at + 2].copy_from_slice(&checksum);
+    }
+    each(out, unfinished);
+}
+
+/// Segments that wait to be written as one. They follow each other, of one
+/// connection, and all but the last are of one size: what the kernel would have
+/// joined itself when it received them (GRO).
+#[derive(Debug, Default)]
+pub(crate) struct Merge {
+    /// Header for the device, then the packet; empty while nothing waits.
+    out: Vec<u8>,
+    ip: usize,
+    tcp: usize,
+    /// Data of the first segment.
+    size: usize,
+    segments: u64,
+    next: u32,
+    /// Nothing may follow.
+    last: bool,
+}
+
+impl Merge {
+    /// Packets that wait.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.segments
+    }
+
+    /// Adds a packet if it follows what waits. Returns whether it did.
+    pub(crate) fn add(&mut self, raw: &Raw) -> bool {
+        let packet = raw.bytes();
+        // A wrong checksum has to reach the receiver, alone.
+        if self.segments == 0 || self.last || !raw.is_checked() || packet.len() > LONGEST {
+            return false;
+        }
+        let (ip, tcp) = (self.ip, self.tcp);
+        if headers(packet) != Some((ip, tcp)) {
+            return false;
+        }
+        let first = &self.out[HEADER..];
+        let data = packet.len() - ip - tcp;
+        // Service and ECN; fragmenting bits to protocol; addresses and IP options.
+        let same = |from: usize, to: usize| first[from..to] == packet[from..to];
+        let flags = packet[ip + 13];
+        let follows = be32(packet, ip + 4) == self.next
+            && (1..=self.size).contains(&data)
+            && first.len() + data <= LONGEST
+            && same(1, 2)
+            && same(6, 10)
+            && same(12, ip + 4)
+            && same(ip + 8, ip + 13)
+            && flags & !PSH == ACK
+            && same(ip + 14, ip + 16)
+            && same(ip + 18, ip + tcp);
+        if !follows {
+            return false;
+        }
+        self.out.extend_from_slice(&packet[ip + tcp..]);
+        self.out[HEADER + ip + 13] |= flags;
+        self.segments += 1;
+        self.next = self.next.wrapping_add(data as u32);
+        self.last = data < self.size || flags & PSH != 0;
+        true
+    }
+
+    /// Begins with a packet, when nothing waits.
+    pub(crate) fn begin(&mut self, raw: &Raw) {
+        let packet = raw.bytes();
+        self.out.clear();
+        self.out.extend_from_slice(&[0; HEADER]);
+        if raw.is_checked() {
+            self.out[0] = DATA_VALID;
+        }
+        self.out.extend_from_slice(packet);
+        self.segments = 1;
+        self.last = true;
+        if raw.is_checked()
+            && let Some((ip, tcp)) = headers(packet)
+            && packet[ip + 13] == ACK
+            && packet.len() > ip + tcp
+        {
+            (self.ip, self.tcp) = (ip, tcp);
+            self.size = packet.len() - ip - tcp;
+            self.next = be32(packet, ip + 4).wrapping_add(self.size as u32);
+            self.last = false;
+        }
+    }
+
+    /// What is to be written now; nothing waits afterwards. Returns how many packets
+    /// it is, too.
+    pub(crate) fn take(&mut self) -> (&[u8], u64) {
+        let segments = self.segments;
+        self.segments = 0;
+        if segments > 1 {
+            let (ip, tcp) = (self.ip, self.tcp);
+            let (head, packet) = self.out.split_at_mut(HEADER);
+            let mut put = |at: usize, value: usize| {
+                head[at..at + 2].copy_from_slice(&(value as u16).to_ne_bytes());
+            };
+            put(2, ip + tcp);
+            put(4, self.size);
+            put(6, ip);
+            put(8, 16);
+            (head[0], head[1]) = (NEEDS_CHECKSUM, GSO_TCP4);
+            let ident = be16(packet, 4);
+            finish_ip(packet, ip, ident);
+            let [a, b] = folded(pseudo(packet, packet.len() - ip));
+            // The field holds the sum and not its complement until it is finished.
+            packet[ip + 16..ip + 18].copy_from_slice(&[!a, !b]);
+        }
+        (&self.out, segments)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farlink_net::wire::{self, Addresses};
+    use farlink_net::{FlowId, NodeId, Packet, Payload};
+    use farlink_tcp::{Body, Flags, Options, Segment, Seq, Timestamps};
+
+    fn segment(seq: u32, data: &[u8], flags: Flags) -> Vec<u8> {
+        let packet = Packet {
+            src: NodeId(0),
+            dst: NodeId(2),
+            flow: FlowId::NONE,
+            from_opener: true,
+            ident: 9,
+            ttl: 64,
+            corrupt: false,
+            payload: Payload::Tcp(Segment {
+                src_port: 5001,
+                dst_port: 40_000,
+                seq: Seq(seq),
+                ack: Seq(77),
+                flags,
+                window: 500,
+                options: Options {
+                    timestamps: Some(Timestamps { value: 3, echo: 4 }),
+                    ..Options::default()
+                },
+                body: Body::of_bytes(data),
+                ..Segment::default()
+            }),
+        };
+        wire::encode(&packet, Addresses::of(&packet)).unwrap()
+    }
+
+    fn raw(bytes: &[u8]) -> Raw {
+        Raw::new(bytes.to_vec()).unwrap().checked()
+    }
+
+    fn parts(read: &[u8]) -> Vec<Vec<u8>> {
+        let mut out = Vec::new();
+        split(read, Vec::new, |packet, _| out.push(packet));
+        out
+    }
+
+    const SIZE: usize = 1001;
+
+    /// Merged and split again they are the same packets, but for identifications,
+    /// which count up. The sequence number wraps on the way.
+    #[test]
+    fn what_is_merged_is_split_into_what_it_was() {
+        let data: Vec<u8> = (0..3 * SIZE + 17).map(|i| (i * 7) as u8).collect();
+        let start = u32::MAX - 1500;
+        let packets: Vec<_> = data
+            .chunks(SIZE)
+            .enumerate()
+            .map(|(i, part)| {
+                let flags = if i == 3 {
+                    Flags::ACK.with(Flags::PSH)
+                } else {
+                    Flags::ACK
+                };
+                segment(start.wrapping_add((i * SIZE) as u32), part, flags)
+            })
+            .collect();
+        let mut merge = Merge::default();
+        assert!(!merge.add(&raw(&packets[0])), "nothing waits");
+        merge.begin(&raw(&packets[0]));
+        for packet in &packets[1..] {
+            assert!(merge.add(&raw(packet)));
+        }
+        assert!(!merge.add(&raw(&packets[0])), "the last was short");
+        let (written, count) = merge.take();
+        assert_eq!(count, 4);
+        // A kernel that finishes the checksum gets it right.
+        let mut whole = written[HEADER..].to_vec();
+        let finished = folded(sum(&whole[20..], 0));
+        whole[36..38].copy_from_slice(&finished);
+        assert_eq!(
+            wire::decode(&whole).unwrap().1.body.len() as usize,
+            data.len()
+        );
+        let split = parts(written);
+        assert_eq!(split.len(), 4);
+        for (i, (was, is)) in packets.iter().zip(&split).enumerate() {
+            let (fields, is) = wire::decode(is).unwrap();
+            assert_eq!(is, wire::decode(was).unwrap().1);
+            assert_eq!(usize::from(fields.ident), 9 + i);
+        }
+    }
+
+    #[test]
+    fn what_does_not_follow_is_not_merged() {
+        let first = segment(100, &[1; SIZE], Flags::ACK);
+        let after = 100 + SIZE as u32;
+        let good = segment(after, &[2; SIZE], Flags::ACK);
+        let takes = |first: &Raw, second: &Raw| {
+            let mut merge = Merge::default();
+            merge.begin(first);
+            merge.add(second)
+        };
+        assert!(takes(&raw(&first), &raw(&good)));
+        let mut spoilt = raw(&good);
+        spoilt.spoil();
+        assert!(
+            !takes(&raw(&first), &spoilt),
+            "a changed bit would be mended"
+        );
+        let unknown = Raw::new(good.clone()).unwrap();
+        assert!(!takes(&raw(&first), &unknown));
+        assert!(!takes(&unknown, &raw(&good)));
+        for other in [
+            segment(after + 1, &[2; SIZE], Flags::ACK),
+            segment(after, &[2; SIZE + 1], Flags::ACK),
+            segment(after, &[], Flags::ACK),
+            segment(after, &[2; SIZE], Flags::ACK.with(Flags::FIN)),
+            segment(after, &[2; SIZE], Flags::ACK.with(Flags::CWR)),
+        ] {
+            assert!(!takes(&raw(&first), &raw(&other)));
+        }
+        // Service, hops, port, acknowledgment, window and a timestamp differ.
+        for at in [1, 8, 21, 31, 35, 45] {
+            let mut other = raw(&good).into_bytes();
+            other[at] ^= 1;
+            finish_ip(&mut other, 20, 9);
+            assert!(!takes(&raw(&first), &raw(&other)), "{at}");
+        }
+        let pushed = segment(100, &[1; SIZE], Flags::ACK.with(Flags::PSH));
+        assert!(!takes(&raw(&pushed), &raw(&good)), "a push is not held");
+    }
+
+    #[test]
+    fn a_single_packet_is_written_as_it_is() {
+        let bytes = segment(5, &[3; 10], Flags::ACK.with(Flags::FIN));
+        let mut merge = Merge::default();
+        merge.begin(&raw(&bytes));
+        assert_eq!(
+            merge.take(),
+            ([&[2][..], &[0; 9], &bytes].concat().as_slice(), 1)
+        );
+        merge.begin(&Raw::new(bytes.clone()).unwrap());
+        assert_eq!(
+            merge.take(),
+            ([&[0; 10][..], &bytes].concat().as_slice(), 1)
+        );
+    }
+
+    /// As a kernel hands over a packet whose checksum it left to the device.
+    #[test]
+    fn an_unfinished_checksum_is_finished() {
+        let bytes = segment(5, &[3; 11], Flags::ACK);
+        let mut read = vec![1, 0, 0, 0, 0, 0, 20, 0, 16, 0];
+        if cfg!(target_endian = "big") {
+            read.swap(6, 7);
+            read.swap(8, 9);
+        }
+        read.extend_from_slice(&bytes);
+        let [a, b] = folded(pseudo(&bytes, bytes.len() - 20));
+        read[HEADER + 36..HEADER + 38].copy_from_slice(&[!a, !b]);
+        assert_eq!(parts(&read), [bytes]);
+    }
+
+    #[test]
+    fn nothing_that_can_be_read_is_too_much() {
+        let mut read = vec![1, GSO_TCP4, 0, 0, 255, 255, 255, 255, 255, 255];
+        read.extend_from_slice(&segment(5, &[3; 100], Flags::ACK));
+        for len in 0..read.len() {
+            parts(&read[..len]);
+            for at in 0..len.min(60) {
+                let mut changed = read[..len].to_vec();
+                changed[at] ^= 0xff;
+                parts(&changed);
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! Real-time priority, and watching the clock for what is due within microseconds.
+
+use crate::EmuError;
+use farlink_tcp::Interval;
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollEvent};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// How long before a packet is due the clock is watched instead of slept by: what
+/// waking up takes at this priority.
+pub(crate) const WATCH: Interval = Interval::from_micros(50);
+/// Most time of watching that can be saved up.
+const SAVED: Interval = Interval::from_millis(20);
+/// Among the priorities of SCHED_FIFO, of which 99 is the highest: above
+/// programs, below what the kernel itself does at such priorities.
+const PRIORITY: libc::c_int = 40;
+
+/// What the power management of the processors is asked through (`pm_qos`).
+const LATENCY: &str = "/dev/cpu_dma_latency";
+
+/// Real-time mode, until dropped. The priority stays with the thread.
+#[derive(Debug)]
+pub(crate) struct Realtime {
+    /// Idle processors stay awake while this is open.
+    _awake: Option<File>,
+}
+
+impl Realtime {
+    /// Gives the calling thread real-time priority, keeps the memory of the process
+    /// in place and idle processors awake: from sleep they take tens of
+    /// microseconds to a packet.
+    pub(crate) fn enter() -> Result<Self, EmuError> {
+        let parameters = libc::sched_param {
+            sched_priority: PRIORITY,
+        };
+        // Threads and programs that this one starts are of normal priority.
+        let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+        // SAFETY: the parameters outlive the call; 0 is the calling thread.
+        let set = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
+        Errno::result(set)
+            .map_err(|e| EmuError::system("set real-time priority (SCHED_FIFO)", e))?;
+        // SAFETY: no pointers.
+        let locked = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
+        Errno::result(locked)
+            .map_err(|e| EmuError::system("keep memory in place (mlockall)", e))?;
+        let awake = match OpenOptions::new().write(true).open(LATENCY) {
+            Ok(mut file) => file.write_all(&0i32.to_ne_bytes()).map(|()| Some(file)),
+            // A kernel without power management has none to turn off.
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(e),
+        };
+        let awake = awake.map_err(|e| EmuError::system(format!("write {LATENCY}"), e))?;
+        Ok(Self { _awake: awake })
+    }
+}
+
+impl Drop for Realtime {
+    fn drop(&mut self) {
+        // SAFETY: no pointers. Nothing is lost if it fails.
+        let _ = unsafe { libc::munlockall() };
+    }
+}
+
+/// Waits for packets or for a time that is exact to the nanosecond.
+pub(crate) fn wait(
+    epoll: &Epoll,
+    events: &mut [EpollEvent],
+    timeout: Option<Interval>,
+) -> nix::Result<usize> {
+    let timeout = timeout.map(|t| {
+        let t = Duration::from_nanos(t.as_nanos());
+        libc::timespec {
+            tv_sec: t.as_secs() as libc::time_t,
+            tv_nsec: libc::c_long::from(t.subsec_nanos()),
+        }
+    });
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), |t| &raw const *t);
+    // SAFETY: an EpollEvent is an epoll_event, of which there are so many; the
+    // time outlives the call.
+    let ready = unsafe {
+        libc::syscall(
+            libc::SYS_epoll_pwait2,
+            epoll.0.as_raw_fd(),
+            events.as_mut_ptr().cast::<libc::epoll_event>(),
+            events.len() as libc::c_int,
+            timeout,
+            std::ptr::null::<libc::sigset_t>(),
+            0usize,
+        )
+    };
+    Errno::result(ready).map(|n| n as usize)
+}
+
+/// How long the clock may be watched: as long as was slept before. Without a
+/// bound, packets that come closer together than [`WATCH`] would make it a loop
+/// that never sleeps, which the kernel stops for 50 ms in each second
+/// (`sched_rt_runtime_us`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Budget {
+    left: u64,
+}
+
+impl Budget {
+    /// Whether there is enough for a whole watch.
+    pub(crate) fn allows(self) -> bool {
+        self.left >= WATCH.as_nanos()
+    }
+
+    pub(crate) fn slept(&mut self, time: Interval) {
+        self.left = (self.left + time.as_nanos().min(SAVED.as_nanos())).min(SAVED.as_nanos());
+    }
+
+    pub(crate) fn watched(&mut self, time: Interval) {
+        self.left = self.left.saturating_sub(time.as_nanos());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a time that is watched whenever it may be, half is slept.
+    #[test]
+    fn at_most_half_of_the_time_is_watched() {
+        let mut budget = Budget::default();
+        assert!(!budget.allows());
+        let (mut slept, mut watched) = (0, 0);
+        for _ in 0..10_000 {
+            if budget.allows() {
+                budget.watched(WATCH);
+                watched += WATCH.as_nanos();
+            } else {
+                budget.slept(Interval::from_micros(30));
+                slept += 30_000;
+            }
+        }
+        assert!(watched <= slept && watched > slept - 2 * WATCH.as_nanos());
+    }
+
+    #[test]
+    fn what_can_be_saved_has_an_end() {
+        let mut budget = Budget::default();
+        budget.slept(Interval::from_secs(3600));
+        budget.slept(Interval::MAX);
+        budget.watched(SAVED);
+        assert!(!budget.allows());
+    }
+}

@@ -1,0 +1,126 @@
+"""This package's TCP in user space against the kernel's, over bad links."""
+
+import json
+import subprocess
+from typing import Any
+
+import pytest
+from test_emulate import FARLINK, path, pytestmark  # noqa: F401  (skips without the right)
+
+import farlink as fl
+from farlink import emulation
+
+BAD = {"loss": 0.002, "duplicate": 0.005, "corrupt": 0.002}
+REORDER = {"probability": 0.01, "delay": "5 ms"}
+
+
+def bad_path() -> dict[str, Any]:
+    """Loss, duplicates, changed bits and overtaking, in both directions."""
+    scenario = path("5 ms", "100 Mbit/s")
+    for direction in ("down", "up"):
+        scenario["links"][1][direction] = {
+            **scenario["links"][1][direction],
+            "channel": {**BAD, "reorder": REORDER},
+        }
+    return scenario
+
+
+def check(done: fl.Emulated, endpoints: dict[str, str]) -> None:
+    assert done.exit_code == 0
+    for name in endpoints:
+        assert done.data["endpoints"][name]["dropped"]["checksum"] > 0
+    if "server" in endpoints:
+        assert done.data["endpoints"]["server"]["segments_retransmitted"] > 0
+
+
+BOTH = [
+    {"server": "hybla"},
+    {"client": "sack"},
+    {"server": "newreno", "client": "tahoe"},
+]
+
+
+@pytest.mark.parametrize("endpoints", BOTH, ids=str)
+def test_checked_data_crosses_a_bad_link(
+    endpoints: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    done = emulation.transfer(bad_path(), "20MB", endpoints=endpoints)
+    check(done, endpoints)
+    report = json.loads(capfd.readouterr().out)
+    assert report["correct"] is True
+    assert report["bytes"] == 20_000_000
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("endpoints", [{"server": "cubic"}, {"client": "cubic"}], ids=str)
+def test_a_hundred_megabytes_cross_a_bad_link(
+    endpoints: dict[str, str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    done = emulation.transfer(bad_path(), "100MB", endpoints=endpoints)
+    check(done, endpoints)
+    assert json.loads(capfd.readouterr().out)["correct"] is True
+
+
+TALK = """
+import socket, sys
+with socket.create_connection(("server", 7)) as s:
+    s.sendall(b"x" * 100_000)
+    s.shutdown(socket.SHUT_WR)
+    n = 0
+    while data := s.recv(65536):
+        n += len(data)
+    assert n == 100_000, n
+try:
+    socket.create_connection(("server", 81))
+except ConnectionRefusedError:
+    sys.exit(7)
+"""
+
+
+def test_programs_talk_to_a_host_in_user_space() -> None:
+    """Echo, and a reset from a port that nothing listens on."""
+    done = fl.emulate(
+        path(), ["python3", "-c", TALK], host="client", endpoints={"server": "newreno"}
+    )
+    assert done.exit_code == 7
+    own = done.data["endpoints"]["server"]
+    assert own["accepted"] == 1
+    assert own["dropped"] == {
+        "checksum": 0,
+        "not_tcp": 0,
+        "fragment": 0,
+        "malformed": 0,
+        "no_port": 1,
+        "full": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--endpoint", "moon=sack"], 'endpoint "moon": no flow of the scenario begins or ends'),
+        (["--endpoint", "server=nosuch"], "nosuch"),
+        (["--endpoint", "server"], "not HOST=TCP"),
+        (
+            ["--endpoint", "server=sack", "--endpoint", "client=sack", "--tcp", "reno"],
+            "has no effect: both ends",
+        ),
+        (["--endpoint", "server=sack", "--endpoint", "server=reno"], "is given twice"),
+        (["--endpoint", "server=sack", "--set", "tcp.mss=9000 B"], "does not fit packets of 1500"),
+    ],
+)
+def test_bad_endpoints_are_one_line(arguments: list[str], says: str) -> None:
+    done = subprocess.run(
+        [*FARLINK, "emulate", "geo-omueti2007", "--transfer", "1kB", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert says in line
+
+
+def test_no_program_runs_in_a_host_in_user_space() -> None:
+    with pytest.raises(fl.ScenarioError, match="user-space host, where no program can run"):
+        fl.emulate(path(), ["true"], host="server", endpoints={"server": "sack"})
