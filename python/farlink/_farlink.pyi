@@ -64,6 +64,9 @@ def emulate(
     checked: tuple[str, str, int, int] | None = None,
     plain: bool = False,
     realtime: bool = False,
+    pcap: str | None = None,
+    snaplen: int = 0,
+    sample: bool = False,
 ) -> str: ...
 def sample_channel(
     scenario: str,

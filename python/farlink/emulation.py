@@ -9,10 +9,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from farlink import _farlink, source, units
+from farlink import _farlink, files, source, units
 from farlink.errors import FarlinkError, ScenarioError
 
-__all__ = ["BEHIND_S", "Emulated", "emulate", "transfer"]
+__all__ = ["BEHIND_S", "Emulated", "check_kernel", "emulate", "transfer"]
 
 BEHIND_S = 1e-3
 """An emulation fell behind if one packet in a hundred left later than this, in seconds."""
@@ -58,6 +58,10 @@ def emulate(
     endpoints: Mapping[str, str] | None = None,
     plain: bool = False,
     realtime: bool = False,
+    run: int = 0,
+    pcap: Path | None = None,
+    snaplen: int = 0,
+    sample: bool = False,
 ) -> Emulated:
     """Run a program in a host of a scenario, whose links carry its packets in real time.
 
@@ -92,6 +96,15 @@ def emulate(
         The engine's thread runs before all others of normal priority (SCHED_FIFO), in memory
         that is not paged out, and watches the clock for the last 50 us before a packet is due.
         Takes more of a processor.
+    run
+        Number of the run: others draw other random numbers in the channels.
+    pcap
+        Directory for <host>.pcapng, what each host sends and gets, and lost.pcapng, what the
+        links lose, with the cause as a comment of each packet.
+    snaplen
+        Bytes kept of each packet; 0 keeps all.
+    sample
+        Look at the kernel's TCP every 50 ms; `data` has "sockets" then.
 
     Raises
     ------
@@ -112,6 +125,10 @@ def emulate(
         endpoints=endpoints,
         plain=plain,
         realtime=realtime,
+        run=run,
+        pcap=pcap,
+        snaplen=snaplen,
+        sample=sample,
     )
 
 
@@ -129,6 +146,10 @@ def _emulate(
     checked: int | None = None,
     plain: bool = False,
     realtime: bool = False,
+    run: int = 0,
+    pcap: Path | None = None,
+    snaplen: int = 0,
+    sample: bool = False,
 ) -> Emulated:
     """Emulate; `checked` is the size of a transfer that user-space hosts take part in."""
     text, default = _resolved(scenario, overrides, seed)
@@ -137,17 +158,24 @@ def _emulate(
         for name, variant in (endpoints or {}).items()
     ]
     fetches = checked is not None and default[1] in (endpoints or {})
-    run = getattr(_farlink, "emulate", None)
-    if run is None:
+    engine = getattr(_farlink, "emulate", None)
+    if engine is None:
         raise FarlinkError("emulation needs Linux: it is made of network namespaces")
     main = None if command is None else (host or default[1], list(command))
     if main is None and seconds is None and not fetches:
         raise ScenarioError("an emulation needs a command, or seconds to last")
+    if not 0 <= snaplen < 2**32:
+        raise ScenarioError(f"snaplen is {snaplen}; write 0 (all of a packet) or a number of bytes")
+    if pcap is not None:
+        files.check_directory(pcap)
+        pcap.mkdir(parents=True, exist_ok=True)
+    started = [(name, list(argv)) for name, argv in servers]
+    directory = None if pcap is None else str(pcap)
     with _patient():
-        out = run(
+        out = engine(
             text,
-            0,
-            [(name, list(argv)) for name, argv in servers],
+            run,
+            started,
             main,
             tcp,
             seconds,
@@ -155,8 +183,14 @@ def _emulate(
             checked=None if checked is None else (*default, DATA_PORT, checked),
             plain=plain,
             realtime=realtime,
+            pcap=directory,
+            snaplen=snaplen,
+            sample=sample,
         )
-    return Emulated(json.loads(out))
+    data = json.loads(out)
+    tree = json.loads(text)
+    data |= {"scenario": tree.get("name") or "scenario", "seed": tree["seed"], "run": run}
+    return Emulated(data)
 
 
 def transfer(
@@ -169,13 +203,18 @@ def transfer(
     endpoints: Mapping[str, str] | None = None,
     plain: bool = False,
     realtime: bool = False,
+    run: int = 0,
+    pcap: Path | None = None,
+    snaplen: int = 0,
+    sample: bool = False,
+    output: Path | None = None,
 ) -> Emulated:
     """Transfer checked data over the first flow's path, by the TCP of the kernel.
 
     `size` is written as in scenarios ("10 MB"). Every byte is compared at the receiver, which
-    prints a line of JSON; a wrong or missing one is exit code 1. With `endpoints`, as in
-    `emulate`, the sender or the receiver or both are this package's TCP; `plain` and
-    `realtime` as there.
+    prints a line of JSON (to the file `output` if given); a wrong or missing one is exit code 1.
+    With `endpoints` the sender or the receiver or both are this package's TCP. The rest is as
+    for `emulate`.
     """
     count = units.parse_size(size)
     if count is None or count < 1 or count != int(count):
@@ -184,14 +223,15 @@ def transfer(
     # For each connection and not for the host: the kernel keeps some for root alone, which no
     # namespace can have as its default.
     control = [tcp] if tcp else []
-    _check_kernel(tcp)
+    check_kernel(tcp)
     program = [sys.executable, str(Path(__file__).with_name("transfer.py"))]
     own = endpoints or {}
     if tcp and sender in own and receiver in own:
         raise ScenarioError(
             f"tcp {tcp!r} has no effect: both ends of the transfer are in user space"
         )
-    fetch = [*program, "fetch", sender, str(int(count)), *control]
+    report = ["--output", str(output)] if output else []
+    fetch = [*program, *report, "fetch", sender, str(int(count)), *control]
     serve = [*program, "serve", str(int(count)), *control]
     done = _emulate(
         scenario,
@@ -204,17 +244,25 @@ def transfer(
         checked=int(count),
         plain=plain,
         realtime=realtime,
+        run=run,
+        pcap=pcap,
+        snaplen=snaplen,
+        sample=sample,
     )
     if receiver in own:
         # As the program would have.
-        report = done.data["endpoints"][receiver]["fetched"]
-        sys.stdout.write(json.dumps(report) + "\n")
-        sys.stdout.flush()
-        done.data["exit_code"] = int(not (report and report["correct"]))
+        fetched = done.data["endpoints"][receiver]["fetched"]
+        if output is None:
+            sys.stdout.write(json.dumps(fetched) + "\n")
+            sys.stdout.flush()
+        else:
+            output.write_text(json.dumps(fetched) + "\n", encoding="utf-8")
+        done.data["exit_code"] = int(not (fetched and fetched["correct"]))
     return done
 
 
-def _check_kernel(tcp: str | None) -> None:
+def check_kernel(tcp: str | None) -> None:
+    """Raise `ScenarioError` if this kernel has no TCP of that name."""
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
     if tcp and known.exists() and tcp not in known.read_text().split():
         raise ScenarioError(

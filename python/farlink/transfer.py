@@ -3,12 +3,12 @@
 Run as a file of its own, so that nothing of the package is loaded:
 
     python transfer.py serve BYTES [TCP]
-    python transfer.py fetch HOST BYTES [TCP]
+    python transfer.py [--output FILE] fetch HOST BYTES [TCP]
 
 TCP is the kernel's congestion control for this connection.
 
 The data is SHA-256 in counter mode, so that the receiver knows every byte; `fetch` prints one
-line of JSON and fails if a byte is wrong or missing.
+line of JSON (or writes it to FILE) and fails if a byte is wrong or missing.
 """
 
 import hashlib
@@ -16,6 +16,7 @@ import json
 import socket
 import sys
 import time
+from pathlib import Path
 
 PORT = 5001
 BLOCK = 1 << 16
@@ -46,7 +47,7 @@ def serve(size: int, control: str) -> None:
             connection.recv(1)
 
 
-def fetch(host: str, size: int, control: str) -> int:
+def fetch(host: str, size: int, control: str, output: str) -> int:
     """Receive the data, compare each byte, and report."""
     began = time.monotonic()
     while True:
@@ -77,17 +78,25 @@ def fetch(host: str, size: int, control: str) -> int:
         "goodput_bit_s": 8 * received / seconds,
         "correct": correct,
     }
-    sys.stdout.write(json.dumps(report) + "\n")
-    sys.stdout.flush()
+    line = json.dumps(report) + "\n"
+    if output:
+        Path(output).write_text(line, encoding="utf-8")
+    else:
+        sys.stdout.write(line)
+        sys.stdout.flush()
     return 0 if correct else 1
 
 
 def main(arguments: list[str]) -> int:
     """Do what the command line says."""
+    output = ""
+    if arguments[0] == "--output":
+        output, arguments = arguments[1], arguments[2:]
     if arguments[0] == "serve":
         serve(int(arguments[1]), *arguments[2:] or [""])
         return 0
-    return fetch(arguments[1], int(arguments[2]), *arguments[3:] or [""])
+    control = arguments[3] if len(arguments) > 3 else ""
+    return fetch(arguments[1], int(arguments[2]), control, output)
 
 
 if __name__ == "__main__":

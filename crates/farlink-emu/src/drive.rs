@@ -2,12 +2,14 @@
 //! they are due.
 
 use crate::EmuError;
+use crate::capture::Captures;
 use crate::clock::Clock;
 use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::host::{Host, HostConfig, Port};
 use crate::lateness::Lateness;
 use crate::namespace::RunFile;
 use crate::realtime::{self, Budget, Realtime, WATCH};
+use crate::remote::{Job, Remote};
 use crate::tun::LONGEST;
 use farlink_net::Raw;
 use farlink_net::packet::IPV4_HEADER_LEN;
@@ -19,9 +21,11 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::timer::{Expiration, TimerSetTimeFlags};
 use nix::sys::timerfd::{ClockId, TimerFd, TimerFlags};
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 
 /// Packets read from a host before the others have their turn.
 const BATCH: usize = 64;
@@ -30,6 +34,7 @@ const SPARE: usize = 4096;
 /// What the timer and the stop are called among the things waited for.
 const TIMER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
+const REMOTE: u64 = u64::MAX - 2;
 
 /// Stops an emulation from another thread.
 #[derive(Clone, Debug)]
@@ -46,7 +51,7 @@ impl Stop {
 /// An emulation: hosts in namespaces, and the network between them.
 #[derive(Debug)]
 pub struct Emulation {
-    live: Live,
+    pub(crate) live: Live,
     hosts: Vec<Host>,
     /// Those of the hosts that are in user space.
     endpoints: Vec<usize>,
@@ -58,6 +63,10 @@ pub struct Emulation {
     realtime: bool,
     budget: Budget,
     hosts_file: RunFile,
+    captures: Option<Captures>,
+    uncaptured: u64,
+    remote: Remote,
+    jobs: Receiver<Job>,
 }
 
 /// What an emulation did.
@@ -69,6 +78,8 @@ pub struct Report {
     pub lateness: Lateness,
     /// Counters of the links.
     pub links: Vec<LinkReport>,
+    /// Packets that are not in the captures, since the disk could not keep up.
+    pub uncaptured: u64,
 }
 
 impl Emulation {
@@ -124,6 +135,9 @@ impl Emulation {
         let failed = |e: nix::Error| EmuError::system("wait for packets", e);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed)?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map_err(failed)?;
+        let asked = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let wake = Arc::new(EventFd::from_flags(asked).map_err(failed)?);
+        let (sender, jobs) = channel();
         let timer = TimerFd::new(
             ClockId::CLOCK_MONOTONIC,
             TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK,
@@ -139,6 +153,7 @@ impl Emulation {
         }
         epoll.add(&timer, readable(TIMER)).map_err(failed)?;
         epoll.add(&stop, readable(STOP)).map_err(failed)?;
+        epoll.add(&*wake, readable(REMOTE)).map_err(failed)?;
         Ok(Self {
             live,
             hosts,
@@ -151,7 +166,62 @@ impl Emulation {
             realtime: false,
             budget: Budget::default(),
             hosts_file,
+            captures: None,
+            uncaptured: 0,
+            remote: Remote { jobs: sender, wake },
+            jobs,
         })
+    }
+
+    /// Writes what each host sends and gets to `directory`/HOST.pcapng, and what the
+    /// links lose to lost.pcapng with the cause; `snaplen` bytes of each packet, 0
+    /// for all. `comment` stands in the files.
+    ///
+    /// # Errors
+    /// If a file cannot be made.
+    pub fn capture(
+        &mut self,
+        directory: &Path,
+        comment: &str,
+        snaplen: u32,
+    ) -> Result<(), EmuError> {
+        let names = self.hosts.iter().map(|host| host.name.as_str());
+        self.captures = Some(Captures::create(directory, names, comment, snaplen)?);
+        self.live.keep_lost();
+        Ok(())
+    }
+
+    /// A way to ask it things while it runs.
+    pub(crate) fn remote(&self) -> Remote {
+        self.remote.clone()
+    }
+
+    /// Counters as JSON, at `now`.
+    pub(crate) fn stats(&self, now: Instant) -> Value {
+        let links = self.live.report(now);
+        let link = |l: &LinkReport| json!({ "link": l.link, "direction": l.direction, "metrics": l.metrics });
+        let host = |h: &Host| {
+            let c = h.counters;
+            json!({
+                "host": h.name, "address": h.address.to_string(), "sent": c.sent,
+                "delivered": c.delivered, "not_ipv4": c.not_ipv4, "no_host": c.no_host,
+                "refused": c.refused,
+            })
+        };
+        json!({
+            "duration_s": now.since(Instant::ZERO).as_secs_f64(),
+            "late_p99_s": self.lateness.quantile(0.99).as_secs_f64(),
+            "hosts": self.hosts.iter().map(host).collect::<Vec<_>>(),
+            "links": links.iter().map(link).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Does what other threads asked for.
+    fn answer(&mut self, clock: Clock) {
+        let _ = self.remote.wake.read();
+        while let Ok(job) = self.jobs.try_recv() {
+            job(self, clock.now());
+        }
     }
 
     /// The hosts.
@@ -199,7 +269,7 @@ impl Emulation {
         loop {
             self.deliver(clock)?;
             if fetching && !self.fetching() {
-                return Ok(self.report(clock.now()));
+                return self.finish(clock);
             }
             let next = self.next_time();
             let waited = if self.realtime {
@@ -218,13 +288,25 @@ impl Emulation {
             };
             for event in &events[..ready] {
                 match event.data() {
-                    STOP => return Ok(self.report(clock.now())),
+                    STOP => return self.finish(clock),
+                    REMOTE => self.answer(clock),
                     // Armed anew above, which also makes it unreadable.
                     TIMER => armed = Instant::ZERO,
                     host => self.receive(clock, host as usize, &mut buffer, &mut packets)?,
                 }
             }
         }
+    }
+
+    fn finish(&mut self, clock: Clock) -> Result<Report, EmuError> {
+        let report = self.report(clock.now());
+        if let Some(mut captures) = self.captures.take() {
+            self.uncaptured = captures.finish()?;
+        }
+        Ok(Report {
+            uncaptured: self.uncaptured,
+            ..report
+        })
     }
 
     fn arm(&self, clock: Clock, next: Instant) -> Result<(), EmuError> {
@@ -300,12 +382,18 @@ impl Emulation {
             for (packet, checked) in packets.drain(..) {
                 self.enter(now, host, packet, checked);
             }
+            if let Some(captures) = &mut self.captures {
+                captures.lost(&mut self.live);
+            }
         }
         Ok(())
     }
 
     /// A packet enters; `checked` if its checksum is known to be right.
     fn enter(&mut self, now: Instant, host: usize, packet: Vec<u8>, checked: bool) {
+        if let Some(captures) = &mut self.captures {
+            captures.packet(host, now, &packet);
+        }
         let counters = &mut self.hosts[host].counters;
         let raw = Raw::new(packet).map_err(Refused::NotIpv4);
         let raw = raw.map(|raw| if checked { raw.checked() } else { raw });
@@ -370,9 +458,13 @@ impl Emulation {
     }
 
     fn leave(&mut self, now: Instant) -> Result<(), EmuError> {
+        let captures = &mut self.captures;
         let (hosts, lateness, spare) = (&mut self.hosts, &mut self.lateness, &mut self.spare);
         let mut trouble = None;
         self.live.advance(now, |host, due, raw| {
+            if let Some(captures) = captures {
+                captures.packet(host, now, raw.bytes());
+            }
             let Host { port, counters, .. } = &mut hosts[host];
             match port {
                 Port::Kernel { tun, .. } => match tun.write(&raw) {
@@ -399,6 +491,9 @@ impl Emulation {
                 }
             }
         }
+        if let Some(captures) = &mut self.captures {
+            captures.lost(&mut self.live);
+        }
         trouble.map_or(Ok(()), |(host, e)| {
             let what = format!("write to the device of {}", self.hosts[host].name);
             Err(EmuError::system(what, e))
@@ -410,6 +505,7 @@ impl Emulation {
             duration: now.since(Instant::ZERO),
             lateness: self.lateness.clone(),
             links: self.live.report(now),
+            uncaptured: self.uncaptured,
         }
     }
 }

@@ -4,7 +4,9 @@
 //! Linux only, and with the right to make network namespaces (root).
 #![cfg(target_os = "linux")]
 
+mod capture;
 mod clock;
+mod control;
 mod drive;
 mod endpoint;
 mod host;
@@ -13,15 +15,19 @@ mod lateness;
 mod namespace;
 mod offload;
 mod realtime;
+mod remote;
 mod session;
+mod sockets;
 mod tun;
 
+pub use control::Control;
 pub use drive::{Emulation, Report, Stop};
 pub use endpoint::{Dropped, Endpoint, EndpointConfig, EndpointReport, Fetch, Fetched, Service};
 pub use host::{Counters, Host, HostConfig};
 pub use lateness::Lateness;
 pub use namespace::{Namespace, sweep};
 pub use session::{Outcome, Task, session};
+pub use sockets::{Sample, Sampler};
 
 use std::io;
 

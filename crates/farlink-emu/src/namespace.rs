@@ -165,6 +165,13 @@ impl RunFile {
         Ok(file)
     }
 
+    /// A name for a file that somebody else makes, such as a socket.
+    pub(crate) fn named(name: &str) -> Result<Self, EmuError> {
+        let failed = |e: io::Error| EmuError::system(format!("write {FILES}"), e);
+        fs::create_dir_all(FILES).map_err(failed)?;
+        Ok(RunFile(Path::new(FILES).join(own_name(name))))
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }

@@ -128,6 +128,7 @@ pub struct LinkStats {
 pub struct Link {
     config: LinkConfig,
     channel: Channel,
+    channel_on: bool,
     clean: bool,
     /// Other traffic, with what became of it.
     background: Option<Box<(Background, BackgroundStats)>>,
@@ -158,6 +159,7 @@ impl Link {
             config,
             clean: channel.is_clean(),
             channel,
+            channel_on: true,
             background: None,
             pace: None,
             free_at: Instant::ZERO,
@@ -200,6 +202,40 @@ impl Link {
     /// Parameters.
     pub fn config(&self) -> &LinkConfig {
         &self.config
+    }
+
+    /// Other parameters, for packets handed over from now on: what waits or flies
+    /// keeps its times, and nothing in order overtakes it.
+    pub fn set_config(&mut self, config: LinkConfig) {
+        self.keep_order();
+        self.config = config;
+    }
+
+    /// Another channel, for packets handed over from now on.
+    pub fn set_channel(&mut self, channel: Channel) {
+        self.keep_order();
+        self.channel = channel;
+        self.clean = !self.channel_on || self.channel.is_clean();
+    }
+
+    /// Whether packets meet the channel; off, they pass untouched, and the channel
+    /// stays as it is.
+    pub fn switch_channel(&mut self, on: bool) {
+        self.keep_order();
+        self.channel_on = on;
+        self.clean = !on || self.channel.is_clean();
+    }
+
+    /// Whether packets meet the channel.
+    pub fn channel_on(&self) -> bool {
+        self.channel_on
+    }
+
+    /// What comes next arrives no earlier than what flies now.
+    fn keep_order(&mut self) {
+        if let Some(last) = self.in_flight.back() {
+            self.last_arrival = self.last_arrival.max(last.arrives);
+        }
     }
 
     /// What may happen to a packet on its way.
@@ -363,7 +399,8 @@ impl Link {
         self.stats.bytes += u64::from(ip_len);
         let wire = ip_len + self.config.overhead;
         if self.clean {
-            let at = self.free_at + self.config.delay;
+            // Later than its own time only after the link was changed.
+            let at = (self.free_at + self.config.delay).max(self.last_arrival);
             return Fate::Arrives {
                 at,
                 corrupt: false,
@@ -473,6 +510,45 @@ mod tests {
             let expected: Vec<_> = (0..6).map(|i| i >= from).collect();
             assert_eq!(marked, expected, "{mark:?}");
         }
+    }
+
+    /// A shorter delay or a clean channel lets nothing overtake what flies, and a
+    /// packet that was handed over keeps its time.
+    #[test]
+    fn a_change_holds_from_then_on_and_keeps_the_order() {
+        let mut link = geo(QueueLimit::Unlimited);
+        let first = arrival(link.offer(Instant::ZERO, 256, Priority::Normal)).unwrap();
+        assert_eq!(first, 251_000_000);
+        let arrives = Instant::from_nanos(first);
+        link.in_flight.push_back(InFlight { arrives, packet: 0 });
+        let mut config = *link.config();
+        (config.delay, config.rate) = (Interval::from_millis(10), 4_096_000);
+        link.set_config(config);
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        assert_eq!(
+            arrival(link.offer(at(1), 256, Priority::Normal)),
+            Some(251_000_000)
+        );
+        assert_eq!(
+            arrival(link.offer(at(300), 256, Priority::Normal)),
+            Some(310_500_000)
+        );
+    }
+
+    #[test]
+    fn a_channel_is_switched_off_and_on() {
+        use crate::channel::{Loss, Stage};
+        use crate::rng::{Probability, Streams};
+        let stream = Streams::new(1, 0).stream("loss");
+        let all = Loss::new(Probability::new(1.0).unwrap(), stream);
+        let mut link = geo(QueueLimit::Unlimited);
+        link.switch_channel(false);
+        link.set_channel(Channel::new(vec![Stage::Loss(all)]));
+        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_some());
+        link.switch_channel(true);
+        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_none());
+        link.set_channel(Channel::default());
+        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_some());
     }
 
     #[test]

@@ -91,6 +91,50 @@ impl CapturePoint {
         result
     }
 
+    /// Adds the bytes of a datagram seen at `time` of the run, with a comment if
+    /// there is something to say of it.
+    pub fn raw(&mut self, time: Instant, bytes: &[u8], comment: &str) {
+        let max = if self.snaplen == 0 {
+            usize::MAX
+        } else {
+            self.snaplen as usize
+        };
+        let kept = &bytes[..bytes.len().min(max)];
+        let nanos = (time + START).as_nanos();
+        block(&mut self.out, ENHANCED_PACKET, |out| {
+            let lengths = [kept.len() as u32, bytes.len() as u32];
+            for field in [0, (nanos >> 32) as u32, nanos as u32]
+                .into_iter()
+                .chain(lengths)
+            {
+                out.extend_from_slice(&field.to_le_bytes());
+            }
+            out.extend_from_slice(kept);
+            pad(out);
+            if !comment.is_empty() {
+                text(out, OPT_COMMENT, comment);
+                option(out, OPT_END, &[]);
+            }
+        });
+    }
+
+    /// How much of the file is there to be taken.
+    pub fn pending(&self) -> usize {
+        self.out.len()
+    }
+
+    /// Takes what there is of the file; what is added later comes behind it.
+    pub fn take(&mut self) -> Vec<u8> {
+        let next = Vec::with_capacity(self.out.capacity());
+        std::mem::replace(&mut self.out, next)
+    }
+
+    /// Puts back what was taken and could not be written, before anything was added.
+    pub fn untake(&mut self, piece: Vec<u8>) {
+        debug_assert!(self.out.is_empty());
+        self.out = piece;
+    }
+
     /// The file.
     pub fn finish(self) -> Vec<u8> {
         self.out
@@ -243,6 +287,31 @@ mod tests {
         let (_, segment) = decode(&content[20..20 + 1053]).unwrap();
         assert_eq!(segment.body.bytes().unwrap(), [0; 1001]);
         assert_eq!(content.len(), 20 + 1056);
+    }
+
+    /// Bytes as they are, and a file in pieces is the same as one in whole.
+    #[test]
+    fn datagrams_with_a_comment_and_pieces() {
+        let (mut whole, mut pieces) =
+            (CapturePoint::new("p", "", 6), CapturePoint::new("p", "", 6));
+        let mut taken = pieces.take();
+        for (nanos, bytes) in [(1, &[1u8, 2, 3, 4, 5][..]), (2, &[9; 9])] {
+            for point in [&mut whole, &mut pieces] {
+                point.raw(Instant::from_nanos(nanos), bytes, "why");
+            }
+            taken.extend(pieces.take());
+            assert_eq!(pieces.pending(), 0);
+        }
+        let whole = whole.finish();
+        assert_eq!(whole, taken);
+        let blocks = blocks(&whole);
+        assert_eq!((u32_at(&blocks[2].1, 12), u32_at(&blocks[2].1, 16)), (5, 5));
+        assert_eq!(blocks[2].1[20..28], [1, 2, 3, 4, 5, 0, 0, 0]);
+        assert_eq!(
+            options(&blocks[2].1[28..]),
+            [(OPT_COMMENT, b"why".to_vec())]
+        );
+        assert_eq!((u32_at(&blocks[3].1, 12), u32_at(&blocks[3].1, 16)), (6, 9));
     }
 
     #[test]

@@ -3,24 +3,30 @@
 use crate::errors;
 use crate::job::Jobs;
 use farlink_emu::{
-    EmuError, Emulation, EndpointConfig, EndpointReport, Fetch, HostConfig, Lateness, Outcome,
-    Service, Task, session, sweep,
+    Control, EmuError, Emulation, EndpointConfig, EndpointReport, Fetch, HostConfig, Lateness,
+    Outcome, Sample, Sampler, Service, Task, session, sweep,
 };
 use farlink_sim::scenario::Expanded;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
+
+/// Time between two looks at the kernel's TCP.
+const SAMPLED: Duration = Duration::from_millis(50);
 
 /// Carries packets between hosts of a scenario while a program runs in one.
 ///
 /// `servers` and `main` are (host, [program, argument, ...]). Without `main` it
 /// lasts for `seconds`. `endpoints` are (host, scenario with its TCP) of hosts in
 /// user space; `checked` is (sender, receiver, port, bytes) of a transfer whose ends
-/// they are, if they are. Returns what happened as JSON.
+/// they are, if they are. With `pcap`, captures go to that directory; with `sample`
+/// the kernel's TCP is looked at. Returns what happened as JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, run, servers, main, congestion=None, seconds=None, endpoints=vec![],
-    checked=None, plain=false, realtime=false))]
+    checked=None, plain=false, realtime=false, pcap=None, snaplen=0, sample=false))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // by keyword, from Python
+#[allow(clippy::fn_params_excessive_bools)] // same
 pub(crate) fn emulate(
     py: Python<'_>,
     scenario: String,
@@ -33,9 +39,12 @@ pub(crate) fn emulate(
     checked: Option<(String, String, u16, u64)>,
     plain: bool,
     realtime: bool,
+    pcap: Option<PathBuf>,
+    snaplen: u32,
+    sample: bool,
 ) -> PyResult<String> {
     let (names, texts): (Vec<_>, Vec<_>) = endpoints.into_iter().unzip();
-    let texts = std::iter::once(scenario).chain(texts);
+    let texts = std::iter::once(scenario.clone()).chain(texts);
     let jobs: Vec<_> = texts.map(|text| (text, run)).collect();
     let jobs = Jobs::new(py, &jobs)?;
     let scenarios = jobs.list();
@@ -58,6 +67,15 @@ pub(crate) fn emulate(
     let mut emulation =
         Emulation::new(expanded, run, &config, &endpoints).map_err(|e| failure(py, &e))?;
     emulation.set_realtime(realtime);
+    if let Some(directory) = &pcap {
+        let comment = format!("farlink {}, emulated", env!("CARGO_PKG_VERSION"));
+        let captured = emulation.capture(directory, &comment, snaplen);
+        captured.map_err(|e| failure(py, &e))?;
+    }
+    let control = Control::open(&emulation, &name_of(&scenario), &scenario);
+    let control = control.map_err(|e| failure(py, &e))?;
+    let sampler = sample.then(|| Sampler::start(&emulation, SAMPLED));
+    let sampler = sampler.transpose().map_err(|e| failure(py, &e))?;
     #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general enough
     let outcome = py.detach(|| {
         let began = Instant::now();
@@ -66,8 +84,44 @@ pub(crate) fn emulate(
             Ok::<bool, PyErr>(limit.is_none_or(|limit| began.elapsed() < limit))
         })
     });
+    drop(control);
+    let samples = py.detach(|| sampler.map(Sampler::finish));
     let outcome = outcome.map_err(|e| failure(py, &e))??;
-    Ok(described(&outcome, &swept).to_string())
+    let mut document = described(&outcome, &swept);
+    if let Some(samples) = samples {
+        document["sockets"] = columns(&samples.map_err(|e| failure(py, &e))?);
+    }
+    Ok(document.to_string())
+}
+
+fn name_of(scenario: &str) -> String {
+    let tree: Value = serde_json::from_str(scenario).unwrap_or_default();
+    tree["name"].as_str().unwrap_or("scenario").to_owned()
+}
+
+/// What was seen of the kernel's TCP, a list a column.
+fn columns(samples: &[Sample]) -> Value {
+    let of = |field: fn(&Sample) -> Value| samples.iter().map(field).collect::<Vec<_>>();
+    json!({
+        "time_ns": of(|s| s.time.into()),
+        "host": of(|s| s.host.into()),
+        "local": of(|s| s.local.to_string().into()),
+        "peer": of(|s| s.peer.to_string().into()),
+        "ca_state": of(|s| s.ca_state.into()),
+        "backoff": of(|s| s.backoff.into()),
+        "mss": of(|s| s.mss.into()),
+        "cwnd": of(|s| s.cwnd.into()),
+        "ssthresh": of(|s| s.ssthresh.into()),
+        "flight": of(|s| s.flight.into()),
+        "srtt_us": of(|s| s.srtt.into()),
+        "rttvar_us": of(|s| s.rttvar.into()),
+        "min_rtt_us": of(|s| s.min_rtt.into()),
+        "rto_us": of(|s| s.rto.into()),
+        "retransmissions": of(|s| s.retransmissions.into()),
+        "acked": of(|s| s.acked.into()),
+        "received": of(|s| s.received.into()),
+        "delivery_rate": of(|s| s.delivery_rate.into()),
+    })
 }
 
 fn failure(py: Python<'_>, error: &EmuError) -> PyErr {
@@ -182,6 +236,7 @@ fn described(outcome: &Outcome, swept: &[String]) -> Value {
         "lateness": late(&report.lateness),
         "hosts": hosts,
         "links": links,
+        "uncaptured": report.uncaptured,
         "swept": swept,
     })
 }

@@ -81,7 +81,7 @@ fn lines(scenario: &Expanded, streams: &Streams, world: &mut World) -> Result<()
     Ok(())
 }
 
-fn link_config(spec: &DirectionSpec) -> LinkConfig {
+pub(crate) fn link_config(spec: &DirectionSpec) -> LinkConfig {
     LinkConfig {
         rate: spec.rate,
         delay: spec.delay,

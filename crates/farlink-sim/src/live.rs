@@ -1,13 +1,15 @@
 //! The network without flows of its own, for packets of real programs: they enter
 //! at a host at the time they come, and leave at another when they are due.
 
-use crate::build::network;
+use crate::build::{channel, link_config, network};
 use crate::metrics::{self, Scope, metrics};
 use crate::run::RunError;
-use crate::scenario::Expanded;
+use crate::scenario::{DirectionSpec, Expanded};
 use crate::world::World;
+use farlink_net::channel::Channel;
+use farlink_net::rng::Streams;
 use farlink_net::wire::node_address;
-use farlink_net::{Datagram, FlowId, NodeId, NotIpv4, Packet, Payload, Raw};
+use farlink_net::{Datagram, FlowId, LinkConfig, NodeId, NotIpv4, Packet, Payload, Raw};
 use farlink_tcp::Instant;
 use serde_json::{Map, Value};
 use std::net::Ipv4Addr;
@@ -43,6 +45,11 @@ pub struct Live {
     hosts: Vec<(String, u32)>,
     /// Number of the host of each node.
     host_of: Vec<Option<usize>>,
+    /// What the links are set to.
+    scenario: Expanded,
+    run: u64,
+    /// How often the links were changed.
+    changes: u64,
 }
 
 impl Live {
@@ -76,6 +83,9 @@ impl Live {
                 .collect(),
             hosts,
             host_of,
+            scenario: scenario.clone(),
+            run,
+            changes: 0,
         })
     }
 
@@ -148,6 +158,120 @@ impl Live {
         }
     }
 
+    /// Changes rates, delays, queues and channels to those of another scenario with
+    /// the same links. It holds for packets that are sent from now on; order is
+    /// kept. A channel that changes begins anew, with random numbers of its own.
+    ///
+    /// # Errors
+    /// If anything else differs, or a channel cannot be built; nothing is changed then.
+    pub fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
+        let mut wanted = scenario.clone();
+        let same_links = wanted.links.len() == self.scenario.links.len();
+        for (new, old) in wanted.links.iter_mut().zip(&self.scenario.links) {
+            for (new, old) in [(&mut new.down, &old.down), (&mut new.up, &old.up)] {
+                *new = DirectionSpec {
+                    rate: old.rate,
+                    delay: old.delay,
+                    overhead: old.overhead,
+                    queue: old.queue,
+                    mark: old.mark,
+                    channel: old.channel.clone(),
+                    ..new.clone()
+                };
+            }
+        }
+        if !same_links || wanted != self.scenario {
+            return Err(
+                "only rate, delay, overhead, queue, mark and channel of a link can be changed \
+                 while packets cross it"
+                    .into(),
+            );
+        }
+        let streams = Streams::new(scenario.seed, self.run);
+        let mut channels: Vec<(LinkConfig, Option<Channel>)> = Vec::new();
+        let pairs = scenario.links.iter().zip(&self.scenario.links);
+        for (new, old) in pairs {
+            for (direction, spec, old) in [("down", &new.down, &old.down), ("up", &new.up, &old.up)]
+            {
+                let changed = spec.channel != old.channel;
+                if spec != old && self.world.links[channels.len()].line.is_some() {
+                    return Err(fixed(&new.name));
+                }
+                let name = format!("link/{}/{direction}/change/{}", new.name, self.changes);
+                let built = changed.then(|| channel(spec, &streams, &name));
+                let built = built.transpose();
+                let built = built.map_err(|e| format!("{}.{direction}: {e}", new.name))?;
+                channels.push((link_config(spec), built));
+            }
+        }
+        for (link, (config, channel)) in self.world.links.iter_mut().zip(channels) {
+            if *link.config() != config {
+                link.set_config(config);
+            }
+            if let Some(channel) = channel {
+                link.set_channel(channel);
+            }
+        }
+        self.changes += 1;
+        self.scenario = scenario.clone();
+        Ok(())
+    }
+
+    /// Switches the channels of links off or on: of all directions, or of those
+    /// with this name and direction ("down", "up"). Returns how many there are.
+    ///
+    /// # Errors
+    /// If one of them has a protocol, whose channel cannot be switched; none is then.
+    pub fn switch_channels(
+        &mut self,
+        on: bool,
+        link: Option<&str>,
+        direction: Option<&str>,
+    ) -> Result<usize, String> {
+        let wanted = |i: &usize| {
+            link.is_none_or(|name| name == self.links[i / 2])
+                && direction.is_none_or(|name| name == ["down", "up"][i % 2])
+        };
+        let chosen: Vec<_> = (0..self.world.links.len()).filter(wanted).collect();
+        for &i in &chosen {
+            if self.world.links[i].line.is_some() {
+                return Err(fixed(&self.links[i / 2]));
+            }
+        }
+        for &i in &chosen {
+            self.world.links[i].switch_channel(on);
+        }
+        Ok(chosen.len())
+    }
+
+    /// The directions of links whose channel is off.
+    pub fn channels_off(&self) -> Vec<(String, &'static str)> {
+        let all = self.world.links.iter().enumerate();
+        all.filter(|(_, link)| !link.channel_on())
+            .map(|(i, _)| (self.links[i / 2].clone(), ["down", "up"][i % 2]))
+            .collect()
+    }
+
+    /// From now on packets that are lost are kept for [`Live::take_lost`].
+    pub fn keep_lost(&mut self) {
+        self.world.lost = Some(Vec::new());
+    }
+
+    /// Hands over the packets lost since the last call: when, where, why, and bytes.
+    pub fn take_lost(&mut self, mut take: impl FnMut(Instant, &str, &'static str, &str, &[u8])) {
+        let Some(lost) = &mut self.world.lost else {
+            return;
+        };
+        for one in lost.drain(..) {
+            if let Payload::Raw(raw) = &one.packet.payload {
+                let (link, direction) = (one.link as usize / 2, one.link as usize % 2);
+                let name = &self.links[link];
+                let cause = one.cause.name();
+                take(one.at, name, ["down", "up"][direction], cause, raw.bytes());
+            }
+        }
+    }
+
     /// What each direction of each link did, up to `now`.
     pub fn report(&self, now: Instant) -> Vec<LinkReport> {
         let all = metrics();
@@ -164,6 +288,12 @@ impl Live {
             })
             .collect()
     }
+}
+
+fn fixed(link: &str) -> String {
+    format!(
+        "the link {link} runs a protocol of its own, and cannot be changed while packets cross it"
+    )
 }
 
 #[cfg(test)]
@@ -242,6 +372,56 @@ mod tests {
             let address = node_address(NodeId(node));
             assert_eq!(send(datagram(node)), Refused::NoHost(address));
         }
+    }
+
+    /// What is on its way keeps its time; the next packet meets the new link. A
+    /// scenario with other nodes or flows is refused, and nothing changes.
+    #[test]
+    fn links_change_while_packets_cross_them() {
+        let mut live = live(&[]);
+        live.keep_lost();
+        let scenario = |set: &[(&str, &str)]| {
+            let set: Vec<_> = set
+                .iter()
+                .map(|(p, v)| ((*p).into(), (*v).into()))
+                .collect();
+            load(PATH, "test", &set).unwrap().expand().unwrap()
+        };
+        live.send(Instant::ZERO, 0, datagram(2)).unwrap();
+        let other = scenario(&[("flows.0.size", "2 kB"), ("links.0.down.delay", "1 ms")]);
+        assert!(live.set(&other).is_err());
+        live.set(&scenario(&[("links.0.down.delay", "2 ms")]))
+            .unwrap();
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        live.send(at(1), 0, datagram(2)).unwrap();
+        live.advance(at(20), |_, _, _| {});
+        live.send(at(20), 0, datagram(2)).unwrap();
+        let due: Vec<_> = arrivals(&mut live, 1_000_000_000);
+        // Behind the first, which would be there at 11 ms; and 1 + 2 + 1 + 5 ms.
+        assert_eq!(due.iter().map(|a| a.1).collect::<Vec<_>>(), [29_000_000]);
+        let lossy = scenario(&[("links.0.down.channel.loss", "1")]);
+        live.set(&lossy).unwrap();
+        let now = at(2000);
+        live.send(now, 0, datagram(2)).unwrap();
+        let mut lost = Vec::new();
+        live.take_lost(|at, link, direction, cause, bytes| {
+            lost.push((
+                at,
+                link.to_owned(),
+                direction,
+                cause.to_owned(),
+                bytes.len(),
+            ));
+        });
+        let at_end = Instant::from_nanos(2_001_000_000);
+        assert_eq!(lost, [(at_end, "a-r".into(), "down", "loss".into(), 1000)]);
+        assert_eq!(live.switch_channels(false, Some("a-r"), None), Ok(2));
+        assert_eq!(live.channels_off().len(), 2);
+        live.send(now, 0, datagram(2)).unwrap();
+        assert_eq!(arrivals(&mut live, 3_000_000_000).len(), 1);
+        assert_eq!(live.switch_channels(true, None, Some("down")), Ok(2));
+        live.send(at(3000), 0, datagram(2)).unwrap();
+        assert!(arrivals(&mut live, 4_000_000_000).is_empty());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::heap::{Event, Heap, Kind};
 use crate::line::LineState;
 use crate::probe::Probes;
 use crate::udp::UdpFlow;
+use crate::world_loss::Lost;
 use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
 use farlink_net::{Fate, FlowId, InFlight, Link, LowFate, NodeId, Packet, Payload};
@@ -108,6 +109,8 @@ pub(crate) struct World {
     pub(crate) finished_at: Instant,
     /// Packets of real programs that have arrived: their node and number.
     leaving: Vec<(u32, u32)>,
+    /// Packets of real programs that were lost, if somebody wants them.
+    pub(crate) lost: Option<Vec<Lost>>,
 }
 
 impl World {
@@ -133,6 +136,7 @@ impl World {
             unfinished: 0,
             finished_at: Instant::ZERO,
             leaving: Vec::new(),
+            lost: None,
         }
     }
 

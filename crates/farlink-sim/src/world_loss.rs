@@ -6,6 +6,15 @@ use farlink_net::channel::DropCause;
 use farlink_net::{FlowId, Packet, Payload};
 use farlink_tcp::{Instant, LossCause};
 
+/// A packet of a real program that was lost.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    pub(crate) at: Instant,
+    pub(crate) link: u32,
+    pub(crate) cause: DropCause,
+    pub(crate) packet: Packet,
+}
+
 impl World {
     #[cold]
     pub(crate) fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
@@ -13,6 +22,15 @@ impl World {
         if packet.flow == FlowId::NONE {
             if let Some(probes) = &mut self.probes {
                 probes.lost(at, link, packet, None, cause);
+            }
+            if let Some(lost) = &mut self.lost {
+                let packet = packet.clone();
+                lost.push(Lost {
+                    at,
+                    link,
+                    cause,
+                    packet,
+                });
             }
         } else {
             self.lose_of_flow(link, number, cause, at);

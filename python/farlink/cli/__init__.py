@@ -9,8 +9,9 @@ import sys
 import typer
 
 from farlink import _farlink
-from farlink.cli import lists, text
+from farlink.cli import ctl, lists, text
 from farlink.cli.channel import channel
+from farlink.cli.compare import compare
 from farlink.cli.emulate import emulate, shell
 from farlink.cli.fit import fit
 from farlink.cli.orbit import orbit
@@ -52,6 +53,8 @@ app.command()(shell)
 app.command()(channel)
 app.command()(fit)
 app.command()(rain)
+app.command()(compare)
+app.add_typer(ctl.app, name="ctl")
 app.command()(lists.show)
 app.command()(lists.scenarios)
 app.command()(lists.presets)

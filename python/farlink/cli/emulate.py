@@ -11,6 +11,7 @@ import typer
 from farlink import emulation, files
 from farlink.cli import text
 from farlink.errors import ScenarioError
+from farlink.kernel import KernelTrace
 
 __all__ = ["emulate", "shell"]
 
@@ -31,6 +32,8 @@ _ENDPOINT = typer.Option(
 _PLAIN = typer.Option(False, "--plain", help="One packet to a read and write of a device.")
 _REALTIME = typer.Option(False, "--realtime", help="Least lateness, for more of a processor.")
 _SET = typer.Option([], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE")
+_PCAP = typer.Option(None, "--pcap", help="Capture at each host, and what is lost.", metavar="DIR")
+_SNAPLEN = typer.Option(0, "--snaplen", help="Bytes captured of a packet.", metavar="N")
 _SEED = typer.Option(None, "--seed", help="Replace the seed.", metavar="N")
 
 
@@ -53,6 +56,14 @@ def emulate(
     realtime: bool = _REALTIME,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
+    pcap: Path | None = _PCAP,
+    snaplen: int = _SNAPLEN,
+    trace: Path | None = typer.Option(
+        None, "--trace", help="Write the state of the kernel's TCP here.", metavar="DIR"
+    ),
+    plots: bool = typer.Option(
+        False, "--plots", help="Draw the traces; with --pcap also the sequence numbers."
+    ),
     json_file: Path | None = typer.Option(
         None, "--json", help="Write what happened here.", metavar="FILE"
     ),
@@ -70,6 +81,10 @@ def emulate(
         )
     if json_file is not None:
         files.check_file(json_file)
+    if trace is not None:
+        files.check_directory(trace)
+    elif plots:
+        raise ScenarioError("--plots draws what --trace DIR writes; write both")
     overrides: dict[str, object] = dict(text.assignments(changes))
     if transfer:
         done = emulation.transfer(
@@ -81,6 +96,9 @@ def emulate(
             endpoints=_endpoints(endpoint),
             plain=plain,
             realtime=realtime,
+            pcap=pcap,
+            snaplen=snaplen,
+            sample=trace is not None,
         )
     else:
         done = emulation.emulate(
@@ -95,7 +113,20 @@ def emulate(
             endpoints=_endpoints(endpoint),
             plain=plain,
             realtime=realtime,
+            pcap=pcap,
+            snaplen=snaplen,
+            sample=trace is not None,
         )
+    if trace is not None:
+        seen = KernelTrace.of(done)
+        seen.write(trace)
+        if plots:
+            from farlink.plot.style import save
+
+            figures = seen.plots(tcp or "kernel", pcap)
+            save(figures.cwnd(), trace / "cwnd")
+            if pcap is not None:
+                save(figures.sequence(), trace / "sequence")
     _end(done, json_file=json_file, strict=strict, quiet=quiet)
 
 
@@ -109,6 +140,8 @@ def shell(
     realtime: bool = _REALTIME,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
+    pcap: Path | None = _PCAP,
+    snaplen: int = _SNAPLEN,
 ) -> None:
     """Open a shell in a host of a scenario (Linux, root); the network ends with it."""
     done = emulation.emulate(
@@ -122,6 +155,8 @@ def shell(
         endpoints=_endpoints(endpoint),
         plain=plain,
         realtime=realtime,
+        pcap=pcap,
+        snaplen=snaplen,
     )
     _end(done, json_file=None, strict=False, quiet=False)
 
@@ -158,7 +193,8 @@ def _endpoints(options: list[str]) -> dict[str, str]:
 
 def _end(done: emulation.Emulated, *, json_file: Path | None, strict: bool, quiet: bool) -> None:
     if json_file is not None:
-        files.write_text(json_file, json.dumps(done.data, indent=1) + "\n")
+        summary = {key: one for key, one in done.data.items() if key != "sockets"}
+        files.write_text(json_file, json.dumps(summary, indent=1) + "\n")
     if not quiet:
         _show(done)
     if done.behind:
@@ -215,6 +251,10 @@ def _show(done: emulation.Emulated) -> None:
             f"{own['segments_retransmitted']:,} retransmitted, {own['timeouts']:,} time-outs; "
             f"dropped {', '.join(causes) or 'none'}",
             soft_wrap=True,
+        )
+    if data["uncaptured"]:
+        console.print(
+            f"WARNING: {data['uncaptured']:,} packets are not in the captures (slow disk)"
         )
     late = data["lateness"]
     console.print(

@@ -1,0 +1,238 @@
+//! Live control: a local socket through which a running emulation is looked at and
+//! changed. One request and one answer a connection, each a line of JSON.
+
+use crate::EmuError;
+use crate::drive::Emulation;
+use crate::namespace::RunFile;
+use crate::remote::Remote;
+use farlink_sim::scenario;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How long a client may take to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Time between two looks at whether to go on, in milliseconds.
+const LOOK_MS: u16 = 100;
+/// A request is not longer.
+const LONGEST: u64 = 1 << 20;
+
+/// The socket of an emulation. Dropping it takes it away.
+#[derive(Debug)]
+pub struct Control {
+    file: RunFile,
+    stop: Arc<AtomicBool>,
+    server: Option<JoinHandle<()>>,
+}
+
+/// What can be asked.
+#[derive(Deserialize)]
+#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
+enum Request {
+    /// What the links are set to.
+    Show,
+    /// Change values of links.
+    Set { changes: Vec<(String, String)> },
+    /// Switch channels.
+    Channel {
+        on: bool,
+        link: Option<String>,
+        direction: Option<String>,
+    },
+    /// Counters.
+    Stats,
+}
+
+impl Control {
+    /// Opens /run/farlink/farlink-PID-...-NAME.ctl, for the owner alone. `text` is
+    /// the resolved scenario.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn open(emulation: &Emulation, name: &str, text: &str) -> Result<Self, EmuError> {
+        // A path of a socket has room for 107 bytes.
+        let name: String = name.chars().filter(char::is_ascii).take(40).collect();
+        let file = RunFile::named(&format!("{}.ctl", name.replace('/', "_")))?;
+        let failed = |e: io::Error| EmuError::system("open the socket for control", e);
+        let listener = UnixListener::bind(file.path()).map_err(failed)?;
+        fs::set_permissions(file.path(), fs::Permissions::from_mode(0o600)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut desk = Desk {
+            remote: emulation.remote(),
+            text: text.to_owned(),
+        };
+        let ended = Arc::clone(&stop);
+        let server = std::thread::spawn(move || {
+            while !ended.load(Ordering::Relaxed) {
+                let mut waiting = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+                if poll(&mut waiting, PollTimeout::from(LOOK_MS)).unwrap_or(0) > 0
+                    && let Ok((client, _)) = listener.accept()
+                {
+                    // A client that hangs up has no use for an answer.
+                    let _ = desk.serve(&client);
+                }
+            }
+        });
+        Ok(Self {
+            file,
+            stop,
+            server: Some(server),
+        })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.file.path()
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(server) = self.server.take() {
+            let _ = server.join();
+        }
+    }
+}
+
+/// Who answers.
+struct Desk {
+    remote: Remote,
+    /// The scenario with all changes.
+    text: String,
+}
+
+const NO_ANSWER: &str = "the emulation is starting or ending and does not answer; try again";
+
+impl Desk {
+    fn serve(&mut self, client: &UnixStream) -> io::Result<()> {
+        client.set_nonblocking(false)?;
+        client.set_read_timeout(Some(PATIENCE))?;
+        client.set_write_timeout(Some(PATIENCE))?;
+        let answer = if owns(client) {
+            let mut line = String::new();
+            BufReader::new(client.take(LONGEST)).read_line(&mut line)?;
+            serde_json::from_str(&line)
+                .map_err(|e| format!("no request: {e}"))
+                .and_then(|request| self.answer(request))
+        } else {
+            Err("only its owner may control an emulation".into())
+        };
+        let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
+        let mut client = client;
+        client.write_all(format!("{answer}\n").as_bytes())
+    }
+
+    fn answer(&mut self, request: Request) -> Result<Value, String> {
+        match request {
+            Request::Show => self.show(),
+            Request::Set { changes } => {
+                self.set(&changes)?;
+                self.show()
+            }
+            Request::Channel {
+                on,
+                link,
+                direction,
+            } => {
+                let wanted = (link.clone(), direction.clone());
+                let count = self
+                    .remote
+                    .call(move |emulation, _| {
+                        emulation
+                            .live
+                            .switch_channels(on, link.as_deref(), direction.as_deref())
+                    })
+                    .ok_or(NO_ANSWER)??;
+                if count == 0 {
+                    return Err(self.no_link(&wanted.0.unwrap_or_default()));
+                }
+                self.show()
+            }
+            Request::Stats => self
+                .remote
+                .call(|emulation, now| emulation.stats(now))
+                .ok_or_else(|| NO_ANSWER.into()),
+        }
+    }
+
+    fn show(&self) -> Result<Value, String> {
+        let off = self
+            .remote
+            .call(|emulation, _| emulation.live.channels_off())
+            .ok_or(NO_ANSWER)?;
+        let scenario: Value = serde_json::from_str(&self.text).map_err(|e| e.to_string())?;
+        Ok(json!({ "links": scenario["links"], "channels_off": off }))
+    }
+
+    fn set(&mut self, changes: &[(String, String)]) -> Result<(), String> {
+        if let Some((path, _)) = changes.iter().find(|(path, _)| !path.starts_with("links.")) {
+            return Err(format!(
+                "{path}: only links can be changed while packets cross them; write for example \
+                 links.0.down.delay=300ms"
+            ));
+        }
+        let loaded = scenario::load(&self.text, "", changes);
+        let (loaded, expanded) = loaded
+            .and_then(|s| s.expand().map(|expanded| (s, expanded)))
+            .map_err(|e| e.to_string().trim_start_matches("--set ").to_owned())?;
+        let text = loaded.to_json();
+        self.remote
+            .call(move |emulation, _| emulation.live.set(&expanded))
+            .ok_or(NO_ANSWER)??;
+        self.text = text;
+        Ok(())
+    }
+
+    fn no_link(&self, name: &str) -> String {
+        let scenario: Value = serde_json::from_str(&self.text).unwrap_or_default();
+        let links = scenario["links"].as_array().cloned().unwrap_or_default();
+        let known: Vec<_> = links
+            .iter()
+            .map(|link| {
+                let ends = link["between"].as_array().cloned().unwrap_or_default();
+                let ends: Vec<_> = ends.iter().filter_map(Value::as_str).collect();
+                link["name"]
+                    .as_str()
+                    .map_or_else(|| ends.join("-"), str::to_owned)
+            })
+            .collect();
+        format!(
+            "there is no link {name:?} with that direction; the links are {}",
+            known.join(", ")
+        )
+    }
+}
+
+/// Whether the other end is of the user that this process is of, or of root.
+fn owns(client: &UnixStream) -> bool {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: libc::uid_t::MAX,
+        gid: 0,
+    };
+    let mut len = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and both pointers are to values of the
+    // sizes given.
+    let failed = unsafe {
+        libc::getsockopt(
+            client.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut len,
+        )
+    };
+    failed == 0 && (peer.uid == 0 || peer.uid == nix::unistd::geteuid().as_raw())
+}

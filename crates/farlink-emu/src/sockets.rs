@@ -1,0 +1,293 @@
+//! The state of the kernel's TCP, sampled: every connection of every host, by
+//! sock_diag(7), which is what `ss -ti` asks.
+
+use crate::EmuError;
+use crate::drive::Emulation;
+use crate::remote::Remote;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::FromRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const SOCK_DIAG_BY_FAMILY: u16 = 20;
+const INET_DIAG_INFO: u16 = 2;
+const REQUEST_AND_DUMP: u16 = 0x301;
+const DONE: u16 = 3;
+/// All states but LISTEN (10), TIME-WAIT (6) and SYN-RECEIVED (12), as bits.
+const STATES: u32 = 0xfff & !(1 << 10) & !(1 << 6);
+/// Length of `nlmsghdr`, `inet_diag_msg`, and of what is used of `tcp_info`.
+const HEADER: usize = 16;
+const MESSAGE: usize = 72;
+const INFO: usize = 168;
+/// `snd_ssthresh` of a connection that has lost nothing.
+const INFINITE: u32 = 0x7fff_ffff;
+
+/// TCP of a connection at one time; lengths in bytes, times in microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sample {
+    /// Nanoseconds of the run.
+    pub time: u64,
+    /// Number of the host.
+    pub host: usize,
+    /// Address and port there.
+    pub local: SocketAddrV4,
+    /// Address and port at the other end.
+    pub peer: SocketAddrV4,
+    /// Congestion state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
+    pub ca_state: u8,
+    /// Consecutive time-outs.
+    pub backoff: u8,
+    /// Segment size in use.
+    pub mss: u32,
+    /// Congestion window.
+    pub cwnd: u64,
+    /// Slow start threshold; `None` while there is none.
+    pub ssthresh: Option<u64>,
+    /// Sent and neither acknowledged, selectively acknowledged nor taken for lost.
+    pub flight: u64,
+    /// Smoothed round-trip time.
+    pub srtt: u32,
+    /// Its variation.
+    pub rttvar: u32,
+    /// Least round-trip time.
+    pub min_rtt: u32,
+    /// Retransmission time-out.
+    pub rto: u32,
+    /// Segments sent again, since the connection was opened.
+    pub retransmissions: u32,
+    /// Bytes that the peer acknowledged.
+    pub acked: u64,
+    /// Bytes that came in order.
+    pub received: u64,
+    /// Estimate of the rate of delivery in bit/s.
+    pub delivery_rate: u64,
+}
+
+/// Samples all hosts until it is told to stop.
+#[derive(Debug)]
+pub struct Sampler {
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<io::Result<Vec<Sample>>>,
+}
+
+impl Sampler {
+    /// Begins; connections are looked at every `period`.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub fn start(emulation: &Emulation, period: Duration) -> Result<Self, EmuError> {
+        let mut sockets = Vec::new();
+        for (i, host) in emulation.hosts().iter().enumerate() {
+            // A host in user space has no kernel to ask.
+            if let Some(namespace) = host.namespace() {
+                let opened = namespace.inside(open);
+                sockets.push((
+                    i,
+                    opened.map_err(|e| EmuError::system("look at sockets", e))?,
+                ));
+            }
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let ended = Arc::clone(&stop);
+        let remote = emulation.remote();
+        let thread = std::thread::spawn(move || watch(&sockets, &remote, period, &ended));
+        Ok(Self { stop, thread })
+    }
+
+    /// Ends; returns all samples.
+    ///
+    /// # Errors
+    /// If the system refused one.
+    pub fn finish(self) -> Result<Vec<Sample>, EmuError> {
+        self.stop.store(true, Ordering::Relaxed);
+        self.thread
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
+            .map_err(|e| EmuError::system("look at sockets", e))
+    }
+}
+
+fn watch(
+    sockets: &[(usize, File)],
+    remote: &Remote,
+    period: Duration,
+    ended: &AtomicBool,
+) -> io::Result<Vec<Sample>> {
+    let mut samples = Vec::new();
+    // The engine's clock starts with its thread.
+    let (zero, began) = loop {
+        if ended.load(Ordering::Relaxed) {
+            return Ok(samples);
+        }
+        if let Some(now) = remote.call(|_, now| now) {
+            break (now.as_nanos(), Instant::now());
+        }
+    };
+    let mut buffer = vec![0; 1 << 16];
+    let mut next = Instant::now();
+    while !ended.load(Ordering::Relaxed) {
+        for &(host, ref socket) in sockets {
+            let time = zero + began.elapsed().as_nanos() as u64;
+            dump(socket, &mut buffer, |message| {
+                samples.extend(sample(message, time, host));
+            })?;
+        }
+        next += period;
+        std::thread::sleep(next.saturating_duration_since(Instant::now()));
+    }
+    Ok(samples)
+}
+
+/// A socket to ask the kernel with, of the namespace of the calling thread.
+fn open() -> io::Result<File> {
+    const NETLINK_SOCK_DIAG: libc::c_int = 4;
+    let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers; what it returns is checked below.
+    let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, NETLINK_SOCK_DIAG) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor that nobody else has.
+    Ok(unsafe { File::from_raw_fd(fd) })
+}
+
+fn dump(mut socket: &File, buffer: &mut [u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    let mut request = Vec::with_capacity(72);
+    for (value, len) in [
+        (72, 4),
+        (u32::from(SOCK_DIAG_BY_FAMILY), 2),
+        (u32::from(REQUEST_AND_DUMP), 2),
+        (0, 4),
+        (0, 4),
+        (libc::AF_INET as u32, 1),
+        (libc::IPPROTO_TCP as u32, 1),
+        (1 << (INET_DIAG_INFO - 1), 1),
+        (0, 1),
+        (STATES, 4),
+    ] {
+        request.extend_from_slice(&value.to_ne_bytes()[..len]);
+    }
+    // Any ports and addresses.
+    request.resize(72, 0);
+    socket.write_all(&request)?;
+    loop {
+        let len = socket.read(buffer)?;
+        let mut rest = &buffer[..len];
+        while let Some((message, kind, next)) = cut(rest) {
+            match kind {
+                DONE => return Ok(()),
+                SOCK_DIAG_BY_FAMILY => each(message),
+                _ => return Err(io::Error::other("the kernel cannot tell of its sockets")),
+            }
+            rest = next;
+        }
+    }
+}
+
+/// The first message: its content and kind, and what comes behind it.
+fn cut(bytes: &[u8]) -> Option<(&[u8], u16, &[u8])> {
+    let len = u32_at(bytes, 0)? as usize;
+    let kind = u16_at(bytes, 4)?;
+    let message = bytes.get(HEADER..len)?;
+    let next = bytes.get(len.next_multiple_of(4)..).unwrap_or_default();
+    Some((message, kind, next))
+}
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// An `inet_diag_msg` with a `tcp_info` among its attributes.
+fn sample(message: &[u8], time: u64, host: usize) -> Option<Sample> {
+    let end = |port: usize, address: usize| {
+        let port = u16::from_be_bytes(message.get(port..port + 2)?.try_into().ok()?);
+        let address: [u8; 4] = message.get(address..address + 4)?.try_into().ok()?;
+        Some(SocketAddrV4::new(Ipv4Addr::from(address), port))
+    };
+    let (local, peer) = (end(4, 8)?, end(6, 24)?);
+    let mut rest = message.get(MESSAGE..)?;
+    let info = loop {
+        let (len, kind) = (usize::from(u16_at(rest, 0)?), u16_at(rest, 2)?);
+        let content = rest.get(4..len)?;
+        if kind == INET_DIAG_INFO {
+            break content;
+        }
+        rest = rest.get(len.next_multiple_of(4)..)?;
+    };
+    if info.len() < INFO {
+        return None;
+    }
+    let field = |at| u32_at(info, at);
+    let mss = field(16)?;
+    let in_bytes = |segments: u32| u64::from(segments) * u64::from(mss);
+    let (unacked, sacked, lost, again) = (field(24)?, field(28)?, field(32)?, field(36)?);
+    let threshold = field(76)?;
+    Some(Sample {
+        time,
+        host,
+        local,
+        peer,
+        ca_state: info[1],
+        backoff: info[4],
+        mss,
+        cwnd: in_bytes(field(80)?),
+        ssthresh: (threshold < INFINITE).then(|| in_bytes(threshold)),
+        flight: in_bytes((unacked + again).saturating_sub(sacked + lost)),
+        srtt: field(68)?,
+        rttvar: field(72)?,
+        min_rtt: field(148)?,
+        rto: field(8)?,
+        retransmissions: field(100)?,
+        acked: u64_at(info, 120)?,
+        received: u64_at(info, 128)?,
+        delivery_rate: 8 * u64_at(info, 160)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    /// Both ends of a connection of this process are found, with the numbers that
+    /// the kernel gives for new ones; a message cut short is none.
+    #[test]
+    fn the_kernel_tells_of_a_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut far, _) = listener.accept().unwrap();
+        near.write_all(&[1; 1000]).unwrap();
+        far.read_exact(&mut [0; 1000]).unwrap();
+        let mut messages = Vec::new();
+        dump(&open().unwrap(), &mut vec![0; 1 << 16], |m| {
+            messages.push(m.to_vec());
+        })
+        .unwrap();
+        let of = |stream: &TcpStream| {
+            let local = stream.local_addr().unwrap();
+            let found = messages.iter().filter_map(|m| sample(m, 7, 3));
+            let mut found = found.filter(|s| std::net::SocketAddr::V4(s.local) == local);
+            found.next().unwrap()
+        };
+        let (near, far) = (of(&near), of(&far));
+        assert_eq!((near.time, near.host, near.peer), (7, 3, far.local));
+        assert_eq!((near.retransmissions, near.ssthresh), (0, None));
+        assert_eq!(near.cwnd % u64::from(near.mss), 0);
+        assert!(near.cwnd > 0 && near.rto >= 200_000);
+        assert_eq!(far.received, 1000);
+        let whole = &messages[0];
+        assert!((0..MESSAGE + INFO).all(|len| sample(&whole[..len], 0, 0).is_none()));
+    }
+}

@@ -1,0 +1,158 @@
+"""`farlink ctl`: look at a running emulation, and change its links."""
+
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import typer
+
+from farlink import control
+from farlink.cli import text
+from farlink.errors import ScenarioError
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Look at a running emulation, and change its links.",
+)
+
+_OF = typer.Option(
+    None, "--of", help="Which emulation, if several run: scenario or process.", metavar="NAME|PID"
+)
+_JSON = typer.Option(False, "--json", help="As JSON.")
+
+
+@app.command("list")
+def list_running() -> None:
+    """List the running emulations."""
+    for one in control.running():
+        text.line(f"{one.pid} {one.name}")
+
+
+@app.command()
+def show(of: str | None = _OF, as_json: bool = _JSON) -> None:
+    """Show what the links are set to, as `set` would write it."""
+    _show(control.find(of).show(), as_json)
+
+
+@app.command("set")
+def change(
+    changes: list[str] = typer.Argument(
+        ..., help="For example links.0.down.channel.ber=1e-5", metavar="PATH=VALUE..."
+    ),
+    of: str | None = _OF,
+) -> None:
+    """Change values of links for packets sent from now on: all of them or none."""
+    control.find(of).set(_assignments(changes))
+
+
+@app.command()
+def channel(
+    state: str = typer.Argument(..., help="on or off", metavar="on|off"),
+    link: str | None = typer.Option(None, "--link", help="This link alone.", metavar="NAME"),
+    direction: str | None = typer.Option(
+        None, "--direction", help="This direction alone.", metavar="down|up"
+    ),
+    of: str | None = _OF,
+) -> None:
+    """Let packets pass channels untouched (off), or meet them again (on)."""
+    if state not in ("on", "off"):
+        raise ScenarioError(f"channel {state!r} is not known; write on or off")
+    if direction not in (None, "down", "up"):
+        raise ScenarioError(f"--direction {direction!r} is not known; write down or up")
+    control.find(of).channel(on=state == "on", link=link, direction=direction)
+
+
+@app.command()
+def stats(
+    of: str | None = _OF,
+    watch: bool = typer.Option(False, "--watch", help="Again and again, until it ends."),
+    every: float = typer.Option(1.0, "--every", help="Time between two looks.", metavar="SECONDS"),
+    as_json: bool = _JSON,
+) -> None:
+    """Show what each direction of each link carried and lost; with --watch also what it does."""
+    if not 0.1 <= every <= 3600:
+        raise ScenarioError(f"--every is {every}; write 0.1 to 3600 seconds")
+    emulation = control.find(of)
+    before: dict[str, Any] | None = None
+    while True:
+        now = emulation.stats()
+        if as_json:
+            text.line(json.dumps(now))
+        else:
+            _table(now, before)
+        sys.stdout.flush()
+        if not watch:
+            return
+        before = now
+        time.sleep(every)
+        if emulation not in control.running():
+            return
+
+
+def _assignments(changes: list[str]) -> list[tuple[str, str]]:
+    try:
+        return text.assignments(changes)
+    except ScenarioError as error:
+        raise ScenarioError(str(error).replace("--set ", "")) from None
+
+
+def _show(state: Mapping[str, Any], as_json: bool) -> None:
+    if as_json:
+        text.line(json.dumps(state, indent=1))
+        return
+    off = {tuple(one) for one in state["channels_off"]}
+    for number, link in enumerate(state["links"]):
+        name = link.get("name") or "-".join(link["between"])
+        for direction in ("down", "up"):
+            note = " (channel off)" if (name, direction) in off else ""
+            text.line(f"# {name} {direction}{note}")
+            for path, value in _leaves(link[direction]):
+                text.line(f"links.{number}.{direction}.{path}={value}")
+
+
+def _leaves(value: object, path: str = "") -> list[tuple[str, str]]:
+    pairs: Sequence[tuple[Any, Any]]
+    if isinstance(value, dict):
+        pairs = list(value.items())
+    elif isinstance(value, list):
+        pairs = list(enumerate(value))
+    else:
+        return [(path, value if isinstance(value, str) else json.dumps(value))]
+    return [leaf for key, one in pairs for leaf in _leaves(one, f"{path}.{key}".lstrip("."))]
+
+
+def _table(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for title in ("link", "direction"):
+        table.add_column(title, no_wrap=True)
+    for title in ("packets", "lost", "packets/s", "lost/s"):
+        table.add_column(title, justify="right")
+    rows = before["links"] if before else [None] * len(now["links"])
+    span = now["duration_s"] - (before["duration_s"] if before else 0.0)
+    for row, old in zip(now["links"], rows, strict=True):
+        counts = [_counts(row), _counts(old) if old else (0.0, 0.0)]
+        rates = [(a - b) / span if span > 0 else 0.0 for a, b in zip(*counts, strict=True)]
+        table.add_row(
+            row["link"],
+            row["direction"],
+            *(f"{count:,.0f}" for count in counts[0]),
+            *(f"{rate:,.1f}" for rate in rates),
+        )
+    console = text.console(sys.stdout)
+    console.print(f"{now['duration_s']:.1f} s", end="")
+    console.print(table)
+
+
+def _counts(row: Mapping[str, Any]) -> tuple[float, float]:
+    metrics = row["metrics"]
+    lost = sum(value or 0 for key, value in metrics.items() if key.startswith("drops_"))
+    return float(metrics["packets"] or 0), float(lost)

@@ -1,0 +1,261 @@
+"""The same path simulated and emulated: our TCP beside the kernel's."""
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from farlink import api, captured, emulation, files, source, units
+from farlink.errors import RunError, ScenarioError
+from farlink.result import Result
+from farlink.stats import Estimate, mean_ci95
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["LINUX", "Comparison", "Row", "compare"]
+
+CLOSE = 0.05
+"""Goodputs that differ by less than this share agree, whatever their intervals."""
+
+LINUX: dict[str, object] = {
+    "mss": "1460 B",
+    "receive_window": "64 KiB",
+    "receive_window_max": "32 MiB",
+    "window_scale": "auto",
+    "timestamps": True,
+    "sack": True,
+    "dsack": True,
+    "recovery": "sack",
+    "prr": True,
+    "rack": True,
+    "limited_transmit": True,
+    "initial_window": 10,
+    "delayed_ack": "40 ms",
+    "rto_min": "200 ms",
+    "rto_initial": "1 s",
+    "rto_tick": "0 s",
+    "rto_max": "2 min",
+    "restart_on_retransmit": True,
+    "sampling": "every-segment",
+    "control": {
+        "reno": {"byte_counting": 100},
+        "cubic": {"hystart": True},
+        "bbr": {"pacing_margin": 0.01},
+    },
+}
+"""Keys of `[tcp]` that bring a row as near to Linux as the options allow."""
+
+_UNDO = ("reno", "cubic")
+"""TCPs that take back a reduction for which there was no loss, as Linux does with all."""
+
+Told = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One TCP: goodputs in bit/s of each run."""
+
+    tcp: str
+    simulated: tuple[float, ...]
+    emulated: tuple[float, ...]
+
+    @property
+    def ratio(self) -> Estimate:
+        """Emulated over simulated goodput: the ratio of the means, with its 95 % interval.
+
+        Run k of both sides has the channel of run k, so the interval is that of paired runs:
+        of the residuals e - r s, over the mean of s (the ratio estimator of sampling theory),
+        with Student's t. Without deviation, as on a lossless link, it is a point.
+        """
+        ours, theirs = mean_ci95(self.simulated), mean_ci95(self.emulated)
+        assert ours.mean is not None
+        assert theirs.mean is not None
+        mean = theirs.mean / ours.mean
+        pairs = zip(self.emulated, self.simulated, strict=True)
+        half = mean_ci95([theirs - mean * ours for theirs, ours in pairs]).half_width
+        if half is None:
+            return Estimate(mean, None, None, len(self.simulated))
+        half /= ours.mean
+        return Estimate(mean, mean - half, mean + half, len(self.simulated))
+
+    @property
+    def verdict(self) -> str:
+        """Whether the two agree: "within 5 %", "within the interval", or "differs"."""
+        ratio = self.ratio
+        assert ratio.mean is not None
+        if abs(ratio.mean - 1) <= CLOSE:
+            return f"within {100 * CLOSE:.0f} %"
+        if ratio.low is not None and ratio.high is not None and ratio.low <= 1 <= ratio.high:
+            return "within the interval"
+        return "differs"
+
+
+class Comparison:
+    """What a comparison found; `data` is what `to_json` writes."""
+
+    def __init__(
+        self,
+        result: Result,
+        rows: Sequence[Row],
+        sequences: "Mapping[str, dict[str, pd.DataFrame]]",
+        late: Sequence[float],
+    ) -> None:
+        self.result = result
+        self.rows = tuple(rows)
+        self.sequences = sequences
+        self.late_p99_s = max(late)
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """Goodputs of all runs, ratios and their intervals."""
+
+        def row(one: Row) -> dict[str, Any]:
+            ratio = one.ratio
+            return {
+                "tcp": one.tcp,
+                "simulated_bit_s": list(one.simulated),
+                "emulated_bit_s": list(one.emulated),
+                "ratio": ratio.mean,
+                "ratio_ci95": [ratio.low, ratio.high],
+                "verdict": one.verdict,
+            }
+
+        return {
+            "format": "farlink-comparison/1",
+            "scenario": self.result.scenario(),
+            "late_p99_s": self.late_p99_s,
+            "rows": [row(one) for one in self.rows],
+        }
+
+    def save(self, directory: Path) -> list[Path]:
+        """Write comparison.json, and the sequence plots as sequence.png and sequence.svg."""
+        from farlink.plot.compare import draw_pair
+        from farlink.plot.style import save
+
+        path = directory / "comparison.json"
+        files.write_text(path, json.dumps(self.data, indent=1) + "\n")
+        return [path, *save(draw_pair(self), directory / "sequence")]
+
+
+def compare(
+    scenario: str | Path | Mapping[str, object],
+    tcp: Sequence[str],
+    *,
+    size: str | None = None,
+    runs: int = 1,
+    overrides: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    tell: Told | None = None,
+) -> Comparison:
+    """Transfer over the first flow's path by our TCPs, simulated, and the kernel's, emulated.
+
+    The simulated side is the row of the same name with the keys of `LINUX`. Run k of both sides
+    has the channel of run k.
+
+    Parameters
+    ----------
+    scenario, overrides, seed
+        As for `run`. Of the flows only the ends of the first count.
+    tcp
+        Names that both sides have.
+    size
+        What is transferred ("5 MB"); by default the size of the first flow.
+    runs
+        Runs of each TCP on each side.
+    tell
+        Called with a line before each emulated run, which takes as long as the transfer does.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is wrong, or a side has no such TCP.
+    RunError
+        If the system refuses, or data arrive wrong.
+    """
+    tree, amount = _tree(scenario, size, overrides, seed)
+    known = api.variants().index
+    for name in tcp:
+        if name not in known:
+            raise ScenarioError(f"tcp {name!r}: the simulator has none of this name")
+        emulation.check_kernel(name)
+    if not 1 <= runs <= 1000:
+        raise ScenarioError(f"runs is {runs}; write 1 to 1000")
+    result = api.run(tree | {"tcp": _ours(tcp)}, tcp=list(tcp), runs=runs)
+    simulated = {
+        row["tcp"]: tuple(row["metrics"]["goodput"]["values"]) for row in result.data["results"]
+    }
+    rows, sequences, late = [], {}, []
+    for name in tcp:
+        goodputs = []
+        for run in range(runs):
+            if tell:
+                tell(f"emulating {name}, run {run + 1} of {runs}")
+            with tempfile.TemporaryDirectory(prefix="farlink-") as where:
+                report = Path(where) / "report.json"
+                pcap = Path(where) if run == 0 else None
+                done = emulation.transfer(
+                    tree,
+                    f"{amount} B",
+                    tcp=name,
+                    run=run,
+                    pcap=pcap,
+                    snaplen=captured.HEADERS,
+                    output=report,
+                )
+                if done.exit_code or not report.exists():
+                    raise RunError(f"the transfer by the kernel's {name}, run {run}, failed")
+                goodputs.append(float(json.loads(report.read_text())["goodput_bit_s"]))
+                late.append(float(done.data["lateness"]["p99_s"]))
+                if pcap is not None:
+                    sequences[name] = _sequence(done, pcap, tree)
+        rows.append(Row(name, simulated[name], tuple(goodputs)))
+    return Comparison(result, rows, sequences, late)
+
+
+def _tree(
+    scenario: str | Path | Mapping[str, object],
+    size: str | None,
+    overrides: Mapping[str, object] | None,
+    seed: int | None,
+) -> tuple[dict[str, Any], int]:
+    """Return the scenario with one transfer of so many bytes, and the bytes."""
+    changes = [(path, source.override_text(value)) for path, value in (overrides or {}).items()]
+    if seed is not None:
+        changes.append(("seed", str(seed)))
+    (text,) = source.find(scenario).resolve(None, changes).values()
+    tree: dict[str, Any] = json.loads(text)
+    flow = tree["flows"][0]
+    wanted = size if size is not None else flow.get("size")
+    amount = units.parse_size(wanted) if wanted is not None else None
+    if amount is None or amount < 1 or amount != int(amount):
+        raise ScenarioError("--transfer: write a size such as 5MB; the first flow has none to take")
+    kept = ("name", "seed", "links", "routes", "max_duration")
+    out = {key: tree[key] for key in kept if key in tree}
+    out["flows"] = [
+        {
+            "name": "transfer",
+            "from": flow["from"].replace("{}", "0"),
+            "to": flow["to"].replace("{}", "0"),
+            "app": "file",
+            "size": f"{int(amount)} B",
+            "opens": "receiver",
+        }
+    ]
+    return out, int(amount)
+
+
+def _ours(tcp: Sequence[str]) -> dict[str, object]:
+    undo = {"undo": "dsack+eifel+frto"} if all(name in _UNDO for name in tcp) else {}
+    return {**LINUX, **undo}
+
+
+def _sequence(
+    done: emulation.Emulated, pcap: Path, tree: Mapping[str, Any]
+) -> "dict[str, pd.DataFrame]":
+    sender = tree["flows"][0]["from"]
+    (address,) = (row["address"] for row in done.data["hosts"] if row["host"] == sender)
+    return captured.tables(pcap / f"{sender}.pcapng", address)

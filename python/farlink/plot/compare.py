@@ -1,0 +1,109 @@
+"""Sequence plots of the same transfer, simulated and emulated, side by side."""
+
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from farlink import units
+from farlink.plot.data import Array, Columns
+from farlink.plot.style import (
+    ACK,
+    DATA,
+    LOSS,
+    WIDTH,
+    View,
+    scale_axis,
+    styled,
+    time_axis,
+    title,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from farlink.comparison import Comparison
+
+__all__ = ["draw_pair"]
+
+_CROWDED = 40
+
+
+@styled
+def draw_pair(comparison: "Comparison") -> Figure:
+    """Draw a row per TCP: what our TCP sent at the left, what the kernel's did at the right.
+
+    Both have the same axes; time begins with the first segment that carries data.
+    """
+    result = comparison.result
+    tcp = result.tcp
+    figure = Figure(figsize=(WIDTH, 0.9 + 1.9 * len(tcp)), layout="constrained")
+    axes = figure.subplots(len(tcp), 2, sharex=True, sharey=True, squeeze=False)
+    ends, tops = [], []
+    for (left, right), row in zip(axes, comparison.rows, strict=True):
+        view = View(result, 0)
+        ours = (view.end_of(row.tcp, "segments"), view.end_of(row.tcp, "acks"))
+        tables = comparison.sequences[row.tcp]
+        theirs = (Columns.of(tables["segments"]), Columns.of(tables["acks"]))
+        for one, side, (segments, acks), goodput in (
+            (left, "simulated", ours, row.simulated[0]),
+            (right, "emulated", theirs, row.emulated[0]),
+        ):
+            end, top = _draw(one, segments, acks)
+            ends.append(end)
+            tops.append(top)
+            factor, unit = units.prefixed(goodput, "bit/s")
+            again = int(segments["retransmission"].sum())
+            one.set_title(f"{row.tcp} {side}: {goodput / factor:.3g} {unit}, {again:,} sent again")
+    top = max(tops)
+    axes[0][0].set_ylim(0, 1.12 * top)
+    for number, line in enumerate(axes):
+        for one in line:
+            time_axis(one, (0, 1.02 * max(ends)))
+            scale_axis(one, "sequence number", "B", top)
+            if one is not line[0]:
+                one.set_ylabel("")
+            if number < len(tcp) - 1:
+                one.set_xlabel("")
+    title(
+        figure,
+        f"Simulated, and emulated with the kernel's TCP: {result.name} (seed {result.seed}, run 0)",
+    )
+    handles = {h.get_label(): h for one in axes.ravel() for h in one.get_legend_handles_labels()[0]}
+    axes[0][0].legend(
+        list(handles.values()), [str(label) for label in handles], loc="lower right", frameon=False
+    )
+    return figure
+
+
+def _draw(axes: "Axes", segments: Columns, acks: Columns) -> tuple[float, float]:
+    """Draw one side; return where it ends in time and in height."""
+    zero = float(segments["time"][0]) if len(segments) else 0.0
+    again = segments["retransmission"] == 1
+    new = segments.where(~again)
+    sent: Array = new["seq"] + new["len"]
+    axes.plot(new["time"] - zero, sent, color=DATA, lw=1.1, label="sent", drawstyle="steps-post")
+    after = acks.where(acks["time"] >= zero)
+    axes.plot(
+        after["time"] - zero,
+        after["ack"],
+        color=ACK,
+        lw=1.1,
+        label="acknowledged",
+        drawstyle="steps-post",
+    )
+    if again.any():
+        times = segments["time"][again] - zero
+        few = len(times) <= _CROWDED
+        axes.plot(
+            times,
+            segments["seq"][again],
+            "x" if few else ".",
+            color=LOSS,
+            ms=4 if few else 2,
+            mew=1.0 if few else 0,
+            ls="",
+            label="retransmission",
+            zorder=3,
+        )
+    last = max(float(one["time"][-1]) for one in (segments, acks) if len(one))
+    return last - zero, float(sent.max(initial=1))

@@ -1,0 +1,252 @@
+"""Captures, the kernel's TCP, and changes of a running emulation."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import farlink as fl
+from farlink import control
+from farlink.kernel import NAMES, KernelTrace
+
+FARLINK = [sys.executable, "-m", "farlink"]
+
+
+def _missing() -> str:
+    if sys.platform != "linux":
+        return "not Linux"
+    if os.geteuid() != 0:
+        return "not root"
+    try:
+        os.close(os.open("/dev/net/tun", os.O_RDWR))
+        subprocess.run(
+            [shutil.which("unshare") or "unshare", "-n", "true"], check=True, capture_output=True
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        return str(error)
+    return ""
+
+
+pytestmark = pytest.mark.skipif(bool(_missing()), reason=f"emulation: {_missing()}")
+
+BLAST = """
+import socket, sys, time
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    s.sendto(bytes(100), ("client", 9))
+    time.sleep(0.002)
+"""
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[control.Running]:
+    """Run an emulation of the GEO link until the end of the block."""
+    command = [*FARLINK, "emulate", "geo-lossy", "--quiet", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            for _ in range(600):
+                found = [one for one in control.running() if one.pid == process.pid]
+                if found:
+                    break
+                time.sleep(0.05)
+            (one,) = found
+            for _ in range(100):
+                try:
+                    one.show()
+                    break
+                except fl.ScenarioError:  # starting
+                    time.sleep(0.05)
+            yield one
+        finally:
+            process.terminate()
+            process.wait()
+    assert not one.path.exists() or one not in control.running()
+
+
+def ctl(one: control.Running, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [*FARLINK, "ctl", *arguments, "--of", str(one.pid)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def satellite(one: control.Running) -> dict[str, float]:
+    (row,) = (
+        row["metrics"]
+        for row in one.stats()["links"]
+        if (row["link"], row["direction"]) == ("satellite", "down")
+    )
+    return {key: value or 0.0 for key, value in row.items()}
+
+
+def settled(one: control.Running) -> tuple[float, float]:
+    """Packets and losses of the satellite link in the next second."""
+    before = satellite(one)
+    time.sleep(1.0)
+    after = satellite(one)
+    packets = after["packets"] - before["packets"]
+    return packets, after["drops_loss"] - before["drops_loss"]
+
+
+def test_links_change_while_packets_cross_them() -> None:
+    with running("--in", "server", "--", sys.executable, "-c", BLAST) as one:
+        packets, lost = settled(one)
+        assert packets > 20
+        assert lost == 0
+        assert ctl(one, "set", "links.1.down.channel.loss=1").returncode == 0
+        packets, lost = settled(one)
+        assert lost == packets > 20
+        assert ctl(one, "channel", "off").returncode == 0
+        assert ["satellite", "down"] in one.show()["channels_off"]
+        packets, lost = settled(one)
+        assert lost == 0 < packets
+        assert ctl(one, "channel", "on", "--link", "satellite").returncode == 0
+        packets, lost = settled(one)
+        assert lost == packets > 20
+        shown = ctl(one, "show").stdout
+        assert "links.1.down.channel.loss=1" in shown
+        assert "# lan down (channel off)" in shown
+        stats = json.loads(ctl(one, "stats", "--json").stdout)
+        assert {row["host"] for row in stats["hosts"]} == {"server", "client"}
+
+
+def test_what_is_shown_can_be_set() -> None:
+    """Every line of `show` is an argument of `set`, and changes nothing."""
+    with running("--seconds", "60") as one:
+        before = one.show()
+        lines = ctl(one, "show").stdout.splitlines()
+        assignments = [line for line in lines if not line.startswith("#")]
+        assert len(assignments) > 15
+        assert ctl(one, "set", *assignments).returncode == 0
+        assert one.show() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["set", "links.1.down.channel.ber=2"], "is not a probability"),
+        (["set", "links.1.down.delay=5"], "links.1.down.delay=5"),
+        (["set", "links.1.down.delay=1ms", "links.1.down.color=2"], 'unknown key "color"'),
+        (["set", "flows.0.size=1MB"], "only links can be changed"),
+        (["set", "links.1.name=moon"], "only rate, delay, overhead, queue, mark and channel"),
+        (["set", "links.1.down.delay"], "not PATH=VALUE"),
+        (["channel", "maybe"], "write on or off"),
+        (["channel", "off", "--link", "moon"], 'there is no link "moon"'),
+        (["stats", "--every", "0"], "write 0.1 to 3600 seconds"),
+    ],
+)
+def test_bad_input_is_one_line_and_changes_nothing(
+    geo: control.Running, arguments: list[str], says: str
+) -> None:
+    before = geo.show()
+    done = ctl(geo, *arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert says in line
+    assert geo.show() == before
+
+
+@pytest.fixture(scope="module")
+def geo() -> Iterator[control.Running]:
+    with running("--seconds", "600") as one:
+        yield one
+
+
+def test_the_socket_is_its_owners(geo: control.Running) -> None:
+    assert stat.S_IMODE(geo.path.stat().st_mode) == 0o600
+    nobody = "import os, socket; os.setuid(65534); socket.socket(socket.AF_UNIX).connect({!r})"
+    script = nobody.format(str(geo.path))
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert "PermissionError" in done.stderr
+
+
+def test_one_of_several_is_named(geo: control.Running) -> None:
+    with running("--seconds", "600") as other:
+        with pytest.raises(fl.ScenarioError, match="several emulations are running"):
+            control.find("geo-lossy")
+        assert control.find(str(other.pid)) == other
+        with pytest.raises(fl.ScenarioError, match="no emulation 'moon' is running"):
+            control.find("moon")
+    assert geo in control.running()
+
+
+def test_plots_need_a_trace() -> None:
+    done = subprocess.run(
+        [*FARLINK, "emulate", "geo-lossy", "--transfer", "1kB", "--plots"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "--plots draws what --trace DIR writes" in done.stderr
+
+
+def test_captures_and_the_kernels_tcp(tmp_path: Path) -> None:
+    size = 300_000
+    done = fl.emulation.transfer(
+        "geo-lossy",
+        str(size) + "B",
+        tcp="reno",
+        overrides={"links.1.down.channel.ber": 2e-6},
+        pcap=tmp_path,
+        sample=True,
+        output=tmp_path / "report.json",
+    )
+    assert json.loads((tmp_path / "report.json").read_text())["correct"] is True
+    hosts = {row["host"]: row for row in done.data["hosts"]}
+    links = done.data["links"]
+    losses = sum(
+        value or 0
+        for row in links
+        for key, value in row["metrics"].items()
+        if key.startswith("drops_")
+    )
+    trace = KernelTrace.of(done)
+    for name in NAMES:
+        table = trace.table(name)
+        assert len(table) or name == "ssthresh"
+        assert set(table["side"]) <= {"from", "to"}
+    cwnd = trace.table("cwnd")
+    sender = cwnd[cwnd["side"] == "from"]
+    assert set(sender["host"]) == {"server"}
+    assert sender["cwnd"].iloc[0] >= 10 * 1448
+    srtt = trace.table("srtt")
+    assert 0.52 <= srtt.loc[srtt["side"] == "from", "srtt"].min() < 0.7
+    figures = trace.plots("reno", tmp_path)
+    (flow,) = trace.flows
+    assert flow.startswith("10.0.0.1:5001-10.0.0.3:")
+    assert figures.cwnd().axes[0].get_lines()
+    assert "sequence number" in figures.sequence().axes[0].get_ylabel()
+    written = trace.write(tmp_path / "trace")
+    assert len(pd.read_parquet(written[0])) == len(cwnd)
+    tshark = shutil.which("tshark")
+    if tshark is None:
+        pytest.skip("no tshark to read the captures with")
+
+    def read(name: str, *arguments: str) -> list[str]:
+        path = str(tmp_path / f"{name}.pcapng")
+        out = subprocess.run(
+            [tshark, "-r", path, *arguments], capture_output=True, text=True, check=True
+        )
+        return out.stdout.splitlines()
+
+    for host, row in hosts.items():
+        assert len(read(host)) == row["sent"] + row["delivered"]
+    lost = read("lost", "-T", "fields", "-e", "frame.comment")
+    assert len(lost) == losses
+    assert set(lost) <= {"satellite down: bit_error", "satellite up: bit_error"}
+    errors = read("client", "-q", "-z", "expert,error")
+    assert not [line for line in errors if "Malformed" in line]

@@ -1,0 +1,80 @@
+"""A capture read back is what the simulator traced, and ratios are those of closed form."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import farlink as fl
+from farlink import captured
+from farlink.comparison import LINUX, Row
+
+
+@pytest.mark.parametrize("snaplen", [0, captured.HEADERS])
+def test_a_capture_gives_the_traces_of_the_sender(tmp_path: Path, snaplen: int) -> None:
+    result = fl.run(
+        "geo-lossy",
+        tcp="sack",
+        overrides={"flows.0.size": "300 kB", "links.1.down.channel.ber": 5e-6},
+    )
+    trace = result.probe(snaplen=snaplen)
+    path = tmp_path / "server.pcapng"
+    path.write_bytes(trace.pcaps["server"])
+    tables = captured.tables(path, "10.0.0.1")
+    for name in ("segments", "acks", "sacks"):
+        mine = tables[name]
+        whole = trace.table(name)
+        theirs = whole[whole["side"] == "from"].reset_index(drop=True)
+        if name == "acks":
+            # The SYN-ACK's and what answers the FIN are no ACKs of data.
+            mine, theirs = (one[one["ack"] > 0].drop_duplicates("ack") for one in (mine, theirs))
+        if name == "sacks":
+            # A trace has those that the sender looked at: none once all is acknowledged.
+            mine, theirs = (one.drop_duplicates(["left", "right"]) for one in (mine, theirs))
+        assert len(mine) == len(theirs) > 3
+        for column in mine.columns:
+            np.testing.assert_allclose(
+                mine[column].astype(float), theirs[column].astype(float), atol=1e-9
+            )
+    assert tables["segments"]["retransmission"].any()
+
+
+def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.pcapng"
+    path.write_bytes(b"not a capture at all")
+    with pytest.raises(fl.ScenarioError, match="not a capture that farlink wrote"):
+        captured.tables(path, "10.0.0.1")
+
+
+def test_the_ratio_is_that_of_paired_runs() -> None:
+    """Residuals e - 2 s are -10, 20, -10: s = 17.3205; t(0.975, 2) = 4.302653."""
+    row = Row("reno", (90.0, 100.0, 110.0), (170.0, 220.0, 210.0))
+    ratio = row.ratio
+    assert ratio.mean == pytest.approx(2.0)
+    wanted = 4.302653 * math.sqrt(300) / math.sqrt(3) / 100
+    assert ratio.half_width == pytest.approx(wanted, rel=1e-6)
+    assert row.verdict == "differs"
+    assert Row("reno", (90.0, 100.0, 110.0), (120.0, 90.0, 110.0)).verdict == "within the interval"
+    assert Row("reno", (100.0,), (104.9,)).verdict == "within 5 %"
+    assert Row("reno", (100.0,), (106.0,)).verdict == "differs"
+    # The same in every run, but for a constant: no doubt about the ratio.
+    same = Row("reno", (100.0, 200.0), (150.0, 300.0))
+    assert same.ratio.half_width == pytest.approx(0.0)
+    assert same.verdict == "differs"
+
+
+@pytest.mark.parametrize("tcp", ["reno", "cubic", "bbr"])
+def test_the_rows_take_the_keys_of_linux(tcp: str) -> None:
+    result = fl.run({**_tree(), "tcp": LINUX}, tcp=tcp)
+    (whole,) = result.scenario()["resolved_tcp"]
+    assert whole["variant"] == tcp
+    assert whole["recovery"] == "sack"
+    assert result.total("completed", tcp).mean == 1
+
+
+def _tree() -> dict[str, object]:
+    return {
+        "links": [{"between": ["a", "b"], "down": {"rate": "10 Mbit/s", "delay": "10 ms"}}],
+        "flows": [{"from": "a", "to": "b", "size": "100 kB"}],
+    }
