@@ -233,6 +233,7 @@ mod tests {
             rate,
             delay: Interval::ZERO,
             overhead: 0,
+            fec: None,
             queue,
             mark: QueueLimit::Unlimited,
             priorities: false,

@@ -8,6 +8,7 @@ pub mod arq;
 pub mod background;
 pub mod channel;
 pub mod fading;
+pub mod fec;
 pub mod fragment;
 pub mod link;
 pub mod mac;

@@ -8,6 +8,7 @@ mod low;
 
 use crate::background::{Background, BackgroundStats};
 use crate::channel::{Channel, DropCause, Verdict};
+use crate::fec::BlockCode;
 use crate::fragment::Mtu;
 use crate::trace::Pace;
 use farlink_tcp::{Instant, Interval, Priority};
@@ -46,6 +47,9 @@ pub struct LinkConfig {
     pub delay: Interval,
     /// Framing in bytes that each packet takes beyond its IP length.
     pub overhead: u32,
+    /// Block code over each packet with its framing. Its check symbols take time
+    /// of the transmitter; the channel is told the length before coding.
+    pub fec: Option<BlockCode>,
     /// Limit of the queue.
     pub queue: QueueLimit,
     /// ECN-capable packets that would be dropped if this were the limit are
@@ -54,6 +58,14 @@ pub struct LinkConfig {
     /// Packets of low priority have a class of their own, which is served when
     /// nothing normal waits and dropped first; without, they are as others.
     pub priorities: bool,
+}
+
+impl LinkConfig {
+    /// Bytes on the wire of a packet or frame of `bytes` with its framing.
+    #[inline]
+    pub fn coded(&self, bytes: u32) -> u32 {
+        self.fec.map_or(bytes, |code| code.wire(bytes))
+    }
 }
 
 /// A packet on its way, by the number its owner gave it.
@@ -348,7 +360,7 @@ impl Link {
     fn occupy(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
         let mut waits = self.free_at > now;
         let mut starts = self.free_at.max(now);
-        let wire = ip_len + self.config.overhead;
+        let wire = self.config.coded(ip_len + self.config.overhead);
         let mut sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
         if let Some(pace) = &mut self.pace {
             let (begins, ends) = pace.send(self.free_at, now, wire);
@@ -432,6 +444,7 @@ mod tests {
             rate: 2_048_000,
             delay: Interval::from_millis(250),
             overhead: 0,
+            fec: None,
             queue,
             mark: QueueLimit::Unlimited,
             priorities: true,
@@ -560,11 +573,36 @@ mod tests {
     }
 
     #[test]
+    fn the_check_symbols_of_a_code_take_time_and_no_queue_bytes() {
+        let config = LinkConfig {
+            rate: 1_000_000,
+            delay: Interval::ZERO,
+            overhead: 23,
+            fec: Some(BlockCode::new(255, 223, 8, 16).unwrap()),
+            queue: QueueLimit::Unlimited,
+            mark: QueueLimit::Unlimited,
+            priorities: true,
+        };
+        let mut link = Link::new(config, Channel::default());
+        // 200 bytes and the framing are a block of 255; 1500 need 7 * 32 more.
+        let wire = [255, 1523 + 224, 255];
+        let mut at = 0;
+        for (ip_len, wire) in [200, 1500, 200].into_iter().zip(wire) {
+            at += wire * 8000;
+            let fate = link.offer(Instant::ZERO, ip_len, Priority::Normal);
+            assert_eq!(arrival(fate), Some(at));
+        }
+        assert_eq!(link.queued(Instant::ZERO), (2, 1700));
+        assert_eq!(link.stats().busy, at);
+    }
+
+    #[test]
     fn framing_takes_time_and_no_queue_bytes() {
         let config = LinkConfig {
             rate: 1_000_000,
             delay: Interval::ZERO,
             overhead: 25,
+            fec: None,
             queue: QueueLimit::Unlimited,
             mark: QueueLimit::Unlimited,
             priorities: true,

@@ -49,6 +49,7 @@ fn line(protocol: Protocol, medium: Medium, seed: u64) -> Line {
             rate: 19_200,
             delay: medium.delay,
             overhead: 0,
+            fec: None,
             queue: QueueLimit::Unlimited,
             mark: QueueLimit::Unlimited,
             priorities: true,

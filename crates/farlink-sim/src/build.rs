@@ -87,6 +87,7 @@ pub(crate) fn link_config(spec: &DirectionSpec) -> LinkConfig {
         rate: spec.rate,
         delay: spec.delay,
         overhead: spec.overhead,
+        fec: spec.fec,
         queue: queue_limit(spec.queue),
         mark: queue_limit(spec.mark),
         priorities: spec.priorities,
@@ -115,6 +116,7 @@ pub(crate) fn channel(
         let place = process::Place {
             rate: spec.rate,
             overhead: spec.overhead,
+            fec: spec.fec,
             streams,
             direction: name,
             table: i,
@@ -157,7 +159,10 @@ fn group_stages(
     if let Some(ber) = group.ber {
         let correctable = group.correctable_bits.unwrap_or(0);
         let stage = BitErrors::new(probability(ber.0)?, correctable, stream("ber"));
-        stages.push(Stage::BitErrors(stage));
+        stages.push(Stage::BitErrors(match place.fec {
+            Some(code) => stage.with_code(code),
+            None => stage,
+        }));
     }
     process::losses(group, place, stages)?;
     if let Some(p) = group.corrupt {

@@ -94,9 +94,10 @@ pub fn sample_channel(
     let wire = asked.bytes + spec.overhead;
     let sampling = Sampling {
         bytes: wire,
-        spacing: asked
-            .spacing
-            .unwrap_or_else(|| Interval::from_nanos(transmission(wire, spec.rate))),
+        spacing: asked.spacing.unwrap_or_else(|| {
+            let coded = spec.fec.map_or(wire, |code| code.wire(wire));
+            Interval::from_nanos(transmission(coded, spec.rate))
+        }),
     };
     let theory = channel.theory(sampling);
     let derived = derived(&channel);

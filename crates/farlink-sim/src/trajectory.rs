@@ -58,6 +58,7 @@ pub fn trajectory(
                 let place = process::Place {
                     rate: spec.rate,
                     overhead: spec.overhead,
+                    fec: spec.fec,
                     streams: &streams,
                     direction: &name,
                     table,

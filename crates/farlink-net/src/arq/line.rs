@@ -362,6 +362,7 @@ impl Line {
                 half.line.supervisory += 1;
             }
             let bytes = self.config.bytes(&frame) + half.config.overhead;
+            let bytes = half.config.coded(bytes);
             let air = half.mac.request(now, frame, bytes);
             half.stats.busy += air.as_nanos();
             // The frame holds its packet: nothing is over yet.
@@ -384,7 +385,7 @@ impl Line {
                 at: now,
                 from,
                 frame,
-                bytes,
+                bytes: half.config.coded(bytes),
                 again: frame.carries() && half.held[frame.item.token as usize].times > 1,
                 lost: passage.verdict != Verdict::Pass,
             });

@@ -1,16 +1,18 @@
 //! Independent bit errors at a given bit error rate (BER).
 
 use super::{DropCause, Passage, Verdict};
+use crate::fec::{BlockCode, Correction};
 use crate::rng::{Probability, Stream};
 
 /// Drops a packet when more of its bits are in error than can be corrected.
 ///
 /// Bits fail independently with probability `ber`; the whole packet on the wire
-/// is one code word of which any `correctable_bits` errors can be corrected.
+/// is one code word of which any `correctable_bits` errors can be corrected, or
+/// it has the blocks of a code.
 #[derive(Clone, Debug)]
 pub struct BitErrors {
     ber: Probability,
-    correctable_bits: u32,
+    correction: Correction,
     known: Box<[(u32, Probability); KNOWN]>,
     stream: Stream,
 }
@@ -26,15 +28,29 @@ impl BitErrors {
         // A packet of no bytes has no errors: that entry is true from the start.
         Self {
             ber,
-            correctable_bits,
+            correction: Correction::Bits(correctable_bits),
             known: Box::new([(0, Probability::ZERO); KNOWN]),
             stream,
         }
     }
 
+    /// The same bits behind a block code, which decides in place of
+    /// `correctable_bits`; lengths are then those before coding.
+    pub fn with_code(self, code: BlockCode) -> Self {
+        Self {
+            correction: Correction::Blocks(code),
+            ..self
+        }
+    }
+
+    /// The block code, if there is one, and the bit error rate.
+    pub(super) fn code(&self) -> Option<(BlockCode, Probability)> {
+        Some((self.correction.code()?, self.ber))
+    }
+
     /// Probability that a packet of so many bytes on the wire is lost.
     pub fn packet_loss(&self, bytes: u32) -> f64 {
-        damage_probability(8 * u64::from(bytes), self.ber, self.correctable_bits)
+        self.correction.packet_loss(bytes, self.ber)
     }
 
     pub(super) fn is_inert(&self) -> bool {
@@ -54,7 +70,7 @@ impl BitErrors {
 
     #[cold]
     fn learn(&mut self, place: usize, bytes: u32) {
-        let damage = damage_probability(8 * u64::from(bytes), self.ber, self.correctable_bits);
+        let damage = self.packet_loss(bytes);
         self.known[place] = (bytes, Probability::clamped(damage));
     }
 }

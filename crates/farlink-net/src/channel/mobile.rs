@@ -8,6 +8,7 @@ use super::{
     ChannelError, Derived, DropCause, Passage, Process, Sampling, StateLoss, Theory, Verdict,
     markov,
 };
+use crate::fec::BlockCode;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 
@@ -184,6 +185,7 @@ struct Fades {
 #[derive(Clone, Debug)]
 pub struct Mobile {
     rate: u64,
+    code: Option<BlockCode>,
     changing: Option<Changing>,
     fades: Option<Fades>,
     stream: Stream,
@@ -234,13 +236,30 @@ impl Mobile {
             .transpose()?;
         Ok(Self {
             rate,
+            code: None,
             changing,
             fades,
             stream: streams.packets,
         })
     }
 
+    /// The same behind a block code: bit errors are corrected block by block, and
+    /// packets take the time of their check symbols too. Lengths are then those
+    /// before coding.
+    pub fn with_code(mut self, code: BlockCode) -> Self {
+        self.code = Some(code);
+        if let Some(fades) = &mut self.fades {
+            for loss in &mut fades.loss {
+                if let StateLoss::Bits(ber) = loss.law() {
+                    *loss = KnownLoss::new(StateLoss::Coded(ber, code));
+                }
+            }
+        }
+        self
+    }
+
     fn sending(&self, bytes: u32) -> Interval {
+        let bytes = self.code.map_or(bytes, |code| code.wire(bytes));
         Interval::of_bits(8 * u64::from(bytes), self.rate)
     }
 }
@@ -447,6 +466,16 @@ impl Process for Mobile {
                 chain.shares[1] + chain.shares[2],
                 "of packets of 1500 B, by the rule for fades",
             );
+            if let Some(code) = self.code {
+                let loss = (0..3).map(|state| chain.shares[state] * chain.loss[state]);
+                push(
+                    "fade_loss_1500_bytes",
+                    "probability",
+                    loss.sum(),
+                    "of packets of 1500 B, by bit errors that the code does not correct",
+                );
+                out.push(code.derived());
+            }
         }
         out
     }

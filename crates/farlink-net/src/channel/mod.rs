@@ -245,7 +245,8 @@ impl Channel {
     }
 
     /// Takes a packet through. `now` must never go back from call to call;
-    /// `bytes` is the length on the wire, overhead included.
+    /// `bytes` is the length on the wire, overhead included and check symbols of
+    /// a block code not.
     #[inline]
     pub fn pass(&mut self, now: Instant, bytes: u32) -> Passage {
         let mut passage = Passage::CLEAN;

@@ -9,7 +9,7 @@ use std::fmt;
 /// meet by the million, are variants of [`super::Stage`] of their own.
 pub trait Process: fmt::Debug + Send + Sync {
     /// Takes a packet through that leaves the transmitter at `now`, `bytes` long
-    /// on the wire. `now` never goes back from call to call.
+    /// on the wire, check symbols of a block code not counted. `now` never goes back from call to call.
     fn pass(&mut self, now: Instant, bytes: u32, passage: &mut Passage);
 
     /// Whether it can never do anything.
@@ -44,7 +44,8 @@ impl Clone for Box<dyn Process> {
 /// one spacing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sampling {
-    /// Bytes of each packet on the wire.
+    /// Bytes of each packet on the wire, check symbols of a block code not
+    /// counted.
     pub bytes: u32,
     /// From the end of one packet to the end of the next.
     pub spacing: Interval,

@@ -1,6 +1,7 @@
 //! Loss of packets on a radio, by distance and length.
 
-use super::{Derived, DropCause, Passage, Process, Sampling, Theory, Verdict, damage_probability};
+use super::{Derived, DropCause, Passage, Process, Sampling, Theory, Verdict};
+use crate::fec::{BlockCode, Correction};
 use crate::mobility::Separation;
 use crate::radio::{Budget, Modulation};
 use crate::rng::{Probability, Stream};
@@ -26,7 +27,7 @@ pub struct Radio {
     budget: Budget,
     modulation: Modulation,
     fading: BitFading,
-    correctable_bits: u32,
+    correction: Correction,
     separation: Separation,
     /// Distance and length met last, with their probability of loss.
     known: (f64, u32, Probability),
@@ -47,17 +48,26 @@ impl Radio {
             budget,
             modulation,
             fading,
-            correctable_bits,
+            correction: Correction::Bits(correctable_bits),
             separation,
             known: (-1.0, 0, Probability::ZERO),
             stream,
         }
     }
 
+    /// The same radio behind a block code, which decides in place of
+    /// `correctable_bits`; lengths are then those before coding.
+    pub fn with_code(self, code: BlockCode) -> Self {
+        Self {
+            correction: Correction::Blocks(code),
+            ..self
+        }
+    }
+
     /// Probability that a packet is lost when its bits err at `rate`.
     fn loss_at(&self, rate: f64, bytes: u32) -> f64 {
-        let bits = 8 * u64::from(bytes);
-        damage_probability(bits, Probability::clamped(rate), self.correctable_bits)
+        let rate = Probability::clamped(rate);
+        self.correction.packet_loss(bytes, rate)
     }
 
     /// Bit error rate at this mean E_b / N0, where bits err independently.
@@ -153,6 +163,15 @@ impl Process for Radio {
                 "at time 0",
             ));
         }
+        if let Some(code) = self.correction.code() {
+            out.push(code.derived());
+            out.push(of(
+                "packet_loss_1500_B",
+                "probability",
+                self.loss(distance, 1500),
+                "binomial tail per block, at time 0",
+            ));
+        }
         out
     }
 
@@ -204,6 +223,28 @@ mod tests {
 
     fn share(events: &[bool]) -> f64 {
         events.iter().filter(|&&e| e).count() as f64 / events.len() as f64
+    }
+
+    #[test]
+    fn a_code_decides_in_every_fading() {
+        let code = BlockCode::new(255, 223, 8, 16).unwrap();
+        for fading in [BitFading::None, BitFading::Bits, BitFading::Packets] {
+            let at = |distance| radio(Modulation::Bpsk, fading, 0, distance).with_code(code);
+            // Where the code begins to fail.
+            let distance = (1..1000)
+                .map(f64::from)
+                .find(|&distance| at(distance).loss(distance, 60) > 0.1)
+                .unwrap();
+            let expected = at(distance).theory(TRAFFIC).loss.unwrap();
+            assert!(expected < 0.9, "{expected}");
+            assert!(radio(Modulation::Bpsk, fading, 0, distance).loss(distance, 60) > expected);
+            let found = share(&losses(at(distance)));
+            assert_near(found, expected, rate_error(expected, N));
+            let derived = at(distance).derived();
+            let value = |name| derived.iter().find(|one| one.name == name);
+            assert_eq!(value("code_rate").unwrap().value, 223.0 / 255.0);
+            assert!(value("packet_loss_1500_B").unwrap().value > expected);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::{
     ChannelError, Derived, DropCause, Passage, Process, Sampling, StateLoss, Theory, Verdict,
     markov,
 };
+use crate::fec::BlockCode;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::Instant;
 
@@ -52,6 +53,16 @@ impl Satellite {
             rain,
             stream,
         })
+    }
+
+    /// The same sky behind a block code: a packet is lost when any of its blocks
+    /// cannot be decoded. Lengths are then those before coding.
+    pub fn with_code(mut self, code: BlockCode) -> Self {
+        self.loss = self.loss.map(|known| match known.law() {
+            StateLoss::Bits(ber) => KnownLoss::new(StateLoss::Coded(ber, code)),
+            _ => known,
+        });
+        self
     }
 
     /// Bit error rate in rain at which packets of `bytes` have the mean loss
@@ -117,7 +128,7 @@ impl Process for Satellite {
         };
         let (data, ack) = (self.mean_loss(1500), self.mean_loss(40));
         let rain = markov::shares(self.leave())[1];
-        vec![
+        let mut out = vec![
             derived("rain_share", "probability", rain, "pi_R = b / (b + g)"),
             derived("mean_clear_packets", "", 1.0 / self.b.get(), "1 / b"),
             derived("mean_rain_packets", "", 1.0 / self.g.get(), "1 / g"),
@@ -139,7 +150,11 @@ impl Process for Satellite {
                 data + (1.0 - data) * ack,
                 "Leung 1998, equation 3, with the same channel both ways",
             ),
-        ]
+        ];
+        if let StateLoss::Coded(_, code) = self.loss[1].law() {
+            out.push(code.derived());
+        }
+        out
     }
 
     fn clone_box(&self) -> Box<dyn Process> {

@@ -1,6 +1,7 @@
 //! Loss of packets in one state of a channel.
 
 use super::damage_probability;
+use crate::fec::BlockCode;
 use crate::rng::Probability;
 
 /// How packets are lost in a state.
@@ -10,6 +11,8 @@ pub enum StateLoss {
     Packet(Probability),
     /// When any of their bits is in error, at this bit error rate.
     Bits(Probability),
+    /// When any block of their code cannot be decoded, at this bit error rate.
+    Coded(Probability, BlockCode),
 }
 
 impl StateLoss {
@@ -22,12 +25,13 @@ impl StateLoss {
         match self {
             Self::Packet(p) => p.get(),
             Self::Bits(ber) => damage_probability(8 * u64::from(bytes), ber, 0),
+            Self::Coded(ber, code) => code.packet_loss(bytes, ber),
         }
     }
 
     pub(super) fn is_zero(self) -> bool {
         match self {
-            Self::Packet(p) | Self::Bits(p) => p.is_zero(),
+            Self::Packet(p) | Self::Bits(p) | Self::Coded(p, _) => p.is_zero(),
         }
     }
 }

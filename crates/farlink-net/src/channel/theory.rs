@@ -253,10 +253,16 @@ impl BitErrors {
     fn derived(&self) -> Vec<Derived> {
         const SOURCE: &str = "binomial tail: more errors than can be corrected";
         let loss = |bytes| self.packet_loss(bytes);
-        vec![
+        let mut out = vec![
             derived("packet_loss_1500_B", "probability", loss(1500), SOURCE),
             derived("packet_loss_40_B", "probability", loss(40), SOURCE),
-        ]
+        ];
+        if let Some((code, ber)) = self.code() {
+            let block = code.block_loss(ber);
+            out.push(code.derived());
+            out.push(derived("block_loss", "probability", block, SOURCE));
+        }
+        out
     }
 }
 

@@ -118,6 +118,7 @@ mod tests {
             rate: 12_000_000,
             delay: Interval::ZERO,
             overhead: 0,
+            fec: None,
             queue,
             mark: QueueLimit::Unlimited,
             priorities: true,

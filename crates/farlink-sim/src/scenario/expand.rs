@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use farlink_net::fec::BlockCode;
 use farlink_net::fragment::Mtu;
 use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
@@ -15,6 +16,7 @@ use super::background::{self, BackgroundSpec};
 use super::bdp;
 use super::channel;
 use super::decode::{Problem, example, suggestion};
+use super::fec;
 use super::fragments;
 use super::process;
 use super::spec::{
@@ -76,6 +78,8 @@ pub struct DirectionSpec {
     pub delay: Interval,
     /// Framing per packet in bytes.
     pub overhead: u32,
+    /// Block code over each packet.
+    pub fec: Option<BlockCode>,
     /// Limit of what waits for the transmitter.
     pub queue: QueueSpec,
     /// From where on ECN-capable packets are marked.
@@ -414,11 +418,13 @@ fn one_direction(
     }
     channel::check(&table.channel.0, LONGEST_DELAY)?;
     background::check(&table.background)?;
+    let fec = fec::resolve(table.fec.as_ref(), &table.channel.0)?;
     Ok(DirectionSpec {
         rate: rate.0,
         rate_trace,
         delay: delay.0,
         overhead: table.overhead.0 as u32,
+        fec,
         queue: table.queue,
         mark: table.mark,
         priorities: table.priorities,

@@ -84,7 +84,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "delay = \"250 ms\"\nqueue",
         "colour = \"red\"\nqueue",
         "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"rate_trace\", \"delay\", \
-         \"overhead\", \"queue\", \"mark\", \"priorities\", \"mtu\", \"fragments\", \"channel\", \"background\"",
+         \"overhead\", \"fec\", \"queue\", \"mark\", \"priorities\", \"mtu\", \"fragments\", \"channel\", \"background\"",
     ),
     (
         "delay = \"250 ms\"\nqueue",

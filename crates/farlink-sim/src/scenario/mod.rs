@@ -16,6 +16,7 @@ mod decode;
 mod expand;
 #[cfg(test)]
 mod faults;
+mod fec;
 mod files;
 mod fragments;
 mod law;
@@ -48,6 +49,7 @@ pub use burst::Burst;
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
+pub use fec::FecSpec;
 pub use files::Reader;
 pub use law::{LawName, SizeLaw, SizeLawTable, TimeLaw, TimeLawTable};
 pub use library::library;

@@ -123,7 +123,7 @@ pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
             added += node.map_or(0, |node| {
                 link.fill_from(
                     &only(key, node),
-                    &["queue", "mark", "channel", "background", "arq"],
+                    &["queue", "mark", "fec", "channel", "background", "arq"],
                 )
             });
         }

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 30] = [
+const SECTIONS: [(&str, &str, &str); 31] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -23,6 +23,11 @@ const SECTIONS: [(&str, &str, &str); 30] = [
         "`queue = { ... }`, `mark = { ... }`",
         "QueueTable",
         "One of the first three, or `\"unlimited\"`, which for `mark` is none.",
+    ),
+    (
+        "`fec = { ... }`",
+        "FecSpec",
+        "`code`, or `n` and `k`. See `docs/fec.md`.",
     ),
     ("`background = [{ ... }]`", "BackgroundSpec", ""),
     (
@@ -111,6 +116,8 @@ fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
         include_str!("tcp.rs")
     } else if name.ends_with("LawTable") {
         include_str!("law.rs")
+    } else if name == "FecSpec" {
+        include_str!("fec.rs")
     } else if ["ArqSpec", "MacSpec"].contains(&name) {
         include_str!("arq.rs")
     } else {

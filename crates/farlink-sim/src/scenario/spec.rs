@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::arq::ArqSpec;
 use super::background::BackgroundSpec;
 use super::burst::Burst;
+use super::fec::FecSpec;
 use super::law::{SizeLaw, TimeLaw};
 use super::process::{
     ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, RadioSpec,
@@ -88,8 +89,9 @@ pub struct LinkSpec {
     /// The two nodes. `down` goes from the first to the second. With `count`,
     /// `{}` in a name is the number of the link.
     pub between: [String; 2],
-    /// Preset that gives what is not written here. A `queue`, a `channel`
-    /// or a `background` that is written replaces the whole one of the preset.
+    /// Preset that gives what is not written here. A `queue`, a `fec`,
+    /// a `channel` or a `background` that is written replaces the whole one of the
+    /// preset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preset: Option<String>,
     /// Where the values come from; with a preset, its source.
@@ -128,6 +130,10 @@ pub struct DirectionTable {
     /// Framing that each packet has on the wire beyond its IP length.
     #[serde(default = "nothing")]
     pub overhead: Size,
+    /// Block code over each packet with its framing, or each frame of `arq`,
+    /// against the bit errors of `channel`. Its check symbols take time at `rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fec: Option<FecSpec>,
     /// Limit of what waits for the transmitter; the packet being sent is not
     /// counted. What does not fit is dropped at the tail.
     #[serde(default)]

@@ -175,6 +175,31 @@ fn bit_errors_count_the_length() {
 }
 
 #[test]
+fn a_code_corrects_the_bit_errors_of_a_state_and_takes_its_time() {
+    let code = BlockCode::new(255, 223, 8, 16).unwrap();
+    for rule in [FadeRule::PerPacket, FadeRule::Instant, FadeRule::Overlap] {
+        let fading = Fading {
+            interval: ms(30.0),
+            duration: ms(10.0),
+            good: StateLoss::Bits(p(1e-4)),
+            bad: StateLoss::Bits(p(6e-3)),
+            rule,
+        };
+        let new = || Mobile::new(1_000_000, None, Some(fading), streams()).unwrap();
+        let coded = new().with_code(code);
+        // 1500 bytes and 7 * 32 more.
+        assert_eq!(coded.sending(1500), new().sending(1724));
+        let found = agrees(coded.clone(), sampling(1500, 14_000_000));
+        if rule == FadeRule::Instant {
+            let of = |ber| code.packet_loss(1500, p(ber));
+            found.near_loss(0.75 * of(1e-4) + 0.25 * of(6e-3));
+        }
+        let names: Vec<_> = coded.derived().iter().map(|one| one.name).collect();
+        assert!(names.contains(&"fade_loss_1500_bytes") && names.contains(&"code_rate"));
+    }
+}
+
+#[test]
 fn each_cause_is_named() {
     let fading = fading(60.0, 20.0, 0.4, FadeRule::Instant);
     let handoffs = Some(handoffs(Forwarding::Drop));

@@ -328,6 +328,11 @@ impl MobileSpec {
         Ok(())
     }
 
+    /// Whether it has bit errors.
+    pub(crate) fn has_ber(&self) -> bool {
+        self.ber_good.is_some() || self.ber_bad.is_some()
+    }
+
     pub(super) fn build(&self, place: &Place<'_>) -> Result<Mobile, ChannelError> {
         // Checked when the scenario was read.
         let wrong = |_| ChannelError::Cannot("mobile does not say what it needs");
@@ -354,7 +359,7 @@ impl MobileSpec {
             Some(FadeRuleName::Instant) => FadeRule::Instant,
             Some(FadeRuleName::Overlap) => FadeRule::Overlap,
         };
-        Mobile::new(
+        let mobile = Mobile::new(
             place.rate,
             handoffs.map(|[interval, duration]| Handoffs {
                 interval,
@@ -373,6 +378,10 @@ impl MobileSpec {
                 fades: place.times("mobile/fades", self.shared),
                 packets: place.stream("mobile"),
             },
-        )
+        )?;
+        Ok(match place.fec {
+            Some(code) => mobile.with_code(code),
+            None => mobile,
+        })
     }
 }

@@ -26,6 +26,7 @@ pub use rayleigh::{AdvanceName, RayleighModel, RayleighSpec};
 pub use satellite::SatelliteSpec;
 
 use farlink_net::channel::{ChannelError, Process, Stage};
+use farlink_net::fec::BlockCode;
 use farlink_net::rng::{Probability, Stream, Streams};
 use farlink_tcp::Interval;
 
@@ -54,6 +55,8 @@ pub(crate) struct Place<'a> {
     pub(crate) rate: u64,
     /// Framing per packet in bytes.
     pub(crate) overhead: u32,
+    /// Block code over each packet.
+    pub(crate) fec: Option<BlockCode>,
     /// Streams of the run.
     pub(crate) streams: &'a Streams,
     /// The direction: `link/NAME/down` or `link/NAME/up`.

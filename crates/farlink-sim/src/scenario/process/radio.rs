@@ -216,13 +216,17 @@ impl RadioSpec {
             None | Some(FadingName::Bits) => BitFading::Bits,
             Some(FadingName::Packets) => BitFading::Packets,
         };
-        Ok(Box::new(Radio::new(
+        let radio = Radio::new(
             self.budget(),
             modulation,
             fading,
             self.correctable_bits.unwrap_or(0),
             separation,
             place.stream("radio"),
-        )))
+        );
+        Ok(Box::new(match place.fec {
+            Some(code) => radio.with_code(code),
+            None => radio,
+        }))
     }
 }

@@ -98,6 +98,10 @@ impl SatelliteSpec {
             }
             _ => probability(self.ber_rain, 0.0)?,
         };
-        Satellite::new(b, g, clear, rain, place.stream("satellite"))
+        let sky = Satellite::new(b, g, clear, rain, place.stream("satellite"))?;
+        Ok(match place.fec {
+            Some(code) => sky.with_code(code),
+            None => sky,
+        })
     }
 }
