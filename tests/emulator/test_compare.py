@@ -1,25 +1,11 @@
 """The simulator's TCP and the kernel's over the same path. Skipped where emulation cannot be."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-FARLINK = [sys.executable, "-m", "farlink"]
-
-
-def _missing() -> str:
-    if sys.platform != "linux":
-        return "not Linux"
-    if os.geteuid() != 0:
-        return "not root"
-    return "" if os.access("/dev/net/tun", os.R_OK | os.W_OK) else "no /dev/net/tun"
-
-
-pytestmark = pytest.mark.skipif(bool(_missing()), reason=f"emulation: {_missing()}")
+from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
 
 
 def compare(*arguments: str) -> "subprocess.CompletedProcess[str]":

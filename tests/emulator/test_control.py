@@ -1,7 +1,6 @@
 """Captures, the kernel's TCP, and changes of a running emulation."""
 
 import json
-import os
 import shutil
 import stat
 import subprocess
@@ -13,30 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
 
 import farlink as fl
 from farlink import control
 from farlink.kernel import NAMES, KernelTrace
-
-FARLINK = [sys.executable, "-m", "farlink"]
-
-
-def _missing() -> str:
-    if sys.platform != "linux":
-        return "not Linux"
-    if os.geteuid() != 0:
-        return "not root"
-    try:
-        os.close(os.open("/dev/net/tun", os.O_RDWR))
-        subprocess.run(
-            [shutil.which("unshare") or "unshare", "-n", "true"], check=True, capture_output=True
-        )
-    except (OSError, subprocess.CalledProcessError) as error:
-        return str(error)
-    return ""
-
-
-pytestmark = pytest.mark.skipif(bool(_missing()), reason=f"emulation: {_missing()}")
 
 BLAST = """
 import socket, sys, time
