@@ -705,6 +705,9 @@ impl Sender {
     /// The retransmission timer went off. Returns how often in a row.
     pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         self.timeouts_in_row += 1;
+        if self.timeouts_in_row > 1 {
+            recorder.emit(now, Record::TimeoutRepeated);
+        }
         let handshake = self.board.una() == 0;
         if self.loss.sends_front_at_timeout() && !handshake {
             vegas::on_timeout(self, now, recorder);
