@@ -492,9 +492,11 @@ impl Sender {
         if let Some((i, sent)) = self.board.next_lost() {
             let burst = self.loss.after_timeout() && self.sent_again >= self.cc.retransmit_limit();
             let force = self.loss.force || self.loss.sends_lost_at_once();
-            if !burst && (force || self.used() + u64::from(sent.len) <= self.cwnd()) {
+            // A FIN is no data: a full segment with one fits a window of a segment.
+            let chunk = self.again(sent);
+            if !burst && (force || self.used() + u64::from(chunk.len) <= self.cwnd()) {
                 self.loss.force = false;
-                return Ok((self.again(sent), Some(i)));
+                return Ok((chunk, Some(i)));
             }
             return Err(Held::Cwnd);
         }
