@@ -35,6 +35,7 @@ mod run;
 mod sample;
 pub mod scenario;
 mod trajectory;
+mod transit;
 mod udp;
 mod world;
 mod world_loss;

@@ -10,6 +10,7 @@ use crate::fragments::Reassemblies;
 use crate::heap::{Event, Heap, Kind};
 use crate::line::LineState;
 use crate::probe::Probes;
+use crate::transit::Transit;
 use crate::udp::UdpFlow;
 use crate::world_loss::Lost;
 use farlink_net::arq::Output;
@@ -65,7 +66,7 @@ pub(crate) enum Slot {
 pub(crate) const NO_ROUTE: u32 = u32::MAX;
 
 /// What is counted of a flow, for its metrics alone.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// Packets lost from the end that data comes from, by cause.
     pub(crate) forward: [u64; DropCause::ALL.len()],
@@ -73,6 +74,8 @@ pub(crate) struct Tally {
     pub(crate) back: u64,
     /// Time by phase of the end that data comes from, when the measurement ended.
     pub(crate) phases: Option<PhaseTimes>,
+    /// How long segments of data took to the other end.
+    pub(crate) transit: Transit,
 }
 
 /// Everything that a run is made of.
@@ -283,7 +286,12 @@ impl World {
         let end = sending_end(packet, state.sender_opens) ^ 1;
         let receiver = &mut self.ends[end];
         if receiver.live {
+            let before = receiver.conn.stats().segments_fresh;
             receiver.conn.on_segment(self.now, segment);
+            if end % 2 == 1 && receiver.conn.stats().segments_fresh != before {
+                let transit = &mut self.tallies[flow].transit;
+                transit.arrived(segment.seq, segment.body.len(), self.now);
+            }
         }
         self.free.push(number);
         self.serve(end);
@@ -476,6 +484,7 @@ impl World {
             }
             self.ends[end].renew(conn, isn);
         }
+        self.tallies[flow].transit.renew();
         self.tell(flow, opener, Told::Opened);
         self.serve(2 * flow + opener as usize);
     }
@@ -495,6 +504,10 @@ impl World {
     /// A segment leaves an endpoint.
     #[inline]
     fn emit(&mut self, end: usize, node: u32, segment: Segment) {
+        if end.is_multiple_of(2) && !segment.body.is_empty() {
+            let transit = &mut self.tallies[end / 2].transit;
+            transit.sent(segment.seq, segment.body.len(), self.now);
+        }
         let flow = &self.flows[end / 2];
         let home = &mut self.nodes[node as usize];
         let packet = Packet {

@@ -492,9 +492,11 @@ impl Sender {
         if let Some((i, sent)) = self.board.next_lost() {
             let burst = self.loss.after_timeout() && self.sent_again >= self.cc.retransmit_limit();
             let force = self.loss.force || self.loss.sends_lost_at_once();
-            if !burst && (force || self.used() + u64::from(sent.len) <= self.cwnd()) {
+            // A FIN is no data: a full segment with one fits a window of a segment.
+            let chunk = self.again(sent);
+            if !burst && (force || self.used() + u64::from(chunk.len) <= self.cwnd()) {
                 self.loss.force = false;
-                return Ok((self.again(sent), Some(i)));
+                return Ok((chunk, Some(i)));
             }
             return Err(Held::Cwnd);
         }
@@ -705,6 +707,9 @@ impl Sender {
     /// The retransmission timer went off. Returns how often in a row.
     pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         self.timeouts_in_row += 1;
+        if self.timeouts_in_row > 1 {
+            recorder.emit(now, Record::TimeoutRepeated);
+        }
         let handshake = self.board.una() == 0;
         if self.loss.sends_front_at_timeout() && !handshake {
             vegas::on_timeout(self, now, recorder);
