@@ -455,6 +455,9 @@ impl Connection {
                 self.record_state(now);
             }
         } else if ack == una && !self.tx.board.is_empty() {
+            if news > 0 {
+                self.tx.sacked_only(now, &mut self.recorder);
+            }
             another = if sacking {
                 news > 0
             } else {
@@ -519,6 +522,7 @@ impl Connection {
     #[inline]
     fn take_sacks(&mut self, now: Instant, segment: &Segment, ack: Offset) -> u64 {
         let mut news = 0;
+        self.tx.board.first_sacked = None;
         for block in segment.options.sack.as_slice() {
             let near = self.tx.board.una();
             let (Some(left), Some(right)) = (
