@@ -25,6 +25,7 @@ mod build;
 mod flow;
 mod fragments;
 mod heap;
+mod icmp;
 pub mod law;
 mod line;
 mod live;
@@ -41,6 +42,7 @@ mod world;
 mod world_loss;
 mod world_udp;
 
+pub use icmp::Balance;
 pub use live::{LinkReport, Live, Refused};
 pub use metrics::{Metric, Scope, drop_causes, frame_kinds, metrics};
 pub use probe::{Column, Table};
