@@ -135,6 +135,9 @@ pub struct Link {
     background: Option<Box<(Background, BackgroundStats)>>,
     /// A rate that changes in time; none is a rate that does not.
     pace: Option<Box<Pace>>,
+    /// Bytes on the wire of the last packet, and the time that they take: lengths
+    /// repeat, and a division costs as much as the rest of a hop.
+    last_sent: (u32, Interval),
     free_at: Instant,
     last_arrival: Instant,
     /// When each waiting packet starts to be sent, and its IP length.
@@ -165,6 +168,7 @@ impl Link {
             channel_on: true,
             background: None,
             pace: None,
+            last_sent: (0, Interval::ZERO),
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
             waiting: VecDeque::new(),
@@ -213,6 +217,7 @@ impl Link {
     pub fn set_config(&mut self, config: LinkConfig) {
         self.keep_order();
         self.config = config;
+        self.last_sent = (0, Interval::ZERO);
     }
 
     /// Another channel, for packets handed over from now on.
@@ -326,10 +331,29 @@ impl Link {
         self.config.mark.is_full(packets, bytes, ip_len)
     }
 
-    /// Counts a packet with data that left the transmitter.
+    /// Counts a packet that left the transmitter, if it carries data.
     #[inline]
-    pub fn count_data(&mut self) {
-        self.stats.data += 1;
+    pub fn count_data(&mut self, data: bool) {
+        self.stats.data += u64::from(data);
+    }
+
+    /// Whether a packet of `ip_len` bytes and normal priority needs nothing here but
+    /// [`Self::offer`]: its owner has nothing else to see to.
+    #[inline]
+    pub fn only_queues(&self, ip_len: u32) -> bool {
+        self.line.is_none()
+            && !self.low_watched
+            && self.config.mark == QueueLimit::Unlimited
+            && self.mtu.is_none_or(|mtu| ip_len <= mtu.bytes)
+    }
+
+    /// Packet number `packet` is on its way, behind those that are. Returns whether
+    /// it is the first.
+    #[inline]
+    pub fn flies(&mut self, packet: u32, arrives: Instant) -> bool {
+        let first = self.in_flight.is_empty();
+        self.in_flight.push_back(InFlight { arrives, packet });
+        first
     }
 
     /// Counts a packet that was marked.
@@ -361,7 +385,11 @@ impl Link {
         let mut waits = self.free_at > now;
         let mut starts = self.free_at.max(now);
         let wire = self.config.coded(ip_len + self.config.overhead);
-        let mut sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
+        if self.last_sent.0 != wire {
+            let sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
+            self.last_sent = (wire, sending);
+        }
+        let mut sending = self.last_sent.1;
         if let Some(pace) = &mut self.pace {
             let (begins, ends) = pace.send(self.free_at, now, wire);
             sending = ends.since(starts);

@@ -14,7 +14,7 @@ use crate::udp::UdpFlow;
 use crate::world_loss::Lost;
 use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
-use farlink_net::{Fate, FlowId, InFlight, Link, LowFate, NodeId, Packet, Payload};
+use farlink_net::{Fate, FlowId, Link, LowFate, NodeId, Packet, Payload};
 use farlink_tcp::{Ecn, Event as TcpEvent, Instant, PhaseTimes, Priority, Segment};
 
 /// Hops a packet may take.
@@ -75,6 +75,31 @@ pub(crate) struct Tally {
     pub(crate) phases: Option<PhaseTimes>,
 }
 
+/// What every hop asks of a packet: beside the packets, because five of these are
+/// in a line of the cache, and a packet is two lines. Nothing on the way changes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label {
+    /// Node that the packet goes to.
+    dst: u32,
+    ip_len: u32,
+    /// Whether it carries data.
+    data: bool,
+    /// Whether it is of low priority.
+    low: bool,
+}
+
+impl Label {
+    #[inline]
+    fn of(packet: &Packet) -> Self {
+        Self {
+            dst: packet.dst.0,
+            ip_len: packet.ip_len(),
+            data: packet.has_data(),
+            low: packet.priority() == Priority::Low,
+        }
+    }
+}
+
 /// Everything that a run is made of.
 #[derive(Debug)]
 pub(crate) struct World {
@@ -97,6 +122,7 @@ pub(crate) struct World {
     pub(crate) tallies: Vec<Tally>,
     /// Packets by number, and the numbers that are free.
     pub(crate) packets: Vec<Packet>,
+    labels: Vec<Label>,
     pub(crate) free: Vec<u32>,
     /// Links with a protocol, and room for what they give out.
     pub(crate) lines: Vec<LineState>,
@@ -129,6 +155,7 @@ impl World {
             udp: Vec::new(),
             tallies: Vec::new(),
             packets: Vec::new(),
+            labels: Vec::new(),
             free: Vec::new(),
             lines: Vec::new(),
             outputs: Vec::new(),
@@ -209,7 +236,7 @@ impl World {
     }
 
     /// The first packet in flight on a link arrives.
-    #[inline]
+    #[inline(always)]
     fn arrival(&mut self, link: u32) {
         let flying = &mut self.links[link as usize].in_flight;
         let Some(first) = flying.pop_front() else {
@@ -233,7 +260,7 @@ impl World {
         if let Some(probes) = &mut self.probes {
             probes.delivery(self.now, link, packet);
         }
-        if packet.dst.0 != node {
+        if self.labels[number as usize].dst != node {
             packet.ttl -= 1;
             if let Payload::Raw(raw) = &mut packet.payload {
                 raw.set_ttl(packet.ttl);
@@ -520,11 +547,14 @@ impl World {
     /// Gives a packet a number.
     #[inline]
     pub(crate) fn hold(&mut self, packet: Packet) -> u32 {
+        let label = Label::of(&packet);
         if let Some(number) = self.free.pop() {
             self.packets[number as usize] = packet;
+            self.labels[number as usize] = label;
             number
         } else {
             self.packets.push(packet);
+            self.labels.push(label);
             (self.packets.len() - 1) as u32
         }
     }
@@ -532,12 +562,45 @@ impl World {
     /// Sends a packet on from a node.
     #[inline]
     pub(crate) fn forward(&mut self, node: u32, number: u32) {
-        let packet = &self.packets[number as usize];
-        let link = self.nodes[node as usize].way(packet.dst.0);
+        let Label {
+            dst,
+            ip_len,
+            data,
+            low,
+        } = self.labels[number as usize];
+        let link = self.nodes[node as usize].way(dst);
         debug_assert_ne!(
             link, NO_ROUTE,
             "flows without a route are refused when built"
         );
+        let over = &mut self.links[link as usize];
+        if low || self.probes.is_some() || !over.only_queues(ip_len) {
+            self.forward_with_care(node, link, number);
+            return;
+        }
+        let fate = over.offer(self.now, ip_len, Priority::Normal);
+        if let Fate::Arrives {
+            at,
+            corrupt: false,
+            copies: 0,
+            overtakes: false,
+        } = fate
+        {
+            over.count_data(data);
+            if over.flies(number, at) {
+                self.heap.push(Event::new(at, Kind::Arrival, link, 0, 0));
+            }
+        } else {
+            self.meet(link, number, fate);
+            self.count_data(link, data, fate);
+        }
+    }
+
+    /// Sends a packet on over a link that does more than to queue it, or where
+    /// probes are.
+    #[cold]
+    fn forward_with_care(&mut self, node: u32, link: u32, number: u32) {
+        let packet = &self.packets[number as usize];
         if let Some(mtu) = self.links[link as usize].mtu
             && packet.ip_len() > mtu.bytes
         {
@@ -548,7 +611,6 @@ impl World {
     }
 
     /// Sends a packet that is not too long for it over a link.
-    #[inline]
     pub(crate) fn send_on(&mut self, link: u32, number: u32) {
         let packet = &self.packets[number as usize];
         if let Some(line) = self.links[link as usize].line {
@@ -575,6 +637,12 @@ impl World {
             self.mark(link, number, fate);
         }
         self.meet(link, number, fate);
+        self.count_data(link, data, fate);
+        self.watch_length(link);
+    }
+
+    /// Counts a packet with data that the queue of a link took.
+    fn count_data(&mut self, link: u32, data: bool, fate: Fate) {
         let refused = matches!(
             fate,
             Fate::Lost {
@@ -582,14 +650,10 @@ impl World {
                 ..
             }
         );
-        if data && !refused {
-            self.links[link as usize].count_data();
-        }
-        self.watch_length(link);
+        self.links[link as usize].count_data(data && !refused);
     }
 
     /// What becomes of a packet on a link.
-    #[inline]
     fn meet(&mut self, link: u32, number: u32, fate: Fate) {
         match fate {
             Fate::Arrives {
@@ -701,13 +765,7 @@ impl World {
     /// A packet joins those in flight on a link; only the first is an event.
     #[inline]
     fn fly(&mut self, link: u32, number: u32, arrives: Instant) {
-        let flying = &mut self.links[link as usize].in_flight;
-        let idle = flying.is_empty();
-        flying.push_back(InFlight {
-            arrives,
-            packet: number,
-        });
-        if idle {
+        if self.links[link as usize].flies(number, arrives) {
             self.heap
                 .push(Event::new(arrives, Kind::Arrival, link, 0, 0));
         }
