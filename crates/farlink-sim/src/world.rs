@@ -8,8 +8,10 @@ use crate::app::{Act, Side, Told};
 use crate::flow::{End, FlowState};
 use crate::fragments::Reassemblies;
 use crate::heap::{Event, Heap, Kind};
+use crate::icmp::Answers;
 use crate::line::LineState;
 use crate::probe::Probes;
+use crate::transit::Transit;
 use crate::udp::UdpFlow;
 use crate::world_loss::Lost;
 use farlink_net::arq::Output;
@@ -65,7 +67,7 @@ pub(crate) enum Slot {
 pub(crate) const NO_ROUTE: u32 = u32::MAX;
 
 /// What is counted of a flow, for its metrics alone.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// Packets lost from the end that data comes from, by cause.
     pub(crate) forward: [u64; DropCause::ALL.len()],
@@ -73,6 +75,8 @@ pub(crate) struct Tally {
     pub(crate) back: u64,
     /// Time by phase of the end that data comes from, when the measurement ended.
     pub(crate) phases: Option<PhaseTimes>,
+    /// How long segments of data took to the other end.
+    pub(crate) transit: Transit,
 }
 
 /// What every hop asks of a packet: beside the packets, because five of these are
@@ -137,6 +141,8 @@ pub(crate) struct World {
     /// Packets of real programs that have arrived: their node and number.
     pub(crate) leaving: Vec<(u32, u32)>,
     pub(crate) reassemblies: Reassemblies,
+    /// What routers answer to packets of real programs.
+    pub(crate) answers: Answers,
     /// Packets of real programs that were lost, if somebody wants them.
     pub(crate) lost: Option<Vec<Lost>>,
 }
@@ -166,6 +172,7 @@ impl World {
             finished_at: Instant::ZERO,
             leaving: Vec::new(),
             reassemblies: Reassemblies::default(),
+            answers: Answers::default(),
             lost: None,
         }
     }
@@ -262,13 +269,15 @@ impl World {
         }
         if self.labels[number as usize].dst != node {
             packet.ttl -= 1;
+            if packet.ttl == 0 {
+                self.expired(node, link, number);
+                return;
+            }
             if let Payload::Raw(raw) = &mut packet.payload {
                 raw.set_ttl(packet.ttl);
             }
-            if packet.ttl == 0 {
-                self.lose(link, number, DropCause::HopLimit, self.now);
-            } else {
-                self.forward(node, number);
+            if !self.forward(node, number) {
+                self.no_way(node, link, number);
             }
             return;
         }
@@ -276,7 +285,7 @@ impl World {
             probes.capture(self.now, node, packet);
         }
         if packet.flow == FlowId::NONE {
-            self.leaving.push((node, number));
+            self.at_program(node, link, number);
             return;
         }
         if packet.piece.is_some() {
@@ -310,7 +319,12 @@ impl World {
         let end = sending_end(packet, state.sender_opens) ^ 1;
         let receiver = &mut self.ends[end];
         if receiver.live {
+            let before = receiver.conn.stats().segments_fresh;
             receiver.conn.on_segment(self.now, segment);
+            if end % 2 == 1 && receiver.conn.stats().segments_fresh != before {
+                let transit = &mut self.tallies[flow].transit;
+                transit.arrived(segment.seq, segment.body.len(), self.now);
+            }
         }
         self.free.push(number);
         self.serve(end);
@@ -503,6 +517,7 @@ impl World {
             }
             self.ends[end].renew(conn, isn);
         }
+        self.tallies[flow].transit.renew();
         self.tell(flow, opener, Told::Opened);
         self.serve(2 * flow + opener as usize);
     }
@@ -522,6 +537,10 @@ impl World {
     /// A segment leaves an endpoint.
     #[inline]
     fn emit(&mut self, end: usize, node: u32, segment: Segment) {
+        if end.is_multiple_of(2) && !segment.body.is_empty() {
+            let transit = &mut self.tallies[end / 2].transit;
+            transit.sent(segment.seq, segment.body.len(), self.now);
+        }
         let flow = &self.flows[end / 2];
         let home = &mut self.nodes[node as usize];
         let packet = Packet {
@@ -559,9 +578,10 @@ impl World {
         }
     }
 
-    /// Sends a packet on from a node.
+    /// Sends a packet on from a node. Returns whether there was a way; for packets
+    /// of flows there is, since flows without a route are refused when built.
     #[inline]
-    pub(crate) fn forward(&mut self, node: u32, number: u32) {
+    pub(crate) fn forward(&mut self, node: u32, number: u32) -> bool {
         let Label {
             dst,
             ip_len,
@@ -569,14 +589,12 @@ impl World {
             low,
         } = self.labels[number as usize];
         let link = self.nodes[node as usize].way(dst);
-        debug_assert_ne!(
-            link, NO_ROUTE,
-            "flows without a route are refused when built"
-        );
-        let over = &mut self.links[link as usize];
+        let Some(over) = self.links.get_mut(link as usize) else {
+            return false;
+        };
         if low || self.probes.is_some() || !over.only_queues(ip_len) {
             self.forward_with_care(node, link, number);
-            return;
+            return true;
         }
         let fate = over.offer(self.now, ip_len, Priority::Normal);
         if let Fate::Arrives {
@@ -588,12 +606,14 @@ impl World {
         {
             over.count_data(data);
             if over.flies(number, at) {
-                self.heap.push(Event::new(at, Kind::Arrival, link, 0, 0));
+                self.heap
+                    .push(Event::new(at, Kind::Arrival, link, 0, 0));
             }
         } else {
             self.meet(link, number, fate);
             self.count_data(link, data, fate);
         }
+        true
     }
 
     /// Sends a packet on over a link that does more than to queue it, or where
@@ -605,9 +625,9 @@ impl World {
             && packet.ip_len() > mtu.bytes
         {
             self.too_long(node, link, number, mtu);
-            return;
+        } else {
+            self.send_on(link, number);
         }
-        self.send_on(link, number);
     }
 
     /// Sends a packet that is not too long for it over a link.
@@ -676,6 +696,7 @@ impl World {
                     if matches!(copy.payload, Payload::Udp(_)) {
                         self.datagram_copied(copy.flow.0);
                     }
+                    self.answers.copied += u64::from(copy.flow == FlowId::NONE);
                     let copy = self.hold(copy);
                     self.launch(link, copy, at, overtakes);
                 }
@@ -775,24 +796,6 @@ impl World {
     fn watch_queue(&mut self, link: u32) {
         if let Some(probes) = &mut self.probes {
             probes.departures(link, &self.links[link as usize], self.now);
-        }
-    }
-
-    /// A packet of a real program enters at a node.
-    pub(crate) fn enter(&mut self, now: Instant, node: u32, packet: Packet) {
-        self.now = now;
-        if let Some(probes) = &mut self.probes {
-            probes.capture(now, node, &packet);
-        }
-        let number = self.hold(packet);
-        self.forward(node, number);
-    }
-
-    /// Hands over the packets of real programs that have arrived, with their node.
-    pub(crate) fn leave(&mut self, mut take: impl FnMut(u32, &mut Packet)) {
-        for (node, number) in self.leaving.drain(..) {
-            take(node, &mut self.packets[number as usize]);
-            self.free.push(number);
         }
     }
 }
