@@ -124,6 +124,25 @@ pub struct LinkStats {
     pub low_drops: [u64; DropCause::ALL.len()],
 }
 
+/// The counters that nearly every packet moves.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    packets: u64,
+    bytes: u64,
+    busy: u64,
+    queue_max: u64,
+    marks: u64,
+    data: u64,
+    low_packets: u64,
+}
+
+/// Packets lost by cause, and those of them of low priority.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    all: [u64; DropCause::ALL.len()],
+    low: [u64; DropCause::ALL.len()],
+}
+
 /// One direction of a link at work.
 #[derive(Debug)]
 pub struct Link {
@@ -146,7 +165,9 @@ pub struct Link {
     /// What waits in the low class.
     low: VecDeque<low::Waiting>,
     low_bytes: u64,
-    stats: LinkStats,
+    counts: Counts,
+    /// None before the first loss: thousands of links are nearly all without one.
+    losses: Option<Box<Losses>>,
     /// Packets in flight, first to arrive first.
     pub in_flight: VecDeque<InFlight>,
     /// For its owner: whether an event will look after the low class.
@@ -175,7 +196,8 @@ impl Link {
             waiting_bytes: 0,
             low: VecDeque::new(),
             low_bytes: 0,
-            stats: LinkStats::default(),
+            counts: Counts::default(),
+            losses: None,
             in_flight: VecDeque::new(),
             low_watched: false,
             line: None,
@@ -253,14 +275,26 @@ impl Link {
     }
 
     /// Counters.
-    pub fn stats(&self) -> &LinkStats {
-        &self.stats
+    pub fn stats(&self) -> LinkStats {
+        let losses = self.losses.as_deref().copied().unwrap_or_default();
+        LinkStats {
+            packets: self.counts.packets,
+            bytes: self.counts.bytes,
+            busy: self.counts.busy,
+            queue_max: self.counts.queue_max,
+            marks: self.counts.marks,
+            data: self.counts.data,
+            drops: losses.all,
+            low_packets: self.counts.low_packets,
+            low_drops: losses.low,
+        }
     }
 
     /// Counts a packet that the link carried and its far end refused.
     pub fn count_drop(&mut self, cause: DropCause, priority: Priority) {
-        self.stats.drops[cause as usize] += 1;
-        self.stats.low_drops[cause as usize] += u64::from(priority == Priority::Low);
+        let losses = self.losses.get_or_insert_default();
+        losses.all[cause as usize] += 1;
+        losses.low[cause as usize] += u64::from(priority == Priority::Low);
     }
 
     /// Packets and IP bytes that wait for the transmitter at `now`, of both
@@ -334,7 +368,7 @@ impl Link {
     /// Counts a packet that left the transmitter, if it carries data.
     #[inline]
     pub fn count_data(&mut self, data: bool) {
-        self.stats.data += u64::from(data);
+        self.counts.data += u64::from(data);
     }
 
     /// Whether a packet of `ip_len` bytes and normal priority needs nothing here but
@@ -358,7 +392,7 @@ impl Link {
 
     /// Counts a packet that was marked.
     pub fn count_mark(&mut self) {
-        self.stats.marks += 1;
+        self.counts.marks += 1;
     }
 
     /// Takes a packet into the queue or the transmitter, where so many packets and
@@ -373,7 +407,7 @@ impl Link {
         if waits {
             self.waiting.push_back((starts, ip_len));
             self.waiting_bytes += u64::from(ip_len);
-            self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
+            self.counts.queue_max = self.counts.queue_max.max(u64::from(packets) + 1);
         }
         true
     }
@@ -386,8 +420,7 @@ impl Link {
         let mut starts = self.free_at.max(now);
         let wire = self.config.coded(ip_len + self.config.overhead);
         if self.last_sent.0 != wire {
-            let sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
-            self.last_sent = (wire, sending);
+            self.last_sent = (wire, Self::sending(wire, self.config.rate));
         }
         let mut sending = self.last_sent.1;
         if let Some(pace) = &mut self.pace {
@@ -399,12 +432,17 @@ impl Link {
         } else {
             self.free_at = starts + sending;
         }
-        self.stats.busy += sending.as_nanos();
+        self.counts.busy += sending.as_nanos();
         (starts, waits)
     }
 
+    #[inline(never)]
+    fn sending(wire: u32, rate: u64) -> Interval {
+        Interval::of_bits(u64::from(wire) * 8, rate)
+    }
+
     /// Hands over a packet of `ip_len` bytes at `now`, first in, first out.
-    #[inline]
+    #[inline(always)] // so that the fate of most packets stays in registers
     pub fn offer(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
         let waiting = self.queued(now);
         if !self.admit(now, ip_len, waiting) {
@@ -424,11 +462,11 @@ impl Link {
     }
 
     /// The last packet that the transmitter took leaves it.
-    #[inline]
+    #[inline(always)] // as `offer`
     fn leave(&mut self, ip_len: u32, priority: Priority) -> Fate {
-        self.stats.packets += 1;
-        self.stats.low_packets += u64::from(priority == Priority::Low);
-        self.stats.bytes += u64::from(ip_len);
+        self.counts.packets += 1;
+        self.counts.low_packets += u64::from(priority == Priority::Low);
+        self.counts.bytes += u64::from(ip_len);
         let wire = ip_len + self.config.overhead;
         if self.clean {
             // Later than its own time only after the link was changed.

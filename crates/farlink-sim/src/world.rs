@@ -95,11 +95,19 @@ pub(crate) struct Label {
 impl Label {
     #[inline]
     fn of(packet: &Packet) -> Self {
+        let (data, low) = match &packet.payload {
+            // That of any packet, for what nearly all are.
+            Payload::Tcp(segment) if packet.piece.is_none() => {
+                let data = !segment.body.is_empty() && !segment.dummy;
+                (data, segment.priority == Priority::Low)
+            }
+            _ => (packet.has_data(), packet.priority() == Priority::Low),
+        };
         Self {
             dst: packet.dst.0,
             ip_len: packet.ip_len(),
-            data: packet.has_data(),
-            low: packet.priority() == Priority::Low,
+            data,
+            low,
         }
     }
 }
@@ -606,8 +614,7 @@ impl World {
         {
             over.count_data(data);
             if over.flies(number, at) {
-                self.heap
-                    .push(Event::new(at, Kind::Arrival, link, 0, 0));
+                self.heap.push(Event::new(at, Kind::Arrival, link, 0, 0));
             }
         } else {
             self.meet(link, number, fate);
