@@ -252,7 +252,7 @@ fn encode_fragment(
 /// length, more fragments, fragment offset, checksum.
 pub(crate) fn write_fragment_fields(bytes: &mut [u8], piece: Piece) {
     let header = usize::from(bytes[0] & 15) * 4;
-    let field = piece.offset / 8 | u16::from(piece.more) << 13;
+    let field = (piece.offset / 8) | u16::from(piece.more) << 13;
     let total = bytes.len() as u16;
     bytes[2..4].copy_from_slice(&total.to_be_bytes());
     bytes[6..8].copy_from_slice(&field.to_be_bytes());
