@@ -88,7 +88,10 @@ impl Receiver {
             autotune: config
                 .buffer_max
                 .filter(|&max| max > config.buffer)
-                .map(|max| Box::new(Autotune::new(max, u64::from(mss), config.buffer))),
+                .map(|max| {
+                    let gradual = config.gradual_window;
+                    Box::new(Autotune::new(max, u64::from(mss), config.buffer, gradual))
+                }),
         }
     }
 
@@ -209,7 +212,18 @@ impl Receiver {
     }
 
     fn space(&self) -> u64 {
-        self.config.buffer.saturating_sub(self.unread())
+        let space = self.config.buffer.saturating_sub(self.unread());
+        let open = self.autotune.as_ref().and_then(|tune| tune.open());
+        open.map_or(space, |open| space.min(open))
+    }
+
+    /// Data came that was not here before.
+    #[inline]
+    fn came(&mut self, len: u32) {
+        if let Some(tune) = &mut self.autotune {
+            let ahead = self.ranges.last().map_or(0, |last| last.1 - self.nxt);
+            self.config.buffer = tune.came(len, ahead, self.config.buffer);
+        }
     }
 
     /// Window field of a SYN, which is never scaled (RFC 7323, 2.2).
@@ -259,6 +273,7 @@ impl Receiver {
         if start > self.nxt {
             if self.config.reassembly {
                 self.park(start, end, bytes);
+                self.came(len);
             }
             self.need = AckNeed::Now;
             return;
@@ -272,6 +287,7 @@ impl Receiver {
         if filled {
             self.unpark();
         }
+        self.came(len);
         if self.finish_if_reached() || filled {
             self.need = AckNeed::Now;
             return;
