@@ -202,8 +202,8 @@ impl Receiver {
     /// sender that waits for space is not left to its probes.
     fn take(&mut self, n: u64) {
         self.read += n;
-        let floor = self.mss.min(self.config.buffer / 2);
-        if n > 0 && 2 * self.window() <= self.config.buffer && self.nxt > 0 && !self.finished() {
+        let floor = self.mss.min(self.most() / 2);
+        if n > 0 && 2 * self.window() <= self.most() && self.nxt > 0 && !self.finished() {
             let offer = (self.space() >> self.shift) << self.shift;
             if offer >= (2 * self.window()).max(floor) {
                 self.need = AckNeed::Now;
@@ -213,8 +213,13 @@ impl Receiver {
 
     fn space(&self) -> u64 {
         let space = self.config.buffer.saturating_sub(self.unread());
+        space.min(self.most())
+    }
+
+    /// Most that is offered, however little waits to be read.
+    fn most(&self) -> u64 {
         let open = self.autotune.as_ref().and_then(|tune| tune.open());
-        open.map_or(space, |open| space.min(open))
+        open.map_or(self.config.buffer, |open| open.min(self.config.buffer))
     }
 
     /// Data came that was not here before.
@@ -238,7 +243,7 @@ impl Receiver {
     pub(crate) fn advertise(&mut self) -> u16 {
         let largest = u64::from(u16::MAX);
         let offer = (self.space() >> self.shift).min(largest) << self.shift;
-        if self.nxt + offer >= self.edge + self.mss.min(self.config.buffer / 2) {
+        if self.nxt + offer >= self.edge + self.mss.min(self.most() / 2) {
             self.edge = self.nxt + offer;
         }
         // Rounded up, or the scale would move the edge to the left.
