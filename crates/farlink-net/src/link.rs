@@ -153,6 +153,9 @@ pub struct Link {
     pub line: Option<u32>,
     /// For its owner: the longest packets to hand over, if there is a limit.
     pub mtu: Option<Mtu>,
+    /// The owner's number of the header compression on this direction, if there is
+    /// one; the link is then told the lengths that are sent.
+    pub compression: Option<u32>,
 }
 
 impl Link {
@@ -176,6 +179,7 @@ impl Link {
             low_watched: false,
             line: None,
             mtu: None,
+            compression: None,
         }
     }
 

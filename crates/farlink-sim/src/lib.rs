@@ -22,6 +22,7 @@
 
 mod app;
 mod build;
+mod compression;
 mod flow;
 mod fragments;
 mod heap;

@@ -14,6 +14,7 @@ use crate::udp::UdpFlow;
 use crate::world_loss::Lost;
 use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
+use farlink_net::header_compression::Compression;
 use farlink_net::{Fate, FlowId, InFlight, Link, LowFate, NodeId, Packet, Payload};
 use farlink_tcp::{Ecn, Event as TcpEvent, Instant, PhaseTimes, Priority, Segment};
 
@@ -101,6 +102,8 @@ pub(crate) struct World {
     /// Links with a protocol, and room for what they give out.
     pub(crate) lines: Vec<LineState>,
     pub(crate) outputs: Vec<Output>,
+    /// Header compression of directed links that have it.
+    pub(crate) compressions: Vec<Compression>,
     pub(crate) strays: u32,
     pub(crate) probes: Option<Box<Probes>>,
     pub(crate) events: u64,
@@ -132,6 +135,7 @@ impl World {
             free: Vec::new(),
             lines: Vec::new(),
             outputs: Vec::new(),
+            compressions: Vec::new(),
             strays: 0,
             probes: None,
             events: 0,
@@ -228,6 +232,9 @@ impl World {
     /// A packet is at the far end of a link.
     #[inline]
     pub(crate) fn reached(&mut self, link: u32, number: u32) {
+        if self.links[link as usize].compression.is_some() && !self.expand(link, number) {
+            return;
+        }
         let node = self.link_to[link as usize];
         let packet = &mut self.packets[number as usize];
         if let Some(probes) = &mut self.probes {
@@ -555,12 +562,15 @@ impl World {
             self.hand_over(line, link, number);
             return;
         }
-        let ip_len = packet.ip_len();
+        let mut ip_len = packet.ip_len();
         let markable = packet.ecn().markable();
         let priority = packet.priority();
         let data = packet.has_data();
         if self.probes.is_some() {
             self.watch_queue(link);
+        }
+        if self.links[link as usize].compression.is_some() {
+            ip_len = self.compress(link, number);
         }
         if priority == Priority::Low && self.links[link as usize].has_priorities() {
             self.forward_low(link, number, ip_len);
@@ -574,7 +584,6 @@ impl World {
         if mark {
             self.mark(link, number, fate);
         }
-        self.meet(link, number, fate);
         let refused = matches!(
             fate,
             Fate::Lost {
@@ -582,6 +591,10 @@ impl World {
                 ..
             }
         );
+        if let Some(which) = self.links[link as usize].compression.filter(|_| !refused) {
+            self.compressions[which as usize].commit(number);
+        }
+        self.meet(link, number, fate);
         if data && !refused {
             self.links[link as usize].count_data();
         }
@@ -606,24 +619,39 @@ impl World {
                 copies,
                 overtakes,
             } => {
-                self.packets[number as usize].corrupt |= corrupt;
+                let compression = self.links[link as usize].compression;
+                match compression.filter(|_| corrupt) {
+                    Some(which) => self.compressions[which as usize].damaged(number),
+                    None => self.packets[number as usize].corrupt |= corrupt,
+                }
                 for _ in 0..copies {
                     let copy = self.packets[number as usize].clone();
                     if matches!(copy.payload, Payload::Udp(_)) {
                         self.datagram_copied(copy.flow.0);
                     }
                     let copy = self.hold(copy);
+                    if let Some(which) = compression {
+                        self.compressions[which as usize].copied(number, copy);
+                    }
                     self.launch(link, copy, at, overtakes);
                 }
                 self.launch(link, number, at, overtakes);
             }
-            Fate::Lost { cause, at } => self.lose(link, number, cause, at),
+            Fate::Lost { cause, at } => {
+                if self.links[link as usize].compression.is_some() {
+                    self.frame_lost(link, cause, at);
+                }
+                self.lose(link, number, cause, at);
+            }
         }
     }
 
     /// Sends a packet of low priority on over a link that has a class for it.
     #[cold]
     fn forward_low(&mut self, link: u32, number: u32, ip_len: u32) {
+        if let Some(which) = self.links[link as usize].compression {
+            self.compressions[which as usize].commit(number);
+        }
         match self.links[link as usize].offer_low(self.now, ip_len, number) {
             LowFate::Decided(fate) => self.meet(link, number, fate),
             LowFate::Waits => self.watch_low(link),
