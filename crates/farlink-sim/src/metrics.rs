@@ -350,6 +350,12 @@ const LINK: &[(&str, &str, &str)] = &[
     ),
     ("window_max", "", "most of these at once"),
     (
+        "access_failures",
+        "",
+        "frames of any kind that the MAC gave up, because the medium was never free for them \
+         (csma-ca, aloha); only for a link with a protocol",
+    ),
+    (
         "vj_compressed",
         "",
         "packets that the link took with compressed headers; this and what follows up to \
@@ -646,8 +652,9 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
             out.push((frames.accepted > 0).then_some(mean));
             out.push(share(line.window_area(from, world.now) as f64));
             out.push(Some(frames.window_max as f64));
+            out.push(Some(frames.access_failures as f64));
         }
-        None => out.extend([None; 11]),
+        None => out.extend([None; 12]),
     }
     match world.compression(link).map(Compression::stats) {
         Some(of) => {

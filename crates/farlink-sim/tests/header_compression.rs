@@ -129,8 +129,8 @@ fn out_of_sequence_headers_come_out_wrong() {
     assert!(dropped > 100.0, "{dropped}");
 }
 
-/// RFC 1144, 4.2: a lost packet costs the rest of the window and a time-out. On a
-/// link that loses packets, compression halves what TCP gets and worse.
+/// A lost packet costs the rest of the window and a time-out (RFC 1144, 4.2): on a
+/// link that loses packets compression costs TCP far more than it spares.
 #[test]
 fn on_a_link_that_loses_packets_compression_does_harm() {
     let lossy = "{ loss = 0.05 }";
@@ -144,7 +144,7 @@ fn on_a_link_that_loses_packets_compression_does_harm() {
     assert!(timeouts > 50.0, "{timeouts}");
     let with = metric(&with, "flows", 0, "goodput");
     let without = goodput(&radio(lossy, "", &flow(BULK)));
-    assert!(with < 0.5 * without, "{with} of {without}");
+    assert!(with < 0.65 * without, "{with} of {without}");
 }
 
 /// Bit errors leave a frame for the check sequence to refuse; without the number of
@@ -185,26 +185,30 @@ fn a_file_arrives_whole_however_bad_the_link() {
     }
 }
 
-/// Time stamps change with every packet, and options that change go whole.
+/// Time stamps change, and options that change go whole.
 #[test]
-fn time_stamps_undo_it() {
+fn time_stamps_undo_much_of_it() {
     let text = radio(CLEAN, VJ, &flow(BULK)).replace("mss =", "timestamps = true\nmss =");
     let done = result(&text);
     let whole = metric(&done, "links", 2, "vj_uncompressed");
-    assert!(whole > 0.9 * metric(&done, "links", 2, "packets"));
+    let share = whole / metric(&done, "links", 2, "packets");
+    // Two segments to an acknowledgment leave in the same tick of the clock.
+    assert!((0.45..0.6).contains(&share), "{share}");
 }
 
-/// A mark changes the IP header, which then goes whole; the echo in TCP's flags has
-/// no bit, and what it was added to fails its checksum.
+/// A mark changes the IP header, which then goes whole. The flags of ECN in TCP have
+/// no bit: where they change, headers come out with the flags from before.
 #[test]
-fn ecn_echoes_do_not_survive() {
+fn flags_of_ecn_do_not_survive() {
     let text = radio(CLEAN, VJ, &flow(BULK))
         .replace("mss =", "ecn = true\nmss =")
         .replace("channel =", "mark = { packets = 2 }, channel =");
     let done = result(&text);
     assert!(metric(&done, "links", 2, "marks") > 10.0);
-    assert_eq!(metric(&done, "links", 2, "vj_errors"), 0.0);
-    assert!(metric(&done, "links", 3, "vj_errors") > 10.0);
+    for link in [2, 3] {
+        assert!(metric(&done, "links", link, "vj_errors") > 10.0);
+        assert_eq!(metric(&done, "links", link, "drops_congestion"), 0.0);
+    }
 }
 
 #[test]
@@ -311,7 +315,7 @@ fn what_cannot_be_is_refused() {
         ),
         (
             "header_compression = { method = \"rfc1144\", slot = 3 }",
-            "links[1].header_compression: unknown key \"slot\"; did you mean \"slots\"?",
+            "unknown key \"slot\" in links[1].header_compression; did you mean \"slots\"?",
         ),
     ] {
         let error = read(link).unwrap_err();

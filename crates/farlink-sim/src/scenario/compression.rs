@@ -5,7 +5,7 @@ use std::fmt;
 use farlink_net::rfc1144::{Config, MOST_SLOTS, USUAL_SLOTS};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::decode::Problem;
@@ -95,8 +95,7 @@ impl<'de> Deserialize<'de> for CompressionSpec {
                 }))
             }
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<CompressionSpec, A::Error> {
-                let table = CompressionTable::deserialize(MapAccessDeserializer::new(map));
-                table.map(CompressionSpec).map_err(A::Error::custom)
+                CompressionTable::deserialize(MapAccessDeserializer::new(map)).map(CompressionSpec)
             }
         }
         deserializer.deserialize_any(Any)
