@@ -205,10 +205,11 @@ fn flags_of_ecn_do_not_survive() {
         .replace("channel =", "mark = { packets = 2 }, channel =");
     let done = result(&text);
     assert!(metric(&done, "links", 2, "marks") > 10.0);
-    for link in [2, 3] {
-        assert!(metric(&done, "links", link, "vj_errors") > 10.0);
-        assert_eq!(metric(&done, "links", link, "drops_congestion"), 0.0);
-    }
+    // CWR goes with one packet a round trip and is missing there; ECE, once it is
+    // through, stays, for no CWR ends it.
+    assert!(metric(&done, "links", 2, "vj_errors") > 100.0);
+    assert!(metric(&done, "links", 3, "vj_errors") > 0.0);
+    assert_eq!(metric(&done, "flows", 0, "lost_congestion"), 0.0);
 }
 
 #[test]

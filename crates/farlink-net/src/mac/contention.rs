@@ -98,7 +98,7 @@ impl Aloha {
     pub(super) fn turn(&self, now: Instant, air: Interval, stream: &mut Stream) -> AlohaTurn {
         let slot = self.slot.as_nanos();
         let slots = air.as_nanos().div_ceil(slot).max(1);
-        let alone = Probability::clamped(libm::pow(self.silent.value(), slots as f64));
+        let alone = Probability::clamped(libm::pow(self.silent.get(), slots as f64));
         let mut starts = now.as_nanos().div_ceil(slot);
         for attempt in 1..=self.attempts {
             if stream.chance(alone) {
@@ -193,7 +193,7 @@ mod tests {
     /// Mean and variance of the time to send, given that it is sent, in ms: after k
     /// busy channels k + 1 backoffs, each uniform on 2^BE values.
     fn csma(access: &CsmaCa) -> (f64, f64) {
-        let busy = access.busy.value();
+        let busy = access.busy.get();
         let (mut all, mut first, mut second) = (0.0, 0.0, 0.0);
         let (mut mean, mut variance) = (0.192, 0.0);
         for k in 0..=access.max_backoffs {
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn others_are_silent_by_poisson_or_binomial() {
-        let of = |load, stations| Others { load, stations }.silent().value();
+        let of = |load, stations| Others { load, stations }.silent().get();
         assert!((of(0.5, None) - (-0.5_f64).exp()).abs() < 1e-15);
         assert!((of(0.5, Some(10)) - 0.95_f64.powi(10)).abs() < 1e-12);
         assert!((of(0.5, Some(1_000_000)) - of(0.5, None)).abs() < 1e-6);
@@ -301,7 +301,12 @@ mod tests {
         };
         let all = frames(Access::Aloha(access));
         let failed = all.iter().filter(|frame| !frame.2);
-        assert!(failed.clone().skip(1).all(|frame| (frame.0, frame.1) == (30.0, 30.0)));
+        assert!(
+            failed
+                .clone()
+                .skip(1)
+                .all(|frame| (frame.0, frame.1) == (30.0, 30.0))
+        );
         assert_share(failed.count(), FRAMES, 0.4_f64.powi(3));
     }
 }

@@ -22,6 +22,7 @@ mod files;
 mod fragments;
 mod law;
 mod library;
+mod mac;
 mod preset;
 pub(crate) mod process;
 #[cfg(test)]
