@@ -100,7 +100,7 @@ class Toy:
 
 @REGISTRY.figure("fig1.1")
 def _goodput(toy: Toy) -> Curves:
-    x = toy.lab.points((0.0, 0.02, 0.05))
+    x = toy.lab.points((0.0, 0.02, 0.2))
     values = [toy.goodput(loss) for loss in x]
     return Curves(
         [100 * loss for loss in x], "loss (%)", "goodput (kbit/s)", {"TCP": values}, 1e-3, (0, 1200)
@@ -122,7 +122,7 @@ def _rates(_: Toy) -> Table:
 
 @REGISTRY.claim("toy2020.fig1.1.loss_hurts")
 def _hurts(toy: Toy) -> Evidence:
-    return toy.goodput(0.0) > toy.goodput(0.05)
+    return toy.goodput(0.0) > toy.goodput(0.2)
 
 
 @REGISTRY.claim("toy2020.fig1.1.loss_helps")
@@ -258,7 +258,7 @@ def test_quick_has_fewer_points_and_one_setting() -> None:
     result = run_study(toy(), Lab(runs=6, quick=True), only=["fig1.1"], watch=steps.append)
     curves = result.made["fig1.1"].content
     assert isinstance(curves, Curves)
-    assert curves.x == [0.0, 5.0]
+    assert curves.x == [0.0, 20.0]
     assert list(result.judgements[0].evidence) == ["20 ms"]
     assert result.simulated_runs == 12
     # All of it was known ahead, though claims ask for the same points again.
@@ -293,7 +293,7 @@ def test_a_plan_goes_as_far_as_numbers_are_not_needed() -> None:
     def needs_numbers(lab: Lab) -> None:
         Toy(lab, 20).goodput(0.0)
         if lab.outcomes(Cell("x", _scenario())):
-            Toy(lab, 20).goodput(0.05)
+            Toy(lab, 20).goodput(0.2)
 
     assert [cell.label for cell in lab.planned(needs_numbers)] == ["loss 0", "x"]
     assert lab.simulated_runs == 0
@@ -336,7 +336,7 @@ def test_the_numbers_of_a_figure(whole: StudyResult) -> None:
     curves = whole.made["fig1.1"].content
     assert isinstance(curves, Curves)
     table = numbers(curves)
-    assert table["loss (%)"].tolist() == [0.0, 2.0, 5.0]
+    assert table["loss (%)"].tolist() == [0.0, 2.0, 20.0]
     first = curves.series["TCP"][0]
     assert first is not None
     assert table["mean"][0] == first.mean
@@ -457,7 +457,8 @@ def test_a_failure_is_exit_code_1(
         (["wong1998", "--only", "fig4.17,"], "a name is empty; write --only fig4.17,table3.6"),
         (["wong1998", "--runs", "1"], "runs is 1; write 2 to 1000000: one run decides nothing"),
         (["wong1998", "--jobs", "0"], "jobs is 0; write 1 to 1024"),
-        (["wong1998", "--seed", "x"], "'x' is not a valid int"),
+        (["wong1998", "--seed", "-1"], "seed is -1; write 0 to 18446744073709551615"),
+        (["wong1998", "--seed", "x"], "Invalid value for '--seed'"),
         (["wong1998", "--out", "FILE"], "is not a directory"),
     ],
 )

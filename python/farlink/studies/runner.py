@@ -35,6 +35,7 @@ _BATCH = 96
 
 _MOST_RUNS = 1_000_000
 _MOST_JOBS = 1024
+_MOST_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -250,6 +251,8 @@ def study(
         raise ScenarioError(f"runs is {count}; write 2 to {_MOST_RUNS}: one run decides nothing")
     if not 1 <= threads <= _MOST_JOBS:
         raise ScenarioError(f"jobs is {threads}; write 1 to {_MOST_JOBS}")
+    if not 0 <= seed <= _MOST_SEED:
+        raise ScenarioError(f"seed is {seed}; write 0 to {_MOST_SEED}")
     lab = Lab(runs=count, seed=seed, jobs=threads, quick=quick, progress=progress)
     return run_study(find(name), lab, only=words, watch=watch)
 
