@@ -229,6 +229,14 @@ def studies_without_sections() -> Study[Toy]:
     return Study.of(record, REGISTRY, Toy, {"20 ms": 20})
 
 
+def test_a_quick_look_leaves_out_what_is_long() -> None:
+    table = {"id": "table1.1", "title": "Rates", "where": "Table 1.1", "full": True}
+    study = Study.of({**RECORD, "table": [table]}, REGISTRY, Toy, {"20 ms": 20})
+    assert "table1.1" in [one.item.id for one in select(study, None)]
+    assert "table1.1" not in [one.item.id for one in select(study, None, quick=True)]
+    assert [one.item.id for one in select(study, ["table1.1"], quick=True)] == ["table1.1"]
+
+
 # Running.
 
 
@@ -275,6 +283,20 @@ def test_cells_share_their_runs() -> None:
     assert len(many) == 4
     assert many[:2] == few
     assert list(lab.flow(one, "goodput").values) == few
+    assert len(Lab(runs=2, quick=True).flow(twice, "goodput").values) == 2
+
+
+def test_numbers_of_links_and_traces() -> None:
+    lab = Lab(runs=2)
+    cell = Cell("x", _scenario())
+    assert lab.link(cell, "a-b", "down", "packets").mean > 30
+    with pytest.raises(KeyError, match="x: a run has no link b-a down packets"):
+        lab.link(cell, "b-a", "down", "packets")
+    with pytest.raises(KeyError, match="x: a run has no flow 0 goodpud"):
+        lab.flow(cell, "goodpud")
+    events = lab.events
+    assert lab.trace(cell, "cwnd", run=1)["cwnd"].max() > 0
+    assert lab.events > events
     assert lab.events > 0
 
 
@@ -292,10 +314,10 @@ def test_a_plan_goes_as_far_as_numbers_are_not_needed() -> None:
 
     def needs_numbers(lab: Lab) -> None:
         Toy(lab, 20).goodput(0.0)
-        if lab.outcomes(Cell("x", _scenario())):
-            Toy(lab, 20).goodput(0.2)
+        lab.trace(Cell("x", _scenario()), "cwnd")
+        Toy(lab, 20).goodput(0.2)
 
-    assert [cell.label for cell in lab.planned(needs_numbers)] == ["loss 0", "x"]
+    assert [cell.label for cell in lab.planned(needs_numbers)] == ["loss 0"]
     assert lab.simulated_runs == 0
 
 
