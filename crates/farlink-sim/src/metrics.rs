@@ -184,6 +184,31 @@ const FLOW: &[(&str, &str, &str)] = &[
     ),
     ("response_time_max", "s", "greatest of them"),
     (
+        "segment_delay_mean",
+        "s",
+        "mean time from when the sending end first sent a segment of data to when it came, whole, to \
+         the receiving end: each once, a segment that was lost by the retransmission that came first \
+         (the average end-to-end delay of TCP of Wong 1998)",
+    ),
+    (
+        "segments_out_of_order",
+        "",
+        "segments with data that came to the receiving end when something before them was missing",
+    ),
+    (
+        "segments_duplicate",
+        "",
+        "segments with data that came to the receiving end when all of their data had come before: \
+         retransmissions that were not needed, but for those that were lost themselves, and copies \
+         that a link made",
+    ),
+    (
+        "timeouts_repeated",
+        "",
+        "of the time-outs, those before which nothing new had been acknowledged since the time-out \
+         before: backed off, and of the same segment",
+    ),
+    (
         "datagrams_sent",
         "",
         "UDP datagrams sent; none, as what follows up to jitter, for flows over TCP",
@@ -530,6 +555,10 @@ fn of_tcp(world: &World, flow: usize) -> Values {
         count(stats.dummies_acked),
         seconds(responses.and_then(|times| times.percentile(95))),
         seconds(responses.and_then(Quantiles::most)),
+        tally.transit.mean_nanos().map(|nanos| nanos / 1e9),
+        count(to.stats().segments_out_of_order),
+        count(to.stats().segments_duplicate),
+        count(stats.timeouts_repeated),
     ];
     values.resize(FLOW.len(), None);
     values

@@ -8,8 +8,10 @@ use crate::app::{Act, Side, Told};
 use crate::flow::{End, FlowState};
 use crate::fragments::Reassemblies;
 use crate::heap::{Event, Heap, Kind};
+use crate::icmp::Answers;
 use crate::line::LineState;
 use crate::probe::Probes;
+use crate::transit::Transit;
 use crate::udp::UdpFlow;
 use crate::world_loss::Lost;
 use farlink_net::arq::Output;
@@ -65,7 +67,7 @@ pub(crate) enum Slot {
 pub(crate) const NO_ROUTE: u32 = u32::MAX;
 
 /// What is counted of a flow, for its metrics alone.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// Packets lost from the end that data comes from, by cause.
     pub(crate) forward: [u64; DropCause::ALL.len()],
@@ -73,6 +75,8 @@ pub(crate) struct Tally {
     pub(crate) back: u64,
     /// Time by phase of the end that data comes from, when the measurement ended.
     pub(crate) phases: Option<PhaseTimes>,
+    /// How long segments of data took to the other end.
+    pub(crate) transit: Transit,
 }
 
 /// Everything that a run is made of.
@@ -111,6 +115,8 @@ pub(crate) struct World {
     /// Packets of real programs that have arrived: their node and number.
     pub(crate) leaving: Vec<(u32, u32)>,
     pub(crate) reassemblies: Reassemblies,
+    /// What routers answer to packets of real programs.
+    pub(crate) answers: Answers,
     /// Packets of real programs that were lost, if somebody wants them.
     pub(crate) lost: Option<Vec<Lost>>,
 }
@@ -139,6 +145,7 @@ impl World {
             finished_at: Instant::ZERO,
             leaving: Vec::new(),
             reassemblies: Reassemblies::default(),
+            answers: Answers::default(),
             lost: None,
         }
     }
@@ -235,13 +242,15 @@ impl World {
         }
         if packet.dst.0 != node {
             packet.ttl -= 1;
+            if packet.ttl == 0 {
+                self.expired(node, link, number);
+                return;
+            }
             if let Payload::Raw(raw) = &mut packet.payload {
                 raw.set_ttl(packet.ttl);
             }
-            if packet.ttl == 0 {
-                self.lose(link, number, DropCause::HopLimit, self.now);
-            } else {
-                self.forward(node, number);
+            if !self.forward(node, number) {
+                self.no_way(node, link, number);
             }
             return;
         }
@@ -249,7 +258,7 @@ impl World {
             probes.capture(self.now, node, packet);
         }
         if packet.flow == FlowId::NONE {
-            self.leaving.push((node, number));
+            self.at_program(node, link, number);
             return;
         }
         if packet.piece.is_some() {
@@ -283,7 +292,12 @@ impl World {
         let end = sending_end(packet, state.sender_opens) ^ 1;
         let receiver = &mut self.ends[end];
         if receiver.live {
+            let before = receiver.conn.stats().segments_fresh;
             receiver.conn.on_segment(self.now, segment);
+            if end % 2 == 1 && receiver.conn.stats().segments_fresh != before {
+                let transit = &mut self.tallies[flow].transit;
+                transit.arrived(segment.seq, segment.body.len(), self.now);
+            }
         }
         self.free.push(number);
         self.serve(end);
@@ -476,6 +490,7 @@ impl World {
             }
             self.ends[end].renew(conn, isn);
         }
+        self.tallies[flow].transit.renew();
         self.tell(flow, opener, Told::Opened);
         self.serve(2 * flow + opener as usize);
     }
@@ -495,6 +510,10 @@ impl World {
     /// A segment leaves an endpoint.
     #[inline]
     fn emit(&mut self, end: usize, node: u32, segment: Segment) {
+        if end.is_multiple_of(2) && !segment.body.is_empty() {
+            let transit = &mut self.tallies[end / 2].transit;
+            transit.sent(segment.seq, segment.body.len(), self.now);
+        }
         let flow = &self.flows[end / 2];
         let home = &mut self.nodes[node as usize];
         let packet = Packet {
@@ -529,22 +548,23 @@ impl World {
         }
     }
 
-    /// Sends a packet on from a node.
+    /// Sends a packet on from a node. Returns whether there was a way; for packets
+    /// of flows there is, since flows without a route are refused when built.
     #[inline]
-    pub(crate) fn forward(&mut self, node: u32, number: u32) {
+    pub(crate) fn forward(&mut self, node: u32, number: u32) -> bool {
         let packet = &self.packets[number as usize];
         let link = self.nodes[node as usize].way(packet.dst.0);
-        debug_assert_ne!(
-            link, NO_ROUTE,
-            "flows without a route are refused when built"
-        );
-        if let Some(mtu) = self.links[link as usize].mtu
+        let Some(next) = self.links.get(link as usize) else {
+            return false;
+        };
+        if let Some(mtu) = next.mtu
             && packet.ip_len() > mtu.bytes
         {
             self.too_long(node, link, number, mtu);
-            return;
+        } else {
+            self.send_on(link, number);
         }
-        self.send_on(link, number);
+        true
     }
 
     /// Sends a packet that is not too long for it over a link.
@@ -612,6 +632,7 @@ impl World {
                     if matches!(copy.payload, Payload::Udp(_)) {
                         self.datagram_copied(copy.flow.0);
                     }
+                    self.answers.copied += u64::from(copy.flow == FlowId::NONE);
                     let copy = self.hold(copy);
                     self.launch(link, copy, at, overtakes);
                 }
@@ -717,24 +738,6 @@ impl World {
     fn watch_queue(&mut self, link: u32) {
         if let Some(probes) = &mut self.probes {
             probes.departures(link, &self.links[link as usize], self.now);
-        }
-    }
-
-    /// A packet of a real program enters at a node.
-    pub(crate) fn enter(&mut self, now: Instant, node: u32, packet: Packet) {
-        self.now = now;
-        if let Some(probes) = &mut self.probes {
-            probes.capture(now, node, &packet);
-        }
-        let number = self.hold(packet);
-        self.forward(node, number);
-    }
-
-    /// Hands over the packets of real programs that have arrived, with their node.
-    pub(crate) fn leave(&mut self, mut take: impl FnMut(u32, &mut Packet)) {
-        for (node, number) in self.leaving.drain(..) {
-            take(node, &mut self.packets[number as usize]);
-            self.free.push(number);
         }
     }
 }

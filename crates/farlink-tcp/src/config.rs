@@ -74,8 +74,14 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
     /// do. RFC 6298 restarts it at ACKs of new data only, so that a recovery
-    /// that begins late in a round trip may end in a time-out.
+    /// that begins late in a round trip may end in a time-out. With RACK, which
+    /// sends the first segment again when it sees that its retransmission is lost,
+    /// then too.
     pub restart_on_retransmit: bool,
+    /// Restart the retransmission timer at an ACK that newly SACKs what left
+    /// before the last transmission of the first segment, as Linux does: the
+    /// path still delivers what is older. RFC 6298 waits for an ACK of new data.
+    pub restart_on_sack: bool,
     /// What a window reduction takes the part of.
     pub reduce_from: ReduceFrom,
     /// Proportional Rate Reduction while SACK recovery lasts, and its bound;
@@ -136,6 +142,7 @@ impl Default for Config {
             dupack_threshold: 3,
             limited_transmit: false,
             restart_on_retransmit: false,
+            restart_on_sack: false,
             reduce_from: ReduceFrom::FlightSize,
             prr: None,
             rack: None,
@@ -427,6 +434,10 @@ pub struct RtoConfig {
     pub backoff: Backoff,
     /// Which segments are timed.
     pub sampling: Sampling,
+    /// Where what an ACK acknowledges gives no sample of its own, because there is
+    /// none or it was sent twice, the first segment that it newly SACKs and that
+    /// was sent once gives one, as in Linux.
+    pub from_sack: bool,
 }
 
 impl Default for RtoConfig {
@@ -441,6 +452,7 @@ impl Default for RtoConfig {
             tick: Interval::ZERO,
             backoff: Backoff::Exponential,
             sampling: Sampling::OnePerRtt,
+            from_sack: false,
         }
     }
 }
@@ -471,6 +483,11 @@ pub enum RtoAlgorithm {
         /// Clock granularity G.
         granularity: Interval,
     },
+    /// Linux (Sarolahti and Kuznetsov 2002, 4): RTO = SRTT + the greatest of
+    /// 4 RTTVAR in the last round trip, which is no less than
+    /// [`RtoConfig::min`] and falls by a quarter a round trip. A sample far
+    /// below SRTT raises RTTVAR by an eighth of what one above it would.
+    Linux,
 }
 
 /// What a time-out does to the next one.

@@ -1,6 +1,9 @@
 //! Round-trip estimate and retransmission time-out.
 
+mod linux;
+
 use crate::config::{Backoff, RtoAlgorithm, RtoConfig};
+use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
 /// Most doublings kept count of; the maximum time-out is reached long before.
@@ -17,6 +20,8 @@ pub struct RttEstimator {
     /// Time-out without backoff, before the bounds.
     base: Interval,
     doublings: u32,
+    /// Of [`RtoAlgorithm::Linux`].
+    linux: linux::Linux,
 }
 
 impl RttEstimator {
@@ -30,6 +35,7 @@ impl RttEstimator {
             latest: None,
             min: None,
             doublings: 0,
+            linux: linux::Linux::default(),
         }
     }
 
@@ -131,8 +137,27 @@ impl RttEstimator {
                 self.smooth(rtt, |x| x / 8, |x| x / 4);
                 self.srtt.unwrap_or_default() + (self.deviation * 4).max(granularity)
             }
+            RtoAlgorithm::Linux => {
+                self.linux.sample(rtt, self.config.min);
+                self.show_linux()
+            }
         };
         rtt
+    }
+
+    /// What is acknowledged and what is sent when the next sample comes, by which
+    /// [`RtoAlgorithm::Linux`] tells round trips apart.
+    #[inline]
+    pub(crate) fn window(&mut self, una: Offset, nxt: Offset) {
+        self.linux.window(una, nxt);
+    }
+
+    /// Takes mean and deviation from Linux's estimator. Returns the time-out.
+    fn show_linux(&mut self) -> Interval {
+        let (srtt, margin) = (self.linux.srtt(), self.linux.margin());
+        self.srtt = Some(srtt);
+        self.deviation = margin / 4;
+        srtt + margin
     }
 
     /// G of RFC 6298: granularity, or the tick where the algorithm has none.
@@ -151,6 +176,12 @@ impl RttEstimator {
             RtoAlgorithm::Rfc793 { beta, .. } => Interval::from_nanos(beta.of(srtt.as_nanos())),
             RtoAlgorithm::Jacobson { k, .. } => srtt + deviation * u64::from(k),
             RtoAlgorithm::Rfc6298 { granularity } => srtt + (deviation * 4).max(granularity),
+            RtoAlgorithm::Linux => {
+                let min = self.config.min.as_nanos();
+                self.linux
+                    .start(srtt.as_nanos(), deviation.as_nanos(), min);
+                self.show_linux()
+            }
         };
     }
 

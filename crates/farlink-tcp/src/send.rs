@@ -83,6 +83,8 @@ pub(crate) struct Sender {
     max_wnd: u64,
     nagle: bool,
     restart_on_retransmit: bool,
+    restart_on_sack: bool,
+    rtt_from_sack: bool,
     reduce_from: ReduceFrom,
     limit: u64,
     idle_window: Option<u64>,
@@ -142,6 +144,8 @@ impl Sender {
             max_wnd: 0,
             nagle: config.nagle,
             restart_on_retransmit: config.restart_on_retransmit,
+            restart_on_sack: config.restart_on_sack,
+            rtt_from_sack: config.rto.from_sack,
             reduce_from: config.reduce_from,
             limit: config.send_buffer,
             idle_window: config
@@ -276,7 +280,13 @@ impl Sender {
         }
         self.buffer.release(to);
         self.timeouts_in_row = 0;
-        let sent = if echoed.is_some() {
+        let sacked = self
+            .board
+            .first_sacked
+            .filter(|_| self.rtt_from_sack && acked.sample_from.is_none());
+        let sent = if sacked.is_some() {
+            sacked
+        } else if echoed.is_some() {
             echoed
         } else if self.one_sample {
             match self.timed {
@@ -289,24 +299,41 @@ impl Sender {
         } else {
             acked.sample_from
         };
-        let sample = sent.map(|at| {
-            let sample = self.rtt.sample(at, now);
-            self.spurious.sampled(&mut self.rtt, at, sample);
-            sample
-        });
-        if let Some(rtt) = sample {
-            if let Some(rack) = &mut self.loss.rack {
-                rack.sampled();
-            }
-            recorder.emit(
-                now,
-                Record::Rtt {
-                    rtt,
-                    rto: self.rto(),
-                },
-            );
-        }
+        let sample = sent.map(|at| self.sample(now, at, recorder));
         (flight, acked, sample)
+    }
+
+    /// A segment that left at `sent` gives a round-trip sample.
+    #[inline]
+    fn sample(&mut self, now: Instant, sent: Instant, recorder: &mut Recorder) -> Interval {
+        self.rtt.window(self.board.una(), self.board.max());
+        let rtt = self.rtt.sample(sent, now);
+        self.spurious.sampled(&mut self.rtt, sent, rtt);
+        if let Some(rack) = &mut self.loss.rack {
+            rack.sampled();
+        }
+        let rto = self.rto();
+        recorder.emit(now, Record::Rtt { rtt, rto });
+        rtt
+    }
+
+    /// An ACK of nothing new has SACKed something.
+    #[inline]
+    pub(crate) fn sacked_only(&mut self, now: Instant, recorder: &mut Recorder) {
+        let Some(sent) = self.board.first_sacked else {
+            return; // nothing that was sent once
+        };
+        if self.rtt_from_sack {
+            self.sample(now, sent, recorder);
+        }
+        // Had it left later, then a first segment that is lost again and again
+        // would never time out.
+        if self.restart_on_sack
+            && self.timer_runs()
+            && self.board.front().is_some_and(|front| sent < front.at)
+        {
+            self.restart_timer(now);
+        }
     }
 
     /// Whether the congestion window was what held the sender back last, or is
@@ -492,9 +519,11 @@ impl Sender {
         if let Some((i, sent)) = self.board.next_lost() {
             let burst = self.loss.after_timeout() && self.sent_again >= self.cc.retransmit_limit();
             let force = self.loss.force || self.loss.sends_lost_at_once();
-            if !burst && (force || self.used() + u64::from(sent.len) <= self.cwnd()) {
+            // A FIN is no data: a full segment with one fits a window of a segment.
+            let chunk = self.again(sent);
+            if !burst && (force || self.used() + u64::from(chunk.len) <= self.cwnd()) {
                 self.loss.force = false;
-                return Ok((self.again(sent), Some(i)));
+                return Ok((chunk, Some(i)));
             }
             return Err(Held::Cwnd);
         }
@@ -643,6 +672,9 @@ impl Sender {
                 .sent_again(now, chunk.start, chunk.start + space);
             self.sent_again = self.sent_again.saturating_add(1);
             self.timed = None; // Karn: nothing sent before this can be told apart
+            if i == 0 && self.loss.retransmits_again() && self.timer_runs() {
+                self.loss_seen(now);
+            }
         } else {
             let space = chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin);
             if let Some(rate) = &self.board.rate
@@ -705,6 +737,9 @@ impl Sender {
     /// The retransmission timer went off. Returns how often in a row.
     pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         self.timeouts_in_row += 1;
+        if self.timeouts_in_row > 1 {
+            recorder.emit(now, Record::TimeoutRepeated);
+        }
         let handshake = self.board.una() == 0;
         if self.loss.sends_front_at_timeout() && !handshake {
             vegas::on_timeout(self, now, recorder);

@@ -58,7 +58,7 @@ pub use process::{
     AdvanceName, BandName, ByteErrorsSpec, CongestionSpec, FadeRuleName, FadingName,
     ForwardingName, InternetDelaySpec, InterruptionName, MobileSpec, MobilityName, MobilitySpec,
     ModulationName, MovesName, NoiseName, OrbitSpec, PathLossName, RadioSpec, RaisedSpec,
-    RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec,
+    RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec, ScriptedLossSpec,
 };
 pub use spec::{
     AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec, Fragments,

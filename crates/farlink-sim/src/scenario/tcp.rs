@@ -209,6 +209,10 @@ tcp_keys! {
     /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
     /// do; RFC 6298 restarts it at ACKs of new data only.
     restart_on_retransmit: bool,
+    /// Restart the retransmission timer at an ACK of nothing new that SACKs what
+    /// left before the last transmission of the first segment, as Linux does.
+    /// Needs `recovery = "sack"`.
+    restart_on_sack: bool,
     /// What the slow-start threshold is a part of after a loss.
     reduce_from: ReduceName,
     /// How retransmissions that were not needed are found out; the window is then
@@ -232,7 +236,7 @@ tcp_keys! {
     timer: TimerName,
     /// Time-out before the first sample.
     rto_initial: Time,
-    /// Least time-out.
+    /// Least time-out; with `timer = "linux"` the least that it exceeds SRTT by.
     rto_min: Time,
     /// Greatest time-out, backoff included, up to 1 h.
     rto_max: Time,
@@ -255,6 +259,10 @@ tcp_keys! {
     backoff: BackoffName,
     /// Which segments are timed.
     sampling: SamplingName,
+    /// Where what an ACK acknowledges gives no sample, because there is none or it
+    /// was sent twice, the first segment gives one that it newly SACKs and that was
+    /// sent once, as in Linux. Needs `recovery = "sack"`.
+    rtt_from_sack: bool,
     /// Time-outs in a row for one segment before the connection is given up.
     max_retransmits: u32,
     /// Time-outs in a row for a SYN before it is given up.
@@ -303,6 +311,7 @@ impl TcpSpec {
         spec.show_prr(config);
         spec.show_wireless(config);
         spec.show_rack(config);
+        spec.show_sack_timer(config);
         spec.show_congestion(&config.congestion);
         spec.show_timer(&config.rto);
         spec.show_receiver(&config.receiver);
@@ -347,6 +356,7 @@ impl TcpSpec {
             ..base
         };
         self.lay_wireless_over(&mut config);
+        self.lay_sack_timer_over(&mut config);
         self.consistent(&config)?;
         Ok(config)
     }
@@ -514,6 +524,7 @@ impl TcpSpec {
                     granularity: self.rto_granularity.map_or(granularity, |t| t.0),
                 }
             }
+            TimerName::Linux => RtoAlgorithm::Linux,
         };
         RtoConfig {
             algorithm,
@@ -523,6 +534,7 @@ impl TcpSpec {
             tick: self.rto_tick.map_or(base.tick, |t| t.0),
             backoff: self.backoff.map_or(base.backoff, BackoffName::value),
             sampling: self.sampling.map_or(base.sampling, SamplingName::value),
+            ..base
         }
     }
 
@@ -539,6 +551,7 @@ impl TcpSpec {
                 self.rto_k = Some(k);
             }
             RtoAlgorithm::Rfc6298 { granularity } => self.rto_granularity = Some(Time(granularity)),
+            RtoAlgorithm::Linux => {}
         }
         self.rto_initial = Some(Time(rto.initial));
         self.rto_min = Some(Time(rto.min));

@@ -101,6 +101,9 @@ names!(
         "jacobson" Jacobson,
         /// SRTT + max(G, 4 RTTVAR) (RFC 6298).
         "rfc6298" Rfc6298,
+        /// SRTT + the greatest of max(`rto_min`, 4 RTTVAR) of the last round trip,
+        /// falling by a quarter a round trip (Sarolahti and Kuznetsov 2002, 4).
+        "linux" Linux,
     }
 );
 names!(
@@ -221,6 +224,7 @@ impl TimerName {
             RtoAlgorithm::Rfc793 { .. } => Self::Rfc793,
             RtoAlgorithm::Jacobson { .. } => Self::Jacobson,
             RtoAlgorithm::Rfc6298 { .. } => Self::Rfc6298,
+            RtoAlgorithm::Linux => Self::Linux,
         }
     }
 }

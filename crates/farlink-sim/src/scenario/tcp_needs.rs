@@ -17,11 +17,13 @@ impl TcpSpec {
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 27] = [
+        const NEEDS: [(&str, &str); 29] = [
             ("dsack", "sack = true"),
             ("dummies", "congestion = \"peach\""),
             ("careful", NEWRENO),
             ("rescue", SACK),
+            ("restart_on_sack", SACK),
+            ("rtt_from_sack", SACK),
             ("prr", SACK),
             ("prr_bound", "prr = true"),
             ("rack", SACK),

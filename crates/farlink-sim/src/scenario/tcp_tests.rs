@@ -22,16 +22,19 @@ fn corners() -> Vec<Config> {
             dev_gain: Ratio::new(1, 3),
             k: 2,
         },
+        RtoAlgorithm::Linux,
     ] {
         let rto = RtoConfig {
             algorithm,
             tick: Interval::from_millis(500),
             backoff: Backoff::None,
             sampling: Sampling::EverySegment,
+            from_sack: true,
             ..RtoConfig::default()
         };
         all.push(Config {
             rto,
+            restart_on_sack: true,
             ..Config::default()
         });
     }

@@ -168,6 +168,7 @@ impl Connection {
             }; // 3.2: MUST be there
             if (ts.value.wrapping_sub(self.ts_recent) as i32) < 0 && !flags.has(Flags::SYN) {
                 self.note_duplicate(segment, start);
+                self.note_refused(now, segment, start);
                 self.rx.acknowledge_now();
                 return;
             }
@@ -199,6 +200,7 @@ impl Connection {
                 self.time_wait_at = now + self.config.msl * 2; // a retransmitted FIN
             }
             self.note_duplicate(segment, start);
+            self.note_refused(now, segment, start);
             self.rx.acknowledge_now();
             // With a closed window valid ACKs are still taken (3.4, MUST-66). So are
             // those of a peer that does not know yet that we took the byte of its
@@ -259,6 +261,15 @@ impl Connection {
             let from = start.max(nxt);
             let to = (start + data).min(nxt + window);
             if from < to {
+                let duplicate = self.rx.holds(from, to);
+                let record = Record::Arrived {
+                    seq: start.saturating_sub(1),
+                    len: data as u32,
+                    fresh: !duplicate && self.rx.keeps(from),
+                    duplicate,
+                    out_of_order: start > nxt,
+                };
+                self.recorder.emit(now, record);
                 let bytes = segment
                     .body
                     .bytes()
@@ -271,6 +282,7 @@ impl Connection {
                     self.recorder.emit(now, Record::Delivered { total });
                 }
             } else {
+                self.note_refused(now, segment, start);
                 self.rx.acknowledge_now();
             }
         }
@@ -299,6 +311,23 @@ impl Connection {
         let space = u64::from(segment.seq_len());
         if self.sack && space > 0 && !segment.flags.has(Flags::SYN) {
             self.rx.note_duplicate(start, start + space);
+        }
+    }
+
+    /// Data arrived of which nothing is taken, because it is there already or
+    /// because the window has no room for it.
+    fn note_refused(&mut self, now: Instant, segment: &Segment, start: Offset) {
+        let len = segment.body.len();
+        if len > 0 && !segment.flags.has(Flags::SYN) {
+            let nxt = self.rx.nxt();
+            let record = Record::Arrived {
+                seq: start.saturating_sub(1),
+                len,
+                fresh: false,
+                duplicate: start + u64::from(len) <= nxt,
+                out_of_order: start > nxt,
+            };
+            self.recorder.emit(now, record);
         }
     }
 
@@ -426,6 +455,9 @@ impl Connection {
                 self.record_state(now);
             }
         } else if ack == una && !self.tx.board.is_empty() {
+            if news > 0 {
+                self.tx.sacked_only(now, &mut self.recorder);
+            }
             another = if sacking {
                 news > 0
             } else {
@@ -490,6 +522,7 @@ impl Connection {
     #[inline]
     fn take_sacks(&mut self, now: Instant, segment: &Segment, ack: Offset) -> u64 {
         let mut news = 0;
+        self.tx.board.first_sacked = None;
         for block in segment.options.sack.as_slice() {
             let near = self.tx.board.una();
             let (Some(left), Some(right)) = (

@@ -31,6 +31,7 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
     config.idle_restart = chance.flip();
     config.max_retransmits = chance.pick(&[6, 15]);
     config.restart_on_retransmit = chance.flip();
+    config.restart_on_sack = chance.flip();
     config.cwnd_validation = chance.flip();
     config.msl = Interval::from_secs(120);
     config.prr = chance.pick(&[
@@ -142,12 +143,14 @@ fn timer(chance: &mut Chance, config: &mut Config) {
         RtoAlgorithm::Rfc6298 {
             granularity: Interval::from_millis(1),
         },
+        RtoAlgorithm::Linux,
     ]);
     rto.min = Interval::from_millis(chance.pick(&[1, 200, 1000]));
     rto.max = Interval::from_secs(chance.pick(&[4, 60]));
     rto.tick = Interval::from_millis(chance.pick(&[0, 0, 500]));
     rto.backoff = chance.pick(&[Backoff::Exponential, Backoff::Exponential, Backoff::None]);
     rto.sampling = chance.pick(&[Sampling::OnePerRtt, Sampling::EverySegment]);
+    rto.from_sack = chance.flip();
 }
 
 fn receiver(chance: &mut Chance, config: &mut Config) {

@@ -83,6 +83,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         | "tlp_max_ack_delay" => set_rack(config, key, value)?,
         "limited_transmit" => config.limited_transmit = switch(value)?,
         "restart_on_retransmit" => config.restart_on_retransmit = switch(value)?,
+        "restart_on_sack" => config.restart_on_sack = switch(value)?,
         "initial_window" if value == "rfc3390" => config.initial_window = InitialWindow::Rfc3390,
         "initial_window" => config.initial_window = InitialWindow::Segments(number(value)?),
         "initial_ssthresh" => config.initial_ssthresh = Some(number(value)?),
@@ -253,7 +254,8 @@ fn set_timer(config: &mut Config, key: &str, value: &str) -> Result<(), String> 
                 "rfc6298" => RtoAlgorithm::Rfc6298 {
                     granularity: Interval::from_millis(1),
                 },
-                _ => return Err("rfc793, jacobson or rfc6298".into()),
+                "linux" => RtoAlgorithm::Linux,
+                _ => return Err("rfc793, jacobson, rfc6298 or linux".into()),
             }
         }
         "rto_initial" => rto.initial = interval(value)?,
@@ -274,6 +276,7 @@ fn set_timer(config: &mut Config, key: &str, value: &str) -> Result<(), String> 
                 _ => return Err("one_per_rtt or every_segment".into()),
             }
         }
+        "rtt_from_sack" => rto.from_sack = switch(value)?,
         _ => match (&mut rto.algorithm, key) {
             (RtoAlgorithm::Rfc793 { alpha, .. }, "rto_alpha") => *alpha = ratio(value)?,
             (RtoAlgorithm::Rfc793 { beta, .. }, "rto_beta") => *beta = ratio(value)?,
