@@ -167,8 +167,8 @@ _TWO_IN_A_WINDOW = Script(segments=13, losses=[(7, 1), (8, 1)])
 
 _COPY_OF_FAST_RETRANSMIT = Script(segments=20, losses=[(7, 1), (7, 2)])
 _COPY_OF_TIMEOUT = Script(segments=20, losses=[(3, 1), (3, 2)])
-_ACK_OF_COPY = Script(segments=2, losses=[(2, 1)], ack_losses=[(2, 2)])
-"""The last segment is lost, and the ACK of its retransmission: nothing else can be sent."""
+_ACK_OF_COPY = Script(segments=20, losses=[(3, 1)], ack_losses=[(3, 2)])
+"""A time-out closes the window to one segment, and the ACK of what it sends is lost."""
 
 _TWO_TIMEOUTS = Script(segments=20, losses=[(7, 1), (7, 2), (7, 3)])
 _BOTH = Script(segments=13, losses=[(6, 1), (12, 1)])
@@ -277,6 +277,7 @@ def _acks(trace: "Trace", start: float, offset: int) -> list[Arrow]:
 
 # --- Figure 4.18: MDLP sends again what the receiver holds
 
+_END_S = 20.0
 _WAIT_S = 0.130
 """Wait for the reverse channel: SREJ(1) then comes while I(5) is being sent."""
 
@@ -296,9 +297,12 @@ def _frames(w: Wong, lost: list[int]) -> "pd.DataFrame":
         loss = {"packets": lost, "min_size": _SHORTEST}
         radio["down"] = {**radio["down"], "channel": {"scripted_loss": loss}}
     packets = {"app": "cbr", "rate": "10 Mbit/s", "packet": "100 B", "datagrams": 7}
-    scenario["flows"] = [{"name": "packets", "from": "fixed", "to": "mobile", **packets}]
+    # A run ends with its last packet: one more, much later, lets the exchange end first.
+    late = {**packets, "datagrams": 1, "start": f"{_END_S:g} s"}
+    ends = {"from": "fixed", "to": "mobile"}
+    scenario["flows"] = [{"name": "packets", **ends, **packets}, {"name": "late", **ends, **late}]
     table = w.lab.trace(Cell(f"MDLP, frames {lost} lost", scenario), "frames")
-    return table[table["link"] == "radio"].reset_index(drop=True)
+    return table[(table["link"] == "radio") & (table["time"] < _END_S)].reset_index(drop=True)
 
 
 def _play_frames(w: Wong) -> "pd.DataFrame":

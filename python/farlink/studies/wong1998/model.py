@@ -97,6 +97,7 @@ class Options(TypedDict, total=False):
     t200: str
     t205: str
     srej_repeat: bool
+    retry_from: str
     n2: int
     best_effort: bool
     status_period: str
