@@ -46,7 +46,7 @@ mod units;
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
-pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec};
+pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec, RetryFromName};
 pub use background::{BackgroundLaw, BackgroundSpec};
 pub use burst::Burst;
 pub use compression::{CompressionName, CompressionSpec};

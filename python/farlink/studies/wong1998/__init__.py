@@ -1,12 +1,18 @@
 """J. W. K. Wong, University of British Columbia, 1998: TCP over link retransmissions."""
 
 from farlink.studies.study import Study
-from farlink.studies.wong1998 import chapter4
+from farlink.studies.wong1998 import chapter4, claims4, ladders4, traces4, variants4
 from farlink.studies.wong1998.model import REGISTRY, Wong
 
 __all__ = ["STUDY"]
 
-_MODULES = (chapter4,)  # each registers its figures and claims
+_MODULES = (
+    chapter4,
+    claims4,
+    ladders4,
+    traces4,
+    variants4,
+)  # each registers its figures and claims
 
 STUDY = Study.read(
     __name__,
