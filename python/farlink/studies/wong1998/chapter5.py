@@ -62,7 +62,7 @@ def _lld(w: Wong, ll: str, per: float, options: Options) -> Quantity:
     return w.lld(ll, per, **options)
 
 
-_LABELS = {
+_LABELS: Mapping[Metric, str] = {
     _thr: "TCP throughput (kbit/s)",
     _rtt: "average RTT in TCP (s)",
     _rto: "average RTO in TCP (s)",
@@ -78,7 +78,7 @@ def _curves(
     y_range: tuple[float, float] | None = None,
     note: str = "",
 ) -> Curves:
-    points = PER[::2] if w.lab.quick else PER
+    points = w.lab.points(PER)
     w.lab.prefetch(w.cell(ll, p, **options) for options in series.values() for p in points)
     return Curves(
         x=[100 * p for p in points],

@@ -35,7 +35,8 @@ class Reading(Wong):
 
     def cell(self, ll: str, per: float, **kw: Unpack[Options]) -> Cell:
         """Return the scenario of one point at this reading."""
-        cell = super().cell(ll, per, **{**self._options, **kw})
+        options: Options = {**self._options, **kw}
+        cell = super().cell(ll, per, **options)
         if self._change is None:
             return cell
         scenario = copy.deepcopy(dict(cell.scenario))
@@ -103,7 +104,7 @@ def _sensitivity(w: Wong) -> Table:
     for id in ids:  # noqa: A001
         verdicts = [REGISTRY.claims[id](one).verdict for one in readings.values()]
         rows.append(
-            [STUDY.claims[id].where, STUDY.claims[id].says, *(_WORDS[one] for one in verdicts)]
+            [STUDY.claims[id].where, STUDY.claims[id].title, *(_WORDS[one] for one in verdicts)]
         )
     counts = [
         sum(row[2 + place] == _WORDS[Verdict.REPRODUCED] for row in rows)
