@@ -6,9 +6,12 @@ and claims ask for it; run k of all cells has the same random numbers.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
     from farlink.api import Progress
 
 __all__ = ["Cell", "Lab"]
+
+_Point = TypeVar("_Point")
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,7 @@ class Cell:
     @property
     def key(self) -> str:
         """Name of the scenario's content."""
-        text = json.dumps([self.scenario, self.runs], sort_keys=True)
+        text = json.dumps(self.scenario, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -65,7 +70,12 @@ class Lab:
     progress
         As for `farlink.run`.
     quick
-        Whether figures and scenarios should be made shorter where they can.
+        Whether figures have fewer points (see `points`).
+
+    Attributes
+    ----------
+    events, simulated_runs
+        Events and runs that were simulated so far.
     """
 
     runs: int = 10
@@ -73,25 +83,43 @@ class Lab:
     jobs: int = 1
     quick: bool = False
     progress: "Progress | None" = None
-    told: Callable[[str], None] | None = None
     events: int = 0
+    simulated_runs: int = 0
     _outcomes: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
     _traces: dict[tuple[str, int], Trace] = field(default_factory=dict)
 
     def prefetch(self, cells: Iterable[Cell]) -> None:
         """Simulate all of these that were not yet, side by side."""
-        wanted = {cell.key: cell for cell in cells if cell.key not in self._outcomes}
-        work: list[tuple[str, int]] = []
-        for cell in wanted.values():
-            work += [(self.text(cell), k) for k in range(self.runs * cell.runs)]
-        if not work:
+        cells = list(cells)
+        missing = self._missing(cells)
+        if not missing:
             return
-        outcomes = [json.loads(one) for one in _farlink.simulate(work, self.jobs, self.progress)]
-        for key, cell in wanted.items():
-            count = self.runs * cell.runs
-            self._outcomes[key], outcomes = outcomes[:count], outcomes[count:]
-            self.events += sum(one["events"] for one in self._outcomes[key])
+        texts = {cell.key: self.text(cell) for cell in cells if cell.key in missing}
+        work = [(texts[key], k) for key, runs in missing.items() for k in runs]
+        outcomes = iter(_farlink.simulate(work, self.jobs, self.progress))
+        for key, runs in missing.items():
+            new = [json.loads(next(outcomes)) for _ in runs]
+            self._outcomes.setdefault(key, []).extend(new)
+            self.events += sum(one["events"] for one in new)
+            self.simulated_runs += len(new)
+
+    def planned(self, make: "Callable[[Lab], object]") -> list[Cell]:
+        """Return the cells that a function of a lab will ask for, as far as can be told.
+
+        It is called with a lab whose numbers are all NaN. One that needs a trace, or cannot
+        go on without numbers, has told of the cells up to there, and what is still
+        missing is simulated when it is asked for.
+        """
+        plan = _Plan(runs=self.runs, seed=self.seed, quick=self.quick)
+        with suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            make(plan)
+        return plan.cells
+
+    def points(self, x: Sequence[_Point]) -> list[_Point]:
+        """Return the points of a figure: all of these, every second one if `quick`."""
+        return list(x[::2] if self.quick else x)
 
     def flow(self, cell: Cell, metric: str, *, flow: int = 0) -> Quantity:
         """Return a metric of a flow of a cell, run by run."""
@@ -111,7 +139,7 @@ class Lab:
     def outcomes(self, cell: Cell) -> list[dict[str, Any]]:
         """Return what came out of every run of a cell."""
         self.prefetch([cell])
-        return self._outcomes[cell.key]
+        return self._outcomes[cell.key][: self.runs * cell.runs]
 
     def trace(self, cell: Cell, name: str, run: int = 0) -> "pd.DataFrame":
         """Return a trace of a run of a cell (see docs/results.md)."""
@@ -121,19 +149,68 @@ class Lab:
         """Return all traces of a run of a cell."""
         key = (cell.key, run)
         if key not in self._traces:
-            self._traces[key] = Trace(_farlink.trace(self.text(cell), run, None, None))
+            trace = Trace(_farlink.trace(self.text(cell), run, None, None))
+            self.events += trace.outcome["events"]
+            self.simulated_runs += 1
+            self._traces[key] = trace
         return self._traces[key]
 
     def text(self, cell: Cell) -> str:
         """Return the resolved scenario of a cell."""
-        if cell.key not in self._texts:
+        key = cell.key
+        if key not in self._texts:
             where = source.find({**cell.scenario, "seed": self.seed})
-            self._texts[cell.key] = next(iter(where.resolve(None, []).values()))
-        return self._texts[cell.key]
+            self._texts[key] = next(iter(where.resolve(None, []).values()))
+        return self._texts[key]
+
+    def _missing(self, cells: Iterable[Cell]) -> dict[str, range]:
+        """Return the runs to simulate by cell; cells that differ in `runs` share theirs."""
+        counts: dict[str, int] = {}
+        for cell in cells:
+            key = cell.key
+            counts[key] = max(counts.get(key, 0), self.runs * cell.runs)
+        missing = {key: range(len(self._outcomes.get(key, [])), n) for key, n in counts.items()}
+        return {key: runs for key, runs in missing.items() if runs}
+
+
+class _Plan(Lab):
+    """A lab that simulates nothing and remembers what it was asked for."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 (those of Lab)
+        super().__init__(**options)
+        self.cells: list[Cell] = []
+
+    def prefetch(self, cells: Iterable[Cell]) -> None:
+        self.cells += cells
+
+    def flow(self, cell: Cell, metric: str, *, flow: int = 0) -> Quantity:
+        return self._unknown(cell, metric)
+
+    def link(self, cell: Cell, link: str, direction: str, metric: str) -> Quantity:
+        return self._unknown(cell, metric)
+
+    def outcomes(self, cell: Cell) -> list[dict[str, Any]]:
+        self.prefetch([cell])
+        raise _NotYetError
+
+    def probe(self, cell: Cell, run: int = 0) -> Trace:
+        raise _NotYetError
+
+    def _unknown(self, cell: Cell, metric: str) -> Quantity:
+        self.prefetch([cell])
+        return Quantity(np.full(self.runs * cell.runs, np.nan), metric)
+
+
+class _NotYetError(Exception):
+    """Stops a function that wants more than a plan can give."""
 
 
 def _quantity(rows: list[dict[str, Any]], scope: str, metric: str, cell: Cell) -> Quantity:
     values = [row["metrics"][metric] for row in rows]
-    units = {(one["scope"], one["name"]): one["unit"] for one in json.loads(_farlink.metrics())}
     numbers = np.array([np.nan if one is None else one for one in values], dtype=np.float64)
-    return Quantity(numbers, f"{metric}({cell.label})", units[scope, metric])
+    return Quantity(numbers, f"{metric}({cell.label})", _units()[scope, metric])
+
+
+@cache
+def _units() -> dict[tuple[str, str], str]:
+    return {(one["scope"], one["name"]): one["unit"] for one in json.loads(_farlink.metrics())}
