@@ -28,6 +28,7 @@ _SCALES = {
     "KiB": 1024.0,
     "s": 1.0,
     "ms": 1e-3,
+    "us": 1e-6,
     "min": 60.0,
     "kbit/s": 1e3,
     "Mbit/s": 1e6,
