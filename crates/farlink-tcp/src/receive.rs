@@ -289,7 +289,7 @@ impl Receiver {
         if filled {
             self.unpark();
         }
-        if self.finish_if_reached() || filled {
+        if self.finish_if_reached() || (filled && !self.config.delay_gap_fill) {
             self.need = AckNeed::Now;
             return;
         }

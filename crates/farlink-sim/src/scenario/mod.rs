@@ -32,6 +32,7 @@ mod tcp_needs;
 #[cfg(test)]
 mod tcp_pages;
 mod tcp_rack;
+mod tcp_timer;
 mod tcp_wireless;
 #[cfg(test)]
 mod tests;
@@ -43,7 +44,7 @@ mod units;
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
-pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec};
+pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec, RetryFromName};
 pub use background::{BackgroundLaw, BackgroundSpec};
 pub use burst::Burst;
 pub use control::ControlSpec;
@@ -66,8 +67,8 @@ pub use spec::{
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
-    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
-    SamplingName, Scale, StartWindow, TimerName, UndoWays,
+    AckDelay, BackoffName, CarefulName, CwndLimitName, DummyReplyName, GapFillName, PrrBoundName,
+    RecoveryName, ReduceName, SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
 pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};

@@ -36,14 +36,21 @@ RENO: Mapping[str, Any] = {
     "initial_window": 1,
     "initial_ssthresh": "4096 B",
     "reduce_from": "cwnd",
+    "cwnd_validation": False,
+    "cwnd_limit": "receive-window",
+    "restart_on_retransmit": True,
     "timer": "jacobson",
+    "rto_srtt_initial": "1 s",
+    "rto_dev_initial": "1 s",
     "rto_initial": "5 s",
+    "rto_round": "500 ms",
     "rto_min": "2 s",
     "rto_max": "4 min",
     "max_retransmits": 1000,
     "max_syn_retransmits": 1000,
     "delayed_ack": "200 ms",
     "ack_every": 1000,
+    "ack_gap_fill": "delayed",
 }
 """TCP of the study (sections 2.1 and 3.2.5, table 3.6), as keys of `[tcp]`.
 
@@ -90,6 +97,7 @@ class Options(TypedDict, total=False):
     t200: str
     t205: str
     srej_repeat: bool
+    retry_from: str
     n2: int
     best_effort: bool
     status_period: str
