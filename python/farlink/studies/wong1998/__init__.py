@@ -6,6 +6,7 @@ from farlink.studies.wong1998 import (
     chapter5,
     claims4,
     claims5,
+    ladder5,
     ladders4,
     sensitivity,
     tables,
@@ -16,7 +17,7 @@ from farlink.studies.wong1998.model import REGISTRY, Wong
 __all__ = ["STUDY"]
 
 # Each registers its figures, tables and claims.
-_MODULES = (chapter4, claims4, traces4, ladders4, chapter5, claims5, tables, sensitivity)
+_MODULES = (chapter4, claims4, traces4, ladders4, chapter5, ladder5, claims5, tables, sensitivity)
 
 STUDY = Study.read(
     __name__,

@@ -69,6 +69,17 @@ def _from_start(scenario: dict[str, Any]) -> None:
         arq["min_interval"] = f"{1000 * left:.1f} ms"
 
 
+def _from_first(scenario: dict[str, Any]) -> None:
+    arq = _radio(scenario)["arq"]
+    if arq["protocol"] in ("lapb", "mdlp"):
+        arq["retry_from"] = "first-frame"
+
+
+def _by_bit_from_start(scenario: dict[str, Any]) -> None:
+    _by_bit(scenario)
+    _from_start(scenario)
+
+
 def _headers(size: int) -> Change:
     def change(scenario: dict[str, Any]) -> None:
         arq = _radio(scenario)["arq"]
@@ -88,8 +99,10 @@ READINGS: Mapping[str, Callable[[Wong], Wong]] = {
     "headers of 3 bytes": lambda w: Reading(w, change=_headers(3)),
     "headers of 12 bytes": lambda w: Reading(w, change=_headers(12)),
     "RLP's minimum from the start of a frame": lambda w: Reading(w, change=_from_start),
+    "T1 and T200 from the first open frame": lambda w: Reading(w, change=_from_first),
     "no loss in the reverse direction": lambda w: Reading(w, change=_clean_reverse),
     "errors by bit: PER of a full frame": lambda w: Reading(w, change=_by_bit),
+    "errors by bit, RLP's minimum from the start": lambda w: Reading(w, change=_by_bit_from_start),
 }
 """What makes the study at each reading."""
 
