@@ -215,9 +215,15 @@ def chances(values: Mapping[str, NDArray[np.float64]]) -> dict[str, float]:
 
     Those that are equal share the draw.
     """
-    names = list(values)
-    draws = np.array(np.meshgrid(*(values[name] for name in names), indexing="ij"))
-    draws = draws.reshape(len(names), -1)
-    tops = draws == np.max(draws, axis=0)
-    shares = tops / np.sum(tops, axis=0)
-    return dict(zip(names, (float(one) for one in np.mean(shares, axis=1)), strict=True))
+    return {name: _wins(name, values) for name in values}
+
+
+def _wins(name: str, values: Mapping[str, NDArray[np.float64]]) -> float:
+    won = 0.0
+    for value in values[name]:
+        ties = np.ones(1)  # ties[-1 - k]: all others are below or equal, and k are equal
+        for other, drawn in values.items():
+            if other != name:
+                ties = np.polymul([np.mean(drawn == value), np.mean(drawn < value)], ties)
+        won += sum(share / (k + 1) for k, share in enumerate(np.atleast_1d(ties)[::-1]))
+    return float(won / len(values[name]))
