@@ -109,10 +109,10 @@ def test_a_link_that_is_set_up_anew(wong: Wong) -> None:
         list(frames[(frames["frame"] == "I") & (frames["time"] > 2.5)]["ns"])
         for frames in (original, modified)
     ]
-    assert after == [[0, 1], [5, 6, 7]]
-    assert list(modified[modified["frame"] == "UA"]["nr"]) == [5]
-    assert "of 8 packets 3 come" in drawing.note
-    assert "7 over the modified" in drawing.note
+    assert after == [[0, 1], [6, 7, 8]]
+    assert list(modified[modified["frame"] == "UA"]["nr"]) == [6]
+    assert "of 9 packets 3 come" in drawing.note
+    assert "8 over the modified" in drawing.note
 
 
 def test_every_figure_of_chapter_5_has_curves() -> None:

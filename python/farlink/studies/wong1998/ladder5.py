@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 __all__: list[str] = []
 
 _RADIO_BIT_S = 19_200
-_LOST = (2, 6, 7)
+_LOST = (2, 5, 8)
 """I(1), its retransmission and the poll: two time-outs in a row follow."""
 
 
 def _play(w: Wong, *, best_effort: bool) -> "tuple[pd.DataFrame, int]":
-    """Send six packets through a window of five and two more later.
+    """Send seven packets through a window of five and two more later.
 
     Returns the frames, and how many packets came.
     """
@@ -34,7 +34,7 @@ def _play(w: Wong, *, best_effort: bool) -> "tuple[pd.DataFrame, int]":
     packets = {"from": "fixed", "to": "mobile", "app": "cbr", "rate": "10 Mbit/s"}
     packets |= {"packet": "100 B"}
     scenario["flows"] = [
-        {"name": "first", **packets, "datagrams": 6},
+        {"name": "first", **packets, "datagrams": 7},
         {"name": "later", **packets, "datagrams": 2, "start": "3.2 s"},
     ]
     how = "modified" if best_effort else "original"
@@ -77,10 +77,10 @@ def _anew(w: Wong) -> Drawing:
     (original, few), (modified, many) = (_play(w, best_effort=one) for one in (False, True))
     panels = [
         _panel("original", original, ("discards all", "begins at 0")),
-        _panel("modified", modified, ("hands on 2 to 4", "goes on at 5")),
+        _panel("modified", modified, ("hands on 2 to 5", "goes on at 6")),
     ]
     note = (
-        f"N2 = 2, a window of 5 frames, delivery in sequence: of 8 packets {few} come over the "
+        f"N2 = 2, a window of 5 frames, delivery in sequence: of 9 packets {few} come over the "
         f"original protocol, {many} over the modified one. I(1), its copy and the poll are lost."
     )
     return Drawing(draw_panels(panels), {"original": original, "modified": modified}, note)
