@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Arrow", "Note", "draw"]
+__all__ = ["Arrow", "Note", "Panel", "draw", "draw_panels"]
 
 _INCHES_PER_LINE = 0.17
 _LOST_AT = 0.62
@@ -56,7 +56,16 @@ class Note:
     text: str
 
 
-@style.styled
+@dataclass(frozen=True)
+class Panel:
+    """A ladder: its title, the names of its hosts from left to right, and what is drawn."""
+
+    title: str
+    hosts: Sequence[str]
+    arrows: Sequence[Arrow]
+    notes: Sequence[Note] = ()
+
+
 def draw(
     hosts: Sequence[str],
     arrows: Sequence[Arrow],
@@ -76,19 +85,41 @@ def draw(
     height
         Height of the figure in inches; by default what the labels need.
     """
+    return draw_panels([Panel("", hosts, arrows, notes)], height=height)
+
+
+@style.styled
+def draw_panels(panels: Sequence[Panel], *, height: float | None = None) -> "Figure":
+    """Draw ladders side by side, over the same time (see `draw`)."""
     from matplotlib.figure import Figure
 
-    count = len(hosts)
-    edge = [
-        sum(a.source == h for a in arrows) + sum(n.host == h for n in notes) for h in (0, count - 1)
-    ]
-    tall = height or min(9.0, max(3.5, 0.9 + _INCHES_PER_LINE * max(edge)))
+    tall = height or max(_height(panel) for panel in panels)
     figure = Figure(figsize=(style.WIDTH, tall), layout="constrained")
-    axes = figure.subplots()
-    times = [t for a in arrows for t in (a.start, a.end)] + [n.time for n in notes]
+    row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    arrows = [a for panel in panels for a in panel.arrows]
+    times = [t for a in arrows for t in (a.start, a.end)]
+    times += [n.time for panel in panels for n in panel.notes]
     first, last = min(times), max(times)
     line = _INCHES_PER_LINE * (last - first) / (tall - 0.9)
-    for place, name in enumerate(hosts):
+    for axes, panel in zip(row, panels, strict=True):
+        _fill(axes, panel, line, margin=0.75 if len(panels) == 1 else 1.1)
+    row[0].set_ylim(last + line, first - line)
+    row[0].set_ylabel("time (s)")
+    row[0].ticklabel_format(axis="y", useOffset=False, style="plain")
+    return figure
+
+
+def _height(panel: Panel) -> float:
+    edge = [
+        sum(a.source == h for a in panel.arrows) + sum(n.host == h for n in panel.notes)
+        for h in (0, len(panel.hosts) - 1)
+    ]
+    return min(9.0, max(3.5, 0.9 + _INCHES_PER_LINE * max(edge)))
+
+
+def _fill(axes: "Axes", panel: Panel, line: float, margin: float) -> None:
+    count = len(panel.hosts)
+    for place, name in enumerate(panel.hosts):
         axes.axvline(place, color=style.DATA, lw=0.9)
         axes.annotate(
             name,
@@ -100,18 +131,16 @@ def draw(
             va="bottom",
             fontweight="bold",
         )
-    for arrow in arrows:
+    for arrow in panel.arrows:
         _draw_arrow(axes, arrow)
     for host in range(count):
-        _draw_texts(axes, host, count, arrows, notes, line)
-    axes.set_xlim(-0.75, count - 1 + 0.75)
-    axes.set_ylim(last + line, first - line)
-    axes.set_ylabel("time (s)")
+        _draw_texts(axes, host, count, panel.arrows, panel.notes, line)
+    if panel.title:
+        axes.set_title(panel.title, pad=18)
+    axes.set_xlim(-margin, count - 1 + margin)
     axes.set_xticks([])
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
-    axes.ticklabel_format(axis="y", useOffset=False, style="plain")
-    return figure
 
 
 def _colour(arrow: Arrow) -> str:
