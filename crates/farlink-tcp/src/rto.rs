@@ -178,8 +178,7 @@ impl RttEstimator {
             RtoAlgorithm::Rfc6298 { granularity } => srtt + (deviation * 4).max(granularity),
             RtoAlgorithm::Linux => {
                 let min = self.config.min.as_nanos();
-                self.linux
-                    .start(srtt.as_nanos(), deviation.as_nanos(), min);
+                self.linux.start(srtt.as_nanos(), deviation.as_nanos(), min);
                 self.show_linux()
             }
         };
