@@ -10,6 +10,7 @@ pub mod channel;
 pub mod fading;
 pub mod fec;
 pub mod fragment;
+pub mod icmp;
 pub mod link;
 pub mod mac;
 pub mod mobility;

@@ -3,7 +3,7 @@
 mod ahead;
 mod buffer;
 
-use crate::config::{Config, PartialAck, ReduceFrom, Sampling};
+use crate::config::{Config, CwndLimit, PartialAck, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
@@ -90,6 +90,10 @@ pub(crate) struct Sender {
     idle_window: Option<u64>,
     cwnd_validation: bool,
     one_sample: bool,
+    /// What was sent twice gives no sample.
+    karn: bool,
+    /// Largest congestion window that counts is the peer's largest window.
+    limited_by_peer: bool,
     /// Segment being timed: position after it, and when it left.
     timed: Option<(Offset, Instant)>,
     cwnd_limited: bool,
@@ -153,6 +157,8 @@ impl Sender {
                 .then(|| config.initial_window.bytes(config.mss)),
             cwnd_validation: config.cwnd_validation,
             one_sample: config.rto.sampling == Sampling::OnePerRtt,
+            karn: config.rto.karn,
+            limited_by_peer: config.cwnd_limit == CwndLimit::ReceiveWindow,
             timed: None,
             cwnd_limited: false,
             sent_again: 0,
@@ -190,10 +196,22 @@ impl Sender {
     /// Window in force: congestion window with recovery's inflation.
     #[inline]
     pub(crate) fn cwnd(&self) -> u64 {
+        let most = self.most_cwnd();
         self.cc
             .cwnd()
+            .min(most)
             .saturating_add_signed(self.loss.inflation)
             .max(u64::from(self.mss))
+    }
+
+    /// Largest congestion window that counts.
+    #[inline]
+    fn most_cwnd(&self) -> u64 {
+        if self.limited_by_peer {
+            self.max_wnd
+        } else {
+            u64::MAX
+        }
     }
 
     /// Peer's window.
@@ -338,6 +356,15 @@ impl Sender {
 
     /// Whether the congestion window was what held the sender back last, or is
     /// taken to have been.
+    /// Whether nothing looks at every ACK, whatever it says.
+    #[inline]
+    pub(crate) fn plain(&self) -> bool {
+        self.board.rate.is_none()
+            && self.loss.rack.is_none()
+            && self.loss.prr.is_none()
+            && self.spurious.frto == frto::Frto::Off
+    }
+
     /// Bytes in the network, for a controller that takes rate samples.
     #[inline]
     pub(crate) fn rated_flight(&self) -> Option<u64> {
@@ -405,7 +432,8 @@ impl Sender {
     /// Whether the congestion window was what held the sender back last.
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
-        self.cwnd_limited || !self.cwnd_validation
+        (self.cwnd_limited || !self.cwnd_validation)
+            && (!self.limited_by_peer || self.cc.cwnd() < self.max_wnd)
     }
 
     /// Retransmission time-out in force.
@@ -461,6 +489,13 @@ impl Sender {
     pub(crate) fn distrust_samples(&mut self, to: Offset) {
         self.board.distrust(to);
         self.timed = self.timed.filter(|timed| timed.0 > to);
+    }
+
+    /// Segments were or will be sent twice.
+    fn distrust_timed(&mut self) {
+        if self.karn {
+            self.timed = None;
+        }
     }
 
     /// A fast retransmit is about to leave.
@@ -519,9 +554,11 @@ impl Sender {
         if let Some((i, sent)) = self.board.next_lost() {
             let burst = self.loss.after_timeout() && self.sent_again >= self.cc.retransmit_limit();
             let force = self.loss.force || self.loss.sends_lost_at_once();
-            if !burst && (force || self.used() + u64::from(sent.len) <= self.cwnd()) {
+            // A FIN is no data: a full segment with one fits a window of a segment.
+            let chunk = self.again(sent);
+            if !burst && (force || self.used() + u64::from(chunk.len) <= self.cwnd()) {
                 self.loss.force = false;
-                return Ok((self.again(sent), Some(i)));
+                return Ok((chunk, Some(i)));
             }
             return Err(Held::Cwnd);
         }
@@ -669,7 +706,7 @@ impl Sender {
             self.spurious
                 .sent_again(now, chunk.start, chunk.start + space);
             self.sent_again = self.sent_again.saturating_add(1);
-            self.timed = None; // Karn: nothing sent before this can be told apart
+            self.distrust_timed(); // nothing sent before this can be told apart
             if i == 0 && self.loss.retransmits_again() && self.timer_runs() {
                 self.loss_seen(now);
             }
@@ -735,6 +772,9 @@ impl Sender {
     /// The retransmission timer went off. Returns how often in a row.
     pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         self.timeouts_in_row += 1;
+        if self.timeouts_in_row > 1 {
+            recorder.emit(now, Record::TimeoutRepeated);
+        }
         let handshake = self.board.una() == 0;
         if self.loss.sends_front_at_timeout() && !handshake {
             vegas::on_timeout(self, now, recorder);
@@ -757,7 +797,7 @@ impl Sender {
         if let Some(dummies) = &mut self.dummies {
             dummies.forget();
         }
-        self.timed = None;
+        self.distrust_timed();
         self.rtt.back_off();
         self.rto_at = self.deadline(now);
         self.sent_again = 0;
