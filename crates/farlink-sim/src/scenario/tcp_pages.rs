@@ -163,7 +163,15 @@ fn with_marks(page: &str) -> String {
 }
 
 /// Pages that are not of a row: the list, and options that many rows have.
-const OTHER_PAGES: &[&str] = &["README", "undo", "rack-tlp", "autotuning", "sack-timer", "ebsn", "ackp"];
+const OTHER_PAGES: &[&str] = &[
+    "README",
+    "undo",
+    "rack-tlp",
+    "autotuning",
+    "sack-timer",
+    "ebsn",
+    "ackp",
+];
 
 /// What is wrong with the page `file`, after writing it if that was asked for.
 fn fault(file: &str, block: &str, update: bool) -> Option<String> {
