@@ -168,9 +168,10 @@ const OTHER_PAGES: &[&str] = &[
     "undo",
     "rack-tlp",
     "autotuning",
-    "sack-timer",
     "ebsn",
     "ackp",
+    "samples",
+    "sack-timer",
 ];
 
 /// What is wrong with the page `file`, after writing it if that was asked for.
