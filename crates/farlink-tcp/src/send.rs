@@ -2,6 +2,7 @@
 
 mod ahead;
 mod buffer;
+mod sampled;
 
 use crate::config::{Config, CwndLimit, PartialAck, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
@@ -319,39 +320,6 @@ impl Sender {
         };
         let sample = sent.map(|at| self.sample(now, at, recorder));
         (flight, acked, sample)
-    }
-
-    /// A segment that left at `sent` gives a round-trip sample.
-    #[inline]
-    fn sample(&mut self, now: Instant, sent: Instant, recorder: &mut Recorder) -> Interval {
-        self.rtt.window(self.board.una(), self.board.max());
-        let rtt = self.rtt.sample(sent, now);
-        self.spurious.sampled(&mut self.rtt, sent, rtt);
-        if let Some(rack) = &mut self.loss.rack {
-            rack.sampled();
-        }
-        let rto = self.rto();
-        recorder.emit(now, Record::Rtt { rtt, rto });
-        rtt
-    }
-
-    /// An ACK of nothing new has SACKed something.
-    #[inline]
-    pub(crate) fn sacked_only(&mut self, now: Instant, recorder: &mut Recorder) {
-        let Some(sent) = self.board.first_sacked else {
-            return; // nothing that was sent once
-        };
-        if self.rtt_from_sack {
-            self.sample(now, sent, recorder);
-        }
-        // Had it left later, then a first segment that is lost again and again
-        // would never time out.
-        if self.restart_on_sack
-            && self.timer_runs()
-            && self.board.front().is_some_and(|front| sent < front.at)
-        {
-            self.restart_timer(now);
-        }
     }
 
     /// Whether the congestion window was what held the sender back last, or is
