@@ -14,7 +14,7 @@ use crate::tun::LONGEST;
 use farlink_net::Raw;
 use farlink_net::packet::IPV4_HEADER_LEN;
 use farlink_sim::scenario::Expanded;
-use farlink_sim::{LinkReport, Live, Refused};
+use farlink_sim::{Balance, LinkReport, Live, Refused};
 use farlink_tcp::segment::TCP_HEADER_LEN;
 use farlink_tcp::{Instant, Interval};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -78,6 +78,8 @@ pub struct Report {
     pub lateness: Lateness,
     /// Counters of the links.
     pub links: Vec<LinkReport>,
+    /// Where all packets are.
+    pub balance: Balance,
     /// Packets that are not in the captures, since the disk could not keep up.
     pub uncaptured: u64,
 }
@@ -213,6 +215,7 @@ impl Emulation {
             "late_p99_s": self.lateness.quantile(0.99).as_secs_f64(),
             "hosts": self.hosts.iter().map(host).collect::<Vec<_>>(),
             "links": links.iter().map(link).collect::<Vec<_>>(),
+            "packets": self.live.balance(),
         })
     }
 
@@ -505,6 +508,7 @@ impl Emulation {
             duration: now.since(Instant::ZERO),
             lateness: self.lateness.clone(),
             links: self.live.report(now),
+            balance: self.live.balance(),
             uncaptured: self.uncaptured,
         }
     }

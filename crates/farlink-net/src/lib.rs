@@ -11,6 +11,7 @@ pub mod fading;
 pub mod fec;
 pub mod fragment;
 pub mod header_compression;
+pub mod icmp;
 pub mod link;
 pub mod mac;
 pub mod mobility;

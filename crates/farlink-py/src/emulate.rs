@@ -236,6 +236,7 @@ fn described(outcome: &Outcome, swept: &[String]) -> Value {
         "lateness": late(&report.lateness),
         "hosts": hosts,
         "links": links,
+        "packets": report.balance,
         "uncaptured": report.uncaptured,
         "swept": swept,
     })

@@ -58,7 +58,7 @@ pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> 
             "more links or flows than can be numbered".into(),
         ));
     }
-    let nodes = nodes(scenario, &link_to)?;
+    let nodes = nodes(scenario, &link_to, false)?;
     let mut world = World::new(nodes, links, link_to);
     lines(scenario, &streams, &mut world)?;
     for (number, link) in (0..).zip(&scenario.links) {
@@ -214,8 +214,12 @@ fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {
     Jitter::new(law, spec.keep_order, stream)
 }
 
-/// Nodes with a way to every destination that some flow has.
-fn nodes(scenario: &Expanded, link_to: &[u32]) -> Result<Vec<Node>, RunError> {
+/// Nodes with a way to every destination that some flow has, or `everywhere`.
+pub(crate) fn nodes(
+    scenario: &Expanded,
+    link_to: &[u32],
+    everywhere: bool,
+) -> Result<Vec<Node>, RunError> {
     let n = scenario.nodes.len();
     // Directed links by the node they leave, in the order written.
     let mut leaving: Vec<Vec<u32>> = vec![Vec::new(); n];
@@ -231,11 +235,14 @@ fn nodes(scenario: &Expanded, link_to: &[u32]) -> Result<Vec<Node>, RunError> {
             } else {
                 Vec::new()
             },
-            only: out.first().copied().unwrap_or(NO_ROUTE),
+            only: match out[..] {
+                [only] => only,
+                _ => NO_ROUTE,
+            },
             ident: 0,
         })
         .collect();
-    let mut wanted = vec![false; n];
+    let mut wanted = vec![everywhere; n];
     for flow in &scenario.flows {
         wanted[flow.from] = true;
         wanted[flow.to] = true;

@@ -6,9 +6,9 @@ use crate::heap::{Event, Kind};
 use crate::world::{NO_ROUTE, TTL, World, sending_end};
 use farlink_net::channel::DropCause;
 use farlink_net::fragment::{Added, Mtu, Piece, Reassembly};
+use farlink_net::icmp::Trouble;
 use farlink_net::packet::IPV4_HEADER_LEN;
-use farlink_net::wire::node_address;
-use farlink_net::{FlowId, NodeId, Packet, Payload};
+use farlink_net::{Packet, Payload};
 use farlink_tcp::{Ecn, Instant, Interval};
 use std::collections::BTreeMap;
 
@@ -69,12 +69,13 @@ impl World {
         let packet = &self.packets[number as usize];
         if let Payload::Raw(raw) = &packet.payload {
             if raw.dont_fragment() {
-                self.refuse_raw(node, link, number, mtu);
+                self.refuse(node, link, number, Trouble::TooBig(mtu.bytes));
                 return;
             }
             let parts = raw.cut(mtu);
             let template = packet.clone();
             self.free.push(number);
+            self.answers.cut += (parts.len() as u64).saturating_sub(1);
             for raw in parts {
                 let part = self.hold(Packet {
                     payload: Payload::Raw(raw),
@@ -92,7 +93,7 @@ impl World {
         let template = packet.clone();
         let whole = template.piece.unwrap_or(Piece {
             offset: 0,
-            len: template.whole_len() - IPV4_HEADER_LEN,
+            len: (template.whole_len() - IPV4_HEADER_LEN) as u16,
             more: false,
         });
         // The whole is let go last: its number stays taken as long.
@@ -139,35 +140,6 @@ impl World {
         let e = &mut self.ends[end];
         if e.live && e.conn.on_path_mtu(mtu) {
             self.serve(end);
-        }
-    }
-
-    /// A real program's packet must not be cut: its host gets the ICMP message.
-    fn refuse_raw(&mut self, node: u32, link: u32, number: u32, mtu: Mtu) {
-        let packet = &self.packets[number as usize];
-        let to = packet.src;
-        let Payload::Raw(raw) = &packet.payload else {
-            return;
-        };
-        let answer = raw.too_big(node_address(NodeId(node)), mtu.bytes);
-        self.lose(link, number, DropCause::TooBig, self.now);
-        let Some(answer) = answer else { return };
-        let answer = self.hold(Packet {
-            src: NodeId(node),
-            dst: to,
-            flow: FlowId::NONE,
-            from_opener: false,
-            ident: 0,
-            ttl: TTL,
-            corrupt: false,
-            dont_fragment: false,
-            piece: None,
-            payload: Payload::Raw(answer),
-        });
-        if to.0 == node {
-            self.leaving.push((node, answer));
-        } else {
-            self.forward(node, answer);
         }
     }
 

@@ -1,7 +1,8 @@
 //! The network without flows of its own, for packets of real programs: they enter
 //! at a host at the time they come, and leave at another when they are due.
 
-use crate::build::{channel, link_config, network};
+use crate::build::{channel, link_config, network, nodes};
+use crate::icmp::Balance;
 use crate::metrics::{self, Scope, metrics};
 use crate::run::{RunError, headers_can_say};
 use crate::scenario::{DirectionSpec, Expanded};
@@ -14,12 +15,16 @@ use farlink_tcp::Instant;
 use serde_json::{Map, Value};
 use std::net::Ipv4Addr;
 
+/// Address of all hosts, whose network is 10.0.0.0/8.
+const EVERYBODY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 255);
+
 /// Why a packet of a real program did not enter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// It is no IPv4 datagram.
     NotIpv4(NotIpv4),
-    /// There is no host of this address, or it is the one it comes from.
+    /// No way leads from there to this address, or it is the one it comes from, or
+    /// of many.
     NoHost(Ipv4Addr),
 }
 
@@ -59,12 +64,15 @@ impl Live {
     /// If the scenario cannot be built.
     pub fn new(scenario: &Expanded, run: u64) -> Result<Self, RunError> {
         headers_can_say(scenario, "emulated")?;
-        let world = network(scenario, run)?;
+        let mut world = network(scenario, run)?;
+        // Routers are destinations too: they answer.
+        world.nodes = nodes(scenario, &world.link_to, true)?;
         let mut is_host = vec![false; scenario.nodes.len()];
         for flow in &scenario.flows {
             is_host[flow.from] = true;
             is_host[flow.to] = true;
         }
+        world.set_hosts(is_host.iter().copied());
         let mut hosts = Vec::new();
         let host_of = (0..)
             .zip(is_host)
@@ -113,8 +121,11 @@ impl Live {
         let from = self.hosts[host].1;
         let address = raw.destination();
         let to = u32::from(address).wrapping_sub(u32::from(node_address(NodeId(0))));
-        let known = self.host_of.get(to as usize).copied().flatten().is_some();
-        if !known || to == from {
+        let next = self.world.next_node(from, to);
+        // What the next node is not for it passes on, if it is a router.
+        let goes = next.is_some_and(|next| next == to || self.world.is_junction(next));
+        let many = address.is_multicast() || address.is_broadcast() || address == EVERYBODY;
+        if !goes || to == from || many {
             return Err(Refused::NoHost(address));
         }
         let packet = Packet {
@@ -275,6 +286,11 @@ impl Live {
         }
     }
 
+    /// Where all packets are that came into being.
+    pub fn balance(&self) -> Balance {
+        self.world.balance()
+    }
+
     /// What each direction of each link did, up to `now`.
     pub fn report(&self, now: Instant) -> Vec<LinkReport> {
         let all = metrics();
@@ -285,7 +301,7 @@ impl Live {
                 metrics: all
                     .iter()
                     .filter(|m| m.scope == Scope::Link)
-                    .zip(metrics::of_link(&self.world, i, 0, now.as_nanos()))
+                    .zip(metrics::of_link(&self.world, i, 0, now.as_nanos()).iter())
                     .map(|(m, v)| (m.name.clone(), v.map_or(Value::Null, Value::from)))
                     .collect(),
             })
@@ -373,10 +389,10 @@ mod tests {
         let mut live = live(&[]);
         let mut send = |bytes| live.send(Instant::ZERO, 0, bytes).unwrap_err();
         assert_eq!(send(vec![0x60; 40]), Refused::NotIpv4(NotIpv4::Version(6)));
-        for node in [0, 1, 9] {
-            let address = node_address(NodeId(node));
-            assert_eq!(send(datagram(node)), Refused::NoHost(address));
-        }
+        let itself = node_address(NodeId(0));
+        assert_eq!(send(datagram(0)), Refused::NoHost(itself));
+        let everybody = u32::from(EVERYBODY) - u32::from(itself);
+        assert_eq!(send(datagram(everybody)), Refused::NoHost(EVERYBODY));
     }
 
     /// What is on its way keeps its time; the next packet meets the new link. A

@@ -8,15 +8,17 @@ use crate::app::{Act, Side, Told};
 use crate::flow::{End, FlowState};
 use crate::fragments::Reassemblies;
 use crate::heap::{Event, Heap, Kind};
+use crate::icmp::Answers;
 use crate::line::LineState;
 use crate::probe::Probes;
+use crate::transit::Transit;
 use crate::udp::UdpFlow;
 use crate::world_loss::Lost;
 use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
 use farlink_net::header_compression::Compression;
-use farlink_net::{Fate, FlowId, InFlight, Link, LowFate, NodeId, Packet, Payload};
-use farlink_tcp::{Ecn, Event as TcpEvent, Instant, PhaseTimes, Priority, Segment};
+use farlink_net::{FlowId, Link, NodeId, Packet, Payload};
+use farlink_tcp::{Event as TcpEvent, Instant, PhaseTimes, Priority, Segment};
 
 /// Hops a packet may take.
 pub(crate) const TTL: u8 = 64;
@@ -66,7 +68,7 @@ pub(crate) enum Slot {
 pub(crate) const NO_ROUTE: u32 = u32::MAX;
 
 /// What is counted of a flow, for its metrics alone.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// Packets lost from the end that data comes from, by cause.
     pub(crate) forward: [u64; DropCause::ALL.len()],
@@ -74,6 +76,41 @@ pub(crate) struct Tally {
     pub(crate) back: u64,
     /// Time by phase of the end that data comes from, when the measurement ended.
     pub(crate) phases: Option<PhaseTimes>,
+    /// How long segments of data took to the other end.
+    pub(crate) transit: Transit,
+}
+
+/// What every hop asks of a packet: beside the packets, because five of these are
+/// in a line of the cache, and a packet is two lines. Nothing on the way changes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label {
+    /// Node that the packet goes to.
+    pub(crate) dst: u32,
+    pub(crate) ip_len: u32,
+    /// Whether it carries data.
+    pub(crate) data: bool,
+    /// Whether it is of low priority.
+    pub(crate) low: bool,
+}
+
+impl Label {
+    #[inline]
+    fn of(packet: &Packet) -> Self {
+        let (data, low) = match &packet.payload {
+            // That of any packet, for what nearly all are.
+            Payload::Tcp(segment) if packet.piece.is_none() => {
+                let data = !segment.body.is_empty() && !segment.dummy;
+                (data, segment.priority == Priority::Low)
+            }
+            _ => (packet.has_data(), packet.priority() == Priority::Low),
+        };
+        Self {
+            dst: packet.dst.0,
+            ip_len: packet.ip_len(),
+            data,
+            low,
+        }
+    }
 }
 
 /// Everything that a run is made of.
@@ -98,6 +135,7 @@ pub(crate) struct World {
     pub(crate) tallies: Vec<Tally>,
     /// Packets by number, and the numbers that are free.
     pub(crate) packets: Vec<Packet>,
+    pub(crate) labels: Vec<Label>,
     pub(crate) free: Vec<u32>,
     /// Links with a protocol, and room for what they give out.
     pub(crate) lines: Vec<LineState>,
@@ -114,6 +152,8 @@ pub(crate) struct World {
     /// Packets of real programs that have arrived: their node and number.
     pub(crate) leaving: Vec<(u32, u32)>,
     pub(crate) reassemblies: Reassemblies,
+    /// What routers answer to packets of real programs.
+    pub(crate) answers: Answers,
     /// Packets of real programs that were lost, if somebody wants them.
     pub(crate) lost: Option<Vec<Lost>>,
 }
@@ -132,6 +172,7 @@ impl World {
             udp: Vec::new(),
             tallies: Vec::new(),
             packets: Vec::new(),
+            labels: Vec::new(),
             free: Vec::new(),
             lines: Vec::new(),
             outputs: Vec::new(),
@@ -143,6 +184,7 @@ impl World {
             finished_at: Instant::ZERO,
             leaving: Vec::new(),
             reassemblies: Reassemblies::default(),
+            answers: Answers::default(),
             lost: None,
         }
     }
@@ -213,7 +255,7 @@ impl World {
     }
 
     /// The first packet in flight on a link arrives.
-    #[inline]
+    #[inline(always)]
     fn arrival(&mut self, link: u32) {
         let flying = &mut self.links[link as usize].in_flight;
         let Some(first) = flying.pop_front() else {
@@ -240,15 +282,17 @@ impl World {
         if let Some(probes) = &mut self.probes {
             probes.delivery(self.now, link, packet);
         }
-        if packet.dst.0 != node {
+        if self.labels[number as usize].dst != node {
             packet.ttl -= 1;
+            if packet.ttl == 0 {
+                self.expired(node, link, number);
+                return;
+            }
             if let Payload::Raw(raw) = &mut packet.payload {
                 raw.set_ttl(packet.ttl);
             }
-            if packet.ttl == 0 {
-                self.lose(link, number, DropCause::HopLimit, self.now);
-            } else {
-                self.forward(node, number);
+            if !self.forward(node, number) {
+                self.no_way(node, link, number);
             }
             return;
         }
@@ -256,7 +300,7 @@ impl World {
             probes.capture(self.now, node, packet);
         }
         if packet.flow == FlowId::NONE {
-            self.leaving.push((node, number));
+            self.at_program(node, link, number);
             return;
         }
         if packet.piece.is_some() {
@@ -290,7 +334,12 @@ impl World {
         let end = sending_end(packet, state.sender_opens) ^ 1;
         let receiver = &mut self.ends[end];
         if receiver.live {
+            let before = receiver.conn.stats().segments_fresh;
             receiver.conn.on_segment(self.now, segment);
+            if end % 2 == 1 && receiver.conn.stats().segments_fresh != before {
+                let transit = &mut self.tallies[flow].transit;
+                transit.arrived(segment.seq, segment.body.len(), self.now);
+            }
         }
         self.free.push(number);
         self.serve(end);
@@ -483,6 +532,7 @@ impl World {
             }
             self.ends[end].renew(conn, isn);
         }
+        self.tallies[flow].transit.renew();
         self.tell(flow, opener, Told::Opened);
         self.serve(2 * flow + opener as usize);
     }
@@ -502,6 +552,10 @@ impl World {
     /// A segment leaves an endpoint.
     #[inline]
     fn emit(&mut self, end: usize, node: u32, segment: Segment) {
+        if end.is_multiple_of(2) && !segment.body.is_empty() {
+            let transit = &mut self.tallies[end / 2].transit;
+            transit.sent(segment.seq, segment.body.len(), self.now);
+        }
         let flow = &self.flows[end / 2];
         let home = &mut self.nodes[node as usize];
         let packet = Packet {
@@ -527,242 +581,15 @@ impl World {
     /// Gives a packet a number.
     #[inline]
     pub(crate) fn hold(&mut self, packet: Packet) -> u32 {
+        let label = Label::of(&packet);
         if let Some(number) = self.free.pop() {
             self.packets[number as usize] = packet;
+            self.labels[number as usize] = label;
             number
         } else {
             self.packets.push(packet);
+            self.labels.push(label);
             (self.packets.len() - 1) as u32
-        }
-    }
-
-    /// Sends a packet on from a node.
-    #[inline]
-    pub(crate) fn forward(&mut self, node: u32, number: u32) {
-        let packet = &self.packets[number as usize];
-        let link = self.nodes[node as usize].way(packet.dst.0);
-        debug_assert_ne!(
-            link, NO_ROUTE,
-            "flows without a route are refused when built"
-        );
-        if let Some(mtu) = self.links[link as usize].mtu
-            && packet.ip_len() > mtu.bytes
-        {
-            self.too_long(node, link, number, mtu);
-            return;
-        }
-        self.send_on(link, number);
-    }
-
-    /// Sends a packet that is not too long for it over a link.
-    #[inline]
-    pub(crate) fn send_on(&mut self, link: u32, number: u32) {
-        let packet = &self.packets[number as usize];
-        if let Some(line) = self.links[link as usize].line {
-            self.hand_over(line, link, number);
-            return;
-        }
-        let mut ip_len = packet.ip_len();
-        let markable = packet.ecn().markable();
-        let priority = packet.priority();
-        let data = packet.has_data();
-        if self.probes.is_some() {
-            self.watch_queue(link);
-        }
-        if self.links[link as usize].compression.is_some() {
-            ip_len = self.compress(link, number);
-        }
-        if priority == Priority::Low && self.links[link as usize].has_priorities() {
-            self.forward_low(link, number, ip_len);
-            return;
-        }
-        if self.links[link as usize].low_watched {
-            self.push_out(link, ip_len);
-        }
-        let mark = markable && self.links[link as usize].congested(self.now, ip_len);
-        let fate = self.links[link as usize].offer(self.now, ip_len, priority);
-        if mark {
-            self.mark(link, number, fate);
-        }
-        let refused = matches!(
-            fate,
-            Fate::Lost {
-                cause: DropCause::Congestion,
-                ..
-            }
-        );
-        if let Some(which) = self.links[link as usize].compression.filter(|_| !refused) {
-            self.compressions[which as usize].commit(number);
-        }
-        self.meet(link, number, fate);
-        if data && !refused {
-            self.links[link as usize].count_data();
-        }
-        self.watch_length(link);
-    }
-
-    /// What becomes of a packet on a link.
-    #[inline]
-    fn meet(&mut self, link: u32, number: u32, fate: Fate) {
-        match fate {
-            Fate::Arrives {
-                at,
-                corrupt: false,
-                copies: 0,
-                overtakes: false,
-            } => {
-                self.fly(link, number, at);
-            }
-            Fate::Arrives {
-                at,
-                corrupt,
-                copies,
-                overtakes,
-            } => {
-                let compression = self.links[link as usize].compression;
-                match compression.filter(|_| corrupt) {
-                    Some(which) => self.compressions[which as usize].damaged(number),
-                    None => self.packets[number as usize].corrupt |= corrupt,
-                }
-                for _ in 0..copies {
-                    let copy = self.packets[number as usize].clone();
-                    if matches!(copy.payload, Payload::Udp(_)) {
-                        self.datagram_copied(copy.flow.0);
-                    }
-                    let copy = self.hold(copy);
-                    if let Some(which) = compression {
-                        self.compressions[which as usize].copied(number, copy);
-                    }
-                    self.launch(link, copy, at, overtakes);
-                }
-                self.launch(link, number, at, overtakes);
-            }
-            Fate::Lost { cause, at } => {
-                if self.links[link as usize].compression.is_some() {
-                    self.frame_lost(link, cause, at);
-                }
-                self.lose(link, number, cause, at);
-            }
-        }
-    }
-
-    /// Sends a packet of low priority on over a link that has a class for it.
-    #[cold]
-    fn forward_low(&mut self, link: u32, number: u32, ip_len: u32) {
-        if let Some(which) = self.links[link as usize].compression {
-            self.compressions[which as usize].commit(number);
-        }
-        match self.links[link as usize].offer_low(self.now, ip_len, number) {
-            LowFate::Decided(fate) => self.meet(link, number, fate),
-            LowFate::Waits => self.watch_low(link),
-        }
-        self.watch_length(link);
-    }
-
-    /// Makes room for a packet of normal priority.
-    #[cold]
-    fn push_out(&mut self, link: u32, ip_len: u32) {
-        while let Some(number) = self.links[link as usize].push_out(self.now, ip_len) {
-            self.lose(link, number, DropCause::Congestion, self.now);
-        }
-    }
-
-    /// Sees to it that the low class of a link is served when its time comes.
-    fn watch_low(&mut self, link: u32) {
-        let watched = &mut self.links[link as usize];
-        if let Some(due) = watched.low_due().filter(|_| !watched.low_watched) {
-            watched.low_watched = true;
-            self.heap.push(Event::new(due, Kind::LowDue, link, 0, 0));
-        }
-    }
-
-    /// The transmitter of a link was to be free for its low class now; it is,
-    /// unless normal packets came.
-    #[cold]
-    fn low_due(&mut self, link: u32) {
-        if self.probes.is_some() {
-            self.watch_queue(link);
-        }
-        self.links[link as usize].low_watched = false;
-        if let Some((number, fate)) = self.links[link as usize].start_low(self.now) {
-            self.meet(link, number, fate);
-            self.watch_length(link);
-        }
-        self.watch_low(link);
-    }
-
-    /// The length of a queue changed.
-    #[inline]
-    fn watch_length(&mut self, link: u32) {
-        if let Some(probes) = &mut self.probes {
-            let (packets, bytes) = self.links[link as usize].queued(self.now);
-            probes.queued(self.now, link, packets, bytes);
-        }
-    }
-
-    /// The queue marks a packet, unless it is full.
-    #[cold]
-    fn mark(&mut self, link: u32, number: u32, fate: Fate) {
-        let full = matches!(
-            fate,
-            Fate::Lost {
-                cause: DropCause::Congestion,
-                ..
-            }
-        );
-        if !full {
-            self.packets[number as usize].set_ecn(Ecn::Ce);
-            self.links[link as usize].count_mark();
-        }
-    }
-
-    fn launch(&mut self, link: u32, number: u32, at: Instant, overtakes: bool) {
-        if overtakes {
-            self.strays = self.strays.wrapping_add(1);
-            self.heap
-                .push(Event::new(at, Kind::Stray, link, self.strays, number));
-        } else {
-            self.fly(link, number, at);
-        }
-    }
-
-    /// A packet joins those in flight on a link; only the first is an event.
-    #[inline]
-    fn fly(&mut self, link: u32, number: u32, arrives: Instant) {
-        let flying = &mut self.links[link as usize].in_flight;
-        let idle = flying.is_empty();
-        flying.push_back(InFlight {
-            arrives,
-            packet: number,
-        });
-        if idle {
-            self.heap
-                .push(Event::new(arrives, Kind::Arrival, link, 0, 0));
-        }
-    }
-
-    #[cold]
-    fn watch_queue(&mut self, link: u32) {
-        if let Some(probes) = &mut self.probes {
-            probes.departures(link, &self.links[link as usize], self.now);
-        }
-    }
-
-    /// A packet of a real program enters at a node.
-    pub(crate) fn enter(&mut self, now: Instant, node: u32, packet: Packet) {
-        self.now = now;
-        if let Some(probes) = &mut self.probes {
-            probes.capture(now, node, &packet);
-        }
-        let number = self.hold(packet);
-        self.forward(node, number);
-    }
-
-    /// Hands over the packets of real programs that have arrived, with their node.
-    pub(crate) fn leave(&mut self, mut take: impl FnMut(u32, &mut Packet)) {
-        for (node, number) in self.leaving.drain(..) {
-            take(node, &mut self.packets[number as usize]);
-            self.free.push(number);
         }
     }
 }

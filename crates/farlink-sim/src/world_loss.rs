@@ -38,7 +38,11 @@ impl World {
         // The link itself counts what it does not deliver.
         if matches!(
             cause,
-            DropCause::HopLimit | DropCause::Checksum | DropCause::TooBig | DropCause::Reassembly
+            DropCause::HopLimit
+                | DropCause::NoRoute
+                | DropCause::Checksum
+                | DropCause::TooBig
+                | DropCause::Reassembly
         ) {
             let priority = self.packets[number as usize].priority();
             match self.links[link as usize].line {

@@ -1,7 +1,7 @@
 //! Link protocols in a scenario.
 
 use farlink_net::arq::{
-    ArqError, Entity, GiveUp, LapbConfig, LineConfig, MdlpConfig, Protocol, RlpConfig,
+    ArqError, Entity, GiveUp, LapbConfig, LineConfig, MdlpConfig, Protocol, RetryFrom, RlpConfig,
 };
 use farlink_net::mac::Access;
 use farlink_tcp::Interval;
@@ -53,7 +53,7 @@ pub struct ArqSpec {
     /// "mdlp" and "rlp"; true without it. LAPB cannot do otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_sequence: Option<bool>,
-    /// Time from the end of the last I frame to retransmission, for "lapb"; "1 s"
+    /// Time to retransmission, for "lapb", from what `retry_from` says; "1 s"
     /// without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub t1: Option<Time>,
@@ -64,8 +64,8 @@ pub struct ArqSpec {
     /// true without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll: Option<bool>,
-    /// Time from the end of the last I frame to the poll, for "mdlp"; "1 s"
-    /// without it.
+    /// Time to the poll, for "mdlp", from what `retry_from` says; "1 s" without
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub t200: Option<Time>,
     /// Longest delay of an acknowledgment, for "mdlp"; "300 ms" without it.
@@ -75,6 +75,10 @@ pub struct ArqSpec {
     /// for "mdlp"; false without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub srej_repeat: Option<bool>,
+    /// From when `t1` or `t200` runs, for "lapb" and "mdlp"; "last-frame" without
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_from: Option<RetryFromName>,
     /// Time-outs in a row after which the link is re-established, for "lapb" and
     /// "mdlp", 1 to 1000; without it never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -109,6 +113,17 @@ pub enum ArqName {
     Mdlp,
     /// Selective, on periodic status of the receiver.
     Rlp,
+}
+
+/// Starts of the retransmission timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RetryFromName {
+    /// The end of the last I frame (Wong 1998, 3.2.3.1).
+    LastFrame,
+    /// The end of the first I frame that is not acknowledged, and each
+    /// acknowledgment that leaves others open (ITU-T Q.921, 5.6).
+    FirstFrame,
 }
 
 /// Medium access.
@@ -315,6 +330,7 @@ impl ArqSpec {
         }
         if self.protocol != ArqName::Rlp {
             self.supervisory.get_or_insert(Size(HEADER));
+            self.retry_from.get_or_insert(RetryFromName::LastFrame);
         }
         if self.protocol != ArqName::Lapb {
             self.in_sequence.get_or_insert(true);
@@ -342,7 +358,7 @@ impl ArqSpec {
         let hdlc: &[ArqName] = &[Lapb, Mdlp];
         let selective: &[ArqName] = &[Mdlp, Rlp];
         let any: &[ArqName] = &[Lapb, Mdlp, Rlp];
-        let keys: [(&str, bool, &[ArqName]); 16] = [
+        let keys: [(&str, bool, &[ArqName]); 17] = [
             ("supervisory", self.supervisory.is_some(), hdlc),
             ("status", self.status.is_some(), &[Rlp]),
             ("modulus", self.modulus.is_some(), any),
@@ -354,6 +370,7 @@ impl ArqSpec {
             ("t200", self.t200.is_some(), &[Mdlp]),
             ("t205", self.t205.is_some(), &[Mdlp]),
             ("srej_repeat", self.srej_repeat.is_some(), &[Mdlp]),
+            ("retry_from", self.retry_from.is_some(), hdlc),
             ("n2", self.n2.is_some(), hdlc),
             ("best_effort", self.best_effort.is_some(), hdlc),
             ("status_period", self.status_period.is_some(), &[Rlp]),
@@ -397,6 +414,10 @@ impl ArqSpec {
             (Some(n2), Some(true)) => GiveUp::BestEffort(n2),
             (Some(n2), _) => GiveUp::Reset(n2),
         };
+        let retry_from = match self.retry_from {
+            Some(RetryFromName::FirstFrame) => RetryFrom::FirstFrame,
+            Some(RetryFromName::LastFrame) | None => RetryFrom::LastFrame,
+        };
         Ok(match self.protocol {
             ArqName::None => Protocol::Plain,
             ArqName::Lapb => {
@@ -407,6 +428,7 @@ impl ArqSpec {
                     t1: time(self.t1, usual.t1),
                     t2: time(self.t2, usual.t2),
                     poll: self.poll.unwrap_or(usual.poll),
+                    retry_from,
                     give_up,
                 })
             }
@@ -419,6 +441,7 @@ impl ArqSpec {
                     t205: time(self.t205, usual.t205),
                     in_sequence: self.in_sequence.unwrap_or(usual.in_sequence),
                     srej_repeat: self.srej_repeat.unwrap_or(usual.srej_repeat),
+                    retry_from,
                     give_up,
                 })
             }

@@ -1,0 +1,281 @@
+//! Packets of real programs in the world: how they enter and leave, what routers
+//! answer them by ICMP (RFC 792; RFC 1812), and where each of them is.
+
+use crate::world::{NO_ROUTE, TTL, World};
+use farlink_net::channel::DropCause;
+use farlink_net::icmp::Trouble;
+use farlink_net::wire::node_address;
+use farlink_net::{FlowId, NodeId, Packet, Payload, Raw};
+use farlink_tcp::{Instant, Interval};
+use serde::Serialize;
+
+/// Time in which a router earns the right to one more error (RFC 1812, 4.3.2.8):
+/// 1000 a second, as many as a host of Linux sends.
+const EARNED: Interval = Interval::from_millis(1);
+/// Errors that a router which was silent may send at once.
+const AT_ONCE: u64 = 50;
+
+/// Limits the errors of a router.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    /// When it will have all its errors again.
+    full: Instant,
+}
+
+impl Bucket {
+    /// Whether another error may be sent now.
+    fn takes(&mut self, now: Instant) -> bool {
+        let full = self.full.max(now) + EARNED;
+        let allowed = full.since(now) <= EARNED * AT_ONCE;
+        if allowed {
+            self.full = full;
+        }
+        allowed
+    }
+}
+
+/// A node among real programs.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    /// Whether programs run there.
+    is_host: bool,
+    /// The errors that it may send.
+    errors: Bucket,
+}
+
+/// What routers are and did.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    /// Of each node; empty without real programs.
+    places: Vec<Place>,
+    /// Packets of real programs that entered.
+    entered: u64,
+    /// That left.
+    left: u64,
+    /// Copies that channels made of them.
+    pub(crate) copied: u64,
+    /// Pieces that they were cut into, beyond the first.
+    pub(crate) cut: u64,
+    /// ICMP messages of routers.
+    answered: u64,
+    /// Errors that were not sent since there were too many.
+    limited: u64,
+    /// Packets that were for a router, and ended there.
+    for_routers: u64,
+}
+
+/// Where the packets of real programs are: `entered + copied + cut + answered` is
+/// `left + lost + for_routers + inside`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Balance {
+    /// Packets that entered from hosts.
+    pub entered: u64,
+    /// Copies that channels made.
+    pub copied: u64,
+    /// Pieces that routers cut packets into, beyond the first of each.
+    pub cut: u64,
+    /// ICMP messages that routers sent.
+    pub answered: u64,
+    /// Packets that left to hosts.
+    pub left: u64,
+    /// Packets lost, as the links count them, for any cause.
+    pub lost: u64,
+    /// Packets that were for a router, and ended there.
+    pub for_routers: u64,
+    /// Packets that wait or fly.
+    pub inside: u64,
+    /// ICMP errors that routers kept to themselves: more than 1000 a second.
+    pub limited: u64,
+}
+
+impl Balance {
+    /// Packets that came into being and are nowhere; below zero, packets that are
+    /// somewhere and came from nowhere. Zero, or there is an error in the engine.
+    pub fn missing(&self) -> i64 {
+        let made = self.entered + self.copied + self.cut + self.answered;
+        let found = self.left + self.lost + self.for_routers + self.inside;
+        made.cast_signed().wrapping_sub(found.cast_signed())
+    }
+}
+
+impl World {
+    /// Says which nodes have programs; the others are routers.
+    pub(crate) fn set_hosts(&mut self, is_host: impl Iterator<Item = bool>) {
+        let errors = Bucket {
+            full: Instant::ZERO,
+        };
+        self.answers.places = is_host.map(|is_host| Place { is_host, errors }).collect();
+    }
+
+    /// Whether a node passes on what is not for it.
+    pub(crate) fn is_junction(&self, node: u32) -> bool {
+        !self.nodes[node as usize].routes.is_empty()
+    }
+
+    /// The node at the far end of the way from `node` to `to`, if there is one.
+    pub(crate) fn next_node(&self, node: u32, to: u32) -> Option<u32> {
+        let way = self.nodes[node as usize].way(to);
+        (way != NO_ROUTE).then(|| self.link_to[way as usize])
+    }
+
+    /// A packet of a real program enters at a node. It has a way from there.
+    pub(crate) fn enter(&mut self, now: Instant, node: u32, packet: Packet) {
+        self.now = now;
+        if let Some(probes) = &mut self.probes {
+            probes.capture(now, node, &packet);
+        }
+        self.answers.entered += 1;
+        let number = self.hold(packet);
+        self.forward(node, number);
+    }
+
+    /// Hands over the packets of real programs that have arrived, with their node.
+    pub(crate) fn leave(&mut self, mut take: impl FnMut(u32, &mut Packet)) {
+        self.answers.left += self.leaving.len() as u64;
+        for (node, number) in self.leaving.drain(..) {
+            take(node, &mut self.packets[number as usize]);
+            self.free.push(number);
+        }
+    }
+
+    /// A packet of a real program is at the node that it is for.
+    pub(crate) fn at_program(&mut self, node: u32, link: u32, number: u32) {
+        if self.is_host(node) {
+            self.leaving.push((node, number));
+        } else {
+            self.at_router(node, link, number);
+        }
+    }
+
+    fn is_host(&self, node: u32) -> bool {
+        let place = self.answers.places.get(node as usize);
+        place.is_some_and(|place| place.is_host)
+    }
+
+    /// The hops of a packet are used up (RFC 1812, 5.3.1).
+    #[cold]
+    pub(crate) fn expired(&mut self, node: u32, link: u32, number: u32) {
+        self.refuse(node, link, number, Trouble::TimeExceeded);
+    }
+
+    /// There is no route to where a packet goes.
+    #[cold]
+    pub(crate) fn no_way(&mut self, node: u32, link: u32, number: u32) {
+        self.refuse(node, link, number, Trouble::NetUnreachable);
+    }
+
+    /// A packet goes no further than `node`; the program that sent it hears of it
+    /// by ICMP.
+    pub(crate) fn refuse(&mut self, node: u32, link: u32, number: u32, trouble: Trouble) {
+        let cause = match trouble {
+            Trouble::TimeExceeded => DropCause::HopLimit,
+            Trouble::TooBig(_) => DropCause::TooBig,
+            _ => DropCause::NoRoute,
+        };
+        let answer = self.as_it_is(number);
+        let answer = answer.and_then(|raw| raw.error(node_address(NodeId(node)), trouble));
+        self.lose(link, number, cause, self.now);
+        let Some(answer) = answer else { return };
+        // Path MTU discovery must not go without (RFC 1812, 4.3.2.8 leaves which to
+        // limit to the router).
+        if matches!(trouble, Trouble::TooBig(_)) || self.may_tell(node) {
+            self.send_answer(node, answer);
+        }
+    }
+
+    /// A packet is for a router: it answers what it can.
+    #[cold]
+    fn at_router(&mut self, node: u32, link: u32, number: u32) {
+        if self.packets[number as usize].corrupt {
+            self.lose(link, number, DropCause::Checksum, self.now);
+            return;
+        }
+        let raw = self.as_it_is(number);
+        self.answers.for_routers += 1;
+        self.free.push(number);
+        let Some(raw) = raw else { return };
+        if let Some(reply) = raw.echo_reply() {
+            self.send_answer(node, reply);
+        } else if let Some(error) = raw.answer_of_router()
+            && self.may_tell(node)
+        {
+            self.send_answer(node, error);
+        }
+    }
+
+    /// A packet of a real program with the bits that errors changed.
+    fn as_it_is(&self, number: u32) -> Option<Raw> {
+        let packet = &self.packets[number as usize];
+        let Payload::Raw(raw) = &packet.payload else {
+            return None;
+        };
+        let mut raw = raw.clone();
+        if packet.corrupt {
+            raw.spoil();
+        }
+        Some(raw)
+    }
+
+    /// Whether a node may send another error.
+    fn may_tell(&mut self, node: u32) -> bool {
+        let now = self.now;
+        let place = self.answers.places.get_mut(node as usize);
+        let allowed = place.is_some_and(|place| place.errors.takes(now));
+        self.answers.limited += u64::from(!allowed);
+        allowed
+    }
+
+    /// A router sends a message to the host whose address it has; to none if there
+    /// is none.
+    fn send_answer(&mut self, node: u32, answer: Raw) {
+        let first = u32::from(node_address(NodeId(0)));
+        let to = u32::from(answer.destination()).wrapping_sub(first);
+        if !self.is_host(to) {
+            return;
+        }
+        self.answers.answered += 1;
+        let answer = self.hold(Packet {
+            src: NodeId(node),
+            dst: NodeId(to),
+            flow: FlowId::NONE,
+            from_opener: false,
+            ident: 0,
+            ttl: TTL,
+            corrupt: false,
+            dont_fragment: false,
+            piece: None,
+            payload: Payload::Raw(answer),
+        });
+        if to == node {
+            self.leaving.push((node, answer));
+        } else if !self.forward(node, answer) {
+            // A message that finds no way is as if it had never been.
+            self.answers.answered -= 1;
+            self.free.push(answer);
+        }
+    }
+
+    /// Where all packets of real programs are.
+    pub(crate) fn balance(&self) -> Balance {
+        let own = &self.answers;
+        let drops = |link: usize| {
+            let here = &self.links[link];
+            let stats = match here.line {
+                Some(line) => *self.lines[line as usize].line.stats(link % 2),
+                None => here.stats(),
+            };
+            stats.drops.iter().sum::<u64>()
+        };
+        Balance {
+            entered: own.entered,
+            copied: own.copied,
+            cut: own.cut,
+            answered: own.answered,
+            left: own.left,
+            lost: (0..self.links.len()).map(drops).sum(),
+            for_routers: own.for_routers,
+            inside: (self.packets.len() - self.free.len() - self.leaving.len()) as u64,
+            limited: own.limited,
+        }
+    }
+}
