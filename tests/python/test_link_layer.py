@@ -73,7 +73,8 @@ def test_headers_are_compressed() -> None:
     done = fl.run(scenario)
     down = {name: metric["mean"] for name, metric in done.data["links"][0]["metrics"].items()}
     assert down["vj_compressed"] > 200
-    assert down["vj_bytes_saved"] == 37 * down["vj_compressed"]
+    # Three bytes stay of forty; a few more behind a retransmission.
+    assert 36.8 < down["vj_bytes_saved"] / down["vj_compressed"] <= 37
     assert down["vj_errors"] == down["vj_tossed"] == 0
     written = done.data["scenario"]["links"][0]["header_compression"]
     assert written == {"method": "rfc1144", "slots": 16, "compress_slot": True}
