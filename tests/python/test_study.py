@@ -338,6 +338,20 @@ def test_what_goes_wrong_is_told_and_the_rest_goes_on() -> None:
     assert "<b>Failed:</b> fig1.10: KeyError" in render(result, {})
 
 
+def test_a_wrong_scenario_is_a_failure_of_its_claim() -> None:
+    registry: Registry[Toy] = Registry(
+        figures=REGISTRY.figures,
+        tables=REGISTRY.tables,
+        claims={**REGISTRY.claims, "toy2020.fig1.1.loss_helps": lambda toy: toy.goodput(7.0) > 0},
+    )
+    study = Study.of(RECORD, registry, Toy, {"20 ms": 20})
+    result = run_study(study, Lab(runs=6), only=["fig1.1"])
+    assert result.verdicts["verdict"].tolist() == ["reproduced", "failed"]
+    (line,) = result.failures
+    assert line.startswith("toy2020.fig1.1.loss_helps: ScenarioError: ")
+    assert isinstance(result.made["fig1.1"].content, Curves)
+
+
 def _broken(_: object) -> NoReturn:
     raise KeyError("no such thing")
 
