@@ -416,7 +416,8 @@ def test_the_page_is_whole_and_escaped(whole: StudyResult, tmp_path: Path) -> No
     assert "http" not in page.replace("http://www.w3.org", "")
     assert "Goodput &lt;and loss&gt;" in page
     for text in (
-        "Fig. 1.1 of Toy 2020",
+        'alt="Fig. 1.1, p. 3: Goodput &lt;and loss&gt;"',
+        "<h3>Fig. 1.10 of Toy 2020: A trace</h3>",
         "8 and 4 Mbit/s",
         "0 %: 8 Mbit/s",
         "It was printed upside down.",
