@@ -391,6 +391,14 @@ def test_a_figure_has_marks_bars_and_the_published_range(whole: StudyResult) -> 
     assert [text.get_text() for text in axes.texts] == ["published axis, 0 to 1200"]
 
 
+def test_a_figure_ends_near_the_published_range() -> None:
+    values = [Quantity([1.0, 2.0, 3.0], "x"), Quantity([1e4, 2e4, 3e4], "x")]
+    (axes,) = draw(Curves([1, 2], "x", "y", {"a": values}, y_range=(0, 5)), "").axes
+    assert axes.get_ylim() == (0, 10)
+    (axes,) = draw(Curves([1, 2], "x", "y", {"a": values}), "").axes
+    assert axes.get_ylim()[1] > 2e4
+
+
 def test_points_without_a_value_are_left_out() -> None:
     values = [None, Quantity([math.nan] * 3, "x"), Quantity([1.0, 2.0, 3.0], "x")]
     curves = Curves([1, 2, 3], "x", "y", {"a": values, "b": values}, log_y=True)
