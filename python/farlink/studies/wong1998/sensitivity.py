@@ -142,8 +142,8 @@ def _sensitivity(w: Wong) -> Table:
     return Table(
         columns=["where", "claim", *readings],
         rows=rows,
-        note="Strong claims that compare link protocols or their limits. Each column changes the model "
-        "as chosen in what its title says.",
+        note="Strong claims that compare link protocols or their limits. Each column changes the "
+        "model as chosen in what its title says.",
     )
 
 
