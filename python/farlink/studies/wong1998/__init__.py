@@ -11,13 +11,25 @@ from farlink.studies.wong1998 import (
     sensitivity,
     tables,
     traces4,
+    variants4,
 )
 from farlink.studies.wong1998.model import REGISTRY, Wong
 
 __all__ = ["STUDY"]
 
 # Each registers its figures, tables and claims.
-_MODULES = (chapter4, claims4, traces4, ladders4, chapter5, ladder5, claims5, tables, sensitivity)
+_MODULES = (
+    chapter4,
+    claims4,
+    traces4,
+    ladders4,
+    variants4,
+    chapter5,
+    ladder5,
+    claims5,
+    tables,
+    sensitivity,
+)
 
 STUDY = Study.read(
     __name__,

@@ -17,8 +17,12 @@ __all__ = ["CONGESTION", "FRAGMENTS", "HIGH_PER", "PER", "REGISTRY", "RENO", "Op
 PER = tuple(i / 20 for i in range(13))
 """Frame loss of the figures: 0 to 60 % in steps of 5 %."""
 
-LONGEST = "20000 s"
-"""Where a run ends that has not carried its 40 Mbit by then (below 2 kbit/s)."""
+LONGEST = {"none": "1000000 s", "lapb": "20000 s", "mdlp": "20000 s", "rlp": "20000 s"}
+"""Where a run ends that has not carried its 40 Mbit by then.
+
+That is below 2 kbit/s with a link protocol. Without one, longer: hardly anything happens
+from one time-out to the next, and samples are few.
+"""
 
 HIGH_PER = (0.40, 0.50, 0.60)
 
@@ -77,6 +81,7 @@ class Options(TypedDict, total=False):
     `runs`: factor on the runs of the lab (1). `mtu`: fragments of 128 bytes (true).
     `reverse`: data goes from the mobile host to the fixed one (false). `mac`: directions
     in which frames wait for the medium ("both", "up": the mobile's only, or "down").
+    `reassembly`: how long the hosts wait for fragments ("60 s").
     `tcp`: further keys of `[tcp]`. The rest are keys of the link's `arq`.
     """
 
@@ -87,6 +92,7 @@ class Options(TypedDict, total=False):
     mtu: bool
     reverse: bool
     mac: str
+    reassembly: str
     tcp: Mapping[str, Any]
     header: str
     supervisory: str
@@ -105,7 +111,7 @@ class Options(TypedDict, total=False):
     max_recovery_delay: str
 
 
-_OURS = frozenset({"seq", "inet", "data", "runs", "mtu", "reverse", "mac", "tcp"})
+_OURS = frozenset({"seq", "inet", "data", "runs", "mtu", "reverse", "mac", "reassembly", "tcp"})
 _ARQ = frozenset(Options.__annotations__) - _OURS
 
 
@@ -153,7 +159,8 @@ class Wong:
         ends = ("mobile", "fixed") if kw.get("reverse") else ("fixed", "mobile")
         scenario = {
             "name": "wong1998",
-            "duration": LONGEST,
+            "duration": LONGEST[ll],
+            "max_duration": LONGEST[ll],
             "tcp": {**RENO, **kw.get("tcp", {})},
             "links": [
                 {
@@ -172,7 +179,7 @@ class Wong:
                     "app": "file",
                     "size": kw.get("data", "5 MB"),
                     "dont_fragment": False,
-                    "reassembly_timeout": "60 s",
+                    "reassembly_timeout": kw.get("reassembly", "60 s"),
                 }
             ],
         }
@@ -214,6 +221,7 @@ def _told(kw: Options, arq: Mapping[str, Any]) -> str:
     parts += [f"{key} {value}" for key, value in kw.get("tcp", {}).items()]
     parts += [] if kw.get("seq", True) else ["not in sequence"]
     parts += [] if kw.get("mtu", True) else ["not fragmented"]
+    parts += [f"reassembly within {kw['reassembly']}"] if "reassembly" in kw else []
     parts += ["from the mobile"] if kw.get("reverse") else []
     parts += [f"MAC delay {kw['mac']} only"] if "mac" in kw else []
     inet = kw.get("inet")
