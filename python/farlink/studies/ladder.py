@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from farlink.plot import style
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Arrow", "Note", "draw"]
 
 _INCHES_PER_LINE = 0.17
+_MARGINS, _TALLEST = 0.9, 8.5
 _LOST_AT = 0.62
 """Where on its way the cross of a lost message stands."""
 
@@ -56,6 +58,13 @@ class Note:
     text: str
 
 
+@dataclass(frozen=True)
+class _Text:
+    time: float
+    text: str
+    colour: str
+
+
 @style.styled
 def draw(
     hosts: Sequence[str],
@@ -71,23 +80,22 @@ def draw(
     hosts
         Their names, from left to right.
     arrows, notes
-        What is drawn. Labels stand outside the lines of the outer hosts, and make room for
-        each other: a label that would cover the one above moves down.
+        What is drawn. Labels and notes stand outside the lines of the hosts; those of one
+        instant share a line.
     height
         Height of the figure in inches; by default what the labels need.
     """
     from matplotlib.figure import Figure
 
     count = len(hosts)
-    edge = [
-        sum(a.source == h for a in arrows) + sum(n.host == h for n in notes) for h in (0, count - 1)
-    ]
-    tall = height or min(9.0, max(3.5, 0.9 + _INCHES_PER_LINE * max(edge)))
-    figure = Figure(figsize=(style.WIDTH, tall), layout="constrained")
-    axes = figure.subplots()
     times = [t for a in arrows for t in (a.start, a.end)] + [n.time for n in notes]
     first, last = min(times), max(times)
-    line = _INCHES_PER_LINE * (last - first) / (tall - 0.9)
+    finest = _INCHES_PER_LINE * (last - first) / (_TALLEST - _MARGINS)
+    texts = [_merged(_texts(host, arrows, notes), finest) for host in range(count)]
+    tall = height or _height(texts, last - first)
+    line = _INCHES_PER_LINE * (last - first) / (tall - _MARGINS)
+    figure = Figure(figsize=(style.WIDTH, tall), layout="constrained")
+    axes = figure.subplots()
     for place, name in enumerate(hosts):
         axes.axvline(place, color=style.DATA, lw=0.9)
         axes.annotate(
@@ -103,7 +111,7 @@ def draw(
     for arrow in arrows:
         _draw_arrow(axes, arrow)
     for host in range(count):
-        _draw_texts(axes, host, count, arrows, notes, line)
+        _draw_texts(axes, host, texts[host], line, left=host < count / 2)
     axes.set_xlim(-0.75, count - 1 + 0.75)
     axes.set_ylim(last + line, first - line)
     axes.set_ylabel("time (s)")
@@ -142,24 +150,47 @@ def _draw_arrow(axes: "Axes", arrow: Arrow) -> None:
         axes.plot([x], [y], "x", color=style.LOSS, ms=6, mew=1.6)
 
 
+def _texts(host: int, arrows: Sequence[Arrow], notes: Sequence[Note]) -> list[_Text]:
+    """Return labels and notes of a host in order of time."""
+    texts = [_Text(a.start, a.label, _colour(a)) for a in arrows if a.source == host and a.label]
+    texts += [_Text(n.time, n.text, style.PALETTE[0]) for n in notes if n.host == host]
+    return sorted(texts, key=lambda one: one.time)
+
+
+def _merged(texts: Sequence[_Text], within: float) -> list[_Text]:
+    """Join texts that come within such a time of the first, in one line."""
+    lines: list[_Text] = []
+    for one in texts:
+        if lines and one.time - lines[-1].time < within:
+            before = lines[-1]
+            colour = one.colour if before.colour == style.DATA else before.colour
+            lines[-1] = _Text(before.time, f"{before.text}, {one.text}", colour)
+        else:
+            lines.append(one)
+    return lines
+
+
+def _height(texts: Sequence[Sequence[_Text]], span: float) -> float:
+    """Return the height at which no two lines of text meet."""
+    gaps = [b.time - a.time for lines in texts for a, b in pairwise(lines)]
+    needed = _MARGINS + _INCHES_PER_LINE * span / min(gaps, default=span)
+    return min(_TALLEST, max(3.5, needed))
+
+
 def _draw_texts(
-    axes: "Axes", host: int, count: int, arrows: Sequence[Arrow], notes: Sequence[Note], line: float
+    axes: "Axes", host: int, texts: Sequence[_Text], line: float, *, left: bool
 ) -> None:
-    """Write labels and notes of a host from above to below, none over the other."""
-    texts = [(a.start, a.label, _colour(a), False) for a in arrows if a.source == host and a.label]
-    texts += [(n.time, n.text, style.PALETTE[0], True) for n in notes if n.host == host]
-    left = host < count / 2
+    """Write lines from above to below; one that would cover the one above moves down."""
     below = float("-inf")
-    for time, text, colour, noted in sorted(texts, key=lambda one: one[0]):
-        y = max(time, below)
+    for one in texts:
+        y = max(one.time, below)
         below = y + line
         axes.text(
             host + (-0.03 if left else 0.03),
             y,
-            text,
-            color=colour,
+            one.text,
+            color=one.colour,
             fontsize=7,
             ha="right" if left else "left",
             va="center",
-            fontstyle="italic" if noted else "normal",
         )
