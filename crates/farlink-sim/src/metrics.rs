@@ -4,6 +4,7 @@ use crate::quantile::Quantiles;
 use crate::world::{Slot, World};
 use farlink_net::arq::FrameKind;
 use farlink_net::channel::DropCause;
+use farlink_net::header_compression::Compression;
 use farlink_tcp::Instant;
 use serde::Serialize;
 
@@ -34,7 +35,34 @@ pub struct Metric {
 
 /// Values of one flow or direction, in the order of [`metrics`]; `None` where
 /// there was nothing to measure.
-pub(crate) type Values = Vec<Option<f64>>;
+///
+/// A run of a thousand flows has a hundred thousand of them, more than all its
+/// connections take: `None` is kept as NaN, which nothing measured is.
+#[derive(Clone, Debug)]
+pub(crate) struct Values(Box<[f64]>);
+
+impl Values {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Option<f64>> + '_ {
+        self.0.iter().map(|&x| (!x.is_nan()).then_some(x))
+    }
+
+    /// The first: goodput of a flow.
+    fn first(&self) -> Option<f64> {
+        self.iter().next()?
+    }
+}
+
+impl FromIterator<Option<f64>> for Values {
+    fn from_iter<T: IntoIterator<Item = Option<f64>>>(iter: T) -> Self {
+        Self(iter.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect())
+    }
+}
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
 
 const FLOW: &[(&str, &str, &str)] = &[
     (
@@ -269,7 +297,7 @@ const LINK: &[(&str, &str, &str)] = &[
     (
         "throughput",
         "bit/s",
-        "IP bytes of flows sent, times 8, over the run",
+        "IP bytes of flows sent, times 8, over the run; of compressed headers what was sent",
     ),
     ("packets", "", "packets of flows sent"),
     ("bytes", "B", "their IP bytes"),
@@ -373,6 +401,46 @@ const LINK: &[(&str, &str, &str)] = &[
         "mean over the run of the frames that were sent and not acknowledged",
     ),
     ("window_max", "", "most of these at once"),
+    (
+        "access_failures",
+        "",
+        "frames of any kind that the MAC gave up, because the medium was never free for them \
+         (csma-ca, aloha); only for a link with a protocol",
+    ),
+    (
+        "vj_compressed",
+        "",
+        "packets that the link took with compressed headers; this and what follows up to \
+         vj_errors only for a link with header_compression",
+    ),
+    (
+        "vj_uncompressed",
+        "",
+        "packets that it took whole and that set what is remembered of their connection \
+         (UNCOMPRESSED_TCP)",
+    ),
+    (
+        "vj_ip",
+        "",
+        "packets that it took as they were (TYPE_IP): no TCP, SYN, FIN, RST, fragments",
+    ),
+    (
+        "vj_bytes_saved",
+        "B",
+        "bytes of headers that compression spared the link",
+    ),
+    (
+        "vj_tossed",
+        "",
+        "packets thrown away at the far end, because a damaged frame came before or nothing was \
+         known of their connection (drops_checksum)",
+    ),
+    (
+        "vj_errors",
+        "",
+        "packets whose headers came out wrong at the far end; the checksum of TCP tells their \
+         receiver (drops_checksum there)",
+    ),
 ];
 
 const RUN: &[(&str, &str, &str)] = &[(
@@ -432,11 +500,11 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
         .iter()
         .map(|&slot| of_flow(world, slot))
         .collect();
-    let sum: f64 = flows.iter().filter_map(|values| values[0]).sum();
+    let sum: f64 = flows.iter().filter_map(Values::first).sum();
     if flows.len() > 1 && sum > 0.0 {
         let mean = sum / flows.len() as f64;
         for values in &mut flows {
-            values[FAIR_SHARE] = values[0].map(|goodput| goodput / mean);
+            values.0[FAIR_SHARE] = values.0[0] / mean;
         }
     }
     flows
@@ -444,15 +512,16 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
 
 /// Values of a flow, but for its share of the whole.
 fn of_flow(world: &World, slot: Slot) -> Values {
-    let (mut values, number) = match slot {
+    let (values, number) = match slot {
         Slot::Tcp(index) => (of_tcp(world, index), index),
         Slot::Udp(index) => (of_datagrams(world, index), world.flows.len() + index),
     };
     let lost = world.tallies[number].forward;
-    values.extend(lost.map(|n| Some(n as f64)));
-    values
+    let lost = lost.map(|n| Some(n as f64));
+    values.into_iter().chain(lost).collect()
 }
-fn of_datagrams(world: &World, index: usize) -> Values {
+
+fn of_datagrams(world: &World, index: usize) -> Vec<Option<f64>> {
     let flow = &world.udp[index];
     let (source, sink) = (&flow.source, &flow.sink);
     let started = source.sent > 0;
@@ -496,7 +565,7 @@ fn of_datagrams(world: &World, index: usize) -> Values {
     out
 }
 
-fn of_tcp(world: &World, flow: usize) -> Values {
+fn of_tcp(world: &World, flow: usize) -> Vec<Option<f64>> {
     let state = &world.flows[flow];
     let (from, to) = (&world.ends[2 * flow], &world.ends[2 * flow + 1]);
     let end = state.done_at.unwrap_or(world.now);
@@ -600,7 +669,7 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
     let from = link % 2;
     let line = here.line.map(|n| &world.lines[n as usize].line);
     let stats = match line {
-        Some(line) => line.stats(from),
+        Some(line) => *line.stats(from),
         None => here.stats(),
     };
     let low_full = stats.low_drops[DropCause::Congestion as usize];
@@ -640,18 +709,34 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
             out.push((frames.accepted > 0).then_some(mean));
             out.push(share(line.window_area(from, world.now) as f64));
             out.push(Some(frames.window_max as f64));
+            out.push(Some(frames.access_failures as f64));
         }
-        None => out.extend([None; 11]),
+        None => out.extend([None; 12]),
     }
-    out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
-    out
+    match world.compression(link).map(Compression::stats) {
+        Some(of) => {
+            let counts = [
+                of.compressed,
+                of.uncompressed,
+                of.ip,
+                of.saved,
+                of.tossed,
+                of.wrong,
+            ];
+            out.extend(counts.map(|n| Some(n as f64)));
+        }
+        None => out.extend([None; 6]),
+    }
+    let drops = stats.drops.iter().map(|&n| Some(n as f64));
+    out.into_iter().chain(drops).collect()
 }
 
 /// Values of a run whose flows have these values.
 pub(crate) fn of_run(flows: &[Values]) -> Values {
     // Goodput comes first among the metrics of a flow.
-    let goodputs: Vec<f64> = flows.iter().filter_map(|values| values[0]).collect();
-    vec![(flows.len() > 1).then(|| jain(&goodputs)).flatten()]
+    let goodputs: Vec<f64> = flows.iter().filter_map(Values::first).collect();
+    let fairness = (flows.len() > 1).then(|| jain(&goodputs)).flatten();
+    [fairness].into_iter().collect()
 }
 
 /// Jain, Chiu and Hawe 1984, eq. 2; `None` if nobody got anything.
@@ -673,18 +758,22 @@ mod tests {
         let scenario = load(text, "test", &[]).unwrap().expand().unwrap();
         let world = crate::build::build(&scenario, 0).unwrap();
         let named = |scope| metrics().iter().filter(|m| m.scope == scope).count();
-        assert_eq!(of_flow(&world, world.order[0]).len(), named(Scope::Flow));
+        let len = |values: Values| values.iter().count();
+        assert_eq!(len(of_flow(&world, world.order[0])), named(Scope::Flow));
         assert_eq!(metrics()[FAIR_SHARE].name, "fair_share");
         assert_eq!(metrics()[0].name, "goodput");
-        assert_eq!(of_link(&world, 0, 0, 1).len(), named(Scope::Link));
-        assert_eq!(of_run(&[]).len(), named(Scope::Run));
+        assert_eq!(len(of_link(&world, 0, 0, 1)), named(Scope::Link));
+        assert_eq!(len(of_run(&[])), named(Scope::Run));
     }
 
     #[test]
     fn fairness_in_closed_form() {
         let index = |shares: &[f64]| {
-            let flows: Vec<Values> = shares.iter().map(|&x| vec![Some(x)]).collect();
-            of_run(&flows)[0]
+            let flows: Vec<Values> = shares
+                .iter()
+                .map(|&x| [Some(x)].into_iter().collect())
+                .collect();
+            of_run(&flows).first()
         };
         assert_eq!(index(&[5.0, 5.0, 5.0, 5.0]), Some(1.0));
         assert_eq!(index(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));

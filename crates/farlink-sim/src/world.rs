@@ -16,8 +16,9 @@ use crate::udp::UdpFlow;
 use crate::world_loss::Lost;
 use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
-use farlink_net::{Fate, FlowId, InFlight, Link, LowFate, NodeId, Packet, Payload};
-use farlink_tcp::{Ecn, Event as TcpEvent, Instant, PhaseTimes, Priority, Segment};
+use farlink_net::header_compression::Compression;
+use farlink_net::{FlowId, Link, NodeId, Packet, Payload};
+use farlink_tcp::{Event as TcpEvent, Instant, PhaseTimes, Priority, Segment};
 
 /// Hops a packet may take.
 pub(crate) const TTL: u8 = 64;
@@ -79,6 +80,39 @@ pub(crate) struct Tally {
     pub(crate) transit: Transit,
 }
 
+/// What every hop asks of a packet: beside the packets, because five of these are
+/// in a line of the cache, and a packet is two lines. Nothing on the way changes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label {
+    /// Node that the packet goes to.
+    pub(crate) dst: u32,
+    pub(crate) ip_len: u32,
+    /// Whether it carries data.
+    pub(crate) data: bool,
+    /// Whether it is of low priority.
+    pub(crate) low: bool,
+}
+
+impl Label {
+    #[inline]
+    fn of(packet: &Packet) -> Self {
+        let (data, low) = match &packet.payload {
+            // That of any packet, for what nearly all are.
+            Payload::Tcp(segment) if packet.piece.is_none() => {
+                let data = !segment.body.is_empty() && !segment.dummy;
+                (data, segment.priority == Priority::Low)
+            }
+            _ => (packet.has_data(), packet.priority() == Priority::Low),
+        };
+        Self {
+            dst: packet.dst.0,
+            ip_len: packet.ip_len(),
+            data,
+            low,
+        }
+    }
+}
+
 /// Everything that a run is made of.
 #[derive(Debug)]
 pub(crate) struct World {
@@ -101,10 +135,13 @@ pub(crate) struct World {
     pub(crate) tallies: Vec<Tally>,
     /// Packets by number, and the numbers that are free.
     pub(crate) packets: Vec<Packet>,
+    pub(crate) labels: Vec<Label>,
     pub(crate) free: Vec<u32>,
     /// Links with a protocol, and room for what they give out.
     pub(crate) lines: Vec<LineState>,
     pub(crate) outputs: Vec<Output>,
+    /// Header compression of directed links that have it.
+    pub(crate) compressions: Vec<Compression>,
     pub(crate) strays: u32,
     pub(crate) probes: Option<Box<Probes>>,
     pub(crate) events: u64,
@@ -135,9 +172,11 @@ impl World {
             udp: Vec::new(),
             tallies: Vec::new(),
             packets: Vec::new(),
+            labels: Vec::new(),
             free: Vec::new(),
             lines: Vec::new(),
             outputs: Vec::new(),
+            compressions: Vec::new(),
             strays: 0,
             probes: None,
             events: 0,
@@ -216,7 +255,7 @@ impl World {
     }
 
     /// The first packet in flight on a link arrives.
-    #[inline]
+    #[inline(always)]
     fn arrival(&mut self, link: u32) {
         let flying = &mut self.links[link as usize].in_flight;
         let Some(first) = flying.pop_front() else {
@@ -235,12 +274,15 @@ impl World {
     /// A packet is at the far end of a link.
     #[inline]
     pub(crate) fn reached(&mut self, link: u32, number: u32) {
+        if self.links[link as usize].compression.is_some() && !self.expand(link, number) {
+            return;
+        }
         let node = self.link_to[link as usize];
         let packet = &mut self.packets[number as usize];
         if let Some(probes) = &mut self.probes {
             probes.delivery(self.now, link, packet);
         }
-        if packet.dst.0 != node {
+        if self.labels[number as usize].dst != node {
             packet.ttl -= 1;
             if packet.ttl == 0 {
                 self.expired(node, link, number);
@@ -539,205 +581,15 @@ impl World {
     /// Gives a packet a number.
     #[inline]
     pub(crate) fn hold(&mut self, packet: Packet) -> u32 {
+        let label = Label::of(&packet);
         if let Some(number) = self.free.pop() {
             self.packets[number as usize] = packet;
+            self.labels[number as usize] = label;
             number
         } else {
             self.packets.push(packet);
+            self.labels.push(label);
             (self.packets.len() - 1) as u32
-        }
-    }
-
-    /// Sends a packet on from a node. Returns whether there was a way; for packets
-    /// of flows there is, since flows without a route are refused when built.
-    #[inline]
-    pub(crate) fn forward(&mut self, node: u32, number: u32) -> bool {
-        let packet = &self.packets[number as usize];
-        let link = self.nodes[node as usize].way(packet.dst.0);
-        let Some(next) = self.links.get(link as usize) else {
-            return false;
-        };
-        if let Some(mtu) = next.mtu
-            && packet.ip_len() > mtu.bytes
-        {
-            self.too_long(node, link, number, mtu);
-        } else {
-            self.send_on(link, number);
-        }
-        true
-    }
-
-    /// Sends a packet that is not too long for it over a link.
-    #[inline]
-    pub(crate) fn send_on(&mut self, link: u32, number: u32) {
-        let packet = &self.packets[number as usize];
-        if let Some(line) = self.links[link as usize].line {
-            self.hand_over(line, link, number);
-            return;
-        }
-        let ip_len = packet.ip_len();
-        let markable = packet.ecn().markable();
-        let priority = packet.priority();
-        let data = packet.has_data();
-        if self.probes.is_some() {
-            self.watch_queue(link);
-        }
-        if priority == Priority::Low && self.links[link as usize].has_priorities() {
-            self.forward_low(link, number, ip_len);
-            return;
-        }
-        if self.links[link as usize].low_watched {
-            self.push_out(link, ip_len);
-        }
-        let mark = markable && self.links[link as usize].congested(self.now, ip_len);
-        let fate = self.links[link as usize].offer(self.now, ip_len, priority);
-        if mark {
-            self.mark(link, number, fate);
-        }
-        self.meet(link, number, fate);
-        let refused = matches!(
-            fate,
-            Fate::Lost {
-                cause: DropCause::Congestion,
-                ..
-            }
-        );
-        if data && !refused {
-            self.links[link as usize].count_data();
-        }
-        self.watch_length(link);
-    }
-
-    /// What becomes of a packet on a link.
-    #[inline]
-    fn meet(&mut self, link: u32, number: u32, fate: Fate) {
-        match fate {
-            Fate::Arrives {
-                at,
-                corrupt: false,
-                copies: 0,
-                overtakes: false,
-            } => {
-                self.fly(link, number, at);
-            }
-            Fate::Arrives {
-                at,
-                corrupt,
-                copies,
-                overtakes,
-            } => {
-                self.packets[number as usize].corrupt |= corrupt;
-                for _ in 0..copies {
-                    let copy = self.packets[number as usize].clone();
-                    if matches!(copy.payload, Payload::Udp(_)) {
-                        self.datagram_copied(copy.flow.0);
-                    }
-                    self.answers.copied += u64::from(copy.flow == FlowId::NONE);
-                    let copy = self.hold(copy);
-                    self.launch(link, copy, at, overtakes);
-                }
-                self.launch(link, number, at, overtakes);
-            }
-            Fate::Lost { cause, at } => self.lose(link, number, cause, at),
-        }
-    }
-
-    /// Sends a packet of low priority on over a link that has a class for it.
-    #[cold]
-    fn forward_low(&mut self, link: u32, number: u32, ip_len: u32) {
-        match self.links[link as usize].offer_low(self.now, ip_len, number) {
-            LowFate::Decided(fate) => self.meet(link, number, fate),
-            LowFate::Waits => self.watch_low(link),
-        }
-        self.watch_length(link);
-    }
-
-    /// Makes room for a packet of normal priority.
-    #[cold]
-    fn push_out(&mut self, link: u32, ip_len: u32) {
-        while let Some(number) = self.links[link as usize].push_out(self.now, ip_len) {
-            self.lose(link, number, DropCause::Congestion, self.now);
-        }
-    }
-
-    /// Sees to it that the low class of a link is served when its time comes.
-    fn watch_low(&mut self, link: u32) {
-        let watched = &mut self.links[link as usize];
-        if let Some(due) = watched.low_due().filter(|_| !watched.low_watched) {
-            watched.low_watched = true;
-            self.heap.push(Event::new(due, Kind::LowDue, link, 0, 0));
-        }
-    }
-
-    /// The transmitter of a link was to be free for its low class now; it is,
-    /// unless normal packets came.
-    #[cold]
-    fn low_due(&mut self, link: u32) {
-        if self.probes.is_some() {
-            self.watch_queue(link);
-        }
-        self.links[link as usize].low_watched = false;
-        if let Some((number, fate)) = self.links[link as usize].start_low(self.now) {
-            self.meet(link, number, fate);
-            self.watch_length(link);
-        }
-        self.watch_low(link);
-    }
-
-    /// The length of a queue changed.
-    #[inline]
-    fn watch_length(&mut self, link: u32) {
-        if let Some(probes) = &mut self.probes {
-            let (packets, bytes) = self.links[link as usize].queued(self.now);
-            probes.queued(self.now, link, packets, bytes);
-        }
-    }
-
-    /// The queue marks a packet, unless it is full.
-    #[cold]
-    fn mark(&mut self, link: u32, number: u32, fate: Fate) {
-        let full = matches!(
-            fate,
-            Fate::Lost {
-                cause: DropCause::Congestion,
-                ..
-            }
-        );
-        if !full {
-            self.packets[number as usize].set_ecn(Ecn::Ce);
-            self.links[link as usize].count_mark();
-        }
-    }
-
-    fn launch(&mut self, link: u32, number: u32, at: Instant, overtakes: bool) {
-        if overtakes {
-            self.strays = self.strays.wrapping_add(1);
-            self.heap
-                .push(Event::new(at, Kind::Stray, link, self.strays, number));
-        } else {
-            self.fly(link, number, at);
-        }
-    }
-
-    /// A packet joins those in flight on a link; only the first is an event.
-    #[inline]
-    fn fly(&mut self, link: u32, number: u32, arrives: Instant) {
-        let flying = &mut self.links[link as usize].in_flight;
-        let idle = flying.is_empty();
-        flying.push_back(InFlight {
-            arrives,
-            packet: number,
-        });
-        if idle {
-            self.heap
-                .push(Event::new(arrives, Kind::Arrival, link, 0, 0));
-        }
-    }
-
-    #[cold]
-    fn watch_queue(&mut self, link: u32) {
-        if let Some(probes) = &mut self.probes {
-            probes.departures(link, &self.links[link as usize], self.now);
         }
     }
 }

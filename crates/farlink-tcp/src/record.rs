@@ -219,7 +219,7 @@ impl Stats {
         self.rto_sum = self.rto_sum.saturating_add(other.rto_sum);
     }
 
-    #[inline]
+    #[inline(always)] // each caller has one kind of record, of which one count is left
     fn fold(&mut self, record: &Record) {
         match *record {
             Record::Sent { len: 0, .. } => {}
@@ -287,9 +287,16 @@ impl Recorder {
         self.trace = on.then(Vec::new);
     }
 
-    #[inline]
+    #[inline(always)] // as `fold`
     pub(crate) fn emit(&mut self, now: Instant, record: Record) {
         self.stats.fold(&record);
+        if self.trace.is_some() {
+            self.keep(now, record);
+        }
+    }
+
+    #[cold]
+    fn keep(&mut self, now: Instant, record: Record) {
         if let Some(trace) = &mut self.trace {
             trace.push((now, record));
         }

@@ -64,7 +64,7 @@ impl std::fmt::Debug for Flags {
 /// A selectively acknowledged block `[left, right)` (RFC 2018, 3). Packed, as
 /// other options are: [`Segment`] says why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(packed(2))]
+#[repr(Rust, packed(2))]
 pub struct SackBlock {
     /// First sequence number of the block.
     pub left: Seq,
@@ -121,7 +121,7 @@ impl FromIterator<SackBlock> for SackBlocks {
 
 /// The Timestamps option (RFC 7323, 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(packed(2))]
+#[repr(Rust, packed(2))]
 pub struct Timestamps {
     /// TSval: the sender's clock.
     pub value: u32,
@@ -290,6 +290,8 @@ impl Segment {
     /// Sequence space it takes: data plus one each for SYN and FIN.
     #[inline]
     pub fn seq_len(&self) -> u32 {
-        self.body.len() + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
+        self.body.len()
+            + u32::from(self.flags.has(Flags::SYN))
+            + u32::from(self.flags.has(Flags::FIN))
     }
 }

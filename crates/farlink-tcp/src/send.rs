@@ -356,6 +356,15 @@ impl Sender {
 
     /// Whether the congestion window was what held the sender back last, or is
     /// taken to have been.
+    /// Whether nothing looks at every ACK, whatever it says.
+    #[inline]
+    pub(crate) fn plain(&self) -> bool {
+        self.board.rate.is_none()
+            && self.loss.rack.is_none()
+            && self.loss.prr.is_none()
+            && self.spurious.frto == frto::Frto::Off
+    }
+
     /// Bytes in the network, for a controller that takes rate samples.
     #[inline]
     pub(crate) fn rated_flight(&self) -> Option<u64> {

@@ -10,10 +10,11 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from farlink import _farlink, source
 from farlink.studies.quantity import Quantity
@@ -70,7 +71,7 @@ class Lab:
     progress
         As for `farlink.run`.
     quick
-        Whether figures have fewer points (see `points`).
+        Whether figures have fewer points (see `points`) and no cell more than `runs`.
 
     Attributes
     ----------
@@ -85,7 +86,7 @@ class Lab:
     progress: "Progress | None" = None
     events: int = 0
     simulated_runs: int = 0
-    _outcomes: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _numbers: "dict[str, list[_Numbers]]" = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
     _traces: dict[tuple[str, int], Trace] = field(default_factory=dict)
 
@@ -93,16 +94,17 @@ class Lab:
         """Simulate all of these that were not yet, side by side."""
         cells = list(cells)
         missing = self._missing(cells)
-        if not missing:
-            return
         texts = {cell.key: self.text(cell) for cell in cells if cell.key in missing}
-        work = [(texts[key], k) for key, runs in missing.items() for k in runs]
-        outcomes = iter(_farlink.simulate(work, self.jobs, self.progress))
-        for key, runs in missing.items():
-            new = [json.loads(next(outcomes)) for _ in runs]
-            self._outcomes.setdefault(key, []).extend(new)
-            self.events += sum(one["events"] for one in new)
-            self.simulated_runs += len(new)
+        work = [(key, k) for key, runs in missing.items() for k in runs]
+        for done in range(0, len(work), _AT_ONCE):
+            part = work[done : done + _AT_ONCE]
+            progress = self._progress(done, len(work))
+            outcomes = _farlink.simulate([(texts[key], k) for key, k in part], self.jobs, progress)
+            for (key, _), text in zip(part, outcomes, strict=True):
+                outcome = json.loads(text)
+                self._numbers.setdefault(key, []).append(_Numbers.of(outcome))
+                self.events += outcome["events"]
+                self.simulated_runs += 1
 
     def planned(self, make: "Callable[[Lab], object]") -> list[Cell]:
         """Return the cells that a function of a lab will ask for, as far as can be told.
@@ -117,29 +119,33 @@ class Lab:
             make(plan)
         return plan.cells
 
+    def count(self, cell: Cell) -> int:
+        """Return how many runs a cell gets: its factor does not count if `quick`."""
+        return self.runs * (1 if self.quick else cell.runs)
+
     def points(self, x: Sequence[_Point]) -> list[_Point]:
         """Return the points of a figure: all of these, every second one if `quick`."""
         return list(x[::2] if self.quick else x)
 
     def flow(self, cell: Cell, metric: str, *, flow: int = 0) -> Quantity:
-        """Return a metric of a flow of a cell, run by run."""
-        rows = [one["flows"][flow] for one in self.outcomes(cell)]
-        return _quantity(rows, "flow", metric, cell)
+        """Return a metric of a flow of a cell, run by run.
+
+        Raises
+        ------
+        KeyError
+            If there is no such flow or metric.
+        """
+        return self._quantity(cell, ("flow", flow, metric))
 
     def link(self, cell: Cell, link: str, direction: str, metric: str) -> Quantity:
-        """Return a metric of a direction ("down", "up") of a link of a cell, run by run."""
-        rows = [
-            next(
-                row for row in one["links"] if (row["link"], row["direction"]) == (link, direction)
-            )
-            for one in self.outcomes(cell)
-        ]
-        return _quantity(rows, "link", metric, cell)
+        """Return a metric of a direction ("down", "up") of a link of a cell, run by run.
 
-    def outcomes(self, cell: Cell) -> list[dict[str, Any]]:
-        """Return what came out of every run of a cell."""
-        self.prefetch([cell])
-        return self._outcomes[cell.key][: self.runs * cell.runs]
+        Raises
+        ------
+        KeyError
+            If there is no such link, direction or metric.
+        """
+        return self._quantity(cell, ("link", link, direction, metric))
 
     def trace(self, cell: Cell, name: str, run: int = 0) -> "pd.DataFrame":
         """Return a trace of a run of a cell (see docs/results.md)."""
@@ -163,14 +169,68 @@ class Lab:
             self._texts[key] = next(iter(where.resolve(None, []).values()))
         return self._texts[key]
 
+    def _quantity(self, cell: Cell, name: "_Name") -> Quantity:
+        self.prefetch([cell])
+        runs = self._numbers[cell.key][: self.count(cell)]
+        scope, metric = str(name[0]), str(name[-1])
+        if name not in runs[0].columns:
+            where = " ".join(str(part) for part in name)
+            raise KeyError(f"{cell.label}: a run has no {where}")
+        values = np.array([one.row[one.columns[name]] for one in runs])
+        return Quantity(values, f"{metric}({cell.label})", _units()[scope, metric])
+
     def _missing(self, cells: Iterable[Cell]) -> dict[str, range]:
         """Return the runs to simulate by cell; cells that differ in `runs` share theirs."""
         counts: dict[str, int] = {}
         for cell in cells:
             key = cell.key
-            counts[key] = max(counts.get(key, 0), self.runs * cell.runs)
-        missing = {key: range(len(self._outcomes.get(key, [])), n) for key, n in counts.items()}
+            counts[key] = max(counts.get(key, 0), self.count(cell))
+        missing = {key: range(len(self._numbers.get(key, [])), n) for key, n in counts.items()}
         return {key: runs for key, runs in missing.items() if runs}
+
+    def _progress(self, before: int, total: int) -> "Progress | None":
+        told = self.progress
+        if told is None:
+            return None
+        return lambda simulated, expected, done, _: told(simulated, expected, before + done, total)
+
+
+_AT_ONCE = 4096
+"""Runs whose outcomes are held as text at a time."""
+
+_Name = tuple[str | int, ...]
+"""Of a number: "flow", its place and the metric; or "link", its name, direction and metric."""
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The numbers of a run: 2 kB, where the outcome as objects would be 20.
+
+    Attributes
+    ----------
+    columns
+        Places in `row` by name; runs alike share it.
+    """
+
+    columns: Mapping[_Name, int]
+    row: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, outcome: Mapping[str, Any]) -> "_Numbers":
+        names: list[_Name] = []
+        values: list[float | None] = []
+        for place, flow in enumerate(outcome["flows"]):
+            names += [("flow", place, metric) for metric in flow["metrics"]]
+            values += flow["metrics"].values()
+        for link in outcome["links"]:
+            names += [("link", link["link"], link["direction"], one) for one in link["metrics"]]
+            values += link["metrics"].values()
+        return cls(_columns(tuple(names)), np.array(values, dtype=np.float64))
+
+
+@lru_cache(maxsize=64)
+def _columns(names: tuple[_Name, ...]) -> dict[_Name, int]:
+    return {name: place for place, name in enumerate(names)}
 
 
 class _Plan(Lab):
@@ -183,32 +243,16 @@ class _Plan(Lab):
     def prefetch(self, cells: Iterable[Cell]) -> None:
         self.cells += cells
 
-    def flow(self, cell: Cell, metric: str, *, flow: int = 0) -> Quantity:
-        return self._unknown(cell, metric)
-
-    def link(self, cell: Cell, link: str, direction: str, metric: str) -> Quantity:
-        return self._unknown(cell, metric)
-
-    def outcomes(self, cell: Cell) -> list[dict[str, Any]]:
-        self.prefetch([cell])
-        raise _NotYetError
-
     def probe(self, cell: Cell, run: int = 0) -> Trace:
         raise _NotYetError
 
-    def _unknown(self, cell: Cell, metric: str) -> Quantity:
+    def _quantity(self, cell: Cell, name: _Name) -> Quantity:
         self.prefetch([cell])
-        return Quantity(np.full(self.runs * cell.runs, np.nan), metric)
+        return Quantity(np.full(self.count(cell), np.nan), str(name[-1]))
 
 
 class _NotYetError(Exception):
     """Stops a function that wants more than a plan can give."""
-
-
-def _quantity(rows: list[dict[str, Any]], scope: str, metric: str, cell: Cell) -> Quantity:
-    values = [row["metrics"][metric] for row in rows]
-    numbers = np.array([np.nan if one is None else one for one in values], dtype=np.float64)
-    return Quantity(numbers, f"{metric}({cell.label})", _units()[scope, metric])
 
 
 @cache

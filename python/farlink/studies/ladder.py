@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Arrow", "Note", "draw"]
+__all__ = ["Arrow", "Note", "Panel", "draw", "draw_panels"]
 
 _INCHES_PER_LINE = 0.17
 _MARGINS, _TALLEST = 0.9, 8.5
@@ -65,7 +65,16 @@ class _Text:
     colour: str
 
 
-@style.styled
+@dataclass(frozen=True)
+class Panel:
+    """A ladder: its title, the names of its hosts from left to right, and what is drawn."""
+
+    title: str
+    hosts: Sequence[str]
+    arrows: Sequence[Arrow]
+    notes: Sequence[Note] = ()
+
+
 def draw(
     hosts: Sequence[str],
     arrows: Sequence[Arrow],
@@ -85,18 +94,43 @@ def draw(
     height
         Height of the figure in inches; by default what the labels need.
     """
+    return draw_panels([Panel("", hosts, arrows, notes)], height=height)
+
+
+@style.styled
+def draw_panels(panels: Sequence[Panel], *, height: float | None = None) -> "Figure":
+    """Draw ladders side by side, over the same time (see `draw`)."""
     from matplotlib.figure import Figure
 
-    count = len(hosts)
-    times = [t for a in arrows for t in (a.start, a.end)] + [n.time for n in notes]
+    arrows = [a for panel in panels for a in panel.arrows]
+    times = [t for a in arrows for t in (a.start, a.end)]
+    times += [n.time for panel in panels for n in panel.notes]
     first, last = min(times), max(times)
     finest = _INCHES_PER_LINE * (last - first) / (_TALLEST - _MARGINS)
-    texts = [_merged(_texts(host, arrows, notes), finest) for host in range(count)]
-    tall = height or _height(texts, last - first)
+    texts = [
+        [
+            _merged(_texts(host, panel.arrows, panel.notes), finest)
+            for host in range(len(panel.hosts))
+        ]
+        for panel in panels
+    ]
+    tall = height or max(_height(one, last - first) for one in texts)
     line = _INCHES_PER_LINE * (last - first) / (tall - _MARGINS)
     figure = Figure(figsize=(style.WIDTH, tall), layout="constrained")
-    axes = figure.subplots()
-    for place, name in enumerate(hosts):
+    row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, panel, told in zip(row, panels, texts, strict=True):
+        _fill(axes, panel, told, line, margin=0.75 if len(panels) == 1 else 1.1)
+    row[0].set_ylim(last + line, first - line)
+    row[0].set_ylabel("time (s)")
+    row[0].ticklabel_format(axis="y", useOffset=False, style="plain")
+    return figure
+
+
+def _fill(
+    axes: "Axes", panel: Panel, texts: Sequence[Sequence[_Text]], line: float, margin: float
+) -> None:
+    count = len(panel.hosts)
+    for place, name in enumerate(panel.hosts):
         axes.axvline(place, color=style.DATA, lw=0.9)
         axes.annotate(
             name,
@@ -108,18 +142,16 @@ def draw(
             va="bottom",
             fontweight="bold",
         )
-    for arrow in arrows:
+    for arrow in panel.arrows:
         _draw_arrow(axes, arrow)
     for host in range(count):
         _draw_texts(axes, host, texts[host], line, left=host < count / 2)
-    axes.set_xlim(-0.75, count - 1 + 0.75)
-    axes.set_ylim(last + line, first - line)
-    axes.set_ylabel("time (s)")
+    if panel.title:
+        axes.set_title(panel.title, pad=18)
+    axes.set_xlim(-margin, count - 1 + margin)
     axes.set_xticks([])
     axes.grid(visible=False)
     axes.spines["bottom"].set_visible(False)
-    axes.ticklabel_format(axis="y", useOffset=False, style="plain")
-    return figure
 
 
 def _colour(arrow: Arrow) -> str:

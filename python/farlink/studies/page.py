@@ -28,7 +28,16 @@ _LARGEST_SVG = 1_500_000
 """A figure with more bytes than this as SVG stands on the page as PNG."""
 
 # What the page shows in places of its own; all other keys of an entry are published numbers.
-_SHOWN = Claim.__annotations__.keys() | {"id", "title", "says", "where", "note", "kind", "content"}
+_SHOWN = Claim.__annotations__.keys() | {
+    "id",
+    "title",
+    "says",
+    "where",
+    "note",
+    "kind",
+    "content",
+    "full",
+}
 
 
 def write(result: "StudyResult", directory: Path) -> list[Path]:

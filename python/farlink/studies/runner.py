@@ -35,6 +35,7 @@ _BATCH = 96
 
 _MOST_RUNS = 1_000_000
 _MOST_JOBS = 1024
+_MOST_SEED = 2**64 - 1
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,8 @@ def study(
         Ids of figures, tables and claims, or their beginnings ("fig4"); by default
         everything. A figure or table brings its claims.
     quick
-        For a first look: fewer runs, every second point, one setting.
+        For a first look: fewer runs, every second point of long curves, one setting, and
+        nothing that the record calls long.
     runs
         Runs of each point, 2 or more; by default 10, or 6 if `quick`.
     seed
@@ -250,6 +252,8 @@ def study(
         raise ScenarioError(f"runs is {count}; write 2 to {_MOST_RUNS}: one run decides nothing")
     if not 1 <= threads <= _MOST_JOBS:
         raise ScenarioError(f"jobs is {threads}; write 1 to {_MOST_JOBS}")
+    if not 0 <= seed <= _MOST_SEED:
+        raise ScenarioError(f"seed is {seed}; write 0 to {_MOST_SEED}")
     lab = Lab(runs=count, seed=seed, jobs=threads, quick=quick, progress=progress)
     return run_study(find(name), lab, only=words, watch=watch)
 
@@ -266,7 +270,7 @@ def run_study(
     bench = _Bench(study, lab)
     made: dict[str, Made] = {}
     judgements = []
-    batches = bench.batches(select(study, only))
+    batches = bench.batches(select(study, only, quick=lab.quick))
     total = sum(batch.runs for batch in batches)
     done = 0
     for batch in batches:
@@ -327,7 +331,7 @@ class _Bench:
             batch.work.append(work)
             batch.cells += cells
             for cell in cells:
-                key, runs = cell.key, self._lab.runs * cell.runs
+                key, runs = cell.key, self._lab.count(cell)
                 known = counted.get(key, 0)
                 batch.new += known == 0
                 batch.runs += max(runs - known, 0)

@@ -29,8 +29,11 @@ def all_work(study: Study[Any]) -> list[Work]:
     return work + [Work("claim", one) for one in study.claims.values() if not one.figure]
 
 
-def select(study: Study[Any], only: Sequence[str] | None) -> list[Work]:
+def select(study: Study[Any], only: Sequence[str] | None, *, quick: bool = False) -> list[Work]:
     """Return what is asked for, in the order of the study; everything if `only` is None.
+
+    Entries of the record with `full` are left out of a quick look, unless they are asked
+    for by their id.
 
     An id asks for its figure, table or claim; a figure or table brings its claims. What
     is not an id is the beginning of ids: "fig4", "table", "wong1998.fig4.7". Ids of
@@ -41,7 +44,12 @@ def select(study: Study[Any], only: Sequence[str] | None) -> list[Work]:
     ScenarioError
         If nothing has this id or beginning.
     """
-    work = all_work(study)
+    named = only or ()
+    work = [
+        one
+        for one in all_work(study)
+        if one.item.id in named or not (quick and one.item.data.get("full", False))
+    ]
     if only is None:
         return work
     wanted: set[str] = set()

@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::decode::Problem;
 use super::expand::{at_most, out_of_range};
 use super::tree::Step;
-use super::units::{Size, Time};
+use super::units::{Probability, Size, Time};
 
-const LONGEST: Interval = Interval::from_secs(3600);
+pub(super) const LONGEST: Interval = Interval::from_secs(3600);
 const SHORTEST_PERIOD: Interval = Interval::from_millis(1);
 /// Bytes of a header or a supervisory frame without another word.
 const HEADER: u64 = 6;
@@ -132,12 +132,50 @@ pub enum RetryFromName {
 pub struct MacSpec {
     /// Law of the time that a frame waits for the medium.
     pub access: AccessName,
-    /// That time, or its mean; up to 1 h. Required but for "none".
+    /// That time, or its mean; up to 1 h. Required for "constant" and
+    /// "exponential".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
     /// Directions in which frames wait.
     #[serde(default)]
     pub direction: Directions,
+    /// What other stations offer together, 0 to 100: in frames per frame time for
+    /// "csma-ca", per slot for "aloha". They are silent with e^-load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
+    /// How many other stations share `load`, 1 to 1000000: silent with
+    /// (1 - load / stations)^stations. Without it as many as one likes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stations: Option<u32>,
+    /// Probability that the channel is busy each time that it is sensed, for
+    /// "csma-ca" instead of `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<Probability>,
+    /// Length of a symbol, for "csma-ca"; "16 us" without it, that of 2450 MHz.
+    /// Periods of backoff are 20, sensing 8, turning round 12 symbols.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<Time>,
+    /// macMinBE, for "csma-ca", 0 to 8; 3 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_be: Option<u32>,
+    /// macMaxBE, for "csma-ca", `min_be` to 8; 5 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_be: Option<u32>,
+    /// macMaxCSMABackoffs, for "csma-ca", 0 to 5; 4 without it. A channel that is
+    /// busy once more gives the frame up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_backoffs: Option<u32>,
+    /// Length of a slot, for "aloha", 1 us to 1 h. A longer frame takes several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Time>,
+    /// Slots to choose the next try from after a collision, for "aloha", 1 to
+    /// 65536; 8 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<u32>,
+    /// Times that a frame is sent before it is given up, for "aloha", 1 to 1000;
+    /// 16 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
 }
 
 /// Laws of the access delay.
@@ -150,6 +188,11 @@ pub enum AccessName {
     Constant,
     /// Exponential, each frame alone.
     Exponential,
+    /// Unslotted CSMA/CA (IEEE 802.15.4): backoff, and sense the channel.
+    #[serde(rename = "csma-ca")]
+    CsmaCa,
+    /// Slotted ALOHA: in the next slot, and again after a collision.
+    Aloha,
 }
 
 /// Directions of a link.
@@ -166,7 +209,7 @@ pub enum Directions {
 }
 
 /// What a link protocol is built from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ArqLink {
     /// Protocol and lengths of its frames.
     pub line: LineConfig,
@@ -174,7 +217,7 @@ pub struct ArqLink {
     pub access: [Access; 2],
 }
 
-fn fault(key: &str, says: impl Into<String>) -> Problem {
+pub(super) fn fault(key: &str, says: impl Into<String>) -> Problem {
     Problem::new([Step::from(key)], says)
 }
 
@@ -254,6 +297,9 @@ impl ArqSpec {
         let time = |time: Interval| Some(Time(time));
         let status = self.usual_status();
         self.header.get_or_insert(Size(HEADER));
+        if let Some(mac) = &mut self.mac {
+            mac.fill();
+        }
         let (lapb, mdlp, rlp) = (
             LapbConfig::default(),
             MdlpConfig::default(),
@@ -417,23 +463,7 @@ impl ArqSpec {
         let Some(mac) = self.mac else {
             return Ok([Access::None; 2]);
         };
-        let within = |problem: Problem| problem.within("mac");
-        let access = match (mac.access, mac.delay) {
-            (AccessName::None, None) => Access::None,
-            (AccessName::None, Some(_)) => {
-                let says = "would be ignored; access is \"none\"";
-                return Err(within(fault("delay", says)));
-            }
-            (_, None) => {
-                let says = "has no \"delay\"; write for example delay = \"10 ms\"";
-                return Err(within(Problem::new([], says)));
-            }
-            (AccessName::Constant, Some(delay)) => Access::Constant(delay.0),
-            (AccessName::Exponential, Some(delay)) => Access::Exponential(delay.0),
-        };
-        if let Some(delay) = mac.delay {
-            at_most("delay", delay, LONGEST).map_err(within)?;
-        }
+        let access = mac.resolve().map_err(|problem| problem.within("mac"))?;
         Ok(match mac.direction {
             Directions::Both => [access, access],
             Directions::Down => [access, Access::None],

@@ -22,7 +22,7 @@ impl Connection {
     /// A segment for this connection arrived, its checksum verified.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
         match self.state {
-            State::Closed => self.reply = reset_for(segment),
+            State::Closed => self.reply = reset_for(segment).map(Box::new),
             State::Listen => self.on_listen(now, segment),
             State::SynSent => self.on_syn_sent(now, segment),
             _ => self.on_synchronized(now, segment),
@@ -35,7 +35,7 @@ impl Connection {
             return;
         }
         if segment.flags.has(Flags::ACK) {
-            self.reply = reset_for(segment);
+            self.reply = reset_for(segment).map(Box::new);
             return;
         }
         if segment.flags.has(Flags::SYN) {
@@ -53,7 +53,7 @@ impl Connection {
             match segment.ack.offset(self.tx.isn, 0) {
                 Some(1) if !self.syn_due => true,
                 _ => {
-                    self.reply = reset_for(segment);
+                    self.reply = reset_for(segment).map(Box::new);
                     return;
                 }
             }
@@ -380,7 +380,7 @@ impl Connection {
         let ack = segment.ack.offset(self.tx.isn, una);
         if self.state == State::SynReceived {
             if ack.is_none_or(|a| a == 0 || a > max) || max == 0 {
-                self.reply = reset_for(segment);
+                self.reply = reset_for(segment).map(Box::new);
                 return false;
             }
             if una == 0 {
@@ -403,6 +403,11 @@ impl Connection {
         let same_window = window == self.tx.wnd();
         if ack >= una {
             self.tx.update_window(now, start, ack, window);
+        }
+        if ack == una && self.tx.board.is_empty() && self.tx.plain() && Self::is_plain(segment) {
+            // What a receiver of data hears.
+            self.tx.loss.mark_echoed = false;
+            return self.after_ack(now);
         }
         if ack > una || (ack == una && !self.tx.board.is_empty()) {
             self.recorder.emit(
@@ -513,6 +518,16 @@ impl Connection {
             self.record_state(now);
         }
         self.after_ack(now)
+    }
+
+    /// Whether a segment says nothing of losses and marks.
+    #[inline]
+    fn is_plain(segment: &Segment) -> bool {
+        let options = &segment.options;
+        options.sack.is_empty()
+            && options.snack.is_none()
+            && !options.eln
+            && !segment.flags.has(Flags::ECE)
     }
 
     fn scaled(&self, segment: &Segment) -> u64 {
