@@ -132,7 +132,8 @@ def _published(item: Item) -> list[str]:
     """Return what the record holds of the numbers of an entry, a line each."""
     lines: list[str] = []
     for key, value in item.data.items():
-        if key in _SHOWN:
+        rows = isinstance(value, list) and any(isinstance(one, list) for one in value)
+        if key in _SHOWN or rows:  # the rows of a table stand in the table
             continue
         name = key.replace("_", " ")
         if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
