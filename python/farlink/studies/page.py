@@ -132,8 +132,8 @@ def _published(item: Item) -> list[str]:
     """Return what the record holds of the numbers of an entry, a line each."""
     lines: list[str] = []
     for key, value in item.data.items():
-        rows = isinstance(value, list) and any(isinstance(one, list) for one in value)
-        if key in _SHOWN or rows:  # the rows of a table stand in the table
+        # Rows stand in the table itself, beside ours.
+        if key in _SHOWN or (isinstance(value, list) and any(isinstance(v, list) for v in value)):
             continue
         name = key.replace("_", " ")
         if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
