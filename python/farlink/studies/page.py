@@ -119,8 +119,9 @@ def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgem
             {
                 "made": made,
                 "table": content if isinstance(content, Table) else None,
-                "heading": result.heading(made.item),
-                "note": getattr(content, "note", ""),
+                # Curves have heading and note in the picture.
+                "heading": "" if isinstance(content, Curves) else result.heading(made.item),
+                "note": "" if isinstance(content, Curves) else getattr(content, "note", ""),
                 "judgements": [one for one in result.judgements if one.claim.figure == name],
             }
         )
