@@ -42,6 +42,9 @@ SUMMED = (
     "acks_lost",
     "dummies_sent",
     "dummies_acked",
+    "segments_out_of_order",
+    "segments_duplicate",
+    "timeouts_repeated",
 )
 """Flow metrics that add up over the flows of a run; the others are averaged."""
 
@@ -173,7 +176,7 @@ class Result:
         ----------
         name
             One of `farlink.trace.NAMES`: cwnd, ssthresh, flight, rtt, srtt,
-            rto, segments, acks, sacks, marks, delivered, datagrams, queue,
+            rto, segments, acks, sacks, marks, delivered, arrivals, datagrams, queue,
             throughput, drops.
         tcp
             By default all, told apart by the column `tcp`.

@@ -51,6 +51,9 @@ _SPECS = {
     "sacks": _Spec("sacks", {**_AT_END, "left": "B", "right": "B"}),
     "marks": _Spec("marks", {**_AT_END, "kind": ""}),
     "delivered": _Spec("delivered", {**_AT_END, "bytes": "B"}),
+    "arrivals": _Spec(
+        "arrivals", {**_AT_END, "seq": "B", "len": "B", "duplicate": "", "out_of_order": ""}
+    ),
     "datagrams": _Spec(
         "datagrams", {"time": "s", "flow": "", "number": "", "bytes": "B", "delay": "s"}
     ),
@@ -159,7 +162,7 @@ class Trace:
             return pd.Series(seconds)
         if column in ("cwnd", "ssthresh"):
             return pd.Series(np.where(values == _NONE, math.inf, values.astype(np.float64)))
-        if column in ("retransmission", "poll", "lost"):
+        if column in ("retransmission", "poll", "lost", "duplicate", "out_of_order"):
             return pd.Series(values.astype(bool))
         if table == "drops" and column == "seq":
             absent = values == _NONE

@@ -18,9 +18,9 @@ pub struct Mtu {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Piece {
     /// Bytes before it.
-    pub offset: u32,
-    /// Its bytes.
-    pub len: u32,
+    pub offset: u16,
+    /// Its bytes; with those before it no more than IPv4 has.
+    pub len: u16,
     /// Whether more follows.
     pub more: bool,
 }
@@ -28,7 +28,7 @@ pub struct Piece {
 impl Piece {
     /// Byte behind the last.
     const fn end(self) -> u32 {
-        self.offset + self.len
+        self.offset as u32 + self.len as u32
     }
 }
 
@@ -39,7 +39,7 @@ impl Mtu {
         let room = self.bytes.saturating_sub(header);
         // Every link takes 68 bytes: a header of 60 and one unit.
         let step = (room / self.unit * self.unit).max(self.unit);
-        let mut offset = whole.offset;
+        let mut offset = u32::from(whole.offset);
         let mut over = false;
         std::iter::from_fn(move || {
             let left = whole.end() - offset;
@@ -48,11 +48,11 @@ impl Mtu {
             }
             over = left <= room;
             let piece = Piece {
-                offset,
-                len: if over { left } else { step },
+                offset: offset as u16,
+                len: if over { left } else { step } as u16,
                 more: !over || whole.more,
             };
-            offset += piece.len;
+            offset = piece.end();
             Some(piece)
         })
     }
@@ -62,7 +62,7 @@ impl Mtu {
     pub fn packets(self, ip_len: u32) -> u32 {
         let whole = Piece {
             offset: 0,
-            len: ip_len.saturating_sub(IPV4_HEADER_LEN),
+            len: ip_len.saturating_sub(IPV4_HEADER_LEN) as u16,
             more: false,
         };
         self.cut(whole, IPV4_HEADER_LEN).count() as u32
@@ -114,15 +114,15 @@ impl Reassembly {
         }
         let clear = before
             .last()
-            .is_none_or(|p| p.more && p.end() <= piece.offset)
+            .is_none_or(|p| p.more && p.end() <= piece.offset.into())
             && after
                 .first()
-                .is_none_or(|p| piece.more && piece.end() <= p.offset);
+                .is_none_or(|p| piece.more && piece.end() <= p.offset.into());
         if !clear || piece.len == 0 {
             return Added::Overlap;
         }
         self.pieces.insert(at, piece);
-        self.bytes += piece.len;
+        self.bytes += u32::from(piece.len);
         match self.pieces.last() {
             Some(last) if !last.more && last.end() == self.bytes => Added::Complete,
             _ => Added::Waits,
@@ -138,14 +138,14 @@ mod tests {
     const fn whole(len: u32) -> Piece {
         Piece {
             offset: 0,
-            len,
+            len: len as u16,
             more: false,
         }
     }
 
     fn sizes(mtu: Mtu, ip_len: u32) -> Vec<u32> {
         mtu.cut(whole(ip_len - 20), 20)
-            .map(|p| p.len + 20)
+            .map(|p| u32::from(p.len) + 20)
             .collect()
     }
 
@@ -212,7 +212,7 @@ mod tests {
         /// the last part that was missing comes.
         #[test]
         fn all_parts_in_any_order_make_the_whole(
-            len in 1u32..9000,
+            len in 1u16..9000,
             mtus in (68u32..2000, 68u32..2000),
             unit in prop_oneof![Just(1u32), Just(8)],
             keys in proptest::collection::vec((any::<u32>(), 0u8..3), 400),
@@ -220,12 +220,12 @@ mod tests {
         ) {
             let cut = |bytes, piece| Mtu { bytes, unit }.cut(piece, 20);
             let pieces: Vec<_> =
-                cut(mtus.0, whole(len)).flat_map(|p| cut(mtus.1, p)).collect();
+                cut(mtus.0, whole(len.into())).flat_map(|p| cut(mtus.1, p)).collect();
             let mut at = 0;
             for piece in &pieces {
                 prop_assert_eq!(piece.offset, at);
-                prop_assert!(piece.len + 20 <= mtus.0.min(mtus.1));
-                prop_assert!(!piece.more || piece.len % unit == 0);
+                prop_assert!(u32::from(piece.len) + 20 <= mtus.0.min(mtus.1));
+                prop_assert!(!piece.more || u32::from(piece.len) % unit == 0);
                 at += piece.len;
             }
             prop_assert_eq!(at, len);

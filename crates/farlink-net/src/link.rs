@@ -124,6 +124,25 @@ pub struct LinkStats {
     pub low_drops: [u64; DropCause::ALL.len()],
 }
 
+/// The counters that nearly every packet moves.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    packets: u64,
+    bytes: u64,
+    busy: u64,
+    queue_max: u64,
+    marks: u64,
+    data: u64,
+    low_packets: u64,
+}
+
+/// Packets lost by cause, and those of them of low priority.
+#[derive(Clone, Copy, Debug, Default)]
+struct Losses {
+    all: [u64; DropCause::ALL.len()],
+    low: [u64; DropCause::ALL.len()],
+}
+
 /// One direction of a link at work.
 #[derive(Debug)]
 pub struct Link {
@@ -135,6 +154,9 @@ pub struct Link {
     background: Option<Box<(Background, BackgroundStats)>>,
     /// A rate that changes in time; none is a rate that does not.
     pace: Option<Box<Pace>>,
+    /// Bytes on the wire of the last packet, and the time that they take: lengths
+    /// repeat, and a division costs as much as the rest of a hop.
+    last_sent: (u32, Interval),
     free_at: Instant,
     last_arrival: Instant,
     /// When each waiting packet starts to be sent, and its IP length.
@@ -143,7 +165,9 @@ pub struct Link {
     /// What waits in the low class.
     low: VecDeque<low::Waiting>,
     low_bytes: u64,
-    stats: LinkStats,
+    counts: Counts,
+    /// None before the first loss: thousands of links are nearly all without one.
+    losses: Option<Box<Losses>>,
     /// Packets in flight, first to arrive first.
     pub in_flight: VecDeque<InFlight>,
     /// For its owner: whether an event will look after the low class.
@@ -165,13 +189,15 @@ impl Link {
             channel_on: true,
             background: None,
             pace: None,
+            last_sent: (0, Interval::ZERO),
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             low: VecDeque::new(),
             low_bytes: 0,
-            stats: LinkStats::default(),
+            counts: Counts::default(),
+            losses: None,
             in_flight: VecDeque::new(),
             low_watched: false,
             line: None,
@@ -213,6 +239,7 @@ impl Link {
     pub fn set_config(&mut self, config: LinkConfig) {
         self.keep_order();
         self.config = config;
+        self.last_sent = (0, Interval::ZERO);
     }
 
     /// Another channel, for packets handed over from now on.
@@ -248,14 +275,26 @@ impl Link {
     }
 
     /// Counters.
-    pub fn stats(&self) -> &LinkStats {
-        &self.stats
+    pub fn stats(&self) -> LinkStats {
+        let losses = self.losses.as_deref().copied().unwrap_or_default();
+        LinkStats {
+            packets: self.counts.packets,
+            bytes: self.counts.bytes,
+            busy: self.counts.busy,
+            queue_max: self.counts.queue_max,
+            marks: self.counts.marks,
+            data: self.counts.data,
+            drops: losses.all,
+            low_packets: self.counts.low_packets,
+            low_drops: losses.low,
+        }
     }
 
     /// Counts a packet that the link carried and its far end refused.
     pub fn count_drop(&mut self, cause: DropCause, priority: Priority) {
-        self.stats.drops[cause as usize] += 1;
-        self.stats.low_drops[cause as usize] += u64::from(priority == Priority::Low);
+        let losses = self.losses.get_or_insert_default();
+        losses.all[cause as usize] += 1;
+        losses.low[cause as usize] += u64::from(priority == Priority::Low);
     }
 
     /// Packets and IP bytes that wait for the transmitter at `now`, of both
@@ -326,15 +365,34 @@ impl Link {
         self.config.mark.is_full(packets, bytes, ip_len)
     }
 
-    /// Counts a packet with data that left the transmitter.
+    /// Counts a packet that left the transmitter, if it carries data.
     #[inline]
-    pub fn count_data(&mut self) {
-        self.stats.data += 1;
+    pub fn count_data(&mut self, data: bool) {
+        self.counts.data += u64::from(data);
+    }
+
+    /// Whether a packet of `ip_len` bytes and normal priority needs nothing here but
+    /// [`Self::offer`]: its owner has nothing else to see to.
+    #[inline]
+    pub fn only_queues(&self, ip_len: u32) -> bool {
+        self.line.is_none()
+            && !self.low_watched
+            && self.config.mark == QueueLimit::Unlimited
+            && self.mtu.is_none_or(|mtu| ip_len <= mtu.bytes)
+    }
+
+    /// Packet number `packet` is on its way, behind those that are. Returns whether
+    /// it is the first.
+    #[inline]
+    pub fn flies(&mut self, packet: u32, arrives: Instant) -> bool {
+        let first = self.in_flight.is_empty();
+        self.in_flight.push_back(InFlight { arrives, packet });
+        first
     }
 
     /// Counts a packet that was marked.
     pub fn count_mark(&mut self) {
-        self.stats.marks += 1;
+        self.counts.marks += 1;
     }
 
     /// Takes a packet into the queue or the transmitter, where so many packets and
@@ -349,7 +407,7 @@ impl Link {
         if waits {
             self.waiting.push_back((starts, ip_len));
             self.waiting_bytes += u64::from(ip_len);
-            self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
+            self.counts.queue_max = self.counts.queue_max.max(u64::from(packets) + 1);
         }
         true
     }
@@ -361,7 +419,10 @@ impl Link {
         let mut waits = self.free_at > now;
         let mut starts = self.free_at.max(now);
         let wire = self.config.coded(ip_len + self.config.overhead);
-        let mut sending = Interval::of_bits(u64::from(wire) * 8, self.config.rate);
+        if self.last_sent.0 != wire {
+            self.last_sent = (wire, Self::sending(wire, self.config.rate));
+        }
+        let mut sending = self.last_sent.1;
         if let Some(pace) = &mut self.pace {
             let (begins, ends) = pace.send(self.free_at, now, wire);
             sending = ends.since(starts);
@@ -371,12 +432,17 @@ impl Link {
         } else {
             self.free_at = starts + sending;
         }
-        self.stats.busy += sending.as_nanos();
+        self.counts.busy += sending.as_nanos();
         (starts, waits)
     }
 
+    #[inline(never)]
+    fn sending(wire: u32, rate: u64) -> Interval {
+        Interval::of_bits(u64::from(wire) * 8, rate)
+    }
+
     /// Hands over a packet of `ip_len` bytes at `now`, first in, first out.
-    #[inline]
+    #[inline(always)] // so that the fate of most packets stays in registers
     pub fn offer(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
         let waiting = self.queued(now);
         if !self.admit(now, ip_len, waiting) {
@@ -396,11 +462,11 @@ impl Link {
     }
 
     /// The last packet that the transmitter took leaves it.
-    #[inline]
+    #[inline(always)] // as `offer`
     fn leave(&mut self, ip_len: u32, priority: Priority) -> Fate {
-        self.stats.packets += 1;
-        self.stats.low_packets += u64::from(priority == Priority::Low);
-        self.stats.bytes += u64::from(ip_len);
+        self.counts.packets += 1;
+        self.counts.low_packets += u64::from(priority == Priority::Low);
+        self.counts.bytes += u64::from(ip_len);
         let wire = ip_len + self.config.overhead;
         if self.clean {
             // Later than its own time only after the link was changed.

@@ -225,7 +225,7 @@ fn encode_fragment(
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
     if !piece.offset.is_multiple_of(8) {
-        return Err(WireError::FragmentOffset(piece.offset));
+        return Err(WireError::FragmentOffset(piece.offset.into()));
     }
     let whole = Packet {
         corrupt: false,
@@ -234,8 +234,8 @@ fn encode_fragment(
     };
     let mut bytes = encode(&whole, addresses)?;
     let header = IPV4_HEADER_LEN as usize;
-    let from = header + piece.offset as usize;
-    bytes.copy_within(from..from + piece.len as usize, header);
+    let from = header + usize::from(piece.offset);
+    bytes.copy_within(from..from + usize::from(piece.len), header);
     bytes.truncate(packet.ip_len() as usize);
     write_fragment_fields(&mut bytes, piece);
     if packet.corrupt
@@ -252,7 +252,7 @@ fn encode_fragment(
 /// length, more fragments, fragment offset, checksum.
 pub(crate) fn write_fragment_fields(bytes: &mut [u8], piece: Piece) {
     let header = usize::from(bytes[0] & 15) * 4;
-    let field = (piece.offset / 8) as u16 | u16::from(piece.more) << 13;
+    let field = (piece.offset / 8) | u16::from(piece.more) << 13;
     let total = bytes.len() as u16;
     bytes[2..4].copy_from_slice(&total.to_be_bytes());
     bytes[6..8].copy_from_slice(&field.to_be_bytes());

@@ -127,6 +127,19 @@ impl End {
             Record::Delivered { total } => Record::Delivered {
                 total: total + past.received,
             },
+            Record::Arrived {
+                seq,
+                len,
+                fresh,
+                duplicate,
+                out_of_order,
+            } => Record::Arrived {
+                seq: seq + past.received,
+                len,
+                fresh,
+                duplicate,
+                out_of_order,
+            },
             other => other,
         }
     }

@@ -93,7 +93,7 @@ impl World {
         let template = packet.clone();
         let whole = template.piece.unwrap_or(Piece {
             offset: 0,
-            len: template.whole_len() - IPV4_HEADER_LEN,
+            len: (template.whole_len() - IPV4_HEADER_LEN) as u16,
             more: false,
         });
         // The whole is let go last: its number stays taken as long.

@@ -92,9 +92,10 @@ impl Event {
         self.payload
     }
 
+    /// Time before tie, as one number: two of these compare without a branch.
     #[inline]
-    fn key(&self) -> (Instant, u64) {
-        (self.time, self.tie)
+    fn key(&self) -> u128 {
+        u128::from(self.time.as_nanos()) << 64 | u128::from(self.tie)
     }
 }
 
@@ -151,26 +152,50 @@ impl Heap {
             if first >= n {
                 break;
             }
-            let mut least = first;
-            for child in first + 1..(first + ARITY).min(n) {
-                if self.events[child].key() < self.events[least].key() {
-                    least = child;
+            let (place, least) = match self.events[first..] {
+                [a, b, c, d, ..] => {
+                    least((first, a), (first + 1, b), (first + 2, c), (first + 3, d))
                 }
-            }
-            if event.key() <= self.events[least].key() {
+                [a, b, c] => least((first, a), (first + 1, b), (first + 2, c), (first + 2, c)),
+                [a, b] => sooner((first, a), (first + 1, b)),
+                [a] => (first, a),
+                [] => break,
+            };
+            if event.key() <= least.key() {
                 break;
             }
-            self.events[at] = self.events[least];
-            at = least;
+            self.events[at] = least;
+            at = place;
         }
         self.events[at] = event;
     }
+}
+
+/// An event and its place.
+type Placed = (usize, Event);
+
+#[inline]
+fn sooner(a: Placed, b: Placed) -> Placed {
+    if b.1.key() < a.1.key() { b } else { a }
+}
+
+#[inline]
+fn least(a: Placed, b: Placed, c: Placed, d: Placed) -> Placed {
+    sooner(sooner(a, b), sooner(c, d))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use farlink_net::rng::Streams;
+
+    /// The heap moves its entries: with a thousand flows it holds some ten thousand,
+    /// which should stay in the nearest caches. What an event needs beyond a number
+    /// belongs to its source.
+    #[test]
+    fn an_entry_is_three_words() {
+        assert_eq!(size_of::<Event>(), 24);
+    }
 
     #[test]
     fn order_is_time_kind_source_counter() {

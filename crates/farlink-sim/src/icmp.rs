@@ -261,7 +261,7 @@ impl World {
         let drops = |link: usize| {
             let here = &self.links[link];
             let stats = match here.line {
-                Some(line) => self.lines[line as usize].line.stats(link % 2),
+                Some(line) => *self.lines[line as usize].line.stats(link % 2),
                 None => here.stats(),
             };
             stats.drops.iter().sum::<u64>()

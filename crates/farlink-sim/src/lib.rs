@@ -36,6 +36,7 @@ mod run;
 mod sample;
 pub mod scenario;
 mod trajectory;
+mod transit;
 mod udp;
 mod world;
 mod world_loss;

@@ -118,7 +118,8 @@ fn tag(packet: &Packet) -> Tag {
                 // Its data begin behind the header of TCP.
                 Some(piece) => {
                     let data = |at: u32| at.saturating_sub(segment.header_len());
-                    (data(piece.offset), data(piece.offset + piece.len))
+                    let from = u32::from(piece.offset);
+                    (data(from), data(from + u32::from(piece.len)))
                 }
                 None => (0, segment.body.len()),
             };

@@ -301,7 +301,7 @@ impl Live {
                 metrics: all
                     .iter()
                     .filter(|m| m.scope == Scope::Link)
-                    .zip(metrics::of_link(&self.world, i, 0, now.as_nanos()))
+                    .zip(metrics::of_link(&self.world, i, 0, now.as_nanos()).iter())
                     .map(|(m, v)| (m.name.clone(), v.map_or(Value::Null, Value::from)))
                     .collect(),
             })

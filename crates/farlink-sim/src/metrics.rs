@@ -34,7 +34,34 @@ pub struct Metric {
 
 /// Values of one flow or direction, in the order of [`metrics`]; `None` where
 /// there was nothing to measure.
-pub(crate) type Values = Vec<Option<f64>>;
+///
+/// A run of a thousand flows has a hundred thousand of them, more than all its
+/// connections take: `None` is kept as NaN, which nothing measured is.
+#[derive(Clone, Debug)]
+pub(crate) struct Values(Box<[f64]>);
+
+impl Values {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Option<f64>> + '_ {
+        self.0.iter().map(|&x| (!x.is_nan()).then_some(x))
+    }
+
+    /// The first: goodput of a flow.
+    fn first(&self) -> Option<f64> {
+        self.iter().next()?
+    }
+}
+
+impl FromIterator<Option<f64>> for Values {
+    fn from_iter<T: IntoIterator<Item = Option<f64>>>(iter: T) -> Self {
+        Self(iter.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect())
+    }
+}
+
+impl PartialEq for Values {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
 
 const FLOW: &[(&str, &str, &str)] = &[
     (
@@ -183,6 +210,31 @@ const FLOW: &[(&str, &str, &str)] = &[
         "time that 95 % of them are up to (nearest rank, right to 0.4 %)",
     ),
     ("response_time_max", "s", "greatest of them"),
+    (
+        "segment_delay_mean",
+        "s",
+        "mean time from when the sending end first sent a segment of data to when it came, whole, to \
+         the receiving end: each once, a segment that was lost by the retransmission that came first \
+         (the average end-to-end delay of TCP of Wong 1998)",
+    ),
+    (
+        "segments_out_of_order",
+        "",
+        "segments with data that came to the receiving end when something before them was missing",
+    ),
+    (
+        "segments_duplicate",
+        "",
+        "segments with data that came to the receiving end when all of their data had come before: \
+         retransmissions that were not needed, but for those that were lost themselves, and copies \
+         that a link made",
+    ),
+    (
+        "timeouts_repeated",
+        "",
+        "of the time-outs, those before which nothing new had been acknowledged since the time-out \
+         before: backed off, and of the same segment",
+    ),
     (
         "datagrams_sent",
         "",
@@ -407,11 +459,11 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
         .iter()
         .map(|&slot| of_flow(world, slot))
         .collect();
-    let sum: f64 = flows.iter().filter_map(|values| values[0]).sum();
+    let sum: f64 = flows.iter().filter_map(Values::first).sum();
     if flows.len() > 1 && sum > 0.0 {
         let mean = sum / flows.len() as f64;
         for values in &mut flows {
-            values[FAIR_SHARE] = values[0].map(|goodput| goodput / mean);
+            values.0[FAIR_SHARE] = values.0[0] / mean;
         }
     }
     flows
@@ -419,15 +471,16 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
 
 /// Values of a flow, but for its share of the whole.
 fn of_flow(world: &World, slot: Slot) -> Values {
-    let (mut values, number) = match slot {
+    let (values, number) = match slot {
         Slot::Tcp(index) => (of_tcp(world, index), index),
         Slot::Udp(index) => (of_datagrams(world, index), world.flows.len() + index),
     };
     let lost = world.tallies[number].forward;
-    values.extend(lost.map(|n| Some(n as f64)));
-    values
+    let lost = lost.map(|n| Some(n as f64));
+    values.into_iter().chain(lost).collect()
 }
-fn of_datagrams(world: &World, index: usize) -> Values {
+
+fn of_datagrams(world: &World, index: usize) -> Vec<Option<f64>> {
     let flow = &world.udp[index];
     let (source, sink) = (&flow.source, &flow.sink);
     let started = source.sent > 0;
@@ -471,7 +524,7 @@ fn of_datagrams(world: &World, index: usize) -> Values {
     out
 }
 
-fn of_tcp(world: &World, flow: usize) -> Values {
+fn of_tcp(world: &World, flow: usize) -> Vec<Option<f64>> {
     let state = &world.flows[flow];
     let (from, to) = (&world.ends[2 * flow], &world.ends[2 * flow + 1]);
     let end = state.done_at.unwrap_or(world.now);
@@ -530,6 +583,10 @@ fn of_tcp(world: &World, flow: usize) -> Values {
         count(stats.dummies_acked),
         seconds(responses.and_then(|times| times.percentile(95))),
         seconds(responses.and_then(Quantiles::most)),
+        tally.transit.mean_nanos().map(|nanos| nanos / 1e9),
+        count(to.stats().segments_out_of_order),
+        count(to.stats().segments_duplicate),
+        count(stats.timeouts_repeated),
     ];
     values.resize(FLOW.len(), None);
     values
@@ -571,7 +628,7 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
     let from = link % 2;
     let line = here.line.map(|n| &world.lines[n as usize].line);
     let stats = match line {
-        Some(line) => line.stats(from),
+        Some(line) => *line.stats(from),
         None => here.stats(),
     };
     let low_full = stats.low_drops[DropCause::Congestion as usize];
@@ -614,15 +671,16 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
         }
         None => out.extend([None; 11]),
     }
-    out.extend(stats.drops.iter().map(|&n| Some(n as f64)));
-    out
+    let drops = stats.drops.iter().map(|&n| Some(n as f64));
+    out.into_iter().chain(drops).collect()
 }
 
 /// Values of a run whose flows have these values.
 pub(crate) fn of_run(flows: &[Values]) -> Values {
     // Goodput comes first among the metrics of a flow.
-    let goodputs: Vec<f64> = flows.iter().filter_map(|values| values[0]).collect();
-    vec![(flows.len() > 1).then(|| jain(&goodputs)).flatten()]
+    let goodputs: Vec<f64> = flows.iter().filter_map(Values::first).collect();
+    let fairness = (flows.len() > 1).then(|| jain(&goodputs)).flatten();
+    [fairness].into_iter().collect()
 }
 
 /// Jain, Chiu and Hawe 1984, eq. 2; `None` if nobody got anything.
@@ -644,18 +702,22 @@ mod tests {
         let scenario = load(text, "test", &[]).unwrap().expand().unwrap();
         let world = crate::build::build(&scenario, 0).unwrap();
         let named = |scope| metrics().iter().filter(|m| m.scope == scope).count();
-        assert_eq!(of_flow(&world, world.order[0]).len(), named(Scope::Flow));
+        let len = |values: Values| values.iter().count();
+        assert_eq!(len(of_flow(&world, world.order[0])), named(Scope::Flow));
         assert_eq!(metrics()[FAIR_SHARE].name, "fair_share");
         assert_eq!(metrics()[0].name, "goodput");
-        assert_eq!(of_link(&world, 0, 0, 1).len(), named(Scope::Link));
-        assert_eq!(of_run(&[]).len(), named(Scope::Run));
+        assert_eq!(len(of_link(&world, 0, 0, 1)), named(Scope::Link));
+        assert_eq!(len(of_run(&[])), named(Scope::Run));
     }
 
     #[test]
     fn fairness_in_closed_form() {
         let index = |shares: &[f64]| {
-            let flows: Vec<Values> = shares.iter().map(|&x| vec![Some(x)]).collect();
-            of_run(&flows)[0]
+            let flows: Vec<Values> = shares
+                .iter()
+                .map(|&x| [Some(x)].into_iter().collect())
+                .collect();
+            of_run(&flows).first()
         };
         assert_eq!(index(&[5.0, 5.0, 5.0, 5.0]), Some(1.0));
         assert_eq!(index(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));

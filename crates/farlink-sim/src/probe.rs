@@ -72,6 +72,8 @@ table!(/// Moments.
     Moment "marks" { flow: u32 U32, side: u8 U8, kind: u8 U8 });
 table!(/// In-order data received.
     Delivered "delivered" { flow: u32 U32, side: u8 U8, bytes: u64 U64 });
+table!(/// Data that arrived, and what it brought.
+    Came "arrivals" { flow: u32 U32, side: u8 U8, seq: u64 U64, len: u32 U32, duplicate: u8 U8, out_of_order: u8 U8 });
 table!(/// Length of a queue.
     Queue "queue" { link: u32 U32, direction: u8 U8, packets: u32 U32, bytes: u64 U64 });
 table!(/// Packets that reached the far end of a link.
@@ -94,6 +96,7 @@ pub(crate) struct Probes {
     sacks: Vec<Sack>,
     moments: Vec<Moment>,
     delivered: Vec<Delivered>,
+    arrivals: Vec<Came>,
     queue: Vec<Queue>,
     deliveries: Vec<Delivery>,
     drops: Vec<Lost>,
@@ -120,7 +123,8 @@ impl Probes {
             | Record::DummySent
             | Record::DummyAcked
             | Record::DupAck
-            | Record::DuplicateReported => {}
+            | Record::DuplicateReported
+            | Record::TimeoutRepeated => {}
             Record::Sent {
                 seq,
                 len,
@@ -187,6 +191,23 @@ impl Probes {
                     flow,
                     side,
                     bytes: total,
+                });
+            }
+            Record::Arrived {
+                seq,
+                len,
+                duplicate,
+                out_of_order,
+                ..
+            } => {
+                self.arrivals.push(Came {
+                    time,
+                    flow,
+                    side,
+                    seq,
+                    len,
+                    duplicate: u8::from(duplicate),
+                    out_of_order: u8::from(out_of_order),
                 });
             }
             Record::Mark(mark) => {
@@ -342,6 +363,7 @@ impl Probes {
             Sack::table(self.sacks),
             Moment::table(self.moments),
             Delivered::table(self.delivered),
+            Came::table(self.arrivals),
             Queue::table(self.queue),
             Delivery::table(self.deliveries),
             Lost::table(self.drops),

@@ -197,7 +197,7 @@ impl Outcome {
         let of = |scope: Scope, values: &Values| -> Map<String, Value> {
             all.iter()
                 .filter(|m| m.scope == scope)
-                .zip(values)
+                .zip(values.iter())
                 .map(|(m, v)| (m.name.clone(), v.map_or(Value::Null, Value::from)))
                 .collect()
         };

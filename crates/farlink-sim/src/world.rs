@@ -11,11 +11,12 @@ use crate::heap::{Event, Heap, Kind};
 use crate::icmp::Answers;
 use crate::line::LineState;
 use crate::probe::Probes;
+use crate::transit::Transit;
 use crate::udp::UdpFlow;
 use crate::world_loss::Lost;
 use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
-use farlink_net::{Fate, FlowId, InFlight, Link, LowFate, NodeId, Packet, Payload};
+use farlink_net::{Fate, FlowId, Link, LowFate, NodeId, Packet, Payload};
 use farlink_tcp::{Ecn, Event as TcpEvent, Instant, PhaseTimes, Priority, Segment};
 
 /// Hops a packet may take.
@@ -66,7 +67,7 @@ pub(crate) enum Slot {
 pub(crate) const NO_ROUTE: u32 = u32::MAX;
 
 /// What is counted of a flow, for its metrics alone.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     /// Packets lost from the end that data comes from, by cause.
     pub(crate) forward: [u64; DropCause::ALL.len()],
@@ -74,6 +75,41 @@ pub(crate) struct Tally {
     pub(crate) back: u64,
     /// Time by phase of the end that data comes from, when the measurement ended.
     pub(crate) phases: Option<PhaseTimes>,
+    /// How long segments of data took to the other end.
+    pub(crate) transit: Transit,
+}
+
+/// What every hop asks of a packet: beside the packets, because five of these are
+/// in a line of the cache, and a packet is two lines. Nothing on the way changes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Label {
+    /// Node that the packet goes to.
+    dst: u32,
+    ip_len: u32,
+    /// Whether it carries data.
+    data: bool,
+    /// Whether it is of low priority.
+    low: bool,
+}
+
+impl Label {
+    #[inline]
+    fn of(packet: &Packet) -> Self {
+        let (data, low) = match &packet.payload {
+            // That of any packet, for what nearly all are.
+            Payload::Tcp(segment) if packet.piece.is_none() => {
+                let data = !segment.body.is_empty() && !segment.dummy;
+                (data, segment.priority == Priority::Low)
+            }
+            _ => (packet.has_data(), packet.priority() == Priority::Low),
+        };
+        Self {
+            dst: packet.dst.0,
+            ip_len: packet.ip_len(),
+            data,
+            low,
+        }
+    }
 }
 
 /// Everything that a run is made of.
@@ -98,6 +134,7 @@ pub(crate) struct World {
     pub(crate) tallies: Vec<Tally>,
     /// Packets by number, and the numbers that are free.
     pub(crate) packets: Vec<Packet>,
+    labels: Vec<Label>,
     pub(crate) free: Vec<u32>,
     /// Links with a protocol, and room for what they give out.
     pub(crate) lines: Vec<LineState>,
@@ -132,6 +169,7 @@ impl World {
             udp: Vec::new(),
             tallies: Vec::new(),
             packets: Vec::new(),
+            labels: Vec::new(),
             free: Vec::new(),
             lines: Vec::new(),
             outputs: Vec::new(),
@@ -213,7 +251,7 @@ impl World {
     }
 
     /// The first packet in flight on a link arrives.
-    #[inline]
+    #[inline(always)]
     fn arrival(&mut self, link: u32) {
         let flying = &mut self.links[link as usize].in_flight;
         let Some(first) = flying.pop_front() else {
@@ -237,7 +275,7 @@ impl World {
         if let Some(probes) = &mut self.probes {
             probes.delivery(self.now, link, packet);
         }
-        if packet.dst.0 != node {
+        if self.labels[number as usize].dst != node {
             packet.ttl -= 1;
             if packet.ttl == 0 {
                 self.expired(node, link, number);
@@ -289,7 +327,12 @@ impl World {
         let end = sending_end(packet, state.sender_opens) ^ 1;
         let receiver = &mut self.ends[end];
         if receiver.live {
+            let before = receiver.conn.stats().segments_fresh;
             receiver.conn.on_segment(self.now, segment);
+            if end % 2 == 1 && receiver.conn.stats().segments_fresh != before {
+                let transit = &mut self.tallies[flow].transit;
+                transit.arrived(segment.seq, segment.body.len(), self.now);
+            }
         }
         self.free.push(number);
         self.serve(end);
@@ -482,6 +525,7 @@ impl World {
             }
             self.ends[end].renew(conn, isn);
         }
+        self.tallies[flow].transit.renew();
         self.tell(flow, opener, Told::Opened);
         self.serve(2 * flow + opener as usize);
     }
@@ -501,6 +545,10 @@ impl World {
     /// A segment leaves an endpoint.
     #[inline]
     fn emit(&mut self, end: usize, node: u32, segment: Segment) {
+        if end.is_multiple_of(2) && !segment.body.is_empty() {
+            let transit = &mut self.tallies[end / 2].transit;
+            transit.sent(segment.seq, segment.body.len(), self.now);
+        }
         let flow = &self.flows[end / 2];
         let home = &mut self.nodes[node as usize];
         let packet = Packet {
@@ -526,11 +574,14 @@ impl World {
     /// Gives a packet a number.
     #[inline]
     pub(crate) fn hold(&mut self, packet: Packet) -> u32 {
+        let label = Label::of(&packet);
         if let Some(number) = self.free.pop() {
             self.packets[number as usize] = packet;
+            self.labels[number as usize] = label;
             number
         } else {
             self.packets.push(packet);
+            self.labels.push(label);
             (self.packets.len() - 1) as u32
         }
     }
@@ -539,23 +590,54 @@ impl World {
     /// of flows there is, since flows without a route are refused when built.
     #[inline]
     pub(crate) fn forward(&mut self, node: u32, number: u32) -> bool {
-        let packet = &self.packets[number as usize];
-        let link = self.nodes[node as usize].way(packet.dst.0);
-        let Some(next) = self.links.get(link as usize) else {
+        let Label {
+            dst,
+            ip_len,
+            data,
+            low,
+        } = self.labels[number as usize];
+        let link = self.nodes[node as usize].way(dst);
+        let Some(over) = self.links.get_mut(link as usize) else {
             return false;
         };
-        if let Some(mtu) = next.mtu
+        if low || self.probes.is_some() || !over.only_queues(ip_len) {
+            self.forward_with_care(node, link, number);
+            return true;
+        }
+        let fate = over.offer(self.now, ip_len, Priority::Normal);
+        if let Fate::Arrives {
+            at,
+            corrupt: false,
+            copies: 0,
+            overtakes: false,
+        } = fate
+        {
+            over.count_data(data);
+            if over.flies(number, at) {
+                self.heap.push(Event::new(at, Kind::Arrival, link, 0, 0));
+            }
+        } else {
+            self.meet(link, number, fate);
+            self.count_data(link, data, fate);
+        }
+        true
+    }
+
+    /// Sends a packet on over a link that does more than to queue it, or where
+    /// probes are.
+    #[cold]
+    fn forward_with_care(&mut self, node: u32, link: u32, number: u32) {
+        let packet = &self.packets[number as usize];
+        if let Some(mtu) = self.links[link as usize].mtu
             && packet.ip_len() > mtu.bytes
         {
             self.too_long(node, link, number, mtu);
         } else {
             self.send_on(link, number);
         }
-        true
     }
 
     /// Sends a packet that is not too long for it over a link.
-    #[inline]
     pub(crate) fn send_on(&mut self, link: u32, number: u32) {
         let packet = &self.packets[number as usize];
         if let Some(line) = self.links[link as usize].line {
@@ -582,6 +664,12 @@ impl World {
             self.mark(link, number, fate);
         }
         self.meet(link, number, fate);
+        self.count_data(link, data, fate);
+        self.watch_length(link);
+    }
+
+    /// Counts a packet with data that the queue of a link took.
+    fn count_data(&mut self, link: u32, data: bool, fate: Fate) {
         let refused = matches!(
             fate,
             Fate::Lost {
@@ -589,14 +677,10 @@ impl World {
                 ..
             }
         );
-        if data && !refused {
-            self.links[link as usize].count_data();
-        }
-        self.watch_length(link);
+        self.links[link as usize].count_data(data && !refused);
     }
 
     /// What becomes of a packet on a link.
-    #[inline]
     fn meet(&mut self, link: u32, number: u32, fate: Fate) {
         match fate {
             Fate::Arrives {
@@ -709,13 +793,7 @@ impl World {
     /// A packet joins those in flight on a link; only the first is an event.
     #[inline]
     fn fly(&mut self, link: u32, number: u32, arrives: Instant) {
-        let flying = &mut self.links[link as usize].in_flight;
-        let idle = flying.is_empty();
-        flying.push_back(InFlight {
-            arrives,
-            packet: number,
-        });
-        if idle {
+        if self.links[link as usize].flies(number, arrives) {
             self.heap
                 .push(Event::new(arrives, Kind::Arrival, link, 0, 0));
         }

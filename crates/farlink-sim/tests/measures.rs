@@ -104,3 +104,78 @@ fn losses_by_cause_and_goodput_as_a_share() {
     near(link(&result, 2, "goodput_share"), 2000.0 / carried);
     assert!(result["links"][1]["metrics"]["goodput_share"].is_null());
 }
+
+/// What a receiver sees of a lost segment: seven of the eight of a window come
+/// behind the hole, and the segment itself a round trip after it was first sent
+/// again by the third duplicate ACK.
+#[test]
+fn a_lost_segment_holds_its_window_up() {
+    // Segments 1, 2-3, 4-7, 8-15 in rounds 1 to 4; 9 is lost.
+    let text = rounds(
+        "scripted_loss = { packets = [9], min_size = \"1000 B\" }",
+        "",
+        "15 kB",
+    );
+    let done = result(&text);
+    near(flow(&done, 0, "segments_sent"), 16.0);
+    near(flow(&done, 0, "segments_out_of_order"), 6.0);
+    near(flow(&done, 0, "segments_duplicate"), 0.0);
+    near(flow(&done, 0, "timeouts_repeated"), 0.0);
+    // Fourteen take 50 ms; the ninth left, and left again, a round trip apart.
+    near(
+        flow(&done, 0, "segment_delay_mean"),
+        (14.0 * 0.05 + 0.15) / 15.0,
+    );
+}
+
+/// The last of three segments is lost three times: the time-outs of 1, 2 and 4 s
+/// begin with the ACK of the second, a round trip after both were sent.
+#[test]
+fn time_outs_of_one_segment_are_repeated() {
+    let text = rounds(
+        "scripted_loss = { packets = [3, 4, 5], min_size = \"1000 B\" }",
+        "",
+        "3 kB",
+    );
+    let done = result(&text);
+    near(flow(&done, 0, "timeouts"), 3.0);
+    near(flow(&done, 0, "timeouts_repeated"), 2.0);
+    near(flow(&done, 0, "segments_sent"), 6.0);
+    near(flow(&done, 0, "segments_out_of_order"), 0.0);
+    near(
+        flow(&done, 0, "segment_delay_mean"),
+        (2.0 * 0.05 + 0.1 + 7.0 + 0.05) / 3.0,
+    );
+}
+
+/// The ACK of the first segment is lost: what goes again is not needed, comes as a
+/// duplicate, and has no delay of its own.
+#[test]
+fn a_retransmission_that_was_not_needed_is_a_duplicate() {
+    let text = rounds("", "", "2 kB").replace(
+        "up = { rate = \"1000 Gbit/s\", delay = \"50 ms\" }",
+        "up = { rate = \"1000 Gbit/s\", delay = \"50 ms\", channel = { scripted_loss = { packets \
+         = [2] } } }",
+    );
+    let done = result(&text);
+    near(flow(&done, 0, "timeouts"), 1.0);
+    near(flow(&done, 0, "timeouts_repeated"), 0.0);
+    near(flow(&done, 0, "segments_duplicate"), 1.0);
+    near(flow(&done, 0, "segments_out_of_order"), 0.0);
+    near(flow(&done, 0, "segments_sent"), 3.0);
+    near(flow(&done, 0, "segment_delay_mean"), 0.05);
+}
+
+/// A fragment more than the MTU holds makes two of each segment: the delay is that
+/// of the whole, which waits for its second fragment.
+#[test]
+fn a_segment_is_there_when_it_is_whole() {
+    // 1040 bytes go as fragments of 540 and 520, behind the 40 of the handshake's ACK.
+    let text = "[tcp]\nvariant = \"newreno\"\nmss = \"1000 B\"\ninitial_window = 1\n\
+         delayed_ack = \"off\"\n[[links]]\nbetween = [\"a\", \"b\"]\n\
+         down = { rate = \"1 Mbit/s\", delay = \"50 ms\", mtu = \"540 B\" }\n\
+         up = { rate = \"1000 Gbit/s\", delay = \"50 ms\" }\n\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\ndont_fragment = false\n";
+    let done = result(text);
+    near(flow(&done, 0, "segment_delay_mean"), 0.05 + 1100.0 * 8e-6);
+}

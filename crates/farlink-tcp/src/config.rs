@@ -62,6 +62,8 @@ pub struct Config {
     /// (RFC 7661). Without it every ACK of new data counts (RFC 5681, 3.1 as it
     /// stands).
     pub cwnd_validation: bool,
+    /// What bounds the congestion window from above.
+    pub cwnd_limit: CwndLimit,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
     /// Explicit Congestion Notification, if the peer agrees (RFC 3168).
@@ -74,8 +76,14 @@ pub struct Config {
     pub limited_transmit: bool,
     /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
     /// do. RFC 6298 restarts it at ACKs of new data only, so that a recovery
-    /// that begins late in a round trip may end in a time-out.
+    /// that begins late in a round trip may end in a time-out. With RACK, which
+    /// sends the first segment again when it sees that its retransmission is lost,
+    /// then too.
     pub restart_on_retransmit: bool,
+    /// Restart the retransmission timer at an ACK that newly SACKs what left
+    /// before the last transmission of the first segment, as Linux does: the
+    /// path still delivers what is older. RFC 6298 waits for an ACK of new data.
+    pub restart_on_sack: bool,
     /// What a window reduction takes the part of.
     pub reduce_from: ReduceFrom,
     /// Proportional Rate Reduction while SACK recovery lasts, and its bound;
@@ -130,12 +138,14 @@ impl Default for Config {
             send_buffer: u64::MAX,
             nagle: true,
             cwnd_validation: true,
+            cwnd_limit: CwndLimit::None,
             timestamps: false,
             ecn: false,
             recovery: Recovery::Sack { rescue: true },
             dupack_threshold: 3,
             limited_transmit: false,
             restart_on_retransmit: false,
+            restart_on_sack: false,
             reduce_from: ReduceFrom::FlightSize,
             prr: None,
             rack: None,
@@ -226,6 +236,15 @@ pub enum Recovery {
         /// Rescue retransmission, rule (4) of NextSeg.
         rescue: bool,
     },
+}
+
+/// What bounds the congestion window from above, recovery's inflation aside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CwndLimit {
+    /// Nothing (RFC 5681).
+    None,
+    /// The largest window that the peer ever offered: more could never be used.
+    ReceiveWindow,
 }
 
 /// What the slow-start threshold is a part of after a loss.
@@ -427,6 +446,21 @@ pub struct RtoConfig {
     pub backoff: Backoff,
     /// Which segments are timed.
     pub sampling: Sampling,
+    /// Where what an ACK acknowledges gives no sample of its own, because there is
+    /// none or it was sent twice, the first segment that it newly SACKs and that
+    /// was sent once gives one, as in Linux.
+    pub from_sack: bool,
+    /// Time-outs computed from samples are rounded to the nearest multiple of this,
+    /// and are one of it at least; zero does not round. Samples and timers stay
+    /// exact, unlike with `tick`.
+    pub round: Interval,
+    /// Karn's algorithm (Karn and Partridge 1987): what was sent twice gives no
+    /// sample. Without, the one segment that is timed goes on being timed from
+    /// when it first left. Counts with [`Sampling::OnePerRtt`] without timestamps.
+    pub karn: bool,
+    /// SRTT and deviation before the first sample, which moves them by the gains as
+    /// any other does; without, the first sample sets them.
+    pub start: Option<(Interval, Interval)>,
 }
 
 impl Default for RtoConfig {
@@ -441,6 +475,10 @@ impl Default for RtoConfig {
             tick: Interval::ZERO,
             backoff: Backoff::Exponential,
             sampling: Sampling::OnePerRtt,
+            from_sack: false,
+            round: Interval::ZERO,
+            karn: true,
+            start: None,
         }
     }
 }
@@ -471,6 +509,11 @@ pub enum RtoAlgorithm {
         /// Clock granularity G.
         granularity: Interval,
     },
+    /// Linux (Sarolahti and Kuznetsov 2002, 4): RTO = SRTT + the greatest of
+    /// 4 RTTVAR in the last round trip, which is no less than
+    /// [`RtoConfig::min`] and falls by a quarter a round trip. A sample far
+    /// below SRTT raises RTTVAR by an eighth of what one above it would.
+    Linux,
 }
 
 /// What a time-out does to the next one.
@@ -515,6 +558,9 @@ pub struct ReceiverConfig {
     pub snack: SnackForm,
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
+    /// What fills a hole, all of it or in part, is acknowledged as data in order is
+    /// and not at once, in spite of RFC 5681, 4.2.
+    pub delay_gap_fill: bool,
     /// What the dummy segments of a peer meet.
     pub dummies: DummyReply,
 }
@@ -530,6 +576,7 @@ impl Default for ReceiverConfig {
             dsack: false,
             snack: SnackForm::Off,
             delayed_ack: DelayedAck::default(),
+            delay_gap_fill: false,
             dummies: DummyReply::Echo,
         }
     }

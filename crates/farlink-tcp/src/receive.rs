@@ -139,6 +139,23 @@ impl Receiver {
         (self.nxt - u64::from(self.finished())).saturating_sub(self.read)
     }
 
+    /// Whether all of `[from, to)`, which nothing in order reaches, is here.
+    #[inline]
+    pub(crate) fn holds(&self, from: Offset, to: Offset) -> bool {
+        from > self.nxt && {
+            let i = self.ranges.partition_point(|r| r.1 <= from);
+            self.ranges
+                .get(i)
+                .is_some_and(|&(left, right)| left <= from && to <= right)
+        }
+    }
+
+    /// Whether data from here on is kept.
+    #[inline]
+    pub(crate) fn keeps(&self, from: Offset) -> bool {
+        from == self.nxt || self.config.reassembly
+    }
+
     /// In-order bytes of data received.
     #[inline]
     pub(crate) fn delivered(&self) -> u64 {
@@ -272,7 +289,7 @@ impl Receiver {
         if filled {
             self.unpark();
         }
-        if self.finish_if_reached() || filled {
+        if self.finish_if_reached() || (filled && !self.config.delay_gap_fill) {
             self.need = AckNeed::Now;
             return;
         }

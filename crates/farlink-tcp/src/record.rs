@@ -64,6 +64,21 @@ pub enum Record {
         /// Retransmission time-out in force.
         rto: Interval,
     },
+    /// Data arrived.
+    Arrived {
+        /// First byte.
+        seq: Offset,
+        /// Bytes of data.
+        len: u32,
+        /// Some of it is new, and kept.
+        fresh: bool,
+        /// All of it was there before.
+        duplicate: bool,
+        /// Something before it is missing.
+        out_of_order: bool,
+    },
+    /// The retransmission timer went off again for the same segment.
+    TimeoutRepeated,
     /// Bytes were delivered in order; the total so far.
     Delivered {
         /// Total.
@@ -149,6 +164,15 @@ pub struct Stats {
     pub undos: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
+    /// Of these, those that came when nothing new had been acknowledged since
+    /// the one before: the time-out was backed off.
+    pub timeouts_repeated: u64,
+    /// Segments received with data that is new and was kept.
+    pub segments_fresh: u64,
+    /// Segments received whose data was all there before.
+    pub segments_duplicate: u64,
+    /// Segments received with data beyond a hole.
+    pub segments_out_of_order: u64,
     /// Fast retransmits: recoveries begun by duplicate ACKs or SACK.
     pub fast_retransmits: u64,
     /// Window probes sent.
@@ -181,6 +205,10 @@ impl Stats {
         self.dsacks += other.dsacks;
         self.undos += other.undos;
         self.timeouts += other.timeouts;
+        self.timeouts_repeated += other.timeouts_repeated;
+        self.segments_fresh += other.segments_fresh;
+        self.segments_duplicate += other.segments_duplicate;
+        self.segments_out_of_order += other.segments_out_of_order;
         self.fast_retransmits += other.fast_retransmits;
         self.probes += other.probes;
         self.tail_probes += other.tail_probes;
@@ -191,7 +219,7 @@ impl Stats {
         self.rto_sum = self.rto_sum.saturating_add(other.rto_sum);
     }
 
-    #[inline]
+    #[inline(always)] // each caller has one kind of record, of which one count is left
     fn fold(&mut self, record: &Record) {
         match *record {
             Record::Sent { len: 0, .. } => {}
@@ -219,6 +247,17 @@ impl Stats {
                 self.rtt_max = self.rtt_max.max(rtt);
                 self.rto_sum = self.rto_sum.saturating_add(rto.as_nanos());
             }
+            Record::Arrived {
+                fresh,
+                duplicate,
+                out_of_order,
+                ..
+            } => {
+                self.segments_fresh += u64::from(fresh);
+                self.segments_duplicate += u64::from(duplicate);
+                self.segments_out_of_order += u64::from(out_of_order);
+            }
+            Record::TimeoutRepeated => self.timeouts_repeated += 1,
             Record::Mark(Mark::Timeout) => self.timeouts += 1,
             Record::Mark(Mark::FastRetransmit) => self.fast_retransmits += 1,
             Record::Mark(Mark::ZeroWindowProbe) => self.probes += 1,
@@ -248,9 +287,16 @@ impl Recorder {
         self.trace = on.then(Vec::new);
     }
 
-    #[inline]
+    #[inline(always)] // as `fold`
     pub(crate) fn emit(&mut self, now: Instant, record: Record) {
         self.stats.fold(&record);
+        if self.trace.is_some() {
+            self.keep(now, record);
+        }
+    }
+
+    #[cold]
+    fn keep(&mut self, now: Instant, record: Record) {
         if let Some(trace) = &mut self.trace {
             trace.push((now, record));
         }

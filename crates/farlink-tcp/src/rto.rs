@@ -1,6 +1,9 @@
 //! Round-trip estimate and retransmission time-out.
 
+mod linux;
+
 use crate::config::{Backoff, RtoAlgorithm, RtoConfig};
+use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
 /// Most doublings kept count of; the maximum time-out is reached long before.
@@ -17,12 +20,14 @@ pub struct RttEstimator {
     /// Time-out without backoff, before the bounds.
     base: Interval,
     doublings: u32,
+    /// Of [`RtoAlgorithm::Linux`].
+    linux: linux::Linux,
 }
 
 impl RttEstimator {
     /// No samples yet: the time-out is the initial one.
     pub fn new(config: RtoConfig) -> Self {
-        Self {
+        let mut new = Self {
             base: config.initial,
             config,
             srtt: None,
@@ -30,7 +35,12 @@ impl RttEstimator {
             latest: None,
             min: None,
             doublings: 0,
+            linux: linux::Linux::default(),
+        };
+        if let Some((srtt, deviation)) = config.start {
+            new.restart(srtt, deviation);
         }
+        new
     }
 
     /// Smoothed round-trip time.
@@ -113,7 +123,7 @@ impl RttEstimator {
         self.latest = Some(rtt);
         self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
         self.doublings = 0;
-        self.base = match self.config.algorithm {
+        let base = match self.config.algorithm {
             RtoAlgorithm::Rfc793 { alpha, beta } => {
                 let srtt = self.srtt.map_or(rtt, |s| {
                     let old = alpha.of(s.as_nanos());
@@ -131,8 +141,40 @@ impl RttEstimator {
                 self.smooth(rtt, |x| x / 8, |x| x / 4);
                 self.srtt.unwrap_or_default() + (self.deviation * 4).max(granularity)
             }
+            RtoAlgorithm::Linux => {
+                self.linux.sample(rtt, self.config.min);
+                self.show_linux()
+            }
         };
+        self.base = self.rounded(base);
         rtt
+    }
+
+    /// A computed time-out as the configuration rounds it; half a unit is rounded
+    /// up.
+    #[inline]
+    fn rounded(&self, rto: Interval) -> Interval {
+        let unit = self.config.round.as_nanos();
+        if unit == 0 {
+            return rto;
+        }
+        let units = rto.as_nanos().saturating_add(unit / 2) / unit;
+        Interval::from_nanos(units.max(1).saturating_mul(unit))
+    }
+
+    /// What is acknowledged and what is sent when the next sample comes, by which
+    /// [`RtoAlgorithm::Linux`] tells round trips apart.
+    #[inline]
+    pub(crate) fn window(&mut self, una: Offset, nxt: Offset) {
+        self.linux.window(una, nxt);
+    }
+
+    /// Takes mean and deviation from Linux's estimator. Returns the time-out.
+    fn show_linux(&mut self) -> Interval {
+        let (srtt, margin) = (self.linux.srtt(), self.linux.margin());
+        self.srtt = Some(srtt);
+        self.deviation = margin / 4;
+        srtt + margin
     }
 
     /// G of RFC 6298: granularity, or the tick where the algorithm has none.
@@ -147,11 +189,17 @@ impl RttEstimator {
     pub(crate) fn restart(&mut self, srtt: Interval, deviation: Interval) {
         self.srtt = Some(srtt);
         self.deviation = deviation;
-        self.base = match self.config.algorithm {
+        let base = match self.config.algorithm {
             RtoAlgorithm::Rfc793 { beta, .. } => Interval::from_nanos(beta.of(srtt.as_nanos())),
             RtoAlgorithm::Jacobson { k, .. } => srtt + deviation * u64::from(k),
             RtoAlgorithm::Rfc6298 { granularity } => srtt + (deviation * 4).max(granularity),
+            RtoAlgorithm::Linux => {
+                let min = self.config.min.as_nanos();
+                self.linux.start(srtt.as_nanos(), deviation.as_nanos(), min);
+                self.show_linux()
+            }
         };
+        self.base = self.rounded(base);
     }
 
     /// The timer went off.

@@ -91,6 +91,9 @@ pub(crate) struct Scoreboard {
     pub(crate) rate: Option<Box<RateSampler>>,
     /// Transmissions by time, if losses are found so.
     pub(crate) order: Option<Box<TimeOrder>>,
+    /// When the first segment left that was sent once and that the ACK at hand
+    /// SACKs: set back before each ACK by who reads it.
+    pub(crate) first_sacked: Option<Instant>,
 }
 
 impl Scoreboard {
@@ -296,6 +299,10 @@ impl Scoreboard {
                 }
                 if let Some(order) = &mut self.order {
                     order.delivered(s.at, s.end(), s.is(EVER_RETX));
+                }
+                if !s.is(EVER_RETX) {
+                    let first = self.first_sacked.map_or(s.at, |first| first.min(s.at));
+                    self.first_sacked = Some(first);
                 }
                 s.state = (s.state & EVER_RETX) | SACKED;
                 self.sacked += len;

@@ -61,8 +61,10 @@ impl std::fmt::Debug for Flags {
     }
 }
 
-/// A selectively acknowledged block `[left, right)` (RFC 2018, 3).
+/// A selectively acknowledged block `[left, right)` (RFC 2018, 3). Packed, as
+/// other options are: [`Segment`] says why.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(Rust, packed(2))]
 pub struct SackBlock {
     /// First sequence number of the block.
     pub left: Seq,
@@ -119,6 +121,7 @@ impl FromIterator<SackBlock> for SackBlocks {
 
 /// The Timestamps option (RFC 7323, 3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(Rust, packed(2))]
 pub struct Timestamps {
     /// TSval: the sender's clock.
     pub value: u32,
@@ -187,50 +190,66 @@ impl Options {
 
 /// What a segment carries. In a simulation the length is all there is; with
 /// real programs the bytes come along.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Body {
-    len: u32,
-    data: Option<Arc<[u8]>>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Body(Content);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Content {
+    Length(u32),
+    Bytes(Arc<[u8]>),
 }
 
 impl Body {
     /// Nothing.
-    pub const EMPTY: Self = Self { len: 0, data: None };
+    pub const EMPTY: Self = Self::of_len(0);
 
     /// A body of which only the length is modelled.
     #[inline]
     pub const fn of_len(len: u32) -> Self {
-        Self { len, data: None }
+        Self(Content::Length(len))
     }
 
     /// A body with its bytes.
     pub fn of_bytes(data: &[u8]) -> Self {
-        Self {
-            len: data.len() as u32,
-            data: Some(data.into()),
-        }
+        Self(Content::Bytes(data.into()))
     }
 
     /// Length in bytes.
     #[inline]
-    pub const fn len(&self) -> u32 {
-        self.len
+    pub fn len(&self) -> u32 {
+        match &self.0 {
+            Content::Length(len) => *len,
+            Content::Bytes(bytes) => bytes.len() as u32,
+        }
     }
 
     /// Whether there is nothing.
     #[inline]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// The bytes, when they are carried.
     #[inline]
     pub fn bytes(&self) -> Option<&[u8]> {
-        self.data.as_deref()
+        match &self.0 {
+            Content::Length(_) => None,
+            Content::Bytes(bytes) => Some(bytes),
+        }
+    }
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::EMPTY
     }
 }
 
 /// A TCP segment.
+///
+/// Every segment of every flow is written and read several times on its way, and
+/// those under way should be in the cache: with what a packet adds, this is two
+/// lines of it. The options are packed to 2 bytes for that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Port it comes from.
@@ -270,7 +289,9 @@ impl Segment {
 
     /// Sequence space it takes: data plus one each for SYN and FIN.
     #[inline]
-    pub const fn seq_len(&self) -> u32 {
-        self.body.len() + self.flags.has(Flags::SYN) as u32 + self.flags.has(Flags::FIN) as u32
+    pub fn seq_len(&self) -> u32 {
+        self.body.len()
+            + u32::from(self.flags.has(Flags::SYN))
+            + u32::from(self.flags.has(Flags::FIN))
     }
 }

@@ -3,7 +3,7 @@
 mod ahead;
 mod buffer;
 
-use crate::config::{Config, PartialAck, ReduceFrom, Sampling};
+use crate::config::{Config, CwndLimit, PartialAck, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
@@ -83,11 +83,17 @@ pub(crate) struct Sender {
     max_wnd: u64,
     nagle: bool,
     restart_on_retransmit: bool,
+    restart_on_sack: bool,
+    rtt_from_sack: bool,
     reduce_from: ReduceFrom,
     limit: u64,
     idle_window: Option<u64>,
     cwnd_validation: bool,
     one_sample: bool,
+    /// What was sent twice gives no sample.
+    karn: bool,
+    /// Largest congestion window that counts is the peer's largest window.
+    limited_by_peer: bool,
     /// Segment being timed: position after it, and when it left.
     timed: Option<(Offset, Instant)>,
     cwnd_limited: bool,
@@ -142,6 +148,8 @@ impl Sender {
             max_wnd: 0,
             nagle: config.nagle,
             restart_on_retransmit: config.restart_on_retransmit,
+            restart_on_sack: config.restart_on_sack,
+            rtt_from_sack: config.rto.from_sack,
             reduce_from: config.reduce_from,
             limit: config.send_buffer,
             idle_window: config
@@ -149,6 +157,8 @@ impl Sender {
                 .then(|| config.initial_window.bytes(config.mss)),
             cwnd_validation: config.cwnd_validation,
             one_sample: config.rto.sampling == Sampling::OnePerRtt,
+            karn: config.rto.karn,
+            limited_by_peer: config.cwnd_limit == CwndLimit::ReceiveWindow,
             timed: None,
             cwnd_limited: false,
             sent_again: 0,
@@ -186,10 +196,22 @@ impl Sender {
     /// Window in force: congestion window with recovery's inflation.
     #[inline]
     pub(crate) fn cwnd(&self) -> u64 {
+        let most = self.most_cwnd();
         self.cc
             .cwnd()
+            .min(most)
             .saturating_add_signed(self.loss.inflation)
             .max(u64::from(self.mss))
+    }
+
+    /// Largest congestion window that counts.
+    #[inline]
+    fn most_cwnd(&self) -> u64 {
+        if self.limited_by_peer {
+            self.max_wnd
+        } else {
+            u64::MAX
+        }
     }
 
     /// Peer's window.
@@ -276,7 +298,13 @@ impl Sender {
         }
         self.buffer.release(to);
         self.timeouts_in_row = 0;
-        let sent = if echoed.is_some() {
+        let sacked = self
+            .board
+            .first_sacked
+            .filter(|_| self.rtt_from_sack && acked.sample_from.is_none());
+        let sent = if sacked.is_some() {
+            sacked
+        } else if echoed.is_some() {
             echoed
         } else if self.one_sample {
             match self.timed {
@@ -289,28 +317,54 @@ impl Sender {
         } else {
             acked.sample_from
         };
-        let sample = sent.map(|at| {
-            let sample = self.rtt.sample(at, now);
-            self.spurious.sampled(&mut self.rtt, at, sample);
-            sample
-        });
-        if let Some(rtt) = sample {
-            if let Some(rack) = &mut self.loss.rack {
-                rack.sampled();
-            }
-            recorder.emit(
-                now,
-                Record::Rtt {
-                    rtt,
-                    rto: self.rto(),
-                },
-            );
-        }
+        let sample = sent.map(|at| self.sample(now, at, recorder));
         (flight, acked, sample)
+    }
+
+    /// A segment that left at `sent` gives a round-trip sample.
+    #[inline]
+    fn sample(&mut self, now: Instant, sent: Instant, recorder: &mut Recorder) -> Interval {
+        self.rtt.window(self.board.una(), self.board.max());
+        let rtt = self.rtt.sample(sent, now);
+        self.spurious.sampled(&mut self.rtt, sent, rtt);
+        if let Some(rack) = &mut self.loss.rack {
+            rack.sampled();
+        }
+        let rto = self.rto();
+        recorder.emit(now, Record::Rtt { rtt, rto });
+        rtt
+    }
+
+    /// An ACK of nothing new has SACKed something.
+    #[inline]
+    pub(crate) fn sacked_only(&mut self, now: Instant, recorder: &mut Recorder) {
+        let Some(sent) = self.board.first_sacked else {
+            return; // nothing that was sent once
+        };
+        if self.rtt_from_sack {
+            self.sample(now, sent, recorder);
+        }
+        // Had it left later, then a first segment that is lost again and again
+        // would never time out.
+        if self.restart_on_sack
+            && self.timer_runs()
+            && self.board.front().is_some_and(|front| sent < front.at)
+        {
+            self.restart_timer(now);
+        }
     }
 
     /// Whether the congestion window was what held the sender back last, or is
     /// taken to have been.
+    /// Whether nothing looks at every ACK, whatever it says.
+    #[inline]
+    pub(crate) fn plain(&self) -> bool {
+        self.board.rate.is_none()
+            && self.loss.rack.is_none()
+            && self.loss.prr.is_none()
+            && self.spurious.frto == frto::Frto::Off
+    }
+
     /// Bytes in the network, for a controller that takes rate samples.
     #[inline]
     pub(crate) fn rated_flight(&self) -> Option<u64> {
@@ -378,7 +432,8 @@ impl Sender {
     /// Whether the congestion window was what held the sender back last.
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
-        self.cwnd_limited || !self.cwnd_validation
+        (self.cwnd_limited || !self.cwnd_validation)
+            && (!self.limited_by_peer || self.cc.cwnd() < self.max_wnd)
     }
 
     /// Retransmission time-out in force.
@@ -434,6 +489,13 @@ impl Sender {
     pub(crate) fn distrust_samples(&mut self, to: Offset) {
         self.board.distrust(to);
         self.timed = self.timed.filter(|timed| timed.0 > to);
+    }
+
+    /// Segments were or will be sent twice.
+    fn distrust_timed(&mut self) {
+        if self.karn {
+            self.timed = None;
+        }
     }
 
     /// A fast retransmit is about to leave.
@@ -492,9 +554,11 @@ impl Sender {
         if let Some((i, sent)) = self.board.next_lost() {
             let burst = self.loss.after_timeout() && self.sent_again >= self.cc.retransmit_limit();
             let force = self.loss.force || self.loss.sends_lost_at_once();
-            if !burst && (force || self.used() + u64::from(sent.len) <= self.cwnd()) {
+            // A FIN is no data: a full segment with one fits a window of a segment.
+            let chunk = self.again(sent);
+            if !burst && (force || self.used() + u64::from(chunk.len) <= self.cwnd()) {
                 self.loss.force = false;
-                return Ok((self.again(sent), Some(i)));
+                return Ok((chunk, Some(i)));
             }
             return Err(Held::Cwnd);
         }
@@ -642,7 +706,10 @@ impl Sender {
             self.spurious
                 .sent_again(now, chunk.start, chunk.start + space);
             self.sent_again = self.sent_again.saturating_add(1);
-            self.timed = None; // Karn: nothing sent before this can be told apart
+            self.distrust_timed(); // nothing sent before this can be told apart
+            if i == 0 && self.loss.retransmits_again() && self.timer_runs() {
+                self.loss_seen(now);
+            }
         } else {
             let space = chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin);
             if let Some(rate) = &self.board.rate
@@ -705,6 +772,9 @@ impl Sender {
     /// The retransmission timer went off. Returns how often in a row.
     pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         self.timeouts_in_row += 1;
+        if self.timeouts_in_row > 1 {
+            recorder.emit(now, Record::TimeoutRepeated);
+        }
         let handshake = self.board.una() == 0;
         if self.loss.sends_front_at_timeout() && !handshake {
             vegas::on_timeout(self, now, recorder);
@@ -727,7 +797,7 @@ impl Sender {
         if let Some(dummies) = &mut self.dummies {
             dummies.forget();
         }
-        self.timed = None;
+        self.distrust_timed();
         self.rtt.back_off();
         self.rto_at = self.deadline(now);
         self.sent_again = 0;

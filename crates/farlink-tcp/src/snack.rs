@@ -11,6 +11,7 @@ pub(crate) const SNACK_BLOCKS: u32 = u64::BITS;
 /// The SNACK option: a hole, and in the long form what is missing behind it.
 /// Blocks have the size of the largest segment in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(Rust, packed(2))]
 pub struct Snack {
     /// Blocks from the acknowledgment number to the first hole that is named.
     pub offset: u16,

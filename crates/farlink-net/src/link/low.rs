@@ -56,7 +56,7 @@ impl Link {
         }
         self.low.push_back(Waiting { packet, ip_len });
         self.low_bytes += u64::from(ip_len);
-        self.stats.queue_max = self.stats.queue_max.max(u64::from(packets) + 1);
+        self.counts.queue_max = self.counts.queue_max.max(u64::from(packets) + 1);
         LowFate::Waits
     }
 

@@ -451,10 +451,7 @@ fn fragments_put_together_are_the_datagram() {
             header.header_checksum(),
             header.to_header().calc_header_checksum()
         );
-        assert_eq!(
-            u32::from(header.fragments_offset().value()) * 8,
-            piece.offset
-        );
+        assert_eq!(header.fragments_offset().value() * 8, piece.offset);
         assert_eq!(header.more_fragments(), piece.more);
         assert_eq!(
             (header.identification(), header.dont_fragment()),

@@ -32,6 +32,7 @@ mod tcp_needs;
 #[cfg(test)]
 mod tcp_pages;
 mod tcp_rack;
+mod tcp_timer;
 mod tcp_wireless;
 #[cfg(test)]
 mod tests;
@@ -58,7 +59,7 @@ pub use process::{
     AdvanceName, BandName, ByteErrorsSpec, CongestionSpec, FadeRuleName, FadingName,
     ForwardingName, InternetDelaySpec, InterruptionName, MobileSpec, MobilityName, MobilitySpec,
     ModulationName, MovesName, NoiseName, OrbitSpec, PathLossName, RadioSpec, RaisedSpec,
-    RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec,
+    RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec, ScriptedLossSpec,
 };
 pub use spec::{
     AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec, Fragments,
@@ -66,8 +67,8 @@ pub use spec::{
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
-    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
-    SamplingName, Scale, StartWindow, TimerName, UndoWays,
+    AckDelay, BackoffName, CarefulName, CwndLimitName, DummyReplyName, GapFillName, PrrBoundName,
+    RecoveryName, ReduceName, SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
 pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 31] = [
+const SECTIONS: [(&str, &str, &str); 32] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -50,6 +50,7 @@ const SECTIONS: [(&str, &str, &str); 31] = [
     ("`mobile = { ... }`", "MobileSpec", ""),
     ("`congestion = { ... }`", "CongestionSpec", ""),
     ("`byte_errors = { ... }`", "ByteErrorsSpec", ""),
+    ("`scripted_loss = { ... }`", "ScriptedLossSpec", ""),
     ("`internet_delay = { ... }`", "InternetDelaySpec", ""),
     ("`raised = [{ ... }]` of `internet_delay`", "RaisedSpec", ""),
     ("`[links.arq]`", "ArqSpec", ""),
@@ -226,6 +227,7 @@ fn value(schema: &Value, property: &Value) -> (String, Vec<(String, String)>) {
         Some("integer") => "whole number",
         Some("number") => "number",
         Some("boolean") => "true or false",
+        Some("array") if property["items"]["type"] == "integer" => "list of whole numbers",
         Some("array") if property["minItems"] == 2 => "list of two texts",
         Some("array") => "list of tables",
         _ => "table",

@@ -18,7 +18,7 @@ use super::fec::FecSpec;
 use super::law::{SizeLaw, TimeLaw};
 use super::process::{
     ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, RadioSpec,
-    RayleighSpec, ReconfigurationSpec, SatelliteSpec,
+    RayleighSpec, ReconfigurationSpec, SatelliteSpec, ScriptedLossSpec,
 };
 use super::tcp::TcpSpec;
 use super::trace::{DelayTraceSpec, LossTraceSpec, RateTraceSpec};
@@ -159,8 +159,8 @@ pub struct DirectionTable {
     pub fragments: Option<Fragments>,
     /// What may happen to a packet on its way. One table holds stages in the
     /// standard order (gilbert, loss, ber, satellite, mobile, congestion,
-    /// byte_errors, rayleigh, radio, loss_trace, corrupt, duplicate, reorder,
-    /// jitter, internet_delay, delay_trace, orbit, reconfiguration); a list of
+    /// byte_errors, rayleigh, radio, loss_trace, scripted_loss, corrupt, duplicate,
+    /// reorder, jitter, internet_delay, delay_trace, orbit, reconfiguration); a list of
     /// tables holds stages in the order written.
     #[serde(default)]
     pub channel: Channel,
@@ -425,6 +425,9 @@ pub struct ChannelSpec {
     /// Changes of the path at a fixed interval, as on today's LEO services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconfiguration: Option<ReconfigurationSpec>,
+    /// Losses at places that are written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scripted_loss: Option<ScriptedLossSpec>,
 }
 
 /// Burst losses: either `loss` and `burst`, or `p` and `r` with `h` and `k`.

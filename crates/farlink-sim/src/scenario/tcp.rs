@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
-    SamplingName, Scale, StartWindow, TimerName, UndoWays,
+    AckDelay, BackoffName, CarefulName, CwndLimitName, DummyReplyName, GapFillName, PrrBoundName,
+    RecoveryName, ReduceName, SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
@@ -138,16 +138,20 @@ tcp_keys! {
     /// sender back (RFC 7661), or with every ACK of new data (RFC 5681 as it
     /// stands).
     cwnd_validation: bool,
+    /// What bounds the congestion window from above, recovery's inflation aside.
+    cwnd_limit: CwndLimitName,
     /// Whether segments out of order are kept by the receiver.
     reassembly: bool,
     /// Longest time an ACK waits, up to 10 s, or "off".
     delayed_ack: AckDelay,
-    /// An ACK is sent when this many full-sized segments wait for one. Needs
-    /// `delayed_ack`.
+    /// An ACK is sent when this many full-sized segments wait for one, 1 to 1000;
+    /// more than a window holds leaves it to the delay alone. Needs `delayed_ack`.
     ack_every: u32,
     /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
     /// timer, instead of that long after the segment. Needs `delayed_ack`.
     ack_heartbeat: bool,
+    /// How a segment that fills a hole is acknowledged. Needs `delayed_ack`.
+    ack_gap_fill: GapFillName,
     /// What the receiver does with dummy segments. Needs `congestion = "peach"`,
     /// which sends them.
     dummies: DummyReplyName,
@@ -209,6 +213,10 @@ tcp_keys! {
     /// Restart the retransmission timer at a fast retransmit, as BSD and Linux
     /// do; RFC 6298 restarts it at ACKs of new data only.
     restart_on_retransmit: bool,
+    /// Restart the retransmission timer at an ACK of nothing new that SACKs what
+    /// left before the last transmission of the first segment, as Linux does.
+    /// Needs `recovery = "sack"`.
+    restart_on_sack: bool,
     /// What the slow-start threshold is a part of after a loss.
     reduce_from: ReduceName,
     /// How retransmissions that were not needed are found out; the window is then
@@ -232,13 +240,27 @@ tcp_keys! {
     timer: TimerName,
     /// Time-out before the first sample.
     rto_initial: Time,
-    /// Least time-out.
+    /// Least time-out; with `timer = "linux"` the least that it exceeds SRTT by.
     rto_min: Time,
     /// Greatest time-out, backoff included, up to 1 h.
     rto_max: Time,
     /// Clock of samples and timers, such as "500 ms" for the BSD slow timer;
     /// "0 s" is exact.
     rto_tick: Time,
+    /// Time-outs computed from samples are rounded to the nearest multiple of this,
+    /// and are one of it at least (and not below `rto_min`), such as "500 ms"; "0 s"
+    /// does not round. Samples stay exact, so not beside `rto_tick`.
+    rto_round: Time,
+    /// Karn's algorithm: what was sent twice gives no round-trip sample. Without, the
+    /// segment that is timed is timed from when it first left, however often it goes
+    /// again. `karn = false` needs `sampling = "one-per-rtt"`, and no timestamps.
+    karn: bool,
+    /// Smoothed round-trip time before the first sample, which then moves it as any
+    /// other; the time-out is at first this and `rto_k` times `rto_dev_initial`.
+    /// Needs `timer = "jacobson"` and `rto_dev_initial`.
+    rto_srtt_initial: Time,
+    /// The same of the deviation. Needs `rto_srtt_initial`.
+    rto_dev_initial: Time,
     /// Weight of the old estimate. Needs `timer = "rfc793"`.
     rto_alpha: Factor,
     /// Delay variance factor. Needs `timer = "rfc793"`.
@@ -255,6 +277,10 @@ tcp_keys! {
     backoff: BackoffName,
     /// Which segments are timed.
     sampling: SamplingName,
+    /// Where what an ACK acknowledges gives no sample, because there is none or it
+    /// was sent twice, the first segment gives one that it newly SACKs and that was
+    /// sent once, as in Linux. Needs `recovery = "sack"`.
+    rtt_from_sack: bool,
     /// Time-outs in a row for one segment before the connection is given up.
     max_retransmits: u32,
     /// Time-outs in a row for a SYN before it is given up.
@@ -303,6 +329,8 @@ impl TcpSpec {
         spec.show_prr(config);
         spec.show_wireless(config);
         spec.show_rack(config);
+        spec.show_sack_timer(config);
+        spec.show_samples(config);
         spec.show_congestion(&config.congestion);
         spec.show_timer(&config.rto);
         spec.show_receiver(&config.receiver);
@@ -347,6 +375,8 @@ impl TcpSpec {
             ..base
         };
         self.lay_wireless_over(&mut config);
+        self.lay_sack_timer_over(&mut config);
+        self.lay_samples_over(&mut config);
         self.consistent(&config)?;
         Ok(config)
     }
@@ -514,6 +544,7 @@ impl TcpSpec {
                     granularity: self.rto_granularity.map_or(granularity, |t| t.0),
                 }
             }
+            TimerName::Linux => RtoAlgorithm::Linux,
         };
         RtoConfig {
             algorithm,
@@ -523,6 +554,7 @@ impl TcpSpec {
             tick: self.rto_tick.map_or(base.tick, |t| t.0),
             backoff: self.backoff.map_or(base.backoff, BackoffName::value),
             sampling: self.sampling.map_or(base.sampling, SamplingName::value),
+            ..base
         }
     }
 
@@ -539,6 +571,7 @@ impl TcpSpec {
                 self.rto_k = Some(k);
             }
             RtoAlgorithm::Rfc6298 { granularity } => self.rto_granularity = Some(Time(granularity)),
+            RtoAlgorithm::Linux => {}
         }
         self.rto_initial = Some(Time(rto.initial));
         self.rto_min = Some(Time(rto.min));
@@ -578,6 +611,7 @@ impl TcpSpec {
             dsack: sack && self.dsack.unwrap_or(base.dsack),
             snack: base.snack,
             delayed_ack: ack,
+            delay_gap_fill: base.delay_gap_fill,
             dummies: self.dummies.map_or(base.dummies, DummyReplyName::value),
         }
     }
@@ -605,6 +639,7 @@ impl TcpSpec {
             control.check()?;
         }
         self.check_rack()?;
+        self.check_timer()?;
         let hour = Interval::from_secs(3600);
         let size = |key, value: Option<Size>, min, max| match value {
             Some(size) if size < Size(min) || size > Size(max) => Err(fault(
@@ -749,6 +784,7 @@ impl TcpSpec {
             });
         }
         self.check_wireless(config)?;
+        self.check_samples(config)?;
         let careful = match config.recovery {
             Recovery::NewReno { careful, .. } => Some(careful),
             _ => None,

@@ -82,6 +82,24 @@ names!(
     }
 );
 names!(
+    /// Choices of `cwnd_limit`.
+    CwndLimitName {
+        /// Nothing bounds it (RFC 5681).
+        "none" None,
+        /// The largest window that the peer ever offered.
+        "receive-window" ReceiveWindow,
+    }
+);
+names!(
+    /// Choices of `ack_gap_fill`.
+    GapFillName {
+        /// At once (RFC 5681, 4.2).
+        "immediate" Immediate,
+        /// As a segment in order is, by count and delay (Wong 1998, figure 4.3).
+        "delayed" Delayed,
+    }
+);
+names!(
     /// Choices of `dummies`.
     DummyReplyName {
         /// An ACK that is marked as they are, of their class.
@@ -101,6 +119,9 @@ names!(
         "jacobson" Jacobson,
         /// SRTT + max(G, 4 RTTVAR) (RFC 6298).
         "rfc6298" Rfc6298,
+        /// SRTT + the greatest of max(`rto_min`, 4 RTTVAR) of the last round trip,
+        /// falling by a quarter a round trip (Sarolahti and Kuznetsov 2002, 4).
+        "linux" Linux,
     }
 );
 names!(
@@ -221,6 +242,7 @@ impl TimerName {
             RtoAlgorithm::Rfc793 { .. } => Self::Rfc793,
             RtoAlgorithm::Jacobson { .. } => Self::Jacobson,
             RtoAlgorithm::Rfc6298 { .. } => Self::Rfc6298,
+            RtoAlgorithm::Linux => Self::Linux,
         }
     }
 }

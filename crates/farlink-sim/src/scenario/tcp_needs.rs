@@ -17,11 +17,13 @@ impl TcpSpec {
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 27] = [
+        const NEEDS: [(&str, &str); 32] = [
             ("dsack", "sack = true"),
             ("dummies", "congestion = \"peach\""),
             ("careful", NEWRENO),
             ("rescue", SACK),
+            ("restart_on_sack", SACK),
+            ("rtt_from_sack", SACK),
             ("prr", SACK),
             ("prr_bound", "prr = true"),
             ("rack", SACK),
@@ -45,6 +47,9 @@ impl TcpSpec {
             ("rto_granularity", RFC6298),
             ("ack_every", DELAYED),
             ("ack_heartbeat", DELAYED),
+            ("ack_gap_fill", DELAYED),
+            ("rto_srtt_initial", JACOBSON),
+            ("rto_dev_initial", JACOBSON),
         ];
         // The full text of the configuration has exactly the keys that count.
         let shown = Self::from_config("", config);

@@ -1,4 +1,4 @@
-//! Keys of RACK-TLP, and what `undo` needs.
+//! Keys of RACK-TLP and of what SACK is to the timer, and what `undo` needs.
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{Config, RackConfig, Recovery, TlpConfig};
@@ -45,6 +45,20 @@ impl TcpSpec {
             self.tlp_srtts = Some(tlp.srtts);
             self.tlp_initial = Some(Time(tlp.initial));
             self.tlp_max_ack_delay = Some(Time(tlp.max_ack_delay));
+        }
+    }
+
+    /// What SACKed data does to the retransmission timer and its estimator.
+    pub(super) fn lay_sack_timer_over(&self, config: &mut Config) {
+        let sack = matches!(config.recovery, Recovery::Sack { .. });
+        config.restart_on_sack = sack && self.restart_on_sack.unwrap_or(config.restart_on_sack);
+        config.rto.from_sack = sack && self.rtt_from_sack.unwrap_or(config.rto.from_sack);
+    }
+
+    pub(super) fn show_sack_timer(&mut self, config: &Config) {
+        if matches!(config.recovery, Recovery::Sack { .. }) {
+            self.restart_on_sack = Some(config.restart_on_sack);
+            self.rtt_from_sack = Some(config.rto.from_sack);
         }
     }
 

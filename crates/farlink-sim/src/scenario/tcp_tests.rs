@@ -22,19 +22,42 @@ fn corners() -> Vec<Config> {
             dev_gain: Ratio::new(1, 3),
             k: 2,
         },
+        RtoAlgorithm::Linux,
     ] {
         let rto = RtoConfig {
             algorithm,
             tick: Interval::from_millis(500),
             backoff: Backoff::None,
             sampling: Sampling::EverySegment,
+            from_sack: true,
             ..RtoConfig::default()
         };
         all.push(Config {
             rto,
+            restart_on_sack: true,
             ..Config::default()
         });
     }
+    all.push(Config {
+        cwnd_limit: farlink_tcp::config::CwndLimit::ReceiveWindow,
+        rto: RtoConfig {
+            algorithm: RtoAlgorithm::Jacobson {
+                gain: Ratio::new(1, 8),
+                dev_gain: Ratio::new(1, 4),
+                k: 4,
+            },
+            initial: Interval::from_secs(5),
+            round: Interval::from_millis(500),
+            karn: false,
+            start: Some((Interval::from_secs(1), Interval::from_secs(1))),
+            ..RtoConfig::default()
+        },
+        receiver: ReceiverConfig {
+            delay_gap_fill: true,
+            ..ReceiverConfig::default()
+        },
+        ..Config::default()
+    });
     for careful in [
         Careful::Less,
         Careful::Plain,

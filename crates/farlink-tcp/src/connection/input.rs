@@ -22,7 +22,7 @@ impl Connection {
     /// A segment for this connection arrived, its checksum verified.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
         match self.state {
-            State::Closed => self.reply = reset_for(segment),
+            State::Closed => self.reply = reset_for(segment).map(Box::new),
             State::Listen => self.on_listen(now, segment),
             State::SynSent => self.on_syn_sent(now, segment),
             _ => self.on_synchronized(now, segment),
@@ -35,7 +35,7 @@ impl Connection {
             return;
         }
         if segment.flags.has(Flags::ACK) {
-            self.reply = reset_for(segment);
+            self.reply = reset_for(segment).map(Box::new);
             return;
         }
         if segment.flags.has(Flags::SYN) {
@@ -53,7 +53,7 @@ impl Connection {
             match segment.ack.offset(self.tx.isn, 0) {
                 Some(1) if !self.syn_due => true,
                 _ => {
-                    self.reply = reset_for(segment);
+                    self.reply = reset_for(segment).map(Box::new);
                     return;
                 }
             }
@@ -168,6 +168,7 @@ impl Connection {
             }; // 3.2: MUST be there
             if (ts.value.wrapping_sub(self.ts_recent) as i32) < 0 && !flags.has(Flags::SYN) {
                 self.note_duplicate(segment, start);
+                self.note_refused(now, segment, start);
                 self.rx.acknowledge_now();
                 return;
             }
@@ -199,6 +200,7 @@ impl Connection {
                 self.time_wait_at = now + self.config.msl * 2; // a retransmitted FIN
             }
             self.note_duplicate(segment, start);
+            self.note_refused(now, segment, start);
             self.rx.acknowledge_now();
             // With a closed window valid ACKs are still taken (3.4, MUST-66). So are
             // those of a peer that does not know yet that we took the byte of its
@@ -259,6 +261,15 @@ impl Connection {
             let from = start.max(nxt);
             let to = (start + data).min(nxt + window);
             if from < to {
+                let duplicate = self.rx.holds(from, to);
+                let record = Record::Arrived {
+                    seq: start.saturating_sub(1),
+                    len: data as u32,
+                    fresh: !duplicate && self.rx.keeps(from),
+                    duplicate,
+                    out_of_order: start > nxt,
+                };
+                self.recorder.emit(now, record);
                 let bytes = segment
                     .body
                     .bytes()
@@ -271,6 +282,7 @@ impl Connection {
                     self.recorder.emit(now, Record::Delivered { total });
                 }
             } else {
+                self.note_refused(now, segment, start);
                 self.rx.acknowledge_now();
             }
         }
@@ -299,6 +311,23 @@ impl Connection {
         let space = u64::from(segment.seq_len());
         if self.sack && space > 0 && !segment.flags.has(Flags::SYN) {
             self.rx.note_duplicate(start, start + space);
+        }
+    }
+
+    /// Data arrived of which nothing is taken, because it is there already or
+    /// because the window has no room for it.
+    fn note_refused(&mut self, now: Instant, segment: &Segment, start: Offset) {
+        let len = segment.body.len();
+        if len > 0 && !segment.flags.has(Flags::SYN) {
+            let nxt = self.rx.nxt();
+            let record = Record::Arrived {
+                seq: start.saturating_sub(1),
+                len,
+                fresh: false,
+                duplicate: start + u64::from(len) <= nxt,
+                out_of_order: start > nxt,
+            };
+            self.recorder.emit(now, record);
         }
     }
 
@@ -351,7 +380,7 @@ impl Connection {
         let ack = segment.ack.offset(self.tx.isn, una);
         if self.state == State::SynReceived {
             if ack.is_none_or(|a| a == 0 || a > max) || max == 0 {
-                self.reply = reset_for(segment);
+                self.reply = reset_for(segment).map(Box::new);
                 return false;
             }
             if una == 0 {
@@ -374,6 +403,11 @@ impl Connection {
         let same_window = window == self.tx.wnd();
         if ack >= una {
             self.tx.update_window(now, start, ack, window);
+        }
+        if ack == una && self.tx.board.is_empty() && self.tx.plain() && Self::is_plain(segment) {
+            // What a receiver of data hears.
+            self.tx.loss.mark_echoed = false;
+            return self.after_ack(now);
         }
         if ack > una || (ack == una && !self.tx.board.is_empty()) {
             self.recorder.emit(
@@ -426,6 +460,9 @@ impl Connection {
                 self.record_state(now);
             }
         } else if ack == una && !self.tx.board.is_empty() {
+            if news > 0 {
+                self.tx.sacked_only(now, &mut self.recorder);
+            }
             another = if sacking {
                 news > 0
             } else {
@@ -483,6 +520,16 @@ impl Connection {
         self.after_ack(now)
     }
 
+    /// Whether a segment says nothing of losses and marks.
+    #[inline]
+    fn is_plain(segment: &Segment) -> bool {
+        let options = &segment.options;
+        options.sack.is_empty()
+            && options.snack.is_none()
+            && !options.eln
+            && !segment.flags.has(Flags::ECE)
+    }
+
     fn scaled(&self, segment: &Segment) -> u64 {
         u64::from(segment.window) << self.peer_shift
     }
@@ -490,6 +537,7 @@ impl Connection {
     #[inline]
     fn take_sacks(&mut self, now: Instant, segment: &Segment, ack: Offset) -> u64 {
         let mut news = 0;
+        self.tx.board.first_sacked = None;
         for block in segment.options.sack.as_slice() {
             let near = self.tx.board.una();
             let (Some(left), Some(right)) = (

@@ -120,7 +120,7 @@ pub struct Connection {
     /// Last.ACK.sent (RFC 7323, 4.3).
     last_ack_sent: Offset,
     /// A segment outside of the flow of data: RST.
-    reply: Option<Segment>,
+    reply: Option<Box<Segment>>,
     /// Dummy segments that arrived and want their ACKs.
     dummy_acks: u32,
     events: VecDeque<Event>,
@@ -341,7 +341,7 @@ impl Connection {
             self.state,
             State::Closed | State::Listen | State::SynSent | State::TimeWait
         ) {
-            self.reply = Some(self.reset());
+            self.reply = Some(Box::new(self.reset()));
         }
         if self.state != State::Closed {
             self.end(Instant::ZERO, CloseReason::Aborted);
@@ -442,17 +442,23 @@ impl Connection {
         self.phase.set(now, phase);
     }
 
+    #[inline]
     fn record_state(&mut self, now: Instant) {
         if self.recorder.on() {
-            let record = Record::State {
-                cwnd: self.tx.cwnd(),
-                ssthresh: self.tx.cc.ssthresh(),
-                flight: self.tx.board.pipe(),
-                srtt: self.tx.rtt.srtt().unwrap_or_default(),
-                rto: self.tx.rto(),
-            };
-            self.recorder.emit(now, record);
+            self.keep_state(now);
         }
+    }
+
+    #[cold]
+    fn keep_state(&mut self, now: Instant) {
+        let record = Record::State {
+            cwnd: self.tx.cwnd(),
+            ssthresh: self.tx.cc.ssthresh(),
+            flight: self.tx.board.pipe(),
+            srtt: self.tx.rtt.srtt().unwrap_or_default(),
+            rto: self.tx.rto(),
+        };
+        self.recorder.emit(now, record);
     }
 
     /// Timestamp clock: milliseconds (RFC 7323, 5.4: 1 ms to 1 s).

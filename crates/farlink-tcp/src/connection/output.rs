@@ -3,10 +3,12 @@
 use super::{Connection, State};
 use crate::config::{Eln, SnackForm};
 use crate::ecn::Ecn;
+use crate::priority::Priority;
 use crate::receive::AckNeed;
 use crate::record::Record;
-use crate::segment::{Flags, MAX_SACK_BLOCKS, Options, SackBlocks, Segment, Timestamps};
+use crate::segment::{Body, Flags, MAX_SACK_BLOCKS, Options, Segment, Timestamps};
 use crate::send::Chunk;
+use crate::seq::Seq;
 use crate::time::Instant;
 
 /// Bytes of the ELN option in a header.
@@ -18,7 +20,7 @@ impl Connection {
     /// The next segment to send; `None` when there is nothing to send now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
         if let Some(reply) = self.reply.take() {
-            return Some(reply);
+            return Some(*reply);
         }
         match self.state {
             State::Closed | State::Listen => {
@@ -117,49 +119,32 @@ impl Connection {
     /// Ports, acknowledgment, window, options; `room` bytes for SACK blocks.
     fn header(&mut self, now: Instant, syn: bool, room: u32) -> Segment {
         let acks = self.state != State::SynSent;
-        let mut options = self.timestamps_option(now, acks);
-        if syn {
-            options.mss = Some(self.config.mss.min(u32::from(u16::MAX)) as u16);
-            options.window_scale = self.scaling.then(|| self.rx.shift());
-            options.sack_permitted = self.sack;
-            options.scps = self.snack.offer();
-            options.ackp = self.config.ackp.is_some();
-        }
-        let mut room = room;
-        if acks && !syn && room >= ELN_LEN && self.config.eln != Eln::Off {
-            options.eln = self.rx.expects_damaged();
-            room -= if options.eln { ELN_LEN } else { 0 };
-        }
-        if self.snack.on() && acks && !syn {
-            let long = self.snack == SnackForm::Long;
-            let room = room.min(MOST_SNACK);
-            options.snack = self.rx.snack(long, u64::from(self.tx.mss), room);
-        }
-        if self.sack && acks && !syn {
-            // 40 bytes of options hold three blocks beside timestamps.
-            let most = match (self.timestamps, options.eln) {
-                (true, true) => MAX_SACK_BLOCKS - 2,
-                (false, false) => MAX_SACK_BLOCKS,
-                _ => MAX_SACK_BLOCKS - 1,
-            };
-            let fit = (room.saturating_sub(4) / 8) as usize;
-            options.sack = if fit == 0 {
-                SackBlocks::default()
-            } else {
-                self.rx.report(most.min(fit))
-            };
-        }
-        let window = if syn {
-            self.rx.syn_window()
-        } else {
-            self.rx.advertise()
-        };
+        let timestamps = self.timestamps(now, acks);
         let mut segment = Segment {
             src_port: self.local_port,
             dst_port: self.remote_port,
-            window,
-            options,
-            ..Segment::default()
+            seq: Seq::default(),
+            ack: Seq::default(),
+            flags: Flags::default(),
+            window: 0,
+            ecn: Ecn::NotEct,
+            priority: Priority::Normal,
+            dummy: false,
+            options: Options {
+                timestamps,
+                ..Options::default()
+            },
+            body: Body::EMPTY,
+        };
+        if syn {
+            self.offer(&mut segment.options);
+        } else if acks {
+            self.report(&mut segment.options, room);
+        }
+        segment.window = if syn {
+            self.rx.syn_window()
+        } else {
+            self.rx.advertise()
         };
         if acks {
             segment.flags = Flags::ACK;
@@ -173,16 +158,56 @@ impl Connection {
         segment
     }
 
+    /// The options of a SYN.
+    #[cold]
+    fn offer(&self, options: &mut Options) {
+        options.mss = Some(self.config.mss.min(u32::from(u16::MAX)) as u16);
+        options.window_scale = self.scaling.then(|| self.rx.shift());
+        options.sack_permitted = self.sack;
+        options.scps = self.snack.offer();
+        options.ackp = self.config.ackp.is_some();
+    }
+
+    /// The options that tell what is missing, in up to `room` bytes.
+    #[inline]
+    fn report(&mut self, options: &mut Options, mut room: u32) {
+        if room >= ELN_LEN && self.config.eln != Eln::Off {
+            options.eln = self.rx.expects_damaged();
+            room -= if options.eln { ELN_LEN } else { 0 };
+        }
+        if self.snack.on() {
+            let long = self.snack == SnackForm::Long;
+            let room = room.min(MOST_SNACK);
+            options.snack = self.rx.snack(long, u64::from(self.tx.mss), room);
+        }
+        if self.sack && self.rx.has_report() {
+            // 40 bytes of options hold three blocks beside timestamps.
+            let most = match (self.timestamps, options.eln) {
+                (true, true) => MAX_SACK_BLOCKS - 2,
+                (false, false) => MAX_SACK_BLOCKS,
+                _ => MAX_SACK_BLOCKS - 1,
+            };
+            let fit = (room.saturating_sub(4) / 8) as usize;
+            if fit > 0 {
+                options.sack = self.rx.report(most.min(fit));
+            }
+        }
+    }
+
     /// The Timestamps option, if it was agreed, and no other.
     pub(super) fn timestamps_option(&self, now: Instant, acks: bool) -> Options {
-        let timestamps = self.timestamps.then(|| Timestamps {
-            value: Self::ts_now(now),
-            echo: if acks { self.ts_recent } else { 0 },
-        });
         Options {
-            timestamps,
+            timestamps: self.timestamps(now, acks),
             ..Options::default()
         }
+    }
+
+    #[inline]
+    fn timestamps(&self, now: Instant, acks: bool) -> Option<Timestamps> {
+        self.timestamps.then(|| Timestamps {
+            value: Self::ts_now(now),
+            echo: if acks { self.ts_recent } else { 0 },
+        })
     }
 
     /// A reset that the peer accepts: at the next sequence number it expects.
@@ -205,10 +230,10 @@ pub fn reset_for(segment: &Segment) -> Option<Segment> {
         return None;
     }
     let (seq, ack, flags) = if segment.flags.has(Flags::ACK) {
-        (segment.ack, crate::Seq::default(), Flags::RST)
+        (segment.ack, Seq::default(), Flags::RST)
     } else {
         let after = segment.seq.at(u64::from(segment.seq_len()));
-        (crate::Seq::default(), after, Flags::RST.with(Flags::ACK))
+        (Seq::default(), after, Flags::RST.with(Flags::ACK))
     };
     Some(Segment {
         src_port: segment.dst_port,

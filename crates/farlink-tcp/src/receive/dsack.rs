@@ -27,6 +27,12 @@ impl Receiver {
         }
     }
 
+    /// Whether there may be a block to report: mostly there is none.
+    #[inline]
+    pub(crate) fn has_report(&self) -> bool {
+        !self.ranges.is_empty() || !self.recent.is_empty() || self.duplicate.is_some()
+    }
+
     /// Blocks to report, at most `most`: a duplicate comes first, once, and one
     /// above the acknowledgment is followed by the range it lies in, by which
     /// the sender knows it (RFC 2883, 4).

@@ -159,6 +159,13 @@ impl LossState {
         self.sacking() && self.in_recovery && self.rack.is_none()
     }
 
+    /// Whether a recovery may send the same segment more than once: RACK sees
+    /// that a retransmission is lost.
+    #[inline]
+    pub(crate) fn retransmits_again(&self) -> bool {
+        self.in_recovery && self.rack.is_some()
+    }
+
     /// What limited transmit lets out beyond the window (RFC 3042); with SACK
     /// the pipe does it.
     #[inline]

@@ -2,9 +2,9 @@
 
 use super::chance::Chance;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, DelayedAck, DummyReply, Eln, InitialWindow, PartialAck,
-    PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm,
-    TlpConfig, Undo, WindowScale,
+    AssumeLoss, Backoff, Careful, Config, CwndLimit, DelayedAck, DummyReply, Eln, InitialWindow,
+    PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
+    SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -31,6 +31,7 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
     config.idle_restart = chance.flip();
     config.max_retransmits = chance.pick(&[6, 15]);
     config.restart_on_retransmit = chance.flip();
+    config.restart_on_sack = chance.flip();
     config.cwnd_validation = chance.flip();
     config.msl = Interval::from_secs(120);
     config.prr = chance.pick(&[
@@ -142,12 +143,20 @@ fn timer(chance: &mut Chance, config: &mut Config) {
         RtoAlgorithm::Rfc6298 {
             granularity: Interval::from_millis(1),
         },
+        RtoAlgorithm::Linux,
     ]);
     rto.min = Interval::from_millis(chance.pick(&[1, 200, 1000]));
     rto.max = Interval::from_secs(chance.pick(&[4, 60]));
     rto.tick = Interval::from_millis(chance.pick(&[0, 0, 500]));
     rto.backoff = chance.pick(&[Backoff::Exponential, Backoff::Exponential, Backoff::None]);
     rto.sampling = chance.pick(&[Sampling::OnePerRtt, Sampling::EverySegment]);
+    rto.from_sack = chance.flip();
+    rto.round = Interval::from_millis(chance.pick(&[0, 0, 500]));
+    rto.karn = chance.flip();
+    let second = Interval::from_secs(1);
+    rto.start = chance.flip().then_some((second, second));
+    config.cwnd_limit = chance.pick(&[CwndLimit::None, CwndLimit::ReceiveWindow]);
+    config.receiver.delay_gap_fill = chance.flip();
 }
 
 fn receiver(chance: &mut Chance, config: &mut Config) {

@@ -2,9 +2,9 @@
 
 use super::Script;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, DummyReply, Eln, InitialWindow, PartialAck, PrrBound,
-    RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo,
-    WindowScale,
+    AssumeLoss, Backoff, Careful, Config, CwndLimit, DummyReply, Eln, InitialWindow, PartialAck,
+    PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm,
+    TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant};
@@ -83,6 +83,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         | "tlp_max_ack_delay" => set_rack(config, key, value)?,
         "limited_transmit" => config.limited_transmit = switch(value)?,
         "restart_on_retransmit" => config.restart_on_retransmit = switch(value)?,
+        "restart_on_sack" => config.restart_on_sack = switch(value)?,
         "initial_window" if value == "rfc3390" => config.initial_window = InitialWindow::Rfc3390,
         "initial_window" => config.initial_window = InitialWindow::Segments(number(value)?),
         "initial_ssthresh" => config.initial_ssthresh = Some(number(value)?),
@@ -124,6 +125,20 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "dsack" => config.receiver.dsack = switch(value)?,
         "ack_delay" => config.receiver.delayed_ack.max_delay = interval(value)?,
         "ack_every" => config.receiver.delayed_ack.every = number(value)?,
+        "ack_gap_fill" => {
+            config.receiver.delay_gap_fill = match value {
+                "immediate" => false,
+                "delayed" => true,
+                _ => return Err("immediate or delayed".into()),
+            }
+        }
+        "cwnd_limit" => {
+            config.cwnd_limit = match value {
+                "none" => CwndLimit::None,
+                "receive_window" => CwndLimit::ReceiveWindow,
+                _ => return Err("none or receive_window".into()),
+            }
+        }
         "ack_heartbeat" => config.receiver.delayed_ack.heartbeat = switch(value)?,
         _ => set_timer(config, key, value)?,
     }
@@ -253,7 +268,8 @@ fn set_timer(config: &mut Config, key: &str, value: &str) -> Result<(), String> 
                 "rfc6298" => RtoAlgorithm::Rfc6298 {
                     granularity: Interval::from_millis(1),
                 },
-                _ => return Err("rfc793, jacobson or rfc6298".into()),
+                "linux" => RtoAlgorithm::Linux,
+                _ => return Err("rfc793, jacobson, rfc6298 or linux".into()),
             }
         }
         "rto_initial" => rto.initial = interval(value)?,
@@ -273,6 +289,17 @@ fn set_timer(config: &mut Config, key: &str, value: &str) -> Result<(), String> 
                 "every_segment" => Sampling::EverySegment,
                 _ => return Err("one_per_rtt or every_segment".into()),
             }
+        }
+        "rtt_from_sack" => rto.from_sack = switch(value)?,
+        "rto_round" => rto.round = interval(value)?,
+        "karn" => rto.karn = switch(value)?,
+        "rto_srtt_initial" => {
+            let deviation = rto.start.unwrap_or_default().1;
+            rto.start = Some((interval(value)?, deviation));
+        }
+        "rto_dev_initial" => {
+            let srtt = rto.start.unwrap_or_default().0;
+            rto.start = Some((srtt, interval(value)?));
         }
         _ => match (&mut rto.algorithm, key) {
             (RtoAlgorithm::Rfc793 { alpha, .. }, "rto_alpha") => *alpha = ratio(value)?,

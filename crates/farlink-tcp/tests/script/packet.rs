@@ -364,7 +364,7 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
         segment
             .options
             .timestamps
-            .map(|t| format!("TS val {} ecr {}", t.value, t.echo)),
+            .map(|Timestamps { value, echo }| format!("TS val {value} ecr {echo}")),
     );
     items.extend(options.window_scale.map(|n| format!("wscale {n}")));
     if !options.sack.is_empty() {
@@ -382,7 +382,7 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
     }
     if let Some(snack) = options.snack {
         let known = (u64::BITS - snack.bits.trailing_zeros()) as usize;
-        let vector = format!("{:064b}", snack.bits);
+        let vector = format!("{:064b}", { snack.bits });
         let text = format!("snack {}+{} {}", snack.offset, snack.size, &vector[..known]);
         items.push(text.trim_end().to_owned());
     }

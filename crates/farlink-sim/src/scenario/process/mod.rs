@@ -12,6 +12,7 @@ mod radio;
 mod radio_tests;
 mod rayleigh;
 mod satellite;
+mod scripted;
 #[cfg(test)]
 mod tests;
 
@@ -24,6 +25,7 @@ pub use orbit::{InterruptionName, OrbitSpec, ReconfigurationSpec};
 pub use radio::{BandName, FadingName, ModulationName, NoiseName, PathLossName, RadioSpec};
 pub use rayleigh::{AdvanceName, RayleighModel, RayleighSpec};
 pub use satellite::SatelliteSpec;
+pub use scripted::ScriptedLossSpec;
 
 use farlink_net::channel::{ChannelError, Process, Stage};
 use farlink_net::fec::BlockCode;
@@ -42,6 +44,7 @@ pub(super) const SOURCES: &[&str] = &[
     include_str!("internet_delay.rs"),
     include_str!("mobile.rs"),
     include_str!("satellite.rs"),
+    include_str!("scripted.rs"),
     include_str!("mobility.rs"),
     include_str!("orbit.rs"),
     include_str!("radio.rs"),
@@ -123,6 +126,9 @@ pub(super) fn check(stage: &ChannelSpec, longest: Interval) -> Result<(), Proble
     }
     if let Some(spec) = &stage.loss_trace {
         spec.check().map_err(within("loss_trace"))?;
+    }
+    if let Some(spec) = &stage.scripted_loss {
+        spec.check().map_err(within("scripted_loss"))?;
     }
     if let Some(spec) = &stage.delay_trace {
         spec.check(longest).map_err(within("delay_trace"))?;
@@ -214,6 +220,9 @@ pub(crate) fn losses(
     }
     if let Some(spec) = &table.loss_trace {
         push(spec.build(place)?);
+    }
+    if let Some(spec) = &table.scripted_loss {
+        push(Box::new(spec.build()?));
     }
     Ok(())
 }

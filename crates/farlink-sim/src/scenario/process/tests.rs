@@ -101,6 +101,23 @@ const FAULTS: &[(&str, &str)] = &[
         "byte_errors.burst = 0 is out of range; write 1 to 1000000",
     ),
     (
+        "{ scripted_loss = { packets = [] } }",
+        "scripted_loss.packets = [] loses nothing; write numbers, [3, 7]",
+    ),
+    (
+        "{ scripted_loss = { packets = [0, 3] } }",
+        "scripted_loss.packets has a 0; the first packet is 1",
+    ),
+    (
+        "{ scripted_loss = { packets = [3, 7, 7] } }",
+        "scripted_loss.packets has 7 behind 7; write each number once, in order",
+    ),
+    (
+        "{ scripted_loss = { packets = [3], min_size = \"1 MB\" } }",
+        "scripted_loss.min_size = \"1 MB\" is longer than any packet; write at most \"65535 \
+         B\"",
+    ),
+    (
         "{ internet_delay = { constant = \"10 ms\", mean = \"1 ms\", raised_share = 0.04 } }",
         "internet_delay.raised_share would be ignored; it needs raised = [{ weight = 1, mean = \
          \"100 ms\" }]",
@@ -141,6 +158,7 @@ const GOOD: &[&str] = &[
     "{ congestion = { duration = \"25 s\", periods = 0.002, shared = true } }",
     "{ congestion = { duration = \"100 ms\", share = 0.05, loss = 0.3, loss_clear = 0.001 } }",
     "{ byte_errors = { distance = \"64 KiB\", burst = 6 } }",
+    "{ scripted_loss = { packets = [3, 7], min_size = \"100 B\" } }",
     "{ internet_delay = { constant = \"10 ms\", mean = \"1 ms\", raised_share = \"4 %\", raised = [{ \
      weight = 0.75, mean = \"10 ms\" }, { weight = 0.25, mean = \"100 ms\" }] } }",
     "{ internet_delay = { constant = \"20 ms\", mean = \"10 ms\", keep_order = false } }",
@@ -290,5 +308,5 @@ fn the_examples_of_the_page_load() {
             loads(&LINK.replace("CHANNEL", channel));
         }
     }
-    assert_eq!(seen, 10);
+    assert_eq!(seen, 11);
 }

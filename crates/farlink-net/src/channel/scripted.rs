@@ -1,0 +1,109 @@
+//! Losses at places that are written down: the third packet, the seventh.
+
+use super::{
+    ChannelError, DelayLaw, DropCause, Passage, Process, Sampling, Stage, Theory, Verdict,
+};
+use farlink_tcp::Instant;
+use std::sync::Arc;
+
+/// Loses the packets whose numbers it was given: for examples in which the losses
+/// are chosen, as in the drawings of time and sequence of a textbook. It draws
+/// nothing.
+#[derive(Clone, Debug)]
+pub struct Scripted {
+    /// Numbers still to come, in order.
+    lost: Arc<[u64]>,
+    least: u32,
+    /// Packets counted so far, and numbers passed.
+    count: u64,
+    done: usize,
+}
+
+impl Scripted {
+    /// `lost` are numbers from 1, in order, each once. Packets below `least` bytes
+    /// on the wire are not counted and pass.
+    ///
+    /// # Errors
+    /// If there is no number, or one is 0 or not above the one before.
+    pub fn new(lost: &[u64], least: u32) -> Result<Self, ChannelError> {
+        let rises = lost.windows(2).all(|pair| pair[0] < pair[1]);
+        if lost.first().is_none_or(|&first| first == 0) || !rises {
+            return Err(ChannelError::Cannot(
+                "the numbers of scripted losses begin with 1 or more and rise: write [3, 7]",
+            ));
+        }
+        Ok(Self {
+            lost: lost.into(),
+            least,
+            count: 0,
+            done: 0,
+        })
+    }
+}
+
+impl From<Scripted> for Stage {
+    fn from(scripted: Scripted) -> Self {
+        Self::Process(Box::new(scripted))
+    }
+}
+
+impl Process for Scripted {
+    fn pass(&mut self, _: Instant, bytes: u32, passage: &mut Passage) {
+        if bytes < self.least {
+            return;
+        }
+        self.count += 1;
+        if self.lost.get(self.done) == Some(&self.count) {
+            self.done += 1;
+            passage.verdict = Verdict::Drop(DropCause::Loss);
+        }
+    }
+
+    /// Of losses there is none: they end.
+    fn theory(&self, _: Sampling) -> Theory {
+        Theory {
+            delay: Some(DelayLaw::constant(0.0)),
+            ..Theory::default()
+        }
+    }
+
+    fn clone_box(&self) -> Box<dyn Process> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Channel;
+    use super::*;
+
+    fn lost(numbers: &[u64], least: u32, lengths: &[u32]) -> Vec<usize> {
+        let scripted = Scripted::new(numbers, least).unwrap();
+        let mut channel = Channel::new(vec![scripted.into()]);
+        let dropped = |bytes: u32| {
+            channel.pass(Instant::ZERO, bytes).verdict == Verdict::Drop(DropCause::Loss)
+        };
+        lengths
+            .iter()
+            .copied()
+            .map(dropped)
+            .enumerate()
+            .filter_map(|(i, lost)| lost.then_some(i + 1))
+            .collect()
+    }
+
+    #[test]
+    fn exactly_those_are_lost_that_were_named() {
+        assert_eq!(lost(&[1, 4, 5], 0, &[40; 9]), [1, 4, 5]);
+        // Of those long enough the second and the third: 3 and 5 of all.
+        assert_eq!(lost(&[2, 3], 100, &[100, 99, 552, 40, 128, 128]), [3, 5]);
+        assert_eq!(lost(&[7], 0, &[40; 6]), [0; 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for numbers in [&[] as &[u64], &[0, 1], &[3, 3], &[4, 2]] {
+            assert!(Scripted::new(numbers, 0).is_err(), "{numbers:?}");
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! How long segments of data take from one TCP to the other, retransmissions
+//! included.
+//!
+//! What left and has not come is in a queue. On a path that keeps the order and
+//! loses nothing it is filled at one end and emptied at the other; it holds no more
+//! than the window, and nothing is allocated once it has been full.
+
+use farlink_tcp::{Instant, Seq};
+use std::collections::VecDeque;
+
+/// A stretch of the stream that begins where the one before it ends.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    end: Seq,
+    /// When it first left; `None` once it came.
+    left: Option<Instant>,
+}
+
+/// Times of the segments of one direction of a flow.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Transit {
+    /// What did not come, and what came behind that.
+    pieces: VecDeque<Piece>,
+    /// Where the first piece begins.
+    start: Seq,
+    /// Position after all that ever left; `None` before the first.
+    end: Option<Seq>,
+    /// Sum of the times in nanoseconds, and how many there are.
+    sum: u128,
+    count: u64,
+}
+
+impl Transit {
+    /// A segment of data leaves; what of it left before is passed over.
+    #[inline]
+    pub(crate) fn sent(&mut self, seq: Seq, len: u32, now: Instant) {
+        let from = self.end.unwrap_or(seq);
+        let end = seq.at(u64::from(len));
+        if end.diff(from) <= 0 {
+            return;
+        }
+        if self.pieces.is_empty() {
+            self.start = from;
+        }
+        self.end = Some(end);
+        let left = Some(now);
+        self.pieces.push_back(Piece { end, left });
+    }
+
+    /// A segment of data came, some of it for the first time.
+    #[inline]
+    pub(crate) fn arrived(&mut self, seq: Seq, len: u32, now: Instant) {
+        let end = seq.at(u64::from(len));
+        match self.pieces.front() {
+            Some(&Piece {
+                end: whole,
+                left: Some(left),
+            }) if whole == end && self.start == seq => {
+                self.pieces.pop_front();
+                self.start = end;
+                self.add(now, left);
+            }
+            _ => self.arrived_anywhere(seq, end, now),
+        }
+        while let Some(&Piece { end, left: None }) = self.pieces.front() {
+            self.pieces.pop_front();
+            self.start = end;
+        }
+    }
+
+    /// Another connection: what is under way of the one before is forgotten.
+    pub(crate) fn renew(&mut self) {
+        self.pieces.clear();
+        self.end = None;
+    }
+
+    /// Mean time in nanoseconds.
+    pub(crate) fn mean_nanos(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64)
+    }
+
+    fn add(&mut self, now: Instant, left: Instant) {
+        self.sum += u128::from(now.since(left).as_nanos());
+        self.count += 1;
+    }
+
+    /// Out of order, or cut otherwise than it first left.
+    fn arrived_anywhere(&mut self, seq: Seq, end: Seq, now: Instant) {
+        let place = seq.diff(self.start);
+        let mut i = self
+            .pieces
+            .partition_point(|piece| piece.end.diff(self.start) <= place);
+        let mut at = match i.checked_sub(1) {
+            Some(before) => self.pieces[before].end,
+            None => self.start,
+        };
+        let mut first = None;
+        while let Some(&piece) = self.pieces.get(i) {
+            if at.diff(end) >= 0 {
+                break;
+            }
+            if piece.left.is_some() {
+                first = first.or(piece.left);
+                if at.diff(seq) < 0 {
+                    // What stands before the segment is still to come.
+                    self.pieces.insert(i, Piece { end: seq, ..piece });
+                    i += 1;
+                }
+                if piece.end.diff(end) > 0 {
+                    self.pieces.insert(i, Piece { end, left: None });
+                    break;
+                }
+                self.pieces[i].left = None;
+            }
+            at = piece.end;
+            i += 1;
+        }
+        if let Some(left) = first {
+            self.add(now, left);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farlink_tcp::Interval;
+
+    const MS: fn(u64) -> Instant = |n| Instant::ZERO + Interval::from_millis(n);
+
+    fn mean_ms(transit: &Transit) -> Option<f64> {
+        transit.mean_nanos().map(|nanos| nanos / 1e6)
+    }
+
+    #[test]
+    fn each_segment_counts_once_from_when_it_first_left() {
+        let mut t = Transit::default();
+        // Close to the end of the sequence numbers.
+        let isn = Seq(u32::MAX - 150);
+        for i in 0..4 {
+            t.sent(isn.at(100 * i), 100, MS(10 * i));
+        }
+        assert_eq!(mean_ms(&t), None);
+        t.arrived(isn, 100, MS(50));
+        t.arrived(isn.at(200), 100, MS(70)); // 100 is missing
+        t.arrived(isn.at(300), 100, MS(80));
+        assert_eq!(mean_ms(&t), Some(50.0));
+        t.sent(isn.at(100), 100, MS(200)); // sent again
+        t.arrived(isn.at(100), 100, MS(260)); // after 250
+        assert_eq!(mean_ms(&t), Some(100.0));
+        assert!(t.pieces.is_empty());
+    }
+
+    #[test]
+    fn pieces_of_other_lengths_count_from_their_first_new_byte() {
+        let mut t = Transit::default();
+        let isn = Seq(7);
+        t.sent(isn, 100, MS(0));
+        t.sent(isn.at(100), 100, MS(10));
+        t.arrived(isn.at(40), 20, MS(100)); // out of the middle: 100
+        t.arrived(isn.at(60), 80, MS(100)); // over the border: 100
+        assert_eq!(t.pieces.len(), 5);
+        t.arrived(isn, 100, MS(160)); // with 40 new bytes: 160
+        t.arrived(isn.at(120), 80, MS(170)); // the last 60 of the second: 160
+        assert_eq!(mean_ms(&t), Some(130.0));
+        assert!(t.pieces.is_empty());
+    }
+
+    #[test]
+    fn another_connection_begins_anew_and_adds_to_the_mean() {
+        let mut t = Transit::default();
+        t.sent(Seq(1), 10, MS(0));
+        t.arrived(Seq(1), 10, MS(20));
+        t.sent(Seq(11), 10, MS(20));
+        t.renew();
+        t.sent(Seq(3_000_000_000), 10, MS(100));
+        t.arrived(Seq(3_000_000_000), 10, MS(140));
+        assert_eq!(mean_ms(&t), Some(30.0));
+        assert!(t.pieces.is_empty());
+    }
+}

@@ -1,0 +1,29 @@
+"""Published studies, run again: `farlink study NAME`, beside the numbers they printed."""
+
+import difflib
+from importlib import import_module
+from typing import Any
+
+from farlink.errors import ScenarioError
+from farlink.studies.study import Study
+
+__all__ = ["NAMES", "find"]
+
+NAMES = ("wong1998",)
+"""The studies there are."""
+
+
+def find(name: str) -> Study[Any]:
+    """Return a study by its name.
+
+    Raises
+    ------
+    ScenarioError
+        If there is none of this name.
+    """
+    if name not in NAMES:
+        near = difflib.get_close_matches(name, NAMES, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
+        raise ScenarioError(f"study {name!r} is not known; {hint}")
+    study: Study[Any] = import_module(f"farlink.studies.{name}").STUDY
+    return study

@@ -1,0 +1,259 @@
+"""Measured quantities, run by run, and what can be said of them with confidence.
+
+A `Quantity` holds one value per run. Run k of every cell of a study meets the same
+channel, so arithmetic is run by run, and a comparison is a paired test (Student's t
+on the differences). A comparison gives `Evidence`: how strongly the runs speak for it
+and how strongly against. Evidence combines as in logic:
+
+    every(a > b, c <= 0.35 * a)        all must hold
+    some(a > b, c > d)                 one at least
+    ~(a > b)
+
+`every` needs each part to be significant by itself to hold, and refutes when one part
+is significantly wrong at the level divided by the number of parts (Bonferroni); `some`
+the other way round.
+"""
+
+import enum
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farlink.stats import Estimate, mean_ci95
+
+__all__ = ["LEVEL", "Evidence", "Quantity", "Verdict", "best", "every", "fact", "some"]
+
+LEVEL = 0.025
+"""One-sided level of a verdict: that of a 95 % confidence interval."""
+
+Number = Union["Quantity", float, int]
+_Key = TypeVar("_Key")
+
+
+class Verdict(enum.Enum):
+    """What the runs say of a claim."""
+
+    REPRODUCED = "reproduced"
+    NOT_REPRODUCED = "not reproduced"
+    UNDECIDED = "undecided"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """How strongly runs speak for a statement, and against it.
+
+    Attributes
+    ----------
+    p_for
+        Probability of runs that speak for the statement as strongly as these, or more, if
+        it did not hold. Small: it holds.
+    p_against
+        The same the other way round. Small: it does not hold.
+    details
+        The numbers, a line per comparison.
+    """
+
+    p_for: float
+    p_against: float
+    details: tuple[str, ...] = ()
+
+    @property
+    def verdict(self) -> Verdict:
+        """What follows at `LEVEL`."""
+        if self.p_for < LEVEL <= self.p_against:
+            return Verdict.REPRODUCED
+        if self.p_against < LEVEL <= self.p_for:
+            return Verdict.NOT_REPRODUCED
+        return Verdict.UNDECIDED
+
+    def __invert__(self) -> "Evidence":
+        return Evidence(self.p_against, self.p_for, tuple(f"not: {one}" for one in self.details))
+
+    def __and__(self, other: "Evidence") -> "Evidence":
+        return every(self, other)
+
+    def __or__(self, other: "Evidence") -> "Evidence":
+        return some(self, other)
+
+    def __bool__(self) -> bool:
+        raise TypeError("evidence is neither true nor false; use every(), some() or .verdict")
+
+
+class Quantity:
+    """One value per run of something measured, with a name for the reader.
+
+    Parameters
+    ----------
+    values
+        A value per run; NaN where a run had none.
+    label
+        What it is, such as "throughput(rlp, PER 0.3)".
+    unit
+        Its unit, empty for counts and shares.
+    """
+
+    def __init__(
+        self, values: Sequence[float] | NDArray[np.float64], label: str, unit: str = ""
+    ) -> None:
+        self.values: NDArray[np.float64] = np.asarray(values, dtype=np.float64)
+        self.label = label
+        self.unit = unit
+
+    def __repr__(self) -> str:
+        return f"<{self.label}: {self.text}>"
+
+    @property
+    def estimate(self) -> Estimate:
+        """Mean over the runs that have a value, with its 95 % interval."""
+        return mean_ci95([None if math.isnan(one) else float(one) for one in self.values])
+
+    @property
+    def mean(self) -> float:
+        """Mean over the runs that have a value; NaN if none has."""
+        mean = self.estimate.mean
+        return math.nan if mean is None else mean
+
+    @property
+    def text(self) -> str:
+        """Mean, half width of the interval and unit."""
+        estimate = self.estimate
+        if estimate.mean is None:
+            return "no value"
+        unit = f" {self.unit}" if self.unit else ""
+        half = estimate.half_width
+        if half is None:
+            return f"{estimate.mean:.4g}{unit}"
+        return f"{estimate.mean:.4g} ± {half:.2g}{unit}"
+
+    def named(self, label: str, unit: str | None = None) -> "Quantity":
+        """Return the same values under another name."""
+        return Quantity(self.values, label, self.unit if unit is None else unit)
+
+    def __add__(self, other: Number) -> "Quantity":
+        return self._with(other, self.values + _values(other), "+")
+
+    def __sub__(self, other: Number) -> "Quantity":
+        return self._with(other, self.values - _values(other), "-")
+
+    def __rsub__(self, other: float) -> "Quantity":
+        return Quantity(other - self.values, f"({other:g} - {self.label})", self.unit)
+
+    def __mul__(self, factor: float) -> "Quantity":
+        return Quantity(factor * self.values, f"{factor:g} {self.label}", self.unit)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Number) -> "Quantity":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values = self.values / _values(other)
+        unit = "" if isinstance(other, Quantity) else self.unit
+        return Quantity(values, f"{self.label} / {_label(other)}", unit)
+
+    def __gt__(self, other: Number) -> Evidence:
+        return _compare(self, other, ">")
+
+    def __ge__(self, other: Number) -> Evidence:
+        return _compare(self, other, ">=")
+
+    def __lt__(self, other: Number) -> Evidence:
+        return _compare(self, other, "<")
+
+    def __le__(self, other: Number) -> Evidence:
+        return _compare(self, other, "<=")
+
+    def within(self, low: float, high: float) -> Evidence:
+        """Whether the mean lies in an interval, ends included."""
+        return every(self >= low, self <= high)
+
+    def close_to(self, other: Number, share: float) -> Evidence:
+        """Whether the mean differs from that of another by at most this share of it."""
+        return every(self >= other * (1 - share), self <= other * (1 + share))
+
+    def _with(self, other: Number, values: NDArray[np.float64], sign: str) -> "Quantity":
+        return Quantity(values, f"({self.label} {sign} {_label(other)})", self.unit)
+
+
+def every(*parts: Evidence | Iterable[Evidence]) -> Evidence:
+    """Evidence that all of these hold."""
+    flat = _flat(parts)
+    details = tuple(line for one in flat for line in one.details)
+    p_against = min(1.0, len(flat) * min(one.p_against for one in flat))
+    return Evidence(max(one.p_for for one in flat), p_against, details)
+
+
+def some(*parts: Evidence | Iterable[Evidence]) -> Evidence:
+    """Evidence that one of these holds at least."""
+    flat = _flat(parts)
+    details = tuple(line for one in flat for line in one.details)
+    p_for = min(1.0, len(flat) * min(one.p_for for one in flat))
+    return Evidence(p_for, max(one.p_against for one in flat), details)
+
+
+def fact(holds: bool, detail: str) -> Evidence:  # noqa: FBT001 (the fact itself)
+    """Evidence of something that is computed or scripted, not sampled."""
+    return Evidence(0.0, 1.0, (detail,)) if holds else Evidence(1.0, 0.0, (detail,))
+
+
+def best(candidates: Mapping[_Key, Quantity], allowed: Sequence[_Key]) -> Evidence:
+    """Evidence that the candidate with the largest mean is one of those allowed.
+
+    Holds if an allowed one has the largest mean (a tie within the intervals counts for
+    either, so this needs no significance), fails if one that is not allowed is
+    significantly above every allowed one, and is undecided in between.
+    """
+    inside = [q for key, q in candidates.items() if key in allowed]
+    outside = [q for key, q in candidates.items() if key not in allowed]
+    listing = ", ".join(f"{key}: {q.text}" for key, q in candidates.items())
+    top = max(candidates, key=lambda key: candidates[key].mean)
+    detail = f"largest at {top} ({listing})"
+    if top in allowed:
+        return Evidence(0.0, 1.0, (detail,))
+    against = min(max((o > i).p_for for i in inside) for o in outside)
+    return Evidence(1.0, min(1.0, len(outside) * against), (detail,))
+
+
+def _compare(a: Quantity, b: Number, sign: str) -> Evidence:
+    difference = a.values - _values(b)
+    if sign in ("<", "<="):
+        difference = -difference
+    p_for, p_against = _tests(difference[~np.isnan(difference)], or_equal=sign.endswith("="))
+    right = f"{_label(b)} = {b.text}" if isinstance(b, Quantity) else f"{b:g}"
+    return Evidence(p_for, p_against, (f"{a.label} = {a.text} {sign} {right}",))
+
+
+def _tests(x: NDArray[np.float64], *, or_equal: bool) -> tuple[float, float]:
+    """One-sided p-values of mean <= 0 (small: it is above) and of mean >= 0."""
+    from scipy.special import stdtr
+
+    n = len(x)
+    if n == 0:
+        return 1.0, 1.0
+    mean, spread = float(np.mean(x)), float(np.std(x, ddof=1)) if n > 1 else math.nan
+    if n > 1 and spread <= 1e-12 * max(1.0, abs(mean)):  # the same in every run: no doubt
+        holds = mean > 0 or (or_equal and mean == 0)
+        return (0.0, 1.0) if holds else (1.0, 0.0)
+    if n == 1:  # one run says nothing about the next
+        return 1.0, 1.0
+    t = mean / (spread / math.sqrt(n))
+    return float(stdtr(n - 1, -t)), float(stdtr(n - 1, t))
+
+
+def _values(x: Number) -> NDArray[np.float64] | float:
+    return x.values if isinstance(x, Quantity) else float(x)
+
+
+def _label(x: Number) -> str:
+    return x.label if isinstance(x, Quantity) else f"{x:g}"
+
+
+def _flat(parts: Sequence[Evidence | Iterable[Evidence]]) -> list[Evidence]:
+    flat: list[Evidence] = []
+    for part in parts:
+        flat.extend([part] if isinstance(part, Evidence) else part)
+    if not flat:
+        raise ValueError("nothing to combine")
+    return flat
