@@ -543,6 +543,10 @@ pub struct ReceiverConfig {
     /// Bytes that the buffer may grow to by itself, as the data comes (dynamic
     /// right-sizing, as Linux does); `None` for a buffer that stays as it is.
     pub buffer_max: Option<u64>,
+    /// Beside `buffer_max`: the window begins at 64 KiB and opens by two bytes for
+    /// each that comes until it is the whole buffer, which is made for what is out
+    /// of order besides, as in Linux since 6.16. Without, the whole buffer is offered.
+    pub gradual_window: bool,
     /// Window scale (RFC 7323, 2).
     pub window_scale: WindowScale,
     /// Whether segments out of order are kept. Without, they are dropped, as
@@ -570,6 +574,7 @@ impl Default for ReceiverConfig {
         Self {
             buffer: 65_535,
             buffer_max: None,
+            gradual_window: false,
             window_scale: WindowScale::Auto,
             reassembly: true,
             sack: true,

@@ -11,6 +11,7 @@ pub(crate) mod background;
 mod bdp;
 mod burst;
 mod channel;
+mod compression;
 mod control;
 mod decode;
 mod expand;
@@ -21,6 +22,7 @@ mod files;
 mod fragments;
 mod law;
 mod library;
+mod mac;
 mod preset;
 pub(crate) mod process;
 #[cfg(test)]
@@ -44,9 +46,10 @@ mod units;
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
-pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec};
+pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec, RetryFromName};
 pub use background::{BackgroundLaw, BackgroundSpec};
 pub use burst::Burst;
+pub use compression::{CompressionName, CompressionSpec};
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};

@@ -96,6 +96,10 @@ tcp_keys! {
     /// each round trip (receive-window autotuning, as Linux does: its defaults
     /// amount to 64 KiB and 3 MiB of window). Without it the buffer stays.
     receive_window_max: Size,
+    /// The window begins at 64 KiB and opens by two bytes for each that comes until
+    /// it is the whole buffer, which is made for what is out of order besides, as in
+    /// Linux since 6.16. Needs `receive_window_max`.
+    gradual_window: bool,
     /// What the application may have queued and not yet acknowledged, or
     /// "unlimited".
     send_buffer: SizeLimit,
@@ -605,6 +609,7 @@ impl TcpSpec {
             buffer_max: self
                 .receive_window_max
                 .map_or(base.buffer_max, |size| Some(size.0)),
+            gradual_window: self.gradual_window.unwrap_or(base.gradual_window),
             window_scale: self.window_scale.map_or(base.window_scale, |s| s.0),
             reassembly: self.reassembly.unwrap_or(base.reassembly),
             sack,
@@ -619,6 +624,7 @@ impl TcpSpec {
     fn show_receiver(&mut self, receiver: &ReceiverConfig) {
         self.receive_window = Some(Size(receiver.buffer));
         self.receive_window_max = receiver.buffer_max.map(Size);
+        self.gradual_window = receiver.buffer_max.map(|_| receiver.gradual_window);
         self.window_scale = Some(Scale(receiver.window_scale));
         self.reassembly = Some(receiver.reassembly);
         self.sack = Some(receiver.sack);

@@ -17,8 +17,9 @@ impl TcpSpec {
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 32] = [
+        const NEEDS: [(&str, &str); 33] = [
             ("dsack", "sack = true"),
+            ("gradual_window", "receive_window_max"),
             ("dummies", "congestion = \"peach\""),
             ("careful", NEWRENO),
             ("rescue", SACK),

@@ -83,6 +83,7 @@ fn corners() -> Vec<Config> {
         receiver: ReceiverConfig {
             buffer: 1 << 20,
             buffer_max: Some(3 << 20),
+            gradual_window: true,
             window_scale: WindowScale::Shift(7),
             reassembly: false,
             sack: true,

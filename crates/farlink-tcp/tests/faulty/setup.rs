@@ -202,4 +202,8 @@ fn receiver(chance: &mut Chance, config: &mut Config) {
             heartbeat: true,
         },
     ]);
+    if chance.per_mille(250) {
+        receiver.buffer_max = Some(8 * receiver.buffer);
+        receiver.gradual_window = chance.flip();
+    }
 }

@@ -105,6 +105,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         }
         "receive_window" => config.receiver.buffer = number(value)?,
         "receive_window_max" => config.receiver.buffer_max = Some(number(value)?),
+        "gradual_window" => config.receiver.gradual_window = switch(value)?,
         "window_scale" => {
             config.receiver.window_scale = match value {
                 "off" => WindowScale::Off,
