@@ -268,7 +268,7 @@ impl World {
     }
 
     /// A packet is at the far end of a link.
-    #[inline]
+    #[inline(always)] // half of all events are this and nothing else
     pub(crate) fn reached(&mut self, link: u32, number: u32) {
         let node = self.link_to[link as usize];
         let packet = &mut self.packets[number as usize];
@@ -553,7 +553,7 @@ impl World {
         let home = &mut self.nodes[node as usize];
         let packet = Packet {
             src: NodeId(node),
-            dst: NodeId(self.ends[end ^ 1].node),
+            dst: NodeId(self.ends[end].peer),
             flow: FlowId((end / 2) as u32),
             from_opener: flow.sender_opens == end.is_multiple_of(2),
             ident: home.ident,
@@ -572,7 +572,7 @@ impl World {
     }
 
     /// Gives a packet a number.
-    #[inline]
+    #[inline(always)] // so that it is made where it stays
     pub(crate) fn hold(&mut self, packet: Packet) -> u32 {
         let label = Label::of(&packet);
         if let Some(number) = self.free.pop() {
