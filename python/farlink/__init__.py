@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from farlink.channels import ChannelSample, channel
     from farlink.estimate import Fit, fit
     from farlink.rainfade import Rain, rain
+    from farlink.studies.runner import StudyResult, study
 
 __version__ = _version()
 
@@ -33,6 +34,7 @@ __all__ = [
     "Result",
     "RunError",
     "ScenarioError",
+    "StudyResult",
     "__version__",
     "channel",
     "emulate",
@@ -43,6 +45,7 @@ __all__ = [
     "run",
     "scenarios",
     "schema",
+    "study",
     "trajectory",
     "variants",
 ]
@@ -55,6 +58,8 @@ _LATER = {
     "fit": "farlink.estimate",
     "Rain": "farlink.rainfade",
     "rain": "farlink.rainfade",
+    "StudyResult": "farlink.studies.runner",
+    "study": "farlink.studies.runner",
 }
 
 

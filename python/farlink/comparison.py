@@ -23,8 +23,9 @@ CLOSE = 0.05
 
 LINUX: dict[str, object] = {
     "mss": "1460 B",
-    "receive_window": "64 KiB",
+    "receive_window": "80 KiB",
     "receive_window_max": "32 MiB",
+    "gradual_window": True,
     "window_scale": "auto",
     "timestamps": True,
     "sack": True,
@@ -33,18 +34,22 @@ LINUX: dict[str, object] = {
     "prr": True,
     "rack": True,
     "limited_transmit": True,
+    "reduce_from": "cwnd",
     "initial_window": 10,
     "delayed_ack": "40 ms",
+    "timer": "linux",
     "rto_min": "200 ms",
     "rto_initial": "1 s",
     "rto_tick": "0 s",
     "rto_max": "2 min",
     "restart_on_retransmit": True,
+    "restart_on_sack": True,
     "sampling": "every-segment",
+    "rtt_from_sack": True,
     "control": {
         "reno": {"byte_counting": 100},
         "cubic": {"hystart": True},
-        "bbr": {"pacing_margin": 0.01},
+        "bbr": {"pacing_margin": 0.01, "equal_rtt_counts": False},
     },
 }
 """Keys of `[tcp]` that bring a row as near to Linux as the options allow."""

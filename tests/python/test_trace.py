@@ -50,6 +50,24 @@ def test_traces_agree_with_the_counts(result: fl.Result) -> None:
         assert rtt["rtt"].mean() == pytest.approx(metrics["rtt_mean"]["values"][1], rel=1e-6)
 
 
+def test_arrivals_agree_with_the_counts(result: fl.Result) -> None:
+    for tcp in result.tcp:
+        metrics = result.data["results"][result.tcp.index(tcp)]["metrics"]
+        arrivals = result.trace("arrivals", tcp=tcp, run=1).query("side == 'to'")
+        assert arrivals["duplicate"].dtype == arrivals["out_of_order"].dtype == bool
+        for column in ("duplicate", "out_of_order"):
+            count = metrics[f"segments_{column}"]["values"][1]
+            assert arrivals[column].sum() == count
+        assert arrivals["out_of_order"].any()
+        # What was new is all that was sent, each byte once.
+        assert arrivals.query("not duplicate")["len"].sum() == 300_000
+        segments = result.trace("segments", tcp=tcp, run=1)
+        first = segments.drop_duplicates("seq").set_index("seq")["time"]
+        came = arrivals.query("not duplicate").set_index("seq")["time"]
+        delay = (came - first).mean()
+        assert delay == pytest.approx(metrics["segment_delay_mean"]["values"][1], rel=1e-6)
+
+
 def test_traces_obey_tcp(result: fl.Result) -> None:
     segments = result.trace("segments", tcp="sack")
     acks = result.trace("acks", tcp="sack").query("side == 'from'")

@@ -177,6 +177,9 @@ pub struct Link {
     pub line: Option<u32>,
     /// For its owner: the longest packets to hand over, if there is a limit.
     pub mtu: Option<Mtu>,
+    /// The owner's number of the header compression on this direction, if there is
+    /// one; the link is then told the lengths that are sent.
+    pub compression: Option<u32>,
 }
 
 impl Link {
@@ -202,6 +205,7 @@ impl Link {
             low_watched: false,
             line: None,
             mtu: None,
+            compression: None,
         }
     }
 
@@ -377,6 +381,7 @@ impl Link {
     pub fn only_queues(&self, ip_len: u32) -> bool {
         self.line.is_none()
             && !self.low_watched
+            && self.compression.is_none()
             && self.config.mark == QueueLimit::Unlimited
             && self.mtu.is_none_or(|mtu| ip_len <= mtu.bytes)
     }

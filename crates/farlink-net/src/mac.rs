@@ -3,14 +3,18 @@
 //! The link layer hands over a frame (Request) and hears when it has been sent
 //! (Confirm); until then it hands over nothing else. What arrives undamaged is
 //! told to the link layer at the other end (Indication). Frames keep their order.
-//! How a station gets its turn is summed up in one access delay (Wong 1998, 3.2.2).
+//! How a station gets its turn is summed up in one access delay (Wong 1998, 3.2.2),
+//! or is the contention of CSMA/CA or slotted ALOHA with stations that are no nodes.
+
+mod contention;
 
 use crate::arq::Frame;
 use crate::rng::Stream;
+pub use contention::{Aloha, CsmaCa, Others};
 use farlink_tcp::{Instant, Interval};
 
 /// How long a frame waits for the medium before it is sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Access {
     /// Not at all.
     #[default]
@@ -19,6 +23,20 @@ pub enum Access {
     Constant(Interval),
     /// Exponentially distributed with this mean, each frame alone.
     Exponential(Interval),
+    /// Until nobody else is heard.
+    CsmaCa(CsmaCa),
+    /// Until nobody else sends in the same slots.
+    Aloha(Aloha),
+}
+
+/// A frame that the MAC is done with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Confirmed {
+    /// The frame.
+    pub frame: Frame,
+    /// Whether it was sent; else the medium was never free for it, and the MAC gave
+    /// it up.
+    pub sent: bool,
 }
 
 /// The MAC of one direction.
@@ -27,7 +45,7 @@ pub struct Mac {
     access: Access,
     rate: u64,
     stream: Stream,
-    sending: Option<Frame>,
+    sending: Option<Confirmed>,
     done_at: Instant,
 }
 
@@ -49,34 +67,44 @@ impl Mac {
         self.sending.is_none()
     }
 
-    /// When the frame that it has will have been sent; [`Instant::MAX`] if none.
+    /// When it will be done with the frame that it has; [`Instant::MAX`] if none.
     #[inline]
     pub fn done_at(&self) -> Instant {
         self.done_at
     }
 
-    /// Request: takes a frame of `bytes` on the wire. Returns how long it is on
-    /// the air.
+    /// Request: takes a frame of `bytes` on the wire. Returns how long it will be on
+    /// the air, with all that collides.
     #[inline]
     pub fn request(&mut self, now: Instant, frame: Frame, bytes: u32) -> Interval {
         debug_assert!(self.is_idle(), "one frame at a time");
-        let access = match self.access {
-            Access::None => Interval::ZERO,
-            Access::Constant(delay) => delay,
+        let air = Interval::of_bits(u64::from(bytes) * 8, self.rate);
+        let after = |access| (now + access + air, air, true);
+        let (done_at, on_air, sent) = match &self.access {
+            Access::None => after(Interval::ZERO),
+            Access::Constant(delay) => after(*delay),
             Access::Exponential(mean) => {
                 let nanos = self.stream.exponential(mean.as_nanos() as f64);
-                Interval::from_nanos(libm::round(nanos) as u64)
+                after(Interval::from_nanos(libm::round(nanos) as u64))
+            }
+            Access::CsmaCa(access) => match access.turn(&mut self.stream) {
+                (wait, true) => after(wait),
+                (wait, false) => (now + wait, Interval::ZERO, false),
+            },
+            Access::Aloha(access) => {
+                let turn = access.turn(now, air, &mut self.stream);
+                let on_air = Interval::from_nanos(air.as_nanos() * u64::from(turn.attempts));
+                (turn.ends, on_air, turn.heard)
             }
         };
-        let air = Interval::of_bits(u64::from(bytes) * 8, self.rate);
-        self.sending = Some(frame);
-        self.done_at = now + access + air;
-        air
+        self.sending = Some(Confirmed { frame, sent });
+        self.done_at = done_at;
+        on_air
     }
 
-    /// Confirm: the frame that has been sent until `now`.
+    /// Confirm: the frame that has been sent, or given up, until `now`.
     #[inline]
-    pub fn confirm(&mut self, now: Instant) -> Option<Frame> {
+    pub fn confirm(&mut self, now: Instant) -> Option<Confirmed> {
         if self.done_at > now {
             return None;
         }
@@ -103,7 +131,8 @@ mod tests {
                 assert!(!mac.is_idle());
                 let done = mac.done_at();
                 assert_eq!(mac.confirm(Instant::from_nanos(done.as_nanos() - 1)), None);
-                assert_eq!(mac.confirm(done), Some(frame));
+                let sent = Confirmed { frame, sent: true };
+                assert_eq!(mac.confirm(done), Some(sent));
                 assert!(mac.is_idle());
                 assert_eq!(mac.done_at(), Instant::MAX);
                 let time = done.since(now).as_nanos() as f64;

@@ -157,6 +157,15 @@ impl Raw {
         }
     }
 
+    /// Puts other headers of IPv4 and TCP in the place of its own, which are so many
+    /// bytes. Nothing is known of the checksum of what is inside then.
+    pub(crate) fn set_headers(&mut self, own: usize, header: &[u8]) {
+        if self.bytes[..own] != *header {
+            self.bytes.splice(..own, header.iter().copied());
+            self.checked = false;
+        }
+    }
+
     /// Hops it may still take.
     pub fn ttl(&self) -> u8 {
         self.bytes[8]

@@ -263,6 +263,31 @@ pub(crate) fn write_fragment_fields(bytes: &mut [u8], piece: Piece) {
     bytes[10..12].copy_from_slice(&sum.to_ne_bytes());
 }
 
+/// Gives a packet that carries a whole TCP segment the fields of these headers; ports
+/// and addresses, which say whose it is, stay.
+pub(crate) fn write_headers(packet: &mut Packet, header: &[u8]) {
+    let Payload::Tcp(segment) = &mut packet.payload else {
+        return;
+    };
+    packet.ident = u16::from_be_bytes([header[4], header[5]]);
+    packet.dont_fragment = header[6] & 0x40 != 0;
+    packet.ttl = header[8];
+    let tcp = &header[usize::from(header[0] & 15) * 4..];
+    segment.ecn = Ecn::from_bits(header[1]);
+    segment.priority = Priority::from_dscp(header[1] >> 2);
+    segment.seq = Seq(word(&tcp[4..]));
+    segment.ack = Seq(word(&tcp[8..]));
+    segment.dummy = tcp[12] & DUMMY != 0;
+    segment.flags = Flags(tcp[13]);
+    segment.window = u16::from_be_bytes([tcp[14], tcp[15]]);
+    let options = &tcp[20..];
+    if options != options_bytes(&segment.options).as_slice()
+        && let Ok(options) = parse_options(options)
+    {
+        segment.options = options;
+    }
+}
+
 /// The reserved bit of the octet of the data offset that marks dummy segments and
 /// their ACKs: the first of the four that are left (RFC 9293, 3.1).
 const DUMMY: u8 = 0x08;

@@ -2,7 +2,7 @@
 //! throughput against closed forms.
 
 use farlink_net::arq::{
-    GiveUp, LapbConfig, Line, LineConfig, MdlpConfig, Output, Protocol, RlpConfig, Tag,
+    GiveUp, LapbConfig, Line, LineConfig, MdlpConfig, Output, Protocol, RetryFrom, RlpConfig, Tag,
 };
 use farlink_net::channel::{Channel, Distribution, DropCause, Duplicate, Jitter, Loss, Stage};
 use farlink_net::mac::{Access, Mac};
@@ -185,6 +185,10 @@ fn give_up() -> impl Strategy<Value = GiveUp> {
     ]
 }
 
+fn retry_from() -> impl Strategy<Value = RetryFrom> {
+    prop_oneof![Just(RetryFrom::LastFrame), Just(RetryFrom::FirstFrame)]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
@@ -193,11 +197,12 @@ proptest! {
         medium in medium(any::<bool>()),
         window in 1..=15u8,
         poll: bool,
+        retry_from in retry_from(),
         packets in [0..60u32, 0..60u32],
         gap in 0..200u64,
         seed: u64,
     ) {
-        let config = LapbConfig { window, poll, ..LapbConfig::default() };
+        let config = LapbConfig { window, poll, retry_from, ..LapbConfig::default() };
         let mut line = line(Protocol::Lapb(config), medium, seed);
         let fates = carry(&mut line, packets, Interval::from_millis(gap));
         holds(&line, &fates, packets, true, true);
@@ -208,12 +213,13 @@ proptest! {
         medium in medium(Just(true)),
         window in 1..=7u8,
         give_up in give_up(),
+        retry_from in retry_from(),
         packets in [0..60u32, 0..60u32],
         gap in 0..200u64,
         seed: u64,
     ) {
         let t1 = Interval::from_secs(3);
-        let config = LapbConfig { modulus: 8, window, t1, give_up, ..LapbConfig::default() };
+        let config = LapbConfig { modulus: 8, window, t1, retry_from, give_up, ..LapbConfig::default() };
         let mut line = line(Protocol::Lapb(config), medium, seed);
         let fates = carry(&mut line, packets, Interval::from_millis(gap));
         holds(&line, &fates, packets, true, !matches!(give_up, GiveUp::BestEffort(_)));
@@ -225,11 +231,18 @@ proptest! {
         window in 1..=15u8,
         in_sequence: bool,
         srej_repeat: bool,
+        retry_from in retry_from(),
         packets in [0..60u32, 0..60u32],
         gap in 0..200u64,
         seed: u64,
     ) {
-        let config = MdlpConfig { window, in_sequence, srej_repeat, ..MdlpConfig::default() };
+        let config = MdlpConfig {
+            window,
+            in_sequence,
+            srej_repeat,
+            retry_from,
+            ..MdlpConfig::default()
+        };
         let mut line = line(Protocol::Mdlp(config), medium, seed);
         let fates = carry(&mut line, packets, Interval::from_millis(gap));
         holds(&line, &fates, packets, in_sequence, true);
@@ -242,6 +255,7 @@ proptest! {
         in_sequence: bool,
         srej_repeat: bool,
         give_up in give_up(),
+        retry_from in retry_from(),
         packets in [0..60u32, 0..60u32],
         gap in 0..200u64,
         seed: u64,
@@ -252,6 +266,7 @@ proptest! {
             t200: Interval::from_secs(3),
             in_sequence,
             srej_repeat,
+            retry_from,
             give_up,
             ..MdlpConfig::default()
         };

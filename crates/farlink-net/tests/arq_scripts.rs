@@ -18,7 +18,8 @@
 //! that have one.
 
 use farlink_net::arq::{
-    Act, Entity, Frame, FrameKind, GiveUp, Item, LapbConfig, MdlpConfig, Protocol, RlpConfig,
+    Act, Entity, Frame, FrameKind, GiveUp, Item, LapbConfig, MdlpConfig, Protocol, RetryFrom,
+    RlpConfig,
 };
 use farlink_tcp::{Instant, Interval};
 use std::fmt::Write as _;
@@ -31,6 +32,14 @@ fn ms(now: Instant) -> u64 {
 fn number<T: std::str::FromStr>(text: &str) -> T {
     text.parse()
         .unwrap_or_else(|_| panic!("{text:?} is not a number"))
+}
+
+fn from(value: &str) -> RetryFrom {
+    match value {
+        "first" => RetryFrom::FirstFrame,
+        "last" => RetryFrom::LastFrame,
+        other => panic!("from={other}: write first or last"),
+    }
 }
 
 fn protocol(words: &[&str]) -> Protocol {
@@ -47,6 +56,7 @@ fn protocol(words: &[&str]) -> Protocol {
             ("lapb", "t1") => lapb.t1 = time(),
             ("lapb", "t2") => lapb.t2 = time(),
             ("lapb", "poll") => lapb.poll = yes,
+            ("lapb", "from") => lapb.retry_from = from(value),
             ("lapb", "n2") => lapb.give_up = GiveUp::Reset(number(value)),
             ("lapb", "keep") => lapb.give_up = GiveUp::BestEffort(number(value)),
             ("mdlp", "modulus") => mdlp.modulus = number(value),
@@ -55,6 +65,7 @@ fn protocol(words: &[&str]) -> Protocol {
             ("mdlp", "t205") => mdlp.t205 = time(),
             ("mdlp", "sequence") => mdlp.in_sequence = yes,
             ("mdlp", "repeat") => mdlp.srej_repeat = yes,
+            ("mdlp", "from") => mdlp.retry_from = from(value),
             ("mdlp", "n2") => mdlp.give_up = GiveUp::Reset(number(value)),
             ("mdlp", "keep") => mdlp.give_up = GiveUp::BestEffort(number(value)),
             ("rlp", "modulus") => rlp.modulus = number(value),

@@ -61,6 +61,12 @@ pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> 
     let nodes = nodes(scenario, &link_to, false)?;
     let mut world = World::new(nodes, links, link_to);
     lines(scenario, &streams, &mut world)?;
+    for (number, link) in (0..).zip(&scenario.links) {
+        if let Some(config) = link.header_compression {
+            world.add_compression(config, 2 * number);
+            world.add_compression(config, 2 * number + 1);
+        }
+    }
     Ok(world)
 }
 

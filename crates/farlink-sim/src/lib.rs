@@ -22,7 +22,9 @@
 
 mod app;
 mod build;
+mod compression;
 mod flow;
+mod forward;
 mod fragments;
 mod heap;
 mod icmp;

@@ -42,19 +42,29 @@ impl World {
     /// A packet meets a link with a protocol.
     pub(crate) fn hand_over(&mut self, number: u32, link: u32, packet_number: u32) {
         let from = (link % 2) as usize;
+        let packet = &self.packets[packet_number as usize];
+        let markable = packet.ecn().markable();
+        let ip_len = match self.links[link as usize].compression {
+            Some(_) => self.compress(link, packet_number),
+            None => packet.ip_len(),
+        };
         let packet = &mut self.packets[packet_number as usize];
-        let ip_len = packet.ip_len();
         let line = &mut self.lines[number as usize].line;
-        let mark = packet.ecn().markable() && line.congested(from, ip_len);
+        let mark = markable && line.congested(from, ip_len);
         let tag = tag(packet);
         if line
             .offer(self.now, from, packet_number, ip_len, tag)
             .is_err()
         {
             self.lose(link, packet_number, DropCause::Congestion, self.now);
-        } else if mark {
-            packet.set_ecn(Ecn::Ce);
-            line.count_mark(from);
+        } else {
+            if mark {
+                packet.set_ecn(Ecn::Ce);
+                line.count_mark(from);
+            }
+            if let Some(which) = self.links[link as usize].compression {
+                self.compressions[which as usize].commit(packet_number);
+            }
         }
         self.settle_line(number);
     }
@@ -76,7 +86,13 @@ impl World {
                     from,
                     packet,
                     cause,
-                } => self.lose(base + from as u32, packet, cause, self.now),
+                } => {
+                    let link = base + from as u32;
+                    if self.links[link as usize].compression.is_some() {
+                        self.frame_lost(link, cause, self.now);
+                    }
+                    self.lose(link, packet, cause, self.now);
+                }
             }
         }
         self.outputs = outputs;

@@ -4,6 +4,7 @@ use crate::quantile::Quantiles;
 use crate::world::{Slot, World};
 use farlink_net::arq::FrameKind;
 use farlink_net::channel::DropCause;
+use farlink_net::header_compression::Compression;
 use farlink_tcp::Instant;
 use serde::Serialize;
 
@@ -296,7 +297,7 @@ const LINK: &[(&str, &str, &str)] = &[
     (
         "throughput",
         "bit/s",
-        "IP bytes of flows sent, times 8, over the run",
+        "IP bytes of flows sent, times 8, over the run; of compressed headers what was sent",
     ),
     ("packets", "", "packets of flows sent"),
     ("bytes", "B", "their IP bytes"),
@@ -400,6 +401,46 @@ const LINK: &[(&str, &str, &str)] = &[
         "mean over the run of the frames that were sent and not acknowledged",
     ),
     ("window_max", "", "most of these at once"),
+    (
+        "access_failures",
+        "",
+        "frames of any kind that the MAC gave up, because the medium was never free for them \
+         (csma-ca, aloha); only for a link with a protocol",
+    ),
+    (
+        "vj_compressed",
+        "",
+        "packets that the link took with compressed headers; this and what follows up to \
+         vj_errors only for a link with header_compression",
+    ),
+    (
+        "vj_uncompressed",
+        "",
+        "packets that it took whole and that set what is remembered of their connection \
+         (UNCOMPRESSED_TCP)",
+    ),
+    (
+        "vj_ip",
+        "",
+        "packets that it took as they were (TYPE_IP): no TCP, SYN, FIN, RST, fragments",
+    ),
+    (
+        "vj_bytes_saved",
+        "B",
+        "bytes of headers that compression spared the link",
+    ),
+    (
+        "vj_tossed",
+        "",
+        "packets thrown away at the far end, because a damaged frame came before or nothing was \
+         known of their connection (drops_checksum)",
+    ),
+    (
+        "vj_errors",
+        "",
+        "packets whose headers came out wrong at the far end; the checksum of TCP tells their \
+         receiver (drops_checksum there)",
+    ),
 ];
 
 const RUN: &[(&str, &str, &str)] = &[(
@@ -668,8 +709,23 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
             out.push((frames.accepted > 0).then_some(mean));
             out.push(share(line.window_area(from, world.now) as f64));
             out.push(Some(frames.window_max as f64));
+            out.push(Some(frames.access_failures as f64));
         }
-        None => out.extend([None; 11]),
+        None => out.extend([None; 12]),
+    }
+    match world.compression(link).map(Compression::stats) {
+        Some(of) => {
+            let counts = [
+                of.compressed,
+                of.uncompressed,
+                of.ip,
+                of.saved,
+                of.tossed,
+                of.wrong,
+            ];
+            out.extend(counts.map(|n| Some(n as f64)));
+        }
+        None => out.extend([None; 6]),
     }
     let drops = stats.drops.iter().map(|&n| Some(n as f64));
     out.into_iter().chain(drops).collect()

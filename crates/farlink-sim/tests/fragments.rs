@@ -203,9 +203,9 @@ fn packets_of_real_programs_are_cut_or_refused() {
         got.push((host, due.as_nanos(), bytes.into_bytes()));
     });
     let lens: Vec<_> = got.iter().map(|g| (g.0, g.2.len())).collect();
-    assert_eq!(lens, [(0, 56), (1, 572), (1, 572), (1, 396)]);
-    // Twice 1.2 ms of sending, 10 ms there, 10 ms and 44.8 us back.
-    assert_eq!(got[0].1, 22_444_800);
+    assert_eq!(lens, [(0, 576), (1, 572), (1, 572), (1, 396)]);
+    // Twice 1.2 ms of sending, 10 ms there, 10 ms and 460.8 us back.
+    assert_eq!(got[0].1, 22_860_800);
     assert_eq!(
         got[0].2[20..28],
         [3, 4, got[0].2[22], got[0].2[23], 0, 0, 2, 64]

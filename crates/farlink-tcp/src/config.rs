@@ -62,6 +62,8 @@ pub struct Config {
     /// (RFC 7661). Without it every ACK of new data counts (RFC 5681, 3.1 as it
     /// stands).
     pub cwnd_validation: bool,
+    /// What bounds the congestion window from above.
+    pub cwnd_limit: CwndLimit,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
     /// Explicit Congestion Notification, if the peer agrees (RFC 3168).
@@ -136,6 +138,7 @@ impl Default for Config {
             send_buffer: u64::MAX,
             nagle: true,
             cwnd_validation: true,
+            cwnd_limit: CwndLimit::None,
             timestamps: false,
             ecn: false,
             recovery: Recovery::Sack { rescue: true },
@@ -233,6 +236,15 @@ pub enum Recovery {
         /// Rescue retransmission, rule (4) of NextSeg.
         rescue: bool,
     },
+}
+
+/// What bounds the congestion window from above, recovery's inflation aside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CwndLimit {
+    /// Nothing (RFC 5681).
+    None,
+    /// The largest window that the peer ever offered: more could never be used.
+    ReceiveWindow,
 }
 
 /// What the slow-start threshold is a part of after a loss.
@@ -438,6 +450,17 @@ pub struct RtoConfig {
     /// none or it was sent twice, the first segment that it newly SACKs and that
     /// was sent once gives one, as in Linux.
     pub from_sack: bool,
+    /// Time-outs computed from samples are rounded to the nearest multiple of this,
+    /// and are one of it at least; zero does not round. Samples and timers stay
+    /// exact, unlike with `tick`.
+    pub round: Interval,
+    /// Karn's algorithm (Karn and Partridge 1987): what was sent twice gives no
+    /// sample. Without, the one segment that is timed goes on being timed from
+    /// when it first left. Counts with [`Sampling::OnePerRtt`] without timestamps.
+    pub karn: bool,
+    /// SRTT and deviation before the first sample, which moves them by the gains as
+    /// any other does; without, the first sample sets them.
+    pub start: Option<(Interval, Interval)>,
 }
 
 impl Default for RtoConfig {
@@ -453,6 +476,9 @@ impl Default for RtoConfig {
             backoff: Backoff::Exponential,
             sampling: Sampling::OnePerRtt,
             from_sack: false,
+            round: Interval::ZERO,
+            karn: true,
+            start: None,
         }
     }
 }
@@ -517,6 +543,10 @@ pub struct ReceiverConfig {
     /// Bytes that the buffer may grow to by itself, as the data comes (dynamic
     /// right-sizing, as Linux does); `None` for a buffer that stays as it is.
     pub buffer_max: Option<u64>,
+    /// Beside `buffer_max`: the window begins at 64 KiB and opens by two bytes for
+    /// each that comes until it is the whole buffer, which is made for what is out
+    /// of order besides, as in Linux since 6.16. Without, the whole buffer is offered.
+    pub gradual_window: bool,
     /// Window scale (RFC 7323, 2).
     pub window_scale: WindowScale,
     /// Whether segments out of order are kept. Without, they are dropped, as
@@ -532,6 +562,9 @@ pub struct ReceiverConfig {
     pub snack: SnackForm,
     /// When data is acknowledged.
     pub delayed_ack: DelayedAck,
+    /// What fills a hole, all of it or in part, is acknowledged as data in order is
+    /// and not at once, in spite of RFC 5681, 4.2.
+    pub delay_gap_fill: bool,
     /// What the dummy segments of a peer meet.
     pub dummies: DummyReply,
 }
@@ -541,12 +574,14 @@ impl Default for ReceiverConfig {
         Self {
             buffer: 65_535,
             buffer_max: None,
+            gradual_window: false,
             window_scale: WindowScale::Auto,
             reassembly: true,
             sack: true,
             dsack: false,
             snack: SnackForm::Off,
             delayed_ack: DelayedAck::default(),
+            delay_gap_fill: false,
             dummies: DummyReply::Echo,
         }
     }

@@ -88,7 +88,10 @@ impl Receiver {
             autotune: config
                 .buffer_max
                 .filter(|&max| max > config.buffer)
-                .map(|max| Box::new(Autotune::new(max, u64::from(mss), config.buffer))),
+                .map(|max| {
+                    let gradual = config.gradual_window;
+                    Box::new(Autotune::new(max, u64::from(mss), config.buffer, gradual))
+                }),
         }
     }
 
@@ -216,8 +219,8 @@ impl Receiver {
     /// sender that waits for space is not left to its probes.
     fn take(&mut self, n: u64) {
         self.read += n;
-        let floor = self.mss.min(self.config.buffer / 2);
-        if n > 0 && 2 * self.window() <= self.config.buffer && self.nxt > 0 && !self.finished() {
+        let floor = self.mss.min(self.most() / 2);
+        if n > 0 && 2 * self.window() <= self.most() && self.nxt > 0 && !self.finished() {
             let offer = (self.space() >> self.shift) << self.shift;
             if offer >= (2 * self.window()).max(floor) {
                 self.need = AckNeed::Now;
@@ -226,7 +229,23 @@ impl Receiver {
     }
 
     fn space(&self) -> u64 {
-        self.config.buffer.saturating_sub(self.unread())
+        let space = self.config.buffer.saturating_sub(self.unread());
+        space.min(self.most())
+    }
+
+    /// Most that is offered, however little waits to be read.
+    fn most(&self) -> u64 {
+        let open = self.autotune.as_ref().and_then(|tune| tune.open());
+        open.map_or(self.config.buffer, |open| open.min(self.config.buffer))
+    }
+
+    /// Data came that was not here before.
+    #[inline]
+    fn came(&mut self, len: u32) {
+        if let Some(tune) = &mut self.autotune {
+            let ahead = self.ranges.last().map_or(0, |last| last.1 - self.nxt);
+            self.config.buffer = tune.came(len, ahead, self.config.buffer);
+        }
     }
 
     /// Window field of a SYN, which is never scaled (RFC 7323, 2.2).
@@ -241,7 +260,7 @@ impl Receiver {
     pub(crate) fn advertise(&mut self) -> u16 {
         let largest = u64::from(u16::MAX);
         let offer = (self.space() >> self.shift).min(largest) << self.shift;
-        if self.nxt + offer >= self.edge + self.mss.min(self.config.buffer / 2) {
+        if self.nxt + offer >= self.edge + self.mss.min(self.most() / 2) {
             self.edge = self.nxt + offer;
         }
         // Rounded up, or the scale would move the edge to the left.
@@ -276,6 +295,7 @@ impl Receiver {
         if start > self.nxt {
             if self.config.reassembly {
                 self.park(start, end, bytes);
+                self.came(len);
             }
             self.need = AckNeed::Now;
             return;
@@ -289,7 +309,8 @@ impl Receiver {
         if filled {
             self.unpark();
         }
-        if self.finish_if_reached() || filled {
+        self.came(len);
+        if self.finish_if_reached() || (filled && !self.config.delay_gap_fill) {
             self.need = AckNeed::Now;
             return;
         }

@@ -27,7 +27,7 @@ pub struct RttEstimator {
 impl RttEstimator {
     /// No samples yet: the time-out is the initial one.
     pub fn new(config: RtoConfig) -> Self {
-        Self {
+        let mut new = Self {
             base: config.initial,
             config,
             srtt: None,
@@ -36,7 +36,11 @@ impl RttEstimator {
             min: None,
             doublings: 0,
             linux: linux::Linux::default(),
+        };
+        if let Some((srtt, deviation)) = config.start {
+            new.restart(srtt, deviation);
         }
+        new
     }
 
     /// Smoothed round-trip time.
@@ -119,7 +123,7 @@ impl RttEstimator {
         self.latest = Some(rtt);
         self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
         self.doublings = 0;
-        self.base = match self.config.algorithm {
+        let base = match self.config.algorithm {
             RtoAlgorithm::Rfc793 { alpha, beta } => {
                 let srtt = self.srtt.map_or(rtt, |s| {
                     let old = alpha.of(s.as_nanos());
@@ -142,7 +146,20 @@ impl RttEstimator {
                 self.show_linux()
             }
         };
+        self.base = self.rounded(base);
         rtt
+    }
+
+    /// A computed time-out as the configuration rounds it; half a unit is rounded
+    /// up.
+    #[inline]
+    fn rounded(&self, rto: Interval) -> Interval {
+        let unit = self.config.round.as_nanos();
+        if unit == 0 {
+            return rto;
+        }
+        let units = rto.as_nanos().saturating_add(unit / 2) / unit;
+        Interval::from_nanos(units.max(1).saturating_mul(unit))
     }
 
     /// What is acknowledged and what is sent when the next sample comes, by which
@@ -172,7 +189,7 @@ impl RttEstimator {
     pub(crate) fn restart(&mut self, srtt: Interval, deviation: Interval) {
         self.srtt = Some(srtt);
         self.deviation = deviation;
-        self.base = match self.config.algorithm {
+        let base = match self.config.algorithm {
             RtoAlgorithm::Rfc793 { beta, .. } => Interval::from_nanos(beta.of(srtt.as_nanos())),
             RtoAlgorithm::Jacobson { k, .. } => srtt + deviation * u64::from(k),
             RtoAlgorithm::Rfc6298 { granularity } => srtt + (deviation * 4).max(granularity),
@@ -182,6 +199,7 @@ impl RttEstimator {
                 self.show_linux()
             }
         };
+        self.base = self.rounded(base);
     }
 
     /// The timer went off.

@@ -3,7 +3,7 @@
 mod ahead;
 mod buffer;
 
-use crate::config::{Config, PartialAck, ReduceFrom, Sampling};
+use crate::config::{Config, CwndLimit, PartialAck, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
@@ -90,6 +90,10 @@ pub(crate) struct Sender {
     idle_window: Option<u64>,
     cwnd_validation: bool,
     one_sample: bool,
+    /// What was sent twice gives no sample.
+    karn: bool,
+    /// Largest congestion window that counts is the peer's largest window.
+    limited_by_peer: bool,
     /// Segment being timed: position after it, and when it left.
     timed: Option<(Offset, Instant)>,
     cwnd_limited: bool,
@@ -153,6 +157,8 @@ impl Sender {
                 .then(|| config.initial_window.bytes(config.mss)),
             cwnd_validation: config.cwnd_validation,
             one_sample: config.rto.sampling == Sampling::OnePerRtt,
+            karn: config.rto.karn,
+            limited_by_peer: config.cwnd_limit == CwndLimit::ReceiveWindow,
             timed: None,
             cwnd_limited: false,
             sent_again: 0,
@@ -190,10 +196,22 @@ impl Sender {
     /// Window in force: congestion window with recovery's inflation.
     #[inline]
     pub(crate) fn cwnd(&self) -> u64 {
+        let most = self.most_cwnd();
         self.cc
             .cwnd()
+            .min(most)
             .saturating_add_signed(self.loss.inflation)
             .max(u64::from(self.mss))
+    }
+
+    /// Largest congestion window that counts.
+    #[inline]
+    fn most_cwnd(&self) -> u64 {
+        if self.limited_by_peer {
+            self.max_wnd
+        } else {
+            u64::MAX
+        }
     }
 
     /// Peer's window.
@@ -414,7 +432,8 @@ impl Sender {
     /// Whether the congestion window was what held the sender back last.
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
-        self.cwnd_limited || !self.cwnd_validation
+        (self.cwnd_limited || !self.cwnd_validation)
+            && (!self.limited_by_peer || self.cc.cwnd() < self.max_wnd)
     }
 
     /// Retransmission time-out in force.
@@ -470,6 +489,13 @@ impl Sender {
     pub(crate) fn distrust_samples(&mut self, to: Offset) {
         self.board.distrust(to);
         self.timed = self.timed.filter(|timed| timed.0 > to);
+    }
+
+    /// Segments were or will be sent twice.
+    fn distrust_timed(&mut self) {
+        if self.karn {
+            self.timed = None;
+        }
     }
 
     /// A fast retransmit is about to leave.
@@ -680,7 +706,7 @@ impl Sender {
             self.spurious
                 .sent_again(now, chunk.start, chunk.start + space);
             self.sent_again = self.sent_again.saturating_add(1);
-            self.timed = None; // Karn: nothing sent before this can be told apart
+            self.distrust_timed(); // nothing sent before this can be told apart
             if i == 0 && self.loss.retransmits_again() && self.timer_runs() {
                 self.loss_seen(now);
             }
@@ -773,7 +799,7 @@ impl Sender {
         if let Some(dummies) = &mut self.dummies {
             dummies.forget();
         }
-        self.timed = None;
+        self.distrust_timed();
         self.rtt.back_off();
         self.rto_at = self.deadline(now);
         self.sent_again = 0;

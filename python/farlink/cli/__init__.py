@@ -17,6 +17,7 @@ from farlink.cli.fit import fit
 from farlink.cli.orbit import orbit
 from farlink.cli.rain import rain
 from farlink.cli.run import run
+from farlink.cli.study import study
 from farlink.errors import FarlinkError, OutputError, ScenarioError
 
 __all__ = ["app", "main"]
@@ -48,6 +49,7 @@ def _options(
 
 
 app.command()(run)
+app.command()(study)
 app.command()(emulate)
 app.command()(shell)
 app.command()(channel)

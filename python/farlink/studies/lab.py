@@ -6,11 +6,15 @@ and claims ask for it; run k of all cells has the same random numbers.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from farlink import _farlink, source
 from farlink.studies.quantity import Quantity
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from farlink.api import Progress
 
 __all__ = ["Cell", "Lab"]
+
+_Point = TypeVar("_Point")
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class Cell:
     @property
     def key(self) -> str:
         """Name of the scenario's content."""
-        text = json.dumps([self.scenario, self.runs], sort_keys=True)
+        text = json.dumps(self.scenario, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -65,7 +71,12 @@ class Lab:
     progress
         As for `farlink.run`.
     quick
-        Whether figures and scenarios should be made shorter where they can.
+        Whether figures have fewer points (see `points`) and no cell more than `runs`.
+
+    Attributes
+    ----------
+    events, simulated_runs
+        Events and runs that were simulated so far.
     """
 
     runs: int = 10
@@ -73,45 +84,68 @@ class Lab:
     jobs: int = 1
     quick: bool = False
     progress: "Progress | None" = None
-    told: Callable[[str], None] | None = None
     events: int = 0
-    _outcomes: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    simulated_runs: int = 0
+    _numbers: "dict[str, list[_Numbers]]" = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
     _traces: dict[tuple[str, int], Trace] = field(default_factory=dict)
 
     def prefetch(self, cells: Iterable[Cell]) -> None:
         """Simulate all of these that were not yet, side by side."""
-        wanted = {cell.key: cell for cell in cells if cell.key not in self._outcomes}
-        work: list[tuple[str, int]] = []
-        for cell in wanted.values():
-            work += [(self.text(cell), k) for k in range(self.runs * cell.runs)]
-        if not work:
-            return
-        outcomes = [json.loads(one) for one in _farlink.simulate(work, self.jobs, self.progress)]
-        for key, cell in wanted.items():
-            count = self.runs * cell.runs
-            self._outcomes[key], outcomes = outcomes[:count], outcomes[count:]
-            self.events += sum(one["events"] for one in self._outcomes[key])
+        cells = list(cells)
+        missing = self._missing(cells)
+        texts = {cell.key: self.text(cell) for cell in cells if cell.key in missing}
+        work = [(key, k) for key, runs in missing.items() for k in runs]
+        for done in range(0, len(work), _AT_ONCE):
+            part = work[done : done + _AT_ONCE]
+            progress = self._progress(done, len(work))
+            outcomes = _farlink.simulate([(texts[key], k) for key, k in part], self.jobs, progress)
+            for (key, _), text in zip(part, outcomes, strict=True):
+                outcome = json.loads(text)
+                self._numbers.setdefault(key, []).append(_Numbers.of(outcome))
+                self.events += outcome["events"]
+                self.simulated_runs += 1
+
+    def planned(self, make: "Callable[[Lab], object]") -> list[Cell]:
+        """Return the cells that a function of a lab will ask for, as far as can be told.
+
+        It is called with a lab whose numbers are all NaN. One that needs a trace, or cannot
+        go on without numbers, has told of the cells up to there, and what is still
+        missing is simulated when it is asked for.
+        """
+        plan = _Plan(runs=self.runs, seed=self.seed, quick=self.quick)
+        with suppress(Exception), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            make(plan)
+        return plan.cells
+
+    def count(self, cell: Cell) -> int:
+        """Return how many runs a cell gets: its factor does not count if `quick`."""
+        return self.runs * (1 if self.quick else cell.runs)
+
+    def points(self, x: Sequence[_Point]) -> list[_Point]:
+        """Return the points of a figure: all of these, every second one if `quick`."""
+        return list(x[::2] if self.quick else x)
 
     def flow(self, cell: Cell, metric: str, *, flow: int = 0) -> Quantity:
-        """Return a metric of a flow of a cell, run by run."""
-        rows = [one["flows"][flow] for one in self.outcomes(cell)]
-        return _quantity(rows, "flow", metric, cell)
+        """Return a metric of a flow of a cell, run by run.
+
+        Raises
+        ------
+        KeyError
+            If there is no such flow or metric.
+        """
+        return self._quantity(cell, ("flow", flow, metric))
 
     def link(self, cell: Cell, link: str, direction: str, metric: str) -> Quantity:
-        """Return a metric of a direction ("down", "up") of a link of a cell, run by run."""
-        rows = [
-            next(
-                row for row in one["links"] if (row["link"], row["direction"]) == (link, direction)
-            )
-            for one in self.outcomes(cell)
-        ]
-        return _quantity(rows, "link", metric, cell)
+        """Return a metric of a direction ("down", "up") of a link of a cell, run by run.
 
-    def outcomes(self, cell: Cell) -> list[dict[str, Any]]:
-        """Return what came out of every run of a cell."""
-        self.prefetch([cell])
-        return self._outcomes[cell.key]
+        Raises
+        ------
+        KeyError
+            If there is no such link, direction or metric.
+        """
+        return self._quantity(cell, ("link", link, direction, metric))
 
     def trace(self, cell: Cell, name: str, run: int = 0) -> "pd.DataFrame":
         """Return a trace of a run of a cell (see docs/results.md)."""
@@ -121,19 +155,106 @@ class Lab:
         """Return all traces of a run of a cell."""
         key = (cell.key, run)
         if key not in self._traces:
-            self._traces[key] = Trace(_farlink.trace(self.text(cell), run, None, None))
+            trace = Trace(_farlink.trace(self.text(cell), run, None, None))
+            self.events += trace.outcome["events"]
+            self.simulated_runs += 1
+            self._traces[key] = trace
         return self._traces[key]
 
     def text(self, cell: Cell) -> str:
         """Return the resolved scenario of a cell."""
-        if cell.key not in self._texts:
+        key = cell.key
+        if key not in self._texts:
             where = source.find({**cell.scenario, "seed": self.seed})
-            self._texts[cell.key] = next(iter(where.resolve(None, []).values()))
-        return self._texts[cell.key]
+            self._texts[key] = next(iter(where.resolve(None, []).values()))
+        return self._texts[key]
+
+    def _quantity(self, cell: Cell, name: "_Name") -> Quantity:
+        self.prefetch([cell])
+        runs = self._numbers[cell.key][: self.count(cell)]
+        scope, metric = str(name[0]), str(name[-1])
+        if name not in runs[0].columns:
+            where = " ".join(str(part) for part in name)
+            raise KeyError(f"{cell.label}: a run has no {where}")
+        values = np.array([one.row[one.columns[name]] for one in runs])
+        return Quantity(values, f"{metric}({cell.label})", _units()[scope, metric])
+
+    def _missing(self, cells: Iterable[Cell]) -> dict[str, range]:
+        """Return the runs to simulate by cell; cells that differ in `runs` share theirs."""
+        counts: dict[str, int] = {}
+        for cell in cells:
+            key = cell.key
+            counts[key] = max(counts.get(key, 0), self.count(cell))
+        missing = {key: range(len(self._numbers.get(key, [])), n) for key, n in counts.items()}
+        return {key: runs for key, runs in missing.items() if runs}
+
+    def _progress(self, before: int, total: int) -> "Progress | None":
+        told = self.progress
+        if told is None:
+            return None
+        return lambda simulated, expected, done, _: told(simulated, expected, before + done, total)
 
 
-def _quantity(rows: list[dict[str, Any]], scope: str, metric: str, cell: Cell) -> Quantity:
-    values = [row["metrics"][metric] for row in rows]
-    units = {(one["scope"], one["name"]): one["unit"] for one in json.loads(_farlink.metrics())}
-    numbers = np.array([np.nan if one is None else one for one in values], dtype=np.float64)
-    return Quantity(numbers, f"{metric}({cell.label})", units[scope, metric])
+_AT_ONCE = 4096
+"""Runs whose outcomes are held as text at a time."""
+
+_Name = tuple[str | int, ...]
+"""Of a number: "flow", its place and the metric; or "link", its name, direction and metric."""
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """The numbers of a run: 2 kB, where the outcome as objects would be 20.
+
+    Attributes
+    ----------
+    columns
+        Places in `row` by name; runs alike share it.
+    """
+
+    columns: Mapping[_Name, int]
+    row: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, outcome: Mapping[str, Any]) -> "_Numbers":
+        names: list[_Name] = []
+        values: list[float | None] = []
+        for place, flow in enumerate(outcome["flows"]):
+            names += [("flow", place, metric) for metric in flow["metrics"]]
+            values += flow["metrics"].values()
+        for link in outcome["links"]:
+            names += [("link", link["link"], link["direction"], one) for one in link["metrics"]]
+            values += link["metrics"].values()
+        return cls(_columns(tuple(names)), np.array(values, dtype=np.float64))
+
+
+@lru_cache(maxsize=64)
+def _columns(names: tuple[_Name, ...]) -> dict[_Name, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
+class _Plan(Lab):
+    """A lab that simulates nothing and remembers what it was asked for."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401 (those of Lab)
+        super().__init__(**options)
+        self.cells: list[Cell] = []
+
+    def prefetch(self, cells: Iterable[Cell]) -> None:
+        self.cells += cells
+
+    def probe(self, cell: Cell, run: int = 0) -> Trace:
+        raise _NotYetError
+
+    def _quantity(self, cell: Cell, name: _Name) -> Quantity:
+        self.prefetch([cell])
+        return Quantity(np.full(self.count(cell), np.nan), str(name[-1]))
+
+
+class _NotYetError(Exception):
+    """Stops a function that wants more than a plan can give."""
+
+
+@cache
+def _units() -> dict[tuple[str, str], str]:
+    return {(one["scope"], one["name"]): one["unit"] for one in json.loads(_farlink.metrics())}

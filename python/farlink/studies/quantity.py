@@ -9,15 +9,16 @@ and how strongly against. Evidence combines as in logic:
     some(a > b, c > d)                 one at least
     ~(a > b)
 
-`every` needs each part to be significant by itself to hold, and refutes when one part
-is significantly wrong at the level divided by the number of parts (Bonferroni); `some`
-the other way round.
+`every` needs each part to be significant by itself to hold (an intersection-union test,
+whose level is that of its parts), and refutes when one part is significantly wrong at the
+level divided by the number of parts (Bonferroni); `some` the other way round.
+docs/studies.md has the reasons.
 """
 
 import enum
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar, Union
 
 import numpy as np
@@ -55,11 +56,20 @@ class Evidence:
         The same the other way round. Small: it does not hold.
     details
         The numbers, a line per comparison.
+    key_for, key_against
+        Which of the lines `p_for` and `p_against` hang on; by default the first.
     """
 
     p_for: float
     p_against: float
     details: tuple[str, ...] = ()
+    key_for: str = field(default="", compare=False)
+    key_against: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("key_for", "key_against"):
+            if not getattr(self, name) and self.details:
+                object.__setattr__(self, name, self.details[0])
 
     @property
     def verdict(self) -> Verdict:
@@ -70,8 +80,19 @@ class Evidence:
             return Verdict.NOT_REPRODUCED
         return Verdict.UNDECIDED
 
+    @property
+    def key(self) -> str:
+        """The comparison that the verdict hangs on, with its numbers."""
+        return self.key_against if self.verdict is Verdict.NOT_REPRODUCED else self.key_for
+
     def __invert__(self) -> "Evidence":
-        return Evidence(self.p_against, self.p_for, tuple(f"not: {one}" for one in self.details))
+        return Evidence(
+            self.p_against,
+            self.p_for,
+            tuple(f"not: {one}" for one in self.details),
+            f"not: {self.key_against}",
+            f"not: {self.key_for}",
+        )
 
     def __and__(self, other: "Evidence") -> "Evidence":
         return every(self, other)
@@ -125,9 +146,10 @@ class Quantity:
             return "no value"
         unit = f" {self.unit}" if self.unit else ""
         half = estimate.half_width
-        if half is None:
-            return f"{estimate.mean:.4g}{unit}"
-        return f"{estimate.mean:.4g} ± {half:.2g}{unit}"
+        interval = "" if half is None else f" ± {half:.2g}"
+        missing = len(self.values) - estimate.n
+        runs = f" ({estimate.n} of {len(self.values)} runs)" if missing else ""
+        return f"{estimate.mean:.4g}{interval}{unit}{runs}"
 
     def named(self, label: str, unit: str | None = None) -> "Quantity":
         """Return the same values under another name."""
@@ -178,19 +200,29 @@ class Quantity:
 
 
 def every(*parts: Evidence | Iterable[Evidence]) -> Evidence:
-    """Evidence that all of these hold."""
+    """Evidence that all of these hold; `ValueError` without any."""
     flat = _flat(parts)
-    details = tuple(line for one in flat for line in one.details)
-    p_against = min(1.0, len(flat) * min(one.p_against for one in flat))
-    return Evidence(max(one.p_for for one in flat), p_against, details)
+    weakest, worst = max(flat, key=lambda one: one.p_for), min(flat, key=lambda one: one.p_against)
+    return Evidence(
+        weakest.p_for,
+        min(1.0, len(flat) * worst.p_against),
+        tuple(line for one in flat for line in one.details),
+        weakest.key_for,
+        worst.key_against,
+    )
 
 
 def some(*parts: Evidence | Iterable[Evidence]) -> Evidence:
-    """Evidence that one of these holds at least."""
+    """Evidence that one of these holds at least; `ValueError` without any."""
     flat = _flat(parts)
-    details = tuple(line for one in flat for line in one.details)
-    p_for = min(1.0, len(flat) * min(one.p_for for one in flat))
-    return Evidence(p_for, max(one.p_against for one in flat), details)
+    surest, mildest = min(flat, key=lambda one: one.p_for), max(flat, key=lambda one: one.p_against)
+    return Evidence(
+        min(1.0, len(flat) * surest.p_for),
+        mildest.p_against,
+        tuple(line for one in flat for line in one.details),
+        surest.key_for,
+        mildest.key_against,
+    )
 
 
 def fact(holds: bool, detail: str) -> Evidence:  # noqa: FBT001 (the fact itself)
@@ -198,46 +230,65 @@ def fact(holds: bool, detail: str) -> Evidence:  # noqa: FBT001 (the fact itself
     return Evidence(0.0, 1.0, (detail,)) if holds else Evidence(1.0, 0.0, (detail,))
 
 
-def best(candidates: Mapping[_Key, Quantity], allowed: Sequence[_Key]) -> Evidence:
-    """Evidence that the candidate with the largest mean is one of those allowed.
+def best(
+    candidates: Mapping[_Key, Quantity], allowed: Sequence[_Key], *, margin: float = 0.01
+) -> Evidence:
+    """Evidence that the largest mean is that of one of those allowed, or as good as it.
 
-    Holds if an allowed one has the largest mean (a tie within the intervals counts for
-    either, so this needs no significance), fails if one that is not allowed is
-    significantly above every allowed one, and is undecided in between.
+    Where an optimum is flat which candidate comes out on top is chance. So it holds if an
+    allowed one is significantly above `1 - margin` times every one that is not allowed, and
+    fails if `1 - margin` times one that is not allowed is significantly above every
+    allowed one.
     """
     inside = [q for key, q in candidates.items() if key in allowed]
     outside = [q for key, q in candidates.items() if key not in allowed]
+    if not inside or not outside:
+        raise ValueError("best() needs a candidate that is allowed, and one that is not")
     listing = ", ".join(f"{key}: {q.text}" for key, q in candidates.items())
     top = max(candidates, key=lambda key: candidates[key].mean)
-    detail = f"largest at {top} ({listing})"
-    if top in allowed:
-        return Evidence(0.0, 1.0, (detail,))
-    against = min(max((o > i).p_for for i in inside) for o in outside)
-    return Evidence(1.0, min(1.0, len(outside) * against), (detail,))
+    evidence = some(every(i > o * (1 - margin) for o in outside) for i in inside)
+    against = some(every(o * (1 - margin) > i for i in inside) for o in outside)
+    return Evidence(evidence.p_for, against.p_for, (f"largest at {top} ({listing})",))
 
 
 def _compare(a: Quantity, b: Number, sign: str) -> Evidence:
     difference = a.values - _values(b)
+    size = np.maximum(np.abs(a.values), np.abs(_values(b)))
     if sign in ("<", "<="):
         difference = -difference
-    p_for, p_against = _tests(difference[~np.isnan(difference)], or_equal=sign.endswith("="))
-    right = f"{_label(b)} = {b.text}" if isinstance(b, Quantity) else f"{b:g}"
-    return Evidence(p_for, p_against, (f"{a.label} = {a.text} {sign} {right}",))
+    known = ~np.isnan(difference)
+    p_for, p_against = _tests(
+        difference[known],
+        or_equal=sign.endswith("="),
+        rounding=_ROUNDING * float(np.max(size[known], initial=0.0)),
+    )
+    if not isinstance(b, Quantity):
+        return Evidence(p_for, p_against, (f"{a.label} = {a.text} {sign} {b:g}",))
+    apart = (a - b).text
+    line = f"{a.label} = {a.text} {sign} {b.label} = {b.text} (difference {apart})"
+    return Evidence(p_for, p_against, (line,))
 
 
-def _tests(x: NDArray[np.float64], *, or_equal: bool) -> tuple[float, float]:
-    """One-sided p-values of mean <= 0 (small: it is above) and of mean >= 0."""
+_ROUNDING = 1e-12
+"""Share of a value below which differences are those of rounding."""
+
+
+def _tests(x: NDArray[np.float64], *, or_equal: bool, rounding: float) -> tuple[float, float]:
+    """One-sided p-values of mean <= 0 (small: it is above) and of mean >= 0.
+
+    Where all runs have the same value Student's t has nothing to divide by, and a sample
+    of counts can be so by chance. Then a sign test says how sure n equal runs are: if
+    half of all runs were otherwise, n alike would have probability 2^-n.
+    """
     from scipy.special import stdtr
 
     n = len(x)
-    if n == 0:
+    if n < 2 or not np.all(np.isfinite(x)):  # one run says nothing about the next
         return 1.0, 1.0
-    mean, spread = float(np.mean(x)), float(np.std(x, ddof=1)) if n > 1 else math.nan
-    if n > 1 and spread <= 1e-12 * max(1.0, abs(mean)):  # the same in every run: no doubt
-        holds = mean > 0 or (or_equal and mean == 0)
-        return (0.0, 1.0) if holds else (1.0, 0.0)
-    if n == 1:  # one run says nothing about the next
-        return 1.0, 1.0
+    mean, spread = float(np.mean(x)), float(np.std(x, ddof=1))
+    if spread <= rounding:
+        holds = mean > rounding or (or_equal and abs(mean) <= rounding)
+        return (0.5**n, 1.0) if holds else (1.0, 0.5**n)
     t = mean / (spread / math.sqrt(n))
     return float(stdtr(n - 1, -t)), float(stdtr(n - 1, t))
 

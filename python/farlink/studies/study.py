@@ -19,7 +19,21 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Claim", "Curves", "Drawing", "Item", "Registry", "Study", "Table"]
+__all__ = [
+    "STRENGTHS",
+    "Choice",
+    "Claim",
+    "Curves",
+    "Drawing",
+    "Item",
+    "Registry",
+    "Study",
+    "Table",
+]
+
+STRENGTHS = ("strong", "weak", "doubtful")
+"""How far a record can trust a claim: it should reproduce; it hangs on what was left open or
+is small; it contradicts itself or rests on too little."""
 
 Context = TypeVar("Context")
 """What a study's functions get: its own class, with a lab inside."""
@@ -42,7 +56,7 @@ class Claim(Item):
     Attributes
     ----------
     strength
-        "strong", "weak" or "doubtful": how far the record trusts it.
+        One of `STRENGTHS`.
     figure
         Id of the figure or table it belongs to; empty if none.
     calibration
@@ -51,6 +65,10 @@ class Claim(Item):
         Whether it is judged again at the other values of what was calibrated.
     untested
         Why it cannot be judged; empty if it can.
+    tolerance
+        How near is near enough.
+    cause
+        Why it does not reproduce, as far as was found out; shown where it does not.
     """
 
     strength: str = "strong"
@@ -58,6 +76,33 @@ class Claim(Item):
     calibration: bool = False
     sensitive: bool = False
     untested: str = ""
+    tolerance: str = ""
+    cause: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What the study leaves open, and what stands here for it.
+
+    Attributes
+    ----------
+    item
+        What it is about: "mean MAC access delay".
+    says
+        What the study says of it.
+    ours
+        The value or rule here.
+    why
+        The reason.
+    calibration
+        Whether it was fitted to something that the study shows.
+    """
+
+    item: str
+    says: str
+    ours: str
+    why: str = ""
+    calibration: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,6 +215,7 @@ class Study(Generic[Context]):
     figures: Mapping[str, Item]
     tables: Mapping[str, Item]
     claims: Mapping[str, Claim]
+    choices: Sequence[Choice]
     registry: Registry[Context]
     context: Callable[[Lab, Any], Context]
     settings: Mapping[str, Any]
@@ -182,31 +228,104 @@ class Study(Generic[Context]):
         context: Callable[[Lab, Any], Context],
         settings: Mapping[str, Any],
     ) -> "Study[Context]":
-        """Read the record of a package, all its .toml files, and join it with its functions."""
+        """Read the record of a package, all its .toml files, and join it with its functions.
+
+        Raises
+        ------
+        ValueError
+            If an entry of the record lacks a key, has an id that another has, or a value
+            that is not known.
+        """
         tree: dict[str, Any] = {}
         files = [one for one in resources.files(package).iterdir() if one.name.endswith(".toml")]
         for file in sorted(files, key=lambda one: one.name):
             for key, part in tomllib.loads(file.read_text(encoding="utf-8")).items():
                 tree[key] = tree.get(key, []) + part if isinstance(part, list) else part
-        claims = {}
-        for row in tree["claim"]:
-            extra = {
-                key: row[key]
-                for key in ("strength", "figure", "calibration", "sensitive", "untested")
-                if key in row
-            }
-            claims[row["id"]] = Claim(row["id"], row["says"], row["where"], row, **extra)
+        return cls.of(tree, registry, context, settings)
+
+    @classmethod
+    def of(
+        cls,
+        record: Mapping[str, Any],
+        registry: Registry[Context],
+        context: Callable[[Lab, Any], Context],
+        settings: Mapping[str, Any],
+    ) -> "Study[Context]":
+        """Join a record with its functions; see `read`."""
+        rows = [row for part in _ITEMS for row in record.get(part, [])]
+        ids = [_need(row, "id", "an entry") for row in rows]
+        if repeated := {one for one in ids if ids.count(one) > 1}:
+            raise ValueError(f"the record has {', '.join(sorted(repeated))} twice")
+        claims = [_claim(row) for row in record.get("claim", [])]
+        known = {row["id"] for part in ("figure", "table") for row in record.get(part, [])}
+        for one in claims:
+            if one.strength not in STRENGTHS:
+                raise ValueError(f"{one.id}: strength {one.strength!r} is none of {STRENGTHS}")
+            if one.figure and one.figure not in known:
+                raise ValueError(f"{one.id}: the record has no figure {one.figure!r}")
         return cls(
-            id=tree["study"]["id"],
-            record=tree,
-            figures=_items(tree.get("figure", [])),
-            tables=_items(tree.get("table", [])),
-            claims=claims,
+            id=record["study"]["id"],
+            record=record,
+            figures=_items(record.get("figure", [])),
+            tables=_items(record.get("table", [])),
+            claims={one.id: one for one in claims},
+            choices=[_choice(row) for row in record.get("choice", [])],
             registry=registry,
             context=context,
             settings=settings,
         )
 
+    @property
+    def gaps(self) -> list[str]:
+        """What the record has and no function makes, and the other way round, a line each.
+
+        A claim with `untested`, and a figure that has only a `content`, need none.
+        """
+        needed = {
+            "figure": {n for n, one in self.figures.items() if "content" not in one.data},
+            "table": {n for n, one in self.tables.items() if "content" not in one.data},
+            "claim": {n for n, one in self.claims.items() if not one.untested},
+        }
+        known = {"figure": set(self.figures), "table": set(self.tables), "claim": set(self.claims)}
+        functions = {
+            "figure": set(self.registry.figures),
+            "table": set(self.registry.tables),
+            "claim": set(self.registry.claims),
+        }
+        lines = []
+        for kind in _ITEMS:
+            lines += [f"{kind} {n}: no function" for n in sorted(needed[kind] - functions[kind])]
+            lines += [f"{kind} {n}: no entry" for n in sorted(functions[kind] - known[kind])]
+        both = {n for n, one in self.claims.items() if one.untested} & functions["claim"]
+        return lines + [f"claim {n}: untested, and a function" for n in sorted(both)]
+
+
+_ITEMS = ("figure", "table", "claim")
+
+_CLAIM = ("strength", "figure", "calibration", "sensitive", "untested", "tolerance", "cause")
+
+
+def _claim(row: Mapping[str, Any]) -> Claim:
+    says, where = (_need(row, key, row["id"]) for key in ("says", "where"))
+    return Claim(row["id"], says, where, row, **{key: row[key] for key in _CLAIM if key in row})
+
+
+def _choice(row: Mapping[str, Any]) -> Choice:
+    for key in ("item", "says", "ours"):
+        _need(row, key, f"choice {row.get('item', '')}")
+    if unknown := row.keys() - Choice.__annotations__.keys():
+        raise ValueError(f"choice {row['item']}: {', '.join(sorted(unknown))} is no key of it")
+    return Choice(**row)
+
 
 def _items(rows: Sequence[Mapping[str, Any]]) -> dict[str, Item]:
+    for row in rows:
+        for key in ("title", "where"):
+            _need(row, key, row["id"])
     return {row["id"]: Item(row["id"], row["title"], row["where"], row) for row in rows}
+
+
+def _need(row: Mapping[str, Any], key: str, of: str) -> str:
+    if key not in row:
+        raise ValueError(f"the record lacks {key!r} of {of}")
+    return str(row[key])

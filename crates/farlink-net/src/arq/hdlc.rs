@@ -34,6 +34,20 @@ impl GiveUp {
     }
 }
 
+/// From when the retransmission timer runs, T1 of LAPB and T200 of MDLP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RetryFrom {
+    /// From the end of the last I frame: each one starts it anew (Wong 1998,
+    /// 3.2.3.1). It stands still while an I frame is at the MAC, so a frame longer
+    /// than it does not time out unsent.
+    #[default]
+    LastFrame,
+    /// From the end of the first I frame that is not acknowledged; an
+    /// acknowledgment that leaves others open starts it anew (ITU-T Q.921, 5.6.1
+    /// and 5.6.3).
+    FirstFrame,
+}
+
 /// What a UA means to the receiving side of its station.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
@@ -49,11 +63,10 @@ pub(super) struct Station {
     pub(super) send: Sending,
     /// T1 of LAPB, T200 of MDLP.
     retransmit_after: Interval,
+    retry_from: RetryFrom,
     /// T2 of LAPB, T205 of MDLP.
     ack_delay: Interval,
     give_up: GiveUp,
-    /// T1 runs from when an I frame has been sent. While one is at the MAC it
-    /// stands still, so a frame longer than T1 does not time out unsent.
     retry_at: Instant,
     ack_at: Instant,
     retries: u32,
@@ -67,13 +80,14 @@ pub(super) struct Station {
 impl Station {
     pub(super) fn new(
         send: Sending,
-        retransmit_after: Interval,
+        (retransmit_after, retry_from): (Interval, RetryFrom),
         ack_delay: Interval,
         give_up: GiveUp,
     ) -> Self {
         Self {
             send,
             retransmit_after,
+            retry_from,
             ack_delay,
             give_up,
             retry_at: Instant::MAX,
@@ -136,7 +150,9 @@ impl Station {
     #[inline]
     pub(super) fn information(&mut self, number: u64, nr: u8, poll: bool) -> Frame {
         self.acknowledged();
-        self.retry_at = Instant::MAX;
+        if self.retry_from == RetryFrom::LastFrame {
+            self.retry_at = Instant::MAX;
+        }
         let slot = self.send.slot(number);
         slot.sent_at = Instant::MAX;
         slot.again = false;
@@ -167,7 +183,11 @@ impl Station {
     #[inline]
     pub(super) fn confirm(&mut self, now: Instant, frame: &Frame) {
         let running = match frame.kind {
-            FrameKind::Information => !self.awaiting_ua && self.send.outstanding() > 0,
+            FrameKind::Information => {
+                let starts =
+                    self.retry_from == RetryFrom::LastFrame || self.retry_at == Instant::MAX;
+                starts && !self.awaiting_ua && self.send.outstanding() > 0
+            }
             FrameKind::Sabme => self.awaiting_ua,
             _ => false,
         };
@@ -183,7 +203,7 @@ impl Station {
 
     /// An N(R) came.
     #[inline]
-    pub(super) fn on_ack(&mut self, nr: u8, acts: &mut Vec<Act>) {
+    pub(super) fn on_ack(&mut self, now: Instant, nr: u8, acts: &mut Vec<Act>) {
         if self.awaiting_ua {
             return;
         }
@@ -194,6 +214,8 @@ impl Station {
             self.retries = 0;
             if self.send.outstanding() == 0 {
                 self.retry_at = Instant::MAX;
+            } else if self.retry_from == RetryFrom::FirstFrame && self.retry_at != Instant::MAX {
+                self.retry_at = now + self.retransmit_after;
             }
         }
     }
@@ -201,7 +223,15 @@ impl Station {
     /// Retransmits from `nr` on, if that is what was acknowledged last.
     pub(super) fn go_back_to(&mut self, nr: u8) {
         if self.send.find_ack(nr) == Some(self.send.una) {
-            self.send.next = self.send.una;
+            self.go_back();
+        }
+    }
+
+    /// Retransmits everything from the first unacknowledged frame on.
+    pub(super) fn go_back(&mut self) {
+        self.send.next = self.send.una;
+        if self.retry_from == RetryFrom::FirstFrame {
+            self.retry_at = Instant::MAX;
         }
     }
 

@@ -4,7 +4,7 @@
 //! REJ, once until the awaited frame comes; the sender then goes back to it. What
 //! a lost REJ or a lost retransmission leaves open, T1 of the sender repairs.
 
-use super::hdlc::{Answer, GiveUp, Station};
+use super::hdlc::{Answer, GiveUp, RetryFrom, Station};
 use super::window::Sending;
 use super::{Act, ArqError, Frame, FrameKind, check_time, check_window, most_go_back};
 use farlink_tcp::{Instant, Interval};
@@ -16,13 +16,15 @@ pub struct LapbConfig {
     pub modulus: u8,
     /// Most unacknowledged frames, k: up to the modulus less one.
     pub window: u8,
-    /// From the end of an I frame to its retransmission.
+    /// To the retransmission, from the end of the frame that `retry_from` says.
     pub t1: Interval,
     /// Longest delay of an acknowledgment.
     pub t2: Interval,
     /// Whether the first frame after T1 polls, so that it is acknowledged at once
     /// (X.25, 2.4.5.9).
     pub poll: bool,
+    /// From when T1 runs.
+    pub retry_from: RetryFrom,
     /// What N2 time-outs in a row lead to.
     pub give_up: GiveUp,
 }
@@ -36,6 +38,7 @@ impl Default for LapbConfig {
             t1: Interval::from_secs(1),
             t2: Interval::from_millis(300),
             poll: true,
+            retry_from: RetryFrom::LastFrame,
             give_up: GiveUp::Never,
         }
     }
@@ -60,7 +63,12 @@ impl Lapb {
         check_time("T1", config.t1)?;
         let send = Sending::new(config.modulus, config.window);
         Ok(Self {
-            station: Station::new(send, config.t1, config.t2, config.give_up),
+            station: Station::new(
+                send,
+                (config.t1, config.retry_from),
+                config.t2,
+                config.give_up,
+            ),
             poll: config.poll,
             expected: 0,
             rejecting: false,
@@ -101,12 +109,12 @@ impl Lapb {
                 acts.push(Act::Discard(frame.item.token));
             }
             FrameKind::Information => {
-                self.station.on_ack(frame.nr, acts);
+                self.station.on_ack(now, frame.nr, acts);
                 self.information(now, frame, acts);
             }
-            FrameKind::ReceiveReady => self.station.on_ack(frame.nr, acts),
+            FrameKind::ReceiveReady => self.station.on_ack(now, frame.nr, acts),
             FrameKind::Reject => {
-                self.station.on_ack(frame.nr, acts);
+                self.station.on_ack(now, frame.nr, acts);
                 if !self.station.awaiting_ua() {
                     self.station.go_back_to(frame.nr);
                 }
@@ -159,7 +167,7 @@ impl Lapb {
     pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Act>) {
         self.station.on_ack_timer(now);
         if self.station.on_retry_timer(now, acts) {
-            self.station.send.next = self.station.send.una;
+            self.station.go_back();
             self.poll_due = self.poll;
         } else if self.station.deaf() {
             self.renew();

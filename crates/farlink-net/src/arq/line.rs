@@ -8,7 +8,7 @@
 use super::{Act, ArqError, Entity, Frame, FrameKind, Item, Protocol};
 use crate::channel::{Channel, DropCause, Verdict};
 use crate::link::{LinkConfig, LinkStats};
-use crate::mac::Mac;
+use crate::mac::{Confirmed, Mac};
 use farlink_tcp::{Instant, Priority};
 use std::collections::VecDeque;
 
@@ -110,6 +110,8 @@ pub struct LineStats {
     pub accepted: u64,
     /// Sum of these times.
     pub delay: u64,
+    /// Frames that the MAC gave up, because the medium was never free for them.
+    pub access_failures: u64,
     /// Most frames unacknowledged at once.
     pub window_max: u64,
     /// Unacknowledged frames times nanoseconds, up to the last change.
@@ -332,9 +334,13 @@ impl Line {
                 }
             }
             for from in 0..2 {
-                if let Some(frame) = self.halves[from].mac.confirm(now) {
+                if let Some(Confirmed { frame, sent }) = self.halves[from].mac.confirm(now) {
                     self.entities[from].confirm(now, &frame);
-                    self.transmit(now, from, frame, outputs);
+                    if sent {
+                        self.transmit(now, from, frame, outputs);
+                    } else {
+                        self.halves[from].not_sent(from, &frame, outputs);
+                    }
                 }
             }
             for end in 0..2 {
@@ -489,6 +495,15 @@ impl Half {
             });
             let low = held.tag.low;
             self.count_drop(cause, low);
+        }
+    }
+
+    /// The MAC gave a frame up.
+    #[cold]
+    fn not_sent(&mut self, from: usize, frame: &Frame, outputs: &mut Vec<Output>) {
+        self.line.access_failures += 1;
+        if frame.carries() {
+            self.let_go(from, frame.item.token, DropCause::LinkGiveUp, outputs);
         }
     }
 

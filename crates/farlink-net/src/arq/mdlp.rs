@@ -5,7 +5,7 @@
 //! the sender's T200 goes off: it polls with the last I frame, and goes back to
 //! the N(R) of the answer, not knowing what the receiver holds beyond it.
 
-use super::hdlc::{Answer, GiveUp, Station};
+use super::hdlc::{Answer, GiveUp, RetryFrom, Station};
 use super::window::{Receiving, Sending};
 use super::{Act, ArqError, Frame, FrameKind, check_time, check_window, most_selective};
 use farlink_tcp::{Instant, Interval};
@@ -18,7 +18,7 @@ pub struct MdlpConfig {
     pub modulus: u8,
     /// Most unacknowledged frames: up to half the modulus less one.
     pub window: u8,
-    /// From the end of an I frame to the poll.
+    /// To the poll, from the end of the frame that `retry_from` says.
     pub t200: Interval,
     /// Longest delay of an acknowledgment.
     pub t205: Interval,
@@ -27,6 +27,8 @@ pub struct MdlpConfig {
     /// Whether an SREJ is repeated when what a later one asked for comes first.
     /// The last one cannot be known to be lost.
     pub srej_repeat: bool,
+    /// From when T200 runs.
+    pub retry_from: RetryFrom,
     /// What N2 time-outs in a row lead to.
     pub give_up: GiveUp,
 }
@@ -41,6 +43,7 @@ impl Default for MdlpConfig {
             t205: Interval::from_millis(300),
             in_sequence: true,
             srej_repeat: false,
+            retry_from: RetryFrom::LastFrame,
             give_up: GiveUp::Never,
         }
     }
@@ -71,7 +74,12 @@ impl Mdlp {
         check_time("T200", config.t200)?;
         let send = Sending::new(config.modulus, config.window);
         Ok(Self {
-            station: Station::new(send, config.t200, config.t205, config.give_up),
+            station: Station::new(
+                send,
+                (config.t200, config.retry_from),
+                config.t205,
+                config.give_up,
+            ),
             receiving: Receiving::new(config.modulus, config.window, config.in_sequence),
             resend: VecDeque::new(),
             srej_due: VecDeque::new(),
@@ -137,11 +145,11 @@ impl Mdlp {
                 acts.push(Act::Discard(frame.item.token));
             }
             FrameKind::Information => {
-                self.on_ack(frame.nr, acts);
+                self.on_ack(now, frame.nr, acts);
                 self.information(now, frame, acts);
             }
             FrameKind::ReceiveReady => {
-                self.on_ack(frame.nr, acts);
+                self.on_ack(now, frame.nr, acts);
                 if frame.poll && self.polling && !self.station.awaiting_ua() {
                     self.polling = false;
                     self.station.answered();
@@ -165,8 +173,8 @@ impl Mdlp {
     }
 
     #[inline]
-    fn on_ack(&mut self, nr: u8, acts: &mut Vec<Act>) {
-        self.station.on_ack(nr, acts);
+    fn on_ack(&mut self, now: Instant, nr: u8, acts: &mut Vec<Act>) {
+        self.station.on_ack(now, nr, acts);
         if self.station.send.outstanding() == 0 {
             self.polling = false;
             self.poll_due = false;
@@ -176,7 +184,7 @@ impl Mdlp {
     /// Retransmits everything from the first unacknowledged frame on.
     fn go_back(&mut self) {
         self.forget_requests();
-        self.station.send.next = self.station.send.una;
+        self.station.go_back();
     }
 
     fn forget_requests(&mut self) {

@@ -19,7 +19,7 @@ mod plain;
 mod rlp;
 mod window;
 
-pub use hdlc::GiveUp;
+pub use hdlc::{GiveUp, RetryFrom};
 pub use lapb::{Lapb, LapbConfig};
 pub use line::{Full, Line, LineConfig, LineStats, Output, SentFrame, Tag};
 pub use mdlp::{Mdlp, MdlpConfig};

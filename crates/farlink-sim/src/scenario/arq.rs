@@ -1,7 +1,7 @@
 //! Link protocols in a scenario.
 
 use farlink_net::arq::{
-    ArqError, Entity, GiveUp, LapbConfig, LineConfig, MdlpConfig, Protocol, RlpConfig,
+    ArqError, Entity, GiveUp, LapbConfig, LineConfig, MdlpConfig, Protocol, RetryFrom, RlpConfig,
 };
 use farlink_net::mac::Access;
 use farlink_tcp::Interval;
@@ -11,9 +11,9 @@ use serde::{Deserialize, Serialize};
 use super::decode::Problem;
 use super::expand::{at_most, out_of_range};
 use super::tree::Step;
-use super::units::{Size, Time};
+use super::units::{Probability, Size, Time};
 
-const LONGEST: Interval = Interval::from_secs(3600);
+pub(super) const LONGEST: Interval = Interval::from_secs(3600);
 const SHORTEST_PERIOD: Interval = Interval::from_millis(1);
 /// Bytes of a header or a supervisory frame without another word.
 const HEADER: u64 = 6;
@@ -53,7 +53,7 @@ pub struct ArqSpec {
     /// "mdlp" and "rlp"; true without it. LAPB cannot do otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_sequence: Option<bool>,
-    /// Time from the end of the last I frame to retransmission, for "lapb"; "1 s"
+    /// Time to retransmission, for "lapb", from what `retry_from` says; "1 s"
     /// without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub t1: Option<Time>,
@@ -64,8 +64,8 @@ pub struct ArqSpec {
     /// true without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub poll: Option<bool>,
-    /// Time from the end of the last I frame to the poll, for "mdlp"; "1 s"
-    /// without it.
+    /// Time to the poll, for "mdlp", from what `retry_from` says; "1 s" without
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub t200: Option<Time>,
     /// Longest delay of an acknowledgment, for "mdlp"; "300 ms" without it.
@@ -75,6 +75,10 @@ pub struct ArqSpec {
     /// for "mdlp"; false without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub srej_repeat: Option<bool>,
+    /// From when `t1` or `t200` runs, for "lapb" and "mdlp"; "last-frame" without
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_from: Option<RetryFromName>,
     /// Time-outs in a row after which the link is re-established, for "lapb" and
     /// "mdlp", 1 to 1000; without it never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,18 +115,67 @@ pub enum ArqName {
     Rlp,
 }
 
+/// Starts of the retransmission timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RetryFromName {
+    /// The end of the last I frame (Wong 1998, 3.2.3.1).
+    LastFrame,
+    /// The end of the first I frame that is not acknowledged, and each
+    /// acknowledgment that leaves others open (ITU-T Q.921, 5.6).
+    FirstFrame,
+}
+
 /// Medium access.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MacSpec {
     /// Law of the time that a frame waits for the medium.
     pub access: AccessName,
-    /// That time, or its mean; up to 1 h. Required but for "none".
+    /// That time, or its mean; up to 1 h. Required for "constant" and
+    /// "exponential".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Time>,
     /// Directions in which frames wait.
     #[serde(default)]
     pub direction: Directions,
+    /// What other stations offer together, 0 to 100: in frames per frame time for
+    /// "csma-ca", per slot for "aloha". They are silent with e^-load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<f64>,
+    /// How many other stations share `load`, 1 to 1000000: silent with
+    /// (1 - load / stations)^stations. Without it as many as one likes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stations: Option<u32>,
+    /// Probability that the channel is busy each time that it is sensed, for
+    /// "csma-ca" instead of `load`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub busy: Option<Probability>,
+    /// Length of a symbol, for "csma-ca"; "16 us" without it, that of 2450 MHz.
+    /// Periods of backoff are 20, sensing 8, turning round 12 symbols.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol: Option<Time>,
+    /// macMinBE, for "csma-ca", 0 to 8; 3 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_be: Option<u32>,
+    /// macMaxBE, for "csma-ca", `min_be` to 8; 5 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_be: Option<u32>,
+    /// macMaxCSMABackoffs, for "csma-ca", 0 to 5; 4 without it. A channel that is
+    /// busy once more gives the frame up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_backoffs: Option<u32>,
+    /// Length of a slot, for "aloha", 1 us to 1 h. A longer frame takes several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Time>,
+    /// Slots to choose the next try from after a collision, for "aloha", 1 to
+    /// 65536; 8 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backoff: Option<u32>,
+    /// Times that a frame is sent before it is given up, for "aloha", 1 to 1000;
+    /// 16 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
 }
 
 /// Laws of the access delay.
@@ -135,6 +188,11 @@ pub enum AccessName {
     Constant,
     /// Exponential, each frame alone.
     Exponential,
+    /// Unslotted CSMA/CA (IEEE 802.15.4): backoff, and sense the channel.
+    #[serde(rename = "csma-ca")]
+    CsmaCa,
+    /// Slotted ALOHA: in the next slot, and again after a collision.
+    Aloha,
 }
 
 /// Directions of a link.
@@ -151,7 +209,7 @@ pub enum Directions {
 }
 
 /// What a link protocol is built from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ArqLink {
     /// Protocol and lengths of its frames.
     pub line: LineConfig,
@@ -159,7 +217,7 @@ pub struct ArqLink {
     pub access: [Access; 2],
 }
 
-fn fault(key: &str, says: impl Into<String>) -> Problem {
+pub(super) fn fault(key: &str, says: impl Into<String>) -> Problem {
     Problem::new([Step::from(key)], says)
 }
 
@@ -239,6 +297,9 @@ impl ArqSpec {
         let time = |time: Interval| Some(Time(time));
         let status = self.usual_status();
         self.header.get_or_insert(Size(HEADER));
+        if let Some(mac) = &mut self.mac {
+            mac.fill();
+        }
         let (lapb, mdlp, rlp) = (
             LapbConfig::default(),
             MdlpConfig::default(),
@@ -269,6 +330,7 @@ impl ArqSpec {
         }
         if self.protocol != ArqName::Rlp {
             self.supervisory.get_or_insert(Size(HEADER));
+            self.retry_from.get_or_insert(RetryFromName::LastFrame);
         }
         if self.protocol != ArqName::Lapb {
             self.in_sequence.get_or_insert(true);
@@ -296,7 +358,7 @@ impl ArqSpec {
         let hdlc: &[ArqName] = &[Lapb, Mdlp];
         let selective: &[ArqName] = &[Mdlp, Rlp];
         let any: &[ArqName] = &[Lapb, Mdlp, Rlp];
-        let keys: [(&str, bool, &[ArqName]); 16] = [
+        let keys: [(&str, bool, &[ArqName]); 17] = [
             ("supervisory", self.supervisory.is_some(), hdlc),
             ("status", self.status.is_some(), &[Rlp]),
             ("modulus", self.modulus.is_some(), any),
@@ -308,6 +370,7 @@ impl ArqSpec {
             ("t200", self.t200.is_some(), &[Mdlp]),
             ("t205", self.t205.is_some(), &[Mdlp]),
             ("srej_repeat", self.srej_repeat.is_some(), &[Mdlp]),
+            ("retry_from", self.retry_from.is_some(), hdlc),
             ("n2", self.n2.is_some(), hdlc),
             ("best_effort", self.best_effort.is_some(), hdlc),
             ("status_period", self.status_period.is_some(), &[Rlp]),
@@ -351,6 +414,10 @@ impl ArqSpec {
             (Some(n2), Some(true)) => GiveUp::BestEffort(n2),
             (Some(n2), _) => GiveUp::Reset(n2),
         };
+        let retry_from = match self.retry_from {
+            Some(RetryFromName::FirstFrame) => RetryFrom::FirstFrame,
+            Some(RetryFromName::LastFrame) | None => RetryFrom::LastFrame,
+        };
         Ok(match self.protocol {
             ArqName::None => Protocol::Plain,
             ArqName::Lapb => {
@@ -361,6 +428,7 @@ impl ArqSpec {
                     t1: time(self.t1, usual.t1),
                     t2: time(self.t2, usual.t2),
                     poll: self.poll.unwrap_or(usual.poll),
+                    retry_from,
                     give_up,
                 })
             }
@@ -373,6 +441,7 @@ impl ArqSpec {
                     t205: time(self.t205, usual.t205),
                     in_sequence: self.in_sequence.unwrap_or(usual.in_sequence),
                     srej_repeat: self.srej_repeat.unwrap_or(usual.srej_repeat),
+                    retry_from,
                     give_up,
                 })
             }
@@ -394,23 +463,7 @@ impl ArqSpec {
         let Some(mac) = self.mac else {
             return Ok([Access::None; 2]);
         };
-        let within = |problem: Problem| problem.within("mac");
-        let access = match (mac.access, mac.delay) {
-            (AccessName::None, None) => Access::None,
-            (AccessName::None, Some(_)) => {
-                let says = "would be ignored; access is \"none\"";
-                return Err(within(fault("delay", says)));
-            }
-            (_, None) => {
-                let says = "has no \"delay\"; write for example delay = \"10 ms\"";
-                return Err(within(Problem::new([], says)));
-            }
-            (AccessName::Constant, Some(delay)) => Access::Constant(delay.0),
-            (AccessName::Exponential, Some(delay)) => Access::Exponential(delay.0),
-        };
-        if let Some(delay) = mac.delay {
-            at_most("delay", delay, LONGEST).map_err(within)?;
-        }
+        let access = mac.resolve().map_err(|problem| problem.within("mac"))?;
         Ok(match mac.direction {
             Directions::Both => [access, access],
             Directions::Down => [access, Access::None],

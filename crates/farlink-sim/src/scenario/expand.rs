@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use farlink_net::fec::BlockCode;
 use farlink_net::fragment::Mtu;
+use farlink_net::rfc1144;
 use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 
@@ -15,6 +16,7 @@ use super::arq::{ArqLink, ArqSpec};
 use super::background::{self, BackgroundSpec};
 use super::bdp;
 use super::channel;
+use super::compression::CompressionSpec;
 use super::decode::{Problem, example, suggestion};
 use super::fec;
 use super::fragments;
@@ -65,6 +67,8 @@ pub struct ExpandedLink {
     pub up: DirectionSpec,
     /// Protocol at both ends.
     pub arq: Option<ArqLink>,
+    /// Header compression of both directions.
+    pub header_compression: Option<rfc1144::Config>,
 }
 
 /// One direction of a link.
@@ -338,6 +342,10 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
     }
     let arq = link.arq.as_ref().map(ArqSpec::resolve).transpose();
     let arq = arq.map_err(|problem| problem.within("arq"))?;
+    let compression = link.header_compression.map(CompressionSpec::resolve);
+    let header_compression = compression
+        .transpose()
+        .map_err(|problem| problem.within("header_compression"))?;
     (0..link.count)
         .map(|n| {
             let a = nodes.number(numbered(&link.between[0], n));
@@ -353,6 +361,7 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
                 down: down.clone(),
                 up: up.clone(),
                 arq,
+                header_compression,
             })
         })
         .collect()

@@ -11,6 +11,7 @@ pub(crate) mod background;
 mod bdp;
 mod burst;
 mod channel;
+mod compression;
 mod control;
 mod decode;
 mod expand;
@@ -21,6 +22,7 @@ mod files;
 mod fragments;
 mod law;
 mod library;
+mod mac;
 mod preset;
 pub(crate) mod process;
 #[cfg(test)]
@@ -32,6 +34,7 @@ mod tcp_needs;
 #[cfg(test)]
 mod tcp_pages;
 mod tcp_rack;
+mod tcp_timer;
 mod tcp_wireless;
 #[cfg(test)]
 mod tests;
@@ -43,9 +46,10 @@ mod units;
 use serde::Deserialize;
 
 pub use app::{App, HttpSpec, RepeatSpec};
-pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec};
+pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec, RetryFromName};
 pub use background::{BackgroundLaw, BackgroundSpec};
 pub use burst::Burst;
+pub use compression::{CompressionName, CompressionSpec};
 pub use control::ControlSpec;
 use decode::Problem;
 pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
@@ -66,8 +70,8 @@ pub use spec::{
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
-    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
-    SamplingName, Scale, StartWindow, TimerName, UndoWays,
+    AckDelay, BackoffName, CarefulName, CwndLimitName, DummyReplyName, GapFillName, PrrBoundName,
+    RecoveryName, ReduceName, SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
 pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};

@@ -14,7 +14,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-si
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 32] = [
+const SECTIONS: [(&str, &str, &str); 33] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -55,6 +55,11 @@ const SECTIONS: [(&str, &str, &str); 32] = [
     ("`raised = [{ ... }]` of `internet_delay`", "RaisedSpec", ""),
     ("`[links.arq]`", "ArqSpec", ""),
     ("`mac = { ... }`", "MacSpec", ""),
+    (
+        "`header_compression = { ... }`",
+        "CompressionTable",
+        "Or its method alone, `\"rfc1144\"`. See `docs/header-compression.md`.",
+    ),
     ("`[[routes]]`", "RouteSpec", ""),
     ("`[[flows]]`", "FlowSpec", ""),
     (
@@ -117,6 +122,8 @@ fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
         include_str!("tcp.rs")
     } else if name.ends_with("LawTable") {
         include_str!("law.rs")
+    } else if name == "CompressionTable" {
+        include_str!("compression.rs")
     } else if name == "FecSpec" {
         include_str!("fec.rs")
     } else if ["ArqSpec", "MacSpec"].contains(&name) {

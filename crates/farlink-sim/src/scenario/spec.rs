@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::arq::ArqSpec;
 use super::background::BackgroundSpec;
 use super::burst::Burst;
+use super::compression::CompressionSpec;
 use super::fec::FecSpec;
 use super::law::{SizeLaw, TimeLaw};
 use super::process::{
@@ -109,6 +110,10 @@ pub struct LinkSpec {
     /// Link protocol at both ends; without it each packet is sent once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arq: Option<ArqSpec>,
+    /// Compression of TCP/IP headers in both directions, in front of the queue;
+    /// without it headers go as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header_compression: Option<CompressionSpec>,
 }
 
 /// One direction of a link, as it is written.

@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, DummyReplyName, PrrBoundName, RecoveryName, ReduceName,
-    SamplingName, Scale, StartWindow, TimerName, UndoWays,
+    AckDelay, BackoffName, CarefulName, CwndLimitName, DummyReplyName, GapFillName, PrrBoundName,
+    RecoveryName, ReduceName, SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
@@ -96,6 +96,10 @@ tcp_keys! {
     /// each round trip (receive-window autotuning, as Linux does: its defaults
     /// amount to 64 KiB and 3 MiB of window). Without it the buffer stays.
     receive_window_max: Size,
+    /// The window begins at 64 KiB and opens by two bytes for each that comes until
+    /// it is the whole buffer, which is made for what is out of order besides, as in
+    /// Linux since 6.16. Needs `receive_window_max`.
+    gradual_window: bool,
     /// What the application may have queued and not yet acknowledged, or
     /// "unlimited".
     send_buffer: SizeLimit,
@@ -138,16 +142,20 @@ tcp_keys! {
     /// sender back (RFC 7661), or with every ACK of new data (RFC 5681 as it
     /// stands).
     cwnd_validation: bool,
+    /// What bounds the congestion window from above, recovery's inflation aside.
+    cwnd_limit: CwndLimitName,
     /// Whether segments out of order are kept by the receiver.
     reassembly: bool,
     /// Longest time an ACK waits, up to 10 s, or "off".
     delayed_ack: AckDelay,
-    /// An ACK is sent when this many full-sized segments wait for one. Needs
-    /// `delayed_ack`.
+    /// An ACK is sent when this many full-sized segments wait for one, 1 to 1000;
+    /// more than a window holds leaves it to the delay alone. Needs `delayed_ack`.
     ack_every: u32,
     /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
     /// timer, instead of that long after the segment. Needs `delayed_ack`.
     ack_heartbeat: bool,
+    /// How a segment that fills a hole is acknowledged. Needs `delayed_ack`.
+    ack_gap_fill: GapFillName,
     /// What the receiver does with dummy segments. Needs `congestion = "peach"`,
     /// which sends them.
     dummies: DummyReplyName,
@@ -243,6 +251,20 @@ tcp_keys! {
     /// Clock of samples and timers, such as "500 ms" for the BSD slow timer;
     /// "0 s" is exact.
     rto_tick: Time,
+    /// Time-outs computed from samples are rounded to the nearest multiple of this,
+    /// and are one of it at least (and not below `rto_min`), such as "500 ms"; "0 s"
+    /// does not round. Samples stay exact, so not beside `rto_tick`.
+    rto_round: Time,
+    /// Karn's algorithm: what was sent twice gives no round-trip sample. Without, the
+    /// segment that is timed is timed from when it first left, however often it goes
+    /// again. `karn = false` needs `sampling = "one-per-rtt"`, and no timestamps.
+    karn: bool,
+    /// Smoothed round-trip time before the first sample, which then moves it as any
+    /// other; the time-out is at first this and `rto_k` times `rto_dev_initial`.
+    /// Needs `timer = "jacobson"` and `rto_dev_initial`.
+    rto_srtt_initial: Time,
+    /// The same of the deviation. Needs `rto_srtt_initial`.
+    rto_dev_initial: Time,
     /// Weight of the old estimate. Needs `timer = "rfc793"`.
     rto_alpha: Factor,
     /// Delay variance factor. Needs `timer = "rfc793"`.
@@ -312,6 +334,7 @@ impl TcpSpec {
         spec.show_wireless(config);
         spec.show_rack(config);
         spec.show_sack_timer(config);
+        spec.show_samples(config);
         spec.show_congestion(&config.congestion);
         spec.show_timer(&config.rto);
         spec.show_receiver(&config.receiver);
@@ -357,6 +380,7 @@ impl TcpSpec {
         };
         self.lay_wireless_over(&mut config);
         self.lay_sack_timer_over(&mut config);
+        self.lay_samples_over(&mut config);
         self.consistent(&config)?;
         Ok(config)
     }
@@ -585,12 +609,14 @@ impl TcpSpec {
             buffer_max: self
                 .receive_window_max
                 .map_or(base.buffer_max, |size| Some(size.0)),
+            gradual_window: self.gradual_window.unwrap_or(base.gradual_window),
             window_scale: self.window_scale.map_or(base.window_scale, |s| s.0),
             reassembly: self.reassembly.unwrap_or(base.reassembly),
             sack,
             dsack: sack && self.dsack.unwrap_or(base.dsack),
             snack: base.snack,
             delayed_ack: ack,
+            delay_gap_fill: base.delay_gap_fill,
             dummies: self.dummies.map_or(base.dummies, DummyReplyName::value),
         }
     }
@@ -598,6 +624,7 @@ impl TcpSpec {
     fn show_receiver(&mut self, receiver: &ReceiverConfig) {
         self.receive_window = Some(Size(receiver.buffer));
         self.receive_window_max = receiver.buffer_max.map(Size);
+        self.gradual_window = receiver.buffer_max.map(|_| receiver.gradual_window);
         self.window_scale = Some(Scale(receiver.window_scale));
         self.reassembly = Some(receiver.reassembly);
         self.sack = Some(receiver.sack);
@@ -618,6 +645,7 @@ impl TcpSpec {
             control.check()?;
         }
         self.check_rack()?;
+        self.check_timer()?;
         let hour = Interval::from_secs(3600);
         let size = |key, value: Option<Size>, min, max| match value {
             Some(size) if size < Size(min) || size > Size(max) => Err(fault(
@@ -762,6 +790,7 @@ impl TcpSpec {
             });
         }
         self.check_wireless(config)?;
+        self.check_samples(config)?;
         let careful = match config.recovery {
             Recovery::NewReno { careful, .. } => Some(careful),
             _ => None,

@@ -82,6 +82,24 @@ names!(
     }
 );
 names!(
+    /// Choices of `cwnd_limit`.
+    CwndLimitName {
+        /// Nothing bounds it (RFC 5681).
+        "none" None,
+        /// The largest window that the peer ever offered.
+        "receive-window" ReceiveWindow,
+    }
+);
+names!(
+    /// Choices of `ack_gap_fill`.
+    GapFillName {
+        /// At once (RFC 5681, 4.2).
+        "immediate" Immediate,
+        /// As a segment in order is, by count and delay (Wong 1998, figure 4.3).
+        "delayed" Delayed,
+    }
+);
+names!(
     /// Choices of `dummies`.
     DummyReplyName {
         /// An ACK that is marked as they are, of their class.

@@ -17,8 +17,9 @@ impl TcpSpec {
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 29] = [
+        const NEEDS: [(&str, &str); 33] = [
             ("dsack", "sack = true"),
+            ("gradual_window", "receive_window_max"),
             ("dummies", "congestion = \"peach\""),
             ("careful", NEWRENO),
             ("rescue", SACK),
@@ -47,6 +48,9 @@ impl TcpSpec {
             ("rto_granularity", RFC6298),
             ("ack_every", DELAYED),
             ("ack_heartbeat", DELAYED),
+            ("ack_gap_fill", DELAYED),
+            ("rto_srtt_initial", JACOBSON),
+            ("rto_dev_initial", JACOBSON),
         ];
         // The full text of the configuration has exactly the keys that count.
         let shown = Self::from_config("", config);

@@ -163,7 +163,16 @@ fn with_marks(page: &str) -> String {
 }
 
 /// Pages that are not of a row: the list, and options that many rows have.
-const OTHER_PAGES: &[&str] = &["README", "undo", "rack-tlp", "autotuning", "ebsn", "ackp"];
+const OTHER_PAGES: &[&str] = &[
+    "README",
+    "undo",
+    "rack-tlp",
+    "autotuning",
+    "ebsn",
+    "ackp",
+    "samples",
+    "sack-timer",
+];
 
 /// What is wrong with the page `file`, after writing it if that was asked for.
 fn fault(file: &str, block: &str, update: bool) -> Option<String> {

@@ -38,6 +38,26 @@ fn corners() -> Vec<Config> {
             ..Config::default()
         });
     }
+    all.push(Config {
+        cwnd_limit: farlink_tcp::config::CwndLimit::ReceiveWindow,
+        rto: RtoConfig {
+            algorithm: RtoAlgorithm::Jacobson {
+                gain: Ratio::new(1, 8),
+                dev_gain: Ratio::new(1, 4),
+                k: 4,
+            },
+            initial: Interval::from_secs(5),
+            round: Interval::from_millis(500),
+            karn: false,
+            start: Some((Interval::from_secs(1), Interval::from_secs(1))),
+            ..RtoConfig::default()
+        },
+        receiver: ReceiverConfig {
+            delay_gap_fill: true,
+            ..ReceiverConfig::default()
+        },
+        ..Config::default()
+    });
     for careful in [
         Careful::Less,
         Careful::Plain,
@@ -63,6 +83,7 @@ fn corners() -> Vec<Config> {
         receiver: ReceiverConfig {
             buffer: 1 << 20,
             buffer_max: Some(3 << 20),
+            gradual_window: true,
             window_scale: WindowScale::Shift(7),
             reassembly: false,
             sack: true,

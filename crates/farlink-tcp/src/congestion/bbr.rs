@@ -55,6 +55,7 @@ pub struct Bbr {
     /// Rounds that a bandwidth sample counts for.
     bandwidth_rounds: u64,
     rtt_window: Interval,
+    equal_rtt_counts: bool,
     probe_rtt_time: Interval,
     /// Share of the bandwidth at which a gain of one paces.
     pace: f64,
@@ -133,6 +134,14 @@ impl Bbr {
                 range: Range::Time(Interval::from_millis(1), Interval::from_secs(86_400)),
             },
             Parameter {
+                name: "equal_rtt_counts",
+                doc: "whether a round trip of exactly the least time has met it again \
+                      (4.1.2.3); on a path without any jitter every one through an empty \
+                      queue has, so that ProbeRTT may never come, and on a real one hardly any",
+                default: Setting::Flag(true),
+                range: Range::Flag,
+            },
+            Parameter {
                 name: "probe_rtt_time",
                 doc: "least time in ProbeRTT, which also lasts a round trip (4.3.5)",
                 default: Setting::Time(Interval::from_millis(200)),
@@ -164,6 +173,7 @@ impl Bbr {
             window_gain: control.number("cwnd_gain"),
             bandwidth_rounds: control.count("bandwidth_rounds").into(),
             rtt_window: control.time("rtt_window"),
+            equal_rtt_counts: control.flag("equal_rtt_counts"),
             probe_rtt_time: control.time("probe_rtt_time"),
             pace: 1.0 - control.number("pacing_margin"),
             mixed_phase: control.choice("first_phase") == "mixed",
@@ -335,8 +345,12 @@ impl Bbr {
     /// `BBRUpdateRTprop` (4.1.2.3).
     fn update_min_rtt(&mut self, cx: &Context<'_>, sample: &RateSample) {
         self.min_rtt_expired = cx.now > self.min_rtt_at + self.rtt_window;
+        let met = |rtt: Interval| match self.min_rtt {
+            Some(least) => rtt < least || (self.equal_rtt_counts && rtt == least),
+            None => true,
+        };
         if let Some(rtt) = sample.rtt
-            && (self.min_rtt_expired || self.min_rtt.is_none_or(|least| rtt <= least))
+            && (self.min_rtt_expired || met(rtt))
         {
             self.min_rtt = Some(rtt);
             self.min_rtt_at = cx.now;

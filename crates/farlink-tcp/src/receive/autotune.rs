@@ -3,6 +3,10 @@
 //!
 //! What the application reads in a round trip is what the sender's window was;
 //! the buffer is to hold twice that, so that it never is what limits the sender.
+//!
+//! A gradual window (Linux: `rcv_ssthresh`) opens by two bytes for each that
+//! comes until it is the whole buffer, which holds what is out of order besides
+//! (Linux 6.16: `tcp_rcvbuf_grow`).
 
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -11,6 +15,11 @@ use crate::time::{Instant, Interval};
 const FIRST_SEGMENTS: u64 = 10;
 /// Segments on top of twice what was read, for what a sender's window grows by.
 const SPARE_SEGMENTS: u64 = 16;
+
+/// A gradual window at first: what a SYN can offer.
+const FIRST_WINDOW: u64 = 65_535;
+/// Shorter segments do not open a gradual window (`tcp_event_data_recv`).
+const LEAST_OPENING: u32 = 128;
 
 /// Measures round trips from the receiving side, and what is read in each.
 #[derive(Debug)]
@@ -25,12 +34,14 @@ pub(super) struct Autotune {
     rtt: u64,
     /// Data from this position on was sent after an ACK that left at this time.
     round: Option<(Offset, Instant)>,
+    /// Most that a gradual window offers.
+    open: Option<u64>,
 }
 
 impl Autotune {
     /// For a buffer that may grow to `max` bytes, with a window of `window` at
     /// first.
-    pub(super) fn new(max: u64, mss: u64, window: u64) -> Self {
+    pub(super) fn new(max: u64, mss: u64, window: u64, gradual: bool) -> Self {
         Self {
             max,
             mss,
@@ -38,7 +49,32 @@ impl Autotune {
             from: (1, Instant::ZERO),
             rtt: 0,
             round: None,
+            open: gradual.then(|| window.min(FIRST_WINDOW)),
         }
+    }
+
+    /// Most that the window offers; `None` for all of the buffer.
+    #[inline]
+    pub(super) fn open(&self) -> Option<u64> {
+        self.open
+    }
+
+    /// `len` bytes came of which `ahead` is the distance from what is in order to
+    /// the last byte out of order. Returns the buffer that is wanted, of `buffer`.
+    #[inline]
+    pub(super) fn came(&mut self, len: u32, ahead: u64, buffer: u64) -> u64 {
+        let Some(open) = &mut self.open else {
+            return buffer;
+        };
+        let wanted = match ahead {
+            0 => 0,
+            _ => (2 * self.space).saturating_add(ahead).min(self.max),
+        };
+        let buffer = buffer.max(wanted);
+        if len >= LEAST_OPENING {
+            *open = (*open + 2 * u64::from(len)).min(buffer);
+        }
+        buffer
     }
 
     /// A segment with data echoed a timestamp of ours that was sent so long ago.
@@ -67,10 +103,15 @@ impl Autotune {
         if self.rtt == 0 || now.since(since).as_nanos() < self.rtt / 8 {
             return None;
         }
-        let copied = read.saturating_sub(start);
+        let mut copied = read.saturating_sub(start);
+        let mut spare = SPARE_SEGMENTS * self.mss;
+        if self.open.is_some() {
+            copied = copied.saturating_sub(nxt.saturating_sub(read));
+            spare = 0;
+        }
         let mut wanted = None;
         if copied > self.space {
-            let base = 2 * copied + SPARE_SEGMENTS * self.mss;
+            let base = 2 * copied + spare;
             // Slow start doubles: room is made for how much more it was this time.
             let growth = u128::from(base) * u128::from(copied - self.space);
             let growth = (growth / u128::from(self.space)) as u64;
@@ -107,7 +148,7 @@ mod tests {
 
     #[test]
     fn the_buffer_follows_what_is_read_in_a_round_trip() {
-        let mut tune = Autotune::new(1 << 20, 1000, 65_535);
+        let mut tune = Autotune::new(1 << 20, 1000, 65_535, false);
         tune.echoed(Interval::from_millis(100));
         // The first measurement is held against ten segments, and as much is no
         // reason to grow.
@@ -128,7 +169,7 @@ mod tests {
 
     #[test]
     fn timestamps_give_a_smoothed_round_trip_by_eighths() {
-        let mut tune = Autotune::new(1 << 20, 1000, 65_535);
+        let mut tune = Autotune::new(1 << 20, 1000, 65_535, false);
         tune.echoed(Interval::from_millis(80));
         assert_eq!(tune.rtt, 8 * 80_000_000);
         tune.echoed(Interval::from_millis(160));
@@ -137,7 +178,7 @@ mod tests {
 
     #[test]
     fn without_timestamps_the_least_time_of_a_window_is_the_round_trip() {
-        let mut tune = Autotune::new(1 << 20, 1000, 4000);
+        let mut tune = Autotune::new(1 << 20, 1000, 4000, false);
         let mut arrive = |at, nxt| {
             tune.arrived(ms(at), (nxt, nxt), 4000, false);
             tune.rtt / 8
@@ -147,5 +188,44 @@ mod tests {
         assert_eq!(arrive(110, 5001), 100_000_000);
         assert_eq!(arrive(260, 9001), 100_000_000);
         assert_eq!(arrive(330, 13_001), 70_000_000);
+    }
+
+    /// Linux 6.16: no spare segments, and what waits in order was not read.
+    #[test]
+    fn a_gradual_window_has_a_buffer_of_what_was_read_alone() {
+        let mut tune = Autotune::new(1 << 20, 1000, 65_535, true);
+        tune.echoed(Interval::from_millis(100));
+        assert_eq!(tune.arrived(ms(100), (10_001, 10_001), 65_535, true), None);
+        // 2 · 20 segments, and twice as much again for having doubled.
+        let wanted = tune.arrived(ms(200), (30_001, 30_001), 65_535, true);
+        assert_eq!(wanted, Some(40_000 + 2 * 40_000));
+        // 35 read, 15 of what came are not: 20, as before.
+        assert_eq!(tune.arrived(ms(300), (80_001, 65_001), 65_535, true), None);
+    }
+
+    #[test]
+    fn a_gradual_window_opens_by_twice_what_comes_up_to_the_buffer() {
+        let mut tune = Autotune::new(1 << 20, 1000, 81_920, true);
+        assert_eq!(tune.open(), Some(65_535));
+        assert_eq!(tune.came(127, 0, 81_920), 81_920);
+        assert_eq!(tune.open(), Some(65_535), "too short");
+        tune.came(1000, 0, 81_920);
+        assert_eq!(tune.open(), Some(67_535));
+        for _ in 0..20 {
+            tune.came(1000, 0, 81_920);
+        }
+        assert_eq!(tune.open(), Some(81_920));
+        // Twice what a round trip read, and what is out of order.
+        assert_eq!(tune.came(1000, 61_920, 81_920), 81_920);
+        assert_eq!(tune.came(1000, 62_920, 81_920), 82_920);
+        assert_eq!(tune.open(), Some(82_920));
+        assert_eq!(tune.came(1000, 2 << 20, 81_920), 1 << 20);
+    }
+
+    #[test]
+    fn any_other_window_is_the_buffer() {
+        let mut tune = Autotune::new(1 << 20, 1000, 20_000, false);
+        assert_eq!(tune.came(1000, 500_000, 20_000), 20_000);
+        assert_eq!(tune.open(), None);
     }
 }

@@ -2,9 +2,9 @@
 
 use super::chance::Chance;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, DelayedAck, DummyReply, Eln, InitialWindow, PartialAck,
-    PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm,
-    TlpConfig, Undo, WindowScale,
+    AssumeLoss, Backoff, Careful, Config, CwndLimit, DelayedAck, DummyReply, Eln, InitialWindow,
+    PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
+    SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -151,6 +151,12 @@ fn timer(chance: &mut Chance, config: &mut Config) {
     rto.backoff = chance.pick(&[Backoff::Exponential, Backoff::Exponential, Backoff::None]);
     rto.sampling = chance.pick(&[Sampling::OnePerRtt, Sampling::EverySegment]);
     rto.from_sack = chance.flip();
+    rto.round = Interval::from_millis(chance.pick(&[0, 0, 500]));
+    rto.karn = chance.flip();
+    let second = Interval::from_secs(1);
+    rto.start = chance.flip().then_some((second, second));
+    config.cwnd_limit = chance.pick(&[CwndLimit::None, CwndLimit::ReceiveWindow]);
+    config.receiver.delay_gap_fill = chance.flip();
 }
 
 fn receiver(chance: &mut Chance, config: &mut Config) {
@@ -196,4 +202,8 @@ fn receiver(chance: &mut Chance, config: &mut Config) {
             heartbeat: true,
         },
     ]);
+    if chance.per_mille(250) {
+        receiver.buffer_max = Some(8 * receiver.buffer);
+        receiver.gradual_window = chance.flip();
+    }
 }

@@ -2,9 +2,9 @@
 
 use super::Script;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, DummyReply, Eln, InitialWindow, PartialAck, PrrBound,
-    RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo,
-    WindowScale,
+    AssumeLoss, Backoff, Careful, Config, CwndLimit, DummyReply, Eln, InitialWindow, PartialAck,
+    PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm,
+    TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant};
@@ -105,6 +105,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         }
         "receive_window" => config.receiver.buffer = number(value)?,
         "receive_window_max" => config.receiver.buffer_max = Some(number(value)?),
+        "gradual_window" => config.receiver.gradual_window = switch(value)?,
         "window_scale" => {
             config.receiver.window_scale = match value {
                 "off" => WindowScale::Off,
@@ -125,6 +126,20 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "dsack" => config.receiver.dsack = switch(value)?,
         "ack_delay" => config.receiver.delayed_ack.max_delay = interval(value)?,
         "ack_every" => config.receiver.delayed_ack.every = number(value)?,
+        "ack_gap_fill" => {
+            config.receiver.delay_gap_fill = match value {
+                "immediate" => false,
+                "delayed" => true,
+                _ => return Err("immediate or delayed".into()),
+            }
+        }
+        "cwnd_limit" => {
+            config.cwnd_limit = match value {
+                "none" => CwndLimit::None,
+                "receive_window" => CwndLimit::ReceiveWindow,
+                _ => return Err("none or receive_window".into()),
+            }
+        }
         "ack_heartbeat" => config.receiver.delayed_ack.heartbeat = switch(value)?,
         _ => set_timer(config, key, value)?,
     }
@@ -277,6 +292,16 @@ fn set_timer(config: &mut Config, key: &str, value: &str) -> Result<(), String> 
             }
         }
         "rtt_from_sack" => rto.from_sack = switch(value)?,
+        "rto_round" => rto.round = interval(value)?,
+        "karn" => rto.karn = switch(value)?,
+        "rto_srtt_initial" => {
+            let deviation = rto.start.unwrap_or_default().1;
+            rto.start = Some((interval(value)?, deviation));
+        }
+        "rto_dev_initial" => {
+            let srtt = rto.start.unwrap_or_default().0;
+            rto.start = Some((srtt, interval(value)?));
+        }
         _ => match (&mut rto.algorithm, key) {
             (RtoAlgorithm::Rfc793 { alpha, .. }, "rto_alpha") => *alpha = ratio(value)?,
             (RtoAlgorithm::Rfc793 { beta, .. }, "rto_beta") => *beta = ratio(value)?,

@@ -1,12 +1,35 @@
 """J. W. K. Wong, University of British Columbia, 1998: TCP over link retransmissions."""
 
 from farlink.studies.study import Study
-from farlink.studies.wong1998 import chapter4
+from farlink.studies.wong1998 import (
+    chapter4,
+    chapter5,
+    claims4,
+    claims5,
+    ladder5,
+    ladders4,
+    sensitivity,
+    tables,
+    traces4,
+    variants4,
+)
 from farlink.studies.wong1998.model import REGISTRY, Wong
 
 __all__ = ["STUDY"]
 
-_MODULES = (chapter4,)  # each registers its figures and claims
+# Each registers its figures, tables and claims.
+_MODULES = (
+    chapter4,
+    claims4,
+    traces4,
+    ladders4,
+    variants4,
+    chapter5,
+    ladder5,
+    claims5,
+    tables,
+    sensitivity,
+)
 
 STUDY = Study.read(
     __name__,

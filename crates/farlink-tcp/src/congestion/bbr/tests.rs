@@ -297,6 +297,26 @@ fn a_rate_that_the_application_limited_counts_only_if_it_is_greater() {
     }
 }
 
+/// 4.1.2.3: `<=`. Without equal ones an empty queue does not put `ProbeRTT` off.
+#[test]
+fn the_least_round_trip_is_met_again_by_an_equal_one_unless_told_otherwise() {
+    for (counts, met) in [(true, 11), (false, 1)] {
+        let mut d = Driver::probing(&[("equal_rtt_counts", Setting::Flag(counts))]);
+        for (seconds, rtt) in [
+            (1, Interval::from_millis(99)),
+            (11, Interval::from_millis(99)),
+        ] {
+            d.now = Instant::ZERO + Interval::from_secs(seconds);
+            let mut sample = d.ack(MSS, RATE, PRODUCT, PRODUCT);
+            sample.rtt = Some(rtt);
+            d.give(&sample);
+        }
+        assert_eq!(d.bbr.min_rtt_at, Instant::ZERO + Interval::from_secs(met));
+        // Ten seconds and no more are not yet too long.
+        assert!(!d.bbr.limits_itself());
+    }
+}
+
 #[test]
 fn after_ten_seconds_the_least_round_trip_is_probed_for() {
     let mut d = Driver::probing(&[]);

@@ -1,0 +1,328 @@
+//! TCP/IP header compression (RFC 1144) over whole runs.
+#![allow(missing_docs)]
+
+use farlink_net::wire;
+use farlink_net::{FlowId, NodeId, Packet, Payload};
+use farlink_sim::{Live, Monitor, run, scenario, trace};
+use farlink_tcp::{Body, Flags, Instant, Segment, Seq};
+use serde_json::Value;
+
+fn expand(text: &str) -> scenario::Expanded {
+    scenario::load(text, "test", &[])
+        .and_then(|s| s.expand())
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn result(text: &str) -> Value {
+    let scenario = expand(text);
+    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
+    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
+}
+
+fn metric(result: &Value, list: &str, which: usize, name: &str) -> f64 {
+    result[list][which]["metrics"][name]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{name} of {result}"))
+}
+
+fn goodput(text: &str) -> f64 {
+    metric(&result(text), "flows", 0, "goodput")
+}
+
+/// The study's radio link of 19.2 kbit/s behind a wired one, packets of 128 bytes.
+fn radio(channel: &str, link: &str, flows: &str) -> String {
+    format!(
+        "[tcp]\nvariant = \"reno\"\nmss = \"88 B\"\nreceive_window = \"4096 B\"\n\
+         [[links]]\nbetween = [\"fh\", \"bs\"]\n\
+         down = {{ rate = \"10 Mbit/s\", delay = \"20 ms\" }}\n\
+         [[links]]\nbetween = [\"bs\", \"mh\"]\n\
+         down = {{ rate = \"19.2 kbit/s\", delay = \"0 s\", channel = {channel} }}\n\
+         {link}\n{flows}\n"
+    )
+}
+
+fn flow(app: &str) -> String {
+    format!("[[flows]]\nfrom = \"fh\"\nto = \"mh\"\n{app}\n")
+}
+
+const VJ: &str = "header_compression = \"rfc1144\"";
+const BULK: &str = "app = \"bulk\"\nduration = \"2000 s\"";
+const CLEAN: &str = "{ loss = 0 }";
+
+/// One-way data takes three bytes of header instead of forty: 88 of 91 bytes are
+/// data, not 88 of 128.
+#[test]
+fn a_link_without_loss_carries_what_the_short_headers_let_it() {
+    let with = result(&radio(CLEAN, VJ, &flow(BULK)));
+    let got = metric(&with, "flows", 0, "goodput");
+    let wanted = 19_200.0 * 88.0 / 91.0;
+    assert!((got / wanted - 1.0).abs() < 0.001, "{got}, not {wanted}");
+    let without = goodput(&radio(CLEAN, "", &flow(BULK)));
+    let wanted = 19_200.0 * 88.0 / 128.0;
+    assert!((without / wanted - 1.0).abs() < 0.001, "{without}");
+
+    let of = |link, name| metric(&with, "links", link, name);
+    // SYN as it is, the first acknowledgment whole, data from then on.
+    let packets = of(2, "packets");
+    assert_eq!((of(2, "vj_ip"), of(2, "vj_uncompressed")), (1.0, 1.0));
+    assert!((of(2, "vj_compressed") - (packets - 2.0)).abs() <= 1.0);
+    assert_eq!(of(2, "vj_bytes_saved"), 37.0 * of(2, "vj_compressed"));
+    // Acknowledgments of one or two segments, 88 or 176 bytes: four bytes.
+    assert_eq!((of(3, "vj_ip"), of(3, "vj_uncompressed")), (1.0, 1.0));
+    assert_eq!(of(3, "vj_bytes_saved"), 36.0 * of(3, "vj_compressed"));
+    for link in [2, 3] {
+        assert_eq!((of(link, "vj_errors"), of(link, "vj_tossed")), (0.0, 0.0));
+        assert_eq!(of(link, "drops"), 0.0);
+    }
+    assert!(with["links"][0]["metrics"]["vj_compressed"].is_null());
+}
+
+/// A number of the connection with each packet: a byte more. So has every packet
+/// whose neighbours are of another.
+#[test]
+fn the_number_of_the_connection_takes_a_byte() {
+    let link = "header_compression = { method = \"rfc1144\", compress_slot = false }";
+    let got = goodput(&radio(CLEAN, link, &flow(BULK)));
+    let wanted = 19_200.0 * 88.0 / 92.0;
+    assert!((got / wanted - 1.0).abs() < 0.001, "{got}, not {wanted}");
+}
+
+/// More connections than the link remembers, in turns: most packets go whole.
+#[test]
+fn too_few_slots_compress_little() {
+    let flows = flow(BULK).repeat(3);
+    let part = |slots: u32| {
+        let link = format!("header_compression = {{ method = \"rfc1144\", slots = {slots} }}");
+        let done = result(&radio(CLEAN, &link, &flows));
+        metric(&done, "links", 2, "vj_compressed") / metric(&done, "links", 2, "packets")
+    };
+    assert!(part(3) > 0.99, "{}", part(3));
+    assert!(part(2) < 0.9 * part(3), "{}", part(2));
+}
+
+/// Below compression, a link that repairs its losses in sequence: nothing is ever
+/// made out wrong, at any loss, and shorter frames carry more.
+#[test]
+fn a_link_that_recovers_in_sequence_keeps_both_ends_together() {
+    for protocol in ["lapb", "mdlp", "rlp"] {
+        let arq = format!("arq = {{ protocol = \"{protocol}\" }}\n");
+        let text = radio("{ loss = 0.2 }", &format!("{arq}{VJ}"), &flow(BULK));
+        let with = result(&text);
+        for link in [2, 3] {
+            let of = |name| metric(&with, "links", link, name);
+            assert_eq!((of("vj_errors"), of("vj_tossed")), (0.0, 0.0));
+            assert_eq!(of("drops"), 0.0);
+        }
+        let with = metric(&with, "flows", 0, "goodput");
+        let without = goodput(&radio("{ loss = 0.2 }", &arq, &flow(BULK)));
+        assert!(with > 1.1 * without, "{protocol}: {with} of {without}");
+    }
+}
+
+/// Where the link hands packets on as they come, differences meet the wrong header.
+#[test]
+fn out_of_sequence_headers_come_out_wrong() {
+    let arq = "arq = { protocol = \"mdlp\", in_sequence = false }\n";
+    let done = result(&radio("{ loss = 0.1 }", &format!("{arq}{VJ}"), &flow(BULK)));
+    assert!(metric(&done, "links", 2, "vj_errors") > 100.0);
+    let dropped = metric(&done, "flows", 0, "lost_checksum");
+    assert!(dropped > 100.0, "{dropped}");
+}
+
+/// A lost packet costs the rest of the window and a time-out (RFC 1144, 4.2): on a
+/// link that loses packets compression costs TCP far more than it spares.
+#[test]
+fn on_a_link_that_loses_packets_compression_does_harm() {
+    let lossy = "{ loss = 0.05 }";
+    let with = result(&radio(lossy, VJ, &flow(BULK)));
+    let of = |name| metric(&with, "links", 2, name);
+    assert!(of("vj_errors") > 100.0);
+    assert_eq!(of("vj_tossed"), 0.0, "a frame that vanished nobody saw");
+    // Every packet that was made out wrong failed its checksum, and no other did.
+    assert_eq!(metric(&with, "flows", 0, "lost_checksum"), of("vj_errors"));
+    let timeouts = metric(&with, "flows", 0, "timeouts");
+    assert!(timeouts > 50.0, "{timeouts}");
+    let with = metric(&with, "flows", 0, "goodput");
+    let without = goodput(&radio(lossy, "", &flow(BULK)));
+    assert!(with < 0.65 * without, "{with} of {without}");
+}
+
+/// Bit errors leave a frame for the check sequence to refuse; without the number of
+/// a connection nothing is believed after it.
+#[test]
+fn after_bit_errors_packets_are_tossed() {
+    for channel in ["{ ber = 5e-5 }", "{ corrupt = 0.04 }"] {
+        let done = result(&radio(channel, VJ, &flow(BULK)));
+        let of = |name| metric(&done, "links", 2, name);
+        assert!(of("vj_tossed") > 50.0, "{channel}");
+        assert_eq!(of("vj_errors"), 0.0, "{channel}");
+        let lost = metric(&done, "flows", 0, "lost_checksum");
+        assert!(lost >= of("vj_tossed"), "{channel}");
+        assert_eq!(of("drops_checksum"), lost, "{channel}");
+    }
+}
+
+#[test]
+fn a_file_arrives_whole_however_bad_the_link() {
+    for channel in [
+        "{ loss = 0.1 }",
+        "{ ber = 1e-4, duplicate = 0.02 }",
+        "{ corrupt = 0.05, reorder = { probability = 0.05, delay = \"200 ms\" } }",
+    ] {
+        for (link, flows) in [
+            (VJ, flow("size = \"20 kB\"")),
+            (VJ, flow("size = \"10 kB\"").repeat(3)),
+            (
+                "header_compression = { method = \"rfc1144\", slots = 1 }",
+                flow("size = \"10 kB\"").repeat(2),
+            ),
+        ] {
+            let done = result(&radio(channel, link, &flows));
+            for n in 0..done["flows"].as_array().map_or(0, Vec::len) {
+                assert_eq!(metric(&done, "flows", n, "completed"), 1.0, "{channel}");
+            }
+        }
+    }
+}
+
+/// Time stamps change, and options that change go whole.
+#[test]
+fn time_stamps_undo_much_of_it() {
+    let text = radio(CLEAN, VJ, &flow(BULK)).replace("mss =", "timestamps = true\nmss =");
+    let done = result(&text);
+    let whole = metric(&done, "links", 2, "vj_uncompressed");
+    let share = whole / metric(&done, "links", 2, "packets");
+    // Two segments to an acknowledgment leave in the same tick of the clock.
+    assert!((0.45..0.6).contains(&share), "{share}");
+}
+
+/// A mark changes the IP header, which then goes whole. The flags of ECN in TCP have
+/// no bit: where they change, headers come out with the flags from before.
+#[test]
+fn flags_of_ecn_do_not_survive() {
+    let text = radio(CLEAN, VJ, &flow(BULK))
+        .replace("mss =", "ecn = true\nmss =")
+        .replace("channel =", "mark = { packets = 2 }, channel =");
+    let done = result(&text);
+    assert!(metric(&done, "links", 2, "marks") > 10.0);
+    // CWR goes with one packet a round trip and is missing there; ECE, once it is
+    // through, stays, for no CWR ends it.
+    assert!(metric(&done, "links", 2, "vj_errors") > 100.0);
+    assert!(metric(&done, "links", 3, "vj_errors") > 0.0);
+    assert_eq!(metric(&done, "flows", 0, "lost_congestion"), 0.0);
+}
+
+#[test]
+fn a_run_that_is_watched_is_the_same_run() {
+    let text = radio("{ ber = 5e-5 }", VJ, &flow("size = \"50 kB\"").repeat(2));
+    let plain = result(&text);
+    let scenario = expand(&text);
+    let watched = trace(&scenario, 0, Some(0), "", &Monitor::default()).unwrap();
+    let watched: Value = serde_json::from_str(&watched.outcome.to_json(&scenario)).unwrap();
+    assert_eq!(plain["flows"], watched["flows"]);
+    assert_eq!(plain["links"], watched["links"]);
+}
+
+/// Packets of real programs cross as short as simulated ones, and come out wrong by
+/// the same rules.
+#[test]
+fn packets_of_real_programs_are_compressed_too() {
+    let text = "[[links]]\nbetween = [\"a\", \"b\"]\n\
+         header_compression = \"rfc1144\"\n\
+         down = { rate = \"8 kbit/s\", delay = \"0 s\" }\n\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\n";
+    let mut live = Live::new(&expand(text), 0).unwrap();
+    let packet = |number: u32| {
+        let packet = Packet {
+            src: NodeId(0),
+            dst: NodeId(1),
+            flow: FlowId::NONE,
+            from_opener: true,
+            ident: number as u16,
+            ttl: 64,
+            corrupt: false,
+            dont_fragment: true,
+            piece: None,
+            payload: Payload::Tcp(Segment {
+                src_port: 4000,
+                dst_port: 80,
+                seq: Seq(10 * number),
+                flags: Flags::ACK,
+                body: Body::of_bytes(b"0123456789"),
+                ..Segment::default()
+            }),
+        };
+        wire::encode(&packet, wire::Addresses::of(&packet)).unwrap()
+    };
+    // 50, 13 and 13 bytes at a byte a millisecond.
+    for number in 0..3 {
+        live.send(Instant::ZERO, 0, packet(number)).unwrap();
+    }
+    let mut came = Vec::new();
+    let mut take = |live: &mut Live, until_ms: u64| {
+        live.advance(Instant::from_nanos(until_ms * 1_000_000), |_, due, raw| {
+            came.push((due.as_nanos() / 1_000_000, raw.into_bytes()));
+        });
+    };
+    take(&mut live, 1000);
+    // One that is lost makes the next wrong.
+    live.set(&expand(
+        &text.replace("0 s\"", "0 s\", channel = { loss = 1 }"),
+    ))
+    .unwrap();
+    live.send(Instant::from_nanos(1_000_000_000), 0, packet(3))
+        .unwrap();
+    take(&mut live, 2000);
+    live.set(&expand(text)).unwrap();
+    live.send(Instant::from_nanos(2_000_000_000), 0, packet(4))
+        .unwrap();
+    take(&mut live, 3000);
+    let times: Vec<u64> = came.iter().map(|one| one.0).collect();
+    assert_eq!(times, [50, 63, 76, 2013]);
+    for (number, one) in (0..3).zip(&came) {
+        assert_eq!(one.1, packet(number));
+    }
+    let error = wire::decode(&came[3].1).unwrap_err();
+    assert_eq!(error, wire::WireError::TcpChecksum);
+    let report = live.report(Instant::from_nanos(3_000_000_000));
+    assert_eq!(report[0].metrics["vj_errors"], 1.0);
+    let other = text.replace("\"rfc1144\"", "{ method = \"rfc1144\", slots = 3 }");
+    assert!(live.set(&expand(&other)).is_err());
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let read = |link: &str| {
+        let text = radio(CLEAN, link, &flow(BULK));
+        scenario::load(&text, "x.toml", &[]).map_err(|e| e.to_string())
+    };
+    for (link, says) in [
+        (
+            "header_compression = \"rohc\"",
+            "links[1].header_compression = \"rohc\" is unknown; write \"rfc1144\" or { method = \
+             \"rfc1144\", slots = 16 }",
+        ),
+        (
+            "header_compression = { method = \"rfc1144\", slots = 257 }",
+            "links[1].header_compression.slots = 257 is out of range; write 1 to 256",
+        ),
+        (
+            "header_compression = { method = \"rfc1144\", slots = 0 }",
+            "links[1].header_compression.slots = 0 is out of range; write 1 to 256",
+        ),
+        (
+            "header_compression = { slots = 3 }",
+            "links[1].header_compression has no \"method\"",
+        ),
+        (
+            "header_compression = { method = \"rfc1144\", slot = 3 }",
+            "unknown key \"slot\" in links[1].header_compression; did you mean \"slots\"?",
+        ),
+    ] {
+        let error = read(link).unwrap_err();
+        assert!(error.contains(says), "{error}\nnot\n{says}");
+    }
+    let scenario = read("header_compression = \"rfc1144\"").unwrap();
+    let again = scenario::load(&scenario.to_json(), "x.json", &[]).unwrap();
+    assert_eq!(again, scenario);
+}

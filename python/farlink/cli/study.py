@@ -1,0 +1,199 @@
+"""`farlink study`: a published study run again, with a verdict on what it claims."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from farlink import files
+from farlink.cli import text
+
+if TYPE_CHECKING:
+    from farlink.api import Progress
+    from farlink.studies.runner import Step, StudyResult
+    from farlink.studies.study import Study
+
+__all__ = ["study"]
+
+_STYLES = {"reproduced": "green", "not reproduced": "red", "failed": "bold red"}
+
+
+def study(
+    name: str = typer.Argument("", help="Name of the study; without it, a list.", metavar="NAME"),
+    only: str = typer.Option(
+        "",
+        "--only",
+        help="Figures, tables and claims by id, or by its beginning (fig4).",
+        metavar="A,B",
+    ),
+    quick: bool = typer.Option(
+        False, "--quick", help="A first look: 6 runs, every second point, one setting."
+    ),
+    runs: int | None = typer.Option(
+        None, "--runs", help="Runs of each point; by default 10.", metavar="N"
+    ),
+    seed: int = typer.Option(1, "--seed", help="Seed of all runs.", metavar="N"),
+    jobs: int | None = typer.Option(
+        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", help="Write page, verdicts and figures here.", metavar="DIR"
+    ),
+    listing: bool = typer.Option(
+        False, "--list", help="List figures, tables and claims, and run nothing."
+    ),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress and no table."),
+) -> None:
+    """Run a published study again and judge its claims.
+
+    A claim that does not reproduce is a result, and no error: the exit code is 0. It is 1
+    if a figure, table or claim could not be made.
+    """
+    from farlink import studies
+
+    if not name:
+        _studies()
+        return
+    found = studies.find(name)
+    words = _words(only)
+    if listing:
+        _list(found, words)
+        return
+    directory = out if out is not None else Path("farlink-out") / found.id
+    files.check_directory(directory)
+    from farlink.studies import runner
+
+    with _progress(quiet) as (progress, watch):
+        result = runner.study(
+            name,
+            only=words,
+            quick=quick,
+            runs=runs,
+            seed=seed,
+            jobs=jobs,
+            progress=progress,
+            watch=watch,
+        )
+    result.save(directory)
+    if not quiet:
+        _show(result)
+        text.line(f"page: {directory / 'index.html'}")
+    for line in result.failures:
+        sys.stderr.write(f"farlink: failed: {line}\n")
+    if result.failures:
+        raise typer.Exit(1)
+
+
+def _words(only: str) -> list[str] | None:
+    if not only:
+        return None
+    from farlink.errors import ScenarioError
+
+    words = [word.strip() for word in only.split(",")]
+    if not all(words):
+        raise ScenarioError(f"--only {only}: a name is empty; write --only fig4.17,table3.6")
+    return words
+
+
+def _studies() -> None:
+    from farlink import studies
+
+    table = _table("study", "author", "year", "about")
+    for name in studies.NAMES:
+        head = studies.find(name).record["study"]
+        table.add_row(name, head["author"], str(head["year"]), head["summary"])
+    text.console(sys.stdout).print(table)
+
+
+def _list(study: "Study[Any]", only: list[str] | None) -> None:
+    from farlink.studies.select import select
+    from farlink.studies.study import Claim
+
+    table = _table("id", "kind", "strength", "what")
+    for work in select(study, only):
+        one = work.item
+        strength = ""
+        if isinstance(one, Claim):
+            marks = ("calibration", one.calibration), ("untested", bool(one.untested))
+            strength = ", ".join([one.strength, *(word for word, true in marks if true)])
+        table.add_row(one.id, work.kind, strength, one.title)
+    text.console(sys.stdout).print(table)
+
+
+def _show(result: "StudyResult") -> None:
+    from rich.text import Text
+
+    if result.judgements:
+        table = _table("claim", "verdict", "strength", "what it hangs on")
+        for one in result.judgements:
+            name = one.claim.id.removeprefix(f"{result.study.id}.")
+            strength = "calibration" if one.claim.calibration else one.claim.strength
+            verdict = Text(one.status, style=_STYLES.get(one.status, ""))
+            table.add_row(name, verdict, strength, one.key)
+        console = text.console(sys.stdout)
+        console.print(table)
+        console.print(result.summary, soft_wrap=True)
+    text.line(
+        f"{result.study.id}, seed {result.seed}, {result.runs} runs of a point"
+        f"{', quick' if result.quick else ''}; {result.simulated_runs:,} runs, "
+        f"{result.events:,} events in {result.wall_s:.1f} s"
+    )
+
+
+def _table(*titles: str) -> Any:  # noqa: ANN401 (rich is imported when it is needed)
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for title in titles[:-1]:
+        table.add_column(title, no_wrap=True)
+    table.add_column(titles[-1], overflow="fold")
+    return table
+
+
+@contextmanager
+def _progress(quiet: bool) -> "Iterator[tuple[Progress | None, Any]]":
+    """Show a bar on a terminal; nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield None, None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.fields[what]}"),
+        BarColumn(bar_width=None),
+        TextColumn("{task.fields[runs]}"),
+        TextColumn("ETA"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=None, what="planning", runs="")
+        before, total = 0, 0
+
+        def watch(step: "Step") -> None:
+            nonlocal before, total
+            before, total = step.done, step.total
+            more = f" and {len(step.ids) - 1} more" if len(step.ids) > 1 else ""
+            shown.update(
+                task,
+                total=max(total, 1),
+                completed=before,
+                what=f"{step.ids[0]}{more}, {step.cells} scenarios",
+                runs=_runs(before, total),
+            )
+
+        def progress(_simulated: float, _expected: float, done: int, _of: int) -> None:
+            # Traces are simulated one at a time after their batch and are not counted.
+            now = min(before + done, total)
+            shown.update(task, completed=now, runs=_runs(now, total))
+
+        yield progress, watch
+    sys.stderr.flush()
+
+
+def _runs(done: int, total: int) -> str:
+    return f"{done:,} of {total:,} runs done"

@@ -1,0 +1,151 @@
+"""Figures of curves: means over runs with their intervals, in the style of all plots."""
+
+import itertools
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from matplotlib.figure import Figure
+
+from farlink.plot.style import MUTED, PALETTE, WIDTH, styled, title
+from farlink.studies.quantity import Quantity
+from farlink.studies.study import Curves
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["draw", "numbers"]
+
+# Told apart without colour, too: by shape, filling and stroke.
+_MARKS = (
+    ("o", "full", "-"),
+    ("s", "none", "--"),
+    ("^", "full", "-."),
+    ("D", "none", ":"),
+    ("v", "full", "-"),
+    ("P", "none", "--"),
+    ("X", "full", "-."),
+)
+
+_LINE = 118
+"""Characters of a note that fit in the width of a figure."""
+
+
+@styled
+def draw(curves: Curves, heading: str, note: str = "") -> Figure:
+    """Draw curves: a mark per mean, a bar for its 95 % interval.
+
+    Parameters
+    ----------
+    curves
+        What is drawn; the published range of its ordinate stands at the right.
+    heading, note
+        Lines above and below.
+    """
+    figure = Figure(figsize=(WIDTH, 4.1), layout="constrained")
+    axes = figure.subplots()
+    looks = zip(itertools.cycle(PALETTE), itertools.cycle(_MARKS), strict=False)
+    for (name, values), (colour, (marker, filling, stroke)) in zip(
+        curves.series.items(), looks, strict=False
+    ):
+        x, mean, below, above = _points(curves, values)
+        axes.errorbar(
+            x,
+            mean,
+            yerr=[below, above],
+            label=name,
+            color=colour,
+            marker=marker,
+            fillstyle="none" if filling == "none" else "full",
+            ls=stroke,
+            ms=4.5,
+            lw=1.1,
+            capsize=2,
+            elinewidth=0.8,
+        )
+    if curves.log_y:
+        axes.set_yscale("log")
+    _range(axes, curves)
+    axes.set_xlabel(curves.x_label)
+    axes.set_ylabel(curves.y_label)
+    if len(curves.series) > 1:
+        axes.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
+    title(figure, heading)
+    lines = [line for line in (curves.note, note) if line]
+    if lines:
+        text = "\n".join(part for line in lines for part in textwrap.wrap(line, _LINE))
+        figure.supxlabel(text, x=0.012, ha="left", fontsize=7.5, color=MUTED)
+    return figure
+
+
+def numbers(curves: Curves) -> "pd.DataFrame":
+    """Return the numbers of a figure, a row per point: mean, 95 % interval, runs, unit."""
+    import pandas as pd
+
+    rows = []
+    for name, values in curves.series.items():
+        for x, value in zip(curves.x, values, strict=True):
+            if value is None:
+                continue
+            one = value.estimate
+            rows.append((name, x, one.mean, one.low, one.high, one.n, value.unit))
+    columns = ["series", curves.x_label, "mean", "ci95_low", "ci95_high", "n", "unit"]
+    return pd.DataFrame(rows, columns=pd.Index(columns))
+
+
+def _points(
+    curves: Curves, values: Sequence[Quantity | None]
+) -> tuple[list[float], list[float], list[float], list[float]]:
+    """Return abscissas, means and the lengths of the bars below and above."""
+    x, means, below, above = [], [], [], []
+    for at, value in zip(curves.x, values, strict=True):
+        estimate = None if value is None else value.estimate
+        if estimate is None or estimate.mean is None or not math.isfinite(estimate.mean):
+            continue
+        half = curves.scale * (estimate.half_width or 0.0)
+        mean = curves.scale * estimate.mean
+        x.append(at)
+        means.append(mean)
+        # A logarithm has no place for what is below zero.
+        below.append(min(half, 0.999 * mean) if curves.log_y and mean > 0 else half)
+        above.append(half)
+    return x, means, below, above
+
+
+def _range(axes: "Axes", curves: Curves) -> None:
+    """Show the published range of the ordinate as a bracket beside it."""
+    low, high = axes.get_ylim()
+    if not curves.log_y and low < 0 <= min((m for m in _means(curves)), default=0.0):
+        low = 0.0
+    if curves.y_range is not None:
+        first, last = curves.y_range
+        low, high = min(low, first), max(high, last)
+        across = axes.get_yaxis_transform()
+        axes.plot(
+            [1.012, 1.012],
+            [first, last],
+            transform=across,
+            color=MUTED,
+            lw=1.0,
+            marker="_",
+            ms=5,
+            clip_on=False,
+        )
+        middle = math.sqrt(first * last) if curves.log_y else (first + last) / 2
+        axes.text(
+            1.02,
+            middle,
+            f"published axis, {first:g} to {last:g}",
+            transform=across,
+            rotation=90,
+            va="center",
+            fontsize=7,
+            color=MUTED,
+        )
+    axes.set_ylim(low, high)
+
+
+def _means(curves: Curves) -> list[float]:
+    return [one.mean for values in curves.series.values() for one in values if one is not None]

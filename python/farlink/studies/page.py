@@ -1,0 +1,207 @@
+"""The page of a study, and its numbers as files."""
+
+import base64
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from farlink import files
+from farlink.plot.style import save
+from farlink.studies.draw import numbers
+from farlink.studies.judge import Judgement
+from farlink.studies.quantity import Evidence
+from farlink.studies.study import Claim, Curves, Drawing, Item, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from farlink.studies.runner import Made, StudyResult
+
+__all__ = ["FORMAT", "document", "render", "write"]
+
+FORMAT = "farlink-study/1"
+"""The version of verdicts.json."""
+
+_LARGEST_SVG = 1_500_000
+"""A figure with more bytes than this as SVG stands on the page as PNG."""
+
+# What the page shows in places of its own; all other keys of an entry are published numbers.
+_SHOWN = Claim.__annotations__.keys() | {
+    "id",
+    "title",
+    "says",
+    "where",
+    "note",
+    "kind",
+    "content",
+    "full",
+}
+
+
+def write(result: "StudyResult", directory: Path) -> list[Path]:
+    """Write everything of a result; see `StudyResult.save`."""
+    files.check_directory(directory)
+    written: list[Path] = []
+    pictures = {}
+    for name, figure in result.figures.items():
+        png, svg = save(figure, directory / "figures" / name)
+        written += [png, svg]
+        pictures[name] = _embedded(svg if svg.stat().st_size <= _LARGEST_SVG else png)
+        for suffix, table in _numbers(result.made[name]).items():
+            written.append(_csv(table, directory / "figures" / f"{name}{suffix}.csv"))
+    for name, made in result.made.items():
+        if isinstance(made.content, Table):
+            written.append(_csv(_frame(made.content), directory / "tables" / f"{name}.csv"))
+    written.append(_csv(result.verdicts.reset_index(), directory / "verdicts.csv"))
+    for name, content in (
+        ("verdicts.json", json.dumps(document(result), indent=1, allow_nan=False) + "\n"),
+        ("index.html", render(result, pictures)),
+    ):
+        files.write_text(directory / name, content)
+        written.append(directory / name)
+    return written
+
+
+def document(result: "StudyResult") -> dict[str, Any]:
+    """Return the verdicts with everything they rest on, as for JSON."""
+    return {
+        "format": FORMAT,
+        "study": result.study.id,
+        "version": result.version,
+        "command": result.command,
+        "seed": result.seed,
+        "runs": result.runs,
+        "quick": result.quick,
+        "only": None if result.only is None else list(result.only),
+        "settings": list(result.settings),
+        "simulated_runs": result.simulated_runs,
+        "events": result.events,
+        "wall_s": result.wall_s,
+        "summary": result.summary,
+        "failures": result.failures,
+        "verdicts": [_verdict(one) for one in result.judgements],
+    }
+
+
+def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
+    """Return the page; `pictures` are the figures by id, as data URIs."""
+    from jinja2 import Environment, PackageLoader
+
+    environment = Environment(
+        loader=PackageLoader("farlink.studies"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"published": _published, "slug": _slug, "p": _p}
+    sections, loose = _sections(result)
+    wrong = [one for one in result.judgements if one.status == "not reproduced"]
+    return environment.get_template("page.html").render(
+        result=result,
+        study=result.study.record["study"],
+        sections=sections,
+        loose=loose,
+        wrong=[one for one in wrong if not one.claim.calibration],
+        sensitive=[one for one in result.judgements if len(one.evidence) > 1],
+        pictures=pictures,
+        choices=result.study.choices,
+    )
+
+
+def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgement]]":
+    """Return tables and figures, each with what it claims, and the claims that have neither."""
+    sections = []
+    for name, made in result.made.items():
+        content = made.content
+        sections.append(
+            {
+                "made": made,
+                "table": content if isinstance(content, Table) else None,
+                "heading": result.heading(made.item),
+                "note": getattr(content, "note", ""),
+                "judgements": [one for one in result.judgements if one.claim.figure == name],
+            }
+        )
+    loose = [one for one in result.judgements if one.claim.figure not in result.made]
+    return sections, loose
+
+
+def _published(item: Item) -> list[str]:
+    """Return what the record holds of the numbers of an entry, a line each."""
+    lines: list[str] = []
+    for key, value in item.data.items():
+        if key in _SHOWN:
+            continue
+        name = key.replace("_", " ")
+        if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+            lines += value if key in ("numbers", "published") else [f"{name}: {', '.join(value)}"]
+        elif isinstance(value, list):
+            lines.append(f"{name}: {', '.join(str(one) for one in value)}")
+        else:
+            lines.append(str(value) if key == "published" else f"{name}: {value}")
+    return lines
+
+
+def _p(value: float) -> str:
+    return f"{value:.2g}" if value >= 1e-4 else "< 0.0001"
+
+
+def _slug(name: str) -> str:
+    return re.sub(r"[^\w.-]", "-", name)
+
+
+def _verdict(one: Judgement) -> dict[str, Any]:
+    claim: Claim = one.claim
+    return {
+        "id": claim.id,
+        "figure": claim.figure,
+        "where": claim.where,
+        "says": claim.title,
+        "strength": claim.strength,
+        "calibration": claim.calibration,
+        "tolerance": claim.tolerance,
+        "verdict": one.status,
+        "key": one.key,
+        "cause": one.cause,
+        "evidence": {label: _evidence(found) for label, found in one.evidence.items()},
+    }
+
+
+def _evidence(found: Evidence) -> dict[str, Any]:
+    return {
+        "verdict": found.verdict.value,
+        "p_for": found.p_for,
+        "p_against": found.p_against,
+        "key": found.key,
+        "details": list(found.details),
+    }
+
+
+def _numbers(made: "Made") -> "dict[str, pd.DataFrame]":
+    """Return the tables of a figure by what is added to its name."""
+    if isinstance(made.content, Curves):
+        return {"": numbers(made.content)}
+    if isinstance(made.content, Drawing):
+        tables = made.content.tables
+        return {f"-{_slug(name)}" if len(tables) > 1 else "": one for name, one in tables.items()}
+    return {}
+
+
+def _frame(table: Table) -> "pd.DataFrame":
+    import pandas as pd
+
+    columns: Sequence[str] = list(table.columns)
+    frame = pd.DataFrame([list(row) for row in table.rows], columns=pd.Index(columns))
+    return frame if table.agrees is None else frame.assign(agrees=list(table.agrees))
+
+
+def _csv(table: "pd.DataFrame", path: Path) -> Path:
+    files.write_text(path, table.to_csv(index=False))
+    return path
+
+
+def _embedded(path: Path) -> str:
+    kind = "svg+xml" if path.suffix == ".svg" else "png"
+    return f"data:image/{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"

@@ -1,0 +1,377 @@
+"""Chapter 4 from scripted losses: ladders 4.1, 4.3 and 4.18, and what time-outs follow.
+
+A script names what is lost by what it is: "the second transmission of segment 9". A run
+without that loss tells which packet that is, so losses are added one by one; until the
+first difference both runs are the same.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from farlink.studies.lab import Cell
+from farlink.studies.ladder import Arrow, Note, draw
+from farlink.studies.quantity import Evidence, every, fact
+from farlink.studies.study import Drawing
+from farlink.studies.wong1998.model import FRAGMENTS, REGISTRY, Wong
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from farlink.trace import Trace
+
+__all__ = ["Script", "play"]
+
+_MSS = 512
+_RADIO_BIT_S = 19_200
+_MAC_S = 0.010
+_SHORTEST = "100 B"
+"""What is shorter, ACKs and supervisory frames, is neither counted nor lost on the way down."""
+
+
+@dataclass(frozen=True)
+class Script:
+    """Segments in slow start without link recovery, and which of them are lost.
+
+    Attributes
+    ----------
+    segments
+        Full segments that the sender has to send.
+    losses
+        Transmissions that are lost, in order of time: (number of the segment from 1, which
+        transmission of it from 1).
+    ack_losses
+        ACKs that are lost: those of the transmissions named here.
+    """
+
+    segments: int
+    losses: Sequence[tuple[int, int]]
+    ack_losses: Sequence[tuple[int, int]] = ()
+
+
+def play(w: Wong, script: Script) -> "Trace":
+    """Return the traces of a scripted run.
+
+    Raises
+    ------
+    ValueError
+        If a transmission that is to be lost does not take place.
+    """
+    down: list[int] = []
+    up: list[int] = []
+    for loss in script.losses:
+        trace = w.lab.probe(_scripted(w, script, down, up))
+        first = FRAGMENTS * _transmission(trace, loss)
+        down += range(first + 1, first + 1 + FRAGMENTS)
+    for loss in script.ack_losses:
+        trace = w.lab.probe(_scripted(w, script, down, up))
+        up.append(_ack_of(trace, loss))
+    return w.lab.probe(_scripted(w, script, down, up))
+
+
+def _scripted(w: Wong, script: Script, down: list[int], up: list[int]) -> Cell:
+    """Return the path with losses by number; frames wait for the medium for a constant time."""
+    data = f"{script.segments * _MSS} B"
+    plain = w.cell("none", 0.0, data=data)
+    scenario = copy.deepcopy(dict(plain.scenario))
+    radio = scenario["links"][2]
+    radio["arq"]["mac"] = {"access": "constant", "delay": f"{1000 * _MAC_S:g} ms"}
+    radio["up"] = dict(radio["down"])
+    if down:
+        lost = {"packets": sorted(down), "min_size": _SHORTEST}
+        radio["down"] = {**radio["down"], "channel": {"scripted_loss": lost}}
+    if up:
+        radio["up"]["channel"] = {"scripted_loss": {"packets": sorted(up)}}
+    return Cell(f"script {down} {up}", scenario)
+
+
+def _sent(trace: "Trace") -> "pd.DataFrame":
+    table = trace.table("segments")
+    return table[table["side"] == "from"].reset_index(drop=True)
+
+
+def _transmission(trace: "Trace", loss: tuple[int, int]) -> int:
+    """Return how many data segments were sent before this transmission."""
+    sent = _sent(trace)
+    places = list(sent.index[sent["seq"] == (loss[0] - 1) * _MSS])
+    if len(places) < loss[1]:
+        raise ValueError(f"segment {loss[0]} is sent {len(places)} times, not {loss[1]}")
+    return int(places[loss[1] - 1])
+
+
+def _ack_of(trace: "Trace", loss: tuple[int, int]) -> int:
+    """Return the number of the frame that acknowledges this transmission."""
+    arrived = trace.table("arrivals")["time"].iloc[_arrival(trace, loss)]
+    frames = trace.table("frames")
+    up = frames[frames["direction"] == "up"].reset_index(drop=True)
+    return int(up.index[up["time"] > arrived][0]) + 1
+
+
+def _arrival(trace: "Trace", loss: tuple[int, int]) -> int:
+    """Return the row of `arrivals` of a transmission that came."""
+    came = _came(trace)
+    place = _transmission(trace, loss)
+    if came[place] is None:
+        raise ValueError(f"transmission {loss} is lost")
+    return sum(one is not None for one in came[:place])
+
+
+def _came(trace: "Trace") -> list[float | None]:
+    """Return when each data segment came, in the order of sending; None if it was lost.
+
+    The path keeps the order, so what came is told by its sequence number.
+    """
+    arrivals = list(
+        zip(trace.table("arrivals")["time"], trace.table("arrivals")["seq"], strict=True)
+    )
+    lost = _lost(trace)
+    came: list[float | None] = []
+    for place, seq in enumerate(_sent(trace)["seq"]):
+        if place in lost or not arrivals:
+            came.append(None)
+            continue
+        time, arrived = arrivals.pop(0)
+        if arrived != seq:
+            raise ValueError("segments came in another order than they were sent")
+        came.append(float(time))
+    return came
+
+
+def _lost(trace: "Trace") -> set[int]:
+    """Return which data segments lost a fragment, counted from 0."""
+    frames = trace.table("frames")
+    data = frames[(frames["direction"] == "down") & (frames["bytes"] >= 100)]
+    return {place // FRAGMENTS for place, lost in enumerate(data["lost"]) if lost}
+
+
+def _events(trace: "Trace") -> list[str]:
+    """Return the fast retransmits and time-outs of a run, in order."""
+    kinds = [str(kind) for kind in trace.table("marks")["kind"]]
+    return [kind for kind in kinds if kind in ("fast_retransmit", "timeout")]
+
+
+def _event_times(trace: "Trace") -> list[tuple[str, float]]:
+    marks = trace.table("marks")
+    pairs = zip(marks["kind"], marks["time"], strict=True)
+    return [(str(k), float(t)) for k, t in pairs if k in ("fast_retransmit", "timeout")]
+
+
+# --- The scripts
+
+_TWO_LATER = Script(segments=12, losses=[(3, 1)])
+"""cwnd is 3 segments: the first is lost, two follow."""
+
+_TWO_IN_A_WINDOW = Script(segments=13, losses=[(7, 1), (8, 1)])
+"""Seven segments are outstanding, and nothing follows: the first two are lost."""
+
+_COPY_OF_FAST_RETRANSMIT = Script(segments=20, losses=[(7, 1), (7, 2)])
+_COPY_OF_TIMEOUT = Script(segments=20, losses=[(3, 1), (3, 2)])
+_ACK_OF_COPY = Script(segments=20, losses=[(3, 1)], ack_losses=[(3, 2)])
+"""A time-out closes the window to one segment, and the ACK of what it sends is lost."""
+
+_TWO_TIMEOUTS = Script(segments=20, losses=[(7, 1), (7, 2), (7, 3)])
+_BOTH = Script(segments=13, losses=[(6, 1), (12, 1)])
+"""The script of figure 4.1, beginning with its segment 4: six segments are outstanding."""
+
+
+@REGISTRY.claim("wong1998.fig4.1.two_dupacks_no_fast_retransmit")
+def _two_dupacks(w: Wong) -> Evidence:
+    return _follow(play(w, _TWO_LATER), ["timeout"])
+
+
+@REGISTRY.claim("wong1998.fig4.3.second_loss_needs_timeout")
+def _second_loss(w: Wong) -> Evidence:
+    return _follow(play(w, _TWO_IN_A_WINDOW), ["fast_retransmit", "timeout"])
+
+
+@REGISTRY.claim("wong1998.sec4.1.lost_fast_retransmit_timeout")
+def _lost_copies(w: Wong) -> Evidence:
+    return every(
+        _follow(play(w, _COPY_OF_FAST_RETRANSMIT), ["fast_retransmit", "timeout"]),
+        _follow(play(w, _COPY_OF_TIMEOUT), ["timeout", "timeout"]),
+    )
+
+
+@REGISTRY.claim("wong1998.sec4.1.lost_ack_of_retransmission")
+def _lost_ack(w: Wong) -> Evidence:
+    return _follow(play(w, _ACK_OF_COPY), ["timeout", "timeout"])
+
+
+@REGISTRY.claim("wong1998.fig4.4.exponential_backoff")
+def _backoff(w: Wong) -> Evidence:
+    trace = play(w, _TWO_TIMEOUTS)
+    (_, fast), (_, first), (_, second) = _event_times(trace)
+    state = trace.table("rto")
+    state = state[state["side"] == "from"]
+    rto = float(state[state["time"] <= fast]["rto"].iloc[-1])
+    holds = abs(first - fast - rto) <= 0.5 and abs(second - first - 2 * rto) <= 0.5
+    says = f"RTO {rto:.2f} s; time-outs {first - fast:.2f} and {second - first:.2f} s apart"
+    return fact(holds, says)
+
+
+def _follow(trace: "Trace", expected: list[str]) -> Evidence:
+    events = _events(trace)
+    return fact(events == expected, f"{' and '.join(events)} (expected {' and '.join(expected)})")
+
+
+# --- Figures 4.1 and 4.3
+
+
+@REGISTRY.figure("fig4.1")
+def _fast_retransmit_and_timeout(w: Wong) -> Drawing:
+    trace = play(w, _BOTH)
+    note = (
+        "Numbered as published. There four segments follow the first loss, here five: half a "
+        "window of five leaves no room for two segments behind the second loss."
+    )
+    return _ladder(trace, offset=2, first=(4, 1), note=note)
+
+
+@REGISTRY.figure("fig4.3")
+def _two_losses(w: Wong) -> Drawing:
+    note = "Numbered as published; the sender has no more than these segments."
+    return _ladder(play(w, _TWO_IN_A_WINDOW), offset=4, first=(1, 1), note=note)
+
+
+def _ladder(trace: "Trace", *, offset: int, first: tuple[int, int], note: str) -> Drawing:
+    """Draw segments and ACKs of a script from a segment on, numbered less `offset`."""
+    sent, came = _sent(trace), _came(trace)
+    begin = _transmission(trace, (first[0] + offset, first[1]))
+    start = float(sent["time"][begin])
+    arrows: list[Arrow] = []
+    flight = 0.5
+    for place in range(begin, len(sent)):
+        time, seq = float(sent["time"][place]), int(sent["seq"][place])
+        arrived = came[place]
+        flight = flight if arrived is None else arrived - time
+        label = f"{seq // _MSS + 1 - offset}"
+        again = bool(sent["retransmission"][place])
+        end = time + flight if arrived is None else arrived
+        arrows.append(Arrow(time, end, 0, 1, label, lost=arrived is None, again=again))
+    arrows += _acks(trace, start, offset)
+    notes = [
+        Note(time, 0, kind.replace("_", " ").replace("timeout", "time-out"))
+        for kind, time in _event_times(trace)
+    ]
+    tables = {name: trace.table(name) for name in ("segments", "arrivals", "acks", "marks")}
+    return Drawing(draw(["sender", "receiver"], arrows, notes), tables, note)
+
+
+def _acks(trace: "Trace", start: float, offset: int) -> list[Arrow]:
+    """Return the ACKs that came to the sender after a time.
+
+    When one left is told by its frame, less its length and the wait for the medium.
+    """
+    acks, frames = trace.table("acks"), trace.table("frames")
+    acks = acks[(acks["side"] == "from") & (acks["time"] > start)]
+    up = frames[(frames["direction"] == "up") & ~frames["lost"]]
+    arrows = []
+    for time, ack in zip(acks["time"], acks["ack"], strict=True):
+        frame = up[up["time"] < time].iloc[-1]
+        left = float(frame["time"]) - 8 * int(frame["bytes"]) / _RADIO_BIT_S - _MAC_S
+        label = f"ACK {int(ack) // _MSS + 1 - offset}"
+        arrows.append(Arrow(left, float(time), 1, 0, label, faint=True))
+    return arrows
+
+
+# --- Figure 4.18: MDLP sends again what the receiver holds
+
+_END_S = 20.0
+_WAIT_S = 0.130
+"""Wait for the reverse channel: SREJ(1) then comes while I(5) is being sent."""
+
+
+def _frames(w: Wong, lost: list[int]) -> "pd.DataFrame":
+    """Return the frames of seven packets over MDLP with a window of seven."""
+    scenario = copy.deepcopy(dict(w.cell("mdlp", 0.0, window=7).scenario))
+    del scenario["tcp"]
+    radio = scenario["links"][2]
+    radio["arq"]["mac"] = {
+        "access": "constant",
+        "delay": f"{1000 * _WAIT_S:g} ms",
+        "direction": "up",
+    }
+    radio["up"] = dict(radio["down"])
+    if lost:
+        loss = {"packets": lost, "min_size": _SHORTEST}
+        radio["down"] = {**radio["down"], "channel": {"scripted_loss": loss}}
+    packets = {"app": "cbr", "rate": "10 Mbit/s", "packet": "100 B", "datagrams": 7}
+    # A run ends with its last packet: one more, much later, lets the exchange end first.
+    late = {**packets, "datagrams": 1, "start": f"{_END_S:g} s"}
+    ends = {"from": "fixed", "to": "mobile"}
+    scenario["flows"] = [{"name": "packets", **ends, **packets}, {"name": "late", **ends, **late}]
+    table = w.lab.trace(Cell(f"MDLP, frames {lost} lost", scenario), "frames")
+    return table[(table["link"] == "radio") & (table["time"] < _END_S)].reset_index(drop=True)
+
+
+def _play_frames(w: Wong) -> "pd.DataFrame":
+    """Lose I(1), and what SREJ(1) brings."""
+    lost: list[int] = []
+    for copy_of_first in (0, 1):
+        sent = _information(_frames(w, lost))
+        lost.append([i for i, ns in enumerate(sent) if ns == 1][copy_of_first] + 1)
+    return _frames(w, lost)
+
+
+def _information(frames: "pd.DataFrame") -> list[int]:
+    """Return the numbers of the I frames of the data, in the order of sending."""
+    data = frames[(frames["direction"] == "down") & (frames["frame"] == "I")]
+    return [int(ns) for ns in data["ns"]]
+
+
+def _duplicates(frames: "pd.DataFrame") -> list[int]:
+    """Return the numbers of the I frames that came more than once, but for the poll's."""
+    data = frames[(frames["direction"] == "down") & (frames["frame"] == "I") & ~frames["lost"]]
+    seen: set[int] = set()
+    again = []
+    for ns, poll in zip(data["ns"], data["poll"], strict=True):
+        if ns in seen and not poll:
+            again.append(int(ns))
+        seen.add(int(ns))
+    return again
+
+
+@REGISTRY.claim("wong1998.fig4.18.mdlp_duplicates")
+def _mdlp_duplicates(w: Wong) -> Evidence:
+    frames = _play_frames(w)
+    sent, twice = _information(frames), _duplicates(frames)
+    start = [0, 1, 2, 3, 4, 5, 1, 6, 6, 1, 2]
+    contiguous = bool(twice) and twice == list(range(2, 2 + len(twice)))
+    numbers = " ".join(map(str, sent))
+    return fact(
+        sent[: len(start)] == start and contiguous, f"I frames {numbers}; duplicates {twice}"
+    )
+
+
+@REGISTRY.figure("fig4.18")
+def _ladder_of_frames(w: Wong) -> Drawing:
+    frames = _play_frames(w)
+    arrows = []
+    for frame in frames.to_dict("records"):
+        down = frame["direction"] == "down"
+        label = _frame_label(frame["frame"], frame["ns"], frame["nr"], poll=frame["poll"])
+        arrows.append(
+            Arrow(
+                frame["time"] - 8 * frame["bytes"] / _RADIO_BIT_S,
+                frame["time"],
+                0 if down else 1,
+                1 if down else 0,
+                label,
+                lost=frame["lost"],
+                again=frame["retransmission"],
+                faint=not down,
+            )
+        )
+    duplicates = ", ".join(f"I({ns})" for ns in _duplicates(frames))
+    note = (
+        f"Duplicates: {duplicates} (published: I(2), I(3), I(4)). T200 1 s and T205 0.3 s; frames "
+        f"of the reverse channel wait {_WAIT_S:g} s, so that I(3) to I(5) go before SREJ(1) comes."
+    )
+    return Drawing(draw(["sender", "receiver"], arrows), {"frames": frames}, note)
+
+
+def _frame_label(kind: str, ns: int, nr: int, *, poll: bool) -> str:
+    bit = ", P=1" if kind == "I" else ", F=1"
+    number = ns if kind == "I" else nr
+    return f"{kind}({number}{bit if poll else ''})"

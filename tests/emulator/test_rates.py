@@ -1,0 +1,173 @@
+"""Throughput and loss of real TCP and UDP are those of the link, at rates from 0.25 to 100 Mb/s."""
+
+import json
+import shutil
+import statistics
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_emulate import pytestmark  # noqa: F401  (skips without the right)
+
+import farlink as fl
+
+PROGRAM = str(Path(__file__).with_name("rates.py"))
+RATES = [0.25e6, 2e6, 20e6, 100e6]
+PACKET = 1500
+MSS = 1448
+"""Data of a TCP segment of 1500 bytes: headers of 20 and 20 bytes, 12 of timestamps."""
+PAYLOAD = 1472
+"""Data of a UDP datagram of 1500 bytes."""
+BOUND = 0.005
+"""Of a measured rate: of its time stamps, not of the link."""
+
+
+def room(rate: float) -> int:
+    """Queue in packets: 120 ms of them, so that a sender which is held up keeps the link busy."""
+    return max(10, int(0.12 * rate / (8 * PACKET)))
+
+
+def path(rate: float) -> dict[str, Any]:
+    """A link of 10 ms between two hosts."""
+    way = {"rate": f"{rate:.0f} bit/s", "delay": "10 ms", "queue": {"packets": room(rate)}}
+    return {
+        "links": [{"between": ["server", "client"], "down": way, "up": way}],
+        "flows": [{"from": "server", "to": "client", "size": "1 MB"}],
+    }
+
+
+def program(*arguments: object) -> list[str]:
+    return [sys.executable, PROGRAM, *map(str, arguments)]
+
+
+def speed(looks: list[tuple[int, int]], expected: float) -> float:
+    """Rate in bit/s at which data came, over the later two thirds of the time.
+
+    By how far data is from where the expected rate would have it, at the end against the middle:
+    medians of thirds, which looks that came late do not move.
+    """
+    ahead = [(at, 8 * count - expected * (at - looks[0][0]) / 1e9) for at, count in looks]
+    span = (looks[-1][0] - looks[0][0]) / 1e9
+    third = span / 3 * 1e9 + looks[0][0]
+    rest = [one for one in ahead if one[0] >= third]
+    half = len(rest) // 2
+    (t1, a1), (t2, a2) = (
+        (statistics.median(t for t, _ in part), statistics.median(a for _, a in part))
+        for part in (rest[:half], rest[half:])
+    )
+    return expected + (a2 - a1) / ((t2 - t1) / 1e9)
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_tcp_fills_the_link(rate: float, tmp_path: Path) -> None:
+    """The goodput of a long transfer is the rate less the headers."""
+    out = tmp_path / "out"
+    fl.emulate(
+        path(rate),
+        program("tcp-receive", "server", out),
+        host="client",
+        servers=[("server", program("tcp-send", 6 if rate < 1e6 else 4))],
+    )
+    goodput = rate * MSS / PACKET
+    looks = json.loads(out.read_text())
+    assert abs(speed(looks, goodput) / goodput - 1) < BOUND
+
+
+@dataclass(frozen=True)
+class Datagrams:
+    """What became of datagrams."""
+
+    sent: int
+    seconds: float
+    held_up: float
+    """Of these, beyond pauses of 100 ms, which the queue lasts for."""
+    looks: list[tuple[int, int]]
+    lost: float
+
+
+def udp(rate: float, share: float, tmp_path: Path) -> Datagrams:
+    """Send at a share of the rate; below it, no two closer together than the link takes them."""
+    sent, came = tmp_path / "sent", tmp_path / "came"
+    seconds = 6 if rate < 1e6 else 3
+    interval = 8 * PACKET / rate / share
+    packets = int(seconds / interval)
+    wait = f"while not __import__('os').path.exists({str(came)!r}): __import__('time').sleep(0.05)"
+    least = 0 if share > 1 else interval * share
+    times = (int(1e9 * interval), int(1e9 * least))
+    sender = program("udp-send", "client", packets, *times, sent)
+    done = fl.emulate(
+        path(rate),
+        ["sh", "-c", '"$@"; exec ' + f'{sys.executable} -c "{wait}"', "sh", *sender],
+        host="server",
+        servers=[("client", program("udp-receive", came))],
+        seconds=60,
+    )
+    seconds, held_up = json.loads(sent.read_text())
+    (lost,) = (
+        row["metrics"]["drops_congestion"]
+        for row in done.data["links"]
+        if row["direction"] == "down"
+    )
+    return Datagrams(packets, seconds, held_up, json.loads(came.read_text()), lost)
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_udp_above_the_rate_of_a_link_loses_what_is_too_much(rate: float, tmp_path: Path) -> None:
+    """What comes through is the rate less the headers; the queue has no room for the rest."""
+    done = udp(rate, 1.5, tmp_path)
+    assert len(done.looks) + done.lost == done.sent
+    # While packets were sent the link carried its rate, and then what waited; less where the
+    # machine let the sender wait for longer than the queue lasted.
+    carried = rate * done.seconds / (8 * PACKET) + room(rate)
+    beyond = done.lost - (done.sent - carried)
+    assert -BOUND * done.sent - 3 < beyond
+    assert beyond < BOUND * done.sent + 3 + rate * done.held_up / (8 * PACKET)
+    payload = rate * PAYLOAD / PACKET
+    bound = BOUND + done.held_up / done.seconds
+    assert abs(speed(done.looks, payload) / payload - 1) < bound
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_udp_below_the_rate_of_a_link_loses_nothing(rate: float, tmp_path: Path) -> None:
+    done = udp(rate, 0.5, tmp_path)
+    assert (len(done.looks), done.lost) == (done.sent, 0)
+    assert done.looks[-1][1] == done.sent * PAYLOAD
+
+
+iperf3 = pytest.mark.skipif(shutil.which("iperf3") is None, reason="no iperf3")
+
+
+TIMES = ["-t", "5", "-O", "2"]
+"""Seconds that iperf3 measures, and that it leaves out before."""
+
+
+def iperf(rate: float, report: Path, *arguments: str) -> dict[str, Any]:
+    """Run iperf3 from the server to the client, and return its results."""
+    fl.emulate(
+        path(rate),
+        ["iperf3", "-c", "server", "-R", *TIMES, "-J", "--logfile", str(report), *arguments],
+        host="client",
+        servers=[("server", ["iperf3", "-s", "-1"])],
+        tcp="reno",
+    )
+    found: dict[str, Any] = json.loads(report.read_text())["end"]
+    return found
+
+
+@iperf3
+@pytest.mark.parametrize("rate", RATES)
+def test_iperf3_sees_the_same_tcp(rate: float, tmp_path: Path) -> None:
+    """It counts whole blocks in whole intervals: less exact than the times of packets."""
+    found = iperf(rate, tmp_path / "report")
+    goodput = rate * MSS / PACKET
+    assert abs(found["sum_received"]["bits_per_second"] / goodput - 1) < 0.05
+
+
+@iperf3
+@pytest.mark.parametrize("rate", RATES)
+def test_iperf3_sees_the_same_udp(rate: float, tmp_path: Path) -> None:
+    offered = f"{1.5 * rate * PAYLOAD / PACKET:.0f}"
+    found = iperf(rate, tmp_path / "report", "-u", "-b", offered, "-l", str(PAYLOAD))
+    assert abs(found["sum"]["lost_percent"] / 100 - 1 / 3) < 0.05

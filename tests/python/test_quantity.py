@@ -1,0 +1,180 @@
+"""What runs say of a claim: sizes and powers of the tests on samples of known law."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats as reference
+
+from farlink.studies.quantity import LEVEL, Evidence, Quantity, Verdict, best, every, fact, some
+
+
+def q(*values: float, label: str = "a") -> Quantity:
+    return Quantity(values, label, "bit/s")
+
+
+def samples(mean: float, count: int, runs: int = 10, seed: int = 1) -> list[Quantity]:
+    rows = np.random.default_rng(seed).normal(mean, 1.0, size=(count, runs))
+    return [Quantity(row, "x") for row in rows]
+
+
+def share(evidence: list[Evidence], verdict: Verdict) -> float:
+    return sum(one.verdict is verdict for one in evidence) / len(evidence)
+
+
+def test_p_values_are_those_of_students_t() -> None:
+    a, b = [3.1, 2.7, 4.4, 3.9, 3.0], [2.0, 2.9, 3.1, 2.2, 2.8]
+    found = q(*a) > q(*b, label="b")
+    assert found.p_for == pytest.approx(reference.ttest_rel(a, b, alternative="greater").pvalue)
+    assert found.p_against == pytest.approx(reference.ttest_rel(a, b, alternative="less").pvalue)
+    single = q(*a) <= 3.0
+    assert single.p_for == pytest.approx(reference.ttest_1samp(a, 3, alternative="less").pvalue)
+
+
+def test_a_false_claim_is_called_reproduced_one_time_in_forty() -> None:
+    # At the border of the claim: 2000 binomial trials at 2.5 %, standard deviation 0.35 %.
+    found = [one > 0.0 for one in samples(0.0, 2000)]
+    assert share(found, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
+    assert share(found, Verdict.NOT_REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
+
+
+def test_a_clear_difference_is_seen() -> None:
+    # Non-central t: mean 2 sigma, 10 runs.
+    power = 1 - reference.nct.cdf(reference.t.ppf(1 - LEVEL, 9), 9, 2.0 * math.sqrt(10))
+    found = [one > 0.0 for one in samples(2.0, 500)]
+    assert share(found, Verdict.REPRODUCED) == pytest.approx(power, abs=0.01)
+
+
+def test_every_is_no_easier_with_many_parts() -> None:
+    # All parts true but one, which is at its border: its level is the level of all.
+    edge, clear = samples(0.0, 1000), samples(3.0, 1000 * 5, seed=2)
+    found = [
+        every(edge[i] > 0.0, *(one > 0.0 for one in clear[5 * i : 5 * i + 5])) for i in range(1000)
+    ]
+    assert share(found, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
+
+
+def test_every_is_seldom_refuted_by_chance() -> None:
+    # Twelve parts, all at their border: without Bonferroni one in four would be refuted.
+    edge = samples(0.0, 12 * 600)
+    found = [every(one > 0.0 for one in edge[i : i + 12]) for i in range(0, len(edge), 12)]
+    expected = 1 - (1 - LEVEL / 12) ** 12
+    assert share(found, Verdict.NOT_REPRODUCED) == pytest.approx(expected, abs=0.02)
+
+
+def test_some_is_seldom_found_by_chance() -> None:
+    edge = samples(0.0, 12 * 600)
+    found = [some(one > 0.0 for one in edge[i : i + 12]) for i in range(0, len(edge), 12)]
+    expected = 1 - (1 - LEVEL / 12) ** 12
+    assert share(found, Verdict.REPRODUCED) == pytest.approx(expected, abs=0.02)
+
+
+def test_close_to_is_two_one_sided_tests() -> None:
+    # The mean lies on the border of the band: found to be inside one time in forty.
+    rows = np.random.default_rng(3).normal(110.0, 1.0, size=(2000, 10))
+    found = [Quantity(row, "x").close_to(100.0, 0.10) for row in rows]
+    assert share(found, Verdict.REPRODUCED) == pytest.approx(LEVEL, abs=0.012)
+    assert q(100.0, 101.0, 99.0, 100.5).close_to(100.0, 0.10).verdict is Verdict.REPRODUCED
+    assert q(120.0, 121.0, 119.0, 120.5).within(90, 110).verdict is Verdict.NOT_REPRODUCED
+
+
+def test_pairs_remove_what_runs_share() -> None:
+    shared = np.random.default_rng(4).normal(0.0, 100.0, 10)
+    above = Quantity(shared + 1 + np.random.default_rng(5).normal(0, 0.1, 10), "above")
+    assert (above > Quantity(shared, "below")).verdict is Verdict.REPRODUCED
+    apart = Quantity(np.random.default_rng(6).permutation(shared), "apart")
+    assert (above > apart).verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict"),
+    [(1, Verdict.UNDECIDED), (5, Verdict.UNDECIDED), (6, Verdict.REPRODUCED)],
+)
+def test_runs_that_all_agree_count_as_a_sign_test(runs: int, verdict: Verdict) -> None:
+    found = q(*[4.0] * runs) > 3.0
+    assert found.verdict is verdict
+    if runs > 1:
+        assert found.p_for == 0.5**runs
+
+
+def test_a_tie_is_not_above_and_not_below() -> None:
+    tie = q(*[0.0] * 8), q(*[0.0] * 8, label="b")
+    assert (tie[0] > tie[1]).verdict is Verdict.NOT_REPRODUCED
+    assert (tie[0] >= tie[1]).verdict is Verdict.REPRODUCED
+    assert (tie[0] <= tie[1]).verdict is Verdict.REPRODUCED
+
+
+def test_rounding_is_no_difference() -> None:
+    values = np.random.default_rng(7).normal(1e4, 100.0, 10)
+    a, b = Quantity(values * 0.3, "a"), Quantity(values * 0.1, "b") * 3
+    assert not np.array_equal(a.values, b.values)
+    assert (a > b).verdict is Verdict.NOT_REPRODUCED
+    assert (a >= b).verdict is Verdict.REPRODUCED
+
+
+def test_runs_without_a_value_are_left_out_and_told_of() -> None:
+    a = q(2.0, math.nan, 2.2, 2.1, 1.9)
+    found = a > 1.0
+    assert found.p_for == pytest.approx(
+        reference.ttest_1samp([2.0, 2.2, 2.1, 1.9], 1, alternative="greater").pvalue
+    )
+    assert "(4 of 5 runs)" in found.details[0]
+    assert (q(math.nan, math.nan) > 1.0).verdict is Verdict.UNDECIDED
+    assert q(math.nan, math.nan).text == "no value"
+
+
+def test_a_ratio_without_end_decides_nothing() -> None:
+    ratio = q(1.0, 2.0, 3.0, 1.0) / q(0.0, 1.0, 1.0, 1.0, label="b")
+    assert (ratio > 0.5).verdict is Verdict.UNDECIDED
+
+
+def test_the_other_way_round() -> None:
+    found = ~(q(4.0, 4.1, 4.2, 3.9) > 3.0)
+    assert found.verdict is Verdict.NOT_REPRODUCED
+    assert found.details[0].startswith("not: a = 4.05")
+    assert found.key == found.details[0]
+
+
+def test_the_key_is_the_comparison_that_decides() -> None:
+    clear, weak = q(9.0, 9.1, 9.2, 8.9), q(4.0, 4.9, 3.0, 4.4, label="weak")
+    wrong = q(1.0, 1.1, 0.9, 1.0, label="wrong")
+    assert "weak" in every(clear > 3.0, weak > 3.5, clear > 1.0).key
+    assert "wrong" in every(clear > 3.0, wrong > 3.0, weak > 3.0).key
+    assert some(weak > 3.5, clear > 3.0).key.startswith("a = 9.05")
+
+
+def test_a_fact_needs_no_runs() -> None:
+    assert fact(True, "5 fragments").verdict is Verdict.REPRODUCED  # noqa: FBT003
+    assert every(fact(False, "6 fragments"), q(2.0, 2.1) > 1).verdict is Verdict.NOT_REPRODUCED  # noqa: FBT003
+
+
+def test_best_is_the_top_or_as_good() -> None:
+    noise = np.random.default_rng(8).normal(0.0, 0.1, size=(3, 20))
+    high, middle, low = (
+        Quantity(mean + row, f"{mean}") for mean, row in zip((100, 99.9, 90), noise, strict=True)
+    )
+    options = {1: high, 2: middle, 3: low}
+    assert best(options, [1]).verdict is Verdict.REPRODUCED
+    assert best(options, [2]).verdict is Verdict.REPRODUCED  # within 1 % of the top
+    assert best(options, [2], margin=0.0).verdict is Verdict.NOT_REPRODUCED
+    assert best(options, [3]).verdict is Verdict.NOT_REPRODUCED
+    assert best(options, [1, 3]).key.startswith("largest at 1 (1: 99.99 ± 0.052, 2: ")
+
+
+def test_a_flat_optimum_does_not_make_a_winner_of_chance() -> None:
+    # Four alike, without a margin: allowed ones come out on top by chance, half of the time.
+    rows = np.random.default_rng(9).normal(100.0, 5.0, size=(200, 4, 10))
+    found = [
+        best({k: Quantity(row[k], str(k)) for k in range(4)}, [0, 1], margin=0.0) for row in rows
+    ]
+    assert share(found, Verdict.REPRODUCED) < LEVEL
+    assert share(found, Verdict.NOT_REPRODUCED) < LEVEL
+
+
+def test_what_makes_no_sense_is_refused() -> None:
+    with pytest.raises(ValueError, match="nothing to combine"):
+        every()
+    with pytest.raises(ValueError, match="one that is not"):
+        best({1: q(1.0, 2.0)}, [1])
+    with pytest.raises(TypeError, match="neither true nor false"):
+        bool(q(1.0, 2.0) > 0.0)

@@ -1,0 +1,505 @@
+"""Published studies: their records are whole, and a run ends with a page and verdicts."""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+import farlink as fl
+from farlink import cli, studies
+from farlink.studies.draw import draw, numbers
+from farlink.studies.judge import Judgement, judge, summary
+from farlink.studies.lab import Cell, Lab
+from farlink.studies.page import document, render
+from farlink.studies.quantity import Evidence, Quantity, fact
+from farlink.studies.runner import Step, StudyResult, run_study
+from farlink.studies.select import select
+from farlink.studies.study import Claim, Curves, Drawing, Registry, Study, Table
+
+
+def farlink(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(list(arguments))
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
+
+
+# A study of two losses on a short link, with everything that a study can have.
+
+RECORD: Mapping[str, Any] = {
+    "study": {
+        "id": "toy2020",
+        "author": "A. B. Toy",
+        "year": 2020,
+        "title": "Two losses",
+        "published": "Nowhere",
+        "summary": "Which loss hurts?",
+    },
+    "figure": [
+        {
+            "id": "fig1.1",
+            "title": "Goodput <and loss>",
+            "where": "Fig. 1.1, p. 3",
+            "numbers": ["0 %: 8 Mbit/s"],
+        },
+        {"id": "fig1.10", "title": "A trace", "where": "Fig. 1.10"},
+        {"id": "fig1.2", "title": "Layers", "where": "Fig. 1.2", "content": "three boxes"},
+    ],
+    "table": [{"id": "table1.1", "title": "Rates", "where": "Table 1.1"}],
+    "claim": [
+        {
+            "id": "toy2020.fig1.1.loss_hurts",
+            "figure": "fig1.1",
+            "says": "Loss hurts.",
+            "where": "p. 3",
+            "sensitive": True,
+            "published": "8 and 4 Mbit/s",
+        },
+        {
+            "id": "toy2020.fig1.1.loss_helps",
+            "figure": "fig1.1",
+            "says": "Loss helps.",
+            "where": "p. 4",
+            "strength": "doubtful",
+            "cause": "It was printed upside down.",
+        },
+        {"id": "toy2020.sec2.rate", "says": "1 Mbit/s.", "where": "s. 2", "calibration": True},
+        {"id": "toy2020.sec3.moon", "says": "And the Moon.", "where": "s. 3", "untested": "far"},
+    ],
+    "choice": [
+        {"item": "delay", "says": "nothing", "ours": "20 ms", "why": "short", "calibration": True}
+    ],
+}
+
+REGISTRY: "Registry[Toy]" = Registry()
+
+
+@dataclass
+class Toy:
+    lab: Lab
+    delay_ms: int
+
+    def goodput(self, loss: float) -> Quantity:
+        channel = {"channel": {"loss": loss}} if loss else {}
+        delay = f"{self.delay_ms} ms"
+        link = {
+            "between": ["a", "b"],
+            "down": {"rate": "1 Mbit/s", "delay": delay, **channel},
+            "up": {"rate": "1 Mbit/s", "delay": delay},
+        }
+        flow = {"from": "a", "to": "b", "app": "file", "size": "200 kB"}
+        cell = Cell(f"loss {loss:g}", {"links": [link], "flows": [flow]})
+        return self.lab.flow(cell, "goodput")
+
+
+@REGISTRY.figure("fig1.1")
+def _goodput(toy: Toy) -> Curves:
+    x = toy.lab.points((0.0, 0.02, 0.2))
+    values = [toy.goodput(loss) for loss in x]
+    return Curves(
+        [100 * loss for loss in x], "loss (%)", "goodput (kbit/s)", {"TCP": values}, 1e-3, (0, 1200)
+    )
+
+
+@REGISTRY.figure("fig1.10")
+def _trace(toy: Toy) -> Drawing:
+    rows = {"time": [0.0, float(toy.delay_ms)]}
+    return Drawing(Figure(), {"times": pd.DataFrame(rows)})
+
+
+@REGISTRY.table("table1.1")
+def _rates(_: Toy) -> Table:
+    return Table(
+        ["what", "published", "ours"], [["rate", "1", "1"], ["delay", "1", "2"]], [True, False]
+    )
+
+
+@REGISTRY.claim("toy2020.fig1.1.loss_hurts")
+def _hurts(toy: Toy) -> Evidence:
+    return toy.goodput(0.0) > toy.goodput(0.2)
+
+
+@REGISTRY.claim("toy2020.fig1.1.loss_helps")
+def _helps(toy: Toy) -> Evidence:
+    return ~_hurts(toy)
+
+
+@REGISTRY.claim("toy2020.sec2.rate")
+def _rate(_: Toy) -> Evidence:
+    return fact(holds=True, detail="1 Mbit/s = 1 Mbit/s")
+
+
+def toy() -> Study[Toy]:
+    return Study.of(RECORD, REGISTRY, Toy, {"20 ms": 20, "40 ms": 40})
+
+
+@pytest.fixture(scope="module")
+def whole() -> StudyResult:
+    return run_study(toy(), Lab(runs=6))
+
+
+# Records.
+
+
+@pytest.mark.parametrize("name", studies.NAMES)
+def test_a_record_and_its_functions_are_whole(name: str) -> None:
+    study = studies.find(name)
+    assert study.id == name
+    assert study.gaps == []
+    for claim in study.claims.values():
+        assert claim.id.startswith(f"{name}.")
+        assert claim.figure or "fig" not in claim.id.split(".")[1]
+    assert {"author", "year", "title", "published", "summary"} <= study.record["study"].keys()
+
+
+def test_gaps_are_told() -> None:
+    registry: Registry[Toy] = Registry()
+    registry.figure("fig9")(_goodput)
+    registry.claim("toy2020.sec3.moon")(_rate)
+    gaps = Study.of(RECORD, registry, Toy, {"20 ms": 20}).gaps
+    assert "figure fig9: no entry" in gaps
+    assert "figure fig1.1: no function" in gaps
+    assert "table table1.1: no function" in gaps
+    assert "claim toy2020.sec2.rate: no function" in gaps
+    assert "claim toy2020.sec3.moon: untested, and a function" in gaps
+    assert not any("fig1.2" in gap for gap in gaps)
+    assert toy().gaps == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"table": [{"id": "fig1.1", "title": "", "where": ""}]}, "fig1.1 twice"),
+        (
+            {"claim": [{"id": "c", "says": "", "where": "", "strength": "sure"}]},
+            "c: strength 'sure'",
+        ),
+        ({"claim": [{"id": "c", "says": "", "where": "", "figure": "fig7"}]}, "no figure 'fig7'"),
+        ({"claim": [{"id": "c", "where": ""}]}, "lacks 'says' of c"),
+        ({"choice": [{"item": "x", "says": "", "ours": "", "wy": ""}]}, "choice x: wy is no key"),
+        ({"choice": [{"item": "x", "says": ""}]}, "lacks 'ours' of choice x"),
+    ],
+)
+def test_a_wrong_record_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Study.of({**RECORD, **changes}, REGISTRY, Toy, {"20 ms": 20})
+
+
+def test_a_function_is_registered_once() -> None:
+    registry: Registry[Toy] = Registry()
+    registry.claim("c")(_rate)
+    with pytest.raises(ValueError, match="c is registered twice"):
+        registry.claim("c")(_rate)
+
+
+# What is asked for.
+
+
+@pytest.mark.parametrize(
+    ("only", "ids"),
+    [
+        (["fig1.1"], ["fig1.1", "toy2020.fig1.1.loss_hurts", "toy2020.fig1.1.loss_helps"]),
+        (["fig1.10"], ["fig1.10"]),
+        (["table", "sec2"], ["table1.1", "toy2020.sec2.rate"]),
+        (["fig1.1.loss_hurts"], ["toy2020.fig1.1.loss_hurts"]),
+        (["toy2020.sec"], ["toy2020.sec2.rate", "toy2020.sec3.moon"]),
+    ],
+)
+def test_only_takes_ids_and_their_beginnings(only: list[str], ids: list[str]) -> None:
+    assert [one.item.id for one in select(toy(), only)] == ids
+
+
+def test_a_beginning_does_not_end_within_a_number() -> None:
+    kinds = [one.kind for one in select(toy(), ["fig1"])]
+    assert kinds == ["figure", "claim", "claim", "figure", "figure"]
+    with pytest.raises(fl.ScenarioError, match=r"did you mean fig1\.10"):
+        select(toy(), ["ffig1.10"])
+    with pytest.raises(fl.ScenarioError, match="--only sec: "):
+        select(studies_without_sections(), ["sec"])
+
+
+def studies_without_sections() -> Study[Toy]:
+    record = {**RECORD, "claim": RECORD["claim"][:2]}
+    return Study.of(record, REGISTRY, Toy, {"20 ms": 20})
+
+
+def test_a_quick_look_leaves_out_what_is_long() -> None:
+    table = {"id": "table1.1", "title": "Rates", "where": "Table 1.1", "full": True}
+    study = Study.of({**RECORD, "table": [table]}, REGISTRY, Toy, {"20 ms": 20})
+    assert "table1.1" in [one.item.id for one in select(study, None)]
+    assert "table1.1" not in [one.item.id for one in select(study, None, quick=True)]
+    assert [one.item.id for one in select(study, ["table1.1"], quick=True)] == ["table1.1"]
+
+
+# Running.
+
+
+def test_a_run_makes_everything(whole: StudyResult) -> None:
+    assert whole.summary == (
+        "1 reproduced, 1 not reproduced, 0 undecided, 1 untested; "
+        "calibration checks apart: 1 reproduced"
+    )
+    assert whole.failures == []
+    assert set(whole.made) == {"fig1.1", "fig1.10", "fig1.2", "table1.1"}
+    assert whole.verdicts["verdict"].to_dict() == {
+        "toy2020.fig1.1.loss_hurts": "reproduced",
+        "toy2020.fig1.1.loss_helps": "not reproduced",
+        "toy2020.sec2.rate": "reproduced",
+        "toy2020.sec3.moon": "untested",
+    }
+    assert whole.verdicts["p_for"].iloc[0] < 0.025
+    hurts = whole.judgements[0]
+    assert list(hurts.evidence) == ["20 ms", "40 ms"]
+    assert hurts.key.startswith("goodput(loss 0) = ")
+    # Three points at the first setting and two at the second, each once.
+    assert whole.simulated_runs == 6 * (3 + 2)
+
+
+def test_quick_has_fewer_points_and_one_setting() -> None:
+    steps: list[Step] = []
+    result = run_study(toy(), Lab(runs=6, quick=True), only=["fig1.1"], watch=steps.append)
+    curves = result.made["fig1.1"].content
+    assert isinstance(curves, Curves)
+    assert curves.x == [0.0, 20.0]
+    assert list(result.judgements[0].evidence) == ["20 ms"]
+    assert result.simulated_runs == 12
+    # All of it was known ahead, though claims ask for the same points again.
+    assert [(step.cells, step.runs, step.done, step.total) for step in steps] == [(2, 12, 0, 12)]
+    assert result.command == "farlink study toy2020 --only fig1.1 --quick --runs 6 --seed 1"
+
+
+def test_cells_share_their_runs() -> None:
+    lab = Lab(runs=2)
+    one, twice = Cell("x", _scenario()), Cell("x", _scenario(), runs=2)
+    few = list(lab.flow(one, "goodput").values)
+    many = list(lab.flow(twice, "goodput").values)
+    assert lab.simulated_runs == 4
+    assert len(many) == 4
+    assert many[:2] == few
+    assert list(lab.flow(one, "goodput").values) == few
+    assert len(Lab(runs=2, quick=True).flow(twice, "goodput").values) == 2
+
+
+def test_numbers_of_links_and_traces() -> None:
+    lab = Lab(runs=2)
+    cell = Cell("x", _scenario())
+    assert lab.link(cell, "a-b", "down", "packets").mean > 30
+    with pytest.raises(KeyError, match="x: a run has no link b-a down packets"):
+        lab.link(cell, "b-a", "down", "packets")
+    with pytest.raises(KeyError, match="x: a run has no flow 0 goodpud"):
+        lab.flow(cell, "goodpud")
+    events = lab.events
+    assert lab.trace(cell, "cwnd", run=1)["cwnd"].max() > 0
+    assert lab.events > events
+    assert lab.events > 0
+
+
+def _scenario() -> dict[str, Any]:
+    link = {
+        "between": ["a", "b"],
+        "down": {"rate": "1 Mbit/s", "delay": "5 ms", "channel": {"loss": 0.01}},
+        "up": {"rate": "1 Mbit/s", "delay": "5 ms"},
+    }
+    return {"links": [link], "flows": [{"from": "a", "to": "b", "app": "file", "size": "50 kB"}]}
+
+
+def test_a_plan_goes_as_far_as_numbers_are_not_needed() -> None:
+    lab = Lab(runs=2)
+
+    def needs_numbers(lab: Lab) -> None:
+        Toy(lab, 20).goodput(0.0)
+        lab.trace(Cell("x", _scenario()), "cwnd")
+        Toy(lab, 20).goodput(0.2)
+
+    assert [cell.label for cell in lab.planned(needs_numbers)] == ["loss 0"]
+    assert lab.simulated_runs == 0
+
+
+def test_what_goes_wrong_is_told_and_the_rest_goes_on() -> None:
+    registry: Registry[Toy] = Registry(
+        figures={**REGISTRY.figures, "fig1.10": _broken},
+        tables=REGISTRY.tables,
+        claims={**REGISTRY.claims, "toy2020.sec2.rate": _broken},
+    )
+    study = Study.of(RECORD, registry, Toy, {"20 ms": 20})
+    result = run_study(study, Lab(runs=2), only=["fig1.10", "sec2", "table"])
+    assert result.failures == [
+        "fig1.10: KeyError: 'no such thing'",
+        "toy2020.sec2.rate: KeyError: 'no such thing'",
+    ]
+    assert result.verdicts["verdict"].tolist() == ["failed"]
+    assert isinstance(result.made["table1.1"].content, Table)
+    assert "<b>Failed:</b> fig1.10: KeyError" in render(result, {})
+
+
+def _broken(_: object) -> NoReturn:
+    raise KeyError("no such thing")
+
+
+def test_calibration_is_counted_apart() -> None:
+    holds = {"": fact(holds=True, detail="")}
+    claims = [Judgement(Claim("a", "", "", {}, calibration=True), holds)] * 2
+    assert summary(claims) == (
+        "0 reproduced, 0 not reproduced, 0 undecided; calibration checks apart: 2 reproduced"
+    )
+    assert judge(Claim("a", "", "", {}, untested="why"), {}).key == "why"
+
+
+# Figures and pages.
+
+
+def test_the_numbers_of_a_figure(whole: StudyResult) -> None:
+    curves = whole.made["fig1.1"].content
+    assert isinstance(curves, Curves)
+    table = numbers(curves)
+    assert table["loss (%)"].tolist() == [0.0, 2.0, 20.0]
+    first = curves.series["TCP"][0]
+    assert first is not None
+    assert table["mean"][0] == first.mean
+    assert table["n"].tolist() == [6, 6, 6]
+    assert set(table["unit"]) == {"bit/s"}
+
+
+def test_a_figure_has_marks_bars_and_the_published_range(whole: StudyResult) -> None:
+    curves = whole.made["fig1.1"].content
+    assert isinstance(curves, Curves)
+    (axes,) = draw(curves, "heading", "fine print").axes
+    marks = axes.containers[0][0]
+    quantities = [one for one in curves.series["TCP"] if one is not None]
+    assert marks.get_ydata().tolist() == [1e-3 * one.mean for one in quantities]
+    assert axes.get_ylim()[1] >= 1200
+    assert [text.get_text() for text in axes.texts] == ["published axis, 0 to 1200"]
+
+
+def test_points_without_a_value_are_left_out() -> None:
+    values = [None, Quantity([math.nan] * 3, "x"), Quantity([1.0, 2.0, 3.0], "x")]
+    curves = Curves([1, 2, 3], "x", "y", {"a": values, "b": values}, log_y=True)
+    (axes,) = draw(curves, "").axes
+    assert axes.containers[0][0].get_xdata().tolist() == [3]
+    assert axes.get_yscale() == "log"
+    assert numbers(curves)["n"].tolist() == [0, 3, 0, 3]
+
+
+def test_the_page_is_whole_and_escaped(whole: StudyResult, tmp_path: Path) -> None:
+    written = whole.save(tmp_path)
+    names = {str(path.relative_to(tmp_path)) for path in written}
+    assert names == {
+        *(f"figures/{name}" for name in ("fig1.1.png", "fig1.1.svg", "fig1.1.csv")),
+        *(f"figures/{name}" for name in ("fig1.10.png", "fig1.10.svg", "fig1.10.csv")),
+        "tables/table1.1.csv",
+        "verdicts.csv",
+        "verdicts.json",
+        "index.html",
+    }
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert page.count('src="data:image/svg+xml;base64,') == 2
+    assert "http" not in page.replace("http://www.w3.org", "")
+    assert "Goodput &lt;and loss&gt;" in page
+    for text in (
+        "Fig. 1.1 of Toy 2020",
+        "8 and 4 Mbit/s",
+        "0 %: 8 Mbit/s",
+        "It was printed upside down.",
+        "Not made again: three boxes",
+        "differs",
+        "<th>20 ms</th><th>40 ms</th>",
+        "it is a check and no evidence",
+        "<dd>doubtful</dd>",
+        "farlink study toy2020 --runs 6 --seed 1",
+        whole.summary,
+    ):
+        assert text in page, text
+    assert "A quick look" not in page
+    saved = json.loads((tmp_path / "verdicts.json").read_text(encoding="utf-8"))
+    assert saved == json.loads(json.dumps(document(whole)))
+    assert saved["verdicts"][0]["evidence"]["40 ms"]["verdict"] == "reproduced"
+    rows = pd.read_csv(tmp_path / "tables" / "table1.1.csv")
+    assert rows["agrees"].tolist() == [True, False]
+
+
+# The command.
+
+
+def test_studies_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert farlink("study") == 0
+    assert "wong1998" in capsys.readouterr().out
+    assert farlink("study", "wong1998", "--list", "--only", "fig4.17") == 0
+    out = capsys.readouterr().out
+    assert "wong1998.fig4.17.rlp_best_high_per" in out
+    assert "fig4.16" not in out
+
+
+def test_the_command_ends_with_verdicts_and_a_page(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    options = ["--only", "fig4.17", "--quick", "--runs", "2", "--out", str(out)]
+    assert farlink("study", "wong1998", *options) == 0
+    shown, err = capsys.readouterr()
+    assert err == ""
+    assert "fig4.17.rlp_best_high_per" in shown
+    assert " reproduced, " in shown
+    assert "wong1998, seed 1, 2 runs of a point, quick; " in shown
+    assert (out / "index.html").is_file()
+    table = pd.read_csv(out / "figures" / "fig4.17.csv")
+    assert set(table["series"]) == {"LAPB", "CDPD MDLP", "RLP"}
+    saved = json.loads((out / "verdicts.json").read_text(encoding="utf-8"))
+    (best,) = (row for row in saved["verdicts"] if row["id"].endswith("rlp_best_high_per"))
+    assert best["verdict"] == "reproduced"
+    assert saved["failures"] == []
+
+
+def test_a_failure_is_exit_code_1(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = studies.find("wong1998")
+    claim = "wong1998.fig4.17.rlp_best_high_per"
+    monkeypatch.setitem(study.registry.claims, claim, _broken)
+    options = ["--only", claim, "--runs", "2", "--out", str(tmp_path), "--quiet"]
+    assert farlink("study", "wong1998", *options) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"farlink: failed: {claim}: KeyError: 'no such thing'\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["wong1989"], "study 'wong1989' is not known; did you mean wong1998?"),
+        (
+            ["wong1998", "--only", "fig4.71"],
+            "has no such figure, table or claim; did you mean ",
+        ),
+        (["wong1998", "--only", "fig4.17,"], "a name is empty; write --only fig4.17,table3.6"),
+        (["wong1998", "--runs", "1"], "runs is 1; write 2 to 1000000: one run decides nothing"),
+        (["wong1998", "--jobs", "0"], "jobs is 0; write 1 to 1024"),
+        (["wong1998", "--seed", "-1"], "seed is -1; write 0 to 18446744073709551615"),
+        (["wong1998", "--seed", "x"], "Invalid value for '--seed'"),
+        (["wong1998", "--out", "FILE"], "is not a directory"),
+    ],
+)
+def test_errors_are_one_line(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    words = [str(file) if word == "FILE" else word for word in arguments]
+    assert farlink("study", *words) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("farlink: ")
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_from_python() -> None:
+    result = fl.study("wong1998", only="fig4.17.rlp_best_high_per", quick=True, runs=2)
+    assert repr(result).startswith("<farlink.StudyResult wong1998: ")
+    assert result.verdicts["strength"].tolist() == ["strong"]
+    assert result.figures == {}
