@@ -635,9 +635,9 @@ impl Sender {
     /// A piece of up to `len` bytes never sent before, the FIN with the last.
     fn fresh(&self, len: u32, probe: bool) -> Option<Chunk> {
         let start = self.board.max();
-        let unsent = self.buffer.end().saturating_sub(start);
-        let usable = self.believed_edge().saturating_sub(start);
         let len = if probe {
+            let unsent = self.buffer.end().saturating_sub(start);
+            let usable = self.believed_edge().saturating_sub(start);
             // Zero window: one byte. A small one: what it takes, in spite of
             // silly-window avoidance, whose override this is.
             unsent.min(usable.clamp(1, u64::from(self.mss))) as u32
@@ -686,8 +686,10 @@ impl Sender {
             {
                 self.cc.on_transmit_start(&context!(self, now, 0));
             }
-            self.loss
-                .new_data(u64::from(space), self.board.flight(), self.cc.cwnd());
+            if self.loss.dup_acks > 0 {
+                let (flight, cwnd) = (self.board.flight(), self.cc.cwnd());
+                self.loss.new_data(u64::from(space), flight, cwnd);
+            }
             self.board.sent(space, now);
             if self.one_sample && self.timed.is_none() {
                 self.timed = Some((self.board.max(), now));
