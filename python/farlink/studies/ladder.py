@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from farlink.plot import style
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Arrow", "Note", "Panel", "draw", "draw_panels"]
 
 _INCHES_PER_LINE = 0.17
+_MARGINS, _TALLEST = 0.9, 8.5
 _LOST_AT = 0.62
 """Where on its way the cross of a lost message stands."""
 
@@ -57,6 +59,13 @@ class Note:
 
 
 @dataclass(frozen=True)
+class _Text:
+    time: float
+    text: str
+    colour: str
+
+
+@dataclass(frozen=True)
 class Panel:
     """A ladder: its title, the names of its hosts from left to right, and what is drawn."""
 
@@ -80,8 +89,8 @@ def draw(
     hosts
         Their names, from left to right.
     arrows, notes
-        What is drawn. Labels stand outside the lines of the outer hosts, and make room for
-        each other: a label that would cover the one above moves down.
+        What is drawn. Labels and notes stand outside the lines of the hosts; those of one
+        instant share a line.
     height
         Height of the figure in inches; by default what the labels need.
     """
@@ -93,31 +102,33 @@ def draw_panels(panels: Sequence[Panel], *, height: float | None = None) -> "Fig
     """Draw ladders side by side, over the same time (see `draw`)."""
     from matplotlib.figure import Figure
 
-    tall = height or max(_height(panel) for panel in panels)
-    figure = Figure(figsize=(style.WIDTH, tall), layout="constrained")
-    row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     arrows = [a for panel in panels for a in panel.arrows]
     times = [t for a in arrows for t in (a.start, a.end)]
     times += [n.time for panel in panels for n in panel.notes]
     first, last = min(times), max(times)
-    line = _INCHES_PER_LINE * (last - first) / (tall - 0.9)
-    for axes, panel in zip(row, panels, strict=True):
-        _fill(axes, panel, line, margin=0.75 if len(panels) == 1 else 1.1)
+    finest = _INCHES_PER_LINE * (last - first) / (_TALLEST - _MARGINS)
+    texts = [
+        [
+            _merged(_texts(host, panel.arrows, panel.notes), finest)
+            for host in range(len(panel.hosts))
+        ]
+        for panel in panels
+    ]
+    tall = height or max(_height(one, last - first) for one in texts)
+    line = _INCHES_PER_LINE * (last - first) / (tall - _MARGINS)
+    figure = Figure(figsize=(style.WIDTH, tall), layout="constrained")
+    row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for axes, panel, told in zip(row, panels, texts, strict=True):
+        _fill(axes, panel, told, line, margin=0.75 if len(panels) == 1 else 1.6)
     row[0].set_ylim(last + line, first - line)
     row[0].set_ylabel("time (s)")
     row[0].ticklabel_format(axis="y", useOffset=False, style="plain")
     return figure
 
 
-def _height(panel: Panel) -> float:
-    edge = [
-        sum(a.source == h for a in panel.arrows) + sum(n.host == h for n in panel.notes)
-        for h in (0, len(panel.hosts) - 1)
-    ]
-    return min(9.0, max(3.5, 0.9 + _INCHES_PER_LINE * max(edge)))
-
-
-def _fill(axes: "Axes", panel: Panel, line: float, margin: float) -> None:
+def _fill(
+    axes: "Axes", panel: Panel, texts: Sequence[Sequence[_Text]], line: float, margin: float
+) -> None:
     count = len(panel.hosts)
     for place, name in enumerate(panel.hosts):
         axes.axvline(place, color=style.DATA, lw=0.9)
@@ -134,7 +145,7 @@ def _fill(axes: "Axes", panel: Panel, line: float, margin: float) -> None:
     for arrow in panel.arrows:
         _draw_arrow(axes, arrow)
     for host in range(count):
-        _draw_texts(axes, host, count, panel.arrows, panel.notes, line)
+        _draw_texts(axes, host, texts[host], line, left=host < count / 2)
     if panel.title:
         axes.set_title(panel.title, pad=18)
     axes.set_xlim(-margin, count - 1 + margin)
@@ -171,24 +182,47 @@ def _draw_arrow(axes: "Axes", arrow: Arrow) -> None:
         axes.plot([x], [y], "x", color=style.LOSS, ms=6, mew=1.6)
 
 
+def _texts(host: int, arrows: Sequence[Arrow], notes: Sequence[Note]) -> list[_Text]:
+    """Return labels and notes of a host in order of time."""
+    texts = [_Text(a.start, a.label, _colour(a)) for a in arrows if a.source == host and a.label]
+    texts += [_Text(n.time, n.text, style.PALETTE[0]) for n in notes if n.host == host]
+    return sorted(texts, key=lambda one: one.time)
+
+
+def _merged(texts: Sequence[_Text], within: float) -> list[_Text]:
+    """Join texts that come within such a time of the first, in one line."""
+    lines: list[_Text] = []
+    for one in texts:
+        if lines and one.time - lines[-1].time < within:
+            before = lines[-1]
+            colour = one.colour if before.colour == style.DATA else before.colour
+            lines[-1] = _Text(before.time, f"{before.text}, {one.text}", colour)
+        else:
+            lines.append(one)
+    return lines
+
+
+def _height(texts: Sequence[Sequence[_Text]], span: float) -> float:
+    """Return the height at which no two lines of text meet."""
+    gaps = [b.time - a.time for lines in texts for a, b in pairwise(lines)]
+    needed = _MARGINS + _INCHES_PER_LINE * span / min(gaps, default=span)
+    return min(_TALLEST, max(3.5, needed))
+
+
 def _draw_texts(
-    axes: "Axes", host: int, count: int, arrows: Sequence[Arrow], notes: Sequence[Note], line: float
+    axes: "Axes", host: int, texts: Sequence[_Text], line: float, *, left: bool
 ) -> None:
-    """Write labels and notes of a host from above to below, none over the other."""
-    texts = [(a.start, a.label, _colour(a), False) for a in arrows if a.source == host and a.label]
-    texts += [(n.time, n.text, style.PALETTE[0], True) for n in notes if n.host == host]
-    left = host < count / 2
+    """Write lines from above to below; one that would cover the one above moves down."""
     below = float("-inf")
-    for time, text, colour, noted in sorted(texts, key=lambda one: one[0]):
-        y = max(time, below)
+    for one in texts:
+        y = max(one.time, below)
         below = y + line
         axes.text(
             host + (-0.03 if left else 0.03),
             y,
-            text,
-            color=colour,
+            one.text,
+            color=one.colour,
             fontsize=7,
             ha="right" if left else "left",
             va="center",
-            fontstyle="italic" if noted else "normal",
         )

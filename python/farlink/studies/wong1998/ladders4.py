@@ -259,7 +259,7 @@ def _ladder(trace: "Trace", *, offset: int, first: tuple[int, int], note: str) -
 
 
 def _acks(trace: "Trace", start: float, offset: int) -> list[Arrow]:
-    """Return the ACKs that came to the sender after a time.
+    """Return the ACKs that left after a time and came to the sender.
 
     When one left is told by its frame, less its length and the wait for the medium.
     """
@@ -270,6 +270,8 @@ def _acks(trace: "Trace", start: float, offset: int) -> list[Arrow]:
     for time, ack in zip(acks["time"], acks["ack"], strict=True):
         frame = up[up["time"] < time].iloc[-1]
         left = float(frame["time"]) - 8 * int(frame["bytes"]) / _RADIO_BIT_S - _MAC_S
+        if left < start:
+            continue
         label = f"ACK {int(ack) // _MSS + 1 - offset}"
         arrows.append(Arrow(left, float(time), 1, 0, label, faint=True))
     return arrows

@@ -46,7 +46,6 @@ RENO: Mapping[str, Any] = {
     "timer": "jacobson",
     "rto_srtt_initial": "1 s",
     "rto_dev_initial": "1 s",
-    "rto_initial": "5 s",
     "rto_round": "500 ms",
     "rto_min": "2 s",
     "rto_max": "4 min",
