@@ -128,6 +128,20 @@ def test_a_ratio_without_end_decides_nothing() -> None:
     assert (ratio > 0.5).verdict is Verdict.UNDECIDED
 
 
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [
+        ([11726.4, 11736.4], "11730 ± 64 bit/s"),
+        ([0.0, 0.0], "0 ± 0 bit/s"),
+        ([2.5e-5, 2.5e-5], "2.5e-05 ± 0 bit/s"),
+        ([4.0], "4 bit/s"),
+        ([math.inf, 1.0], "inf ± nan bit/s"),
+    ],
+)
+def test_numbers_read_well(values: list[float], text: str) -> None:
+    assert q(*values).text == text
+
+
 def test_the_other_way_round() -> None:
     found = ~(q(4.0, 4.1, 4.2, 3.9) > 3.0)
     assert found.verdict is Verdict.NOT_REPRODUCED

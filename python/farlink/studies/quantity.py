@@ -146,10 +146,10 @@ class Quantity:
             return "no value"
         unit = f" {self.unit}" if self.unit else ""
         half = estimate.half_width
-        interval = "" if half is None else f" ± {half:.2g}"
+        interval = "" if half is None else f" ± {_short(half, 2)}"
         missing = len(self.values) - estimate.n
         runs = f" ({estimate.n} of {len(self.values)} runs)" if missing else ""
-        return f"{estimate.mean:.4g}{interval}{unit}{runs}"
+        return f"{_short(estimate.mean, 4)}{interval}{unit}{runs}"
 
     def named(self, label: str, unit: str | None = None) -> "Quantity":
         """Return the same values under another name."""
@@ -291,6 +291,13 @@ def _tests(x: NDArray[np.float64], *, or_equal: bool, rounding: float) -> tuple[
         return (0.5**n, 1.0) if holds else (1.0, 0.5**n)
     t = mean / (spread / math.sqrt(n))
     return float(stdtr(n - 1, -t)), float(stdtr(n - 1, t))
+
+
+def _short(x: float, digits: int) -> str:
+    """Round to some digits; without an exponent for what is read better so."""
+    if not 1e-4 <= abs(x) < 1e9:
+        return f"{x:.{digits}g}"
+    return np.format_float_positional(x, precision=digits, unique=False, fractional=False, trim="-")
 
 
 def _values(x: Number) -> NDArray[np.float64] | float:
