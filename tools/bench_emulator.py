@@ -33,6 +33,7 @@ OFFLOAD_CSUM_TSO4 = 0x01 | 0x02
 SIOCSIFFLAGS, SIOCSIFADDR, SIOCSIFNETMASK, SIOCSIFTXQLEN = 0x8914, 0x8916, 0x891C, 0x8943
 IFF_UP_RUNNING = 0x41
 SO_TIMESTAMPNS, SO_TIMESTAMPING = 35, 37
+SO_RCVBUFFORCE = 33
 # Software stamps of sending, numbered, without the packet (linux/net_tstamp.h).
 TX_STAMPS = 1 << 1 | 1 << 4 | 1 << 7 | 1 << 11
 IP_RECVERR = 11
@@ -90,25 +91,29 @@ def first() -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))
 
 
-def left(s: socket.socket, times: dict[int, int]) -> None:
-    """Collect when packets got to the device, as the kernel saw it."""
-    while True:
+def left(s: socket.socket, packets: int) -> dict[int, int]:
+    """Collect when each packet got to the device, as the kernel saw it."""
+    times: dict[int, int] = {}
+    while len(times) < packets:
         try:
             _, ancillary, _, _ = s.recvmsg(0, 512, socket.MSG_ERRQUEUE | socket.MSG_DONTWAIT)
         except BlockingIOError:
-            return
+            break
         of_kind = {kind: data for _, kind, data in ancillary}
         seconds, nanos = struct.unpack_from("@qq", of_kind[SO_TIMESTAMPING])
         (number,) = struct.unpack_from("=I", of_kind[IP_RECVERR], 12)
         times[number] = seconds * 1_000_000_000 + nanos
+    return times
 
 
 def udp_serve(packets: str, interval_ns: str, size: str, out: str) -> None:
     """Once asked, send so many packets, each with its number; write when each left."""
     first()
-    times: dict[int, int] = {}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         s.bind(("", PORT))
+        # The stamps wait here until the end: looking for each at once would keep the processor
+        # from the engine, which is to read the packet.
+        s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 256 << 20)
         _, to = s.recvfrom(100)
         s.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPING, TX_STAMPS)
         began = time.monotonic_ns()
@@ -117,7 +122,7 @@ def udp_serve(packets: str, interval_ns: str, size: str, out: str) -> None:
             if ahead > 0:
                 time.sleep(ahead / 1e9)
             s.sendto(struct.pack("!Q", number).ljust(int(size), b"\0"), to)
-            left(s, times)
+        times = left(s, int(packets))
         part = Path(out + ".part")
         part.write_text(json.dumps(times))
         part.rename(out)

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["ChannelSample", "Row", "channel", "preset_map", "stages"]
+__all__ = ["Asked", "ChannelSample", "Row", "channel", "preset_map", "sample", "stages"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -334,22 +334,45 @@ def channel(
     >>> import farlink as fl
     >>> fl.channel("gilbert", loss=0.05, burst=4).summary  # doctest: +SKIP
     """
+    asked = Asked(link, direction, packets, bytes, spacing, seed, run, overrides or {})
+    return sample(what, parameters, asked)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a channel beside its parameters; see `channel`."""
+
+    link: str | None = None
+    direction: str = "down"
+    packets: int = 1_000_000
+    bytes: int = 1500
+    spacing: str | float | None = None
+    seed: int | None = None
+    run: int = 0
+    overrides: Mapping[str, object] = field(default_factory=dict)
+
+
+def sample(
+    what: str | Path | Mapping[str, object], parameters: Mapping[str, object], asked: Asked
+) -> ChannelSample:
+    """Sample a channel as `channel` does, whatever its parameters are called."""
+    direction, spacing = asked.direction, asked.spacing
     if direction not in ("down", "up"):
         raise ScenarioError(f"direction {direction!r}: write 'down' or 'up'")
-    changes = [(path, source.override_text(value)) for path, value in (overrides or {}).items()]
-    if seed is not None:
-        changes.append(("seed", str(seed)))
+    changes = [(path, source.override_text(value)) for path, value in asked.overrides.items()]
+    if asked.seed is not None:
+        changes.append(("seed", str(asked.seed)))
     where, extra, alone = _find(what, parameters)
     text = _farlink.resolve(where.text, where.origin, [*extra, *changes])
     scenario = json.loads(text)
-    chosen = _link(scenario, link, direction)
+    chosen = _link(scenario, asked.link, direction)
     if spacing is None and alone:
         spacing = _DEFAULT_SPACING
     sampled = _farlink.sample_channel(
-        text, chosen, direction, packets, bytes, _nanoseconds(spacing), run
+        text, chosen, direction, asked.packets, asked.bytes, _nanoseconds(spacing), asked.run
     )
     name = where.name if alone else f"{where.name}, {chosen} {direction}"
-    return ChannelSample(name, scenario, sampled, run)
+    return ChannelSample(name, scenario, sampled, asked.run)
 
 
 def preset_map() -> "Figure":

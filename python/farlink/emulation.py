@@ -17,6 +17,9 @@ __all__ = ["BEHIND_S", "Emulated", "check_kernel", "emulate", "transfer"]
 BEHIND_S = 1e-3
 """An emulation fell behind if one packet in a hundred left later than this, in seconds."""
 
+LONGEST_S = 1e9
+"""An emulation lasts no longer, in seconds: some 30 years."""
+
 DATA_PORT = 5001
 """Port of a transfer's sender."""
 
@@ -27,8 +30,8 @@ Command = tuple[str, Sequence[str]]
 class Emulated:
     """What an emulation did.
 
-    `data` holds exit_code, duration_s, lateness, hosts, links and endpoints (what hosts in user
-    space sent, fetched and dropped); docs/emulator.md describes it.
+    `data` holds exit_code, duration_s, lateness, hosts, links, packets (where all of them are) and
+    endpoints (what hosts in user space sent, fetched and dropped); docs/emulator.md describes it.
     """
 
     def __init__(self, data: dict[str, Any]) -> None:
@@ -38,6 +41,14 @@ class Emulated:
     def exit_code(self) -> int:
         """Exit code of the program; 128 and the number of the signal if one killed it."""
         return int(self.data["exit_code"])
+
+    @property
+    def missing(self) -> int:
+        """Packets that came into being and are nowhere: 0, or the engine has an error."""
+        packets: dict[str, int] = self.data["packets"]
+        made = ("entered", "copied", "cut", "answered")
+        found = ("left", "lost", "for_routers", "inside")
+        return sum(packets[key] for key in made) - sum(packets[key] for key in found)
 
     @property
     def behind(self) -> bool:
@@ -84,7 +95,7 @@ def emulate(
     overrides, seed
         As for `run`.
     seconds
-        End after so long, whatever the program does.
+        End after so long, whatever the program does; up to 1e9.
     endpoints
         Names of hosts that are no kernel but the TCP of this package in user space, each with
         the TCP (`farlink tcp`) that it is. It answers on ports 7 (echo), 9 (discard) and 19
@@ -164,6 +175,12 @@ def _emulate(
     main = None if command is None else (host or default[1], list(command))
     if main is None and seconds is None and not fetches:
         raise ScenarioError("an emulation needs a command, or seconds to last")
+    if seconds is not None and not 0 < seconds <= LONGEST_S:
+        raise ScenarioError(f"seconds is {seconds:g}; write a time above 0, up to {LONGEST_S:g} s")
+    if snaplen and pcap is None:
+        raise ScenarioError(
+            f"snaplen {snaplen} has no effect without pcap, which names a directory"
+        )
     if not 0 <= snaplen < 2**32:
         raise ScenarioError(f"snaplen is {snaplen}; write 0 (all of a packet) or a number of bytes")
     if pcap is not None:

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
 
+TOO_LATE_S = 0.02
+"""Lateness of one packet in a hundred, in seconds, that a round trip of 0.55 s does not notice."""
+
 
 def compare(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
@@ -28,6 +31,24 @@ def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:
         "sequence.png",
         "sequence.svg",
     }
+
+
+def test_goodputs_agree_where_packets_are_lost(tmp_path: Path) -> None:
+    """Slow start into a queue without a limit, where the timer decides: without its restart at
+    SACKs ours had half a needless time-out in each run, and the ratio of these five was 1.47.
+
+    Thirty runs gave residuals of 4 % of the goodput for one, so 2 % for the mean of five: 10 %
+    is five times that.
+    """
+    done = compare(
+        "geo-lossy", "--tcp", "cubic", "--transfer", "1MB", "--runs", "5", "--out", str(tmp_path)
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "comparison.json").read_text())
+    if found["late_p99_s"] > TOO_LATE_S:
+        pytest.skip(f"the machine is too busy: packets {1e3 * found['late_p99_s']:.1f} ms late")
+    (row,) = found["rows"]
+    assert abs(row["ratio"] - 1) < 0.1, row
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """A capture read back is what the simulator traced, and ratios are those of closed form."""
 
+import json
 import math
 from pathlib import Path
 
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 
 import farlink as fl
-from farlink import captured
+from farlink import captured, comparison, emulation
 from farlink.comparison import LINUX, Row
+from farlink.emulation import Emulated
 
 
 @pytest.mark.parametrize("snaplen", [0, captured.HEADERS])
@@ -78,3 +80,31 @@ def _tree() -> dict[str, object]:
         "links": [{"between": ["a", "b"], "down": {"rate": "10 Mbit/s", "delay": "10 ms"}}],
         "flows": [{"from": "a", "to": "b", "size": "100 kB"}],
     }
+
+
+def test_a_run_that_fell_behind_is_emulated_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run 0 is late once; run 1 always, and its third try counts."""
+    late = {0: [5e-3, 1e-4], 1: [2e-3, 3e-3, 4e-3]}
+    tried: list[int] = []
+
+    def transfer(*_: object, run: int, output: Path, **__: object) -> Emulated:
+        tried.append(run)
+        goodput = 1e5 * len(tried)
+        output.write_text(json.dumps({"goodput_bit_s": goodput}))
+        return Emulated({"exit_code": 0, "lateness": {"p99_s": late[run][tried.count(run) - 1]}})
+
+    monkeypatch.setattr(emulation, "transfer", transfer)
+    monkeypatch.setattr(emulation, "check_kernel", lambda _: None)
+    monkeypatch.setattr(comparison, "_sequence", lambda *_: {})
+    told: list[str] = []
+    found = comparison.compare("geo-omueti2007", ["reno"], size="10 kB", runs=2, tell=told.append)
+    assert tried == [0, 0, 1, 1, 1]
+    assert [line.endswith("again: it fell behind the clock") for line in told] == [
+        False,
+        True,
+        False,
+        True,
+        True,
+    ]
+    assert found.rows[0].emulated == (2e5, 5e5)
+    assert found.late_p99_s == 4e-3

@@ -200,3 +200,12 @@ def test_the_map_of_presets_shows_all_of_them(
     assert "geo-rain-leung1998  2.6 %" in lossy
     assert farlink("presets", "--out", str(tmp_path)) == 2
     capsys.readouterr()
+
+
+def test_a_parameter_may_be_called_as_the_sample_is(capsys: pytest.CaptureFixture[str]) -> None:
+    at = ["--set", "packets=[3, 10]", "--packets", "1000", "--json"]
+    assert farlink("channel", "scripted_loss", *at) == 0
+    sampled = json.loads(capsys.readouterr().out)
+    assert sampled["packets"] == 1000
+    script = {"scripted_loss": {"packets": [3, 10]}}
+    assert np.flatnonzero(fl.channel(script, packets=1000).lost).tolist() == [2, 9]

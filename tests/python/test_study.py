@@ -338,6 +338,20 @@ def test_what_goes_wrong_is_told_and_the_rest_goes_on() -> None:
     assert "<b>Failed:</b> fig1.10: KeyError" in render(result, {})
 
 
+def test_a_wrong_scenario_is_a_failure_of_its_claim() -> None:
+    registry: Registry[Toy] = Registry(
+        figures=REGISTRY.figures,
+        tables=REGISTRY.tables,
+        claims={**REGISTRY.claims, "toy2020.fig1.1.loss_helps": lambda toy: toy.goodput(7.0) > 0},
+    )
+    study = Study.of(RECORD, registry, Toy, {"20 ms": 20})
+    result = run_study(study, Lab(runs=6), only=["fig1.1"])
+    assert result.verdicts["verdict"].tolist() == ["reproduced", "failed"]
+    (line,) = result.failures
+    assert line.startswith("toy2020.fig1.1.loss_helps: ScenarioError: ")
+    assert isinstance(result.made["fig1.1"].content, Curves)
+
+
 def _broken(_: object) -> NoReturn:
     raise KeyError("no such thing")
 
@@ -377,6 +391,14 @@ def test_a_figure_has_marks_bars_and_the_published_range(whole: StudyResult) -> 
     assert [text.get_text() for text in axes.texts] == ["published axis, 0 to 1200"]
 
 
+def test_a_figure_ends_near_the_published_range() -> None:
+    values = [Quantity([1.0, 2.0, 3.0], "x"), Quantity([1e4, 2e4, 3e4], "x")]
+    (axes,) = draw(Curves([1, 2], "x", "y", {"a": values}, y_range=(0, 5)), "").axes
+    assert axes.get_ylim() == (0, 10)
+    (axes,) = draw(Curves([1, 2], "x", "y", {"a": values}), "").axes
+    assert axes.get_ylim()[1] > 2e4
+
+
 def test_points_without_a_value_are_left_out() -> None:
     values = [None, Quantity([math.nan] * 3, "x"), Quantity([1.0, 2.0, 3.0], "x")]
     curves = Curves([1, 2, 3], "x", "y", {"a": values, "b": values}, log_y=True)
@@ -402,7 +424,8 @@ def test_the_page_is_whole_and_escaped(whole: StudyResult, tmp_path: Path) -> No
     assert "http" not in page.replace("http://www.w3.org", "")
     assert "Goodput &lt;and loss&gt;" in page
     for text in (
-        "Fig. 1.1 of Toy 2020",
+        'alt="Fig. 1.1, p. 3: Goodput &lt;and loss&gt;"',
+        "<h3>Fig. 1.10 of Toy 2020: A trace</h3>",
         "8 and 4 Mbit/s",
         "0 %: 8 Mbit/s",
         "It was printed upside down.",

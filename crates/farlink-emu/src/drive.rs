@@ -8,7 +8,7 @@ use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::host::{Host, HostConfig, Port};
 use crate::lateness::Lateness;
 use crate::namespace::RunFile;
-use crate::realtime::{self, Budget, Realtime, WATCH};
+use crate::realtime::{self, Budget, Realtime};
 use crate::remote::{Job, Remote};
 use crate::tun::LONGEST;
 use farlink_net::Raw;
@@ -166,7 +166,7 @@ impl Emulation {
             lateness: Lateness::default(),
             spare: Vec::new(),
             realtime: false,
-            budget: Budget::default(),
+            budget: Budget::new(false),
             hosts_file,
             captures: None,
             uncaptured: 0,
@@ -241,6 +241,7 @@ impl Emulation {
     /// is kept in place, and the clock is watched before packets are due.
     pub fn set_realtime(&mut self, on: bool) {
         self.realtime = on;
+        self.budget = Budget::new(on);
     }
 
     /// What stops it.
@@ -278,11 +279,7 @@ impl Emulation {
             let waited = if self.realtime {
                 self.wait_exactly(clock, next, &mut events)
             } else {
-                if next != armed {
-                    armed = next;
-                    self.arm(clock, next)?;
-                }
-                self.epoll.wait(&mut events, EpollTimeout::NONE)
+                self.wait_with_timer(clock, next, &mut armed, &mut events)
             };
             let ready = match waited {
                 Ok(n) => n,
@@ -293,8 +290,7 @@ impl Emulation {
                 match event.data() {
                     STOP => return self.finish(clock),
                     REMOTE => self.answer(clock),
-                    // Armed anew above, which also makes it unreadable.
-                    TIMER => armed = Instant::ZERO,
+                    TIMER => self.clear(&mut armed),
                     host => self.receive(clock, host as usize, &mut buffer, &mut packets)?,
                 }
             }
@@ -312,35 +308,65 @@ impl Emulation {
         })
     }
 
-    fn arm(&self, clock: Clock, next: Instant) -> Result<(), EmuError> {
-        if next == Instant::MAX {
-            self.timer.unset()
-        } else {
-            let at = Expiration::OneShot(clock.absolute(next));
-            self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
+    /// The timer goes off at `at`, and not at all at the end of time.
+    fn arm(&self, clock: Clock, at: Instant) -> nix::Result<()> {
+        if at == Instant::MAX {
+            return self.timer.unset();
         }
-        .map_err(|e| EmuError::system("wait for packets", e))
+        let at = Expiration::OneShot(clock.absolute(at));
+        self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)
     }
 
-    /// Sleeps until shortly before `next`, then watches the clock, and packets.
-    fn wait_exactly(
+    /// The timer went off.
+    fn clear(&self, armed: &mut Instant) {
+        *armed = Instant::ZERO;
+        // It is not there to be read if it was armed anew meanwhile.
+        let _ = self.timer.wait();
+    }
+
+    /// Sleeps by the timer until shortly before `next`, then watches the clock, and
+    /// packets. Timeouts of system calls are up to 0.1 % late at normal priority, and
+    /// a timer is not.
+    fn wait_with_timer(
+        &mut self,
+        clock: Clock,
+        next: Instant,
+        armed: &mut Instant,
+        events: &mut [EpollEvent],
+    ) -> nix::Result<usize> {
+        let before = clock.now();
+        let ahead = self.budget.ahead();
+        let at = if next == Instant::MAX {
+            next
+        } else {
+            Instant::ZERO + next.since(Instant::ZERO).saturating_sub(ahead)
+        };
+        if at > before {
+            if at != *armed {
+                *armed = at;
+                self.arm(clock, at)?;
+            }
+            let ready = self.epoll.wait(events, EpollTimeout::NONE)?;
+            self.budget.slept(clock.now().since(before));
+            let is_time = ready == 1 && events[0].data() == TIMER;
+            if !is_time || ahead.is_zero() {
+                return Ok(ready);
+            }
+            self.clear(armed);
+        } else if ahead.is_zero() {
+            // It is time, and packets have their turn all the same.
+            return self.epoll.wait(events, EpollTimeout::ZERO);
+        }
+        self.watch(clock, next, events)
+    }
+
+    /// Watches the clock until `next`, and packets.
+    fn watch(
         &mut self,
         clock: Clock,
         next: Instant,
         events: &mut [EpollEvent],
     ) -> nix::Result<usize> {
-        let before = clock.now();
-        let left = next.since(before);
-        let watches = self.budget.allows();
-        let sleep = left.saturating_sub(if watches { WATCH } else { Interval::ZERO });
-        if next == Instant::MAX || !sleep.is_zero() {
-            let timeout = (next != Instant::MAX).then_some(sleep);
-            let ready = realtime::wait(&self.epoll, events, timeout);
-            self.budget.slept(clock.now().since(before));
-            if ready != Ok(0) || !watches {
-                return ready;
-            }
-        }
         let began = clock.now();
         loop {
             // At least once, or a network that is never idle would hear of no packet.
@@ -351,6 +377,28 @@ impl Emulation {
                 return ready;
             }
         }
+    }
+
+    /// As [`Self::wait_with_timer`], by a timeout, which at real-time priority is
+    /// exact and takes a system call less.
+    fn wait_exactly(
+        &mut self,
+        clock: Clock,
+        next: Instant,
+        events: &mut [EpollEvent],
+    ) -> nix::Result<usize> {
+        let before = clock.now();
+        let ahead = self.budget.ahead();
+        let sleep = next.since(before).saturating_sub(ahead);
+        if next == Instant::MAX || !sleep.is_zero() {
+            let timeout = (next != Instant::MAX).then_some(sleep);
+            let ready = realtime::wait(&self.epoll, events, timeout);
+            self.budget.slept(clock.now().since(before));
+            if ready != Ok(0) || ahead.is_zero() {
+                return ready;
+            }
+        }
+        self.watch(clock, next, events)
     }
 
     /// Packets of a host enter the network at the time they are read.

@@ -11,7 +11,12 @@ use std::time::Duration;
 
 /// How long before a packet is due the clock is watched instead of slept by: what
 /// waking up takes at this priority.
-pub(crate) const WATCH: Interval = Interval::from_micros(50);
+const WATCH: Interval = Interval::from_micros(50);
+/// The same at normal priority.
+const WATCH_NORMAL: Interval = Interval::from_micros(100);
+/// At normal priority a processor is for others too: of the time slept, so much can
+/// be watched.
+const SHARE_NORMAL: u64 = 8;
 /// Most time of watching that can be saved up.
 const SAVED: Interval = Interval::from_millis(20);
 /// Among the priorities of SCHED_FIFO, of which 99 is the highest: above
@@ -94,23 +99,47 @@ pub(crate) fn wait(
     Errno::result(ready).map(|n| n as usize)
 }
 
-/// How long the clock may be watched: as long as was slept before. Without a
-/// bound, packets that come closer together than [`WATCH`] would make it a loop
-/// that never sleeps, which the kernel stops for 50 ms in each second
-/// (`sched_rt_runtime_us`).
-#[derive(Clone, Copy, Debug, Default)]
+/// How long the clock may be watched: as long as was slept before, or a share of
+/// that. Without a bound, packets that come closer together than a watch lasts would
+/// make it a loop that never sleeps. At real-time priority the kernel stops such a
+/// loop for 50 ms in each second (`sched_rt_runtime_us`).
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Budget {
+    /// Nanoseconds that may be watched now.
     left: u64,
+    /// Nanoseconds of sleep that one of watching takes.
+    price: u64,
+    watch: Interval,
 }
 
 impl Budget {
-    /// Whether there is enough for a whole watch.
-    pub(crate) fn allows(self) -> bool {
-        self.left >= WATCH.as_nanos()
+    /// At real-time priority, or at normal.
+    pub(crate) fn new(realtime: bool) -> Self {
+        let (price, watch) = if realtime {
+            (1, WATCH)
+        } else {
+            (SHARE_NORMAL, WATCH_NORMAL)
+        };
+        Self {
+            left: 0,
+            price,
+            watch,
+        }
+    }
+
+    /// How long before its time a packet is watched for; zero where there is not
+    /// enough for a whole watch.
+    pub(crate) fn ahead(self) -> Interval {
+        if self.left >= self.watch.as_nanos() {
+            self.watch
+        } else {
+            Interval::ZERO
+        }
     }
 
     pub(crate) fn slept(&mut self, time: Interval) {
-        self.left = (self.left + time.as_nanos().min(SAVED.as_nanos())).min(SAVED.as_nanos());
+        let earned = (time.as_nanos() / self.price).min(SAVED.as_nanos());
+        self.left = (self.left + earned).min(SAVED.as_nanos());
     }
 
     pub(crate) fn watched(&mut self, time: Interval) {
@@ -122,30 +151,38 @@ impl Budget {
 mod tests {
     use super::*;
 
-    /// Of a time that is watched whenever it may be, half is slept.
+    /// Of a time that is watched whenever it may be, half is slept, and at normal
+    /// priority eight ninths.
     #[test]
-    fn at_most_half_of_the_time_is_watched() {
-        let mut budget = Budget::default();
-        assert!(!budget.allows());
-        let (mut slept, mut watched) = (0, 0);
-        for _ in 0..10_000 {
-            if budget.allows() {
-                budget.watched(WATCH);
-                watched += WATCH.as_nanos();
-            } else {
-                budget.slept(Interval::from_micros(30));
-                slept += 30_000;
+    fn the_time_that_is_watched_is_bounded() {
+        for (realtime, price, watch) in [(true, 1, 50_000), (false, 8, 100_000)] {
+            let mut budget = Budget::new(realtime);
+            assert!(budget.ahead().is_zero());
+            let (mut slept, mut watched) = (0, 0);
+            for _ in 0..10_000 {
+                let ahead = budget.ahead();
+                if ahead.is_zero() {
+                    budget.slept(Interval::from_micros(40));
+                    slept += 40_000;
+                } else {
+                    assert_eq!(ahead.as_nanos(), watch);
+                    budget.watched(ahead);
+                    watched += ahead.as_nanos();
+                }
             }
+            let most = slept / price;
+            assert!(watched <= most && watched > most - 2 * watch);
         }
-        assert!(watched <= slept && watched > slept - 2 * WATCH.as_nanos());
     }
 
     #[test]
     fn what_can_be_saved_has_an_end() {
-        let mut budget = Budget::default();
-        budget.slept(Interval::from_secs(3600));
-        budget.slept(Interval::MAX);
-        budget.watched(SAVED);
-        assert!(!budget.allows());
+        for realtime in [true, false] {
+            let mut budget = Budget::new(realtime);
+            budget.slept(Interval::from_secs(3600));
+            budget.slept(Interval::MAX);
+            budget.watched(SAVED);
+            assert!(budget.ahead().is_zero());
+        }
     }
 }

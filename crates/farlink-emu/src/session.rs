@@ -9,6 +9,7 @@ use crate::namespace::Namespace;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
+use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
@@ -101,9 +102,7 @@ pub fn session<E>(
         let mut children: Vec<Child> = Vec::new();
         let mut wait = || -> Result<Result<i32, E>, EmuError> {
             for (i, (command, program)) in prepared.iter_mut().enumerate() {
-                let child = command
-                    .spawn()
-                    .map_err(|e| EmuError::system(format!("start {program}"), e))?;
+                let child = command.spawn().map_err(|e| not_started(program, e))?;
                 let process = child.id();
                 children.push(child);
                 if i < servers.len() {
@@ -161,6 +160,20 @@ pub fn session<E>(
         hosts,
         endpoints,
     }))
+}
+
+/// Why a program did not start. Entering its host needs rights that were there when
+/// the host was made, so that it is the file that is missing or cannot be run.
+fn not_started(program: &str, error: io::Error) -> EmuError {
+    match error.kind() {
+        io::ErrorKind::NotFound => EmuError::Scenario(format!(
+            "there is no program {program:?}; write its path, or a name that PATH has"
+        )),
+        io::ErrorKind::PermissionDenied => {
+            EmuError::Scenario(format!("{program:?} cannot be run: it is not executable"))
+        }
+        _ => EmuError::system(format!("start {program}"), error),
+    }
 }
 
 /// Waits until a process has a socket that others can reach, or for a second.

@@ -402,7 +402,7 @@ impl Link {
 
     /// Takes a packet into the queue or the transmitter, where so many packets and
     /// bytes wait. Returns whether there was room.
-    #[inline]
+    #[inline(always)] // as `offer`
     fn admit(&mut self, now: Instant, ip_len: u32, (packets, bytes): (u32, u64)) -> bool {
         let busy = self.free_at > now;
         if busy && self.config.queue.is_full(packets, bytes, ip_len) {
@@ -528,6 +528,14 @@ mod tests {
             Fate::Arrives { at, .. } => Some(at.as_nanos()),
             Fate::Lost { .. } => None,
         }
+    }
+
+    /// There are four for a pair of hosts, and a thousand pairs in a scenario: counters
+    /// of what is rare, and stages that are off, are behind pointers.
+    #[test]
+    fn a_link_is_small() {
+        let size = size_of::<Link>();
+        assert!(size <= 384, "{size} bytes");
     }
 
     #[test]

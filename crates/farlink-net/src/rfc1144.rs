@@ -380,7 +380,7 @@ impl Decompressor {
         if what & mask::CONNECTION != 0 {
             let slot = next()?;
             let known = self.slots.get(usize::from(slot));
-            if known.is_none_or(|state| state.is_empty()) {
+            if known.is_none_or(ArrayVec::is_empty) {
                 return Err(Discarded::Unknown);
             }
             self.last = slot;

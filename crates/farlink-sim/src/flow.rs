@@ -27,6 +27,8 @@ pub(crate) struct End {
     pub(crate) conn: Connection,
     /// Node that it is on.
     pub(crate) node: u32,
+    /// Node of the other end.
+    pub(crate) peer: u32,
     isn: Seq,
     /// Time of the timer event that counts; others are stale.
     pub(crate) scheduled: Instant,
@@ -53,10 +55,11 @@ struct Past {
 }
 
 impl End {
-    fn new(conn: Connection, node: u32, isn: Seq) -> Self {
+    fn new(conn: Connection, [node, peer]: [u32; 2], isn: Seq) -> Self {
         Self {
             conn,
             node,
+            peer,
             isn,
             scheduled: Instant::MAX,
             live: false,
@@ -248,7 +251,10 @@ impl Opening {
     /// The ends of the first connection.
     pub(crate) fn first(&mut self, from: u32, to: u32) -> [End; 2] {
         let [(a, a_isn), (b, b_isn)] = self.connection();
-        [End::new(a, from, a_isn), End::new(b, to, b_isn)]
+        [
+            End::new(a, [from, to], a_isn),
+            End::new(b, [to, from], b_isn),
+        ]
     }
 
     /// Both ends of the next connection.

@@ -12,9 +12,11 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     end: Seq,
-    /// When it first left; `None` once it came.
-    left: Option<Instant>,
+    /// When it first left; `CAME` once it came.
+    left: Instant,
 }
+
+const CAME: Instant = Instant::MAX;
 
 /// Times of the segments of one direction of a flow.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +27,11 @@ pub(crate) struct Transit {
     start: Seq,
     /// Position after all that ever left; `None` before the first.
     end: Option<Seq>,
+    /// Place behind the piece that came last: most segments come next to one another,
+    /// behind a hole as well.
+    next: usize,
     /// Sum of the times in nanoseconds, and how many there are.
-    sum: u128,
+    sum: u64,
     count: u64,
 }
 
@@ -43,34 +48,36 @@ impl Transit {
             self.start = from;
         }
         self.end = Some(end);
-        let left = Some(now);
-        self.pieces.push_back(Piece { end, left });
+        self.pieces.push_back(Piece { end, left: now });
     }
 
     /// A segment of data came, some of it for the first time.
     #[inline]
     pub(crate) fn arrived(&mut self, seq: Seq, len: u32, now: Instant) {
         let end = seq.at(u64::from(len));
-        match self.pieces.front() {
-            Some(&Piece {
-                end: whole,
-                left: Some(left),
-            }) if whole == end && self.start == seq => {
-                self.pieces.pop_front();
-                self.start = end;
+        let begins = match self.next {
+            0 => self.start,
+            n => self.pieces[n - 1].end,
+        };
+        match self.pieces.get_mut(self.next) {
+            Some(piece) if piece.end == end && begins == seq && piece.left != CAME => {
+                let left = std::mem::replace(&mut piece.left, CAME);
+                self.next += 1;
                 self.add(now, left);
             }
             _ => self.arrived_anywhere(seq, end, now),
         }
-        while let Some(&Piece { end, left: None }) = self.pieces.front() {
+        while let Some(&Piece { end, left: CAME }) = self.pieces.front() {
             self.pieces.pop_front();
             self.start = end;
+            self.next = self.next.saturating_sub(1);
         }
     }
 
     /// Another connection: what is under way of the one before is forgotten.
     pub(crate) fn renew(&mut self) {
         self.pieces.clear();
+        self.next = 0;
         self.end = None;
     }
 
@@ -80,7 +87,8 @@ impl Transit {
     }
 
     fn add(&mut self, now: Instant, left: Instant) {
-        self.sum += u128::from(now.since(left).as_nanos());
+        let time = now.since(left).as_nanos();
+        self.sum = self.sum.saturating_add(time);
         self.count += 1;
     }
 
@@ -99,22 +107,24 @@ impl Transit {
             if at.diff(end) >= 0 {
                 break;
             }
-            if piece.left.is_some() {
-                first = first.or(piece.left);
+            if piece.left != CAME {
+                first = first.or(Some(piece.left));
                 if at.diff(seq) < 0 {
                     // What stands before the segment is still to come.
                     self.pieces.insert(i, Piece { end: seq, ..piece });
                     i += 1;
                 }
                 if piece.end.diff(end) > 0 {
-                    self.pieces.insert(i, Piece { end, left: None });
+                    self.pieces.insert(i, Piece { end, left: CAME });
+                    i += 1;
                     break;
                 }
-                self.pieces[i].left = None;
+                self.pieces[i].left = CAME;
             }
             at = piece.end;
             i += 1;
         }
+        self.next = i;
         if let Some(left) = first {
             self.add(now, left);
         }

@@ -2,6 +2,7 @@
 
 mod ahead;
 mod buffer;
+mod sampled;
 
 use crate::config::{Config, CwndLimit, PartialAck, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
@@ -321,39 +322,6 @@ impl Sender {
         (flight, acked, sample)
     }
 
-    /// A segment that left at `sent` gives a round-trip sample.
-    #[inline]
-    fn sample(&mut self, now: Instant, sent: Instant, recorder: &mut Recorder) -> Interval {
-        self.rtt.window(self.board.una(), self.board.max());
-        let rtt = self.rtt.sample(sent, now);
-        self.spurious.sampled(&mut self.rtt, sent, rtt);
-        if let Some(rack) = &mut self.loss.rack {
-            rack.sampled();
-        }
-        let rto = self.rto();
-        recorder.emit(now, Record::Rtt { rtt, rto });
-        rtt
-    }
-
-    /// An ACK of nothing new has SACKed something.
-    #[inline]
-    pub(crate) fn sacked_only(&mut self, now: Instant, recorder: &mut Recorder) {
-        let Some(sent) = self.board.first_sacked else {
-            return; // nothing that was sent once
-        };
-        if self.rtt_from_sack {
-            self.sample(now, sent, recorder);
-        }
-        // Had it left later, then a first segment that is lost again and again
-        // would never time out.
-        if self.restart_on_sack
-            && self.timer_runs()
-            && self.board.front().is_some_and(|front| sent < front.at)
-        {
-            self.restart_timer(now);
-        }
-    }
-
     /// Whether the congestion window was what held the sender back last, or is
     /// taken to have been.
     /// Whether nothing looks at every ACK, whatever it says.
@@ -667,9 +635,9 @@ impl Sender {
     /// A piece of up to `len` bytes never sent before, the FIN with the last.
     fn fresh(&self, len: u32, probe: bool) -> Option<Chunk> {
         let start = self.board.max();
-        let unsent = self.buffer.end().saturating_sub(start);
-        let usable = self.believed_edge().saturating_sub(start);
         let len = if probe {
+            let unsent = self.buffer.end().saturating_sub(start);
+            let usable = self.believed_edge().saturating_sub(start);
             // Zero window: one byte. A small one: what it takes, in spite of
             // silly-window avoidance, whose override this is.
             unsent.min(usable.clamp(1, u64::from(self.mss))) as u32
@@ -718,8 +686,10 @@ impl Sender {
             {
                 self.cc.on_transmit_start(&context!(self, now, 0));
             }
-            self.loss
-                .new_data(u64::from(space), self.board.flight(), self.cc.cwnd());
+            if self.loss.dup_acks > 0 {
+                let (flight, cwnd) = (self.board.flight(), self.cc.cwnd());
+                self.loss.new_data(u64::from(space), flight, cwnd);
+            }
             self.board.sent(space, now);
             if self.one_sample && self.timed.is_none() {
                 self.timed = Some((self.board.max(), now));

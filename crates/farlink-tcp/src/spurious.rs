@@ -43,7 +43,7 @@ pub(crate) fn duplicate_report(
 pub(crate) struct Spurious {
     detection: Undo,
     initial_window: InitialWindow,
-    episode: Option<Episode>,
+    episode: Option<Box<Episode>>,
     adaptation: Option<Adaptation>,
     pub(crate) frto: Frto,
 }
@@ -146,7 +146,7 @@ pub(crate) fn begin(tx: &mut Sender, by_timeout: bool) {
             unreported.extend(tx.board.again().map(|s| (s.start, (s.end(), 1))));
         }
     }
-    tx.spurious.episode = Some(Episode {
+    tx.spurious.episode = Some(Box::new(Episode {
         end: max,
         window: tx.cc.cwnd(),
         ssthresh: tx.cc.ssthresh(),
@@ -157,7 +157,7 @@ pub(crate) fn begin(tx: &mut Sender, by_timeout: bool) {
         retransmitted,
         judged: false,
         unreported,
-    });
+    }));
 }
 
 /// New data was acknowledged, by an ACK that echoes the timestamp `echo`

@@ -66,18 +66,10 @@ def channel(
         files.check_directory(directory)
     given = dict(text.assignments(changes))
     alone = what in channels.stages()
-    sample = channels.channel(
-        what,
-        link=link,
-        direction=direction,
-        packets=packets,
-        bytes=length,
-        spacing=spacing,
-        seed=seed,
-        run=run,
-        overrides=None if alone else given,
-        **(given if alone else {}),
+    asked = channels.Asked(
+        link, direction, packets, length, spacing, seed, run, {} if alone else given
     )
+    sample = channels.sample(what, given if alone else {}, asked)
     if as_json:
         text.line(json.dumps(sample.data, indent=2))
     else:

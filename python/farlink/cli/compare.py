@@ -27,6 +27,9 @@ def compare(
         [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
     ),
     seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
+    realtime: bool = typer.Option(
+        False, "--realtime", help="Emulate before all threads of normal priority."
+    ),
     out: Path | None = typer.Option(
         None, "--out", help="Write comparison.json and the sequence plots here.", metavar="DIR"
     ),
@@ -45,6 +48,7 @@ def compare(
         runs=runs,
         overrides=dict(text.assignments(changes)),
         seed=seed,
+        realtime=realtime,
         tell=None if quiet else _tell,
     )
     _show(found)

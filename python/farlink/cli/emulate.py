@@ -252,6 +252,11 @@ def _show(done: emulation.Emulated) -> None:
             f"dropped {', '.join(causes) or 'none'}",
             soft_wrap=True,
         )
+    console.print(_packets(data["packets"]), soft_wrap=True)
+    if done.missing:
+        console.print(
+            f"WARNING: {done.missing:,} packets are unaccounted for, which is an error of farlink"
+        )
     if data["uncaptured"]:
         console.print(
             f"WARNING: {data['uncaptured']:,} packets are not in the captures (slow disk)"
@@ -262,6 +267,18 @@ def _show(done: emulation.Emulated) -> None:
         f"{1e3 * late['p99_s']:.3f} ms (99 %), {1e3 * late['max_s']:.3f} ms (most)",
         soft_wrap=True,
     )
+
+
+def _packets(packets: dict[str, int]) -> str:
+    made = [f"{packets['entered']:,} entered"]
+    for key, what in (("copied", "copied"), ("cut", "cut off"), ("answered", "from routers")):
+        if packets[key]:
+            made.append(f"{packets[key]:,} {what}")
+    found = [f"{packets['left']:,} left", f"{packets['lost']:,} lost"]
+    if packets["for_routers"]:
+        found.append(f"{packets['for_routers']:,} for routers")
+    found.append(f"{packets['inside']:,} under way")
+    return f"packets: {', '.join(made)}; {', '.join(found)}"
 
 
 def _lost(metrics: dict[str, float]) -> str:

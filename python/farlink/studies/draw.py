@@ -29,6 +29,11 @@ _MARKS = (
     ("X", "full", "-."),
 )
 
+_FARTHEST = 1.0
+"""How far a figure goes beyond the published range of its ordinate, in ranges."""
+
+_CUT = "Ours goes far beyond the published axis; what is above this figure is in its CSV."
+
 _LINE = 118
 """Characters of a note that fit in the width of a figure."""
 
@@ -67,13 +72,13 @@ def draw(curves: Curves, heading: str, note: str = "") -> Figure:
         )
     if curves.log_y:
         axes.set_yscale("log")
-    _range(axes, curves)
+    cut = _range(axes, curves)
     axes.set_xlabel(curves.x_label)
     axes.set_ylabel(curves.y_label)
     if len(curves.series) > 1:
         axes.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
     title(figure, heading)
-    lines = [line for line in (curves.note, note) if line]
+    lines = [line for line in (curves.note, _CUT if cut else "", note) if line]
     if lines:
         text = "\n".join(part for line in lines for part in textwrap.wrap(line, _LINE))
         figure.supxlabel(text, x=0.012, ha="left", fontsize=7.5, color=MUTED)
@@ -114,14 +119,21 @@ def _points(
     return x, means, below, above
 
 
-def _range(axes: "Axes", curves: Curves) -> None:
-    """Show the published range of the ordinate as a bracket beside it."""
+def _range(axes: "Axes", curves: Curves) -> bool:
+    """Show the published range of the ordinate as a bracket beside it.
+
+    Returns whether the figure ends near it because ours goes so far beyond that nothing
+    could be told apart.
+    """
     low, high = axes.get_ylim()
-    if not curves.log_y and low < 0 <= min((m for m in _means(curves)), default=0.0):
+    if not curves.log_y and low < 0 <= min(_means(curves), default=0.0):
         low = 0.0
+    cut = False
     if curves.y_range is not None:
         first, last = curves.y_range
-        low, high = min(low, first), max(high, last)
+        beyond = last + _FARTHEST * (last - first)
+        cut = not curves.log_y and curves.scale * max(_means(curves), default=0.0) > beyond
+        low, high = min(low, first), beyond if cut else max(high, last)
         across = axes.get_yaxis_transform()
         axes.plot(
             [1.012, 1.012],
@@ -145,7 +157,9 @@ def _range(axes: "Axes", curves: Curves) -> None:
             color=MUTED,
         )
     axes.set_ylim(low, high)
+    return cut
 
 
 def _means(curves: Curves) -> list[float]:
-    return [one.mean for values in curves.series.values() for one in values if one is not None]
+    means = [one.mean for values in curves.series.values() for one in values if one is not None]
+    return [mean for mean in means if math.isfinite(mean)]

@@ -119,7 +119,7 @@ def draw_panels(panels: Sequence[Panel], *, height: float | None = None) -> "Fig
     figure = Figure(figsize=(style.WIDTH, tall), layout="constrained")
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, panel, told in zip(row, panels, texts, strict=True):
-        _fill(axes, panel, told, line, margin=0.75 if len(panels) == 1 else 1.1)
+        _fill(axes, panel, told, line, margin=0.75 if len(panels) == 1 else 1.6)
     row[0].set_ylim(last + line, first - line)
     row[0].set_ylabel("time (s)")
     row[0].ticklabel_format(axis="y", useOffset=False, style="plain")

@@ -119,8 +119,9 @@ def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgem
             {
                 "made": made,
                 "table": content if isinstance(content, Table) else None,
-                "heading": result.heading(made.item),
-                "note": getattr(content, "note", ""),
+                # Curves have heading and note in the picture.
+                "heading": "" if isinstance(content, Curves) else result.heading(made.item),
+                "note": "" if isinstance(content, Curves) else getattr(content, "note", ""),
                 "judgements": [one for one in result.judgements if one.claim.figure == name],
             }
         )
@@ -132,7 +133,8 @@ def _published(item: Item) -> list[str]:
     """Return what the record holds of the numbers of an entry, a line each."""
     lines: list[str] = []
     for key, value in item.data.items():
-        if key in _SHOWN:
+        # Rows stand in the table itself, beside ours.
+        if key in _SHOWN or (isinstance(value, list) and any(isinstance(v, list) for v in value)):
             continue
         name = key.replace("_", " ")
         if isinstance(value, list) and value and all(isinstance(one, str) for one in value):

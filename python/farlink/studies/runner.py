@@ -4,13 +4,14 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farlink import _farlink
-from farlink.errors import ScenarioError
+from farlink.errors import FarlinkError, ScenarioError
 from farlink.studies import find
 from farlink.studies.judge import FAILED, Judgement, judge, summary
 from farlink.studies.lab import Cell, Lab
@@ -277,7 +278,9 @@ def run_study(
         if watch is not None:
             ids = [work.item.id for work in batch.work]
             watch(Step(ids, batch.new, batch.runs, done, total))
-        lab.prefetch(batch.cells)
+        # What a wrong cell is asked for by will say so; the others go on.
+        with suppress(FarlinkError):
+            lab.prefetch(cell for cell in batch.cells if _right(lab, cell))
         done += batch.runs
         for work in batch.work:
             if isinstance(work.item, Claim):
@@ -297,6 +300,14 @@ def run_study(
         simulated_runs=lab.simulated_runs,
         wall_s=time.perf_counter() - started,
     )
+
+
+def _right(lab: Lab, cell: Cell) -> bool:
+    try:
+        lab.text(cell)
+    except ScenarioError:
+        return False
+    return True
 
 
 @dataclass

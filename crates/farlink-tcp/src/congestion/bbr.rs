@@ -135,9 +135,9 @@ impl Bbr {
             },
             Parameter {
                 name: "equal_rtt_counts",
-                doc: "whether a round trip of exactly the least time has met it again \
-                      (4.1.2.3); on a path without any jitter every one through an empty \
-                      queue has, so that ProbeRTT may never come, and on a real one hardly any",
+                doc: "whether a round trip of exactly the least time has met it again (4.1.2.3); \
+                      not in Linux since 5.10. On a path without any jitter every one through \
+                      an empty queue has, so that ProbeRTT may never come",
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },

@@ -45,6 +45,14 @@ fn exchange(a: &mut Connection, b: &mut Connection, delay: Interval, until: Inst
     }
 }
 
+/// A run of thousands of flows has two of these a flow: what is only there with an
+/// option, or in a recovery, belongs behind a pointer.
+#[test]
+fn a_connection_is_small() {
+    let size = size_of::<Connection>();
+    assert!(size <= 1536, "{size} bytes");
+}
+
 #[test]
 fn every_variant_delivers_both_ways_and_closes() {
     for variant in crate::variant::VARIANTS {

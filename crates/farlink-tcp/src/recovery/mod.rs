@@ -58,7 +58,7 @@ pub(crate) struct LossState {
     /// The ACK at hand says that data was marked: nothing grows for it.
     pub(crate) mark_echoed: bool,
     /// Vegas only.
-    pub(crate) fine: Option<vegas::FineTimeout>,
+    pub(crate) fine: Option<Box<vegas::FineTimeout>>,
     /// SACK only, if configured.
     pub(crate) prr: Option<prr::Prr>,
     /// Losses are taken for corruption.
@@ -101,7 +101,7 @@ impl LossState {
             marked: 0,
             reduced: false,
             mark_echoed: false,
-            fine: vegas::FineTimeout::of(config.recovery),
+            fine: vegas::FineTimeout::of(config.recovery).map(Box::new),
             prr: config
                 .prr
                 .filter(|_| matches!(config.recovery, Recovery::Sack { .. }))

@@ -108,7 +108,7 @@ pub(crate) fn on_timeout(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
 /// Whether the first unacknowledged segment is out for longer than the fine
 /// time-out, and not about to be sent again.
 fn expired(tx: &mut Sender, now: Instant) -> bool {
-    let timeout = tx.loss.fine.as_ref().and_then(FineTimeout::timeout);
+    let timeout = tx.loss.fine.as_deref().and_then(FineTimeout::timeout);
     match (timeout, tx.board.front()) {
         (Some(timeout), Some(front)) if now.since(front.at) > timeout => {
             tx.board.next_lost().is_none()

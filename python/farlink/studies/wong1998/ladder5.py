@@ -76,8 +76,8 @@ def _label(frame: Mapping[Hashable, Any]) -> str:
 def _anew(w: Wong) -> Drawing:
     (original, few), (modified, many) = (_play(w, best_effort=one) for one in (False, True))
     panels = [
-        _panel("original", original, ("discards all", "begins at 0")),
-        _panel("modified", modified, ("hands on 2 to 5", "goes on at 6")),
+        _panel("original", original, ("discards all", "from 0")),
+        _panel("modified", modified, ("hands on 2 to 5", "from 6")),
     ]
     note = (
         f"N2 = 2, a window of 5 frames, delivery in sequence: of 9 packets {few} come over the "

@@ -38,11 +38,8 @@ impl ScriptedLossSpec {
             format!("has more than {MOST} numbers; write fewer, or loss = 0.01")
         } else if self.packets[0] == 0 {
             "has a 0; the first packet is 1".to_owned()
-        } else if let Some(pair) = self.packets.windows(2).find(|pair| pair[0] >= pair[1]) {
-            format!(
-                "has {} behind {}; write each number once, in order",
-                pair[1], pair[0]
-            )
+        } else if let Some(&[a, b]) = self.packets.windows(2).find(|pair| pair[0] >= pair[1]) {
+            format!("has {b} behind {a}; write each number once, in order")
         } else if self.min_size > Size(65_535) {
             let says = format!(
                 "= \"{}\" is longer than any packet; write at most \"65535 B\"",
