@@ -55,6 +55,28 @@ impl Transit {
     #[inline]
     pub(crate) fn arrived(&mut self, seq: Seq, len: u32, now: Instant) {
         let end = seq.at(u64::from(len));
+        match self.pieces.front() {
+            Some(&Piece { end: whole, left }) if whole == end && self.start == seq => {
+                self.pass_front(end);
+                self.add(now, left);
+            }
+            _ => self.arrived_behind(seq, end, now),
+        }
+        while let Some(&Piece { end, left: CAME }) = self.pieces.front() {
+            self.pass_front(end);
+        }
+    }
+
+    /// The first piece, which ends at `end`, is done with.
+    #[inline]
+    fn pass_front(&mut self, end: Seq) {
+        self.pieces.pop_front();
+        self.start = end;
+        self.next = self.next.saturating_sub(1);
+    }
+
+    /// Out of order, and most often behind the one that came last.
+    fn arrived_behind(&mut self, seq: Seq, end: Seq, now: Instant) {
         let begins = match self.next {
             0 => self.start,
             n => self.pieces[n - 1].end,
@@ -66,11 +88,6 @@ impl Transit {
                 self.add(now, left);
             }
             _ => self.arrived_anywhere(seq, end, now),
-        }
-        while let Some(&Piece { end, left: CAME }) = self.pieces.front() {
-            self.pieces.pop_front();
-            self.start = end;
-            self.next = self.next.saturating_sub(1);
         }
     }
 
@@ -92,7 +109,7 @@ impl Transit {
         self.count += 1;
     }
 
-    /// Out of order, or cut otherwise than it first left.
+    /// Anywhere, or cut otherwise than it first left.
     fn arrived_anywhere(&mut self, seq: Seq, end: Seq, now: Instant) {
         let place = seq.diff(self.start);
         let mut i = self
