@@ -242,7 +242,7 @@ def _emulated(
         run=run,
         realtime=realtime,
         pcap=pcap,
-        snaplen=captured.HEADERS,
+        snaplen=captured.HEADERS if pcap is not None else 0,
         output=report,
     )
     if done.exit_code or not report.exists():
