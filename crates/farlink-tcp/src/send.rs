@@ -3,8 +3,9 @@
 mod ahead;
 mod buffer;
 mod sampled;
+mod timer;
 
-use crate::config::{Config, CwndLimit, PartialAck, ReduceFrom, Sampling};
+use crate::config::{Config, CwndLimit, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
@@ -402,55 +403,6 @@ impl Sender {
     pub(crate) fn cwnd_limited(&self) -> bool {
         (self.cwnd_limited || !self.cwnd_validation)
             && (!self.limited_by_peer || self.cc.cwnd() < self.max_wnd)
-    }
-
-    /// Retransmission time-out in force.
-    #[inline]
-    pub(crate) fn rto(&self) -> Interval {
-        self.loss.fine_rto().unwrap_or_else(|| self.rtt.rto())
-    }
-
-    /// When the retransmission timer goes off that is started now.
-    #[inline]
-    fn deadline(&self, now: Instant) -> Instant {
-        match self.loss.fine_rto() {
-            Some(rto) => now + rto,
-            None => self.rtt.deadline(now),
-        }
-    }
-
-    /// (Re)starts the retransmission timer, or stops it when nothing is in
-    /// flight (RFC 6298, 5.2 and 5.3).
-    #[inline]
-    pub(crate) fn restart_timer(&mut self, now: Instant) {
-        self.rto_at = if self.board.is_empty() {
-            Instant::MAX
-        } else {
-            self.deadline(now)
-        };
-    }
-
-    /// Whether the retransmission timer runs.
-    pub(crate) fn timer_runs(&self) -> bool {
-        self.rto_at != Instant::MAX
-    }
-
-    /// A partial acknowledgment moves the retransmission timer, if it runs.
-    pub(crate) fn partial_ack(&mut self, now: Instant, how: PartialAck) {
-        if !self.timer_runs() {
-            return;
-        }
-        self.rto_at = match how {
-            PartialAck::Restart => match self.loss.fine_rto() {
-                Some(rto) => now + rto,
-                None => self.rtt.on_tick(now + self.rtt.base_rto()),
-            },
-            PartialAck::Constant(interval) => self.rtt.on_tick(now + interval),
-            PartialAck::BackOff => {
-                self.rtt.back_off();
-                self.deadline(now)
-            }
-        };
     }
 
     /// What is out before `to` gives no round-trip sample.

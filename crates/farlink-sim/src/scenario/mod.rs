@@ -29,6 +29,7 @@ pub(crate) mod process;
 mod reference;
 mod spec;
 mod tcp;
+mod tcp_checks;
 mod tcp_choices;
 mod tcp_needs;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use farlink_tcp::config::{
     AssumeLoss, Backoff, DummyReply, Eln, InitialWindow, PartialAck, RackConfig, Sampling,
-    SnackForm, TlpConfig, Undo,
+    SnackForm, TlpConfig, Undo, WindowScale,
 };
 
 use super::*;
