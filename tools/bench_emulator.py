@@ -43,6 +43,9 @@ BLOCK = 1 << 20
 PAYLOAD = 1472
 """UDP payload of a packet of 1500 bytes."""
 DELAY_MS = 50
+GAP_NS = 4_700_000
+"""From packet to packet; the delay is no multiple of it, or each packet would come at the time
+at which another leaves, when the engine is awake anyway."""
 
 
 def path(rate: str, delay: str) -> dict[str, Any]:
@@ -293,7 +296,7 @@ def spread(values: list[float]) -> str:
 
 def bare_delay(packets: int, out: Path) -> list[float]:
     """Delays in us without an engine: what the devices and the kernel take."""
-    server = program("udp-serve", packets, 5_000_000, 100, sent(out))
+    server = program("udp-serve", packets, GAP_NS, 100, sent(out))
     client = program("udp-fetch", SERVER, packets, sent(out), out)
     with bare(server, client, offload=False) as (a, b, child):
         forward(a, b, child)
@@ -306,7 +309,7 @@ def delay_errors(packets: int, out: Path, *, realtime: bool) -> tuple[list[float
         path("1 Gbit/s", f"{DELAY_MS} ms"),
         program("udp-fetch", "server", packets, sent(out), out),
         host="client",
-        servers=[("server", program("udp-serve", packets, 5_000_000, 100, sent(out)))],
+        servers=[("server", program("udp-serve", packets, GAP_NS, 100, sent(out)))],
         realtime=realtime,
     )
     wire_us = 8 * 128 / 1e9 * 1e6
