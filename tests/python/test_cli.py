@@ -268,6 +268,8 @@ def test_control_c_is_code_130_and_writes_nothing(tmp_path: Path, small: Path) -
     for change in ENDLESS.items():
         command += ["--set", "=".join(change)]
     command += ["--json", str(tmp_path / "r.json")]
+    # Where these tests run in the background, Ctrl-C may be ignored; programs inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -275,7 +277,10 @@ def test_control_c_is_code_130_and_writes_nothing(tmp_path: Path, small: Path) -
         assert process.poll() is None, process.communicate()
         started = time.monotonic()
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=20)
+        try:
+            out, err = process.communicate(timeout=20)
+        finally:
+            process.kill()
         assert time.monotonic() - started < 5
     assert process.returncode == 130
     assert (out, err) == ("", "farlink: interrupted\n")
