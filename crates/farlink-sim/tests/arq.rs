@@ -1,28 +1,13 @@
 //! TCP over links with a protocol of their own, over whole runs.
 #![allow(missing_docs)]
 
+mod common;
+
+use common::{expand, metric, result};
 use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
 use farlink_sim::{Column, Live, Monitor, run, scenario, trace};
 use farlink_tcp::{Body, Instant, Interval};
 use serde_json::Value;
-
-fn expand(text: &str) -> scenario::Expanded {
-    scenario::load(text, "test", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn result(text: &str) -> Value {
-    let scenario = expand(text);
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
-}
-
-fn metric(result: &Value, list: &str, which: usize, name: &str) -> f64 {
-    result[list][which]["metrics"][name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
-}
 
 fn goodput(text: &str) -> f64 {
     metric(&result(text), "flows", 0, "goodput")

@@ -1,22 +1,10 @@
 //! CSMA/CA and slotted ALOHA on a link with a protocol, over whole runs.
 #![allow(missing_docs)]
 
-use farlink_sim::{Monitor, run, scenario};
-use serde_json::Value;
+mod common;
 
-fn result(text: &str) -> Value {
-    let scenario = scenario::load(text, "test", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"));
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
-}
-
-fn metric(result: &Value, list: &str, which: usize, name: &str) -> f64 {
-    result[list][which]["metrics"][name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
-}
+use common::{metric, result};
+use farlink_sim::scenario;
 
 /// One radio link that is always busy: frames of 134 bytes, 55.8333 ms.
 fn radio(protocol: &str, mac: &str) -> String {

@@ -1,28 +1,13 @@
 //! Fragments, reassembly and path-MTU discovery over whole runs.
 #![allow(missing_docs)]
 
+mod common;
+
+use common::{expand, metric, result};
 use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
-use farlink_sim::{Live, Monitor, run, scenario, trace};
+use farlink_sim::{Live, Monitor, trace};
 use farlink_tcp::{Body, Instant};
 use serde_json::Value;
-
-fn expand(text: &str) -> scenario::Expanded {
-    scenario::load(text, "test", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn result(text: &str) -> Value {
-    let scenario = expand(text);
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
-}
-
-fn metric(result: &Value, list: &str, which: usize, name: &str) -> f64 {
-    result[list][which]["metrics"][name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
-}
 
 /// a - r over 10 ms each way, then r - b over 20 ms with a maximum length there.
 fn path(second: &str, flow: &str) -> String {

@@ -2,26 +2,10 @@
 //! chosen places on links with and without a protocol.
 #![allow(missing_docs)]
 
-use farlink_sim::{Column, Monitor, Table, frame_kinds, run, scenario, trace};
-use serde_json::Value;
+mod common;
 
-fn expand(text: &str) -> scenario::Expanded {
-    scenario::load(text, "test", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}"))
-}
-
-fn result(text: &str) -> Value {
-    let scenario = expand(text);
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
-}
-
-fn metric(result: &Value, list: &str, which: usize, name: &str) -> f64 {
-    result[list][which]["metrics"][name]
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
-}
+use common::{expand, metric, result};
+use farlink_sim::{Column, Monitor, Table, frame_kinds, trace};
 
 fn tables(text: &str) -> Vec<Table> {
     let traced = trace(&expand(text), 0, None, "", &Monitor::default());

@@ -1,0 +1,25 @@
+//! What tests of whole runs share.
+
+use farlink_sim::{Monitor, run, scenario};
+use serde_json::Value;
+
+/// Reads a scenario that is right.
+pub(crate) fn expand(text: &str) -> scenario::Expanded {
+    scenario::load(text, "test", &[])
+        .and_then(|s| s.expand())
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// What run 0 of a scenario gives.
+pub(crate) fn result(text: &str) -> Value {
+    let scenario = expand(text);
+    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
+    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
+}
+
+/// A metric of row `which` of `list` ("flows", "links").
+pub(crate) fn metric(result: &Value, list: &str, which: usize, name: &str) -> f64 {
+    result[list][which]["metrics"][name]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{name} of {result}"))
+}
