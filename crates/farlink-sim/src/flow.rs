@@ -39,6 +39,11 @@ pub(crate) struct End {
     pub(crate) awaits: u64,
     /// Bytes received in order, over all connections.
     pub(crate) received: u64,
+    /// Bytes that its application waits to write: they found no room in the send
+    /// buffer.
+    unwritten: u64,
+    /// The application closes once it has written them.
+    closes: bool,
     /// When all that it will ever receive was there.
     pub(crate) complete_at: Option<Instant>,
     /// What its earlier connections did; none while there was only one.
@@ -65,9 +70,43 @@ impl End {
             live: false,
             awaits: u64::MAX,
             received: 0,
+            unwritten: 0,
+            closes: false,
             complete_at: None,
             past: None,
         }
+    }
+
+    /// The application writes. What finds no room in the send buffer it goes on
+    /// writing as room appears ([`Self::write_on`]), as a program does that waits in
+    /// `write`.
+    pub(crate) fn write(&mut self, len: u64) {
+        self.unwritten = self.unwritten.saturating_add(len);
+        self.write_on();
+    }
+
+    /// The application writes no more: the connection is closed behind the last
+    /// byte that it waits to write.
+    pub(crate) fn close(&mut self) {
+        self.closes = true;
+        self.write_on();
+    }
+
+    /// The application goes on writing if there is room, and closes if it wanted to.
+    pub(crate) fn write_on(&mut self) {
+        if self.unwritten > 0 {
+            self.unwritten -= self.conn.write_len(self.unwritten);
+        }
+        if self.closes && self.unwritten == 0 {
+            self.closes = false;
+            self.conn.close();
+        }
+    }
+
+    /// Whether the application waits for room in the send buffer.
+    #[inline]
+    pub(crate) fn waits_to_write(&self) -> bool {
+        self.unwritten > 0
     }
 
     /// Where a sequence number of this end's lies in the data that it sends,
@@ -161,6 +200,9 @@ impl End {
         // Over, its clock stands.
         add(&mut past.phases, self.conn.phase_times(Instant::MAX));
         self.conn = conn;
+        // What the one before did not take is lost with it.
+        self.unwritten = 0;
+        self.closes = false;
         self.isn = isn;
         self.scheduled = Instant::MAX;
     }

@@ -425,7 +425,11 @@ impl World {
                 self.tell(end / 2, side(end), told);
             }
         }
-        let node = self.ends[end].node;
+        let e = &mut self.ends[end];
+        if e.waits_to_write() {
+            e.write_on();
+        }
+        let node = e.node;
         while let Some(segment) = self.ends[end].conn.poll_transmit(now) {
             self.emit(end, node, segment);
         }
@@ -475,11 +479,9 @@ impl World {
         for &act in acts {
             let state = &mut self.flows[flow];
             match act {
-                Act::Write(side, len) => {
-                    self.ends[2 * flow + side as usize].conn.write_len(len);
-                }
+                Act::Write(side, len) => self.ends[2 * flow + side as usize].write(len),
                 Act::Await(side, total) => self.ends[2 * flow + side as usize].awaits = total,
-                Act::Close(side) => self.ends[2 * flow + side as usize].conn.close(),
+                Act::Close(side) => self.ends[2 * flow + side as usize].close(),
                 Act::Open => {
                     if let Some(opening) = &mut state.opening {
                         opening.wanted = true;

@@ -104,6 +104,27 @@ fn a_transfer_is_whole_over_a_clean_path() {
     }
 }
 
+/// A small send buffer holds the program, which writes on and closes behind the
+/// last byte.
+#[test]
+fn a_transfer_is_whole_through_a_small_send_buffer() {
+    for send_buffer in [1, 1000, 16_384] {
+        let size = 20 * send_buffer + 1;
+        let mut small = config("server", &[(PORT, Service::Data(size))], None);
+        small.tcp = Arc::new(Config {
+            send_buffer,
+            ..(*small.tcp).clone()
+        });
+        let mut a = Endpoint::new(SERVER, &small, None);
+        let mut b = client(size);
+        carry(&mut a, &mut b, |_, _| 1);
+        let got = b.report().fetched.unwrap();
+        assert_eq!((got.bytes, got.correct, got.failure), (size, true, None));
+        // A buffer leaves in each round trip of 20 ms.
+        assert!(got.duration >= Interval::from_millis(20 * 20), "{got:?}");
+    }
+}
+
 /// What is lost comes again, what comes twice counts once, and a changed packet
 /// is dropped for its checksum: each is counted.
 #[test]
