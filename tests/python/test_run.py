@@ -10,6 +10,7 @@ import pytest
 import farlink as fl
 from conftest import ENDLESS, SMALL, without_wall_time
 from farlink import _farlink
+from farlink.result import _combine
 
 
 def test_two_runs_are_the_same_with_any_number_of_jobs(small: Path, result: fl.Result) -> None:
@@ -76,6 +77,17 @@ def test_every_metric_has_a_unit_and_a_definition(result: fl.Result) -> None:
     run = {name for row in result.data["fairness"] for name in row["metrics"]}
     scopes = {"flow": flow, "link": link, "run": run}
     assert {(scope, name) for scope, names in scopes.items() for name in names} == set(known)
+
+
+def test_flow_metrics_add_up_over_flows_if_they_are_amounts() -> None:
+    # Amounts are bytes, bits a second and counts. Times are averaged, and so are these shares
+    # and extremes, whose unit is 1 as that of a count is.
+    no_amounts = {"completed", "fair_share", "loss_rate", "loss_burst_max"}
+    for metric in json.loads(_farlink.metrics()):
+        if metric["scope"] == "flow":
+            name = metric["name"]
+            amount = metric["unit"] in {"", "B", "bit/s"} and name not in no_amounts
+            assert (_combine(name, [1.0, None, 5.0]) == 6.0) == amount, name
 
 
 def test_what_arrives_is_what_was_sent(result: fl.Result) -> None:

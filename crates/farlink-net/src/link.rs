@@ -663,15 +663,16 @@ mod tests {
             priorities: true,
         };
         let mut link = Link::new(config, Channel::default());
-        // 200 bytes and the framing are a block of 255; 1500 need 7 * 32 more.
-        let wire = [255, 1523 + 224, 255];
+        // 200 bytes and the framing are a block of 255; 1500 need 7 * 32 more. The code
+        // covers the framing too: 1550 bytes alone would be 7 blocks, with it they are 8.
+        let wire = [255, 1523 + 224, 255, 1573 + 256];
         let mut at = 0;
-        for (ip_len, wire) in [200, 1500, 200].into_iter().zip(wire) {
+        for (ip_len, wire) in [200, 1500, 200, 1550].into_iter().zip(wire) {
             at += wire * 8000;
             let fate = link.offer(Instant::ZERO, ip_len, Priority::Normal);
             assert_eq!(arrival(fate), Some(at));
         }
-        assert_eq!(link.queued(Instant::ZERO), (2, 1700));
+        assert_eq!(link.queued(Instant::ZERO), (3, 3250));
         assert_eq!(link.stats().busy, at);
     }
 

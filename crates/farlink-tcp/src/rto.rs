@@ -253,6 +253,25 @@ mod tests {
     }
 
     #[test]
+    fn the_backoff_doubles_until_the_greatest_time_out_and_no_less() {
+        // From 1 ms to an hour are 22 doublings (RFC 6298, 5.5 names no other end).
+        let mut e = RttEstimator::new(RtoConfig {
+            initial: MS(1),
+            min: MS(1),
+            max: Interval::from_secs(3600),
+            ..RtoConfig::default()
+        });
+        for doublings in 1..=21_u32 {
+            e.back_off();
+            assert_eq!(e.rto(), MS(1 << doublings));
+        }
+        for _ in 0..100 {
+            e.back_off();
+            assert_eq!(e.rto(), Interval::from_secs(3600));
+        }
+    }
+
+    #[test]
     fn rfc6298_section_2() {
         let mut e = RttEstimator::new(RtoConfig::default());
         assert_eq!(e.rto(), MS(1000)); // (2.1)

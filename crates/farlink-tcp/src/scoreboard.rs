@@ -685,6 +685,16 @@ mod tests {
         assert_eq!(b.acknowledge(300).sample_from, None);
     }
 
+    #[test]
+    fn what_was_sacked_before_gives_no_sample() {
+        // It arrived long before this acknowledgment, which the hole below held back:
+        // from when it left until now is no round-trip time.
+        let mut b = board(3);
+        b.sack(200, 300);
+        assert_eq!(b.acknowledge(100).sample_from, Some(Instant::from_nanos(0)));
+        assert_eq!(b.acknowledge(300).sample_from, None);
+    }
+
     #[derive(Debug, Clone)]
     enum Op {
         Send(u32),

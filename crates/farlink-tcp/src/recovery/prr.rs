@@ -269,6 +269,30 @@ mod tests {
     }
 
     #[test]
+    fn the_conservative_bound_sends_no_more_than_was_delivered() {
+        // The fast retransmit left before anything was counted as delivered, so the first
+        // ACK has nothing in the bank; the two other bounds let out what it delivered.
+        for (bound, sent) in [
+            (PrrBound::Conservative, 0),
+            (PrrBound::SafeAck, 1),
+            (PrrBound::SlowStart, 2),
+        ] {
+            let mut prr = Prr::new(bound);
+            prr.enter();
+            prr.start(20);
+            prr.sent(3);
+            let news = News {
+                delivered: 1,
+                safe: false,
+                pipe: 4,
+                ssthresh: 10,
+                mss: 1,
+            };
+            assert_eq!(prr.on_ack(news), sent, "{bound:?}");
+        }
+    }
+
+    #[test]
     fn the_share_is_rounded_up_to_a_byte() {
         let mut prr = Prr::new(PrrBound::SafeAck);
         prr.enter();
