@@ -529,6 +529,17 @@ impl Sender {
         self.reduced_from().saturating_sub(beyond)
     }
 
+    /// What a loss reduces the window from, where `flight` was in flight: never
+    /// more than the window in force.
+    ///
+    /// `FlightSize` (RFC 5681, 2) includes what is SACKed, and after a SACK
+    /// recovery or a time-out it may be several windows: a part of it would then
+    /// be a rise, where RFC 5681, 4.3, wants cwnd and ssthresh lowered once more.
+    /// Linux and 4.4BSD reduce from cwnd; RFC 9438, 4.6, knows both.
+    pub(crate) fn at_most_window(&self, flight: u64) -> u64 {
+        flight.min(self.cwnd())
+    }
+
     /// Whether losses and SACKed data do not count when the window is reduced.
     pub(crate) fn reduces_from_pipe(&self) -> bool {
         self.reduce_from == ReduceFrom::Pipe
@@ -705,7 +716,7 @@ impl Sender {
             return self.timeouts_in_row;
         }
         recorder.emit(now, Record::Mark(Mark::Timeout));
-        let flight = self.reduced_from();
+        let flight = self.at_most_window(self.reduced_from());
         let reduces = !handshake && !self.loss.assume_corruption;
         if reduces {
             spurious::begin(self, true);

@@ -327,6 +327,7 @@ pub(crate) fn on_congestion_mark(tx: &mut Sender, now: Instant, flight: u64) -> 
     }
     let loss = front_loss(tx, now);
     let before = tx.cc.cwnd();
+    let flight = tx.at_most_window(flight);
     tx.cc.on_congestion_mark(&context!(tx, now, flight), &loss);
     if tx.cc.cwnd() > before {
         tx.cc.collapse(before); // the least of a loss is more than was left
@@ -380,6 +381,7 @@ fn reduce(tx: &mut Sender, now: Instant, flight: u64, loss: Loss, by_timeout: bo
         return;
     }
     spurious::begin(tx, by_timeout);
+    let flight = tx.at_most_window(flight);
     tx.cc.on_loss(&context!(tx, now, flight), &loss);
 }
 

@@ -14,7 +14,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
         return;
     }
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
-    let flight = tx.flight_at_loss();
+    let flight = tx.at_most_window(tx.flight_at_loss());
     let loss = front_loss(tx, now);
     if !tx.loss.assume_corruption {
         spurious::begin(tx, false);

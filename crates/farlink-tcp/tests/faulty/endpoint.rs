@@ -2,8 +2,8 @@
 
 use super::chance::Chance;
 use farlink_tcp::{
-    CloseReason, Config, Connection, Event, Flags, Instant, Interval, Offset, Options, Segment,
-    Seq, State,
+    CloseReason, Config, Connection, Event, Flags, Instant, Interval, Mark, Offset, Options,
+    Record, Segment, Seq, State,
 };
 use std::sync::Arc;
 
@@ -41,18 +41,24 @@ pub(crate) struct Endpoint {
     edge: Offset,
     peer_isn: Option<Seq>,
     scratch: Vec<u8>,
+    /// A loss may raise ssthresh: Westwood takes it from its estimate of the rate.
+    rises: bool,
+    /// Congestion window and slow-start threshold after the last step.
+    window: (u64, u64),
 }
 
 impl Endpoint {
     pub(crate) fn new(side: usize, config: Config, isn: Seq, active: bool, goal: u64) -> Self {
         let stretches = config.congestion.algorithm().name == "adalr";
+        let rises = config.congestion.algorithm().name.starts_with("westwood");
         let beyond = if stretches { 300_000 } else { 0 };
         let config = Arc::new(config);
-        let connection = if active {
+        let mut connection = if active {
             Connection::open(config, side as u16, 1 - side as u16, isn)
         } else {
             Connection::listen(config, side as u16, isn)
         };
+        connection.set_tracing(true);
         Self {
             side,
             connection,
@@ -70,6 +76,8 @@ impl Endpoint {
             edge: 0,
             peer_isn: None,
             scratch: Vec::new(),
+            rises,
+            window: (u64::MAX, u64::MAX),
         }
     }
 
@@ -180,8 +188,35 @@ impl Endpoint {
         self.syn.and_then(|options| options.window_scale)
     }
 
+    /// A loss or a time-out never raises ssthresh above the congestion window
+    /// before it, or above two segments (RFC 5681, equation 4). What undoes a
+    /// reduction restores what was before.
+    fn check_reduction(&mut self) {
+        let (mut most, ssthresh) = self.window;
+        let (mut lost, mut undone) = (false, false);
+        for (_, record) in self.connection.drain_records() {
+            match record {
+                // What the ACK that shows the loss acknowledges counts before.
+                Record::State { cwnd, .. } if !lost => most = most.max(cwnd),
+                Record::Mark(Mark::FastRetransmit | Mark::Timeout) => lost = true,
+                Record::Mark(Mark::Undo) => undone = true,
+                _ => {}
+            }
+        }
+        let c = &self.connection;
+        let least = 2 * u64::from(c.mss());
+        let raised = c.ssthresh() != ssthresh && c.ssthresh() > most.max(least);
+        assert!(
+            !(lost && raised) || undone || self.rises,
+            "a loss raised ssthresh to {} with a window of {most}: {c:?}",
+            c.ssthresh()
+        );
+        self.window = (c.cwnd(), c.ssthresh());
+    }
+
     /// What holds after every step.
     pub(crate) fn check(&mut self) {
+        self.check_reduction();
         let c = &self.connection;
         if c.state() == State::Listen {
             // A reset sent it back to the start: what comes is a new connection.
