@@ -1,38 +1,123 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and names that stay where they belong."""
 
+import errno
 import os
+import re
+import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from farlink.errors import OutputError
+from farlink.errors import OutputError, ScenarioError
 
-__all__ = ["check_directory", "check_file", "replacing", "write_bytes", "write_text"]
+__all__ = [
+    "TEMPORARY",
+    "as_name",
+    "check_directory",
+    "check_file",
+    "check_name",
+    "inside",
+    "is_file",
+    "kept",
+    "read_text",
+    "reason",
+    "replacing",
+    "sweep",
+    "usual_mode",
+    "write_bytes",
+    "write_text",
+]
+
+TEMPORARY = ".farlink-"
+"""What the names of unfinished files and folders begin with."""
+
+_LONGEST_NAME = 100
+_STALE_S = 60
+"""Age from which an unfinished file that no process holds is taken for one that was left."""
+
+_WINDOWS = os.name == "nt"
+_DEVICES = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?|.*\.", re.IGNORECASE)
+
+
+def check_name(name: str) -> None:
+    """Raise `ScenarioError` unless a name out of a file can be that of a file or folder.
+
+    The rule is that of names in scenarios: no separator, nothing hidden, nothing that
+    would leave the folder that it is put in.
+    """
+    good = all(one.isalnum() or one in "._-+" for one in name)
+    with suppress(UnicodeEncodeError):
+        long = len(name.encode()) > _LONGEST_NAME
+        if good and name and not name.startswith(".") and not long:
+            if not (_WINDOWS and _DEVICES.fullmatch(name)):
+                return
+            raise ScenarioError(f"{name!r} is the name of a device on this system; take another")
+    shown = repr(name if len(name) <= 2 * _LONGEST_NAME else name[:_LONGEST_NAME] + "...")
+    raise ScenarioError(
+        f"{shown} is not a name; write 1 to {_LONGEST_NAME} letters, digits, '.', '_', '-' or "
+        "'+', not beginning with '.'"
+    )
+
+
+def as_name(text: str) -> str:
+    """Make a name that `check_name` takes out of any text."""
+    name = "".join(one if one.isalnum() or one in "._-+" else "-" for one in text)
+    return name.encode()[:_LONGEST_NAME].decode(errors="ignore").lstrip(".") or "scenario"
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file; a path that cannot be one is none."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def read_text(path: Path) -> str:
+    """Read a file of UTF-8 text that the user named.
+
+    Raises
+    ------
+    ScenarioError
+        If it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ScenarioError(f"{_short(path)}: {reason(error)}") from error
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: byte {error.start} is not UTF-8 text") from error
+    except ValueError as error:  # a NUL in the name
+        raise ScenarioError(f"{_short(path)}: {error}") from error
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary name beside `path`; at the end it replaces `path`, on an error it goes.
 
-    The suffix is kept, since writers of figures and tables look at it.
+    The suffix is kept, since writers of figures and tables look at it. Where `path` is a
+    link, what it points to is replaced; a pipe or device, and the file that standard output
+    or standard error goes to, is written to and stays what it is.
     """
+    out = _stream(path)
+    if out is not None:
+        with _temporary(path, Path(tempfile.gettempdir())) as temporary:
+            yield temporary
+            _copy(temporary, out)
+        return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".farlink-", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {_reason(error)}") from error
-    temporary = Path(name)
-    try:
+        target = path.resolve()
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise OutputError(f"cannot write {_short(path)}: {reason(error)}") from error
+    with _temporary(path, target.parent) as temporary:
         yield temporary
         # mkstemp makes the file private; what a user asked for gets the usual mode.
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {_reason(error)}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+        temporary.chmod(usual_mode(0o666))
+        temporary.replace(target)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -48,30 +133,171 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 def check_file(path: Path) -> None:
     """Raise `OutputError` unless a file could be written at `path` now."""
-    if path.is_dir():
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        check_directory(path.parent)
+        return
+    except (OSError, ValueError) as error:
+        raise OutputError(f"cannot write {_short(path)}: {reason(error)}") from error
+    if stat.S_ISDIR(mode):
         raise OutputError(f"cannot write {path}: it is a directory; give the name of a file")
-    check_directory(path.parent)
+    if stat.S_ISREG(mode) and _stream(path) is None:
+        check_directory(path.resolve().parent)
+    elif not os.access(path, os.W_OK):
+        raise OutputError(f"cannot write {path}: {os.strerror(errno.EACCES).lower()}")
 
 
 def check_directory(path: Path) -> None:
     """Raise `OutputError` unless `path` is, or could be made, a directory to write in."""
-    existing = path
-    while not existing.exists() and existing != existing.parent:
-        existing = existing.parent
-    if not existing.is_dir():
-        raise OutputError(f"cannot write in {path}: {existing} is not a directory")
     try:
-        with tempfile.TemporaryFile(dir=existing):
-            pass
-    except OSError as error:
-        raise OutputError(f"cannot write in {path}: {_reason(error)}") from error
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()
+        existing = path
+        while not existing.exists() and existing != existing.parent:
+            existing = existing.parent
+        if existing.is_dir():
+            with tempfile.TemporaryFile(dir=existing):
+                return
+    except (OSError, ValueError) as error:
+        raise OutputError(f"cannot write in {_short(path)}: {reason(error)}") from error
+    raise OutputError(f"cannot write in {path}: {existing} is not a directory")
 
 
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()
+def reason(error: Exception) -> str:
+    """Return what the system says of an error, as the end of a sentence."""
+    return (getattr(error, "strerror", None) or str(error)).lower()
 
 
-def _umask() -> int:
+def usual_mode(asked: int) -> int:
+    """Return the mode that the user lets new files (0o666) or folders (0o777) have."""
     mask = os.umask(0)
     os.umask(mask)
-    return mask
+    return asked & ~mask
+
+
+def inside(folder: Path, *names: str) -> Path:
+    """Return the path of names out of a file below a folder, which none of them leaves.
+
+    Raises
+    ------
+    ScenarioError
+        If one is no name (`check_name`).
+    """
+    for name in names:
+        check_name(name)
+    return folder.joinpath(*names)
+
+
+@contextmanager
+def kept(path: Path) -> Iterator[None]:
+    """Mark an unfinished file or folder as that of a living process.
+
+    The system lets go of the lock when a process ends, however it ends; `_sweep` removes
+    what nobody holds. Where there are no such locks nothing is swept.
+    """
+    handle = _lock(path)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+@contextmanager
+def _temporary(path: Path, folder: Path) -> Iterator[Path]:
+    try:
+        sweep(folder)
+        handle, name = tempfile.mkstemp(prefix=TEMPORARY, suffix=path.suffix, dir=folder)
+        os.close(handle)
+    except (OSError, ValueError) as error:
+        raise OutputError(f"cannot write {_short(path)}: {reason(error)}") from error
+    temporary = Path(name)
+    try:
+        with kept(temporary):
+            yield temporary
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(f"cannot write {_short(path)}: {reason(error)}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _stream(path: Path) -> Path | int | None:
+    """Return what to open where a path must stay what it is; None for an ordinary file.
+
+    That is a pipe or a device; or, as a number, the file that our own output goes to, where
+    what is written follows what is there already.
+    """
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None if stat.S_ISDIR(found.st_mode) else path
+    for number in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(found, os.fstat(number)):
+                return number
+    return None
+
+
+def _copy(temporary: Path, stream: Path | int) -> None:
+    sys.stdout.flush()
+    where = os.dup(stream) if isinstance(stream, int) else stream
+    with temporary.open("rb") as whole, open(where, "wb") as out:  # noqa: PTH123 (a number too)
+        shutil.copyfileobj(whole, out)
+
+
+def sweep(folder: Path) -> None:
+    """Remove what farlink began in a folder and a process that was killed left there."""
+    if folder in _SWEPT:
+        return
+    _SWEPT.add(folder)
+    for entry in os.scandir(folder):
+        if not _BEGUN.fullmatch(entry.name):
+            continue
+        with suppress(OSError):
+            age = _now() - entry.stat(follow_symlinks=False).st_mtime
+            handle = _lock(Path(entry.path)) if age > _STALE_S else None
+            if handle is None:
+                continue
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path)
+                else:
+                    Path(entry.path).unlink()
+            finally:
+                os.close(handle)
+
+
+_BEGUN = re.compile(re.escape(TEMPORARY) + r"[a-z0-9_]{8}(\.[A-Za-z0-9]+)?")
+_SWEPT: set[Path] = set()
+
+
+def _lock(path: Path) -> int | None:
+    """Take the lock of a file or folder; None if another process has it or there are none."""
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return None
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        return None
+    return handle
+
+
+def _now() -> float:
+    import time
+
+    return time.time()
+
+
+def _short(path: Path) -> str:
+    """Write a path that the system refused: it may be of any length and content."""
+    text = str(path)
+    return text if len(text) <= 300 else f"{text[:150]}...{text[-50:]}"

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from farlink import _farlink, files, source
+from farlink import _farlink, files, folder, resultfile
 from farlink.errors import RunError, ScenarioError
 from farlink.stats import Estimate, mean_ci95, median_ci95, paired_difference
 from farlink.trace import Trace
@@ -239,7 +239,12 @@ class Result:
 
     def to_json(self, path: str | Path) -> None:
         """Write the result file, whole or not at all."""
-        files.write_text(Path(path), json.dumps(self.data, indent=1, allow_nan=False) + "\n")
+        files.write_text(Path(path), self.text)
+
+    @property
+    def text(self) -> str:
+        """The result file, as `to_json` writes it."""
+        return json.dumps(self.data, indent=1, allow_nan=False) + "\n"
 
     def save(
         self,
@@ -253,25 +258,34 @@ class Result:
 
         The files are result.json, <tcp>/<trace>.parquet (or .csv), with
         `snaplen` <tcp>/<capture point>.pcapng, and with `plots` plots/*.png and
-        plots/*.svg. Returns their paths.
+        plots/*.svg. Returns their paths. They come into the directory all together or
+        not at all; what an earlier call put there goes, and what others did stays (a
+        list in the directory tells the two apart).
         """
         base = Path(directory)
-        written = [base / "result.json"]
-        self.to_json(written[0])
-        for tcp in self.tcp:
-            written += self.probe(tcp, snaplen=snaplen).write(base / tcp, table_format)
-        if snaplen is not None:
-            written += self.save_pcaps(base, snaplen)
-        if plots:
-            written += self.plot.save(base / "plots")
-        return written
+        with folder.filling(base, last="result.json") as stage:
+            written = [stage / "result.json"]
+            for tcp in self.tcp:
+                trace = self.probe(tcp, snaplen=snaplen)
+                written += trace.write(files.inside(stage, tcp), table_format)
+            written += self.save_run(stage, plots=plots, snaplen=snaplen)
+            self.to_json(written[0])
+        return [base / path.relative_to(stage) for path in written]
+
+    def save_run(
+        self, directory: Path, *, plots: bool = False, snaplen: int | None = None
+    ) -> list[Path]:
+        """Write what `save` writes beside the result and its traces: captures and plots."""
+        written = [] if snaplen is None else self.save_pcaps(directory, snaplen)
+        return written + (self.plot.save(directory / "plots") if plots else [])
 
     def save_pcaps(self, directory: str | Path, snaplen: int = 0) -> list[Path]:
         """Write the packets of run 0 of every TCP as <tcp>/<capture point>.pcapng."""
         written = []
         for tcp in self.tcp:
             for point, data in self.probe(tcp, snaplen=snaplen).pcaps.items():
-                path = Path(directory) / tcp / f"{point}.pcapng"
+                path = files.inside(Path(directory), tcp, point)
+                path = path.with_name(f"{point}.pcapng")
                 files.write_bytes(path, data)
                 written.append(path)
         return written
@@ -285,7 +299,7 @@ class Result:
         ScenarioError
             If the file cannot be read or is no result.
         """
-        return cls(source.read_result(Path(path)))
+        return cls(resultfile.read(Path(path)))
 
     def _one_tcp(self, tcp: str | None) -> str:
         if tcp is None:
@@ -326,7 +340,7 @@ def assemble(
     units = {(one["scope"], one["name"]): one["unit"] for one in json.loads(_farlink.metrics())}
     first = next(iter(scenarios.values()))
     return {
-        "format": source.FORMAT,
+        "format": resultfile.FORMAT,
         "version": _farlink.version(),
         "seed": first["seed"],
         "runs": len(next(iter(outcomes.values()))),

@@ -7,13 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from farlink import _farlink
+from farlink import _farlink, files, resultfile
 from farlink.errors import ScenarioError
 
-__all__ = ["FORMAT", "Source", "find", "override_text", "read_result"]
-
-FORMAT = "farlink-result/1"
-"""The version of the result file; files with another one are refused."""
+__all__ = ["Source", "find", "override_text"]
 
 
 @dataclass(frozen=True)
@@ -95,31 +92,20 @@ def find(scenario: str | Path | Mapping[str, object]) -> Source:
         except (TypeError, ValueError) as error:
             raise ScenarioError(f"scenario: {error}; use what JSON can hold") from error
         return Source(str(scenario.get("name", "scenario")), text, "scenario")
+    if not isinstance(scenario, str | Path):
+        raise ScenarioError(
+            f"a scenario of type {type(scenario).__name__}; give a name, a path or a mapping"
+        )
     path = Path(scenario)
     is_path = isinstance(scenario, Path) or path.suffix in (".toml", ".json") or len(path.parts) > 1
-    if not is_path and not path.is_file():
+    if not is_path and not files.is_file(path):
         return _in_library(str(scenario))
-    text = _read(path)
+    text = files.read_text(path)
     if path.suffix == ".json":
-        document = _json_object(text, path)
+        document = resultfile.parse(text, path)
         if "format" in document:
             return _saved(document, path)
     return Source(path.stem, text, str(path), directory=path.parent)
-
-
-def read_result(path: Path) -> dict[str, Any]:
-    """Read a result file and check its format.
-
-    Raises
-    ------
-    ScenarioError
-        If it cannot be read or is no result.
-    """
-    document = _json_object(_read(path), path)
-    if "format" not in document:
-        raise ScenarioError(f"{path}: not a result: it has no key 'format'")
-    _check_format(document, path)
-    return document
 
 
 def override_text(value: object) -> str:
@@ -153,42 +139,11 @@ def _in_library(name: str) -> Source:
 
 
 def _saved(document: dict[str, Any], path: Path) -> Source:
-    _check_format(document, path)
-    try:
-        texts = {name: json.dumps(one) for name, one in document["scenarios"].items()}
-        first = json.dumps(document["scenario"])
-        runs = int(document["runs"])
-        name = str(document["scenario"].get("name", path.stem))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ScenarioError(f"{path}: a damaged result: no usable {error}") from error
-    return Source(name, first, str(path), texts, runs, path.parent)
-
-
-def _check_format(document: Mapping[str, Any], path: Path) -> None:
-    if document["format"] != FORMAT:
-        raise ScenarioError(
-            f"{path}: format {document['format']!r} is not known; this version reads {FORMAT!r}"
-        )
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from error
-    except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: byte {error.start} is not UTF-8 text") from error
-
-
-def _json_object(text: str, path: Path) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except json.JSONDecodeError as error:
-        place = f"{path}:{error.lineno}:{error.colno}"
-        raise ScenarioError(f"{place}: not JSON: {error.msg.lower()}") from error
-    if not isinstance(document, dict):
-        raise ScenarioError(f"{path}: holds no JSON object, so it is neither scenario nor result")
-    return document
+    resultfile.check(document, path)
+    texts = {name: json.dumps(one) for name, one in document["scenarios"].items()}
+    name = str(document["scenario"].get("name", path.stem))
+    first = json.dumps(document["scenario"])
+    return Source(name, first, str(path), texts, document["runs"], path.parent)
 
 
 def _toml(value: object) -> str:

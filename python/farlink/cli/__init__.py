@@ -1,14 +1,19 @@
 """The command `farlink`.
 
 Bad input is one line on standard error and exit code 2, a run that fails is
-code 1, and Ctrl-C is 130.
+code 1, and Ctrl-C is 130, SIGTERM 143.
 """
 
+import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 
 import typer
 
-from farlink import _farlink
+from farlink import _farlink, files
 from farlink.cli import ctl, lists, text
 from farlink.cli.channel import channel
 from farlink.cli.compare import compare
@@ -68,23 +73,42 @@ app.command()(orbit)
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
-    sys.exit(_code(sys.argv[1:] if arguments is None else arguments))
+    _open_standard_streams()
+    with _terminated() as ended:
+        code = _code(sys.argv[1:] if arguments is None else arguments, ended)
+    sys.exit(code)
 
 
-def _code(arguments: list[str]) -> int:
+def _code(arguments: list[str], ended: list[int]) -> int:
+    try:
+        code = _command(arguments, ended)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What read our output has seen enough. Nothing must be flushed into it at the end.
+        _to_nowhere()
+        return 128 + signal.SIGPIPE
+    except OSError as error:
+        _to_nowhere()
+        return _fail(f"cannot write to standard output: {files.reason(error)}", 2)
+    return code
+
+
+def _command(arguments: list[str], ended: list[int]) -> int:
     command = typer.main.get_command(app)
     try:
         code = command.main(arguments or ["--help"], prog_name="farlink", standalone_mode=False)
     except KeyboardInterrupt:
-        return _stop("interrupted", 130)
+        code = 130
     except (ScenarioError, OutputError) as error:
         return _fail(error, 2)
     except FarlinkError as error:
         return _fail(error, 1)
+    except MemoryError:
+        return _fail("there is not enough memory for this", 1)
     except typer.exceptions.TyperException as error:
         return _fail(error.format_message(), error.exit_code)
     if code == 130:  # typer turns Ctrl-C into this
-        return _stop("interrupted", 130)
+        return _stop("terminated", 128 + ended[0]) if ended else _stop("interrupted", 130)
     return int(code or 0)
 
 
@@ -94,5 +118,52 @@ def _fail(error: object, code: int) -> int:
 
 
 def _stop(line: str, code: int) -> int:
-    sys.stderr.write(f"farlink: {line}\n")
+    with suppress(OSError):
+        sys.stderr.write(text.printable(f"farlink: {line}") + "\n")
     return code
+
+
+@contextmanager
+def _terminated() -> Iterator[list[int]]:
+    """Take SIGTERM and SIGHUP as Ctrl-C is taken, so that nothing unfinished is left.
+
+    The list holds the number of the signal when one came.
+    """
+    ended: list[int] = []
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        ended.append(number)
+        raise KeyboardInterrupt
+
+    numbers = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+    # A shell starts what shall outlive it with SIGHUP ignored (nohup); so it stays.
+    taken = [one for one in numbers if signal.getsignal(one) is signal.SIG_DFL]
+    try:
+        before = [(one, signal.signal(one, stop)) for one in taken]
+    except ValueError:  # not the main thread: signals are somebody else's affair
+        yield ended
+        return
+    try:
+        yield ended
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+
+
+def _open_standard_streams() -> None:
+    """Where a stream was closed, the next file opened would take its place and be written to."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            mode = "r" if number == 0 else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115
+
+
+def _to_nowhere() -> None:
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from farlink import api, files, source
+from farlink import api, files, folder, source
 from farlink.cli import text
 from farlink.errors import ScenarioError
 from farlink.trace import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from farlink.result import Result
 
 __all__ = ["run"]
 
@@ -38,7 +40,7 @@ def run(
         None, "--jobs", help="Threads; by default one per processor.", metavar="N"
     ),
     json_file: Path | None = typer.Option(
-        None, "--json", help="Write the result here.", metavar="FILE"
+        None, "--json", help="Write the result here; - is standard output.", metavar="FILE"
     ),
     out: Path | None = typer.Option(
         None, "--out", help="Write the result and the traces of run 0 here.", metavar="DIR"
@@ -64,9 +66,9 @@ def run(
     where = source.find(scenario)
     directory = out
     if directory is None and (plot or pcap):
-        directory = Path("farlink-out") / where.name
+        directory = files.inside(Path("farlink-out"), files.as_name(where.name))
     # Everything that can be refused is refused before the first run starts.
-    if json_file is not None:
+    if json_file is not None and not text.is_standard_output(json_file):
         files.check_file(json_file)
     if directory is not None:
         files.check_directory(directory)
@@ -80,30 +82,28 @@ def run(
             jobs=jobs,
             progress=progress,
         )
-    if not quiet:
-        from farlink.cli.table import show
-
-        show(result, sys.stdout)
-    if json_file is not None:
-        result.to_json(json_file)
-        _say(f"result: {json_file}", quiet)
-    if directory is not None:
-        with _progress(quiet) as progress:
-            for name in result.tcp:
-                result.probe(name, snaplen=captured, progress=progress)
-        if out is not None:
-            result.save(directory, table_format=table_format, plots=plot, snaplen=captured)
-        else:
-            if captured is not None:
-                result.save_pcaps(directory, captured)
-            if plot:
-                result.plot.save(directory / "plots")
-        _say(f"files: {directory}/", quiet)
+    # What reads the table may go away; the files are written all the same.
+    with text.told_at_the_end(quiet or text.is_standard_output(json_file)) as tell:
+        tell(lambda: _table(result))
+        if json_file is not None:
+            text.write_json(json_file, result.text)
+            tell(lambda: text.line(f"result: {json_file}"))
+        if directory is not None:
+            with _progress(quiet) as progress:
+                for name in result.tcp:
+                    result.probe(name, snaplen=captured, progress=progress)
+            if out is not None:
+                result.save(out, table_format=table_format, plots=plot, snaplen=captured)
+            else:
+                with folder.filling(directory, last="result.json") as stage:
+                    result.save_run(stage, plots=plot, snaplen=captured)
+            tell(lambda: text.line(f"files: {directory}/"))
 
 
-def _say(line: str, quiet: bool) -> None:
-    if not quiet:
-        text.line(line)
+def _table(result: "Result") -> None:
+    from farlink.cli.table import show
+
+    show(result, sys.stdout)
 
 
 @contextmanager

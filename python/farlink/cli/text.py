@@ -1,14 +1,27 @@
 """Reading options and writing lines."""
 
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from farlink import files
 from farlink.errors import ScenarioError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["assignments", "console", "line", "names"]
+__all__ = [
+    "assignments",
+    "console",
+    "is_standard_output",
+    "line",
+    "names",
+    "printable",
+    "told_at_the_end",
+    "write_json",
+]
 
 
 def names(option: str) -> list[str] | None:
@@ -45,4 +58,50 @@ def console(stream: TextIO, plain_width: int = 120) -> "Console":
 
 def line(text: str) -> None:
     """Write a line to standard output."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(printable(text) + "\n")
+
+
+def printable(text: str) -> str:
+    """Replace what would steer a terminal, and halves of characters, by their escapes.
+
+    Names of files and keys may hold anything.
+    """
+    return "".join(
+        one if one.isprintable() or one == "\n" else one.encode("unicode_escape").decode()
+        for one in text
+    )
+
+
+def is_standard_output(path: Path | None) -> bool:
+    """Whether a file is written as "-", which is standard output."""
+    return path is not None and str(path) == "-"
+
+
+def write_json(path: Path, text: str) -> None:
+    """Write to a file, or to standard output where that is what "-" says."""
+    if is_standard_output(path):
+        sys.stdout.write(text)
+    else:
+        files.write_text(path, text)
+
+
+@contextmanager
+def told_at_the_end(quiet: bool) -> "Iterator[Callable[[Callable[[], None]], None]]":
+    """Give a function that calls what prints; when printing fails, that is raised at the end.
+
+    When `quiet` nothing is called.
+    """
+    failures: list[OSError] = []
+
+    def tell(prints: Callable[[], None]) -> None:
+        if quiet or failures:
+            return
+        try:
+            prints()
+            sys.stdout.flush()
+        except OSError as error:
+            failures.append(error)
+
+    yield tell
+    if failures:
+        raise failures[0]

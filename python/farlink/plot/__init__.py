@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from farlink import files
 from farlink.plot.box import draw_box
 from farlink.plot.cwnd import draw_cwnd
 from farlink.plot.delay import draw_delay
@@ -129,6 +130,8 @@ class Plots:
     def save(self, directory: str | Path, *, run: int = 0) -> list[Path]:
         """Write all figures as PNG (200 dpi) and SVG; return their paths."""
         written = []
+        for tcp in self._result.tcp:
+            files.check_name(tcp)  # it is part of names of files
         for name, figure in self._all(run):
             written += save(figure, Path(directory) / name)
         return written

@@ -1,0 +1,164 @@
+"""A folder of results: filled as a whole, and emptied of what farlink put there before.
+
+A list of its files stands in the folder, each with the SHA-256 of its content. So the next run
+into the same folder knows what it may take away, and leaves alone what others put there,
+and what somebody changed since.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from farlink import files
+from farlink.errors import OutputError
+
+__all__ = ["LIST", "filling"]
+
+LIST = "farlink-files.json"
+"""Name of the list of files, which is itself not in it."""
+
+FORMAT = "farlink-files/1"
+
+
+@contextmanager
+def filling(directory: Path, *, last: str) -> Iterator[Path]:
+    """Give an empty folder to write into; at the end `directory` holds what is in it.
+
+    On an error, and when the process ends before its time, `directory` stays as it was; or,
+    while files are put in their places, it is without the file `last`, which is put there
+    when all others are. Of what was there, only files go that an earlier `filling` made.
+
+    Raises
+    ------
+    OutputError
+        If the folder cannot be written.
+    """
+    made: list[Path] = []
+    try:
+        try:
+            where = directory if directory.is_dir() else _parents(directory.parent, made)
+            files.sweep(where)
+            stage = Path(tempfile.mkdtemp(prefix=files.TEMPORARY, dir=where))
+        except (OSError, ValueError) as error:
+            raise _cannot(directory, error) from error
+        try:
+            with files.kept(stage):
+                yield stage
+                _settle(stage, directory, last)
+                made.clear()
+        except OutputError:
+            raise
+        except OSError as error:
+            raise _cannot(directory, error) from error
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+    finally:
+        for one in reversed(made):
+            with suppress(OSError):
+                one.rmdir()
+
+
+def _settle(stage: Path, directory: Path, last: str) -> None:
+    ours = {
+        path.relative_to(stage).as_posix(): [_hash(path)]
+        for path in sorted(stage.rglob("*"))
+        if path.is_file()
+    }
+    if not directory.exists():
+        _write_list(stage, ours)
+        stage.chmod(files.usual_mode(0o777))
+        stage.rename(directory)
+        return
+    before = _read_list(directory)
+    for name in ours:
+        if (directory / name).is_dir():
+            raise OutputError(f"cannot write {directory / name}: it is a directory")
+        parent = next((one for one in (directory / name).parents if one.exists()), directory)
+        if not parent.is_dir():
+            raise OutputError(f"cannot write {directory / name}: {parent} is not a directory")
+    # What shows that the folder is whole goes first and comes last.
+    # Until it is whole again the list knows what was there and what comes.
+    both = {name: before.get(name, []) + ours.get(name, []) for name in {**before, **ours}}
+    _write_list(directory, both)
+    if last in ours:
+        (directory / last).unlink(missing_ok=True)
+    for name in sorted(before.keys() - ours.keys(), key=lambda one: one != last):
+        path = directory / name
+        if files.is_file(path) and _hash(path) in before[name]:
+            path.unlink()
+            _remove_empty(path.parent, directory)
+    for name in sorted(ours.keys() - {last}):
+        target = directory / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (stage / name).replace(target)
+    _write_list(directory, ours)
+    if last in ours:
+        (stage / last).replace(directory / last)
+
+
+def _remove_empty(path: Path, base: Path) -> None:
+    while path != base:
+        try:
+            path.rmdir()
+        except OSError:  # others have files there
+            return
+        path = path.parent
+
+
+def _read_list(directory: Path) -> dict[str, list[str]]:
+    path = directory / LIST
+    if not path.exists():
+        return {}
+    try:
+        return _listed(json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise OutputError(
+            f"cannot write in {directory}: {LIST}, the list of what farlink made there, is "
+            "damaged; remove it, or take another folder"
+        ) from error
+
+
+def _listed(document: Any) -> dict[str, list[str]]:  # noqa: ANN401 (whatever JSON has)
+    listed = {str(name): list(one) for name, one in document["files"].items()}
+    if document["format"] != FORMAT or not all(map(_stays, listed)):
+        raise ValueError("it names files elsewhere")
+    return listed
+
+
+def _write_list(directory: Path, listed: Mapping[str, list[str]]) -> None:
+    document = {"format": FORMAT, "files": dict(sorted(listed.items()))}
+    files.write_text(directory / LIST, json.dumps(document, indent=1) + "\n")
+
+
+def _stays(name: str) -> bool:
+    """Whether a name of the list is that of a file below its folder."""
+    parts = PurePosixPath(name).parts
+    bad = any(one in ("..", os.sep) or "\\" in one or ":" in one or "\0" in one for one in parts)
+    return bool(parts) and not bad
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _parents(path: Path, made: list[Path]) -> Path:
+    missing = []
+    one = path
+    while not one.exists() and one != one.parent:
+        missing.append(one)
+        one = one.parent
+    for one in reversed(missing):
+        one.mkdir(exist_ok=True)
+        made.append(one)
+    return path
+
+
+def _cannot(directory: Path, error: Exception) -> OutputError:
+    return OutputError(f"cannot write in {directory}: {files.reason(error)}")
