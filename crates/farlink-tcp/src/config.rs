@@ -56,8 +56,8 @@ pub struct Config {
     pub mss: u32,
     /// Bytes the application may have queued but not yet acknowledged.
     pub send_buffer: u64,
-    /// Nagle's algorithm (RFC 9293, 3.7.4).
-    pub nagle: bool,
+    /// When a small segment waits for an acknowledgment (Nagle's algorithm).
+    pub nagle: Nagle,
     /// The congestion window grows only while it is what holds the sender back
     /// (RFC 7661). Without it every ACK of new data counts (RFC 5681, 3.1 as it
     /// stands).
@@ -136,7 +136,7 @@ impl Default for Config {
         Self {
             mss: 1460,
             send_buffer: u64::MAX,
-            nagle: true,
+            nagle: Nagle::Minshall,
             cwnd_validation: true,
             cwnd_limit: CwndLimit::None,
             timestamps: false,
@@ -166,6 +166,19 @@ impl Default for Config {
             msl: Interval::from_secs(30),
         }
     }
+}
+
+/// Nagle's algorithm: when a segment that is not full waits. One that ends what
+/// the application will ever write never does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nagle {
+    /// Never.
+    Off,
+    /// While anything is unacknowledged (RFC 896; RFC 9293, 3.7.4).
+    Rfc896,
+    /// While another that was not full is unacknowledged, so that the end of a
+    /// large write leaves at once (draft-minshall-nagle-01, 1999; Linux).
+    Minshall,
 }
 
 /// Window before the first acknowledgment.

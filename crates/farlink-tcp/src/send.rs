@@ -5,7 +5,7 @@ mod buffer;
 mod sampled;
 mod timer;
 
-use crate::config::{Config, CwndLimit, ReduceFrom, Sampling};
+use crate::config::{Config, CwndLimit, Nagle, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
@@ -83,7 +83,9 @@ pub(crate) struct Sender {
     window_from: (Offset, Offset),
     /// Largest window the peer ever offered.
     max_wnd: u64,
-    nagle: bool,
+    nagle: Nagle,
+    /// Position after the last segment of new data that was not full.
+    small_end: Offset,
     restart_on_retransmit: bool,
     restart_on_sack: bool,
     rtt_from_sack: bool,
@@ -149,6 +151,7 @@ impl Sender {
             window_from: (0, 0),
             max_wnd: 0,
             nagle: config.nagle,
+            small_end: 0,
             restart_on_retransmit: config.restart_on_retransmit,
             restart_on_sack: config.restart_on_sack,
             rtt_from_sack: config.rto.from_sack,
@@ -579,9 +582,8 @@ impl Sender {
         let len = mss.min(unsent).min(usable);
         // Sender's silly-window avoidance (RFC 9293, 3.8.6.2.1) with Nagle.
         let worth = len == mss
-            || (len == unsent
-                && (!self.nagle || self.board.is_empty() || self.buffer.fin().is_some()))
-            || (len > 0 && len >= self.max_wnd / 2 && (!self.nagle || self.board.is_empty()));
+            || (len == unsent && (!self.nagle_holds() || self.buffer.fin().is_some()))
+            || (len > 0 && len >= self.max_wnd / 2 && !self.nagle_holds());
         if !worth {
             let stuck = self.board.is_empty() && len < unsent;
             return Err(if stuck { Held::Window } else { Held::Idle });
@@ -593,6 +595,15 @@ impl Sender {
             return Err(Held::Cwnd);
         }
         self.fresh(len as u32, false).ok_or(Held::Idle)
+    }
+
+    /// Whether a segment that is not full has to wait.
+    fn nagle_holds(&self) -> bool {
+        match self.nagle {
+            Nagle::Off => false,
+            Nagle::Rfc896 => !self.board.is_empty(),
+            Nagle::Minshall => self.small_end > self.board.una(),
+        }
     }
 
     /// A piece of up to `len` bytes never sent before, the FIN with the last.
@@ -654,6 +665,9 @@ impl Sender {
                 self.loss.new_data(u64::from(space), flight, cwnd);
             }
             self.board.sent(space, now);
+            if chunk.len > 0 && chunk.len < self.mss {
+                self.small_end = self.board.max();
+            }
             if self.one_sample && self.timed.is_none() {
                 self.timed = Some((self.board.max(), now));
             }

@@ -4,8 +4,8 @@
 //! what is new about it and one row here.
 
 use crate::config::{
-    Backoff, Careful, Config, Eln, InitialWindow, Ratio, ReceiverConfig, Recovery, RtoAlgorithm,
-    RtoConfig, SnackForm,
+    Backoff, Careful, Config, Eln, InitialWindow, Nagle, Ratio, ReceiverConfig, Recovery,
+    RtoAlgorithm, RtoConfig, SnackForm,
 };
 use crate::congestion::{
     Adalr, Bbr, Control, Cubic, Hybla, Peach, Reno, Setting, Unlimited, Vegas, WESTWOOD,
@@ -50,6 +50,7 @@ pub static VARIANTS: &[Variant] = &[
                 reassembly: false,
                 ..no_sack()
             },
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },
@@ -62,6 +63,7 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::Tahoe,
             congestion: reno(),
             receiver: no_sack(),
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },
@@ -74,6 +76,7 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::Reno,
             congestion: reno(),
             receiver: no_sack(),
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },
@@ -91,6 +94,7 @@ pub static VARIANTS: &[Variant] = &[
             congestion: Control::new(&Vegas::ALGORITHM),
             restart_on_retransmit: true,
             receiver: no_sack(),
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },
@@ -116,6 +120,7 @@ pub static VARIANTS: &[Variant] = &[
             receiver: no_sack(),
             // Without backoff they come fast.
             max_retransmits: 10_000,
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },
@@ -137,6 +142,7 @@ pub static VARIANTS: &[Variant] = &[
                 snack: SnackForm::Short,
                 ..no_sack()
             },
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },
@@ -168,6 +174,7 @@ pub static VARIANTS: &[Variant] = &[
             eln: Eln::Oracle,
             congestion: reno(),
             receiver: no_sack(),
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },
@@ -201,6 +208,7 @@ pub static VARIANTS: &[Variant] = &[
         status: "checked against closed form",
         config: || Config {
             congestion: Control::new(&WESTWOOD),
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },
@@ -232,6 +240,7 @@ pub static VARIANTS: &[Variant] = &[
         config: || Config {
             recovery: Recovery::Sack { rescue: true },
             congestion: Control::new(&Adalr::ALGORITHM),
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },
@@ -247,6 +256,7 @@ pub static VARIANTS: &[Variant] = &[
             },
             congestion: Control::new(&Adalr::ALGORITHM),
             receiver: no_sack(),
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },
@@ -264,6 +274,7 @@ pub static VARIANTS: &[Variant] = &[
             congestion: Control::new(&Peach::ALGORITHM),
             initial_window: InitialWindow::Segments(1),
             receiver: no_sack(),
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },
@@ -277,6 +288,7 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::Sack { rescue: true },
             congestion: Control::new(&Peach::ALGORITHM),
             initial_window: InitialWindow::Segments(1),
+            nagle: Nagle::Rfc896,
             ..Config::default()
         },
     },

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, CwndLimitName, DummyReplyName, GapFillName, PrrBoundName,
-    RecoveryName, ReduceName, SamplingName, Scale, StartWindow, TimerName, UndoWays,
+    AckDelay, BackoffName, CarefulName, CwndLimitName, DummyReplyName, GapFillName, NagleRule,
+    PrrBoundName, RecoveryName, ReduceName, SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
@@ -135,8 +135,10 @@ tcp_keys! {
     /// Explicit Congestion Notification (RFC 3168), if both ends have it: queues
     /// with `mark` mark data instead of dropping it.
     ecn: bool,
-    /// Nagle's algorithm (RFC 9293, 3.7.4).
-    nagle: bool,
+    /// Nagle's algorithm: when a segment that is not full waits. "rfc896": while
+    /// anything is unacknowledged (RFC 896; RFC 9293, 3.7.4). "minshall": while another
+    /// that was not full is, so that the end of a large write leaves at once (as Linux).
+    nagle: NagleRule,
     /// Whether the congestion window grows only while it is what holds the
     /// sender back (RFC 7661), or with every ACK of new data (RFC 5681 as it
     /// stands).
@@ -311,7 +313,7 @@ impl TcpSpec {
             send_buffer: Some(SizeLimit(
                 Some(config.send_buffer).filter(|&n| n != u64::MAX),
             )),
-            nagle: Some(config.nagle),
+            nagle: Some(NagleRule(Some(config.nagle))),
             cwnd_validation: Some(config.cwnd_validation),
             timestamps: Some(config.timestamps),
             ecn: Some(config.ecn),
@@ -352,7 +354,7 @@ impl TcpSpec {
             send_buffer: self
                 .send_buffer
                 .map_or(base.send_buffer, |n| n.0.unwrap_or(u64::MAX)),
-            nagle: self.nagle.unwrap_or(base.nagle),
+            nagle: self.nagle.and_then(|rule| rule.0).unwrap_or(base.nagle),
             cwnd_validation: self.cwnd_validation.unwrap_or(base.cwnd_validation),
             timestamps: self.timestamps.unwrap_or(base.timestamps),
             ecn: self.ecn.unwrap_or(base.ecn),

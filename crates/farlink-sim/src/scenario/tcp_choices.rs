@@ -4,8 +4,8 @@ use std::fmt;
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{
-    Backoff, Careful, DummyReply, InitialWindow, PrrBound, Recovery, ReduceFrom, RtoAlgorithm,
-    Sampling, Undo, WindowScale,
+    Backoff, Careful, DummyReply, InitialWindow, Nagle, PrrBound, Recovery, ReduceFrom,
+    RtoAlgorithm, Sampling, Undo, WindowScale,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
@@ -340,6 +340,29 @@ word_or!(
         WindowScale::Auto => word("auto"),
         WindowScale::Off => word("off"),
         WindowScale::Shift(n) => Scalar::Integer((*n).into()),
+    }
+);
+word_or!(
+    /// Value of `nagle`; `None` is the rule of the variant's row.
+    NagleRule(Option<Nagle>),
+    "\"off\" (or false), \"rfc896\", \"minshall\", or true for what the variant does",
+    [{ "enum": ["off", "rfc896", "minshall"] }, { "type": "boolean" }],
+    |written| match written {
+        Scalar::Bool(true) => Some(None),
+        Scalar::Bool(false) => Some(Some(Nagle::Off)),
+        Scalar::Text(text) => match text.as_str() {
+            "off" => Some(Some(Nagle::Off)),
+            "rfc896" => Some(Some(Nagle::Rfc896)),
+            "minshall" => Some(Some(Nagle::Minshall)),
+            _ => None,
+        },
+        _ => None,
+    },
+    |value| match value {
+        None => Scalar::Bool(true),
+        Some(Nagle::Off) => word("off"),
+        Some(Nagle::Rfc896) => word("rfc896"),
+        Some(Nagle::Minshall) => word("minshall"),
     }
 );
 word_or!(

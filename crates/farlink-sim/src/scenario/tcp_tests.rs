@@ -2,7 +2,7 @@
 //! refused.
 
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, DummyReply, Eln, InitialWindow, PartialAck, RackConfig, Sampling,
+    AssumeLoss, Backoff, DummyReply, Eln, InitialWindow, Nagle, PartialAck, RackConfig, Sampling,
     SnackForm, TlpConfig, Undo, WindowScale,
 };
 
@@ -187,13 +187,31 @@ fn every_parameter_has_a_key() {
 }
 
 #[test]
+fn nagle_is_a_rule_or_that_of_the_row() {
+    let rule = |variant: &str, nagle: &str| {
+        let text = format!("{{\"variant\": {variant:?}, \"nagle\": {nagle}}}");
+        let spec: TcpSpec = serde_json::from_str(&text).unwrap();
+        spec.to_config().unwrap().nagle
+    };
+    assert_eq!(rule("sack", "true"), Nagle::Minshall);
+    assert_eq!(rule("reno", "true"), Nagle::Rfc896);
+    assert_eq!(rule("reno", "false"), Nagle::Off);
+    assert_eq!(rule("reno", "\"off\""), Nagle::Off);
+    assert_eq!(rule("reno", "\"minshall\""), Nagle::Minshall);
+    assert_eq!(rule("sack", "\"rfc896\""), Nagle::Rfc896);
+    let wrong = serde_json::from_str::<TcpSpec>("{\"nagle\": \"on\"}").unwrap_err();
+    let says = "= \"on\" is wrong; write \"off\" (or false), \"rfc896\", \"minshall\", or true";
+    assert!(wrong.to_string().starts_with(says), "{wrong}");
+}
+
+#[test]
 fn keys_of_a_flow_win() {
     let flow = TcpSpec {
-        nagle: Some(false),
+        nagle: Some(NagleRule(Some(Nagle::Off))),
         ..TcpSpec::default()
     };
     let scenario = TcpSpec {
-        nagle: Some(true),
+        nagle: Some(NagleRule(None)),
         mss: Some(Size(536)),
         variant: Some("reno".into()),
         ..TcpSpec::default()
@@ -201,7 +219,7 @@ fn keys_of_a_flow_win() {
     let config = flow.over(&scenario).to_config().unwrap();
     assert_eq!(
         (config.nagle, config.mss, config.recovery),
-        (false, 536, Recovery::Reno)
+        (Nagle::Off, 536, Recovery::Reno)
     );
     assert!(flow.has("nagle") && !flow.has("mss") && !flow.is_empty());
 }

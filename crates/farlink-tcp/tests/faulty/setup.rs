@@ -3,7 +3,7 @@
 use super::chance::Chance;
 use farlink_tcp::config::{
     AssumeLoss, Backoff, Careful, Config, CwndLimit, DelayedAck, DummyReply, Eln, InitialWindow,
-    PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
+    Nagle, PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
     SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
@@ -15,7 +15,7 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
     config.mss = chance.pick(&[100, 536, 1000, 1460]);
     let mss = u64::from(config.mss);
     config.send_buffer = chance.pick(&[mss, 5 * mss + 17, 64_000, u64::MAX]);
-    config.nagle = chance.flip();
+    config.nagle = chance.pick(&[Nagle::Off, Nagle::Rfc896, Nagle::Minshall]);
     config.timestamps = chance.flip();
     config.dupack_threshold = chance.pick(&[1, 2, 3, 3]);
     config.limited_transmit = chance.flip();

@@ -2,9 +2,9 @@
 
 use super::Script;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, CwndLimit, DummyReply, Eln, InitialWindow, PartialAck,
-    PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm,
-    TlpConfig, Undo, WindowScale,
+    AssumeLoss, Backoff, Careful, Config, CwndLimit, DummyReply, Eln, InitialWindow, Nagle,
+    PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
+    SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant};
@@ -42,7 +42,14 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
     match key {
         "mss" => config.mss = number(value)?,
         "send_buffer" => config.send_buffer = number(value)?,
-        "nagle" => config.nagle = switch(value)?,
+        "nagle" => {
+            config.nagle = match value {
+                "off" => Nagle::Off,
+                "rfc896" => Nagle::Rfc896,
+                "minshall" => Nagle::Minshall,
+                _ => return Err("off, rfc896 or minshall".into()),
+            }
+        }
         "cwnd_validation" => config.cwnd_validation = switch(value)?,
         "timestamps" => config.timestamps = switch(value)?,
         "dupack_threshold" => config.dupack_threshold = number(value)?,
