@@ -186,6 +186,7 @@ class Result:
             For throughput: width of a bin in seconds (default: a round number
             near 1/100 of the time simulated).
         """
+        import numpy as np
         import pandas as pd
 
         names = self.tcp if tcp is None else [self._one_tcp(tcp)]
@@ -193,7 +194,7 @@ class Result:
         units = tables[0].attrs["units"]
         table = pd.concat(tables, ignore_index=True) if len(tables) > 1 else tables[0].copy()
         counts = [len(one) for one in tables]
-        codes = [code for code, count in enumerate(counts) for _ in range(count)]
+        codes = np.repeat(np.arange(len(counts)), counts)
         category = pd.Categorical.from_codes(codes, categories=pd.Index(names))
         table.insert(0, "tcp", pd.Series(category))
         table.attrs["units"] = dict(units)

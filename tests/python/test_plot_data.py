@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from farlink.plot.data import Columns, envelope, within
+from farlink.plot.curves import Curve, look, together
+from farlink.plot.data import Columns, envelope, step_at, total, within
 
 
 def test_lines_get_one_point_beyond_each_side() -> None:
@@ -53,3 +54,42 @@ def test_columns_choose_rows() -> None:
     assert columns.equal(kind="a")["time"].tolist() == [1.0, 3.0]
     assert columns.equal(kind="a").between((2.0, 3.0))["time"].tolist() == [3.0]
     assert len(columns.around((1.4, 1.6))) == 2
+
+
+def test_columns_split_by_value() -> None:
+    columns = Columns(
+        {"time": np.array([1.0, 2.0, 3.0]), "flow": np.array(["b", "a", "b"], dtype=object)}
+    )
+    parts = columns.split("flow")
+    assert {name: part["time"].tolist() for name, part in parts.items()} == {
+        "a": [2.0],
+        "b": [1.0, 3.0],
+    }
+    assert columns.where(slice(0, 0)).split("flow") == {}
+
+
+def test_sum_of_step_functions() -> None:
+    one = (np.array([1.0, 3.0]), np.array([10.0, 30.0]))
+    other = (np.array([2.0, 4.0]), np.array([5.0, 0.0]))
+    time, value = total([one, other])
+    assert time.tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert value.tolist() == [10.0, 15.0, 35.0, 30.0]
+    at = np.linspace(0, 5, 11)
+    assert np.array_equal(step_at(time, value, at), step_at(*one, at) + step_at(*other, at))
+
+
+def test_curves_that_cannot_be_told_apart() -> None:
+    """Equal but for half a percent of the height is the same; half as long is not."""
+    time = np.linspace(0, 10, 50)
+
+    def curve(name: str, value: np.ndarray, to: int = 50) -> Curve:
+        return Curve(name, name, time[:to], value[:to], look(0))
+
+    curves = [
+        curve("a", time),
+        curve("b", 2 * time),
+        curve("c", time + 0.1),
+        curve("d", time, to=25),
+        curve("e", 2 * time),
+    ]
+    assert together(curves, (0.0, 10.0)) == [["a", "c"], ["b", "e"]]

@@ -1,5 +1,6 @@
 """Figures: that they show what the traces hold, and are files of the right kind."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -9,7 +10,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import farlink as fl
-from farlink.plot.style import Scaled
+from farlink.channels import preset_map
+from farlink.plot.curves import look
+from farlink.plot.presets import without_crossings
+from farlink.plot.sequence import letters
+from farlink.plot.style import Scaled, crowd, own_scales
 
 
 def labels(axes: Axes) -> list[str]:
@@ -140,9 +145,9 @@ def test_ticks_have_the_decimals_they_need(
 def test_of_several_flows_the_one_shown_is_named(small: Path) -> None:
     two = fl.run(small, overrides={"flows.0.count": 2, "flows.0.reverse": "40 kB"})
     first, second = two.summary.index.get_level_values("flow")
-    assert f", flow {first} (" in two.plot.cwnd().get_suptitle()
+    assert f", flow {first} of 2 (" in two.plot.cwnd(flow=first).get_suptitle()
     figure = two.plot.sequence(flow=second)
-    assert f", flow {second} (" in figure.get_suptitle()
+    assert f", flow {second} of 2 (" in figure.get_suptitle()
     # Data goes both ways, so it cannot be said which a drop belongs to.
     assert "drop" not in labels(figure.axes[0])
     assert "flow" not in two.plot.throughput().get_suptitle()
@@ -170,3 +175,176 @@ def test_the_box_plot_shows_every_run_and_the_paired_differences(result: fl.Resu
 def test_one_tcp_has_no_differences(small: Path) -> None:
     one = fl.run(small, tcp="sack", runs=7)
     assert len(one.plot.box("duration").axes) == 1
+
+
+def test_looks_differ_in_colour_and_without_it() -> None:
+    """Ten TCPs on paper without colour, and forty on a screen."""
+    looks = [look(place) for place in range(42)]
+    assert len({(one.colour, one.dashes) for one in looks}) == 42
+    for one, other in pairwise(looks):
+        assert one.colour != other.colour
+        assert one.dashes != other.dashes
+        assert one.marker != other.marker
+    assert len({(one.dashes, one.marker) for one in looks[:12]}) == 12
+
+
+def test_every_flow_is_drawn(small: Path) -> None:
+    """Windows and progress of three flows: three curves each, by their names."""
+    three = fl.run(small, overrides={"flows.0.count": 3})
+    flows = list(three.summary.index.get_level_values("flow"))
+    figure = three.plot.cwnd()
+    assert labels(figure.axes[0])[:3] == flows
+    assert "of 3 flows" in figure.get_suptitle()
+    for flow, line in zip(flows, figure.axes[0].lines[::2], strict=False):
+        trace = three.trace("cwnd")
+        windows = trace[(trace["flow"] == flow) & (trace["side"] == "from")]["cwnd"]
+        shown = np.asarray(line.get_ydata(), dtype=np.float64)
+        assert shown.max() == windows[np.isfinite(windows)].max()
+    progress = three.plot.sequence()
+    assert [text.split(" ")[0] for text in labels(progress.axes[0])] == flows
+
+
+def test_many_flows_have_a_median(small: Path) -> None:
+    """Twelve flows: thin lines, and the line of the middle one."""
+    twelve = fl.run(small, overrides={"flows.0.count": 12, "flows.0.size": "30 kB"})
+    assert labels(twelve.plot.cwnd().axes[0])[:2] == ["cwnd of a flow", "median"]
+    (axes,) = twelve.plot.sequence().axes
+    assert labels(axes) == ["each of 12 flows", "their median"]
+    median = np.asarray(axes.lines[-1].get_ydata(), dtype=np.float64)
+    assert median[-1] == pytest.approx(30_001, abs=2)  # with its FIN
+
+
+def test_flows_of_several_tcps_are_added_up(small: Path) -> None:
+    """Of two flows under each of two TCPs the figure shows what both had acknowledged."""
+    both = fl.run(small, tcp=["reno", "sack"], overrides={"flows.0.count": 2})
+    figure = both.plot.sequence()
+    assert "Progress of 2 flows together" in figure.get_suptitle()
+    ends = [float(np.asarray(line.get_ydata())[-1]) for line in figure.axes[0].lines[::2]]
+    assert ends == pytest.approx([600_002, 600_002], abs=2)
+
+
+def test_curves_on_each_other_are_all_seen_and_named(small: Path) -> None:
+    """Without losses TCPs are equal: markers at different times, and a line that says so."""
+    clean = {"links.0.down.channel": {"loss": 0.0}, "tcp.receive_window": "16 KiB"}
+    same = fl.run(small, tcp=["reno", "newreno", "sack"], overrides=clean)
+    for figure in (same.plot.sequence(), same.plot.throughput()):
+        assert figure.get_supxlabel() == "on each other: reno, newreno, sack"
+        marked = [line for line in figure.axes[0].lines if line.get_marker() not in ("None", "")]
+        places = [set(np.asarray(line.get_xdata())[:-1].tolist()) for line in marked]
+        assert len(places) == 3
+        assert not set.intersection(*places)
+        gaps = {line.get_linestyle() for line in figure.axes[0].lines if line not in marked}
+        assert "-" not in gaps, "a solid line hides the others"
+
+
+def test_a_bin_suits_the_fastest(small: Path) -> None:
+    """A TCP of 3 s beside one of 60 s keeps bins in which it can be seen."""
+    slow = {"links.0.down.channel": {"loss": 0.05}}
+    both = fl.run(small, tcp=["rfc793", "sack"], overrides=slow)
+    ends = {tcp: both.probe(tcp).simulated_s for tcp in both.tcp}
+    assert ends["rfc793"] > 5 * ends["sack"], "the scenario no longer shows it"
+    title = both.plot.throughput().get_suptitle()
+    shown = float(title.split("bins of ")[1].split(" s")[0])
+    assert shown <= max(ends["sack"] / 40, ends["rfc793"] / 300)
+
+
+def test_more_than_six_tcps_have_a_panel_each(small: Path) -> None:
+    many = ["tahoe", "reno", "newreno", "sack", "vegas", "hybla", "cubic", "bbr"]
+    figure = fl.run(small, tcp=many).plot.throughput()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == many
+    last = [axes.lines[len(many)].get_color() for axes in figure.axes]
+    assert last[:7] != last[1:]
+
+
+def test_no_panel_is_flattened() -> None:
+    assert own_scales([10.0, 12.0, 8.0]) == [12.0] * 3
+    assert own_scales([10.0, 100.0, 0.0]) == [10.0, 100.0, 100.0]
+
+
+def test_panels_that_would_be_flat_have_scales_of_their_own(small: Path) -> None:
+    deep = {"links.0.down.queue": {"packets": 200}, "tcp.receive_window": "1 MiB"}
+    clean = {"links.0.down.channel": {"loss": 0.0}, "flows.0.size": "2 MB"}
+    both = fl.run(small, tcp=["vegas", "sack"], overrides={**deep, **clean})
+    for figure in (both.plot.queue(), both.plot.cwnd()):
+        tops = [axes.get_ylim()[1] for axes in figure.axes]
+        assert tops[1] > 2 * tops[0]
+        assert figure.get_suptitle().endswith("; scales differ")
+
+
+def test_events_that_would_run_into_a_bar_are_counted() -> None:
+    """A thousand time-outs in the first tenth: columns there, and how many the tallest has."""
+    axes = Figure().subplots()
+    times = np.sort(np.random.default_rng(1).uniform(0, 10, 1000))
+    drawn = crowd(axes, times, (0.0, 100.0), 0.9, "red")
+    assert drawn is not None
+    counts, _ = np.histogram(times, bins=140, range=(0, 100))
+    assert drawn[1] == f"at most {counts.max()} in 0.71 s"
+    assert crowd(axes, times[:100], (0.0, 100.0), 0.9, "red") is None
+
+
+def test_letters_do_not_cover_each_other() -> None:
+    """Retransmissions of two holes in turn: each is near the one before the last."""
+    figure = Figure(figsize=(7, 4.3))
+    axes = figure.subplots()
+    axes.set_xlim(0, 10)
+    axes.set_ylim(0, 100)
+    times = np.linspace(4, 6, 60)
+    letters(axes, times, np.where(np.arange(60) % 2, 20.0, 70.0) + times)
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text() == "R"]
+    assert len(boxes) > 1
+    for number, one in enumerate(boxes):
+        for other in boxes[number + 1 :]:
+            across = min(one.x1, other.x1) - max(one.x0, other.x0)
+            along = min(one.y1, other.y1) - max(one.y0, other.y0)
+            assert across <= 0 or along <= 0
+
+
+def test_lines_to_the_names_of_presets_do_not_cross() -> None:
+    """On the map of all presets, and for random points."""
+    (axes,) = preset_map().axes
+    lines = [line for line in axes.lines if line.get_color() == "#B4B4B4"]
+    assert len(lines) == len(fl.presets())
+    shown = [axes.transData.transform(np.asarray(line.get_xydata())) for line in lines]
+    drawn = [(one[0], one[1]) for one in shown]
+    assert crossings(drawn) == 0
+    points = np.random.default_rng(2).uniform(0, 1, (40, 2))
+    heights = np.linspace(0, 1, 40)
+    places = without_crossings([(x, y) for x, y in points], 1.2, heights)
+    assert sorted(places) == list(range(40))
+    ends = [np.array([1.2, heights[place]]) for place in places]
+    assert crossings(list(zip(points, ends, strict=True))) == 0
+
+
+def crossings(lines: list[tuple[np.ndarray, np.ndarray]]) -> int:
+    def left(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> float:
+        return float((b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]))
+
+    count = 0
+    for number, (a, b) in enumerate(lines):
+        for c, d in lines[number + 1 :]:
+            if np.allclose(a, c):
+                continue  # two presets at one place
+            count += left(a, b, c) * left(a, b, d) < 0 and left(c, d, a) * left(c, d, b) < 0
+    return count
+
+
+def test_a_box_plot_of_values_far_apart_is_logarithmic(small: Path) -> None:
+    """One TCP thirty times as fast as another: both boxes are seen, and their ratio run by run."""
+    slow = {"links.0.down.channel": {"loss": 0.05}}
+    far = fl.run(small, tcp=["rfc793", "bbr"], runs=3, overrides=slow)
+    figure = far.plot.box()
+    left, right = figure.axes
+    assert left.get_xscale() == right.get_xscale() == "log"
+    assert right.get_xlabel() == "run by run, times that of rfc793"
+    shown = next(line for line in right.lines if line.get_marker() == ".")
+    pairs = zip(far.per_run("goodput", "bbr"), far.per_run("goodput", "rfc793"), strict=True)
+    ratios = [(a or 0) / (b or 1) for a, b in pairs]
+    assert np.asarray(shown.get_xdata()).tolist() == ratios
+
+
+def test_notebooks_show_figures_as_they_are(result: fl.Result) -> None:
+    """Without any call of matplotlib's: the figure has its own picture."""
+    for figure in (result.plot.cwnd(), result.plot.box(), preset_map()):
+        picture = figure._repr_png_()  # type: ignore[attr-defined]
+        assert picture.startswith(b"\x89PNG")

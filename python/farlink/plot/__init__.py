@@ -14,8 +14,9 @@ from farlink.plot.cwnd import draw_cwnd
 from farlink.plot.delay import draw_delay
 from farlink.plot.queue import draw_queue
 from farlink.plot.sequence import draw_comparison, draw_first_loss, draw_sequence
-from farlink.plot.style import View, save
+from farlink.plot.style import save
 from farlink.plot.throughput import draw_throughput
+from farlink.plot.view import View
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,8 +30,9 @@ class Plots:
     """The figures of a result: `result.plot.cwnd()` and so on.
 
     `tcp` is by default all TCPs of the result, `run` the number of the run,
-    `flow` by default the first flow, and `t0` and `t1` the time shown in
-    seconds. A figure is saved with its own `savefig`, or all with `save`.
+    `flow` by default all flows, or the first where a figure is of one, and `t0`
+    and `t1` the time shown in seconds. A figure is saved with its own `savefig`,
+    or all with `save`.
     """
 
     def __init__(self, result: "Result") -> None:
@@ -50,12 +52,16 @@ class Plots:
         Segments are vertical bars, retransmissions red and marked R; below them
         is the line of the ACKs, above them that of the offered window; SACK
         blocks are purple bars at the time their ACK came. Without `tcp`, several
-        TCPs are compared by what each had acknowledged.
+        TCPs are compared by what each had acknowledged, and without `flow` so are
+        the flows of one TCP.
         """
         view = View(self._result, run, flow, t0, t1)
         if tcp is None and len(self._result.tcp) > 1:
-            return draw_comparison(view)
-        return draw_sequence(view, tcp or self._result.tcp[0])
+            return draw_comparison(view, self._result.tcp)
+        name = tcp or self._result.tcp[0]
+        if tcp is None and len(view.flows_shown(name)) > 1:
+            return draw_comparison(view, [name])
+        return draw_sequence(view, name)
 
     def first_loss(
         self, tcp: str | None = None, *, run: int = 0, flow: str | None = None
@@ -138,8 +144,10 @@ class Plots:
 
     def _all(self, run: int) -> "Iterator[tuple[str, Figure]]":
         datagrams = self._result.udp_flows()
-        over_tcp = len(View(self._result, run).flows(self._result.tcp[0])) > len(datagrams)
-        if over_tcp and len(self._result.tcp) > 1:
+        view = View(self._result, run)
+        over_tcp = bool(view.flows_shown(self._result.tcp[0]))
+        several = len(view.flows_shown(self._result.tcp[0])) > 1
+        if over_tcp and (len(self._result.tcp) > 1 or several):
             yield "sequence", self.sequence(run=run)
         for tcp in self._result.tcp if over_tcp else []:
             yield f"sequence-{tcp}", self.sequence(tcp, run=run)

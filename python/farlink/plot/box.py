@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from farlink import _farlink, units
 from farlink.errors import ScenarioError
-from farlink.plot.style import MUTED, WIDTH, Scaled, colour, styled, title
+from farlink.plot.curves import colour
+from farlink.plot.style import MUTED, WIDTH, Picture, Scaled, styled, title
 from farlink.stats import Estimate, median_ci95
 
 if TYPE_CHECKING:
@@ -19,38 +21,60 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_box"]
 
+_SPREAD = 8.0
+"""If the largest median is so many times the smallest, the axis is logarithmic."""
+
 
 @styled
 def draw_box(result: "Result", metric: str) -> Figure:
     """Draw boxes from quartile to quartile, whiskers to the ends, a dot per run.
 
-    The thick bar beside each box is the 95 % interval of its median.
+    The thick bar beside each box is the 95 % interval of its median. Beside the boxes stands, run
+    by run, what each TCP has above the first. Where the values are far apart the axes are
+    logarithmic, and what stands beside them is how many times the first it is.
     """
     runs = {tcp: _values(result, metric, tcp) for tcp in result.tcp}
     first = result.tcp[0]
     others = [tcp for tcp in result.tcp if tcp != first]
     height = 1.5 + 0.42 * len(result.tcp)
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    figure = Picture(figsize=(WIDTH, height), layout="constrained")
     ratios = [1.25, 1.0] if others else [1.0]
     axes = figure.subplots(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
     unit = _unit(metric)
     largest = max(float(np.nanmax(np.abs(one), initial=0.0)) for one in runs.values())
     shades = [colour(result, tcp) for tcp in result.tcp]
+    far = _far_apart(list(runs.values()))
+    if far:
+        axes[0].set_xscale("log")
     _boxes(axes[0], list(runs), list(runs.values()), shades)
-    _label(axes[0], metric.replace("_", " "), unit, largest)
-    if unit == "bit/s":
+    _label(axes[0], metric.replace("_", " "), unit, largest, far=far)
+    if unit == "bit/s" and not far:
         axes[0].set_xlim(left=0)
     if others:
-        gaps = [runs[tcp] - runs[first] for tcp in others]
+        if far:
+            axes[1].set_xscale("log")
+            gaps = [runs[tcp] / runs[first] for tcp in others]
+        else:
+            gaps = [runs[tcp] - runs[first] for tcp in others]
         _boxes(axes[1], others, gaps, shades[1:])
-        axes[1].axvline(0, color=MUTED, lw=0.9, ls=(0, (5, 3)), zorder=1)
-        _label(axes[1], f"run by run, above {first}", unit, largest)
+        axes[1].axvline(1 if far else 0, color=MUTED, lw=0.9, ls=(0, (5, 3)), zorder=1)
+        if far:
+            _label(axes[1], f"run by run, times that of {first}", "", 1.0, far=True)
+        else:
+            _label(axes[1], f"run by run, above {first}", unit, largest, far=False)
     title(
         figure,
         f"{metric.replace('_', ' ').capitalize()}: {result.name} (seed {result.seed}, "
         f"{result.runs} runs; bar: 95 % interval of the median)",
     )
     return figure
+
+
+def _far_apart(runs: "list[Array]") -> bool:
+    """Whether a linear axis would press most of the boxes to its end."""
+    medians = [float(np.nanmedian(one)) for one in runs]
+    least = min(float(np.nanmin(one)) for one in runs)
+    return least > 0 and max(medians) > _SPREAD * min(medians)
 
 
 def _values(result: "Result", metric: str, tcp: str) -> "Array":
@@ -94,10 +118,25 @@ def _interval(axes: "Axes", median: Estimate, height: float, shade: str) -> None
         axes.plot([median.low, median.high], [height, height], color=shade, lw=2.6)
 
 
-def _label(axes: "Axes", label: str, unit: str, largest: float) -> None:
+def _label(axes: "Axes", label: str, unit: str, largest: float, *, far: bool) -> None:
     factor, shown = units.prefixed(largest, unit)
-    axes.xaxis.set_major_formatter(Scaled(factor))
+    if far:
+        # 1, 2 and 5 of each power of ten, as many as there is room for.
+        axes.xaxis.set_major_locator(LogLocator(subs=_steps(axes)))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x / factor:g}"))
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    else:
+        axes.xaxis.set_major_formatter(Scaled(factor))
     axes.set_xlabel(f"{label} ({shown})" if shown else label)
+
+
+def _steps(axes: "Axes") -> tuple[float, ...]:
+    low, high = axes.get_xlim()
+    decades = np.log10(high / low)
+    return (1.0, 2.0, 5.0) if decades < _FEW_DECADES else (1.0,)
+
+
+_FEW_DECADES = 2.5
 
 
 def _unit(metric: str) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from farlink.plot.style import LOSS, MUTED, PALETTE, WIDTH, styled, title
+from farlink.plot.style import LOSS, MUTED, PALETTE, WIDTH, Picture, styled, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +27,7 @@ def draw_channel(sample: "ChannelSample") -> Figure:
     """Draw what was sampled in blue and the closed form in orange."""
     has_loss, has_delay = bool(sample.lost.any()), sample.has_delays
     small = (["runs", "lags"] if has_loss else []) + (["delay"] if has_delay else [])
-    figure = Figure(figsize=(WIDTH, 2.0 + 2.4 * bool(small)), layout="constrained")
+    figure = Picture(figsize=(WIDTH, 2.0 + 2.4 * bool(small)), layout="constrained")
     grid = figure.add_gridspec(
         2 if small else 1, max(len(small), 1), height_ratios=[1.0, 1.45] if small else [1.0]
     )

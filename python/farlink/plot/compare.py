@@ -11,12 +11,13 @@ from farlink.plot.style import (
     DATA,
     LOSS,
     WIDTH,
-    View,
+    Picture,
     scale_axis,
     styled,
     time_axis,
     title,
 )
+from farlink.plot.view import View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +37,7 @@ def draw_pair(comparison: "Comparison") -> Figure:
     """
     result = comparison.result
     tcp = result.tcp
-    figure = Figure(figsize=(WIDTH, 0.9 + 1.9 * len(tcp)), layout="constrained")
+    figure = Picture(figsize=(WIDTH, 0.9 + 1.9 * len(tcp)), layout="constrained")
     axes = figure.subplots(len(tcp), 2, sharex=True, sharey=True, squeeze=False)
     ends, tops = [], []
     for (left, right), row in zip(axes, comparison.rows, strict=True):

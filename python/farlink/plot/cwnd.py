@@ -1,28 +1,34 @@
 """The congestion window over time, with the slow-start threshold and loss events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from farlink import units
-from farlink.plot.data import Columns
+from farlink.plot.curves import Curve, draw_curves, look
+from farlink.plot.data import Array, Columns, step_at
 from farlink.plot.style import (
     DATA,
     LOSS,
     MUTED,
     PALETTE,
     SECOND,
-    View,
+    crowd,
     headline,
     legend_above,
+    own_scales,
     panels,
+    remark,
     scale_axis,
     styled,
     time_axis,
     title,
 )
+from farlink.plot.view import View
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -33,85 +39,137 @@ __all__ = ["draw_cwnd"]
 _CROWDED = 150
 """With more loss events than this in a panel, lines are thinner."""
 
+_MOST_LINES = 8
+"""More flows than this have thin lines of one colour, and their median."""
+
 _LANES = (
     ("timeout", "time-out", DATA, 0.955),
     ("fast_retransmit", "fast retransmit", LOSS, 0.885),
 )
 
 _LEGEND = ("cwnd", "ssthresh", "offered window", "time-out", "fast retransmit")
-"""Order of the legend, whichever panel an entry comes from."""
+"""Order of the legend, whichever panel an entry comes from; what else there is comes before."""
+
+
+@dataclass
+class _Panel:
+    """One TCP: windows, thresholds and loss events of the flows shown."""
+
+    name: str
+    cwnd: Mapping[str, Columns]
+    threshold: Mapping[str, Columns]
+    marks: Mapping[str, Columns]
+    offered: float
+    """Greatest window that a receiver offered, in bytes."""
+
+    @classmethod
+    def of(cls, view: View, name: str, limits: tuple[float, float]) -> "_Panel":
+        cwnd, threshold, marks = (
+            view.each_end_of(name, trace) for trace in ("cwnd", "ssthresh", "marks")
+        )
+        windows = view.each_end_of(name, "acks").values()
+        return cls(
+            name,
+            {flow: rows.around(limits) for flow, rows in cwnd.items()},
+            {flow: rows.around(limits) for flow, rows in threshold.items()},
+            {flow: rows.between(limits) for flow, rows in marks.items()},
+            max((_greatest(rows["window"]) for rows in windows), default=0.0),
+        )
+
+    @property
+    def greatest(self) -> float:
+        return max((_greatest(rows["cwnd"]) for rows in self.cwnd.values()), default=0.0)
+
+    @property
+    def top(self) -> float:
+        """What its axis should show: twice the offered window, if cwnd grows far beyond that.
+
+        It has no effect there.
+        """
+        if self.greatest > 4 * self.offered > 0:
+            return 2 * self.offered
+        return max(self.greatest, 1.0)
 
 
 @styled
 def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
     """Draw a panel per TCP; loss events are ticks in two lanes above the curves.
 
-    A cwnd that grows far beyond the offered window has no effect there, so the
-    figure stops at twice that window and says how far cwnd goes.
+    Several flows of a TCP are in its panel, their loss events together. A cwnd that grows far
+    beyond the offered window has no effect there, so the figure stops at twice that window and
+    says how far cwnd goes.
     """
     figure, axes = panels(len(tcp), 3.6 if len(tcp) == 1 else 0.9 + 1.35 * len(tcp))
     limits = view.limits(tcp)
-    greatest = {name: _greatest(view.end_of(name, "cwnd").around(limits), "cwnd") for name in tcp}
-    offered = max(_greatest(view.end_of(name, "acks"), "window") for name in tcp)
-    largest = max(greatest.values())
-    top = 2 * offered if largest > 4 * offered > 0 else max(largest, 1.0)
+    drawn = [_Panel.of(view, name, limits) for name in tcp]
+    tops = own_scales([panel.top for panel in drawn])
     legend: dict[str, Artist] = {}
-    for one, name in zip(axes, tcp, strict=True):
-        caption = _draw_panel(one, view, name, limits, legend)
-        if greatest[name] > top:
-            factor, unit = units.prefixed(greatest[name], "B")
-            caption.append(f"cwnd grows to {greatest[name] / factor:.1f} {unit}")
-        if ending := view.ending(name, limits):
+    notes = []
+    for one, panel, top in zip(axes, drawn, tops, strict=True):
+        caption, note = _draw_panel(one, panel, limits, legend)
+        if panel.greatest > top:
+            factor, unit = units.prefixed(panel.greatest, "B")
+            caption.append(f"cwnd grows to {panel.greatest / factor:.1f} {unit}")
+        if ending := view.ending(panel.name, limits):
             caption.append(ending)
-        lead = f"{name}: " if len(tcp) > 1 else ""
+        lead = f"{panel.name}: " if len(tcp) > 1 else ""
         one.set_title(lead + ", ".join(caption))
-        if 0 < offered <= top:
+        if note:
+            notes.append(lead + note)
+        if 0 < panel.offered <= top:
             legend["offered window"] = one.axhline(
-                offered, color=MUTED, ls=(0, (5, 3)), lw=0.9, zorder=1
+                panel.offered, color=MUTED, ls=(0, (5, 3)), lw=0.9, zorder=1
             )
-    axes[0].set_ylim(0, 1.25 * top)
-    for one in axes:
+        one.set_ylim(0, 1.25 * top)
         scale_axis(one, "cwnd", "B", top)
         time_axis(one, limits)
         if one is not axes[-1]:
             one.set_xlabel("")
-    title(figure, headline(view, "Congestion window", tcp, of_flow=True))
-    shown = [name for name in _LEGEND if name in legend]
+    flows = len(view.flows_shown(tcp[0]))
+    what = "Congestion window" if flows == 1 else f"Congestion windows of {flows:,} flows"
+    scales = "; scales differ" if len(set(tops)) > 1 else ""
+    title(figure, headline(view, what, tcp, of_flow=flows == 1) + scales)
+    remark(figure, "; ".join(notes))
+    shown = [name for name in legend if name not in _LEGEND]
+    shown += [name for name in _LEGEND if name in legend]
     legend_above(axes[0], [legend[name] for name in shown], shown)
     return figure
 
 
 def _draw_panel(
-    axes: "Axes",
-    view: View,
-    name: str,
-    limits: tuple[float, float],
-    legend: "dict[str, Artist]",
-) -> list[str]:
-    """Draw the curves and lanes of one TCP; return the counts for its caption."""
-    cwnd = view.end_of(name, "cwnd").around(limits)
-    threshold = view.end_of(name, "ssthresh").around(limits)
-    finite, known = np.isfinite(threshold["ssthresh"]), np.isfinite(cwnd["cwnd"])
-    marks = view.end_of(name, "marks").between(limits)
-    thin = 1.1 if len(marks) < _CROWDED else 0.6
-    for any_value, time, value, shade, text in (
-        (known.any(), cwnd["time"], cwnd["cwnd"], PALETTE[0], "cwnd"),
-        (
-            finite.any(),
-            threshold["time"],
-            np.where(finite, threshold["ssthresh"], np.nan),
-            SECOND,
-            "ssthresh",
-        ),
-    ):
-        if any_value:
-            (line,) = axes.plot(time, value, color=shade, drawstyle="steps-post", lw=thin)
-            legend.setdefault(text, line)
-    counts = [] if known.any() else ["no congestion window"]
+    axes: "Axes", panel: _Panel, limits: tuple[float, float], legend: "dict[str, Artist]"
+) -> tuple[list[str], str]:
+    """Draw the curves and lanes of one TCP; return the counts for its caption, and a note."""
+    events = {
+        kind: np.sort(
+            np.concatenate([rows.equal(kind=kind)["time"] for rows in panel.marks.values()])
+        )
+        for kind, *_ in _LANES
+    }
+    thin = 1.1 if sum(map(len, events.values())) < _CROWDED else 0.6
+    known = {flow: rows.where(np.isfinite(rows["cwnd"])) for flow, rows in panel.cwnd.items()}
+    windows = [flow for flow, rows in known.items() if len(rows)]
+    note = ""
+    if len(panel.cwnd) == 1:
+        _window(axes, panel, thin, legend)
+    elif len(windows) > _MOST_LINES:
+        _fan(axes, known, limits, legend)
+    else:
+        curves = [
+            Curve(flow, flow, *_steps(known[flow]), look(place))
+            for place, flow in enumerate(windows)
+        ]
+        handles, labels, note = draw_curves(axes, curves, limits, thin)
+        legend.update(zip(labels, handles, strict=True))
+    counts = [] if windows else ["no congestion window"]
     for kind, text, shade, height in _LANES:
-        times = marks.equal(kind=kind)["time"]
-        counts.append(f"{len(times):,} {text}{'' if len(times) == 1 else 's'}")
-        if len(times):
+        times = events[kind]
+        count = f"{len(times):,} {text}{'' if len(times) == 1 else 's'}"
+        crowded = crowd(axes, times, limits, height, shade)
+        if crowded is not None:
+            legend.setdefault(text, crowded[0])
+            count += f" ({crowded[1]})"
+        elif len(times):
             (line,) = axes.plot(
                 times,
                 np.full(len(times), height),
@@ -122,9 +180,52 @@ def _draw_panel(
                 transform=axes.get_xaxis_transform(),
             )
             legend.setdefault(text, line)
-    return counts
+        counts.append(count)
+    return counts, note
 
 
-def _greatest(columns: Columns, name: str) -> float:
-    values = columns[name]
+def _window(axes: "Axes", panel: _Panel, thin: float, legend: "dict[str, Artist]") -> None:
+    """Draw cwnd and ssthresh of the one flow."""
+    (cwnd,), (threshold,) = panel.cwnd.values(), panel.threshold.values()
+    for rows, name, shade, dashes in (
+        (cwnd, "cwnd", PALETTE[0], "-"),
+        (threshold, "ssthresh", SECOND, (0, (5, 1))),
+    ):
+        finite = np.isfinite(rows[name])
+        if finite.any():
+            values = np.where(finite, rows[name], np.nan)
+            (line,) = axes.plot(
+                rows["time"], values, color=shade, drawstyle="steps-post", lw=thin, ls=dashes
+            )
+            legend.setdefault(name, line)
+
+
+def _fan(
+    axes: "Axes",
+    known: Mapping[str, Columns],
+    limits: tuple[float, float],
+    legend: "dict[str, Artist]",
+) -> None:
+    """Draw many flows as thin lines, with the median of those that are on thick."""
+    at = np.linspace(*limits, 400)
+    rows = []
+    for columns in known.values():
+        time, cwnd = _steps(columns)
+        axes.plot(time, cwnd, color=PALETTE[0], lw=0.4, alpha=0.35)
+        if len(columns):
+            on = (at >= columns["time"][0]) & (at <= columns["time"][-1])
+            rows.append(np.where(on, step_at(columns["time"], columns["cwnd"], at), np.nan))
+    table = np.array(rows)
+    some = np.isfinite(table).any(axis=0)
+    median = np.nanmedian(table[:, some], axis=0)
+    legend["cwnd of a flow"] = Line2D([], [], color=PALETTE[0], lw=0.8, alpha=0.7)
+    (legend["median"],) = axes.plot(at[some], median, color=DATA, lw=1.4)
+
+
+def _steps(columns: Columns) -> tuple[Array, Array]:
+    """Return the corners of a step function."""
+    return np.repeat(columns["time"], 2)[1:], np.repeat(columns["cwnd"], 2)[:-1]
+
+
+def _greatest(values: Array) -> float:
     return float(values[np.isfinite(values)].max(initial=0))

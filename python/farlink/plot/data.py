@@ -1,6 +1,6 @@
 """Arithmetic behind the figures, on arrays."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Array", "Columns", "envelope", "within"]
+__all__ = ["Array", "Columns", "envelope", "step_at", "total", "within"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -26,7 +26,8 @@ class Columns:
         for name in table.columns:
             column = table[name]
             if column.dtype == "category":
-                columns[str(name)] = np.asarray(column.astype(str), dtype=object)
+                known = np.asarray(column.cat.categories.astype(str), dtype=object)
+                columns[str(name)] = known[column.cat.codes.to_numpy()]
             else:
                 columns[str(name)] = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return cls(columns)
@@ -47,6 +48,14 @@ class Columns:
         for name, value in values.items():
             chosen &= self[name] == value
         return self.where(chosen)
+
+    def split(self, name: str) -> "dict[str, Columns]":
+        """Return the rows of each value of a column, in their order."""
+        order = np.argsort(self[name], kind="stable")
+        values = self[name][order]
+        starts = np.flatnonzero(values[1:] != values[:-1]) + 1
+        parts = np.split(order, starts) if len(order) else []
+        return {str(self[name][part[0]]): self.where(part) for part in parts}
 
     def between(self, limits: tuple[float, float]) -> "Columns":
         """Return the rows with a time inside the limits."""
@@ -76,7 +85,7 @@ def envelope(
     # between two neighbours lies in one column and has one value.
     inside = (time > limits[0]) & (time < limits[1])
     points = np.concatenate([edges, time[inside]])
-    values = np.concatenate([_step_at(time, value, edges), value[inside]])
+    values = np.concatenate([step_at(time, value, edges), value[inside]])
     order = np.argsort(points, kind="stable")
     points, values = points[order], values[order]
     starts = np.searchsorted(points, edges[:-1], side="left")
@@ -86,6 +95,17 @@ def envelope(
     return (edges[:-1] + edges[1:]) / 2, low, area / np.diff(edges), high
 
 
-def _step_at(time: Array, value: Array, when: Array) -> Array:
+def total(steps: Sequence[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return times and sum of step functions, each with its sorted times and its values."""
+    if len(steps) == 1:
+        return steps[0]
+    rises = [np.diff(value, prepend=0.0) for _, value in steps]
+    times = np.concatenate([time for time, _ in steps])
+    order = np.argsort(times, kind="stable")
+    return times[order], np.cumsum(np.concatenate(rises)[order])
+
+
+def step_at(time: Array, value: Array, when: Array) -> Array:
+    """Return the value of a step function at `when`; before its first step it is 0."""
     padded = np.concatenate([[0.0], value])
     return np.asarray(padded[np.searchsorted(time, when, side="right")])

@@ -3,85 +3,108 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from farlink.errors import ScenarioError
+from farlink.plot.curves import look
 from farlink.plot.style import (
     LOSS,
-    PALETTE,
     RASTER_ABOVE,
-    View,
+    crowd,
     headline,
     legend_above,
+    own_scales,
     panels,
     scale_axis,
     styled,
     time_axis,
     title,
 )
+from farlink.plot.view import View
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
 
 __all__ = ["draw_delay"]
 
+_FEW_POINTS = 1500
+"""Up to so many points, those of each flow have a shape of their own."""
+
+_MOST_NAMES = 15
+"""More flows than this are not all named."""
+
 
 @styled
 def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
     """Draw a panel per TCP: a point per datagram that arrived, a tick per one lost."""
-    flow = _flow(view)
+    flows = _flows(view)
     figure, axes = panels(len(tcp), 3.2 if len(tcp) == 1 else 0.9 + 1.25 * len(tcp))
     limits = view.limits(tcp)
-    highest = 0.0
+    highest = []
     legend: dict[str, Artist] = {}
     for one, name in zip(axes, tcp, strict=True):
-        arrived, dropped = (rows.between(limits) for rows in view.datagrams_of(name, flow))
-        if len(arrived):
-            highest = max(highest, float(arrived["delay"].max()))
-            (legend["delay"],) = one.plot(
-                arrived["time"],
-                arrived["delay"],
-                ".",
-                color=PALETTE[0],
-                ms=2,
-                mew=0,
-                rasterized=len(arrived) > RASTER_ABOVE,
-            )
-        lost = dropped["time"]
-        if len(lost):
+        count, lost, top = 0, [], 0.0
+        for place, flow in enumerate(flows):
+            arrived, dropped = (rows.between(limits) for rows in view.datagrams_of(name, flow))
+            lost.append(dropped["time"])
+            count += len(arrived)
+            if len(arrived):
+                top = max(top, float(arrived["delay"].max()))
+                style = look(place)
+                few = len(flows) > 1 and len(arrived) * len(flows) < _FEW_POINTS
+                (legend[flow if len(flows) > 1 else "delay"],) = one.plot(
+                    arrived["time"],
+                    arrived["delay"],
+                    style.marker if few else ".",
+                    color=style.colour,
+                    ms=3 if few else 2,
+                    mew=0,
+                    rasterized=len(arrived) > RASTER_ABOVE,
+                )
+        highest.append(top or 1.0)
+        losses = np.sort(np.concatenate(lost))
+        caption = f"{count:,} arrived, {len(losses):,} lost"
+        crowded = crowd(one, losses, limits, 0.94, LOSS)
+        if crowded is not None:
+            legend["loss"] = crowded[0]
+            caption += f" ({crowded[1]})"
+        elif len(losses):
             (legend["loss"],) = one.plot(
-                lost,
-                [0.94] * len(lost),
+                losses,
+                [0.94] * len(losses),
                 "|",
                 color=LOSS,
                 ms=5,
                 mew=0.8,
-                rasterized=len(lost) > RASTER_ABOVE,
                 transform=one.get_xaxis_transform(),
             )
         lead = f"{name}: " if len(tcp) > 1 else ""
         ending = view.ending(name, limits)
-        ending = f", {ending}" if ending else ""
-        one.set_title(f"{lead}{len(arrived):,} arrived, {len(lost):,} lost{ending}")
+        one.set_title(f"{lead}{caption}{f', {ending}' if ending else ''}")
         time_axis(one, limits)
         if one is not axes[-1]:
             one.set_xlabel("")
-    axes[0].set_ylim(0, 1.25 * (highest or 1.0))
-    for one in axes:
-        scale_axis(one, "delay", "s", highest or 1.0)
-    title(figure, headline(view, f"One-way delay of {flow}", tcp))
-    legend_above(axes[0], list(legend.values()), list(legend))
+    tops = own_scales(highest)
+    for one, top in zip(axes, tops, strict=True):
+        one.set_ylim(0, 1.25 * top)
+        scale_axis(one, "delay", "s", top)
+    scales = "; scales differ" if len(set(tops)) > 1 else ""
+    what = flows[0] if len(flows) == 1 else f"{len(flows):,} flows"
+    title(figure, headline(view, f"One-way delay of {what}", tcp) + scales)
+    shown = list(legend)[:_MOST_NAMES]
+    legend_above(axes[0], [legend[name] for name in shown], shown)
     return figure
 
 
-def _flow(view: View) -> str:
-    """Return the flow shown: the one asked for, or the first of datagrams."""
+def _flows(view: View) -> list[str]:
+    """Return the flows shown: the one asked for, or all of datagrams."""
     datagrams = view.result.udp_flows()
     if not datagrams:
         raise ScenarioError("no flow of this result sends datagrams; write app = 'cbr' or 'onoff'")
     if view.flow is None:
-        return datagrams[0]
+        return datagrams
     if view.flow not in datagrams:
         known = ", ".join(datagrams)
         raise ScenarioError(f"flow {view.flow!r} does not send datagrams; these do: {known}")
-    return view.flow
+    return [view.flow]

@@ -8,15 +8,20 @@ from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
 from farlink import units
-from farlink.plot.style import MUTED, PALETTE, WIDTH, styled, title
+from farlink.plot.data import Array
+from farlink.plot.style import MUTED, PALETTE, WIDTH, Picture, styled, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_presets"]
+__all__ = ["draw_presets", "without_crossings"]
 
 _LEAST_MS = 0.02
 """Where a delay of 0 is drawn."""
+_BEND_MS = 620
+"""Where the lines to the names bend."""
+_ASPECT = 1.7
+"""Width of the axes over their height."""
 _CLEAN = PALETTE[0]
 _COLOURS = "YlOrRd"
 _NORM = LogNorm(1e-3, 0.3)
@@ -25,7 +30,7 @@ _NORM = LogNorm(1e-3, 0.3)
 @styled
 def draw_presets(presets: Sequence[Mapping[str, Any]], losses: Mapping[str, float]) -> Figure:
     """Draw each preset down as a dot and up as a ring, coloured by the loss of full packets."""
-    figure = Figure(figsize=(WIDTH, 4.3), layout="constrained")
+    figure = Picture(figsize=(WIDTH, 4.3), layout="constrained")
     axes = figure.subplots()
     for one in presets:
         delay = max(1e3 * one["one_way_delay_s"], _LEAST_MS)
@@ -62,21 +67,45 @@ def draw_presets(presets: Sequence[Mapping[str, Any]], losses: Mapping[str, floa
 
 
 def _names(axes: "Axes", presets: Sequence[Mapping[str, Any]], losses: Mapping[str, float]) -> None:
-    """Write the names in a column at the right, in the order of their rates, each with a line."""
+    """Write the names in a column at the right, each with a line to its dot."""
 
     def place(one: Mapping[str, Any]) -> tuple[float, float]:
         return units.parse_rate(one["down"]["rate"]) or 1.0, one["one_way_delay_s"]
 
-    ordered = sorted(presets, key=place, reverse=True)
-    heights = np.linspace(0.975, 0.025, len(ordered))
     low, high = (float(one) for one in np.log10(axes.get_ylim()))
-    for one, height in zip(ordered, heights, strict=True):
+    left, right = (float(one) for one in np.log10(axes.get_xlim()))
+    heights = np.linspace(0.975, 0.025, len(presets))
+    # As drawn, in units of the height of the axes.
+    points = [
+        (
+            _ASPECT * (np.log10(max(1e3 * delay, _LEAST_MS)) - left) / (right - left),
+            (np.log10(rate) - low) / (high - low),
+        )
+        for rate, delay in map(place, presets)
+    ]
+    bend = _ASPECT * (np.log10(_BEND_MS) - left) / (right - left)
+    for one, number in zip(presets, without_crossings(points, bend, heights), strict=True):
         rate, delay = place(one)
-        x, y = max(1e3 * delay, _LEAST_MS), 10 ** (low + height * (high - low))
+        x, y = max(1e3 * delay, _LEAST_MS), 10 ** (low + heights[number] * (high - low))
         loss = losses[one["name"]]
         label = one["name"] + (f"  {100 * loss:.2g} %" if loss else "")
-        axes.plot([x, 620, 800], [rate, y, y], color="#C8C8C8", lw=0.5, zorder=0.5)
+        axes.plot([x, _BEND_MS, 800], [rate, y, y], color="#B4B4B4", lw=0.5, zorder=0.5)
         axes.text(850, y, label, va="center", fontsize=7)
+
+
+def without_crossings(
+    points: Sequence[tuple[float, float]], bend: float, heights: Sequence[float] | Array
+) -> list[int]:
+    """Return which height each point gets, so that no two lines from point to height cross.
+
+    `bend` is the x of all heights. Of all ways to share them out the one with the shortest lines
+    has no crossing: two lines that cross are longer than the same two with their ends exchanged.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    lengths = [[np.hypot(bend - x, height - y) for height in heights] for x, y in points]
+    _, chosen = linear_sum_assignment(np.array(lengths))
+    return [int(number) for number in chosen]
 
 
 def _colour(loss: float) -> Any:  # noqa: ANN401 (whatever matplotlib takes)

@@ -11,16 +11,17 @@ from farlink.plot.style import (
     LOSS,
     MUTED,
     PALETTE,
-    RASTER_ABOVE,
-    View,
+    crowd,
     headline,
     legend_above,
+    own_scales,
     panels,
     scale_axis,
     styled,
     time_axis,
     title,
 )
+from farlink.plot.view import View
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["draw_queue"]
 
 _COLUMNS = 700
+
+_LEAST = 4.0
+"""An axis goes at least so far, in packets or bytes."""
 
 
 @styled
@@ -41,7 +45,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
     limits = view.limits(tcp)
     width = (limits[1] - limits[0]) / _COLUMNS
     unit, capacity = _limit(view, link, direction)
-    highest = 1.0
+    highest: list[float] = []
     legend: dict[str, Artist] = {}
     for one, name in zip(axes, tcp, strict=True):
         waiting = view.link_of(name, "queue", link, direction)
@@ -52,7 +56,7 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
             (limits[0], max(end, limits[0] + width)),
             max(1, round((end - limits[0]) / width)),
         )
-        highest = max(highest, float(high.max()))
+        highest.append(max(_LEAST, float(high.max())))
         legend[f"range in {width:.2g} s"] = one.fill_between(
             middle,
             low,
@@ -65,7 +69,13 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
         (legend["mean"],) = one.plot(middle, mean, color=PALETTE[0], lw=0.9, drawstyle="steps-mid")
         drops = view.link_of(name, "drops", link, direction).between(limits)
         lost = drops.equal(cause="congestion")["time"]
-        if len(lost):
+        ending = view.ending(name, limits)
+        caption = [f"{len(lost):,} drop{'' if len(lost) == 1 else 's'} by a full queue"]
+        crowded = crowd(one, lost, limits, 0.94, LOSS)
+        if crowded is not None:
+            legend["drops"] = crowded[0]
+            caption[0] += f" ({crowded[1]})"
+        elif len(lost):
             (legend["drop"],) = one.plot(
                 lost,
                 [0.94] * len(lost),
@@ -73,26 +83,25 @@ def draw_queue(view: View, tcp: Sequence[str], chosen: tuple[str | None, str | N
                 color=LOSS,
                 ms=5,
                 mew=0.8,
-                rasterized=len(lost) > RASTER_ABOVE,
                 transform=one.get_xaxis_transform(),
             )
         lead = f"{name}: " if len(tcp) > 1 else ""
-        ending = view.ending(name, limits)
-        ending = f", {ending}" if ending else ""
-        plural = "" if len(lost) == 1 else "s"
-        one.set_title(f"{lead}{len(lost):,} drop{plural} by a full queue" + ending)
-    for one in axes:
-        if capacity is not None and capacity < 4 * highest:
+        one.set_title(lead + ", ".join([*caption, *filter(None, [ending])]))
+    tops = own_scales(highest)
+    for one, top in zip(axes, tops, strict=True):
+        shown = top
+        if capacity is not None and capacity < 4 * top:
             legend["queue limit"] = one.axhline(capacity, color=MUTED, ls=(0, (5, 3)), lw=0.9)
+            shown = max(capacity, top)
+        one.set_ylim(0, 1.25 * shown)
+        # Small panels have no room for more than the unit; the title says of what.
+        label = "queue" if len(axes) == 1 else ""
+        scale_axis(one, label, "B" if unit == "bytes" else unit, shown)
         time_axis(one, limits)
         if one is not axes[-1]:
             one.set_xlabel("")
-    shown = capacity if capacity is not None and capacity < 4 * highest else highest
-    axes[0].set_ylim(0, 1.25 * shown)
-    for one in axes:
-        scale_axis(one, "queue", "B" if unit == "bytes" else unit, shown)
-    what = f"Queue of {link}, {direction}"
-    title(figure, headline(view, what, tcp))
+    scales = "; scales differ" if len(set(tops)) > 1 else ""
+    title(figure, headline(view, f"Queue of {link}, {direction}", tcp) + scales)
     legend_above(axes[0], list(legend.values()), list(legend))
     return figure
 

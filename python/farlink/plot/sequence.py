@@ -1,6 +1,6 @@
 """Time-sequence graphs in the manner of Ostermann's tcptrace."""
 
-import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
+from farlink.plot import data
+from farlink.plot.curves import Curve, colour, draw_curves, look, of_tcp
 from farlink.plot.data import Array, Columns
 from farlink.plot.style import (
     ACK,
@@ -18,26 +20,31 @@ from farlink.plot.style import (
     SACK,
     WIDTH,
     WINDOW,
-    View,
-    colour,
+    Picture,
+    crowd,
     headline,
     legend_above,
+    remark,
     scale_axis,
     styled,
     time_axis,
     title,
 )
+from farlink.plot.view import View
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-__all__ = ["draw_comparison", "draw_first_loss", "draw_sequence"]
+__all__ = ["draw_comparison", "draw_first_loss", "draw_sequence", "letters"]
 
 _MOST_LETTERS = 40
 """More letters R or crosses than this would cover each other; then there are none."""
 
-_LETTER = (0.015, 0.04)
+_MOST_LINES = 10
+"""More flows than this have thin lines of one colour and their median."""
+
+_LETTER = (0.017, 0.042)
 """Width and height of a letter R as shares of the axes."""
 
 _Legend = list[tuple["Artist", str]]
@@ -70,27 +77,32 @@ def draw_first_loss(view: View, tcp: str) -> Figure | None:
 
 
 @styled
-def draw_comparison(view: View) -> Figure:
-    """Draw what each TCP had acknowledged over time, with its retransmissions."""
-    result = view.result
-    figure = Figure(figsize=(WIDTH, 3.9), layout="constrained")
+def draw_comparison(view: View, tcp: Sequence[str]) -> Figure:
+    """Draw what was acknowledged over time: by each TCP, or by each flow of one TCP.
+
+    Of several flows of several TCPs it is what all flows of a TCP had acknowledged together.
+    """
+    figure = Picture(figsize=(WIDTH, 3.9), layout="constrained")
     axes = figure.subplots()
-    limits = view.limits(result.tcp)
-    for tcp in result.tcp:
-        acks = view.end_of(tcp, "acks").around(limits)
-        again = view.end_of(tcp, "segments")["retransmission"].sum()
-        time, acked = acks["time"], np.maximum.accumulate(acks["ack"])
-        notes = [f"{int(again):,} retransmitted", view.ending(tcp, limits)]
-        label = f"{tcp} ({', '.join(filter(None, notes))})"
-        axes.plot(time, acked, color=colour(result, tcp), label=label, lw=1.3)
-        if len(time) and time[-1] < limits[1]:
-            axes.plot(time[-1:], acked[-1:], "o", ms=3.5, color=colour(result, tcp))
+    limits = view.limits(tcp)
+    flows = len(view.flows_shown(tcp[0]))
+    if len(tcp) == 1 and flows > _MOST_LINES:
+        handles, labels, note = _fan(axes, view, tcp[0], limits)
+    else:
+        curves = _of_flows(view, tcp[0], limits) if len(tcp) == 1 else _of_tcps(view, tcp, limits)
+        handles, labels, note = draw_curves(axes, curves, limits, 1.3)
     if view.t0 is None:
         axes.set_ylim(bottom=0)
     scale_axis(axes, "acknowledged", "B", axes.get_ylim()[1])
     time_axis(axes, _with_room(limits))
-    title(figure, headline(view, "Progress", result.tcp, of_flow=True))
+    what = "Progress" if flows == 1 else f"Progress of {flows:,} flows"
+    if flows > 1 and len(tcp) > 1:
+        what += " together"
+    title(figure, headline(view, what, tcp))
+    remark(figure, note)
     axes.legend(
+        handles,
+        labels,
         loc="lower right" if view.t0 is None else "upper left",
         frameon=True,
         edgecolor="none",
@@ -99,8 +111,55 @@ def draw_comparison(view: View) -> Figure:
     return figure
 
 
+def _of_tcps(view: View, tcp: Sequence[str], limits: tuple[float, float]) -> list[Curve]:
+    curves = []
+    for name in tcp:
+        acks, segments = (view.each_end_of(name, trace) for trace in ("acks", "segments"))
+        time, acked = data.total([_acked(one) for one in acks.values()])
+        again = sum(int(one["retransmission"].sum()) for one in segments.values())
+        notes = [f"{again:,} retransmitted", view.ending(name, limits)]
+        label = f"{name} ({', '.join(filter(None, notes))})"
+        part = data.within(time, limits)
+        curves.append(Curve(name, label, time[part], acked[part], of_tcp(view.result, name)))
+    return curves
+
+
+def _of_flows(view: View, tcp: str, limits: tuple[float, float]) -> list[Curve]:
+    acks, segments = (view.each_end_of(tcp, trace) for trace in ("acks", "segments"))
+    curves = []
+    for place, (flow, rows) in enumerate(acks.items()):
+        time, acked = _acked(rows)
+        again = int(segments[flow]["retransmission"].sum())
+        part = data.within(time, limits)
+        label = f"{flow} ({again:,} retransmitted)"
+        curves.append(Curve(flow, label, time[part], acked[part], look(place)))
+    return curves
+
+
+def _fan(
+    axes: "Axes", view: View, tcp: str, limits: tuple[float, float]
+) -> tuple[list[Line2D], list[str], str]:
+    """Draw many flows as thin lines, with the one in the middle of them thick."""
+    acks = view.each_end_of(tcp, "acks")
+    at = np.linspace(*limits, 400)
+    rows = []
+    shade = colour(view.result, tcp)
+    for columns in acks.values():
+        time, acked = _acked(columns)
+        axes.plot(time, acked, color=shade, lw=0.5, alpha=0.35)
+        rows.append(data.step_at(time, acked, at))
+    (median,) = axes.plot(at, np.median(rows, axis=0), color=DATA, lw=1.6)
+    thin = Line2D([], [], color=shade, lw=0.8, alpha=0.7)
+    return [thin, median], [f"each of {len(acks):,} flows", "their median"], ""
+
+
+def _acked(acks: Columns) -> tuple[Array, Array]:
+    """Return when how much was acknowledged: never less than before."""
+    return acks["time"], np.maximum.accumulate(acks["ack"]) if len(acks) else acks["ack"]
+
+
 def _draw(view: View, tcp: str, limits: tuple[float, float], text: str) -> Figure:
-    figure = Figure(figsize=(WIDTH, 4.3), layout="constrained")
+    figure = Picture(figsize=(WIDTH, 4.3), layout="constrained")
     axes = figure.subplots()
     title(figure, text)
     segments = view.end_of(tcp, "segments").between(limits)
@@ -159,7 +218,7 @@ def _overview(axes: "Axes", segments: Columns, legend: _Legend) -> None:
         bottom, top = axes.get_ylim()
         axes.set_ylim(bottom, bottom + 1.14 * (top - bottom))
         times = segments["time"][again]
-        legend.append((_lane(axes, times, 0.915, LOSS), f"retransmissions ({len(times):,})"))
+        _events(axes, times, 0.915, LOSS, "retransmission", legend)
 
 
 def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
@@ -185,18 +244,19 @@ def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
             times, heights = np.tile(part["time"], 2), np.concatenate([part["seq"], ends])
             axes.plot(times, heights, "_", color=shade, ms=2.6, mew=0.7, zorder=2.5)
         if shade == LOSS and len(part) <= _MOST_LETTERS:
-            _letters(axes, part["time"], ends)
+            letters(axes, part["time"], ends)
 
 
-def _letters(axes: "Axes", times: Array, heights: Array) -> None:
+def letters(axes: "Axes", times: Array, heights: Array) -> None:
+    """Write an R above each point, but not on top of another R."""
     left, right = axes.get_xlim()
     bottom, top = axes.get_ylim()
-    placed = (-math.inf, -math.inf)
+    placed: list[tuple[float, float]] = []
     for time, height in zip(times, heights, strict=True):
-        place = ((time - left) / (right - left), (height - bottom) / (top - bottom))
-        if abs(place[0] - placed[0]) < _LETTER[0] and abs(place[1] - placed[1]) < _LETTER[1]:
-            continue  # on top of the last letter
-        placed = place
+        x, y = (time - left) / (right - left), (height - bottom) / (top - bottom)
+        if any(abs(x - a) < _LETTER[0] and abs(y - b) < _LETTER[1] for a, b in placed):
+            continue  # on top of another letter
+        placed.append((x, y))
         axes.annotate(
             "R",
             (time, height),
@@ -244,10 +304,20 @@ def _sacks(axes: "Axes", sacks: Columns, legend: _Legend) -> None:
 
 
 def _timeouts(axes: "Axes", timeouts: Columns, legend: _Legend) -> None:
-    count = len(timeouts)
-    if count:
-        line = _lane(axes, timeouts["time"], 0.97, DATA)
-        legend.append((line, f"time-out{'s' if count > 1 else ''} ({count:,})"))
+    if len(timeouts):
+        _events(axes, timeouts["time"], 0.97, DATA, "time-out", legend)
+
+
+def _events(
+    axes: "Axes", times: Array, height: float, shade: str, name: str, legend: _Legend
+) -> None:
+    """Mark events in a lane above the data, one by one or counted where they are too many."""
+    label = f"{name}{'s' if len(times) > 1 else ''} ({len(times):,}"
+    drawn = crowd(axes, times, axes.get_xlim(), height, shade)
+    if drawn is None:
+        legend.append((_lane(axes, times, height, shade), f"{label})"))
+    else:
+        legend.append((drawn[0], f"{label}; {drawn[1]})"))
 
 
 def _lane(axes: "Axes", times: Array, height: float, shade: str) -> Line2D:

@@ -1,8 +1,8 @@
 """What all figures share: fonts, colours, what part of a run they show, and saving."""
 
-import re
+import io
+import textwrap
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from itertools import pairwise
 from pathlib import Path
@@ -14,14 +14,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import AutoMinorLocator, Formatter
 
 from farlink import files, units
-from farlink.errors import ScenarioError
-from farlink.plot.data import Columns
+from farlink.plot.data import Array
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-    from farlink.result import Result
+    from farlink.plot.view import View
 
 __all__ = [
     "ACK",
@@ -34,12 +33,14 @@ __all__ = [
     "SECOND",
     "WIDTH",
     "WINDOW",
+    "Picture",
     "Scaled",
-    "View",
-    "colour",
+    "crowd",
     "headline",
     "legend_above",
+    "own_scales",
     "panels",
+    "remark",
     "save",
     "scale_axis",
     "styled",
@@ -99,107 +100,27 @@ _STYLE: Any = {
 # The same figure gives the same file: no date, ids from a fixed salt.
 _SAVE: Any = {"svg.hashsalt": "farlink", "savefig.facecolor": "white"}
 
+_LANE_TICKS = 150
+"""More ticks than this in the width of a figure run into a bar: then they are counted."""
+
+_LANE_COLUMNS = 140
+"""Columns of such a count over the width of a figure."""
+
+_FLATTENED = 2.2
+"""Panels share an axis unless the greatest value of one is so many times that of another."""
+
 _Arguments = ParamSpec("_Arguments")
 _Returned = TypeVar("_Returned")
 
 
-@dataclass(frozen=True)
-class View:
-    """Which run of a result, which flow and which part of its time a figure shows."""
+class Picture(Figure):
+    """A figure that notebooks show, whether or not they were told of matplotlib."""
 
-    result: "Result"
-    run: int
-    flow: str | None = None
-    t0: float | None = None
-    t1: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.t0 is not None and self.t1 is not None and self.t0 >= self.t1:
-            raise ScenarioError(f"t0 is {self.t0} s and t1 is {self.t1} s; t1 must be later")
-
-    def end_of(self, tcp: str, name: str) -> Columns:
-        """Return a trace of the sending end of the flow."""
-        return self._rows(tcp, name, flow=self.flow_name(tcp), side="from")
-
-    def drops_of(self, tcp: str) -> Columns:
-        """Return the packets with data that the flow lost on its way.
-
-        None for a flow with data both ways: a drop does not say which way it went.
-        """
-        drops = self._rows(tcp, "drops", flow=self.flow_name(tcp))
-        both_ways = len(self._rows(tcp, "segments", flow=self.flow_name(tcp), side="to")) > 0
-        return drops.where(np.isfinite(drops["seq"]) & (not both_ways))
-
-    def link_of(self, tcp: str, name: str, link: str, direction: str) -> Columns:
-        """Return a trace of a link direction."""
-        return self._rows(tcp, name, link=link, direction=direction)
-
-    def flow_name(self, tcp: str) -> str:
-        """Return the flow shown: the one asked for, or the first, over TCP if any is."""
-        flows = self.flows(tcp)
-        if self.flow is None:
-            datagrams = set(self.result.udp_flows())
-            return next((name for name in flows if name not in datagrams), flows[0])
-        if self.flow not in flows:
-            raise ScenarioError(f"flow {self.flow!r} is not there; there are {', '.join(flows)}")
-        return self.flow
-
-    def datagrams_of(self, tcp: str, flow: str) -> tuple[Columns, Columns]:
-        """Return the datagrams of a flow that arrived, and those that were dropped."""
-        return self._rows(tcp, "datagrams", flow=flow), self._rows(tcp, "drops", flow=flow)
-
-    def _rows(self, tcp: str, name: str, **values: str) -> Columns:
-        table = self.result.trace(name, tcp, self.run)
-        for column, value in values.items():
-            table = table[table[column] == value]
-        return Columns.of(table)
-
-    def flows(self, tcp: str) -> list[str]:
-        """Return the names of all flows."""
-        return [str(row["flow"]) for row in self.result.data["results"] if row["tcp"] == tcp]
-
-    def direction_of(self, tcp: str, chosen: tuple[str | None, str | None]) -> tuple[str, str]:
-        """Return the link and direction shown: those asked for, or the most used."""
-        rows = [row for row in self.result.data["links"] if row["tcp"] == tcp]
-        rows = [row for row in rows if chosen[0] in (None, row["link"])]
-        rows = [row for row in rows if chosen[1] in (None, row["direction"])]
-        if not rows:
-            wanted = " ".join(part for part in chosen if part is not None)
-            raise ScenarioError(f"link {wanted!r} is not in this result")
-        used = max(rows, key=lambda row: row["metrics"]["utilisation"]["mean"] or 0)
-        return str(used["link"]), str(used["direction"])
-
-    def link(self, name: str, direction: str) -> dict[str, Any]:
-        """Return what the scenario says of a link direction; nothing if it has none such."""
-        for one in self.result.scenario()["links"]:
-            template = one.get("name") or "-".join(one["between"])
-            if re.fullmatch(re.escape(template).replace(r"\{\}", r"\d+"), name):
-                return dict(one.get(direction) or one.get("down") or {})
-        return {}
-
-    def limits(self, tcp: Sequence[str]) -> tuple[float, float]:
-        """Return the time shown: t0 to t1, by default all of the run.
-
-        Beside three or more TCPs, one that takes more than five times as long
-        as the next would squeeze all others into a corner, so the figure ends
-        with those; `ending` says how far it goes.
-        """
-        ends = sorted(self.end(name) for name in tcp)
-        last = ends[-1]
-        if len(ends) > 2 and last > 5 * ends[-2]:
-            last = 1.25 * ends[-2]
-        start = 0.0 if self.t0 is None else self.t0
-        end = last if self.t1 is None else self.t1
-        return start, max(end, start + 1e-6)
-
-    def ending(self, tcp: str, limits: tuple[float, float]) -> str:
-        """Say how far a run goes on beyond a figure that does not show its end."""
-        end = self.end(tcp)
-        return f"to {end:,.0f} s" if self.t1 is None and end > limits[1] else ""
-
-    def end(self, tcp: str) -> float:
-        """Return the simulated time of a TCP, in seconds."""
-        return self.result.probe(tcp, self.run).simulated_s
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        with mpl.rc_context(_SAVE):
+            self.savefig(file, format="png", dpi=110)
+        return file.getvalue()
 
 
 def styled(draw: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
@@ -217,24 +138,60 @@ def styled(draw: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Retur
 
 def panels(count: int, height: float) -> "tuple[Figure, list[Axes]]":
     """Make a figure with panels below each other that share both axes."""
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    axes = figure.subplots(count, 1, sharex=True, sharey=True, squeeze=False)
+    figure = Picture(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.subplots(count, 1, sharex=True, squeeze=False)
     return figure, list(axes[:, 0])
 
 
-def colour(result: "Result", tcp: str) -> str:
-    """Return the colour of a TCP: the same in all figures of a result."""
-    return PALETTE[result.tcp.index(tcp) % len(PALETTE)]
+def own_scales(tops: Sequence[float]) -> list[float]:
+    """Return the top of each panel's axis: that of the highest for all, unless it flattens one.
+
+    Then each has its own.
+    """
+    highest = max(tops, default=1.0)
+    lowest = min((top for top in tops if top > 0), default=highest)
+    if highest > _FLATTENED * lowest:
+        return [top if top > 0 else highest for top in tops]
+    return [highest] * len(tops)
 
 
-def headline(view: View, what: str, tcp: Sequence[str], *, of_flow: bool = False) -> str:
+def crowd(
+    axes: "Axes", times: Array, limits: tuple[float, float], height: float, shade: str
+) -> "tuple[Artist, str] | None":
+    """Draw events that are too many for ticks as counts in a lane of an axes; else draw nothing.
+
+    The lane hangs from `height`, a share of the axes; the tallest column is its fullest. Returns
+    what the legend shows, and what the tallest column counts.
+    """
+    if len(times) <= _LANE_TICKS:
+        return None
+    counts, edges = np.histogram(times, bins=_LANE_COLUMNS, range=limits)
+    low, tall = height - _LANE_HEIGHT / 2, _LANE_HEIGHT
+    drawn = axes.fill_between(
+        np.repeat(edges, 2)[1:-1],
+        low,
+        low + tall * np.repeat(counts, 2) / counts.max(),
+        color=shade,
+        lw=0,
+        transform=axes.get_xaxis_transform(),
+        zorder=2,
+    )
+    return drawn, f"at most {counts.max():,} in {edges[1] - edges[0]:.2g} s"
+
+
+_LANE_HEIGHT = 0.06
+"""Height of such a lane as a share of the axes."""
+
+
+def headline(view: "View", what: str, tcp: Sequence[str], *, of_flow: bool = False) -> str:
     """Return a title that says what is shown of which scenario, TCP, seed and run.
 
     A figure `of_flow` names the flow too, if there are several.
     """
     names = f", {tcp[0]}" if len(tcp) == 1 else ""
-    if of_flow and len(view.flows(tcp[0])) > 1:
-        names += f", flow {view.flow_name(tcp[0])}"
+    count = len(view.flows(tcp[0]))
+    if of_flow and count > 1:
+        names += f", flow {view.flow_name(tcp[0])} of {count:,}"
     return f"{what}: {view.result.name}{names} (seed {view.result.seed}, run {view.run})"
 
 
@@ -262,7 +219,7 @@ def scale_axis(axes: "Axes", label: str, unit: str, largest: float) -> None:
     """Label the y axis with a unit that suits `largest`; the data stay as they are."""
     factor, text = units.prefixed(largest, unit)
     axes.yaxis.set_major_formatter(Scaled(factor))
-    axes.set_ylabel(f"{label} ({text})")
+    axes.set_ylabel(f"{label} ({text})" if label else text)
 
 
 def time_axis(axes: "Axes", limits: tuple[float, float]) -> None:
@@ -274,17 +231,48 @@ def time_axis(axes: "Axes", limits: tuple[float, float]) -> None:
 
 
 def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str]) -> None:
-    """Put a legend above a panel and its caption, where it hides no data."""
+    """Put a legend above a panel and its caption, where it hides no data.
+
+    In as many rows as its labels need in the width of a figure.
+    """
     caption = axes.get_title(loc="left")
     axes.legend(
         handles,
         labels,
         loc="lower left",
         bbox_to_anchor=(0, 1),
-        ncols=max(len(labels), 1),
+        ncols=_columns(labels),
         borderpad=0.2,
         borderaxespad=1.7 if caption else 0.2,
     )
+
+
+def _columns(labels: Sequence[str]) -> int:
+    """Return how many columns a legend has so that it is no wider than a figure."""
+    lengths = [len(label) + _LEGEND_EXTRA for label in labels]
+    for rows in range(1, len(lengths)):
+        # Legends are filled column by column.
+        columns = [lengths[at : at + rows] for at in range(0, len(lengths), rows)]
+        if sum(map(max, columns)) <= _LEGEND_WIDTH:
+            return len(columns)
+    return 1
+
+
+_LEGEND_WIDTH = 122
+"""Characters of a legend in the width of a figure."""
+_LEGEND_EXTRA = 7
+"""Characters that a line and the gap to the next take."""
+
+
+def remark(figure: Figure, text: str) -> None:
+    """Put a line in grey below a figure, if there is something to say."""
+    if text:
+        lines = textwrap.wrap(text, _REMARK_WIDTH)
+        figure.supxlabel("\n".join(lines), x=0.012, ha="left", fontsize=7.5, color=MUTED)
+
+
+_REMARK_WIDTH = 118
+"""Characters of a remark in the width of a figure."""
 
 
 def title(figure: Figure, text: str) -> None:

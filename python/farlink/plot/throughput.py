@@ -1,107 +1,119 @@
 """The throughput of a link over time, one line per TCP."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from farlink import units
+from farlink.plot.curves import Curve, draw_curves, of_tcp
 from farlink.plot.data import Columns
 from farlink.plot.style import (
     MUTED,
     WIDTH,
-    View,
-    colour,
+    Picture,
     headline,
     legend_above,
+    panels,
+    remark,
     scale_axis,
     styled,
     time_axis,
     title,
 )
+from farlink.plot.view import View
 from farlink.trace import round_bin
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["draw_throughput"]
 
-_DASH = 5.0
-"""Length of a dash, in widths of the line."""
-_MOSTLY = 0.8
-"""Lines that share more than this part of their points hide each other."""
+_MOST_LINES = 6
+"""More lines than this cross too often: then each TCP has a panel."""
+
+_MOST_BINS = 400
+"""Most bins in the width of a figure."""
 
 
 @styled
 def draw_throughput(
     view: View, tcp: Sequence[str], chosen: tuple[str | None, str | None], bin_s: float | None
 ) -> Figure:
-    """Compare the TCPs in one panel, with the rate of the link as a dashed line."""
-    result = view.result
+    """Compare the TCPs in one panel, with the rate of the link as a dashed line.
+
+    More than six have a panel each, before the others in grey.
+    """
     link, direction = view.direction_of(tcp[0], chosen)
     limits = view.limits(tcp)
-    width = bin_s or round_bin(1.6 * (limits[1] - limits[0]))
-    figure = Figure(figsize=(WIDTH, 3.5), layout="constrained")
-    axes = figure.subplots()
-    largest = 0.0
-    drawn: list[Line2D] = []
-    for name in tcp:
-        binned = Columns.of(result.trace("throughput", name, view.run, bin_s=width))
-        binned = binned.equal(link=link, direction=direction)
-        # A last bin that the run did not fill would look like a collapse.
-        full = binned.where(binned["time"] + width / 2 <= view.end(name)).around(limits)
-        ending = view.ending(name, limits)
-        label = f"{name} ({ending})" if ending else name
-        drawn += axes.plot(
-            full["time"], full["throughput"], color=colour(result, name), label=label
-        )
-        largest = max(largest, float(full["throughput"].max(initial=0)))
-    _share_dashes(drawn, 0.01 * largest)
+    width = bin_s or _bin(view, tcp, limits)
+    curves = [_curve(view, name, (link, direction), width, limits) for name in tcp]
+    largest = max(float(curve.value.max(initial=0)) for curve in curves)
     rate = units.parse_rate(view.link(link, direction).get("rate"))
-    if rate is not None:
-        factor, unit = units.prefixed(rate, "bit/s")
-        text = f"link rate {units.rounded(rate / factor)} {unit}"
-        if largest > 0.4 * rate:
-            largest = max(largest, rate)
-            axes.axhline(rate, color=MUTED, ls=(0, (5, 3)), lw=0.9, zorder=1)
-            height = rate / (1.12 * largest)
-        else:
-            height, text = 0.95, f"{text} (above)"
-        axes.annotate(
-            text,
-            (1, height),
-            (-2, 3),
-            color=MUTED,
-            ha="right",
-            fontsize=7.5,
-            xycoords="axes fraction",
-            textcoords="offset points",
-        )
-    axes.set_ylim(0, 1.12 * largest)
-    scale_axis(axes, "throughput", "bit/s", largest)
-    time_axis(axes, limits)
+    if len(tcp) > _MOST_LINES:
+        figure, axes = panels(len(tcp), 0.9 + 0.85 * len(tcp))
+        for one, curve in zip(axes, curves, strict=True):
+            for other in curves:
+                one.plot(other.time, other.value, color="#D8D8D8", lw=0.6, zorder=1)
+            one.plot(curve.time, curve.value, color=curve.look.colour, label=curve.label)
+            one.set_title(curve.label)
+        note = ""
+    else:
+        figure = Picture(figsize=(WIDTH, 3.5), layout="constrained")
+        axes = [figure.subplots()]
+        handles, labels, note = draw_curves(axes[0], curves, limits)
+        if len(tcp) > 1:
+            legend_above(axes[0], handles, labels)
+    top = _rate_line(axes, rate, largest)
+    for one in axes:
+        one.set_ylim(0, 1.12 * top)
+        scale_axis(one, "throughput" if len(axes) == 1 else "", "bit/s", top)
+        time_axis(one, limits)
+        if one is not axes[-1]:
+            one.set_xlabel("")
     what = f"Throughput of {link}, {direction}, in bins of {width:g} s"
     title(figure, headline(view, what, tcp))
-    if len(tcp) > 1:
-        handles, labels = axes.get_legend_handles_labels()
-        solid = [Line2D([], [], color=line.get_color()) for line in drawn]
-        legend_above(axes, [*solid, *handles[len(drawn) :]], labels)
+    remark(figure, note)
     return figure
 
 
-def _share_dashes(lines: Sequence[Line2D], apart: float) -> None:
-    """Give lines that lie mostly on each other dashes in turn: the last would hide the others."""
-    groups: list[list[Line2D]] = []
-    for line in lines:
-        group = next((group for group in groups if _coincide(group[0], line, apart)), None)
-        if group is None:
-            groups.append([line])
-        else:
-            group.append(line)
-    for group in groups:
-        for k, line in enumerate(group if len(group) > 1 else []):
-            line.set_linestyle((k * _DASH, (_DASH, (len(group) - 1) * _DASH)))
+def _bin(view: View, tcp: Sequence[str], limits: tuple[float, float]) -> float:
+    """Return the width of a bin that suits the fastest TCP: the slowest's would smooth it away."""
+    shown = limits[1] - limits[0]
+    fastest = min(max(view.end(name) - limits[0], 0.0) for name in tcp)
+    return round_bin(1.6 * max(min(fastest, shown), 100 * shown / _MOST_BINS / 1.6))
 
 
-def _coincide(one: Line2D, other: Line2D, apart: float) -> bool:
-    a, b = (np.asarray(line.get_ydata(), dtype=float) for line in (one, other))
-    common = min(len(a), len(b))
-    return common > 0 and float(np.mean(np.abs(a[:common] - b[:common]) <= apart)) > _MOSTLY
+def _curve(
+    view: View, name: str, where: tuple[str, str], width: float, limits: tuple[float, float]
+) -> Curve:
+    binned = Columns.of(view.result.trace("throughput", name, view.run, bin_s=width))
+    binned = binned.equal(link=where[0], direction=where[1])
+    # A last bin that the run did not fill would look like a collapse.
+    full = binned.where(binned["time"] + width / 2 <= view.end(name)).around(limits)
+    ending = view.ending(name, limits)
+    label = f"{name} ({ending})" if ending else name
+    return Curve(name, label, full["time"], full["throughput"], of_tcp(view.result, name))
+
+
+def _rate_line(axes: "Sequence[Axes]", rate: float | None, largest: float) -> float:
+    """Show the rate of the link, if it is near; return the top of what is shown."""
+    if rate is None:
+        return largest or 1.0
+    factor, unit = units.prefixed(rate, "bit/s")
+    text = f"link rate {units.rounded(rate / factor)} {unit}"
+    near = largest > (0.4 if len(axes) == 1 else 0.7) * rate
+    top = max(largest, rate) if near else largest or 1.0
+    for one in axes if near else []:
+        one.axhline(rate, color=MUTED, ls=(0, (5, 3)), lw=0.9, zorder=1)
+    axes[0].annotate(
+        text if near else f"{text} (above)",
+        (1, rate / (1.12 * top) if near else 0.95),
+        (-2, 3),
+        color=MUTED,
+        ha="right",
+        fontsize=7.5,
+        xycoords="axes fraction",
+        textcoords="offset points",
+    )
+    return top

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from farlink.plot.style import MUTED, PALETTE, WIDTH, styled, title
+from farlink.plot.style import MUTED, PALETTE, WIDTH, Picture, styled, title
 from farlink.studies.quantity import Quantity
 from farlink.studies.study import Curves
 
@@ -49,7 +49,7 @@ def draw(curves: Curves, heading: str, note: str = "") -> Figure:
     heading, note
         Lines above and below.
     """
-    figure = Figure(figsize=(WIDTH, 4.1), layout="constrained")
+    figure = Picture(figsize=(WIDTH, 4.1), layout="constrained")
     axes = figure.subplots()
     looks = zip(itertools.cycle(PALETTE), itertools.cycle(_MARKS), strict=False)
     for (name, values), (colour, (marker, filling, stroke)) in zip(

@@ -100,8 +100,6 @@ def draw(
 @style.styled
 def draw_panels(panels: Sequence[Panel], *, height: float | None = None) -> "Figure":
     """Draw ladders side by side, over the same time (see `draw`)."""
-    from matplotlib.figure import Figure
-
     arrows = [a for panel in panels for a in panel.arrows]
     times = [t for a in arrows for t in (a.start, a.end)]
     times += [n.time for panel in panels for n in panel.notes]
@@ -116,7 +114,7 @@ def draw_panels(panels: Sequence[Panel], *, height: float | None = None) -> "Fig
     ]
     tall = height or max(_height(one, last - first) for one in texts)
     line = _INCHES_PER_LINE * (last - first) / (tall - _MARGINS)
-    figure = Figure(figsize=(style.WIDTH, tall), layout="constrained")
+    figure = style.Picture(figsize=(style.WIDTH, tall), layout="constrained")
     row = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, panel, told in zip(row, panels, texts, strict=True):
         _fill(axes, panel, told, line, margin=0.75 if len(panels) == 1 else 1.6)

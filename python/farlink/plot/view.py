@@ -1,0 +1,129 @@
+"""Which part of a result a figure shows: the run, the flows, the time."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from farlink.errors import ScenarioError
+from farlink.plot.data import Columns
+
+if TYPE_CHECKING:
+    from farlink.result import Result
+
+__all__ = ["View"]
+
+
+@dataclass(frozen=True)
+class View:
+    """Which run of a result, which flow and which part of its time a figure shows."""
+
+    result: "Result"
+    run: int
+    flow: str | None = None
+    t0: float | None = None
+    t1: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.t0 is not None and self.t1 is not None and self.t0 >= self.t1:
+            raise ScenarioError(f"t0 is {self.t0} s and t1 is {self.t1} s; t1 must be later")
+
+    def end_of(self, tcp: str, name: str) -> Columns:
+        """Return a trace of the sending end of the flow."""
+        return self._rows(tcp, name, flow=self.flow_name(tcp), side="from")
+
+    def drops_of(self, tcp: str) -> Columns:
+        """Return the packets with data that the flow lost on its way.
+
+        None for a flow with data both ways: a drop does not say which way it went.
+        """
+        drops = self._rows(tcp, "drops", flow=self.flow_name(tcp))
+        both_ways = len(self._rows(tcp, "segments", flow=self.flow_name(tcp), side="to")) > 0
+        return drops.where(np.isfinite(drops["seq"]) & (not both_ways))
+
+    def link_of(self, tcp: str, name: str, link: str, direction: str) -> Columns:
+        """Return a trace of a link direction."""
+        return self._rows(tcp, name, link=link, direction=direction)
+
+    def flow_name(self, tcp: str) -> str:
+        """Return the flow shown: the one asked for, or the first, over TCP if any is."""
+        flows = self.flows(tcp)
+        if self.flow is None:
+            datagrams = set(self.result.udp_flows())
+            return next((name for name in flows if name not in datagrams), flows[0])
+        if self.flow not in flows:
+            raise ScenarioError(f"flow {self.flow!r} is not there; there are {', '.join(flows)}")
+        return self.flow
+
+    def datagrams_of(self, tcp: str, flow: str) -> tuple[Columns, Columns]:
+        """Return the datagrams of a flow that arrived, and those that were dropped."""
+        return self._rows(tcp, "datagrams", flow=flow), self._rows(tcp, "drops", flow=flow)
+
+    def _rows(self, tcp: str, name: str, **values: str) -> Columns:
+        table = self.result.trace(name, tcp, self.run)
+        for column, value in values.items():
+            table = table[table[column] == value]
+        return Columns.of(table)
+
+    def each_end_of(self, tcp: str, name: str) -> dict[str, Columns]:
+        """Return a trace of the sending end of each of the flows shown, by its name."""
+        rows = self._rows(tcp, name, side="from")
+        parts = rows.split("flow")
+        nothing = rows.where(slice(0, 0))
+        return {flow: parts.get(flow, nothing) for flow in self.flows_shown(tcp)}
+
+    def flows_shown(self, tcp: str) -> list[str]:
+        """Return the names of the flows over TCP that a figure of all flows shows."""
+        if self.flow is not None:
+            return [self.flow_name(tcp)]
+        datagrams = set(self.result.udp_flows())
+        return [name for name in self.flows(tcp) if name not in datagrams]
+
+    def flows(self, tcp: str) -> list[str]:
+        """Return the names of all flows."""
+        return [str(row["flow"]) for row in self.result.data["results"] if row["tcp"] == tcp]
+
+    def direction_of(self, tcp: str, chosen: tuple[str | None, str | None]) -> tuple[str, str]:
+        """Return the link and direction shown: those asked for, or the most used."""
+        rows = [row for row in self.result.data["links"] if row["tcp"] == tcp]
+        rows = [row for row in rows if chosen[0] in (None, row["link"])]
+        rows = [row for row in rows if chosen[1] in (None, row["direction"])]
+        if not rows:
+            wanted = " ".join(part for part in chosen if part is not None)
+            raise ScenarioError(f"link {wanted!r} is not in this result")
+        used = max(rows, key=lambda row: row["metrics"]["utilisation"]["mean"] or 0)
+        return str(used["link"]), str(used["direction"])
+
+    def link(self, name: str, direction: str) -> dict[str, Any]:
+        """Return what the scenario says of a link direction; nothing if it has none such."""
+        for one in self.result.scenario()["links"]:
+            template = one.get("name") or "-".join(one["between"])
+            if re.fullmatch(re.escape(template).replace(r"\{\}", r"\d+"), name):
+                return dict(one.get(direction) or one.get("down") or {})
+        return {}
+
+    def limits(self, tcp: Sequence[str]) -> tuple[float, float]:
+        """Return the time shown: t0 to t1, by default all of the run.
+
+        Beside three or more TCPs, one that takes more than five times as long
+        as the next would squeeze all others into a corner, so the figure ends
+        with those; `ending` says how far it goes.
+        """
+        ends = sorted(self.end(name) for name in tcp)
+        last = ends[-1]
+        if len(ends) > 2 and last > 5 * ends[-2]:
+            last = 1.25 * ends[-2]
+        start = 0.0 if self.t0 is None else self.t0
+        end = last if self.t1 is None else self.t1
+        return start, max(end, start + 1e-6)
+
+    def ending(self, tcp: str, limits: tuple[float, float]) -> str:
+        """Say how far a run goes on beyond a figure that does not show its end."""
+        end = self.end(tcp)
+        return f"to {end:,.0f} s" if self.t1 is None and end > limits[1] else ""
+
+    def end(self, tcp: str) -> float:
+        """Return the simulated time of a TCP, in seconds."""
+        return self.result.probe(tcp, self.run).simulated_s
