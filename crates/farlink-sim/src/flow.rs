@@ -80,26 +80,28 @@ impl End {
     /// The application writes. What finds no room in the send buffer it goes on
     /// writing as room appears ([`Self::write_on`]), as a program does that waits in
     /// `write`.
-    pub(crate) fn write(&mut self, len: u64) {
+    pub(crate) fn write(&mut self, now: Instant, len: u64) {
         self.unwritten = self.unwritten.saturating_add(len);
-        self.write_on();
+        self.write_on(now);
     }
 
     /// The application writes no more: the connection is closed behind the last
     /// byte that it waits to write.
-    pub(crate) fn close(&mut self) {
+    pub(crate) fn close(&mut self, now: Instant) {
         self.closes = true;
-        self.write_on();
+        self.write_on(now);
     }
 
     /// The application goes on writing if there is room, and closes if it wanted to.
-    pub(crate) fn write_on(&mut self) {
+    pub(crate) fn write_on(&mut self, now: Instant) {
         if self.unwritten > 0 {
-            self.unwritten -= self.conn.write_len(self.unwritten);
+            // What is left at the end of the connection has nowhere to go.
+            let taken = self.conn.write_len(self.unwritten);
+            self.unwritten -= taken.unwrap_or(self.unwritten);
         }
         if self.closes && self.unwritten == 0 {
             self.closes = false;
-            self.conn.close();
+            self.conn.shutdown(now);
         }
     }
 

@@ -427,7 +427,7 @@ impl World {
         }
         let e = &mut self.ends[end];
         if e.waits_to_write() {
-            e.write_on();
+            e.write_on(now);
         }
         let node = e.node;
         while let Some(segment) = self.ends[end].conn.poll_transmit(now) {
@@ -476,12 +476,13 @@ impl World {
     }
 
     fn perform(&mut self, flow: usize, acts: &[Act]) {
+        let now = self.now;
         for &act in acts {
             let state = &mut self.flows[flow];
             match act {
-                Act::Write(side, len) => self.ends[2 * flow + side as usize].write(len),
+                Act::Write(side, len) => self.ends[2 * flow + side as usize].write(now, len),
                 Act::Await(side, total) => self.ends[2 * flow + side as usize].awaits = total,
-                Act::Close(side) => self.ends[2 * flow + side as usize].close(),
+                Act::Close(side) => self.ends[2 * flow + side as usize].close(now),
                 Act::Open => {
                     if let Some(opening) = &mut state.opening {
                         opening.wanted = true;

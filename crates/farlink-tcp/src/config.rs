@@ -125,7 +125,8 @@ pub struct Config {
     /// Time-outs in a row for one segment before the connection is given up
     /// (R2 of RFC 9293, 3.8.3).
     pub max_retransmits: u32,
-    /// Time-outs in a row for a SYN before it is given up.
+    /// Time-outs in a row for a SYN before it is given up: 7 are 183 s with the
+    /// time-outs of RFC 6298, which wants 180 s (RFC 9293, 3.8.3, MUST-23).
     pub max_syn_retransmits: u32,
     /// Maximum segment lifetime; TIME-WAIT lasts twice this (RFC 9293, 3.4.2).
     pub msl: Interval,
@@ -162,7 +163,7 @@ impl Default for Config {
             rto: RtoConfig::default(),
             receiver: ReceiverConfig::default(),
             max_retransmits: 15,
-            max_syn_retransmits: 6,
+            max_syn_retransmits: 7,
             msl: Interval::from_secs(30),
         }
     }

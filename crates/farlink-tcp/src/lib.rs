@@ -38,7 +38,9 @@ pub mod time;
 pub mod variant;
 
 pub use config::Config;
-pub use connection::{CloseReason, Connection, Event, LossCause, Notice, State, reset_for};
+pub use connection::{
+    CloseReason, Connection, Event, LossCause, Notice, State, WriteError, reset_for,
+};
 pub use ecn::Ecn;
 pub use phase::{Phase, PhaseTimes};
 pub use priority::Priority;

@@ -5,15 +5,20 @@ use crate::segment::{MAX_SACK_BLOCKS, SackBlock, SackBlocks};
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
 use autotune::Autotune;
+use ranges::Ranges;
 use std::collections::{BTreeMap, VecDeque};
 
 mod autotune;
 mod damaged;
 mod dsack;
+mod ranges;
 mod snack;
 
 /// How many recent arrivals out of order are remembered for SACK blocks.
 const RECENT: usize = 8;
+/// Bytes of memory that a range out of order may take: its entry, and its data as a
+/// piece of its own.
+const RANGE_COST: u64 = 128;
 
 /// How urgently the data that waits wants an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,20 +44,18 @@ pub(crate) struct Receiver {
     shift: u8,
     /// Position after the last byte that the application has read.
     read: Offset,
-    /// In-order bytes not yet read, when the peer sends bytes.
-    unread_bytes: VecDeque<u8>,
-    /// Ranges received out of order: sorted, disjoint, not adjacent.
-    ranges: Vec<(Offset, Offset)>,
-    /// Their bytes in disjoint pieces, when the peer sends bytes.
-    parked: BTreeMap<Offset, Vec<u8>>,
+    /// Ranges received out of order.
+    ranges: Ranges,
+    /// What was received, when the peer sends bytes.
+    bytes: Option<Box<Bytes>>,
     /// Starts of recent out-of-order arrivals, newest first.
     recent: VecDeque<Offset>,
     /// A duplicate to report (RFC 2883).
     duplicate: Option<(Offset, Offset)>,
     /// The next SNACK tells of the first hole from here on.
     snack_next: Offset,
-    /// What was damaged when it last came (ELN): sorted, disjoint, not adjacent.
-    damaged: Vec<(Offset, Offset)>,
+    /// What was damaged when it last came (ELN).
+    damaged: Ranges,
     /// Position of the peer's FIN.
     fin: Option<Offset>,
     /// Segments that wait for an acknowledgment.
@@ -62,6 +65,15 @@ pub(crate) struct Receiver {
     deadline: Instant,
     /// What makes the buffer grow, if it may.
     autotune: Option<Box<Autotune>>,
+}
+
+/// Bytes that the peer sent.
+#[derive(Debug, Default)]
+struct Bytes {
+    /// In order, and not yet read.
+    unread: VecDeque<u8>,
+    /// Out of order, in disjoint pieces.
+    parked: BTreeMap<Offset, Vec<u8>>,
 }
 
 impl Receiver {
@@ -74,13 +86,12 @@ impl Receiver {
             edge: 0,
             shift,
             read: 1,
-            unread_bytes: VecDeque::new(),
-            ranges: Vec::new(),
-            parked: BTreeMap::new(),
+            ranges: Ranges::default(),
+            bytes: None,
             recent: VecDeque::new(),
             duplicate: None,
             snack_next: 0,
-            damaged: Vec::new(),
+            damaged: Ranges::default(),
             fin: None,
             waiting: 0,
             need: AckNeed::None,
@@ -146,17 +157,25 @@ impl Receiver {
     #[inline]
     pub(crate) fn holds(&self, from: Offset, to: Offset) -> bool {
         from > self.nxt && {
-            let i = self.ranges.partition_point(|r| r.1 <= from);
             self.ranges
-                .get(i)
-                .is_some_and(|&(left, right)| left <= from && to <= right)
+                .up_to(from)
+                .is_some_and(|(_, right)| to <= right)
         }
     }
 
-    /// Whether data from here on is kept.
+    /// Whether data of `[from, to)` is kept.
     #[inline]
-    pub(crate) fn keeps(&self, from: Offset) -> bool {
-        from == self.nxt || self.config.reassembly
+    pub(crate) fn keeps(&self, from: Offset, to: Offset) -> bool {
+        from <= self.nxt
+            || self.config.reassembly
+                && (self.ranges.len() < self.most_ranges() || self.ranges.joins(from, to))
+    }
+
+    /// Most ranges that are kept out of order, so that what a hostile peer can make
+    /// of a window is bounded by the buffer. Linux and FreeBSD charge the buffer with
+    /// the memory of each segment that waits, which is more than is taken here.
+    fn most_ranges(&self) -> usize {
+        usize::try_from(self.config.buffer / RANGE_COST).map_or(usize::MAX, |n| n.max(64))
     }
 
     /// In-order bytes of data received.
@@ -206,10 +225,12 @@ impl Receiver {
 
     /// Reads up to `max` bytes.
     pub(crate) fn read_bytes(&mut self, out: &mut Vec<u8>, max: usize) -> usize {
-        let n = (self.unread() as usize)
-            .min(max)
-            .min(self.unread_bytes.len());
-        out.extend(self.unread_bytes.drain(..n));
+        let unread = self.unread() as usize;
+        let Some(bytes) = &mut self.bytes else {
+            return 0;
+        };
+        let n = unread.min(max).min(bytes.unread.len());
+        out.extend(bytes.unread.drain(..n));
         self.take(n as u64);
         n
     }
@@ -243,7 +264,7 @@ impl Receiver {
     #[inline]
     fn came(&mut self, len: u32) {
         if let Some(tune) = &mut self.autotune {
-            let ahead = self.ranges.last().map_or(0, |last| last.1 - self.nxt);
+            let ahead = self.ranges.end().map_or(0, |end| end - self.nxt);
             self.config.buffer = tune.came(len, ahead, self.config.buffer);
         }
     }
@@ -293,7 +314,7 @@ impl Receiver {
             return;
         }
         if start > self.nxt {
-            if self.config.reassembly {
+            if self.keeps(start, end) {
                 self.park(start, end, bytes);
                 self.came(len);
             }
@@ -301,8 +322,8 @@ impl Receiver {
             return;
         }
         if let Some(bytes) = bytes {
-            self.unread_bytes
-                .extend(&bytes[(self.nxt - start) as usize..]);
+            let fresh = &bytes[(self.nxt - start) as usize..];
+            self.bytes.get_or_insert_default().unread.extend(fresh);
         }
         self.nxt = end;
         let filled = !self.ranges.is_empty();
@@ -334,7 +355,7 @@ impl Receiver {
 
     /// The peer's FIN stands at `at`.
     pub(crate) fn fin(&mut self, at: Offset) {
-        if self.fin.is_none() && at >= self.nxt && (at == self.nxt || self.config.reassembly) {
+        if self.fin.is_none() && at >= self.nxt && self.keeps(at, at + 1) {
             self.fin = Some(at);
             if at > self.nxt {
                 // It has a sequence number, and without it in a SACK block the
@@ -362,8 +383,7 @@ impl Receiver {
             if n == most.min(MAX_SACK_BLOCKS) {
                 break;
             }
-            let i = self.ranges.partition_point(|r| r.1 <= point);
-            let Some(&(left, right)) = self.ranges.get(i) else {
+            let Some((left, right)) = self.ranges.ending_behind(point) else {
                 continue;
             };
             if last[..n].contains(&right) {
@@ -393,21 +413,9 @@ impl Receiver {
         if let Some(bytes) = bytes {
             self.park_bytes(start, end, bytes);
         }
-        let from = self.ranges.partition_point(|r| r.1 < start);
-        let to = self.ranges.partition_point(|r| r.0 <= end);
-        if from == to {
-            self.ranges.insert(from, (start, end));
-        } else {
-            let merged = (
-                start.min(self.ranges[from].0),
-                end.max(self.ranges[to - 1].1),
-            );
-            self.ranges[from] = merged;
-            self.ranges.drain(from + 1..to);
-        }
+        let (left, right) = self.ranges.insert(start, end);
         if self.config.sack {
             // One entry a range is enough.
-            let (left, right) = self.ranges[from];
             self.recent.retain(|&p| p < left || p >= right);
             self.recent.push_front(start);
             self.recent.truncate(RECENT);
@@ -416,44 +424,26 @@ impl Receiver {
 
     /// Keeps those bytes of `[start, end)` that no range holds yet.
     fn park_bytes(&mut self, start: Offset, end: Offset, bytes: &[u8]) {
-        let mut at = start;
-        let first = self.ranges.partition_point(|r| r.1 <= start);
-        for &(from, to) in &self.ranges[first..] {
-            if from >= end {
-                break;
-            }
-            if at < from {
-                let piece = &bytes[(at - start) as usize..(from - start) as usize];
-                self.parked.insert(at, piece.to_vec());
-            }
-            at = at.max(to);
-        }
-        if at < end {
-            self.parked
-                .insert(at, bytes[(at - start) as usize..].to_vec());
+        let parked = &mut self.bytes.get_or_insert_default().parked;
+        for (from, to) in self.ranges.missing(start, end) {
+            let piece = &bytes[(from - start) as usize..(to - start) as usize];
+            parked.insert(from, piece.to_vec());
         }
     }
 
     /// What arrived in order may have reached ranges that wait.
     fn unpark(&mut self) {
-        let reached = self.ranges.partition_point(|r| r.0 <= self.nxt);
-        let mut done = 0;
-        for &(from, to) in &self.ranges[..reached] {
-            if from <= self.nxt {
-                self.nxt = self.nxt.max(to);
-                done += 1;
-            }
+        while let Some(end) = self.ranges.pop_reached(self.nxt) {
+            self.nxt = self.nxt.max(end);
         }
-        self.ranges.drain(..done);
-        while let Some(entry) = self.parked.first_entry() {
-            if *entry.key() >= self.nxt {
-                break;
-            }
+        let Some(Bytes { unread, parked }) = self.bytes.as_deref_mut() else {
+            return;
+        };
+        while let Some(entry) = parked.first_entry().filter(|e| *e.key() < self.nxt) {
             let (at, piece) = entry.remove_entry();
-            let have = self.read + self.unread_bytes.len() as u64;
+            let have = self.read + unread.len() as u64;
             if at + piece.len() as u64 > have {
-                self.unread_bytes
-                    .extend(&piece[have.saturating_sub(at) as usize..]);
+                unread.extend(&piece[have.saturating_sub(at) as usize..]);
             }
         }
     }
@@ -514,6 +504,43 @@ mod tests {
         assert_eq!(r.read_bytes(&mut out, usize::MAX), 100);
         assert_eq!(out, stream[..100]);
         assert_eq!(r.nxt(), 101);
+    }
+
+    /// Every second byte of a window: what is kept is bounded by the buffer, and the
+    /// time does not grow with the square of it (80,000 ranges took seconds).
+    #[test]
+    fn islands_are_bounded_by_the_buffer() {
+        let mut r = receiver(ReceiverConfig::default());
+        for start in (2..60_000).rev().step_by(2) {
+            r.data(Instant::ZERO, start, 1, Some(b"x"));
+        }
+        assert_eq!(r.ranges.len(), 65_535 / 128);
+        let last = r.ranges.end().unwrap();
+        // One more byte of a range that is there is taken all the same.
+        r.data(Instant::ZERO, last, 1, Some(b"y"));
+        assert_eq!(r.ranges.end(), Some(last + 1));
+        // And what is in order always.
+        r.data(Instant::ZERO, 1, 60_000, Some(&vec![7; 60_000]));
+        assert_eq!((r.nxt(), r.ranges.len()), (60_001, 0));
+        let mut out = Vec::new();
+        assert_eq!(r.read_bytes(&mut out, usize::MAX), 60_000);
+
+        let buffer = 1 << 26;
+        let mut r = receiver(ReceiverConfig {
+            buffer,
+            ..ReceiverConfig::default()
+        });
+        let began = r.most_ranges();
+        for at in 0..200_000 {
+            // From both ends, so that neither is a place where all is cheap.
+            let start = if at % 2 == 0 {
+                2 + 2 * at
+            } else {
+                2 * buffer / 2 - 2 * at
+            };
+            r.data(Instant::ZERO, start, 1, None);
+        }
+        assert_eq!(r.ranges.len(), 200_000.min(began));
     }
 
     #[test]

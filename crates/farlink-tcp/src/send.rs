@@ -7,6 +7,7 @@ mod timer;
 
 use crate::config::{Config, CwndLimit, Nagle, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
+use crate::connection::WriteError;
 use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
 use crate::record::{Mark, Record, Recorder};
@@ -224,6 +225,11 @@ impl Sender {
         self.wnd
     }
 
+    /// Largest window that the peer ever offered.
+    pub(crate) fn max_wnd(&self) -> u64 {
+        self.max_wnd
+    }
+
     /// Position after the last byte that the peer has room for.
     fn right_edge(&self) -> Offset {
         self.board.una() + self.wnd
@@ -243,18 +249,17 @@ impl Sender {
         self.board.max().min(self.right_edge())
     }
 
-    pub(crate) fn write_len(&mut self, len: u64) -> u64 {
+    pub(crate) fn write_len(&mut self, len: u64) -> Result<u64, WriteError> {
         let n = len.min(self.buffer.room(self.limit, self.board.una()));
-        self.buffer.end += n;
-        n
+        self.buffer.write_len(n)?;
+        Ok(n)
     }
 
-    pub(crate) fn write(&mut self, data: &[u8]) -> usize {
+    pub(crate) fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
         let room = self.buffer.room(self.limit, self.board.una());
         let n = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
-        self.buffer.bytes.extend(&data[..n]);
-        self.buffer.end += n as u64;
-        n
+        self.buffer.write(&data[..n])?;
+        Ok(n)
     }
 
     /// Whether our FIN is acknowledged.

@@ -168,7 +168,7 @@ pub(crate) fn on_new_ack(
     now: Instant,
     ack: &Ack,
     echo: Option<u32>,
-    clock: fn(Instant) -> u32,
+    clock: impl Fn(Instant) -> u32,
     recorder: &mut Recorder,
 ) {
     let Some(episode) = &mut tx.spurious.episode else {

@@ -109,7 +109,7 @@ impl App {
         scratch: &mut Vec<u8>,
     ) {
         self.read(connection, scratch);
-        self.write(connection);
+        self.write(now, connection);
         while let Some(event) = connection.poll_event() {
             self.event(now, connection, event);
         }
@@ -127,7 +127,7 @@ impl App {
             }
             match self {
                 Self::Echo { held, .. } => {
-                    let n = connection.write(scratch);
+                    let n = connection.write(scratch).unwrap_or_default();
                     held.extend_from_slice(&scratch[n..]);
                 }
                 Self::Sink {
@@ -150,15 +150,15 @@ impl App {
         }
     }
 
-    fn write(&mut self, connection: &mut Connection) {
+    fn write(&mut self, now: Instant, connection: &mut Connection) {
         match self {
             Self::Echo { held, closing } => {
                 if !held.is_empty() {
-                    let n = connection.write(held);
+                    let n = connection.write(held).unwrap_or_default();
                     held.drain(..n);
                 }
                 if *closing && held.is_empty() && connection.readable() == 0 {
-                    connection.close();
+                    connection.close(now);
                 }
             }
             Self::Source {
@@ -173,13 +173,13 @@ impl App {
                     }
                     let data = pattern.at(*written);
                     let most = (*size - *written).min(data.len() as u64) as usize;
-                    let n = connection.write(&data[..most]);
+                    let n = connection.write(&data[..most]).unwrap_or_default();
                     *written += n as u64;
                     if n < most {
                         return;
                     }
                     if *written == *size {
-                        connection.close();
+                        connection.shutdown(now);
                     }
                 }
             }
@@ -191,16 +191,16 @@ impl App {
         match event {
             Event::Established => {
                 if let Self::Source { size: 0, .. } = self {
-                    connection.close();
+                    connection.shutdown(now);
                 }
             }
             Event::PeerClosed => {
                 self.finish(now, None);
                 if let Self::Echo { closing, .. } = self {
                     *closing = true;
-                    self.write(connection);
+                    self.write(now, connection);
                 } else {
-                    connection.close();
+                    connection.close(now);
                 }
             }
             Event::Closed(reason) => self.finish(now, Some(reason)),

@@ -15,6 +15,9 @@ use crate::time::{Instant, Interval};
 
 /// Room that the timestamps option takes in every segment (RFC 6691).
 pub(super) const TIMESTAMPS_LEN: u32 = 12;
+/// Least time between two challenge ACKs of a connection. RFC 5961, 7, leaves the
+/// number to the implementation; this is `tcp_invalid_ratelimit` of Linux.
+const CHALLENGE_EVERY: Interval = Interval::from_millis(500);
 /// Least segment size that is believed: smaller ones come from attackers.
 const MIN_MSS: u32 = 64;
 
@@ -75,7 +78,8 @@ impl Connection {
             self.acknowledge_syn(now, segment);
             self.rx.acknowledge_now();
             self.established(now);
-            // Data on a SYN-ACK (none of our own peers sends it) is sent again.
+            // What else is in it is processed as in ESTABLISHED.
+            self.take_text(now, segment, 1);
         } else {
             // Simultaneous open: the SYN goes out again, now with an ACK.
             self.state = State::SynReceived;
@@ -91,7 +95,7 @@ impl Connection {
         self.snack = self.snack.agreed(options.scps.unwrap_or_default());
         self.timestamps &= options.timestamps.is_some();
         if let Some(ts) = options.timestamps {
-            self.ts_recent = ts.value;
+            self.stamps.synchronize(now, ts.value);
         }
         if let (true, Some(shift)) = (self.scaling, options.window_scale) {
             self.peer_shift = shift.min(14);
@@ -140,11 +144,7 @@ impl Connection {
     /// When the segment that the peer echoes left, from its timestamp.
     fn echoed(&self, now: Instant, segment: &Segment) -> Option<Instant> {
         let ts = segment.options.timestamps.filter(|_| self.timestamps)?;
-        let age = Self::ts_now(now).wrapping_sub(ts.echo);
-        // An echo from the future or from before the start is not ours.
-        let age = Interval::from_millis(u64::from(age)).as_nanos();
-        let tick = now.as_nanos() / 1_000_000 * 1_000_000;
-        (ts.echo != 0 || age <= tick).then(|| tick.checked_sub(age).map(Instant::from_nanos))?
+        self.stamps.sent_at(now, ts.echo)
     }
 
     /// 3.10.7.4.
@@ -157,7 +157,7 @@ impl Connection {
         let window = self.rx.window();
         let start = self.rx.offset(segment.seq);
         let Some(start) = start else {
-            self.rx.acknowledge_now();
+            self.refuse(now, flags);
             return;
         };
 
@@ -166,15 +166,16 @@ impl Connection {
             let Some(ts) = segment.options.timestamps else {
                 return;
             }; // 3.2: MUST be there
-            if (ts.value.wrapping_sub(self.ts_recent) as i32) < 0 && !flags.has(Flags::SYN) {
+            if self.stamps.is_old(now, ts.value) {
                 self.note_duplicate(segment, start);
                 self.note_refused(now, segment, start);
-                self.rx.acknowledge_now();
+                self.refuse(now, flags);
                 return;
             }
-            if start <= self.last_ack_sent {
-                self.ts_recent = ts.value;
-            }
+        }
+        if self.state == State::SynReceived && flags.has(Flags::SYN) {
+            self.syn_again(now, segment, start);
+            return;
         }
 
         // First, the sequence number.
@@ -196,12 +197,10 @@ impl Connection {
             if flags.has(Flags::RST) {
                 return;
             }
-            if self.state == State::TimeWait && flags.has(Flags::FIN) {
-                self.time_wait_at = now + self.config.msl * 2; // a retransmitted FIN
-            }
+            self.fin_in_time_wait(now, flags);
             self.note_duplicate(segment, start);
             self.note_refused(now, segment, start);
-            self.rx.acknowledge_now();
+            self.refuse(now, flags);
             // With a closed window valid ACKs are still taken (3.4, MUST-66). So are
             // those of a peer that does not know yet that we took the byte of its
             // window probe and stands before it: two such peers would refuse each
@@ -226,14 +225,14 @@ impl Connection {
                 };
                 self.end(now, reason);
             } else {
-                self.rx.acknowledge_now();
+                self.challenge(now);
             }
             return;
         }
 
         // Fourth, SYN: a challenge ACK (RFC 5961, 4.2).
         if flags.has(Flags::SYN) {
-            self.rx.acknowledge_now();
+            self.challenge(now);
             return;
         }
 
@@ -249,8 +248,16 @@ impl Connection {
         if !flags.has(Flags::ACK) || !self.take_ack(now, segment, start) || !acceptable {
             return;
         }
+        if let Some(ts) = segment.options.timestamps {
+            self.stamps.accepted(now, ts.value, start);
+        }
+        self.fin_in_time_wait(now, flags);
+        self.take_text(now, segment, start);
+    }
 
-        // Seventh, data.
+    /// The seventh and eighth of 3.10.7.4: data that begins at `start`, and FIN.
+    fn take_text(&mut self, now: Instant, segment: &Segment, start: Offset) {
+        let (nxt, window) = (self.rx.nxt(), self.rx.window());
         if self.receiving() {
             self.note_duplicate(segment, start);
         }
@@ -260,12 +267,16 @@ impl Connection {
         if data > 0 && self.receiving() {
             let from = start.max(nxt);
             let to = (start + data).min(nxt + window);
+            if self.deaf && from < to {
+                self.abort(now);
+                return;
+            }
             if from < to {
                 let duplicate = self.rx.holds(from, to);
                 let record = Record::Arrived {
                     seq: start.saturating_sub(1),
                     len: data as u32,
-                    fresh: !duplicate && self.rx.keeps(from),
+                    fresh: !duplicate && self.rx.keeps(from, to),
                     duplicate,
                     out_of_order: start > nxt,
                 };
@@ -288,7 +299,8 @@ impl Connection {
         }
 
         // Eighth, FIN, if the window takes all that stands before it.
-        if flags.has(Flags::FIN) && start + data <= nxt + window && self.receiving() {
+        let fin = segment.flags.has(Flags::FIN);
+        if fin && start + data <= nxt + window && self.receiving() {
             self.rx.fin(start + data);
         }
         if self.rx.finished() {
@@ -300,9 +312,7 @@ impl Connection {
     #[inline]
     fn echo_age(&self, now: Instant, segment: &Segment) -> Option<Interval> {
         let echo = segment.options.timestamps.filter(|_| self.timestamps)?.echo;
-        let age = Self::ts_now(now).wrapping_sub(echo);
-        // An echo from the future is none.
-        (age < 1 << 31).then(|| Interval::from_millis(u64::from(age)))
+        self.stamps.age(now, echo)
     }
 
     /// What of a segment at `start` is here already is told (RFC 2883).
@@ -328,6 +338,64 @@ impl Connection {
                 out_of_order: start > nxt,
             };
             self.recorder.emit(now, record);
+        }
+    }
+
+    /// A SYN in SYN-RECEIVED. The peer's own once more wants our SYN-ACK once more,
+    /// which it may not have seen; a bare ACK would tell it nothing. Another one in
+    /// the window ends what a passive open began (RFC 9293, 3.10.7.4); the peer that
+    /// meant it sends it again.
+    fn syn_again(&mut self, now: Instant, segment: &Segment, start: Offset) {
+        let flags = segment.flags;
+        let inside = start > 0 && start < self.rx.nxt() + self.rx.window();
+        if start == 0 && !flags.has(Flags::ACK) {
+            if self.may_challenge(now) {
+                self.tx.board.lose_all();
+            }
+        } else if start == 0 {
+            // A simultaneous open: the SYN is old, its ACK is answered.
+            self.rx.acknowledge_now();
+        } else if inside && flags.has(Flags::RST) {
+            self.challenge(now);
+        } else if inside && !self.active {
+            self.listen_again();
+        } else {
+            self.refuse(now, flags);
+        }
+    }
+
+    /// An unacceptable segment is answered with an ACK. One with a SYN comes from
+    /// another connection or from an attacker, and is answered as a challenge is.
+    fn refuse(&mut self, now: Instant, flags: Flags) {
+        if flags.has(Flags::SYN) {
+            self.challenge(now);
+        } else {
+            self.rx.acknowledge_now();
+        }
+    }
+
+    /// A challenge ACK (RFC 5961, 3.2, 4.2 and 5.2), of which few leave.
+    fn challenge(&mut self, now: Instant) {
+        if self.may_challenge(now) {
+            self.rx.acknowledge_now();
+        }
+    }
+
+    /// Whether one more answer to what an attacker may have sent is in the limit
+    /// (RFC 5961, 7).
+    fn may_challenge(&mut self, now: Instant) -> bool {
+        let may = now >= self.challenge_at;
+        if may {
+            self.challenge_at = now + CHALLENGE_EVERY;
+        }
+        may
+    }
+
+    /// The peer has not heard our ACK of its FIN: the wait starts anew (3.10.7.4).
+    fn fin_in_time_wait(&mut self, now: Instant, flags: Flags) {
+        if self.state == State::TimeWait && flags.has(Flags::FIN) {
+            self.time_wait_at = now + self.config.msl * 2;
+            self.rx.acknowledge_now();
         }
     }
 
@@ -380,7 +448,7 @@ impl Connection {
         let ack = segment.ack.offset(self.tx.isn, una);
         if self.state == State::SynReceived {
             if ack.is_none_or(|a| a == 0 || a > max) || max == 0 {
-                self.reply = reset_for(segment).map(Box::new);
+                self.reply = self.reset_of(now, segment);
                 return false;
             }
             if una == 0 {
@@ -390,14 +458,11 @@ impl Connection {
             self.tx.update_window(now, start, 1, self.scaled(segment));
         }
         let una = self.tx.board.una();
-        let Some(ack) = ack else {
-            self.rx.acknowledge_now(); // far too old: RFC 5961, 5.2
+        // Older than any window, or of what was never sent (RFC 5961, 5.2).
+        let Some(ack) = ack.filter(|&ack| ack <= max && ack + self.tx.max_wnd() >= una) else {
+            self.challenge(now);
             return false;
         };
-        if ack > max {
-            self.rx.acknowledge_now();
-            return false;
-        }
         self.tx.heard();
         let window = self.scaled(segment);
         let same_window = window == self.tx.wnd();
@@ -569,7 +634,7 @@ impl Connection {
         let cwnd_limited = self.tx.cwnd_limited();
         let (flight, acked, rtt_sample) = self.tx.acknowledge(now, ack, echoed, &mut self.recorder);
         self.tx.loss.echo_of_latest = match (segment.options.timestamps, acked.latest) {
-            (Some(ts), Some(at)) => ts.echo == Self::ts_now(at),
+            (Some(ts), Some(at)) => ts.echo == self.stamps.at(at),
             _ => false,
         };
         self.tx.judge_silence(now);
@@ -591,7 +656,7 @@ impl Connection {
             now,
             &ack,
             echo.map(|ts| ts.echo),
-            Self::ts_now,
+            |at| self.stamps.at(at),
             &mut self.recorder,
         );
         self.record_state(now);

@@ -5,7 +5,7 @@
 //! Four kinds of method, in the manner of sans-IO machines:
 //! getters; input ([`Connection::on_segment`], [`Connection::on_timeout`]);
 //! the application ([`Connection::write`], [`Connection::read`],
-//! [`Connection::close`], ...); output ([`Connection::poll_transmit`],
+//! [`Connection::shutdown`], ...); output ([`Connection::poll_transmit`],
 //! [`Connection::poll_event`], [`Connection::next_timeout`]).
 //!
 //! Time never goes back. After input or an application call at some instant,
@@ -17,6 +17,7 @@ mod dummy;
 mod input;
 mod notice;
 mod output;
+mod stamps;
 
 pub use notice::{LossCause, Notice};
 pub use output::reset_for;
@@ -34,6 +35,7 @@ use crate::segment::Segment;
 use crate::send::Sender;
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
+use stamps::Stamps;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -90,6 +92,26 @@ pub enum CloseReason {
     Refused,
 }
 
+/// Why a write was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WriteError {
+    /// The connection has ended, or the application has closed it.
+    Closed,
+    /// Bytes after lengths, or lengths after bytes.
+    Mixed,
+}
+
+impl std::fmt::Display for WriteError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "the connection has ended, or was closed for writing",
+            Self::Mixed => "bytes were written after lengths, or lengths after bytes",
+        })
+    }
+}
+
+impl std::error::Error for WriteError {}
+
 /// One end of a TCP connection.
 #[derive(Debug)]
 pub struct Connection {
@@ -115,10 +137,10 @@ pub struct Connection {
     timestamps: bool,
     /// ECN, if it was agreed.
     ecn: Negotiation,
-    /// TS.Recent (RFC 7323, 4.3).
-    ts_recent: u32,
-    /// Last.ACK.sent (RFC 7323, 4.3).
-    last_ack_sent: Offset,
+    /// What time stamps are and were.
+    stamps: Stamps,
+    /// From when on another challenge ACK may leave.
+    challenge_at: Instant,
     /// A segment outside of the flow of data: RST.
     reply: Option<Box<Segment>>,
     /// Dummy segments that arrived and want their ACKs.
@@ -127,6 +149,8 @@ pub struct Connection {
     recorder: Recorder,
     phase: PhaseClock,
     time_wait_at: Instant,
+    /// The application reads no more.
+    deaf: bool,
 }
 
 impl Connection {
@@ -174,14 +198,15 @@ impl Connection {
             },
             timestamps: config.timestamps,
             ecn: Negotiation::new(config.ecn),
-            ts_recent: 0,
-            last_ack_sent: 0,
+            stamps: Stamps::new(isn),
+            challenge_at: Instant::ZERO,
             reply: None,
             dummy_acks: 0,
             events: VecDeque::new(),
             recorder: Recorder::default(),
             phase: PhaseClock::default(),
             time_wait_at: Instant::MAX,
+            deaf: false,
             config,
         }
     }
@@ -263,6 +288,11 @@ impl Connection {
         self.tx.mss
     }
 
+    /// What the clock of our time stamps shows at the start of time (RFC 7323, 5.4).
+    pub fn timestamp_offset(&self) -> u32 {
+        self.stamps.at(Instant::ZERO)
+    }
+
     /// Counters.
     pub fn stats(&self) -> &Stats {
         &self.recorder.stats
@@ -294,14 +324,33 @@ impl Connection {
     // The application.
 
     /// Queues bytes; returns how many found room.
-    pub fn write(&mut self, data: &[u8]) -> usize {
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`]: nothing was queued, and nothing ever will be.
+    pub fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
+        self.writable()?;
         self.tx.write(data)
     }
 
     /// Queues `len` bytes of which only the number matters; returns how many
     /// found room. A connection takes bytes or lengths, not both.
-    pub fn write_len(&mut self, len: u64) -> u64 {
+    ///
+    /// # Errors
+    ///
+    /// [`WriteError`]: nothing was queued, and nothing ever will be.
+    pub fn write_len(&mut self, len: u64) -> Result<u64, WriteError> {
+        self.writable()?;
         self.tx.write_len(len)
+    }
+
+    /// Whether what is written now will be sent.
+    fn writable(&self) -> Result<(), WriteError> {
+        let over = matches!(self.state, State::Closed | State::TimeWait);
+        if over || self.tx.buffer.fin().is_some() {
+            return Err(WriteError::Closed);
+        }
+        Ok(())
     }
 
     /// Reads up to `max` bytes to the end of `out`; returns how many.
@@ -314,13 +363,14 @@ impl Connection {
         self.rx.read_len(max)
     }
 
-    /// No more data will be written: a FIN follows what is queued. Before the
-    /// peer has answered the SYN the connection ends at once, and what was queued
-    /// is not sent ([`CloseReason::Aborted`] if there was any).
-    pub fn close(&mut self) {
+    /// No more data will be written: a FIN follows what is queued, and what the peer
+    /// sends is still taken. Before the peer has answered the SYN the connection ends
+    /// at once, and what was queued is not sent ([`CloseReason::Aborted`] if there was
+    /// any).
+    pub fn shutdown(&mut self, now: Instant) {
         match self.state {
             State::Closed | State::TimeWait => {}
-            State::Listen => self.end(Instant::ZERO, CloseReason::Done),
+            State::Listen => self.end(now, CloseReason::Done),
             // RFC 9293, 3.10.4: the TCB is deleted, and queued SENDs return an error.
             State::SynSent => {
                 let lost = self.tx.buffer.end() > 1;
@@ -329,22 +379,36 @@ impl Connection {
                 } else {
                     CloseReason::Done
                 };
-                self.end(Instant::ZERO, reason);
+                self.end(now, reason);
             }
             _ => self.tx.buffer.close(),
         }
     }
 
+    /// The application neither writes nor reads any more. As [`Self::shutdown`], but
+    /// data that waits to be read, or that comes later, is answered with a reset and
+    /// ends the connection ([`CloseReason::Aborted`]): the peer learns that it was
+    /// lost (RFC 9293, 3.6.1, RFC 2525, 2.17).
+    pub fn close(&mut self, now: Instant) {
+        let open = !matches!(self.state, State::Closed | State::TimeWait);
+        if open && self.rx.unread() > 0 {
+            self.abort(now);
+        } else {
+            self.deaf = true;
+            self.shutdown(now);
+        }
+    }
+
     /// Ends the connection now; the peer gets a reset.
-    pub fn abort(&mut self) {
+    pub fn abort(&mut self, now: Instant) {
         if !matches!(
             self.state,
             State::Closed | State::Listen | State::SynSent | State::TimeWait
         ) {
-            self.reply = Some(Box::new(self.reset()));
+            self.reply = Some(Box::new(self.reset(now)));
         }
         if self.state != State::Closed {
-            self.end(Instant::ZERO, CloseReason::Aborted);
+            self.end(now, CloseReason::Aborted);
         }
     }
 
@@ -459,10 +523,5 @@ impl Connection {
             rto: self.tx.rto(),
         };
         self.recorder.emit(now, record);
-    }
-
-    /// Timestamp clock: milliseconds (RFC 7323, 5.4: 1 ms to 1 s).
-    fn ts_now(now: Instant) -> u32 {
-        (now.as_nanos() / 1_000_000) as u32
     }
 }

@@ -152,7 +152,7 @@ impl Connection {
                 segment.flags = Flags::ACK.with(self.ecn.ack_flags());
             }
             segment.ack = self.rx.ack();
-            self.last_ack_sent = self.rx.nxt();
+            self.stamps.last_ack_sent = self.rx.nxt();
             self.rx.acknowledged();
         }
         segment
@@ -204,22 +204,28 @@ impl Connection {
 
     #[inline]
     fn timestamps(&self, now: Instant, acks: bool) -> Option<Timestamps> {
-        self.timestamps.then(|| Timestamps {
-            value: Self::ts_now(now),
-            echo: if acks { self.ts_recent } else { 0 },
-        })
+        self.timestamps.then(|| self.stamps.option(now, acks))
     }
 
-    /// A reset that the peer accepts: at the next sequence number it expects.
-    pub(super) fn reset(&self) -> Segment {
+    /// A reset that the peer accepts: at the next sequence number it expects. It has
+    /// time stamps as any other segment (RFC 7323, 3.2).
+    pub(super) fn reset(&self, now: Instant) -> Segment {
         Segment {
             src_port: self.local_port,
             dst_port: self.remote_port,
             seq: self.tx.isn.at(self.tx.board.max()),
             ack: self.rx.ack(),
             flags: Flags::RST.with(Flags::ACK),
+            options: self.timestamps_option(now, true),
             ..Segment::default()
         }
+    }
+
+    /// The reset that answers a segment of another connection, from ours.
+    pub(super) fn reset_of(&self, now: Instant, segment: &Segment) -> Option<Box<Segment>> {
+        let mut reset = reset_for(segment)?;
+        reset.options = self.timestamps_option(now, reset.flags.has(Flags::ACK));
+        Some(Box::new(reset))
     }
 }
 

@@ -12,7 +12,7 @@ fn exchange(a: &mut Connection, b: &mut Connection, delay: Interval, until: Inst
             from.read_len(u64::MAX);
             while let Some(event) = from.poll_event() {
                 if event == Event::Established {
-                    from.close(); // after what was written
+                    from.shutdown(now); // after what was written
                 }
             }
             while let Some(segment) = from.poll_transmit(now) {
@@ -59,8 +59,8 @@ fn every_variant_delivers_both_ways_and_closes() {
         let config = Arc::new((variant.config)());
         let mut a = Connection::open(Arc::clone(&config), 1, 2, Seq(u32::MAX - 5));
         let mut b = Connection::listen(config, 2, Seq(77));
-        a.write_len(100_000);
-        b.write_len(30_000);
+        a.write_len(100_000).unwrap();
+        b.write_len(30_000).unwrap();
         exchange(
             &mut a,
             &mut b,
@@ -92,7 +92,7 @@ fn a_transfer_past_four_gigabytes_keeps_its_count() {
     let mut a = Connection::open(Arc::clone(&config), 1, 2, Seq(0));
     let mut b = Connection::listen(config, 2, Seq(0));
     let size = (1 << 32) + 123;
-    a.write_len(size);
+    a.write_len(size).unwrap();
     exchange(&mut a, &mut b, Interval::from_micros(1), Instant::MAX);
     assert_eq!(b.delivered(), size);
 }

@@ -10,38 +10,23 @@ impl Receiver {
     pub(crate) fn note_damaged(&mut self, start: Offset, end: Offset) -> bool {
         let inside = start >= self.nxt && start < self.edge && start < end;
         let arrived = || {
-            let i = self.ranges.partition_point(|r| r.1 <= start);
-            self.ranges.get(i).is_some_and(|r| r.0 <= start)
+            let range = self.ranges.ending_behind(start);
+            range.is_some_and(|r| r.0 <= start)
         };
         if !inside || self.finished() || arrived() {
             return false;
         }
-        self.drop_repaired();
+        self.damaged.drop_up_to(self.nxt);
         let end = end.min(self.edge);
-        let from = self.damaged.partition_point(|d| d.1 < start);
-        let to = self.damaged.partition_point(|d| d.0 <= end);
-        if from == to {
-            self.damaged.insert(from, (start, end));
-        } else {
-            let left = start.min(self.damaged[from].0);
-            let right = end.max(self.damaged[to - 1].1);
-            self.damaged[from] = (left, right);
-            self.damaged.drain(from + 1..to);
+        if self.damaged.joins(start, end) || self.damaged.len() < self.most_ranges() {
+            self.damaged.insert(start, end);
         }
         true
     }
 
     /// What stands at `[start, end)` was lost last for another reason.
     pub(crate) fn forget_damage(&mut self, start: Offset, end: Offset) {
-        let mut kept = Vec::new();
-        for &(left, right) in &self.damaged {
-            for (left, right) in [(left, right.min(start)), (left.max(end), right)] {
-                if left < right {
-                    kept.push((left, right));
-                }
-            }
-        }
-        self.damaged = kept;
+        self.damaged.remove(start, end);
     }
 
     /// Whether what is expected next was damaged when it last came.
@@ -50,13 +35,8 @@ impl Receiver {
         if self.damaged.is_empty() {
             return false;
         }
-        self.drop_repaired();
+        self.damaged.drop_up_to(self.nxt);
         self.damaged.first().is_some_and(|d| d.0 <= self.nxt)
-    }
-
-    fn drop_repaired(&mut self) {
-        let nxt = self.nxt;
-        self.damaged.retain(|d| d.1 > nxt);
     }
 }
 
@@ -101,11 +81,11 @@ mod tests {
         let mut r = receiver();
         r.note_damaged(1, 101);
         r.note_damaged(101, 201);
-        assert_eq!(r.damaged, [(1, 201)]);
+        assert_eq!(r.damaged.all(), [(1, 201)]);
         r.forget_damage(1, 101);
-        assert_eq!(r.damaged, [(101, 201)]);
+        assert_eq!(r.damaged.all(), [(101, 201)]);
         assert!(!r.expects_damaged());
         r.forget_damage(121, 141);
-        assert_eq!(r.damaged, [(101, 121), (141, 201)]);
+        assert_eq!(r.damaged.all(), [(101, 121), (141, 201)]);
     }
 }

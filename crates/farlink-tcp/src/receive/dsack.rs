@@ -15,9 +15,8 @@ impl Receiver {
         let (left, right) = if start < self.nxt {
             (start, end.min(self.nxt))
         } else {
-            let i = self.ranges.partition_point(|r| r.1 <= start);
-            match self.ranges.get(i) {
-                Some(&(left, right)) => (start.max(left), end.min(right)),
+            match self.ranges.ending_behind(start) {
+                Some((left, right)) => (start.max(left), end.min(right)),
                 None => return,
             }
         };
@@ -47,8 +46,8 @@ impl Receiver {
         self.duplicate = None;
         let rest = self.sack_blocks(most - 1);
         if above {
-            let i = self.ranges.partition_point(|r| r.1 <= left);
-            let holds = self.ranges.get(i).map(|r| self.irs.at(r.0));
+            let holds = self.ranges.ending_behind(left);
+            let holds = holds.map(|r| self.irs.at(r.0));
             if rest.as_slice().first().map(|b| b.left) != holds {
                 return self.sack_blocks(most);
             }

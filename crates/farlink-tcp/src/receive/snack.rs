@@ -17,21 +17,20 @@ impl Receiver {
         if self.ranges.is_empty() || room < LEAST_ROOM {
             return None;
         }
-        let mut from = self.ranges.partition_point(|r| r.0 <= self.snack_next);
         let units = |at: Offset| (at - self.nxt) / mss;
         let blocks = match room - 6 {
             _ if !long => 0,
             bytes => (8 * bytes).min(SNACK_BLOCKS),
         };
-        let highest = self.ranges.last().map_or(0, |r| r.1);
-        let reaches_all = blocks > 0 && highest <= self.ranges[0].0 + u64::from(blocks) * mss;
-        if reaches_all
-            || from == self.ranges.len()
-            || units(self.hole(from).0) > u64::from(u16::MAX)
-        {
-            from = 0;
-        }
-        let (left, right) = self.hole(from);
+        let first = self.ranges.first()?;
+        let highest = self.ranges.end()?;
+        let reaches_all = blocks > 0 && highest <= first.0 + u64::from(blocks) * mss;
+        // The hole before each range takes its turn.
+        let next = self.ranges.behind(self.snack_next).filter(|_| !reaches_all);
+        let (left, right) = next
+            .map(|(right, _)| (self.hole_before(right), right))
+            .filter(|&(left, _)| u16::try_from(units(left)).is_ok())
+            .unwrap_or((self.nxt, first.0));
         let offset = units(left);
         let block = self.nxt + offset * mss;
         let size = (right - block).div_ceil(mss).min(u64::from(u16::MAX));
@@ -52,21 +51,17 @@ impl Receiver {
         })
     }
 
-    /// The hole before the range at `i`.
-    fn hole(&self, i: usize) -> (Offset, Offset) {
-        let left = match i {
-            0 => self.nxt,
-            _ => self.ranges[i - 1].1,
-        };
-        (left, self.ranges[i].0)
+    /// Where the hole begins that ends at `right`.
+    fn hole_before(&self, right: Offset) -> Offset {
+        let before = self.ranges.up_to(right - 1);
+        before.map_or(self.nxt, |(_, end)| end)
     }
 
     /// Whether all of `[left, right)` is here, as far as anything is.
     fn has_block(&self, left: Offset, right: Offset) -> bool {
-        let highest = self.ranges.last().map_or(0, |r| r.1);
-        let i = self.ranges.partition_point(|r| r.1 <= left);
+        let highest = self.ranges.end().unwrap_or(0);
         self.ranges
-            .get(i)
+            .ending_behind(left)
             .is_some_and(|r| r.0 <= left && r.1 >= right.min(highest))
     }
 }

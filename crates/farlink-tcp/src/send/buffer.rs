@@ -1,5 +1,6 @@
 //! What waits to be sent, and to be acknowledged.
 
+use crate::connection::WriteError;
 use crate::segment::Body;
 use crate::seq::Offset;
 use std::collections::VecDeque;
@@ -8,9 +9,11 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct SendBuffer {
     /// Position after the last byte written.
-    pub(super) end: Offset,
+    end: Offset,
     /// The bytes from `first` on, when the application writes bytes.
-    pub(super) bytes: VecDeque<u8>,
+    bytes: VecDeque<u8>,
+    /// Whether it does; unknown before the first write.
+    by_bytes: Option<bool>,
     first: Offset,
     /// Whether the application said that there will be no more.
     closed: bool,
@@ -21,6 +24,7 @@ impl SendBuffer {
         Self {
             end: 1,
             bytes: VecDeque::new(),
+            by_bytes: None,
             first: 1,
             closed: false,
         }
@@ -45,6 +49,32 @@ impl SendBuffer {
     /// Whether the application writes bytes and some of them are here.
     pub(crate) fn holds_bytes(&self) -> bool {
         !self.bytes.is_empty()
+    }
+
+    /// Queues bytes for which there is room.
+    pub(super) fn write(&mut self, data: &[u8]) -> Result<(), WriteError> {
+        self.takes(!data.is_empty(), true)?;
+        self.bytes.extend(data);
+        self.end += data.len() as u64;
+        Ok(())
+    }
+
+    /// Queues as many bytes, of which only the number matters.
+    pub(super) fn write_len(&mut self, len: u64) -> Result<(), WriteError> {
+        self.takes(len > 0, false)?;
+        self.end += len;
+        Ok(())
+    }
+
+    /// What is written first decides between bytes and lengths.
+    fn takes(&mut self, any: bool, bytes: bool) -> Result<(), WriteError> {
+        if self.by_bytes.is_some_and(|before| before != bytes) {
+            return Err(WriteError::Mixed);
+        }
+        if any {
+            self.by_bytes = Some(bytes);
+        }
+        Ok(())
     }
 
     pub(super) fn room(&self, limit: u64, una: Offset) -> u64 {

@@ -92,7 +92,7 @@ impl Endpoint {
     }
 
     /// The application does something: a write, a read, a close when all is written.
-    pub(crate) fn act(&mut self, chance: &mut Chance) {
+    pub(crate) fn act(&mut self, now: Instant, chance: &mut Chance) {
         if self.connection.state() == State::Listen {
             return; // nobody to talk to yet
         }
@@ -103,14 +103,14 @@ impl Endpoint {
         let from = self.written;
         self.scratch
             .extend((from..from + want).map(|at| pattern(self.side, at)));
-        self.written += self.connection.write(&self.scratch) as u64;
+        self.written += self.connection.write(&self.scratch).unwrap_or_default() as u64;
         if chance.per_mille(600) {
             self.read(chance.pick(&[1, 700, usize::MAX]));
         }
         // A close before the peer has answered would drop what is queued.
         let open = self.connection.state() != State::SynSent;
         if open && self.written == self.goal && !self.closed && chance.flip() {
-            self.connection.close();
+            self.connection.shutdown(now);
             self.closed = true;
         }
     }

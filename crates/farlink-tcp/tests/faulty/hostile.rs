@@ -83,7 +83,7 @@ pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
         }
         victim.settle();
     }
-    victim.connection.abort();
+    victim.connection.abort(victim.now);
     victim.settle();
     assert_eq!(victim.connection.state(), State::Closed);
     assert_eq!(
@@ -132,7 +132,7 @@ impl Victim {
         self.settle();
         match state {
             State::Listen | State::SynSent => return,
-            State::Closed => return self.connection.abort(),
+            State::Closed => return self.connection.abort(self.now),
             State::SynReceived => return self.hear(Flags::SYN, 0, 0, syn),
             _ => self.hear(Flags::SYN.with(Flags::ACK), 0, 1, syn),
         }
@@ -140,7 +140,7 @@ impl Victim {
         let plain = Options::default();
         match state {
             State::FinWait1 | State::FinWait2 | State::Closing | State::TimeWait => {
-                self.connection.close();
+                self.connection.shutdown(self.now);
             }
             State::CloseWait | State::LastAck => self.hear(fin, 1, 1, plain),
             _ => {
@@ -153,7 +153,7 @@ impl Victim {
             State::Closing => self.hear(fin, 1, 1, plain),
             State::TimeWait => self.hear(fin, 1, 2, plain),
             State::LastAck => {
-                self.connection.close();
+                self.connection.shutdown(self.now);
                 self.settle();
             }
             _ => {}
@@ -181,15 +181,17 @@ impl Victim {
 
     fn write(&mut self, len: u64) {
         self.written += if self.bytes {
-            self.connection.write(&vec![7; len as usize]) as u64
+            let data = vec![7; len as usize];
+            self.connection.write(&data).unwrap_or_default() as u64
         } else {
-            self.connection.write_len(len)
+            self.connection.write_len(len).unwrap_or_default()
         };
     }
 
     fn application(&mut self, chance: &mut Chance) {
         match chance.within(0, 10) {
-            0 => self.connection.close(),
+            0 if chance.flip() => self.connection.close(self.now),
+            0 => self.connection.shutdown(self.now),
             1..5 if self.bytes => {
                 let mut out = Vec::new();
                 self.connection

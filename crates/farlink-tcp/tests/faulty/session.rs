@@ -177,7 +177,7 @@ impl Session<'_> {
                     self.after(side, 0);
                 }
                 What::Application => {
-                    self.ends[side].act(&mut self.chance);
+                    self.ends[side].act(self.now, &mut self.chance);
                     self.after(side, 0);
                     self.sleep(side);
                 }

@@ -85,6 +85,9 @@ enum Step {
     Read {
         bytes: Option<u64>,
     },
+    /// The application writes no more, and goes on reading.
+    Shutdown,
+    /// It does neither any more.
     Close,
     Abort,
     Assert(Vec<Check>),

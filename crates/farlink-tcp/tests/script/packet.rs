@@ -43,6 +43,10 @@ pub(crate) struct Numbering {
     pub(crate) sender: Seq,
     /// Of the other side.
     pub(crate) receiver: Seq,
+    /// What the clock of time stamps shows at the start on the side that sends it.
+    pub(crate) sender_clock: u32,
+    /// On the other side.
+    pub(crate) receiver_clock: u32,
 }
 
 const LETTERS: [(char, Flags); 8] = [
@@ -138,8 +142,8 @@ impl Packet {
         let fixed = |value: Option<u32>| value.ok_or("* is for packets that leave");
         let timestamps = match options.timestamps {
             Some((value, echo)) => Some(Timestamps {
-                value: fixed(value)?,
-                echo: fixed(echo)?,
+                value: fixed(value)?.wrapping_add(numbering.sender_clock),
+                echo: fixed(echo)?.wrapping_add(numbering.receiver_clock),
             }),
             None => None,
         };
@@ -265,7 +269,11 @@ impl Options {
             mss: options.mss,
             window_scale: options.window_scale,
             sack_permitted: options.sack_permitted,
-            timestamps: options.timestamps.map(|ts| (Some(ts.value), Some(ts.echo))),
+            timestamps: options.timestamps.map(|ts| {
+                let value = ts.value.wrapping_sub(numbering.sender_clock);
+                let echo = ts.echo.wrapping_sub(numbering.receiver_clock);
+                (Some(value), Some(echo))
+            }),
             sack: options
                 .sack
                 .as_slice()
@@ -360,12 +368,9 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
     if options.sack_permitted {
         items.push("sackOK".into());
     }
-    items.extend(
-        segment
-            .options
-            .timestamps
-            .map(|Timestamps { value, echo }| format!("TS val {value} ecr {echo}")),
-    );
+    if let Some((Some(value), Some(echo))) = options.timestamps {
+        items.push(format!("TS val {value} ecr {echo}"));
+    }
     items.extend(options.window_scale.map(|n| format!("wscale {n}")));
     if !options.sack.is_empty() {
         let blocks: Vec<String> = options

@@ -95,6 +95,7 @@ fn timed(line: &str) -> Result<(Time, Step), String> {
         "assert" => Step::Assert(rest.split(',').map(check).collect::<Result<_, _>>()?),
         "connect" if rest.is_empty() => Step::Connect,
         "listen" if rest.is_empty() => Step::Listen,
+        "shutdown" if rest.is_empty() => Step::Shutdown,
         "close" if rest.is_empty() => Step::Close,
         "abort" if rest.is_empty() => Step::Abort,
         _ => {

@@ -111,14 +111,25 @@ impl Player<'_> {
                 }
             }
             Step::Write { bytes, taken } => {
-                equal("bytes taken", *taken, self.connection()?.write_len(*bytes))?;
+                let got = self.connection()?.write_len(*bytes);
+                equal("bytes taken", *taken, got.map_err(|e| e.to_string())?)?;
             }
             Step::Read { bytes } => {
                 let got = self.connection()?.read_len(bytes.unwrap_or(u64::MAX));
                 equal("bytes read", bytes.unwrap_or(got), got)?;
             }
-            Step::Close => self.connection()?.close(),
-            Step::Abort => self.connection()?.abort(),
+            Step::Shutdown => {
+                let now = self.now;
+                self.connection()?.shutdown(now);
+            }
+            Step::Close => {
+                let now = self.now;
+                self.connection()?.close(now);
+            }
+            Step::Abort => {
+                let now = self.now;
+                self.connection()?.abort(now);
+            }
             Step::Assert(checks) => checks.iter().try_for_each(|check| self.check(check))?,
             Step::Event(expected) => {
                 let event = self.connection()?.poll_event();
@@ -339,11 +350,20 @@ impl Player<'_> {
             .ok_or_else(|| "there is no connection yet".into())
     }
 
+    /// What our clock of time stamps shows at the start.
+    fn clock(&self) -> u32 {
+        self.connection
+            .as_ref()
+            .map_or(0, Connection::timestamp_offset)
+    }
+
     /// How packets that leave are numbered.
     fn ours(&self) -> Numbering {
         Numbering {
             sender: Seq(self.script.isn),
             receiver: Seq(self.script.peer_isn),
+            sender_clock: self.clock(),
+            receiver_clock: 0,
         }
     }
 
@@ -352,6 +372,8 @@ impl Player<'_> {
         Numbering {
             sender: Seq(self.script.peer_isn),
             receiver: Seq(self.script.isn),
+            sender_clock: 0,
+            receiver_clock: self.clock(),
         }
     }
 }

@@ -1,0 +1,122 @@
+//! Time stamps (RFC 7323): our clock, and what is known of the peer's.
+
+use crate::segment::Timestamps;
+use crate::seq::{Offset, Seq};
+use crate::time::{Instant, Interval};
+
+/// How long TS.Recent counts that nothing renews: a clock of 1 ms passes half its
+/// numbers in little more (RFC 7323, 5.5).
+const LIFE: Interval = Interval::from_secs(24 * 24 * 3600);
+
+/// State of the option on one connection.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stamps {
+    /// What our clock shows at the start of time.
+    offset: u32,
+    /// TS.Recent (RFC 7323, 4.3), and when it was taken.
+    recent: u32,
+    taken: Instant,
+    /// Last.ACK.sent (RFC 7323, 4.3).
+    pub(super) last_ack_sent: Offset,
+}
+
+impl Stamps {
+    /// Each connection has an offset of its own (RFC 7323, 5.4), which follows from
+    /// its initial sequence number: random where that is, and the same in every run.
+    pub(super) fn new(isn: Seq) -> Self {
+        // The finalizer of MurmurHash3 (Appleby 2011): each bit of the number
+        // moves each bit of the offset.
+        let mut h = isn.0 ^ 0x9e37_79b9;
+        h = (h ^ (h >> 16)).wrapping_mul(0x85eb_ca6b);
+        h = (h ^ (h >> 13)).wrapping_mul(0xc2b2_ae35);
+        Self {
+            offset: h ^ (h >> 16),
+            recent: 0,
+            taken: Instant::ZERO,
+            last_ack_sent: 0,
+        }
+    }
+
+    /// Our clock: milliseconds (RFC 7323, 5.4: 1 ms to 1 s).
+    #[inline]
+    pub(super) fn at(&self, now: Instant) -> u32 {
+        self.offset
+            .wrapping_add((now.as_nanos() / 1_000_000) as u32)
+    }
+
+    /// The option to send; `acks` is whether the segment has an ACK, without which
+    /// the echo is zero (RFC 7323, 3.2).
+    #[inline]
+    pub(super) fn option(&self, now: Instant, acks: bool) -> Timestamps {
+        Timestamps {
+            value: self.at(now),
+            echo: if acks { self.recent } else { 0 },
+        }
+    }
+
+    /// How long ago this time stamp of ours was sent; none from the future.
+    #[inline]
+    pub(super) fn age(&self, now: Instant, echo: u32) -> Option<Interval> {
+        let age = self.at(now).wrapping_sub(echo);
+        (age < 1 << 31).then(|| Interval::from_millis(u64::from(age)))
+    }
+
+    /// When this time stamp of ours was sent; none from the future or from before
+    /// the start.
+    #[inline]
+    pub(super) fn sent_at(&self, now: Instant, echo: u32) -> Option<Instant> {
+        let age = Interval::from_millis(u64::from(self.at(now).wrapping_sub(echo)));
+        let tick = now.as_nanos() / 1_000_000 * 1_000_000;
+        tick.checked_sub(age.as_nanos()).map(Instant::from_nanos)
+    }
+
+    /// Whether a segment with this time stamp is an old duplicate (PAWS, RFC 7323,
+    /// 5.3, R1).
+    #[inline]
+    pub(super) fn is_old(&self, now: Instant, value: u32) -> bool {
+        (value.wrapping_sub(self.recent) as i32) < 0 && now.since(self.taken) <= LIFE
+    }
+
+    /// The peer's SYN has this time stamp.
+    pub(super) fn synchronize(&mut self, now: Instant, value: u32) {
+        (self.recent, self.taken) = (value, now);
+    }
+
+    /// A segment that begins at `start` was accepted, its ACK too (RFC 7323, 5.3,
+    /// R3): one beyond a hole is not echoed (4.3).
+    #[inline]
+    pub(super) fn accepted(&mut self, now: Instant, value: u32, start: Offset) {
+        if start <= self.last_ack_sent {
+            (self.recent, self.taken) = (value, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_connection_has_a_clock_of_its_own() {
+        let offsets: Vec<_> = (0..1000).map(|n| Stamps::new(Seq(n)).offset).collect();
+        let mut sorted = offsets.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), 1000);
+        // Half of them in each half of the numbers, within six standard deviations.
+        let low = offsets.iter().filter(|&&n| n < 1 << 31).count();
+        assert!((405..=595).contains(&low), "{low}");
+        assert_ne!(offsets[0], 0);
+    }
+
+    #[test]
+    fn an_echo_gives_the_time_it_was_sent() {
+        let stamps = Stamps::new(Seq(7));
+        let at = |ms| Instant::ZERO + Interval::from_millis(ms);
+        let echo = stamps.at(at(40));
+        assert_eq!(stamps.sent_at(at(100), echo), Some(at(40)));
+        assert_eq!(stamps.age(at(100), echo), Some(Interval::from_millis(60)));
+        assert_eq!(stamps.sent_at(at(39), echo), None, "from the future");
+        assert_eq!(stamps.age(at(39), echo), None, "from the future");
+    }
+}
