@@ -47,8 +47,7 @@ LINUX: dict[str, object] = {
     "sampling": "every-segment",
     "rtt_from_sack": True,
     "control": {
-        "reno": {"byte_counting": 100},
-        "cubic": {"hystart": True},
+        "cubic": {"hystart": "classic"},
         "bbr": {"pacing_margin": 0.01, "equal_rtt_counts": False},
     },
 }
@@ -56,6 +55,9 @@ LINUX: dict[str, object] = {
 
 _UNDO = ("reno", "cubic", "bbr")
 """TCPs that take back a reduction for which there was no loss, as Linux does with all."""
+
+_COUNTED = ("reno", "cubic")
+"""TCPs whose windows grow by ACKs: Linux counts what these acknowledge."""
 
 _TRIES = 3
 """Times that a run is emulated, until one did not fall behind the clock."""
@@ -284,7 +286,8 @@ def _tree(
 
 def _ours(tcp: Sequence[str]) -> dict[str, object]:
     undo = {"undo": "dsack+eifel+frto"} if all(name in _UNDO for name in tcp) else {}
-    return {**LINUX, **undo}
+    counted = {"byte_counting": "unlimited"} if all(name in _COUNTED for name in tcp) else {}
+    return {**LINUX, **undo, **counted}
 
 
 def _sequence(

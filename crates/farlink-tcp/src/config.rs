@@ -111,6 +111,9 @@ pub struct Config {
     pub ackp_karn: bool,
     /// How the window is controlled.
     pub congestion: Control,
+    /// What an ACK counts for where the window grows by ACKs
+    /// ([`crate::congestion::counts_acks`]).
+    pub byte_counting: ByteCounting,
     /// Window at the start of the connection, in segments.
     pub initial_window: InitialWindow,
     /// Slow-start threshold at the start, in bytes; `None` is unlimited.
@@ -157,6 +160,7 @@ impl Default for Config {
             ackp: None,
             ackp_karn: false,
             congestion: Control::new(&Reno::ALGORITHM),
+            byte_counting: ByteCounting::Off,
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
             idle_restart: true,
@@ -200,6 +204,19 @@ impl InitialWindow {
             Self::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
         }
     }
+}
+
+/// What an ACK counts for when it opens the window.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum ByteCounting {
+    /// Itself, and at most a segment (RFC 5681, equations 2 and 3).
+    #[default]
+    Off,
+    /// The bytes that it acknowledges; in slow start at most so many segments, L
+    /// of RFC 3465, and one in the slow start after a time-out (2.3).
+    Limit(u32),
+    /// The bytes that it acknowledges, in slow start up to ssthresh, as in Linux.
+    Unlimited,
 }
 
 /// The recovery axis.

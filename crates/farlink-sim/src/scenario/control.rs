@@ -109,6 +109,11 @@ fn read(scalar: &Scalar, parameter: &Parameter) -> Option<Setting> {
         (Range::Count(..), Scalar::Integer(n)) => u32::try_from(*n).ok().map(Setting::Count),
         (Range::Flag, Scalar::Bool(on)) => Some(Setting::Flag(*on)),
         (Range::Time(..), scalar) => Time::read(scalar).ok().map(|t| Setting::Time(t.0)),
+        // Of what is off or one of several, true is the last and false none.
+        (Range::Choice(words), Scalar::Bool(on)) if words.contains(&"off") => {
+            let word = if *on { words.last()? } else { &"off" };
+            Some(Setting::Choice(word))
+        }
         (Range::Choice(words), Scalar::Text(text)) => {
             let word = words.iter().find(|w| **w == text.as_str())?;
             Some(Setting::Choice(word))
@@ -159,6 +164,9 @@ impl JsonSchema for ControlSpec {
                         serde_json::json!({ "type": "integer", "minimum": low, "maximum": high })
                     }
                     Range::Time(..) => serde_json::json!({ "type": "string" }),
+                    Range::Choice(words) if words.contains(&"off") => {
+                        serde_json::json!({ "anyOf": [{ "enum": words }, { "type": "boolean" }] })
+                    }
                     Range::Choice(words) => serde_json::json!({ "enum": words }),
                     Range::Flag => serde_json::json!({ "type": "boolean" }),
                 };

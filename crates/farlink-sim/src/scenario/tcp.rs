@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, CwndLimitName, DummyReplyName, GapFillName, NagleRule,
-    PrrBoundName, RecoveryName, ReduceName, SamplingName, Scale, StartWindow, TimerName, UndoWays,
+    AckDelay, BackoffName, CarefulName, Counting, CwndLimitName, DummyReplyName, GapFillName,
+    NagleRule, PrrBoundName, RecoveryName, ReduceName, SamplingName, Scale, StartWindow, TimerName,
+    UndoWays,
 };
 use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
@@ -234,6 +235,11 @@ tcp_keys! {
     congestion: String,
     /// Parameters of algorithms, a table for each: `[tcp.control.cubic]`.
     control: ControlSpec,
+    /// What an ACK counts for where the window grows by ACKs: "off" for at most a
+    /// segment (RFC 5681), L of RFC 3465, from 1 to 1000, for the bytes that it
+    /// acknowledges and in slow start at most L segments, or "unlimited" as in
+    /// Linux. Not for vegas, bbr and unlimited.
+    byte_counting: Counting,
     /// Window at the start: segments, from 1, or "rfc3390".
     initial_window: StartWindow,
     /// Slow-start threshold at the start, or "unlimited".
@@ -336,6 +342,9 @@ impl TcpSpec {
         spec.show_rack(config);
         spec.show_sack_timer(config);
         spec.show_samples(config);
+        if congestion::counts_acks(&config.congestion) {
+            spec.byte_counting = Some(Counting(config.byte_counting));
+        }
         spec.show_congestion(&config.congestion);
         spec.show_timer(&config.rto);
         spec.show_receiver(&config.receiver);
@@ -369,6 +378,7 @@ impl TcpSpec {
                 .restart_on_retransmit
                 .unwrap_or(base.restart_on_retransmit),
             congestion: self.congestion(&base.congestion)?,
+            byte_counting: self.byte_counting.map_or(base.byte_counting, |n| n.0),
             initial_window: self.initial_window.map_or(base.initial_window, |w| w.0),
             initial_ssthresh: self.initial_ssthresh.map_or(base.initial_ssthresh, |n| n.0),
             idle_restart: self.idle_restart.unwrap_or(base.idle_restart),

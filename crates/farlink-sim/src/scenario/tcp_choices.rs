@@ -4,8 +4,8 @@ use std::fmt;
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{
-    Backoff, Careful, DummyReply, InitialWindow, Nagle, PrrBound, Recovery, ReduceFrom,
-    RtoAlgorithm, Sampling, Undo, WindowScale,
+    Backoff, ByteCounting, Careful, DummyReply, InitialWindow, Nagle, PrrBound, Recovery,
+    ReduceFrom, RtoAlgorithm, Sampling, Undo, WindowScale,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
@@ -378,6 +378,23 @@ word_or!(
         },
     },
     |value| value.map_or_else(|| word("off"), |delay| word(Time(delay)))
+);
+word_or!(
+    /// Value of `byte_counting`.
+    Counting(ByteCounting),
+    "\"off\", a number of segments from 1 to 1000, or \"unlimited\"",
+    [{ "enum": ["off", "unlimited"] }, { "type": "integer", "minimum": 1, "maximum": 1000 }],
+    |written| match written {
+        Scalar::Text(text) if text == "off" => Some(ByteCounting::Off),
+        Scalar::Text(text) if text == "unlimited" => Some(ByteCounting::Unlimited),
+        Scalar::Integer(n @ 1..=1000) => Some(ByteCounting::Limit(*n as u32)),
+        _ => None,
+    },
+    |value| match value {
+        ByteCounting::Off => word("off"),
+        ByteCounting::Unlimited => word("unlimited"),
+        ByteCounting::Limit(n) => Scalar::Integer((*n).into()),
+    }
 );
 word_or!(
     /// Value of `initial_window`.

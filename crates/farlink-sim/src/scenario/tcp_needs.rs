@@ -16,8 +16,11 @@ impl TcpSpec {
         const RFC793: &str = "timer = \"rfc793\"";
         const JACOBSON: &str = "timer = \"jacobson\"";
         const RFC6298: &str = "timer = \"rfc6298\"";
+        const COUNTED: &str =
+            "a congestion control that grows by ACKs, which vegas, bbr and unlimited do not";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 33] = [
+        const NEEDS: [(&str, &str); 34] = [
+            ("byte_counting", COUNTED),
             ("dsack", "sack = true"),
             ("gradual_window", "receive_window_max"),
             ("dummies", "congestion = \"peach\""),

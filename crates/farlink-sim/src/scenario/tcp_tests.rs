@@ -2,8 +2,8 @@
 //! refused.
 
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, DummyReply, Eln, InitialWindow, Nagle, PartialAck, RackConfig, Sampling,
-    SnackForm, TlpConfig, Undo, WindowScale,
+    AssumeLoss, Backoff, ByteCounting, DummyReply, Eln, InitialWindow, Nagle, PartialAck,
+    RackConfig, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 
 use super::*;
@@ -74,9 +74,8 @@ fn corners() -> Vec<Config> {
         }
     }
     all.push(Config {
-        congestion: Control::new(&Reno::ALGORITHM)
-            .with("byte_counting", Setting::Count(2))
-            .with("mss_over_8", Setting::Flag(true)),
+        congestion: Control::new(&Reno::ALGORITHM).with("mss_over_8", Setting::Flag(true)),
+        byte_counting: ByteCounting::Limit(2),
         initial_window: InitialWindow::Rfc3390,
         initial_ssthresh: Some(65_535),
         send_buffer: 16_384,

@@ -5,6 +5,7 @@
 //! with partial ACKs and time-outs. The printed algorithm has gaps and
 //! ambiguities; each is a parameter, and `docs/tcp/adalr-sack.md` has them all.
 
+use super::counting::AckCounting;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, InForce, Loss, Parameter, Range, Setting,
     Start, Undone, half_flight,
@@ -16,6 +17,7 @@ use crate::time::Interval;
 #[derive(Debug)]
 pub struct Adalr {
     settings: Settings,
+    counting: AckCounting,
     cwnd: u64,
     ssthresh: u64,
     /// The threshold follows the peer's window until a loss sets it.
@@ -240,6 +242,7 @@ impl Adalr {
         };
         Self {
             settings,
+            counting: AckCounting::new(start.byte_counting),
             cwnd: start.window,
             ssthresh: start.ssthresh,
             follow: start.ssthresh == u64::MAX && control.flag("ssthresh_from_window"),
@@ -291,7 +294,7 @@ impl Adalr {
     /// Algorithm 1, below the threshold.
     fn slow_start(&mut self, cx: &Context<'_>, bytes: u64) {
         let (ssthresh, wnd) = (self.ssthresh, self.conditions_window(cx.mss));
-        let reno = bytes.min(cx.mss); // RFC 5681, equation (2)
+        let reno = self.counting.slow_start(self.cwnd, ssthresh, bytes, cx.mss);
         let step = if self.boosts() {
             (self.factor(4.0) * cx.mss as f64) as u64
         } else {
@@ -324,13 +327,13 @@ impl Adalr {
     }
 
     /// Algorithm 1, above the threshold.
-    fn avoid_congestion(&mut self, cx: &Context<'_>) {
+    fn avoid_congestion(&mut self, cx: &Context<'_>, bytes: u64) {
         let long = self.rho >= self.settings.breakpoint;
         let lost = long && self.recover != 0;
         let near = cx.flight >= self.conditions_window(cx.mss) / 2;
         let entering = cx.snd_una <= self.recover && lost || near;
         let exiting = cx.snd_una >= self.recover && lost || !near;
-        let per_window = (cx.mss * cx.mss) as f64 / self.cwnd as f64;
+        let per_window = (cx.mss * self.counting.share(bytes, cx.mss)) as f64 / self.cwnd as f64;
         let step = if !entering && exiting && (long || self.settings.boost_below_breakpoint) {
             self.factor(2.0) * per_window
         } else {
@@ -368,7 +371,7 @@ impl CongestionControl for Adalr {
         if self.cwnd < self.ssthresh {
             self.slow_start(cx, ack.bytes);
         } else if self.cwnd > self.ssthresh || !self.settings.threshold_holds {
-            self.avoid_congestion(cx);
+            self.avoid_congestion(cx, ack.bytes);
         }
         if self.settings.deflation == Deflation::Literal && cx.snd_una > self.recover {
             self.cwnd = Self::deflated(self.cwnd, ack.bytes, cx.mss);
@@ -408,6 +411,11 @@ impl CongestionControl for Adalr {
         }
         self.lost(cx);
         self.collapse(cx.mss);
+        self.counting.timed_out();
+    }
+
+    fn counts_acks(&self) -> bool {
+        true
     }
 
     fn can_undo(&self) -> bool {
@@ -483,6 +491,7 @@ mod tests {
         let start = Start {
             window: cwnd,
             ssthresh,
+            ..Start::default()
         };
         let mut adalr = Adalr::new(&control, start);
         adalr.on_peer_window(WND, MSS);

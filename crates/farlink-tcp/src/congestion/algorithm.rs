@@ -4,6 +4,7 @@
 //! descriptions, so a new algorithm is its own file and its line in the list.
 
 use super::CongestionControl;
+use crate::config::ByteCounting;
 use crate::time::Interval;
 use std::fmt;
 
@@ -76,6 +77,18 @@ pub struct Start {
     pub window: u64,
     /// Initial slow-start threshold in bytes; `u64::MAX` is unlimited.
     pub ssthresh: u64,
+    /// What an ACK counts for.
+    pub byte_counting: ByteCounting,
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self {
+            window: 1,
+            ssthresh: 1,
+            byte_counting: ByteCounting::Off,
+        }
+    }
 }
 
 /// Why a setting was refused.
@@ -250,6 +263,7 @@ mod tests {
             let start = Start {
                 window: 2920,
                 ssthresh: u64::MAX,
+                byte_counting: ByteCounting::Off,
             };
             let built = Control::new(algorithm).build(start);
             assert!(built.cwnd() >= 2920, "{}", algorithm.name);

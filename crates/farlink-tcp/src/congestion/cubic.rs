@@ -1,7 +1,9 @@
 //! CUBIC (RFC 9438): the window follows a cubic of the time since the last
 //! reduction, so that growth does not depend on the round-trip time.
 
-use super::hystart::{Growth, HyStart};
+use super::counting::AckCounting;
+use super::hystart::{GROWTH_LIMIT, Growth, HyStart};
+use super::hystart_classic::Classic;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
     Undone,
@@ -15,8 +17,8 @@ use crate::time::{Instant, Interval, NANOS_PER_SEC};
 /// Growth is counted by bytes acknowledged, as `segments_acked` of RFC 9438,
 /// 4.1.2, also in the concave and convex regions: with delayed ACKs the window
 /// then still reaches the target one round-trip time later (4.2). Slow start
-/// grows by at most one segment per ACK (RFC 5681, equation 2), or as
-/// HyStart++ says.
+/// grows by at most one segment per ACK (RFC 5681, equation 2), or as byte
+/// counting or HyStart++ say.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     /// C in segments per second cubed.
@@ -25,6 +27,7 @@ pub struct Cubic {
     /// `alpha_cubic` of RFC 9438, 4.3.
     alpha: f64,
     fast_convergence: bool,
+    counting: AckCounting,
     cwnd: u64,
     /// Growth below one byte that `cwnd` does not show yet.
     carry: f64,
@@ -36,10 +39,28 @@ pub struct Cubic {
     cwnd_prior: Option<u64>,
     /// The congestion-avoidance stage that is running.
     epoch: Option<Epoch>,
-    /// Only for the first slow start (RFC 9406, 4.2).
-    hystart: Option<HyStart>,
+    hystart: Exit,
     /// What a spurious reduction restores beside cwnd and ssthresh (4.9).
     before: Option<Before>,
+}
+
+/// What ends slow start before a loss does.
+#[derive(Clone, Debug)]
+enum Exit {
+    Nothing,
+    /// Only the first slow start (RFC 9406, 4.2).
+    Plus(HyStart),
+    Classic(Classic),
+}
+
+impl Exit {
+    fn new(name: &str) -> Self {
+        match name {
+            "plus" => Self::Plus(HyStart::default()),
+            "classic" => Self::Classic(Classic::default()),
+            _ => Self::Nothing,
+        }
+    }
 }
 
 /// What a reduction changes.
@@ -48,7 +69,7 @@ struct Before {
     w_max: Option<f64>,
     cwnd_prior: Option<u64>,
     epoch: Option<Epoch>,
-    hystart: Option<HyStart>,
+    hystart: Exit,
 }
 
 /// A congestion-avoidance stage.
@@ -95,9 +116,11 @@ impl Cubic {
             },
             Parameter {
                 name: "hystart",
-                doc: "HyStart++ in slow start (RFC 9406)",
-                default: Setting::Flag(false),
-                range: Range::Flag,
+                doc: "what ends slow start before a loss: \"classic\" a train of ACKs or a delay \
+                      (Ha and Rhee 2011, as Linux has it), \"plus\" HyStart++ (RFC 9406); true is \
+                      \"plus\", false is \"off\"",
+                default: Setting::Choice("off"),
+                range: Range::Choice(&["off", "classic", "plus"]),
             },
         ],
         build: |control, start| Box::new(Self::new(control, start)),
@@ -110,36 +133,46 @@ impl Cubic {
             beta: Ratio::from_millionths((beta * 1e6 + 0.5) as u32),
             alpha: 3.0 * (1.0 - beta) / (1.0 + beta),
             fast_convergence: control.flag("fast_convergence"),
+            counting: AckCounting::new(start.byte_counting),
             cwnd: start.window,
             carry: 0.0,
             ssthresh: start.ssthresh,
             w_max: None,
             cwnd_prior: None,
             epoch: None,
-            hystart: control.flag("hystart").then(HyStart::default),
+            hystart: Exit::new(control.choice("hystart")),
             before: None,
         }
     }
 
     fn slow_start(&mut self, cx: &Context<'_>, ack: &Ack) {
-        let growth = match &mut self.hystart {
-            Some(hystart) => hystart.on_ack(cx, ack),
-            None if ack.cwnd_limited => Growth::Grow(ack.bytes.min(cx.mss)),
-            None => Growth::Grow(0),
-        };
+        if let Exit::Plus(hystart) = &mut self.hystart {
+            let limit = self.counting.limit(cx.mss);
+            let growth = hystart.on_ack(cx, ack, limit.unwrap_or(GROWTH_LIMIT * cx.mss));
+            self.grow_conservatively(growth);
+        } else if ack.cwnd_limited {
+            self.cwnd += self
+                .counting
+                .slow_start(self.cwnd, self.ssthresh, ack.bytes, cx.mss);
+        }
+    }
+
+    /// What HyStart++ wants.
+    fn grow_conservatively(&mut self, growth: Growth) {
         match growth {
             Growth::Grow(bytes) => self.cwnd = self.cwnd.saturating_add(bytes),
             Growth::GrowAndExit(bytes) => {
                 self.cwnd = self.cwnd.saturating_add(bytes);
                 self.ssthresh = self.cwnd;
                 self.cwnd_prior = Some(self.cwnd);
-                self.hystart = None;
+                self.hystart = Exit::Nothing;
             }
         }
     }
 
     fn congestion_avoidance(&mut self, cx: &Context<'_>, ack: &Ack) {
         let mss = cx.mss as f64;
+        self.counting.resumed();
         let cwnd = self.cwnd as f64 + self.carry;
         let mut epoch = match self.epoch {
             Some(epoch) => epoch,
@@ -208,7 +241,9 @@ impl Cubic {
     fn reduce_ssthresh(&mut self, cx: &Context<'_>) {
         self.ssthresh = self.beta.of(cx.flight).max(2 * cx.mss);
         self.cwnd_prior = Some(self.cwnd);
-        self.hystart = None;
+        if matches!(self.hystart, Exit::Plus(_)) {
+            self.hystart = Exit::Nothing;
+        }
         self.epoch = None;
         self.carry = 0.0;
     }
@@ -224,6 +259,13 @@ impl CongestionControl for Cubic {
     }
 
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
+        if self.cwnd < self.ssthresh
+            && let Exit::Classic(hystart) = &mut self.hystart
+            && hystart.on_ack(cx, ack, self.cwnd)
+        {
+            self.ssthresh = self.cwnd;
+            self.cwnd_prior = Some(self.cwnd);
+        }
         if self.cwnd < self.ssthresh {
             self.slow_start(cx, ack);
         } else {
@@ -256,7 +298,15 @@ impl CongestionControl for Cubic {
             self.reduce_ssthresh(cx);
         }
         self.w_max = None;
+        self.counting.timed_out();
+        if matches!(self.hystart, Exit::Classic(_)) {
+            self.hystart = Exit::new("classic");
+        }
         self.collapse(cx.mss);
+    }
+
+    fn counts_acks(&self) -> bool {
+        true
     }
 
     fn can_undo(&self) -> bool {
@@ -396,6 +446,7 @@ mod tests {
             Start {
                 window,
                 ssthresh: window,
+                ..Start::default()
             },
         )
     }
@@ -695,10 +746,11 @@ mod tests {
     #[test]
     fn hystart_ends_slow_start_without_loss() {
         let mut path = Path::new(ms(100));
-        let config = &[("hystart", Setting::Flag(true))];
+        let config = &[("hystart", Setting::Choice("plus"))];
         let start = Start {
             window: 10 * MSS,
             ssthresh: u64::MAX,
+            ..Start::default()
         };
         let mut c = built(config, start);
         let mut una = 1;

@@ -8,6 +8,7 @@
 //! a growth of rho segments each `RTT0`. By ACK that is `2^rho - 1` and
 //! `rho^2 / W` segments.
 
+use super::counting::AckCounting;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
     Undone, half_flight,
@@ -26,7 +27,7 @@ const HEADERS: u64 = 40;
 pub struct Hybla {
     rtt0: Interval,
     smoothed: bool,
-    per_byte: bool,
+    counting: AckCounting,
     scale_window: bool,
     scale_ssthresh: bool,
     pacing: bool,
@@ -109,13 +110,6 @@ impl Hybla {
                 default: Setting::Flag(false),
                 range: Range::Flag,
             },
-            Parameter {
-                name: "count_segments",
-                doc: "an ACK counts for each segment that it covers, to make up for delayed ACKs; \
-                      off: for one",
-                default: Setting::Flag(false),
-                range: Range::Flag,
-            },
         ],
         build: |control, start| Box::new(Self::new(control, start)),
     };
@@ -124,7 +118,7 @@ impl Hybla {
         Self {
             rtt0: control.time("rtt0"),
             smoothed: control.choice("rtt") == "smoothed",
-            per_byte: control.flag("count_segments"),
+            counting: AckCounting::new(start.byte_counting),
             scale_window: control.flag("scale_initial_window"),
             scale_ssthresh: control.flag("scale_initial_ssthresh"),
             pacing: control.flag("pacing"),
@@ -167,12 +161,7 @@ impl Hybla {
 
     /// Segments that an ACK counts for.
     fn segments(&self, cx: &Context<'_>, ack: &Ack) -> f64 {
-        let bytes = if self.per_byte {
-            ack.bytes
-        } else {
-            ack.bytes.min(cx.mss)
-        };
-        bytes as f64 / cx.mss as f64
+        self.counting.limited(ack.bytes, cx.mss) as f64 / cx.mss as f64
     }
 
     /// Adds `segments`, not beyond `limit`.
@@ -265,6 +254,7 @@ impl CongestionControl for Hybla {
         }
         let segments = self.segments(cx, ack);
         if self.cwnd >= self.ssthresh {
+            self.counting.resumed();
             let rho = self.rho(cx);
             let window = self.cwnd as f64 / cx.mss as f64;
             self.grow(cx, segments * rho * rho / window, MAX_WINDOW);
@@ -292,6 +282,11 @@ impl CongestionControl for Hybla {
             self.ssthresh = half_flight(cx);
         }
         self.collapse(cx.mss);
+        self.counting.timed_out();
+    }
+
+    fn counts_acks(&self) -> bool {
+        true
     }
 
     fn can_undo(&self) -> bool {
@@ -332,7 +327,7 @@ impl CongestionControl for Hybla {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::RtoConfig;
+    use crate::config::{ByteCounting, RtoConfig};
     use crate::rto::RttEstimator;
 
     const MSS: u64 = 1000;
@@ -377,6 +372,7 @@ mod tests {
             Start {
                 window: window * MSS,
                 ssthresh,
+                ..Start::default()
             },
         )
     }
@@ -417,8 +413,8 @@ mod tests {
         }
         assert!((h.cwnd() as f64 / 1000.0 - expected).abs() < 0.01);
         assert!((h.cwnd() as f64 - 175_200.0).abs() < 100.0, "{}", h.cwnd());
-        let count = ("count_segments", Setting::Flag(true));
-        let mut h = hybla(&[NO_ESTIMATE, count], 160, 0);
+        let mut h = hybla(&[NO_ESTIMATE], 160, 0);
+        h.counting = AckCounting::new(ByteCounting::Unlimited);
         h.on_ack(&cx(&rtt, 0), &ack(2));
         assert_eq!(h.cwnd(), 160 * MSS + 200);
     }

@@ -23,8 +23,9 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: u64 = 4;
 /// `CSS_ROUNDS`.
 const CSS_ROUNDS: u32 = 5;
-/// L for a sender that does not pace: most segments one ACK may grow the window by.
-const GROWTH_LIMIT: u64 = 8;
+/// L for a sender that does not pace: most segments one ACK may grow the window
+/// by, unless byte counting has an L of its own.
+pub(super) const GROWTH_LIMIT: u64 = 8;
 
 /// What an ACK in slow start does to the window.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,15 +63,15 @@ impl HyStart {
     /// Takes an ACK of new data in slow start (RFC 9406, 4.2).
     ///
     /// The ACK that ends a round still belongs to it. Growth is zero unless the
-    /// window was the limit.
-    pub(super) fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) -> Growth {
+    /// window was the limit, and at most `limit` bytes.
+    pub(super) fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack, limit: u64) -> Growth {
         let window_end = *self.window_end.get_or_insert(cx.snd_max);
         if let Some(rtt) = ack.fine_rtt.or(ack.rtt_sample) {
             self.current_min = Some(self.current_min.map_or(rtt, |min| min.min(rtt)));
             self.samples += 1;
         }
         let mut growth = if ack.cwnd_limited {
-            ack.bytes.min(GROWTH_LIMIT * cx.mss)
+            ack.bytes.min(limit)
         } else {
             0
         };
@@ -155,7 +156,7 @@ mod tests {
                 fine_rtt: None,
                 cwnd_limited: true,
             };
-            match hystart.on_ack(&cx, &ack) {
+            match hystart.on_ack(&cx, &ack, GROWTH_LIMIT * MSS) {
                 Growth::Grow(bytes) => grown += bytes,
                 Growth::GrowAndExit(bytes) => {
                     grown += bytes;
@@ -245,8 +246,14 @@ mod tests {
             fine_rtt: None,
             cwnd_limited: true,
         };
-        assert_eq!(HyStart::default().on_ack(&cx, &ack), Growth::Grow(8 * MSS));
+        assert_eq!(
+            HyStart::default().on_ack(&cx, &ack, GROWTH_LIMIT * MSS),
+            Growth::Grow(8 * MSS)
+        );
         ack.cwnd_limited = false;
-        assert_eq!(HyStart::default().on_ack(&cx, &ack), Growth::Grow(0));
+        assert_eq!(
+            HyStart::default().on_ack(&cx, &ack, GROWTH_LIMIT * MSS),
+            Growth::Grow(0)
+        );
     }
 }

@@ -9,10 +9,12 @@
 mod adalr;
 mod algorithm;
 mod bbr;
+mod counting;
 mod cubic;
 mod dummies;
 mod hybla;
 mod hystart;
+mod hystart_classic;
 mod peach;
 mod reno;
 #[cfg(test)]
@@ -178,6 +180,12 @@ pub trait CongestionControl: Debug + Send {
         self.collapse(cx.mss);
     }
 
+    /// Whether it opens the window by ACKs, so that byte counting is for it to do.
+    /// The answer is that of the algorithm and never changes.
+    fn counts_acks(&self) -> bool {
+        false
+    }
+
     /// Whether [`Self::on_spurious`] does anything. The answer is that of the
     /// algorithm and never changes.
     fn can_undo(&self) -> bool {
@@ -254,25 +262,23 @@ pub(crate) fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
     config.congestion.build(Start {
         window: config.initial_window.bytes(mss),
         ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
+        byte_counting: config.byte_counting,
     })
 }
 
 /// Whether this algorithm can take a reduction of its window back.
 pub fn can_undo(control: &Control) -> bool {
-    let start = Start {
-        window: 1,
-        ssthresh: 1,
-    };
-    control.build(start).can_undo()
+    control.build(Start::default()).can_undo()
+}
+
+/// Whether byte counting (RFC 3465) changes how this algorithm grows.
+pub fn counts_acks(control: &Control) -> bool {
+    control.build(Start::default()).counts_acks()
 }
 
 /// Whether this algorithm sends dummy segments.
 pub fn sends_dummies(control: &Control) -> bool {
-    let start = Start {
-        window: 1,
-        ssthresh: 1,
-    };
-    control.build(start).dummies().is_some()
+    control.build(Start::default()).dummies().is_some()
 }
 
 /// max(flight / 2, 2 MSS), equation (4) of RFC 5681.

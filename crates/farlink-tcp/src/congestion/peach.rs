@@ -7,6 +7,7 @@
 //! window held when a segment was lost; each that is acknowledged is room for a
 //! segment more.
 
+use super::counting::AckCounting;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, DummySegments, Loss, Parameter, Range,
     Setting, Start, half_flight,
@@ -20,6 +21,7 @@ pub struct Peach {
     rapid_recovery: bool,
     /// Dummies that an ACK lets out in Rapid Recovery.
     per_ack: u64,
+    counting: AckCounting,
     cwnd: u64,
     ssthresh: u64,
     /// Window that the peer offers, in bytes.
@@ -106,6 +108,7 @@ impl Peach {
             sudden_start,
             rapid_recovery: control.flag("rapid_recovery"),
             per_ack: control.count("dummies_per_ack").into(),
+            counting: AckCounting::new(start.byte_counting),
             cwnd: start.window,
             ssthresh: start.ssthresh,
             rwnd: 0,
@@ -154,6 +157,7 @@ impl Peach {
 
     fn reduce(&mut self, cx: &Context<'_>) {
         self.stop();
+        self.counting.reduced();
         self.ssthresh = half_flight(cx);
         self.cwnd = self.ssthresh;
         self.wdsn = self.cwnd.div_ceil(cx.mss);
@@ -193,9 +197,10 @@ impl CongestionControl for Peach {
             return;
         }
         self.cwnd += if self.slow_start && self.cwnd < self.ssthresh {
-            ack.bytes.min(cx.mss) // RFC 5681, equation (2)
+            self.counting
+                .slow_start(self.cwnd, self.ssthresh, ack.bytes, cx.mss)
         } else {
-            (cx.mss * cx.mss / self.cwnd).max(1) // equation (3)
+            self.counting.avoidance(self.cwnd, ack.bytes, cx.mss)
         };
     }
 
@@ -236,6 +241,7 @@ impl CongestionControl for Peach {
             self.ssthresh = half_flight(cx);
         }
         self.cwnd = cx.mss;
+        self.counting.timed_out();
         self.slow_start = false;
         // As long as nothing comes back there is no path to probe.
         self.begin(if first {
@@ -243,6 +249,10 @@ impl CongestionControl for Peach {
         } else {
             Beginning::Ack
         });
+    }
+
+    fn counts_acks(&self) -> bool {
+        true
     }
 
     fn collapse(&mut self, window: u64) {

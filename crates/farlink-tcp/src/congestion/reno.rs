@@ -1,5 +1,6 @@
 //! Slow start, congestion avoidance, multiplicative decrease: RFC 5681.
 
+use super::counting::AckCounting;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
     Undone, half_flight,
@@ -8,13 +9,10 @@ use super::{
 /// The window of the Reno family (Jacobson 1988; RFC 5681).
 #[derive(Debug)]
 pub struct Reno {
-    /// L of RFC 3465; 0 for growth by ACKs.
-    abc_limit: u64,
+    counting: AckCounting,
     mss_over_8: bool,
     cwnd: u64,
     ssthresh: u64,
-    /// Bytes acknowledged towards the next segment (byte counting only).
-    counted: u64,
 }
 
 impl Reno {
@@ -22,53 +20,33 @@ impl Reno {
     pub const ALGORITHM: Algorithm = Algorithm {
         name: "reno",
         summary: "slow start and AIMD congestion avoidance (RFC 5681)",
-        parameters: &[
-            Parameter {
-                name: "byte_counting",
-                doc: "L of RFC 3465, the segments that one ACK may grow slow start by; 0 for growth \
-                      by ACKs (RFC 5681)",
-                default: Setting::Count(0),
-                range: Range::Count(0, 1000),
-            },
-            Parameter {
-                name: "mss_over_8",
-                doc: "adds MSS/8 to each increase in congestion avoidance, as 4.3BSD did by \
+        parameters: &[Parameter {
+            name: "mss_over_8",
+            doc: "adds MSS/8 to each increase in congestion avoidance, as 4.3BSD did by \
                       mistake (RFC 5681, 3.1)",
-                default: Setting::Flag(false),
-                range: Range::Flag,
-            },
-        ],
+            default: Setting::Flag(false),
+            range: Range::Flag,
+        }],
         build: |control, start| Box::new(Self::new(control, start)),
     };
 
     fn new(control: &Control, start: Start) -> Self {
         Self {
-            abc_limit: control.count("byte_counting").into(),
+            counting: AckCounting::new(start.byte_counting),
             mss_over_8: control.flag("mss_over_8"),
             cwnd: start.window,
             ssthresh: start.ssthresh,
-            counted: 0,
         }
     }
 
     fn slow_start(&mut self, cx: &Context<'_>, bytes: u64) {
-        // RFC 3465, 2.2: at most L segments an ACK; RFC 5681, equation (2): one.
-        let step = bytes.min(self.abc_limit.max(1) * cx.mss);
-        self.cwnd += step;
+        self.cwnd += self
+            .counting
+            .slow_start(self.cwnd, self.ssthresh, bytes, cx.mss);
     }
 
     fn avoid_congestion(&mut self, cx: &Context<'_>, bytes: u64) {
-        if self.abc_limit > 0 {
-            // RFC 3465, 2.1: one segment for a window of bytes.
-            self.counted += bytes;
-            if self.counted >= self.cwnd {
-                self.counted -= self.cwnd;
-                self.cwnd += cx.mss;
-            }
-        } else {
-            // RFC 5681, equation (3), at least one byte.
-            self.cwnd += (cx.mss * cx.mss / self.cwnd).max(1);
-        }
+        self.cwnd += self.counting.avoidance(self.cwnd, bytes, cx.mss);
         if self.mss_over_8 {
             self.cwnd += cx.mss / 8;
         }
@@ -98,7 +76,7 @@ impl CongestionControl for Reno {
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
         self.ssthresh = half_flight(cx);
         self.cwnd = self.ssthresh;
-        self.counted = 0;
+        self.counting.reduced();
     }
 
     fn on_recovered(&mut self, _cx: &Context<'_>, window: u64) {
@@ -110,6 +88,11 @@ impl CongestionControl for Reno {
             self.ssthresh = half_flight(cx);
         }
         self.collapse(cx.mss);
+        self.counting.timed_out();
+    }
+
+    fn counts_acks(&self) -> bool {
+        true
     }
 
     fn can_undo(&self) -> bool {
@@ -123,7 +106,7 @@ impl CongestionControl for Reno {
 
     fn collapse(&mut self, window: u64) {
         self.cwnd = window;
-        self.counted = 0;
+        self.counting.reduced();
     }
 
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
@@ -145,7 +128,14 @@ mod tests {
         for &(name, setting) in settings {
             control = control.with(name, setting);
         }
-        Reno::new(&control, Start { window, ssthresh })
+        Reno::new(
+            &control,
+            Start {
+                window,
+                ssthresh,
+                ..Start::default()
+            },
+        )
     }
 
     fn run(settings: &[(&str, Setting)], cwnd: u64, ssthresh: u64, acks: &[u64]) -> u64 {
@@ -178,9 +168,6 @@ mod tests {
         let per_ack = &[];
         assert_eq!(run(per_ack, 2 * MSS, u64::MAX, &[MSS, MSS]), 4 * MSS);
         assert_eq!(run(per_ack, 2 * MSS, u64::MAX, &[2 * MSS]), 3 * MSS);
-        let abc = &[("byte_counting", Setting::Count(2))];
-        assert_eq!(run(abc, 2 * MSS, u64::MAX, &[2 * MSS]), 4 * MSS);
-        assert_eq!(run(abc, 2 * MSS, u64::MAX, &[5 * MSS]), 4 * MSS);
     }
 
     #[test]
@@ -189,9 +176,6 @@ mod tests {
         // 10 ACKs at 10 segments: increments 100, 99, 98, ... as cwnd grows.
         let grown = run(per_ack, 10 * MSS, MSS, &[MSS; 10]);
         assert!((10_900..=11_000).contains(&grown), "{grown}");
-        let abc = &[("byte_counting", Setting::Count(2))];
-        assert_eq!(run(abc, 10 * MSS, MSS, &[MSS; 10]), 11 * MSS);
-        assert_eq!(run(abc, 10 * MSS, MSS, &[MSS; 9]), 10 * MSS);
         let old = &[("mss_over_8", Setting::Flag(true))];
         assert_eq!(run(old, 10 * MSS, MSS, &[MSS]), 10 * MSS + 100 + 125);
     }

@@ -22,6 +22,7 @@ impl Flow {
         let start = Start {
             window: 10 * MSS,
             ssthresh,
+            ..Start::default()
         };
         let mut rtt = RttEstimator::new(RtoConfig::default());
         rtt.sample(Instant::ZERO, Instant::ZERO + RTT);

@@ -330,7 +330,14 @@ mod tests {
             }
             let window = segments * MSS;
             Self {
-                vegas: Vegas::new(&control, Start { window, ssthresh }),
+                vegas: Vegas::new(
+                    &control,
+                    Start {
+                        window,
+                        ssthresh,
+                        ..Start::default()
+                    },
+                ),
                 now: Instant::ZERO,
                 una: 1,
             }

@@ -2,9 +2,9 @@
 
 use super::chance::Chance;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, CwndLimit, DelayedAck, DummyReply, Eln, InitialWindow,
-    Nagle, PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
-    SnackForm, TlpConfig, Undo, WindowScale,
+    AssumeLoss, Backoff, ByteCounting, Careful, Config, CwndLimit, DelayedAck, DummyReply, Eln,
+    InitialWindow, Nagle, PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom,
+    RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -20,6 +20,12 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
     config.dupack_threshold = chance.pick(&[1, 2, 3, 3]);
     config.limited_transmit = chance.flip();
     config.reduce_from = chance.pick(&[ReduceFrom::FlightSize, ReduceFrom::Pipe, ReduceFrom::Cwnd]);
+    config.byte_counting = chance.pick(&[
+        ByteCounting::Off,
+        ByteCounting::Limit(1),
+        ByteCounting::Limit(2),
+        ByteCounting::Unlimited,
+    ]);
     config.initial_window = chance.pick(&[
         InitialWindow::Segments(1),
         InitialWindow::Segments(4),

@@ -2,8 +2,8 @@
 
 use super::Script;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, Careful, Config, CwndLimit, DummyReply, Eln, InitialWindow, Nagle,
-    PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
+    AssumeLoss, Backoff, ByteCounting, Careful, Config, CwndLimit, DummyReply, Eln, InitialWindow,
+    Nagle, PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
     SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
@@ -91,6 +91,13 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "limited_transmit" => config.limited_transmit = switch(value)?,
         "restart_on_retransmit" => config.restart_on_retransmit = switch(value)?,
         "restart_on_sack" => config.restart_on_sack = switch(value)?,
+        "byte_counting" => {
+            config.byte_counting = match value {
+                "off" => ByteCounting::Off,
+                "unlimited" => ByteCounting::Unlimited,
+                limit => ByteCounting::Limit(number(limit)?),
+            }
+        }
         "initial_window" if value == "rfc3390" => config.initial_window = InitialWindow::Rfc3390,
         "initial_window" => config.initial_window = InitialWindow::Segments(number(value)?),
         "initial_ssthresh" => config.initial_ssthresh = Some(number(value)?),

@@ -29,6 +29,7 @@ fn bbr(settings: &[(&str, Setting)]) -> Bbr {
     let start = Start {
         window: 10 * MSS,
         ssthresh: u64::MAX,
+        ..Start::default()
     };
     Bbr::new(&control, start)
 }

@@ -21,6 +21,7 @@ impl Bench {
         let start = Start {
             window: window * MSS,
             ssthresh: u64::MAX,
+            ..Start::default()
         };
         let mut rtt = RttEstimator::new(RtoConfig::default());
         let now = Instant::ZERO + Interval::from_millis(550);

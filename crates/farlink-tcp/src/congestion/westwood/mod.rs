@@ -13,6 +13,7 @@
 mod per_ack;
 mod per_rtt;
 
+use super::counting::AckCounting;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Loss, Parameter, Range, Setting, Start, Undone,
 };
@@ -109,6 +110,7 @@ trait Estimator: Debug + Send {
 struct Westwood<E> {
     estimator: E,
     raise: bool,
+    counting: AckCounting,
     cwnd: u64,
     ssthresh: u64,
     rtt: Option<Interval>,
@@ -123,6 +125,7 @@ impl<E: Estimator> Westwood<E> {
         Self {
             estimator,
             raise,
+            counting: AckCounting::new(start.byte_counting),
             cwnd: start.window,
             ssthresh: start.ssthresh,
             rtt: None,
@@ -182,9 +185,10 @@ impl<E: Estimator> CongestionControl for Westwood<E> {
         }
         // RFC 5681, equations (2) and (3): the probing phase is Reno's.
         self.cwnd += if self.cwnd < self.ssthresh {
-            ack.bytes.min(cx.mss)
+            self.counting
+                .slow_start(self.cwnd, self.ssthresh, ack.bytes, cx.mss)
         } else {
-            (cx.mss * cx.mss / self.cwnd).max(1)
+            self.counting.avoidance(self.cwnd, ack.bytes, cx.mss)
         };
     }
 
@@ -195,6 +199,7 @@ impl<E: Estimator> CongestionControl for Westwood<E> {
     }
 
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
+        self.counting.reduced();
         self.ssthresh = self.share(cx);
         if self.raise || self.cwnd > self.ssthresh {
             self.cwnd = self.ssthresh;
@@ -209,6 +214,11 @@ impl<E: Estimator> CongestionControl for Westwood<E> {
         self.estimator.silence(cx.now);
         self.ssthresh = self.share(cx);
         self.collapse(cx.mss);
+        self.counting.timed_out();
+    }
+
+    fn counts_acks(&self) -> bool {
+        true
     }
 
     fn can_undo(&self) -> bool {

@@ -52,6 +52,7 @@ fn westwood(bandwidth: f64, raise: bool, cwnd: u64) -> Westwood<Fixed> {
     let start = Start {
         window: cwnd,
         ssthresh: u64::MAX,
+        ..Start::default()
     };
     Westwood::new(Fixed(bandwidth, 0), raise, start)
 }

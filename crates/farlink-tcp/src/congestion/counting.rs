@@ -1,0 +1,138 @@
+//! What an ACK counts for: itself, or the bytes that it acknowledges (RFC 3465).
+
+use crate::config::ByteCounting;
+
+/// Growth by ACKs as RFC 5681 has it, or by bytes as RFC 3465 has it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckCounting {
+    how: ByteCounting,
+    /// Slow start follows a time-out: an ACK may then cover what arrived long
+    /// ago, and L is one segment (RFC 3465, 2.3).
+    restarted: bool,
+    /// Bytes acknowledged towards the next segment of congestion avoidance.
+    counted: u64,
+}
+
+impl AckCounting {
+    pub(super) fn new(how: ByteCounting) -> Self {
+        Self {
+            how,
+            restarted: false,
+            counted: 0,
+        }
+    }
+
+    /// Bytes that an ACK of `bytes` counts for, whatever the phase.
+    pub(super) fn limited(&self, bytes: u64, mss: u64) -> u64 {
+        match self.how {
+            ByteCounting::Off => bytes.min(mss),
+            ByteCounting::Limit(_) if self.restarted => bytes.min(mss),
+            ByteCounting::Limit(segments) => bytes.min(u64::from(segments) * mss),
+            ByteCounting::Unlimited => bytes,
+        }
+    }
+
+    /// What slow start adds to `cwnd` for an ACK of `bytes`. Without a limit one
+    /// ACK would leap over ssthresh: it ends there, as in Linux.
+    pub(super) fn slow_start(&self, cwnd: u64, ssthresh: u64, bytes: u64, mss: u64) -> u64 {
+        let step = self.limited(bytes, mss);
+        if self.how == ByteCounting::Unlimited {
+            step.min(ssthresh.saturating_sub(cwnd))
+        } else {
+            step
+        }
+    }
+
+    /// What congestion avoidance adds: a segment for a window of bytes (RFC 3465,
+    /// 2.1), or its share for each ACK, at least a byte (RFC 5681, equation 3).
+    pub(super) fn avoidance(&mut self, cwnd: u64, bytes: u64, mss: u64) -> u64 {
+        self.resumed();
+        if self.how == ByteCounting::Off {
+            return (mss * mss / cwnd).max(1);
+        }
+        self.counted += bytes;
+        if self.counted < cwnd {
+            return 0;
+        }
+        self.counted -= cwnd;
+        mss
+    }
+
+    /// Bytes that an ACK of `bytes` counts for where congestion avoidance adds its
+    /// share of the window at each ACK.
+    pub(super) fn share(&mut self, bytes: u64, mss: u64) -> u64 {
+        self.resumed();
+        if self.how == ByteCounting::Off {
+            mss
+        } else {
+            bytes
+        }
+    }
+
+    /// Congestion avoidance goes on.
+    pub(super) fn resumed(&mut self) {
+        self.restarted = false;
+    }
+
+    /// The window was reduced: a window of bytes is counted anew.
+    pub(super) fn reduced(&mut self) {
+        self.counted = 0;
+    }
+
+    /// A time-out: slow start begins anew.
+    pub(super) fn timed_out(&mut self) {
+        self.counted = 0;
+        self.restarted = true;
+    }
+
+    /// L in bytes where it is configured: `None` leaves it to the algorithm.
+    pub(super) fn limit(&self, mss: u64) -> Option<u64> {
+        match self.how {
+            ByteCounting::Off => None,
+            ByteCounting::Limit(segments) => Some(u64::from(segments) * mss),
+            ByteCounting::Unlimited => Some(u64::MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn step(how: ByteCounting, bytes: u64) -> u64 {
+        AckCounting::new(how).slow_start(10 * MSS, 15 * MSS, bytes, MSS)
+    }
+
+    #[test]
+    fn slow_start_counts_acks_or_bytes_up_to_l() {
+        assert_eq!(step(ByteCounting::Off, 3 * MSS), MSS);
+        assert_eq!(step(ByteCounting::Limit(2), 3 * MSS), 2 * MSS);
+        assert_eq!(step(ByteCounting::Limit(2), MSS / 2), MSS / 2);
+        assert_eq!(step(ByteCounting::Unlimited, 3 * MSS), 3 * MSS);
+        assert_eq!(step(ByteCounting::Unlimited, 9 * MSS), 5 * MSS); // to ssthresh
+    }
+
+    /// RFC 3465, 2.3: L is one segment in the slow start after a time-out, until
+    /// congestion avoidance begins.
+    #[test]
+    fn after_a_time_out_l_is_one_segment() {
+        let mut counting = AckCounting::new(ByteCounting::Limit(2));
+        counting.timed_out();
+        assert_eq!(counting.slow_start(MSS, 9 * MSS, 5 * MSS, MSS), MSS);
+        counting.avoidance(9 * MSS, MSS, MSS);
+        assert_eq!(counting.slow_start(MSS, 9 * MSS, 5 * MSS, MSS), 2 * MSS);
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_a_segment_for_a_window_of_bytes() {
+        let mut counting = AckCounting::new(ByteCounting::Limit(2));
+        assert_eq!(counting.avoidance(10 * MSS, 6 * MSS, MSS), 0);
+        assert_eq!(counting.avoidance(10 * MSS, 6 * MSS, MSS), MSS);
+        assert_eq!(counting.counted, 2 * MSS);
+        let mut by_acks = AckCounting::new(ByteCounting::Off);
+        assert_eq!(by_acks.avoidance(10 * MSS, 6 * MSS, MSS), 100);
+        assert_eq!(by_acks.avoidance(2_000_000, MSS, MSS), 1);
+    }
+}

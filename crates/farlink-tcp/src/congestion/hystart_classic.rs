@@ -1,0 +1,193 @@
+//! HyStart as it was first published and as Linux has it: leaves slow start for
+//! congestion avoidance when a round of ACKs arrives over half the least
+//! round-trip time, or when the round-trip time grows.
+//!
+//! S. Ha, I. Rhee, *Taming the elephants: New TCP slow start*, Computer Networks
+//! 55, 2011; constants and details as in Linux' `tcp_cubic.c`.
+
+use super::{Ack, Context};
+use crate::seq::Offset;
+use crate::time::{Instant, Interval};
+
+/// `hystart_low_window`: least window, in segments, that is looked at.
+const LOW_WINDOW: u64 = 16;
+/// `hystart_ack_delta_us`: ACKs further apart are of no train.
+const ACK_SPACING: Interval = Interval::from_millis(2);
+/// `HYSTART_MIN_SAMPLES`: ACKs of a round before its delay is judged.
+const MIN_SAMPLES: u32 = 8;
+/// `HYSTART_DELAY_MIN`.
+const DELAY_MIN: Interval = Interval::from_millis(4);
+/// `HYSTART_DELAY_MAX`.
+const DELAY_MAX: Interval = Interval::from_millis(16);
+
+/// The state of a connection.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Classic {
+    /// `delay_min`: the least round-trip time since the start or a time-out.
+    least: Option<Interval>,
+    round: Option<Round>,
+    /// Slow start was left already.
+    found: bool,
+}
+
+/// A window of data and its ACKs.
+#[derive(Clone, Copy, Debug)]
+struct Round {
+    /// Its last position.
+    end: Offset,
+    began: Instant,
+    /// The last ACK of the train that began with the round.
+    last: Instant,
+    /// Its least round-trip time.
+    least: Option<Interval>,
+    samples: u32,
+}
+
+impl Round {
+    fn new(cx: &Context<'_>) -> Self {
+        Self {
+            end: cx.snd_max,
+            began: cx.now,
+            last: cx.now,
+            least: None,
+            samples: 0,
+        }
+    }
+}
+
+impl Classic {
+    /// Takes an ACK of new data with a window of `cwnd`; whether slow start is to
+    /// end here. Linux' allowance for segments that its sending offload hands out
+    /// in one piece is left out: here they leave one by one.
+    pub(super) fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack, cwnd: u64) -> bool {
+        let Some(rtt) = ack.fine_rtt.or(ack.rtt_sample) else {
+            return false;
+        };
+        let least = self.least.map_or(rtt, |least| least.min(rtt));
+        self.least = Some(least);
+        if self.found {
+            return false;
+        }
+        let round = match &mut self.round {
+            Some(round) if cx.snd_una <= round.end => round,
+            round => round.insert(Round::new(cx)),
+        };
+        if cwnd < LOW_WINDOW * cx.mss {
+            return false;
+        }
+        if cx.now.since(round.last) <= ACK_SPACING {
+            round.last = cx.now;
+            self.found = cx.now.since(round.began) > least / 2;
+        }
+        let round_least = round.least.map_or(rtt, |least| least.min(rtt));
+        round.least = Some(round_least);
+        if round.samples < MIN_SAMPLES {
+            round.samples += 1;
+        } else if round_least > least + (least / 8).clamp(DELAY_MIN, DELAY_MAX) {
+            self.found = true;
+        }
+        self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::RtoConfig;
+    use crate::rto::RttEstimator;
+
+    const MSS: u64 = 1000;
+
+    fn us(n: u64) -> Interval {
+        Interval::from_micros(n)
+    }
+
+    /// ACKs of a round of `n` segments that begins at `at`, `gap` apart, each with
+    /// this round-trip time; the ACK, from 1, that ends slow start.
+    fn round(
+        classic: &mut Classic,
+        (at, una): (&mut Instant, &mut Offset),
+        n: u64,
+        (gap, rtt): (Interval, Interval),
+    ) -> Option<u64> {
+        let estimator = RttEstimator::new(RtoConfig::default());
+        let end = *una + n * MSS;
+        for i in 1..=n {
+            *una += MSS;
+            let cx = Context {
+                now: *at,
+                mss: MSS,
+                flight: n * MSS,
+                snd_una: *una,
+                snd_max: end,
+                rtt: &estimator,
+            };
+            *at += gap;
+            let ack = Ack {
+                bytes: MSS,
+                rtt_sample: None,
+                fine_rtt: Some(rtt),
+                cwnd_limited: true,
+            };
+            if classic.on_ack(&cx, &ack, n * MSS) {
+                return Some(i);
+            }
+        }
+        None
+    }
+
+    /// 40 ms: a train is over after more than 20 ms, so the 22nd ACK of those
+    /// 1 ms apart ends slow start.
+    #[test]
+    fn a_train_of_half_a_round_trip_ends_slow_start() {
+        let (mut classic, mut at, mut una) = (Classic::default(), Instant::ZERO, 1);
+        let path = (us(1000), us(40_000));
+        let ended = round(&mut classic, (&mut at, &mut una), 60, path);
+        assert_eq!(ended, Some(22));
+    }
+
+    #[test]
+    fn acks_that_are_too_far_apart_are_no_train() {
+        let (mut classic, mut at, mut una) = (Classic::default(), Instant::ZERO, 1);
+        let path = (us(2001), us(40_000));
+        assert_eq!(round(&mut classic, (&mut at, &mut una), 60, path), None);
+    }
+
+    /// 40 ms may grow by an eighth, 5 ms, and the ninth ACK of a round tells.
+    #[test]
+    fn a_delay_ends_slow_start() {
+        for (rtt, ended) in [(45_000, None), (45_001, Some(9))] {
+            let (mut classic, mut at, mut una) = (Classic::default(), Instant::ZERO, 1);
+            let place = (&mut at, &mut una);
+            assert_eq!(round(&mut classic, place, 20, (us(10), us(40_000))), None);
+            at += us(40_000);
+            let place = (&mut at, &mut una);
+            let got = round(&mut classic, place, 20, (us(10), us(rtt)));
+            assert_eq!(got, ended, "{rtt}");
+        }
+    }
+
+    /// Thresholds lie between 4 and 16 ms.
+    #[test]
+    fn the_threshold_is_bounded() {
+        for (least, most) in [(8_000, 12_000), (500_000, 516_000)] {
+            for (rtt, ended) in [(most, None), (most + 1, Some(9))] {
+                let (mut classic, mut at, mut una) = (Classic::default(), Instant::ZERO, 1);
+                let place = (&mut at, &mut una);
+                assert_eq!(round(&mut classic, place, 16, (us(0), us(least))), None);
+                at += us(least);
+                let place = (&mut at, &mut una);
+                let got = round(&mut classic, place, 16, (us(0), us(rtt)));
+                assert_eq!(got, ended, "{least} {rtt}");
+            }
+        }
+    }
+
+    #[test]
+    fn small_windows_are_left_alone() {
+        let (mut classic, mut at, mut una) = (Classic::default(), Instant::ZERO, 1);
+        let path = (us(1000), us(10_000));
+        assert_eq!(round(&mut classic, (&mut at, &mut una), 15, path), None);
+        assert_eq!(round(&mut classic, (&mut at, &mut una), 16, path), Some(7));
+    }
+}
