@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from farlink._farlink import version as _version
 from farlink.api import load, presets, run, scenarios, schema, trajectory, variants
 from farlink.emulation import Emulated, emulate
-from farlink.errors import FarlinkError, OutputError, RunError, ScenarioError
+from farlink.errors import FarlinkError, Interrupted, OutputError, RunError, ScenarioError
 from farlink.result import Result
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ __all__ = [
     "Emulated",
     "FarlinkError",
     "Fit",
+    "Interrupted",
     "OutputError",
     "Rain",
     "Result",

@@ -1,14 +1,16 @@
 """What most people need: run a scenario, load a result, list what there is."""
 
 import json
+import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from farlink import _farlink, source
-from farlink.errors import ScenarioError
+from farlink import _farlink, resultfile, source
+from farlink.checks import text_of, whole
+from farlink.errors import Interrupted, ScenarioError
 from farlink.result import Result, assemble
 
 if TYPE_CHECKING:
@@ -29,8 +31,8 @@ Progress = Callable[[float, float, int, int], None]
 """Told now and then: how many seconds the run that reported last has simulated, and of how many
 (NaN while unknown); how many runs are done, and of how many."""
 
-_MOST_RUNS = 1_000_000
 _MOST_JOBS = 1024
+_MOST_ROWS = 10_000_000
 
 
 def run(
@@ -75,6 +77,9 @@ def run(
         If anything asked for is wrong; nothing has run then.
     RunError
         If a run could not be finished.
+    Interrupted
+        When Ctrl-C came after some runs were done: a `KeyboardInterrupt` that has them, in
+        `result`.
 
     Examples
     --------
@@ -83,18 +88,33 @@ def run(
     >>> r.summary["goodput"]  # doctest: +SKIP
     """
     where = source.find(scenario)
-    count = runs if runs is not None else (where.runs or 1)
-    threads = jobs if jobs is not None else (os.cpu_count() or 1)
-    _check("runs", count, _MOST_RUNS)
-    _check("jobs", threads, _MOST_JOBS)
-    texts = where.resolve([tcp] if isinstance(tcp, str) else tcp, _changes(overrides or {}, seed))
-    work = [(text, k) for text in texts.values() for k in range(count)]
+    count = whole("runs", runs if runs is not None else (where.runs or 1), resultfile.MOST_RUNS)
+    threads = whole("jobs", jobs if jobs is not None else (os.cpu_count() or 1), _MOST_JOBS)
+    if progress is not None and not callable(progress):
+        raise ScenarioError(f"progress is {text_of(progress)}; give a function or nothing")
+    texts = where.resolve(_names(tcp), _changes(overrides, seed))
+    # By run and not by TCP: what is done when somebody stops it is then of every TCP.
+    work = [(text, k) for k in range(count) for text in texts.values()]
     started = time.perf_counter()
-    outcomes = [json.loads(one) for one in _farlink.simulate(work, threads, progress)]
-    wall = time.perf_counter() - started
-    by_tcp = {name: outcomes[i * count : (i + 1) * count] for i, name in enumerate(texts)}
-    resolved = {name: cast("dict[str, Any]", json.loads(text)) for name, text in texts.items()}
-    return Result(assemble(resolved, by_tcp, wall))
+
+    def result(outcomes: list[str]) -> Result:
+        wall = time.perf_counter() - started
+        by_tcp = {
+            name: [json.loads(one) for one in outcomes[i :: len(texts)]]
+            for i, name in enumerate(texts)
+        }
+        resolved = {name: cast("dict[str, Any]", json.loads(text)) for name, text in texts.items()}
+        return Result(assemble(resolved, by_tcp, wall))
+
+    done: list[str] = []
+    try:
+        outcomes = _farlink.simulate(work, threads, progress, done)
+    except KeyboardInterrupt as stop:
+        complete = len(done) // len(texts)
+        if not complete:
+            raise
+        raise Interrupted(result(done[: complete * len(texts)]), count) from stop
+    return result(outcomes)
 
 
 def trajectory(
@@ -137,10 +157,18 @@ def trajectory(
     """
     import pandas as pd
 
-    if not (step > 0 and duration >= step):
-        raise ScenarioError(f"duration {duration} and step {step}; write seconds, step the smaller")
+    try:
+        fits = step > 0 and step <= duration < math.inf and duration / step <= _MOST_ROWS
+    except TypeError:
+        fits = False
+    if not fits:
+        raise ScenarioError(
+            f"duration {text_of(duration)} and step {text_of(step)}; write seconds, step the "
+            f"smaller, with {_MOST_ROWS} steps at most"
+        )
+    run = whole("run", run, 2**64 - 1, least=0)
     where = source.find(scenario)
-    text = next(iter(where.resolve(None, _changes(overrides or {}, seed)).values()))
+    text = next(iter(where.resolve(None, _changes(overrides, seed)).values()))
     name = link if link is not None else str(json.loads(text)["links"][0]["name"])
     return pd.DataFrame(dict(_farlink.trajectory(text, run, name, step, duration)))
 
@@ -170,16 +198,31 @@ def schema() -> dict[str, Any]:
     return cast("dict[str, Any]", json.loads(_farlink.schema()))
 
 
-def _changes(overrides: Mapping[str, object], seed: int | None) -> list[tuple[str, str]]:
-    changes = [(path, source.override_text(value)) for path, value in overrides.items()]
+def _changes(overrides: Mapping[str, object] | None, seed: int | None) -> list[tuple[str, str]]:
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise ScenarioError(
+            f"overrides is {text_of(overrides)}; write values by path, for example "
+            '{"links.0.down.delay": "300 ms"}'
+        )
+    changes = []
+    for path, value in (overrides or {}).items():
+        if not isinstance(path, str):
+            raise ScenarioError(f"overrides has the key {text_of(path)}; write a path as a string")
+        changes.append((path, source.override_text(value)))
     if seed is not None:
-        changes.append(("seed", str(seed)))
+        changes.append(("seed", str(whole("seed", seed, 2**64 - 1, least=0))))
     return changes
 
 
-def _check(name: str, value: int, most: int) -> None:
-    if not 1 <= value <= most:
-        raise ScenarioError(f"{name} is {value}; write 1 to {most}")
+def _names(tcp: Sequence[str] | str | None) -> list[str] | None:
+    if tcp is None or isinstance(tcp, str):
+        return None if tcp is None else [tcp]
+    given: object = tcp
+    names = list(given) if isinstance(given, Iterable) else [given]
+    texts = [name for name in names if isinstance(name, str)]
+    if len(texts) < len(names):
+        raise ScenarioError(f"tcp is {text_of(tcp)}; write a name or a list of names")
+    return texts
 
 
 def _table(text: str) -> "pd.DataFrame":

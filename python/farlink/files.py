@@ -25,6 +25,7 @@ __all__ = [
     "read_text",
     "reason",
     "replacing",
+    "shown",
     "sweep",
     "usual_mode",
     "write_bytes",
@@ -55,9 +56,9 @@ def check_name(name: str) -> None:
             if not (_WINDOWS and _DEVICES.fullmatch(name)):
                 return
             raise ScenarioError(f"{name!r} is the name of a device on this system; take another")
-    shown = repr(name if len(name) <= 2 * _LONGEST_NAME else name[:_LONGEST_NAME] + "...")
+    said = repr(name if len(name) <= 2 * _LONGEST_NAME else name[:_LONGEST_NAME] + "...")
     raise ScenarioError(
-        f"{shown} is not a name; write 1 to {_LONGEST_NAME} letters, digits, '.', '_', '-' or "
+        f"{said} is not a name; write 1 to {_LONGEST_NAME} letters, digits, '.', '_', '-' or "
         "'+', not beginning with '.'"
     )
 
@@ -87,11 +88,11 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ScenarioError(f"{_short(path)}: {reason(error)}") from error
+        raise ScenarioError(f"{shown(path)}: {reason(error)}") from error
     except UnicodeDecodeError as error:
         raise ScenarioError(f"{path}: byte {error.start} is not UTF-8 text") from error
     except ValueError as error:  # a NUL in the name
-        raise ScenarioError(f"{_short(path)}: {error}") from error
+        raise ScenarioError(f"{shown(path)}: {error}") from error
 
 
 @contextmanager
@@ -112,7 +113,7 @@ def replacing(path: Path) -> Iterator[Path]:
         target = path.resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
     except (OSError, RuntimeError, ValueError) as error:
-        raise OutputError(f"cannot write {_short(path)}: {reason(error)}") from error
+        raise OutputError(f"cannot write {shown(path)}: {reason(error)}") from error
     with _temporary(path, target.parent) as temporary:
         yield temporary
         # mkstemp makes the file private; what a user asked for gets the usual mode.
@@ -139,7 +140,7 @@ def check_file(path: Path) -> None:
         check_directory(path.parent)
         return
     except (OSError, ValueError) as error:
-        raise OutputError(f"cannot write {_short(path)}: {reason(error)}") from error
+        raise OutputError(f"cannot write {shown(path)}: {reason(error)}") from error
     if stat.S_ISDIR(mode):
         raise OutputError(f"cannot write {path}: it is a directory; give the name of a file")
     if stat.S_ISREG(mode) and _stream(path) is None:
@@ -160,13 +161,19 @@ def check_directory(path: Path) -> None:
             with tempfile.TemporaryFile(dir=existing):
                 return
     except (OSError, ValueError) as error:
-        raise OutputError(f"cannot write in {_short(path)}: {reason(error)}") from error
+        raise OutputError(f"cannot write in {shown(path)}: {reason(error)}") from error
     raise OutputError(f"cannot write in {path}: {existing} is not a directory")
 
 
 def reason(error: Exception) -> str:
     """Return what the system says of an error, as the end of a sentence."""
     return (getattr(error, "strerror", None) or str(error)).lower()
+
+
+def shown(path: Path | str) -> str:
+    """Write a path that the system refused: it may be of any length."""
+    text = str(path)
+    return text if len(text) <= 300 else f"{text[:150]}...{text[-50:]}"
 
 
 def usual_mode(asked: int) -> int:
@@ -211,7 +218,7 @@ def _temporary(path: Path, folder: Path) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(prefix=TEMPORARY, suffix=path.suffix, dir=folder)
         os.close(handle)
     except (OSError, ValueError) as error:
-        raise OutputError(f"cannot write {_short(path)}: {reason(error)}") from error
+        raise OutputError(f"cannot write {shown(path)}: {reason(error)}") from error
     temporary = Path(name)
     try:
         with kept(temporary):
@@ -219,7 +226,7 @@ def _temporary(path: Path, folder: Path) -> Iterator[Path]:
     except OutputError:
         raise
     except OSError as error:
-        raise OutputError(f"cannot write {_short(path)}: {reason(error)}") from error
+        raise OutputError(f"cannot write {shown(path)}: {reason(error)}") from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -295,9 +302,3 @@ def _now() -> float:
     import time
 
     return time.time()
-
-
-def _short(path: Path) -> str:
-    """Write a path that the system refused: it may be of any length and content."""
-    text = str(path)
-    return text if len(text) <= 300 else f"{text[:150]}...{text[-50:]}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farlink import _farlink, files, folder, resultfile
+from farlink.checks import text_of, whole
 from farlink.errors import RunError, ScenarioError
 from farlink.stats import Estimate, mean_ci95, median_ci95, paired_difference
 from farlink.trace import Trace
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from farlink.api import Progress
     from farlink.plot import Plots
 
-__all__ = ["Result", "assemble"]
+__all__ = ["MOST_SNAPLEN", "Result", "assemble"]
 
 SUMMED = (
     "goodput",
@@ -47,6 +48,10 @@ SUMMED = (
     "timeouts_repeated",
 )
 """Flow metrics that add up over the flows of a run; the others are averaged."""
+
+
+MOST_SNAPLEN = 65_535
+"""Longest IPv4 packet, in bytes."""
 
 
 class Result:
@@ -219,9 +224,14 @@ class Result:
             If the run does not give the saved numbers (a result that another
             version made).
         """
+        run = whole("run", run, resultfile.MOST_RUNS, least=0)
         key = (self._one_tcp(tcp), run)
-        if not 0 <= run < self.runs:
-            raise ScenarioError(f"run {run} is not there; this result has 0 to {self.runs - 1}")
+        if run not in range(self.runs):
+            raise ScenarioError(
+                f"run {text_of(run)} is not there; this result has 0 to {self.runs - 1}"
+            )
+        if snaplen is not None:
+            snaplen = whole("snaplen", snaplen, MOST_SNAPLEN, least=0)
         known = self._traces.get(key)
         if known is None or (snaplen is not None and self._snaplens.get(key) != snaplen):
             text = json.dumps(self.data["scenarios"][key[0]])
@@ -306,14 +316,18 @@ class Result:
         if tcp is None:
             return self.tcp[0]
         if tcp not in self.tcp:
-            raise ScenarioError(f"tcp {tcp!r} is not in this result; it has {', '.join(self.tcp)}")
+            raise ScenarioError(
+                f"tcp {text_of(tcp)} is not in this result; it has {', '.join(self.tcp)}"
+            )
         return tcp
 
     def _totals(self, metric: str, tcp: str, *, udp: bool | None = None) -> list[float | None]:
         rows = [row for row in self.data["results"] if row["tcp"] == self._one_tcp(tcp)]
         known = rows[0]["metrics"]
         if metric not in known:
-            raise ScenarioError(f"metric {metric!r} is not known; there are {', '.join(known)}")
+            raise ScenarioError(
+                f"metric {text_of(metric)} is not known; there are {', '.join(known)}"
+            )
         rows = [row for row in rows if udp is None or _is_udp(row) == udp]
         per_run = zip(*(row["metrics"][metric]["values"] for row in rows), strict=True)
         return [_combine(metric, values) for values in per_run]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from farlink import _farlink, files, resultfile
+from farlink.checks import text_of
 from farlink.errors import ScenarioError
 
 __all__ = ["Source", "find", "override_text"]
@@ -88,9 +89,11 @@ def find(scenario: str | Path | Mapping[str, object]) -> Source:
     """
     if isinstance(scenario, Mapping):
         try:
-            text = json.dumps(scenario)
+            text = json.dumps(scenario, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise ScenarioError(f"scenario: {error}; use what JSON can hold") from error
+        except RecursionError as error:
+            raise ScenarioError("scenario: nested too deep; use what JSON can hold") from error
         return Source(str(scenario.get("name", "scenario")), text, "scenario")
     if not isinstance(scenario, str | Path):
         raise ScenarioError(
@@ -109,8 +112,21 @@ def find(scenario: str | Path | Mapping[str, object]) -> Source:
 
 
 def override_text(value: object) -> str:
-    """Write the value of an override as TOML; a string is taken as it is."""
-    return value if isinstance(value, str) else _toml(value)
+    """Write the value of an override as TOML; a string is taken as it is.
+
+    Raises
+    ------
+    ScenarioError
+        If TOML has nothing like it.
+    """
+    try:
+        return value if isinstance(value, str) else _toml(value)
+    except ScenarioError:
+        raise
+    except RecursionError:
+        raise ScenarioError("an override is nested too deep") from None
+    except ValueError:  # Python bounds the digits of a number that it writes
+        raise ScenarioError("an override has a number of thousands of digits") from None
 
 
 def _check_tcp(name: str) -> None:
@@ -118,7 +134,7 @@ def _check_tcp(name: str) -> None:
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-        raise ScenarioError(f"tcp {name!r} is not known; {hint}")
+        raise ScenarioError(f"tcp {text_of(name)} is not known; {hint}")
 
 
 def _variant(scenario: Mapping[str, Any]) -> str:
@@ -135,7 +151,9 @@ def _in_library(name: str) -> Source:
         return Source(name, library[name], f"scenario {name}")
     close = difflib.get_close_matches(name, library, n=1)
     hint = f"did you mean {close[0]!r}?" if close else "`farlink scenarios` lists them"
-    raise ScenarioError(f"{name}: neither a scenario of the library nor a file; {hint}")
+    raise ScenarioError(
+        f"{files.shown(name)}: neither a scenario of the library nor a file; {hint}"
+    )
 
 
 def _saved(document: dict[str, Any], path: Path) -> Source:

@@ -3,11 +3,13 @@
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farlink import files
+from farlink.checks import text_of
 from farlink.errors import ScenarioError
 
 if TYPE_CHECKING:
@@ -26,6 +28,7 @@ SIDES = ("from", "to")
 
 _DIRECTIONS = ("down", "up")
 _NONE = 2**64 - 1
+_MOST_BINS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,8 @@ class Trace:
         """Return one trace; see `Result.trace`."""
         import pandas as pd
 
-        if name not in _SPECS:
-            raise ScenarioError(f"trace {name!r} is not known; there are {', '.join(NAMES)}")
+        if name not in NAMES:
+            raise ScenarioError(f"trace {text_of(name)} is not known; there are {', '.join(NAMES)}")
         spec = _SPECS[name]
         if name == "throughput":
             table = self._throughput(bin_s)
@@ -137,6 +140,18 @@ class Trace:
                     table.rename(columns=header).to_csv(temporary, index=False)
             written.append(path)
         return written
+
+    def _width(self, bin_s: float | None) -> float:
+        if bin_s is None:
+            return round_bin(self.simulated_s)
+        least = self.simulated_s / _MOST_BINS
+        with suppress(TypeError):
+            if max(least, 0.0) < bin_s < math.inf:
+                return float(bin_s)
+        raise ScenarioError(
+            f"bin_s is {text_of(bin_s)}; write seconds above {least:g}, which makes {_MOST_BINS} "
+            "bins"
+        )
 
     def _values(self, table: str, column: str) -> "np.ndarray[Any, Any]":
         import numpy as np
@@ -190,9 +205,7 @@ class Trace:
         import numpy as np
         import pandas as pd
 
-        width = round_bin(self.simulated_s) if bin_s is None else bin_s
-        if not (width > 0 and math.isfinite(width)):
-            raise ScenarioError(f"bin_s is {width}; it must be above 0 s")
+        width = self._width(bin_s)
         time = self._values("deliveries", "time")
         link = self._values("deliveries", "link").astype(np.int64)
         direction = self._values("deliveries", "direction").astype(np.int64)

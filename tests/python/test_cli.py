@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -285,6 +286,129 @@ def test_control_c_is_code_130_and_writes_nothing(tmp_path: Path, small: Path) -
     assert process.returncode == 130
     assert (out, err) == ("", "farlink: interrupted\n")
     assert not (tmp_path / "r.json").exists()
+
+
+def start(*arguments: str, stdout: IO[str] | int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "farlink", *arguments]
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+
+
+MANY = ["--runs", "300000", "--set", "flows.0.size=20kB"]
+
+
+def test_control_c_among_many_short_runs_keeps_those_that_are_done(
+    small: Path, tmp_path: Path
+) -> None:
+    path, out = tmp_path / "r.json", tmp_path / "out"
+    options = [*MANY, "--json", str(path), "--out", str(out)]
+    with start("run", str(small), *options, stdout=subprocess.PIPE) as process:
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        told, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    kept = fl.load(path)
+    assert 0 < kept.runs < 300_000
+    assert f"{kept.runs} runs per TCP" in told
+    assert err == (
+        f"farlink: interrupted when {kept.runs} of 300000 runs of each TCP were done; "
+        f"{path} and {out / 'result.json'} has them, without traces\n"
+    )
+    assert fl.load(out / "result.json").data == kept.data
+
+
+def test_sigterm_leaves_nothing_unfinished(small: Path, tmp_path: Path) -> None:
+    options = ["--out", str(tmp_path / "deep" / "out"), "--plot", "--quiet"]
+    code = (
+        "import sys, time\nfrom farlink import cli\nfrom farlink.plot import Plots\n"
+        "def slow(*_, **__):\n print('writing', flush=True)\n time.sleep(60)\n"
+        "Plots.save = slow\ncli.main(sys.argv[1:])"
+    )
+    command = [sys.executable, "-c", code, "run", str(small), *options]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "writing\n"
+        process.terminate()
+        assert process.communicate(timeout=30)[1] == "farlink: terminated\n"
+    assert process.returncode == 143
+    assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
+
+
+def test_json_to_standard_output_is_json_alone(
+    small: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert farlink("run", str(small), "--json", "-") == 0
+    assert json.loads(capsys.readouterr().out)["format"] == "farlink-result/1"
+    assert not Path("-").exists()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_standard_output_is_said_and_files_are_written(small: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    with (
+        Path("/dev/full").open("w") as full,
+        start("run", str(small), "--json", str(path), stdout=full) as process,
+    ):
+        err = process.communicate(timeout=60)[1]
+    assert process.returncode == 2
+    assert err == "farlink: error: cannot write to standard output: no space left on device\n"
+    assert fl.load(path).runs == 1
+
+
+def test_a_closed_standard_output_is_no_error(small: Path, tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    closed = (
+        "import os, sys\nos.close(1)\nos.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        closed,
+        "-m",
+        "farlink",
+        "run",
+        str(small),
+        "--json",
+        str(path),
+    ]
+    done = subprocess.run(command, check=False, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert fl.load(path).runs == 1
+
+
+def test_a_reader_that_goes_away_stops_it_quietly() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with start("schema", stdout=writing) as process:
+        os.close(writing)
+        err = process.communicate(timeout=60)[1]
+    assert (process.returncode, err) == (1, "")
+
+
+def test_names_do_not_steer_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert farlink("run", str(tmp_path / "\x1b]0;title\x07.toml")) == 2
+    assert farlink("run", "\x9b2J") == 2
+    assert farlink("run", "\udcff.toml") == 2
+    err = capsys.readouterr().err
+    assert err.isascii()
+    assert all(one.isprintable() or one == "\n" for one in err)
+    assert "\\x1b]0;title\\x07.toml: no such file" in err
+
+
+def test_a_long_value_is_not_echoed_whole(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--tcp", "--format", "--set"):
+        value = "seed=" * (option == "--set") + "x" * 100_000
+        assert farlink("run", str(small), option, value) == 2
+        err = capsys.readouterr().err
+        assert err.startswith("farlink: error: ")
+        assert len(err) < 4000
+    assert farlink("run", "x" * 100_000) == 2
+    assert len(capsys.readouterr().err) < 4000
 
 
 # A second and more of imports, for one line of help.

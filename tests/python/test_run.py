@@ -205,6 +205,28 @@ def test_a_progress_that_raises_stops_the_run(small: Path) -> None:
         fl.run(small, overrides=ENDLESS, progress=stop)
 
 
+def test_what_was_done_when_it_stops_is_kept(small: Path) -> None:
+    def stop(_simulated: float, _expected: float, done: int, _total: int) -> None:
+        if done >= 7:
+            raise KeyboardInterrupt
+
+    for jobs in (1, 3):
+        with pytest.raises(fl.Interrupted) as caught:
+            fl.run(small, tcp=["sack", "reno"], runs=100_000, jobs=jobs, progress=stop)
+        kept = caught.value.result
+        assert 3 <= kept.runs < 100_000
+        assert str(caught.value) == (
+            f"interrupted when {kept.runs} of 100000 runs of each TCP were done"
+        )
+        again = fl.run(small, tcp=["sack", "reno"], runs=kept.runs)
+        assert without_wall_time(kept.data) == without_wall_time(again.data)
+
+
+NESTED: list[object] = []
+for _ in range(100_000):
+    NESTED = [NESTED]
+
+
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
@@ -214,14 +236,63 @@ def test_a_progress_that_raises_stops_the_run(small: Path) -> None:
         ({"tcp": []}, "tcp is empty; name at least one (`farlink tcp` lists them)"),
         ({"tcp": ["sack", "sack"]}, "tcp 'sack' is named twice; name each once"),
         ({"overrides": {"seed": object()}}, "an override of type object; use a string, number"),
+        ({"overrides": ["seed"]}, "overrides is ['seed']; write values by path, for example"),
+        ({"overrides": {3: 1}}, "overrides has the key 3; write a path as a string"),
+        ({"overrides": {"seed": 10**5000}}, "an override has a number of thousands of digits"),
+        ({"overrides": {"seed": NESTED}}, "an override is nested too deep"),
+        ({"overrides": {"flows.0.sise": "1 MB"}}, "override flows.0.sise=1 MB: unknown key"),
+        ({"overrides": {"a." * 50_000 + "b": 1}}, "override a.a.a.a."),
+        ({"overrides": {"flows.0.size": "x" * 10**5}}, "override flows.0.size=xxxx"),
+        ({"overrides": {"links.0.down.rate": 12e6}}, "override links.0.down.rate=12000000.0: "),
+        ({"runs": 2.5}, "runs is 2.5; write a whole number"),
+        ({"runs": math.inf}, "runs is inf; write a whole number"),
+        ({"runs": "3"}, "runs is '3'; write a whole number"),
+        ({"runs": bool(1)}, "runs is True; write a whole number"),
+        ({"runs": 10**5000}, "runs is a int that cannot be written; write 1 to 1000000"),
+        ({"jobs": 1.0}, "jobs is 1.0; write a whole number"),
+        ({"seed": -1}, "seed is -1; write 0 to 18446744073709551615"),
+        ({"seed": 1.5}, "seed is 1.5; write a whole number"),
+        ({"tcp": 5}, "tcp is 5; write a name or a list of names"),
+        ({"tcp": ["sack", 5]}, "tcp is ['sack', 5]; write a name or a list of names"),
+        ({"tcp": "x" * 10**5}, "tcp 'xxxx"),
+        ({"progress": 3}, "progress is 3; give a function or nothing"),
     ],
 )
 def test_wrong_arguments(small: Path, keywords: dict[str, object], message: str) -> None:
     with pytest.raises(fl.ScenarioError) as caught:
         fl.run(small, **keywords)  # type: ignore[arg-type]
     assert str(caught.value).startswith(message)
+    assert len(str(caught.value)) < 3000
     assert isinstance(caught.value, fl.FarlinkError)
     assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("scenario", [3, None, b"geo-lossy", {"links": NESTED}, {"seed": math.nan}])
+def test_what_is_no_scenario_is_said(scenario: object) -> None:
+    with pytest.raises(fl.ScenarioError) as caught:
+        fl.run(scenario)  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a\0b", "a\0b.toml", "x" * 5000 + ".json", "\ud800"])
+def test_names_that_no_file_can_have_are_said(name: str) -> None:
+    with pytest.raises(fl.ScenarioError) as caught:
+        fl.run(name)
+    assert len(str(caught.value)) < 500
+
+
+def test_wrong_arguments_of_a_trace(result: fl.Result) -> None:
+    for run in (-1, 1.5, "0"):
+        with pytest.raises(fl.ScenarioError, match=r"run is "):
+            result.trace("cwnd", run=run)  # type: ignore[arg-type]
+    for snaplen in (-1, 2**40, 0.5):
+        with pytest.raises(fl.ScenarioError, match="snaplen is "):
+            result.probe("sack", snaplen=snaplen)  # type: ignore[arg-type]
+    for width in (1e-12, 0, -1, math.nan, math.inf, "x"):
+        with pytest.raises(fl.ScenarioError, match=r"bin_s is .*; write seconds above"):
+            result.trace("throughput", "sack", bin_s=width)  # type: ignore[arg-type]
+    with pytest.raises(fl.ScenarioError, match=r"trace \[\] is not known"):
+        result.trace([])  # type: ignore[arg-type]
 
 
 def test_what_is_not_in_a_result_is_said(result: fl.Result) -> None:

@@ -186,7 +186,7 @@ impl Desk {
         let loaded = scenario::load(&self.text, "", changes);
         let (loaded, expanded) = loaded
             .and_then(|s| s.expand().map(|expanded| (s, expanded)))
-            .map_err(|e| e.to_string().trim_start_matches("--set ").to_owned())?;
+            .map_err(|e| e.to_string().trim_start_matches("override ").to_owned())?;
         let text = loaded.to_json();
         self.remote
             .call(move |emulation, _| emulation.live.set(&expanded))

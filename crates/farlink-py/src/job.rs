@@ -25,7 +25,9 @@ impl Jobs {
         let mut list = Vec::with_capacity(jobs.len());
         for (text, run) in jobs {
             let text = text.as_ref();
-            let known = texts.iter().position(|&t| t == text);
+            let known = texts
+                .iter()
+                .position(|&t| std::ptr::eq(t, text) || t == text);
             let index = if let Some(index) = known {
                 index
             } else {

@@ -6,12 +6,14 @@ mod emulate;
 mod errors;
 mod job;
 
-use farlink_sim::{Asked, Column, Metric, scenario};
+use farlink_sim::scenario::Expanded;
+use farlink_sim::{Asked, Column, Metric, Outcome, scenario};
 use farlink_tcp::{Interval, Mark, variant::VARIANTS};
 use job::{Jobs, watch};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyList};
+use std::sync::{Mutex, PoisonError};
 
 /// The compiled engine of farlink.
 #[pymodule(name = "_farlink")]
@@ -99,8 +101,10 @@ fn metrics() -> PyResult<String> {
     serde_json::to_string(&all).map_err(|e| errors::internal(&e))
 }
 
-/// Runs jobs of (resolved scenario, run number); results in their order.
+/// Runs jobs of (resolved scenario, run number); results in their order. When it raises
+/// (Ctrl-C), the results of the jobs before the first that was not done are put into `done`.
 #[pyfunction]
+#[pyo3(signature = (jobs, threads, progress=None, done=None))]
 #[allow(clippy::needless_pass_by_value)]
 fn simulate(
     py: Python<'_>,
@@ -108,16 +112,30 @@ fn simulate(
     jobs: Vec<(PyBackedStr, u64)>,
     threads: usize,
     progress: Option<Py<PyAny>>,
+    done: Option<Bound<'_, PyList>>,
 ) -> PyResult<Vec<String>> {
     let jobs = Jobs::new(py, &jobs)?;
+    let before = Mutex::new(Vec::new());
     let outcomes = watch(py, jobs.len(), progress.as_ref(), |monitor| {
-        farlink_sim::run_all(&jobs.list(), threads, monitor)
-    })?;
-    Ok(outcomes
-        .iter()
-        .zip(jobs.list())
-        .map(|(o, (s, _))| o.to_json(s))
-        .collect())
+        let keep = |scenario: &Expanded, outcome: Outcome| outcome.to_json(scenario);
+        let (results, error) = farlink_sim::run_each(&jobs.list(), threads, monitor, keep);
+        match error {
+            None => Ok(results),
+            Some(error) => {
+                before
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .extend(results);
+                Err(error)
+            }
+        }
+    });
+    if let (Err(_), Some(done)) = (&outcomes, done) {
+        for result in before.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            done.append(result)?;
+        }
+    }
+    outcomes
 }
 
 /// One run with probes on: result, tables, captures.

@@ -10,9 +10,9 @@ use crate::world::{Slot, World};
 use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
 use farlink_tcp::Instant;
-use rayon::prelude::*;
 use serde_json::{Map, Value, json};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 /// Events between two looks at the monitor.
 const LOOK_EVERY: u64 = 1 << 14;
@@ -100,17 +100,58 @@ pub fn run_all(
     threads: usize,
     monitor: &Monitor,
 ) -> Result<Vec<Outcome>, RunError> {
+    match run_each(jobs, threads, monitor, |_, outcome| outcome) {
+        (outcomes, None) => Ok(outcomes),
+        (_, Some(error)) => Err(error),
+    }
+}
+
+/// As [`run_all`], and each outcome is made into what is kept of it as soon as it is
+/// there. Jobs begin in their order and none begins after an error or the monitor's
+/// `stop`, so what is done then is a part from the beginning: returned are the results
+/// before the first job without one, and the error of that job.
+pub fn run_each<T: Send + Sync>(
+    jobs: &[(&Expanded, u64)],
+    threads: usize,
+    monitor: &Monitor,
+    keep: impl Fn(&Expanded, Outcome) -> T + Sync,
+) -> (Vec<T>, Option<RunError>) {
     let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.max(1))
-        .build()
-        .map_err(|e| RunError::Build(format!("cannot start {threads} threads: {e}")))?;
-    let one = |&(scenario, number): &(&Expanded, u64)| {
-        let result = run(scenario, number, monitor);
-        monitor.done.fetch_add(1, Ordering::Relaxed);
-        result
+        .num_threads(threads.clamp(1, jobs.len().max(1)))
+        .build();
+    let pool = match pool {
+        Ok(pool) => pool,
+        Err(e) => {
+            let says = format!("cannot start {threads} threads: {e}");
+            return (Vec::new(), Some(RunError::Build(says)));
+        }
     };
-    let results: Vec<_> = pool.install(|| jobs.par_iter().map(one).collect());
-    results.into_iter().collect()
+    let results: Vec<OnceLock<Result<T, RunError>>> =
+        jobs.iter().map(|_| OnceLock::new()).collect();
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    pool.broadcast(|_| {
+        while !monitor.stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let (Some(&(scenario, k)), Some(slot)) = (jobs.get(number), results.get(number)) else {
+                break;
+            };
+            let result = run(scenario, k, monitor).map(|outcome| keep(scenario, outcome));
+            if result.is_err() {
+                failed.store(true, Ordering::Relaxed);
+            }
+            let _ = slot.set(result);
+            monitor.done.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let mut kept = Vec::with_capacity(jobs.len());
+    for slot in results {
+        match slot.into_inner() {
+            Some(Ok(result)) => kept.push(result),
+            Some(Err(error)) => return (kept, Some(error)),
+            None => return (kept, Some(RunError::Interrupted)),
+        }
+    }
+    (kept, None)
 }
 
 /// Refuses fragments that have no header.

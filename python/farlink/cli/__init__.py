@@ -5,6 +5,7 @@ code 1, and Ctrl-C is 130, SIGTERM 143.
 """
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -86,7 +87,7 @@ def _code(arguments: list[str], ended: list[int]) -> int:
     except BrokenPipeError:
         # What read our output has seen enough. Nothing must be flushed into it at the end.
         _to_nowhere()
-        return 128 + signal.SIGPIPE
+        return 1  # as typer has it
     except OSError as error:
         _to_nowhere()
         return _fail(f"cannot write to standard output: {files.reason(error)}", 2)
@@ -99,8 +100,10 @@ def _command(arguments: list[str], ended: list[int]) -> int:
         code = command.main(arguments or ["--help"], prog_name="farlink", standalone_mode=False)
     except KeyboardInterrupt:
         code = 130
+    except text.Stopped as stop:
+        return _stop(str(stop), 128 + ended[0] if ended else 130)
     except (ScenarioError, OutputError) as error:
-        return _fail(error, 2)
+        return _fail(_SET.sub("--set ", str(error)), 2)
     except FarlinkError as error:
         return _fail(error, 1)
     except MemoryError:
@@ -112,8 +115,16 @@ def _command(arguments: list[str], ended: list[int]) -> int:
     return int(code or 0)
 
 
+_SET = re.compile(r"^override (?=[^ ]*=)")
+"""What the package calls an override is an option here."""
+
+_LONGEST_LINE = 3000
+
+
 def _fail(error: object, code: int) -> int:
     line = " ".join(str(error).split())
+    if len(line) > _LONGEST_LINE:
+        line = f"{line[: _LONGEST_LINE // 2]}...{line[-_LONGEST_LINE // 4 :]}"
     return _stop(f"error: {line}", code)
 
 

@@ -9,7 +9,8 @@ import typer
 
 from farlink import api, files, folder, source
 from farlink.cli import text
-from farlink.errors import ScenarioError
+from farlink.errors import Interrupted, ScenarioError
+from farlink.result import MOST_SNAPLEN
 from farlink.trace import FORMATS
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from farlink.result import Result
 
 __all__ = ["run"]
-
-_MOST_SNAPLEN = 65_535
-"""Longest IPv4 packet, in bytes."""
 
 
 def run(
@@ -60,8 +58,8 @@ def run(
         raise ScenarioError(f"--format {table_format}: write {' or '.join(FORMATS)}")
     if snaplen is not None and not pcap:
         raise ScenarioError("--snaplen has no effect without --pcap; add --pcap or leave it out")
-    if snaplen is not None and not 0 <= snaplen <= _MOST_SNAPLEN:
-        raise ScenarioError(f"--snaplen {snaplen}: write 0 (whole packets) to {_MOST_SNAPLEN}")
+    if snaplen is not None and not 0 <= snaplen <= MOST_SNAPLEN:
+        raise ScenarioError(f"--snaplen {snaplen}: write 0 (whole packets) to {MOST_SNAPLEN}")
     captured = (snaplen or 0) if pcap else None
     where = source.find(scenario)
     directory = out
@@ -72,23 +70,27 @@ def run(
         files.check_file(json_file)
     if directory is not None:
         files.check_directory(directory)
-    with _progress(quiet) as progress:
-        result = api.run(
-            scenario,
-            tcp=text.names(tcp),
-            overrides=dict(text.assignments(changes)),
-            seed=seed,
-            runs=runs,
-            jobs=jobs,
-            progress=progress,
-        )
+    stopped: Interrupted | None = None
+    try:
+        with _progress(quiet) as progress:
+            result = api.run(
+                scenario,
+                tcp=text.names(tcp),
+                overrides=dict(text.assignments(changes)),
+                seed=seed,
+                runs=runs,
+                jobs=jobs,
+                progress=progress,
+            )
+    except Interrupted as stop:
+        result, stopped = stop.result, stop
     # What reads the table may go away; the files are written all the same.
     with text.told_at_the_end(quiet or text.is_standard_output(json_file)) as tell:
         tell(lambda: _table(result))
         if json_file is not None:
             text.write_json(json_file, result.text)
             tell(lambda: text.line(f"result: {json_file}"))
-        if directory is not None:
+        if directory is not None and stopped is None:
             with _progress(quiet) as progress:
                 for name in result.tcp:
                     result.probe(name, snaplen=captured, progress=progress)
@@ -98,6 +100,14 @@ def run(
                 with folder.filling(directory, last="result.json") as stage:
                     result.save_run(stage, plots=plot, snaplen=captured)
             tell(lambda: text.line(f"files: {directory}/"))
+        elif out is not None:
+            with folder.filling(out, last="result.json") as stage:
+                result.to_json(stage / "result.json")
+    if stopped is not None:
+        kept = [str(json_file)] if json_file is not None else []
+        kept += [str(out / "result.json")] if out is not None else []
+        where_kept = f"; {' and '.join(kept)} has them, without traces" if kept else ""
+        raise text.Stopped(f"{stopped}{where_kept}")
 
 
 def _table(result: "Result") -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 __all__ = [
+    "Stopped",
     "assignments",
     "console",
     "is_standard_output",
@@ -22,6 +23,10 @@ __all__ = [
     "told_at_the_end",
     "write_json",
 ]
+
+
+class Stopped(Exception):  # noqa: N818 (Ctrl-C is no error)
+    """Ctrl-C came, and the message says what was kept; the exit code is that of Ctrl-C."""
 
 
 def names(option: str) -> list[str] | None:

@@ -97,12 +97,12 @@ impl ScenarioError {
             At::Nowhere if origin.is_empty() => String::new(),
             At::Nowhere => format!("{origin}: "),
             At::Line(line) => format!("{origin}:{line}: "),
-            At::Set(set) => format!("--set {set}: "),
+            At::Set(set) => format!("override {set}: "),
             At::Preset(name) => format!("preset {name}: "),
         };
         Self {
-            place,
-            text: text.to_string(),
+            place: brief(&place),
+            text: brief(&text.to_string()),
         }
     }
 
@@ -110,6 +110,21 @@ impl ScenarioError {
     fn bare(problem: &Problem) -> Self {
         Self::new("", &At::Nowhere, problem)
     }
+}
+
+/// A sentence with what is too long in it cut: a value can be a whole file.
+fn brief(text: &str) -> String {
+    let cut = |text: &str, most: usize, first: usize, last: usize| -> String {
+        let count = text.chars().count();
+        if count <= most {
+            return text.to_owned();
+        }
+        let head: String = text.chars().take(first).collect();
+        let tail: String = text.chars().skip(count - last).collect();
+        format!("{head}...{tail}")
+    };
+    let words: Vec<_> = text.split(' ').map(|word| cut(word, 300, 80, 40)).collect();
+    cut(&words.join(" "), 2000, 1000, 600)
 }
 
 /// Reads a scenario, fills in what it leaves open and checks it.

@@ -101,30 +101,30 @@ fn overrides_change_values_and_are_named_in_errors() {
         (
             "links.0.down.dealy",
             "1ms",
-            "--set links.0.down.dealy=1ms: unknown key \"dealy\" in links[0].down; did you mean \
+            "override links.0.down.dealy=1ms: unknown key \"dealy\" in links[0].down; did you mean \
              \"delay\"?",
         ),
         (
             "links.0.down.delay",
             "300",
-            "--set links.0.down.delay=300: links[0].down.delay = 300 has no unit; write for example \
+            "override links.0.down.delay=300: links[0].down.delay = 300 has no unit; write for example \
              \"300 ms\"",
         ),
         (
             "links.2.name",
             "x",
-            "--set links.2.name=x: links has 2 elements, numbers 0 to 1",
+            "override links.2.name=x: links has 2 elements, numbers 0 to 1",
         ),
         (
             "tcp.variant",
             "quick",
-            "--set tcp.variant=quick: tcp.variant = \"quick\" is not a TCP; the variants are \
+            "override tcp.variant=quick: tcp.variant = \"quick\" is not a TCP; the variants are \
              {VARIANTS}",
         ),
         (
             "",
             "x",
-            "--set =x: is not PATH=VALUE; write for example \"links.0.down.delay=300ms\"",
+            "override =x: is not PATH=VALUE; write for example \"links.0.down.delay=300ms\"",
         ),
     ] {
         let variants: Vec<_> = farlink_tcp::variant::VARIANTS
@@ -162,7 +162,7 @@ fn a_preset_that_would_change_nothing_is_refused() {
     let set = [("links.0.preset".to_owned(), "lan".to_owned())];
     assert_eq!(
         load(&saved, "saved.json", &set).unwrap_err().to_string(),
-        "--set links.0.preset=lan: links[0].preset would be ignored; the link says all of it itself"
+        "override links.0.preset=lan: links[0].preset would be ignored; the link says all of it itself"
     );
 }
 
@@ -182,6 +182,17 @@ proptest! {
                 prop_assert!(!fault.to_string().contains('\n'), "{fault}");
             }
         }
+    }
+}
+
+#[test]
+fn what_is_as_long_as_a_file_is_not_echoed_whole() {
+    for value in ["x".repeat(100_000), "a b ".repeat(25_000)] {
+        let told = load("", "f.toml", &[("name".to_owned(), value)])
+            .unwrap_err()
+            .to_string();
+        assert!(told.starts_with("override name="), "{told}");
+        assert!(told.len() < 5000, "{} bytes", told.len());
     }
 }
 

@@ -61,6 +61,9 @@ pub(super) fn show(path: &[Step]) -> String {
     out
 }
 
+/// Most steps of the path of an override; more would only make tables within tables.
+const DEEPEST: usize = 64;
+
 /// A value and where it stands.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
@@ -98,10 +101,11 @@ impl Node {
     pub(super) fn from_toml(text: &str) -> Result<Self, (At, String)> {
         let lines = Lines::of(text);
         let document = Document::parse(text).map_err(|fault| {
-            let at = fault
-                .span()
-                .map_or(At::Nowhere, |span| lines.at(span.start));
-            (at, one_line(fault.message()))
+            let at = match fault.span() {
+                Some(span) => lines.at(span.start),
+                None => deepest_line(text),
+            };
+            (at, fault_line(fault.message()))
         })?;
         Ok(from_table(document.as_table(), At::Line(1), &|span| {
             lines.at(span)
@@ -114,7 +118,7 @@ impl Node {
             let message = fault.to_string();
             // The position is told by the location, not in the sentence.
             let message = message.split(" at line ").next().unwrap_or_default();
-            (At::Line(fault.line()), one_line(message))
+            (At::Line(fault.line()), fault_line(message))
         })
     }
 
@@ -209,6 +213,12 @@ impl Node {
         let steps: Vec<&str> = path.split('.').map(str::trim).collect();
         if steps.iter().any(|step| step.is_empty()) {
             return Err("is not PATH=VALUE; write for example \"links.0.down.delay=300ms\"".into());
+        }
+        if steps.len() > DEEPEST {
+            return Err(format!(
+                "has {} steps; the deepest key of a scenario has fewer than {DEEPEST}",
+                steps.len()
+            ));
         }
         let mut node = self;
         let mut walked = String::new();
@@ -484,6 +494,22 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+/// What a parser says, in one line; of its bound on recursion in words for people.
+fn fault_line(text: &str) -> String {
+    if text.contains("recurs") {
+        return "tables or lists are nested too deep to be read".to_owned();
+    }
+    one_line(text)
+}
+
+/// Where the parser does not say which line is nested too deep: that with most signs of it.
+fn deepest_line(text: &str) -> At {
+    let depth = |line: &str| line.matches(['.', '[', '{']).count();
+    let lines = (1..).zip(text.lines());
+    let deepest = lines.max_by_key(|(number, line)| (depth(line), std::cmp::Reverse(*number)));
+    deepest.map_or(At::Nowhere, |(number, _)| At::Line(number))
+}
+
 /// Offsets at which the lines of a text begin.
 struct Lines(Vec<usize>);
 
@@ -564,5 +590,26 @@ mod tests {
         assert_eq!(at, At::Line(2));
         let (at, text) = Node::from_json("{\n\"a\": 1,\n\"a\": 2}").unwrap_err();
         assert_eq!((at, text.as_str()), (At::Line(3), "duplicate key \"a\""));
+    }
+
+    #[test]
+    fn what_is_nested_too_deep_has_a_line_and_overflows_no_stack() {
+        let key = format!("a = 1.5\nb = 2\n{}c = 1\n", "d.".repeat(100_000));
+        let header = format!("\n\n[{}c]\n", "d.".repeat(100_000));
+        let list = format!("\n\na = {}", "[".repeat(100_000));
+        for text in [key, header, list] {
+            let (at, says) = Node::from_toml(&text).unwrap_err();
+            let expected = "tables or lists are nested too deep to be read";
+            assert_eq!((at, says.as_str()), (At::Line(3), expected));
+        }
+        let (at, says) = Node::from_json(&format!("\n{}", "[".repeat(100_000))).unwrap_err();
+        assert_eq!(at, At::Line(2));
+        assert!(says.contains("nested too deep"));
+        let mut tree = Node::empty(At::Nowhere);
+        let says = tree
+            .set(&format!("{}b", "a.".repeat(100_000)), "1")
+            .unwrap_err();
+        assert!(says.starts_with("has 100001 steps;"), "{says}");
+        tree.set("a", &"[".repeat(100_000)).unwrap();
     }
 }

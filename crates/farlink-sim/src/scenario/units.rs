@@ -261,10 +261,13 @@ impl Dimension {
 
     fn unitless(&self, written: &Scalar, number: &str) -> String {
         let number = number.trim_start_matches('-');
-        format!(
-            "= {written} has no unit; write for example \"{number} {}\"",
-            self.usual
-        )
+        // Nobody writes 12e6 and means a million kbit/s times twelve.
+        let whole = number.parse::<u64>().ok().filter(|n| *n >= 100_000);
+        let example = match whole {
+            Some(n) if matches!(self.noun, "rate" | "frequency") => self.write(n),
+            _ => format!("{number} {}", self.usual),
+        };
+        format!("= {written} has no unit; write for example \"{example}\"")
     }
 
     fn not_one(&self, written: &Scalar) -> String {
@@ -674,6 +677,18 @@ mod tests {
             (
                 RATE.read(&Scalar::Integer(2048)),
                 "= 2048 has no unit; write for example \"2048 kbit/s\"",
+            ),
+            (
+                RATE.read(&Scalar::Float(12e6)),
+                "= 12000000 has no unit; write for example \"12 Mbit/s\"",
+            ),
+            (
+                FREQUENCY.read(&Scalar::Integer(868_300_000)),
+                "= 868300000 has no unit; write for example \"868.3 MHz\"",
+            ),
+            (
+                TIME.read(&Scalar::Integer(250_000)),
+                "= 250000 has no unit; write for example \"250000 ms\"",
             ),
             (
                 TIME.read(&Scalar::Float(-0.25)),
