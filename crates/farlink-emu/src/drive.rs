@@ -110,6 +110,9 @@ impl Emulation {
         };
         for endpoint in endpoints {
             address_of(&endpoint.host)?;
+            if let Some(why) = endpoint.refusal() {
+                return Err(EmuError::Scenario(why));
+            }
             let most = config.mtu.saturating_sub(IPV4_HEADER_LEN + TCP_HEADER_LEN);
             if endpoint.tcp.mss > most {
                 return Err(EmuError::Scenario(format!(

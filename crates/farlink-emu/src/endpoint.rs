@@ -11,9 +11,10 @@ pub use app::{Fetched, Service};
 use app::App;
 use farlink_net::wire::{self, Addresses, MAX_IPV4_LEN, WireError};
 use farlink_net::{FlowId, NodeId, Packet, Payload};
+use farlink_tcp::config::Eln;
 use farlink_tcp::{CloseReason, Config, Connection, Flags, Instant, Interval, Segment, Seq, State};
 use farlink_tcp::{Stats, reset_for};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -21,6 +22,11 @@ use std::sync::Arc;
 const TTL: u8 = 64;
 /// Connections that are open at a time; a SYN beyond is not answered.
 const MOST: usize = 1024;
+/// Of them, those whose handshake is not over: another one takes the place of the
+/// oldest, as in the SYN cache of BSD, so that a flood of SYNs neither fills the
+/// memory nor shuts out who means it. The number is the backlog that `listen`
+/// gives at most by tradition.
+const BACKLOG: usize = 128;
 /// First port of those that a fetch is made from (RFC 6335, 6: dynamic ports).
 const DYNAMIC: u16 = 49_152;
 /// Most that may be written and not acknowledged, in bytes: that of the kernel in
@@ -67,8 +73,22 @@ pub struct Dropped {
     pub malformed: u64,
     /// For a port that nothing listens on; answered with a reset.
     pub no_port: u64,
-    /// A SYN beyond the connections there may be.
+    /// A SYN beyond the connections there may be, and a handshake that gave way to
+    /// a newer one.
     pub full: u64,
+}
+
+impl EndpointConfig {
+    /// What of its TCP cannot work between real packets, and what to write instead.
+    pub(crate) fn refusal(&self) -> Option<String> {
+        (self.tcp.eln == Eln::Oracle).then(|| {
+            format!(
+                "endpoint {}: eln = \"oracle\" needs a simulated network, which tells the \
+                 receiver of each loss; write eln = \"checksum\"",
+                self.host
+            )
+        })
+    }
 }
 
 impl Dropped {
@@ -100,11 +120,28 @@ pub struct EndpointReport {
 
 /// Who a connection is with: address, its port, ours.
 type Key = (Ipv4Addr, u16, u16);
+/// None is greater.
+const LAST_KEY: Key = (Ipv4Addr::BROADCAST, u16::MAX, u16::MAX);
 
 #[derive(Debug)]
 struct Open {
     connection: Connection,
     app: App,
+    /// When it is in the list of timers, if it is.
+    timer: Option<Instant>,
+    /// Its number among the handshakes that are not over.
+    handshake: Option<u64>,
+}
+
+impl Open {
+    fn new(connection: Connection, app: App) -> Self {
+        Self {
+            connection,
+            app,
+            timer: None,
+            handshake: None,
+        }
+    }
 }
 
 /// A fetch that is to be made or under way.
@@ -130,6 +167,10 @@ pub struct Endpoint {
     tcp: Arc<Config>,
     services: BTreeMap<u16, Service>,
     open: BTreeMap<Key, Open>,
+    /// When each connection wants to be called, if it does.
+    timers: BTreeSet<(Instant, Key)>,
+    /// Handshakes that others began and that are not over, the oldest first.
+    half_open: BTreeMap<u64, Key>,
     fetching: Option<Fetching>,
     ident: u16,
     out: VecDeque<Vec<u8>>,
@@ -162,6 +203,8 @@ impl Endpoint {
             }),
             services: config.services.iter().copied().collect(),
             open: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            half_open: BTreeMap::new(),
             fetching,
             ident: 0,
             out: VecDeque::new(),
@@ -191,6 +234,9 @@ impl Endpoint {
                     _ => &mut self.dropped.malformed,
                 };
                 *counter += 1;
+                if matches!(error, WireError::TcpChecksum) && self.tcp.eln == Eln::Checksum {
+                    self.damaged(now, bytes);
+                }
                 return;
             }
         };
@@ -202,6 +248,19 @@ impl Endpoint {
             return;
         }
         self.pump(now, key);
+    }
+
+    /// A packet arrives whose TCP checksum is wrong: its connection asks for it.
+    fn damaged(&mut self, now: Instant, bytes: &[u8]) {
+        let Some((fields, segment)) = wire::decode_damaged(bytes) else {
+            return;
+        };
+        let key = (fields.addresses.src, segment.src_port, segment.dst_port);
+        if let Some(open) = self.open.get_mut(&key)
+            && open.connection.on_damaged(&segment)
+        {
+            self.pump(now, key);
+        }
     }
 
     /// Opens a connection for a segment of none. Returns whether there is one now.
@@ -218,6 +277,12 @@ impl Endpoint {
             }
             return false;
         };
+        if self.half_open.len() >= BACKLOG
+            && let Some((_, oldest)) = self.half_open.pop_first()
+        {
+            self.dropped.full += 1;
+            self.forget(oldest);
+        }
         if self.open.len() >= MOST {
             self.dropped.full += 1;
             return false;
@@ -225,29 +290,38 @@ impl Endpoint {
         self.accepted += 1;
         let mut connection = Connection::listen(self.tcp.clone(), segment.dst_port, initial(now));
         connection.on_segment(now, segment);
-        let app = App::of(service);
-        self.open.insert(key, Open { connection, app });
+        let mut open = Open::new(connection, App::of(service));
+        open.handshake = Some(self.accepted);
+        self.half_open.insert(self.accepted, key);
+        self.open.insert(key, open);
         true
+    }
+
+    /// A connection is gone.
+    fn forget(&mut self, key: Key) {
+        if let Some(open) = self.open.remove(&key) {
+            self.stats.add(open.connection.stats());
+            if let Some(at) = open.timer {
+                self.timers.remove(&(at, key));
+            }
+            if let Some(number) = open.handshake {
+                self.half_open.remove(&number);
+            }
+        }
     }
 
     /// When [`Self::on_timeout`] is to be called.
     pub fn next_timeout(&self) -> Option<Instant> {
         let retry = self.fetching.as_ref().and_then(|f| f.at);
-        self.open
-            .values()
-            .filter_map(|open| open.connection.next_timeout())
-            .chain(retry)
-            .min()
+        let first = self.timers.first().map(|&(at, _)| at);
+        first.into_iter().chain(retry).min()
     }
 
     /// What is due by `now` is done.
     pub fn on_timeout(&mut self, now: Instant) {
-        let due = |open: &Open| open.connection.next_timeout().is_some_and(|at| at <= now);
-        let keys: Vec<Key> = self
-            .open
-            .iter()
-            .filter_map(|(&key, open)| due(open).then_some(key))
-            .collect();
+        // What a connection wants at once again waits for the next call.
+        let due = self.timers.range(..=(now, LAST_KEY));
+        let keys: Vec<Key> = due.map(|&(_, key)| key).collect();
         for key in keys {
             if let Some(open) = self.open.get_mut(&key) {
                 open.connection.on_timeout(now);
@@ -258,7 +332,7 @@ impl Endpoint {
             let connection = Connection::open(self.tcp.clone(), key.2, key.1, initial(now));
             let size = self.fetching.as_ref().map_or(0, |f| f.size);
             let app = App::sink(size, now);
-            self.open.insert(key, Open { connection, app });
+            self.open.insert(key, Open::new(connection, app));
             self.pump(now, key);
         }
     }
@@ -304,7 +378,9 @@ impl Endpoint {
             segments += 1;
             push(&mut self.out, self.address, key.0, &mut self.ident, segment);
         }
-        let Open { connection, app } = open;
+        let Open {
+            connection, app, ..
+        } = open;
         if let (App::Sink { done: Some(f), .. }, Some(fetching)) = (&*app, &mut self.fetching)
             && fetching.key == Some(key)
             && fetching.done.is_none()
@@ -315,8 +391,19 @@ impl Endpoint {
         if connection.state() == State::Closed
             || segments == 0 && connection.state() == State::Listen
         {
-            self.stats.add(connection.stats());
-            self.open.remove(&key);
+            self.forget(key);
+            return;
+        }
+        let timer = connection.next_timeout();
+        if timer != open.timer {
+            let before = std::mem::replace(&mut open.timer, timer);
+            before.map(|at| self.timers.remove(&(at, key)));
+            self.timers.extend(timer.map(|at| (at, key)));
+        }
+        if open.connection.state() != State::SynReceived
+            && let Some(number) = open.handshake.take()
+        {
+            self.half_open.remove(&number);
         }
     }
 

@@ -365,6 +365,23 @@ fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }
 /// # Errors
 /// If the bytes are no whole IPv4 datagram with a TCP segment, or were changed.
 pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
+    match read(bytes)? {
+        (fields, segment, true) => Ok((fields, segment)),
+        _ => Err(WireError::TcpChecksum),
+    }
+}
+
+/// What the headers of a packet say whose TCP checksum is wrong: some of it may be
+/// what the damage made of it. `None` if the checksum is right, or if there is no TCP
+/// header to be read.
+pub fn decode_damaged(bytes: &[u8]) -> Option<(Ipv4Fields, Segment)> {
+    read(bytes)
+        .ok()
+        .and_then(|(fields, segment, whole)| (!whole).then_some((fields, segment)))
+}
+
+/// The segment of a packet, and whether its TCP checksum is right.
+fn read(bytes: &[u8]) -> Result<(Ipv4Fields, Segment, bool), WireError> {
     let ip =
         Ipv4HeaderSlice::from_slice(bytes).map_err(|error| WireError::Ipv4(error.to_string()))?;
     let (header, total) = (ip.slice().len(), usize::from(ip.total_len()));
@@ -392,9 +409,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
         .add_2bytes([0, IpNumber::TCP.0])
         .add_2bytes((payload.len() as u16).to_be_bytes())
         .add_slice(payload);
-    if sum.ones_complement() != 0 {
-        return Err(WireError::TcpChecksum);
-    }
+    let whole = sum.ones_complement() == 0;
     let data = tcp.payload();
     let segment = Segment {
         src_port: tcp.source_port(),
@@ -406,7 +421,11 @@ pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
         ecn: Ecn::from_bits(ip.ecn().value()),
         priority: Priority::from_dscp(ip.dcp().value()),
         dummy: payload[12] & DUMMY != 0,
-        options: parse_options(tcp.options())?,
+        // What damage made of the options is no option.
+        options: match parse_options(tcp.options()) {
+            Err(_) if !whole => Options::default(),
+            options => options?,
+        },
         body: if data.is_empty() {
             Body::EMPTY
         } else {
@@ -424,6 +443,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
             ttl: ip.ttl(),
         },
         segment,
+        whole,
     ))
 }
 

@@ -258,19 +258,118 @@ fn each_bad_packet_is_dropped_for_its_reason() {
     assert_eq!(all.by_reason().map(|r| r.1).iter().sum::<u64>(), 5);
 }
 
+fn syn(port: u16) -> Vec<u8> {
+    packet(Segment {
+        src_port: port,
+        options: Options::default(),
+        ..segment(PORT, Flags::SYN)
+    })
+}
+
+/// What `next_timeout` is without a list of timers.
+fn first_timer(endpoint: &Endpoint) -> Option<Instant> {
+    let timers = endpoint.open.values().map(|o| o.connection.next_timeout());
+    timers.flatten().min()
+}
+
 /// A SYN too many is not answered, as one that was lost.
 #[test]
 fn there_is_an_end_to_connections() {
     let mut a = server(&[(PORT, Service::Discard)]);
     for port in 0..=MOST as u16 {
-        let syn = Segment {
+        a.receive(Instant::ZERO, &syn(1000 + port));
+        let answered = answer(&mut a);
+        assert_eq!(answered.is_some(), usize::from(port) < MOST);
+        let Some((_, syn_ack)) = answered else { break };
+        let ack = Segment {
             src_port: 1000 + port,
-            options: Options::default(),
-            ..segment(PORT, Flags::SYN)
+            seq: Seq(101),
+            ack: syn_ack.seq.at(1),
+            ..segment(PORT, Flags::ACK)
         };
-        a.receive(Instant::ZERO, &packet(syn));
-        assert_eq!(answer(&mut a).is_some(), usize::from(port) < MOST);
+        a.receive(Instant::ZERO, &packet(ack));
     }
     assert_eq!(a.report().dropped.full, 1);
     assert_eq!(a.report().accepted, MOST as u64);
+    assert!(a.half_open.is_empty());
+}
+
+/// A flood of SYNs keeps few connections and few timers, and who comes in the middle
+/// of it is answered and served.
+#[test]
+fn a_flood_of_syns_shuts_nobody_out() {
+    let mut a = server(&[(PORT, Service::Discard)]);
+    let at = |port: u16| Instant::ZERO + Interval::from_micros(u64::from(port));
+    let mut meant = None;
+    for port in 1..10_000 {
+        a.receive(at(port), &syn(port));
+        let (_, answered) = answer(&mut a).unwrap();
+        if port == 5000 {
+            meant = Some(answered.seq);
+        }
+        if port == 5100 {
+            let ack = Segment {
+                src_port: 5000,
+                seq: Seq(101),
+                ack: meant.unwrap().at(1),
+                ..segment(PORT, Flags::ACK)
+            };
+            a.receive(at(port), &packet(ack));
+        }
+        assert!(a.half_open.len() <= BACKLOG && a.open.len() <= BACKLOG + 1);
+        assert!(a.timers.len() <= a.open.len());
+        assert_eq!(a.next_timeout(), first_timer(&a));
+    }
+    let open = |o: &&Open| o.connection.state() == State::Established;
+    assert_eq!(a.open.values().filter(open).count(), 1);
+    assert_eq!(a.report().dropped.full, 9_999 - 1 - BACKLOG as u64);
+    // Nobody answers the others: they are given up, each at its time.
+    while let Some(next) = a.next_timeout() {
+        assert_eq!(Some(next), first_timer(&a));
+        a.on_timeout(next);
+        while a.poll_transmit().is_some() {}
+    }
+    assert_eq!((a.open.len(), a.half_open.len(), a.timers.len()), (1, 0, 0));
+}
+
+/// The receiver asks for what was damaged, and the sender of it takes it for no
+/// congestion: the transfer does not wait for time-outs or shrink its window.
+#[test]
+fn explicit_loss_notification_works_by_checksum() {
+    let run = |tcp: &str| {
+        let with = |mut config: EndpointConfig| {
+            config.tcp = Arc::new((variant::lookup(tcp).unwrap().config)());
+            if tcp == "eln" {
+                Arc::make_mut(&mut config.tcp).eln = Eln::Checksum;
+            }
+            config
+        };
+        let served = [(PORT, Service::Data(500_000))];
+        let mut a = Endpoint::new(SERVER, &with(config("server", &served, None)), None);
+        let fetching = with(config("client", &[], Some(500_000)));
+        let mut b = Endpoint::new(CLIENT, &fetching, Some(SERVER));
+        carry(&mut a, &mut b, |n, bytes| {
+            if n % 40 == 18 && bytes.len() > 1000 {
+                *bytes.last_mut().unwrap() ^= 1;
+            }
+            1
+        });
+        let got = b.report();
+        assert!(got.fetched.unwrap().correct);
+        assert!(got.dropped.checksum > 3);
+        (got.fetched.unwrap().duration, a.report().stats)
+    };
+    let (with, stats) = run("eln");
+    let (without, _) = run("newreno");
+    assert!(with < without, "{with:?} {without:?}");
+    assert_eq!(stats.timeouts, 0);
+}
+
+#[test]
+fn the_oracle_of_losses_is_refused() {
+    let mut config = config("server", &[], None);
+    assert_eq!(config.refusal(), None);
+    Arc::make_mut(&mut config.tcp).eln = Eln::Oracle;
+    let why = config.refusal().unwrap();
+    assert!(why.contains("server") && why.contains("checksum"), "{why}");
 }
