@@ -23,13 +23,17 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
+# The tests of a CI machine need the engine's results, which are the same in any build, not its
+# speed: linking across crates takes longer there than it saves.
+PROFILE := $(if $(CI),--profile ci,--release)
+
 # Stamps: what they stand for is done again only when one of their sources changed.
 TOOLS := $(VENV)/.tools
 EXTENSION := $(VENV)/.extension
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-long lint fmt bench bench-emu lock clean check-machine
+.PHONY: help demo build test test-rust test-python test-long lint fmt mutants bench bench-emu lock clean check-machine
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,8 +52,11 @@ test: lint test-rust test-python ## All that CI checks: format, lints, types, Ru
 test-rust: check-machine ## The Rust tests
 	$(CARGO) test $(LOCKED) --workspace --exclude farlink-py
 
+# Emulations run in real time and mostly wait, so four of them share a machine without
+# disturbing each other's clocks; those that are work are in a group that runs one at a time.
 test-python: $(EXTENSION) ## The Python tests
-	$(RUN) pytest -m "not long" -rs tests
+	$(RUN) pytest -m "not long" -rs -n auto tests/repo tests/captures tests/python tests/validation
+	$(RUN) pytest -m "not long" -rs -n 4 --dist loadgroup tests/emulator
 
 test-long: $(EXTENSION) ## The tests that take minutes: half a million faults for every TCP, long statistics
 	$(CARGO) test $(LOCKED) --release --workspace --exclude farlink-py -- --ignored
@@ -67,6 +74,10 @@ fmt: $(TOOLS) ## Format the Rust and Python sources in place
 	$(CARGO) fmt --all
 	$(RUN) ruff check --fix
 	$(RUN) ruff format
+
+# `make mutants SAMPLE=3/40 PLACES='recovery arq'` takes every fortieth of two folders.
+mutants: $(EXTENSION) ## Wrong changes, one at a time, that a test must notice (hours; SAMPLE=1/40 for a part)
+	$(BIN)/python tools/core_mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(PLACES)
 
 bench: check-machine ## Nanoseconds per event, events per second and peak memory
 	$(CARGO) bench $(LOCKED) -p farlink-sim --bench '*'
@@ -107,5 +118,5 @@ $(TOOLS): requirements-dev.lock | check-machine
 	@touch $@
 
 $(EXTENSION): $(TOOLS) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
-	$(RUN) maturin develop --release $(LOCKED)
+	$(RUN) maturin develop $(PROFILE) $(LOCKED)
 	@touch $@

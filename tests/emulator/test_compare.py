@@ -33,6 +33,7 @@ def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.long
 def test_goodputs_agree_where_packets_are_lost(tmp_path: Path) -> None:
     """Slow start into a queue without a limit, where the timer decides: without its restart at
     SACKs ours had half a needless time-out in each run, and the ratio of these five was 1.47.

@@ -1,6 +1,7 @@
 """Programs over emulated links. These make network namespaces and TUN devices: where the right
 to do so is missing, they are skipped, and say so."""
 
+import ctypes
 import json
 import math
 import os
@@ -35,6 +36,25 @@ def _missing() -> str:
     return ""
 
 
+def _names_of_its_own() -> None:
+    """Give a worker of pytest-xdist a /run of its own, where namespaces and sockets have names.
+
+    Tests look at what a run leaves there and at which runs there are: in the /run of the machine
+    they would see those of other workers.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ or _missing():
+        return
+    new_mount_namespace = 0x00020000  # CLONE_NEWNS
+    if ctypes.CDLL(None).unshare(new_mount_namespace) != 0:
+        raise OSError("a worker cannot have a mount namespace of its own")
+    for command in (
+        ["mount", "--make-rprivate", "/"],
+        ["mount", "-t", "tmpfs", "-o", "mode=755", "run", "/run"],
+    ):
+        subprocess.run(command, check=True)
+
+
+_names_of_its_own()
 pytestmark = pytest.mark.skipif(bool(_missing()), reason=f"emulation: {_missing()}")
 
 

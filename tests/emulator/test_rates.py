@@ -14,7 +14,9 @@ from test_emulate import pytestmark  # noqa: F401  (skips without the right)
 import farlink as fl
 
 PROGRAM = str(Path(__file__).with_name("rates.py"))
-RATES = [0.25e6, 2e6, 20e6, 100e6]
+BUSY = pytest.mark.xdist_group("busy")
+"""Takes a good part of a processor: one at a time."""
+RATES = [0.25e6, 2e6, pytest.param(20e6, marks=BUSY), pytest.param(100e6, marks=BUSY)]
 PACKET = 1500
 MSS = 1448
 """Data of a TCP segment of 1500 bytes: headers of 20 and 20 bytes, 12 of timestamps."""
