@@ -24,6 +24,7 @@ class TraceTables(TypedDict):
     links: list[str]
     causes: list[str]
     frame_kinds: list[str]
+    limits: list[str]
     marks: list[str]
     pcaps: dict[str, bytes]
     tables: dict[str, dict[str, tuple[str, bytes]]]

@@ -53,6 +53,7 @@ _SPECS = {
     "acks": _Spec("acks", {**_AT_END, "ack": "B", "window": "B"}),
     "sacks": _Spec("sacks", {**_AT_END, "left": "B", "right": "B"}),
     "marks": _Spec("marks", {**_AT_END, "kind": ""}),
+    "limits": _Spec("limits", {**_AT_END, "limit": ""}),
     "delivered": _Spec("delivered", {**_AT_END, "bytes": "B"}),
     "arrivals": _Spec(
         "arrivals", {**_AT_END, "seq": "B", "len": "B", "duplicate": "", "out_of_order": ""}
@@ -192,6 +193,7 @@ class Trace:
             "link": self._raw["links"],
             "direction": list(_DIRECTIONS),
             "kind": self._raw["marks"],
+            "limit": self._raw["limits"],
             "cause": self._raw["causes"],
             "frame": self._raw["frame_kinds"],
         }.get(column)

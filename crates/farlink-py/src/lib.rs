@@ -175,6 +175,7 @@ fn trace(
     )?;
     out.set_item("causes", farlink_sim::drop_causes())?;
     out.set_item("frame_kinds", farlink_sim::frame_kinds())?;
+    out.set_item("limits", farlink_sim::limits())?;
     out.set_item("marks", Mark::ALL.map(Mark::name).to_vec())?;
     let pcaps = PyDict::new(py);
     for (name, bytes) in &traced.captures {

@@ -5,7 +5,9 @@ use crate::app::{Program, Side};
 use crate::quantile::Quantiles;
 use farlink_net::Packet;
 use farlink_net::rng::Stream;
-use farlink_tcp::{Config, Connection, Instant, Interval, PhaseTimes, Record, Seq, State, Stats};
+use farlink_tcp::{
+    Config, Connection, Instant, Interval, Limit, LimitTimes, PhaseTimes, Record, Seq, State, Stats,
+};
 use std::sync::Arc;
 
 /// First port of the side that waits for connections.
@@ -57,6 +59,15 @@ struct Past {
     received: u64,
     stats: Stats,
     phases: PhaseTimes,
+    limits: LimitTimes,
+    largest_window: u64,
+}
+
+/// How long the end that data comes from did what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) phases: PhaseTimes,
+    pub(crate) limits: LimitTimes,
 }
 
 impl End {
@@ -136,13 +147,30 @@ impl End {
         stats
     }
 
-    /// Nanoseconds by phase up to `until`, over all connections.
-    pub(crate) fn phase_times(&self, until: Instant) -> PhaseTimes {
-        let mut times = self.conn.phase_times(until);
+    /// Nanoseconds by phase and by limit up to `until`, over all connections of a
+    /// flow that began at `from`. Between connections it is the application that
+    /// opens none.
+    pub(crate) fn times(&self, from: Instant, until: Instant) -> Times {
+        let mut phases = self.conn.phase_times(until);
+        let mut limits = self.conn.limit_times(until);
         if let Some(past) = &self.past {
-            add(&mut times, past.phases);
+            add(&mut phases, past.phases);
+            add(&mut limits, past.limits);
         }
-        times
+        let all = if until > from {
+            until.since(from).as_nanos()
+        } else {
+            0
+        };
+        let known: u64 = limits.iter().sum();
+        limits[Limit::Application as usize] += all.saturating_sub(known);
+        Times { phases, limits }
+    }
+
+    /// Largest window that its peer offered, over all connections.
+    pub(crate) fn largest_peer_window(&self) -> u64 {
+        let past = self.past.as_ref().map_or(0, |past| past.largest_window);
+        self.conn.largest_peer_window().max(past)
     }
 
     /// A record of the connection, its positions counted over all connections.
@@ -199,8 +227,10 @@ impl End {
         past.sent += self.conn.acknowledged();
         past.received = self.received;
         past.stats.add(self.conn.stats());
-        // Over, its clock stands.
+        past.largest_window = past.largest_window.max(self.conn.largest_peer_window());
+        // Over, its clocks stand.
         add(&mut past.phases, self.conn.phase_times(Instant::MAX));
+        add(&mut past.limits, self.conn.limit_times(Instant::MAX));
         self.conn = conn;
         // What the one before did not take is lost with it.
         self.unwritten = 0;
@@ -210,7 +240,7 @@ impl End {
     }
 }
 
-fn add(times: &mut PhaseTimes, more: PhaseTimes) {
+fn add<const N: usize>(times: &mut [u64; N], more: [u64; N]) {
     for (sum, more) in times.iter_mut().zip(more) {
         *sum += more;
     }

@@ -70,6 +70,8 @@ table!(/// SACK blocks that arrived with news.
     Sack "sacks" { flow: u32 U32, side: u8 U8, left: u64 U64, right: u64 U64 });
 table!(/// Moments.
     Moment "marks" { flow: u32 U32, side: u8 U8, kind: u8 U8 });
+table!(/// What keeps a sender from sending more, from then on.
+    Limited "limits" { flow: u32 U32, side: u8 U8, limit: u8 U8 });
 table!(/// In-order data received.
     Delivered "delivered" { flow: u32 U32, side: u8 U8, bytes: u64 U64 });
 table!(/// Data that arrived, and what it brought.
@@ -95,6 +97,7 @@ pub(crate) struct Probes {
     acks: Vec<Ack>,
     sacks: Vec<Sack>,
     moments: Vec<Moment>,
+    limits: Vec<Limited>,
     delivered: Vec<Delivered>,
     arrivals: Vec<Came>,
     queue: Vec<Queue>,
@@ -183,6 +186,14 @@ impl Probes {
                     flight,
                     srtt,
                     rto,
+                });
+            }
+            Record::Limited(limit) => {
+                self.limits.push(Limited {
+                    time,
+                    flow,
+                    side,
+                    limit: limit as u8,
                 });
             }
             Record::Delivered { total } => {
@@ -362,6 +373,7 @@ impl Probes {
             Ack::table(self.acks),
             Sack::table(self.sacks),
             Moment::table(self.moments),
+            Limited::table(self.limits),
             Delivered::table(self.delivered),
             Came::table(self.arrivals),
             Queue::table(self.queue),

@@ -5,7 +5,7 @@
 //! and hop, and now and then a timer.
 
 use crate::app::{Act, Side, Told};
-use crate::flow::{End, FlowState};
+use crate::flow::{End, FlowState, Times};
 use crate::fragments::Reassemblies;
 use crate::heap::{Event, Heap, Kind};
 use crate::icmp::Answers;
@@ -18,7 +18,7 @@ use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
 use farlink_net::header_compression::Compression;
 use farlink_net::{FlowId, Link, NodeId, Packet, Payload};
-use farlink_tcp::{Event as TcpEvent, Instant, PhaseTimes, Priority, Segment};
+use farlink_tcp::{Event as TcpEvent, Instant, Priority, Segment};
 
 /// Hops a packet may take.
 pub(crate) const TTL: u8 = 64;
@@ -74,8 +74,8 @@ pub(crate) struct Tally {
     pub(crate) forward: [u64; DropCause::ALL.len()],
     /// Packets lost from the other end.
     pub(crate) back: u64,
-    /// Time by phase of the end that data comes from, when the measurement ended.
-    pub(crate) phases: Option<PhaseTimes>,
+    /// What the end that data comes from did until the measurement ended.
+    pub(crate) times: Option<Times>,
     /// How long segments of data took to the other end.
     pub(crate) transit: Transit,
 }
@@ -372,7 +372,15 @@ impl World {
         let mut acts = Vec::new();
         self.flows[flow].program.start(self.now, &mut acts);
         self.perform(flow, &acts);
-        self.serve(2 * flow + self.flows[flow].opener() as usize);
+        self.serve_both(flow);
+    }
+
+    /// The end that opens a connection and the one that waits for it, whose clocks
+    /// start now, too.
+    fn serve_both(&mut self, flow: usize) {
+        let opener = self.flows[flow].opener() as usize;
+        self.serve(2 * flow + opener);
+        self.serve(2 * flow + 1 - opener);
     }
 
     /// An application wanted to be woken now, unless it changed its mind.
@@ -401,7 +409,8 @@ impl World {
         let state = &mut self.flows[flow];
         if state.done_at.is_none() {
             state.done_at = Some(self.now);
-            self.tallies[flow].phases = Some(self.ends[2 * flow].phase_times(self.now));
+            let from = state.opened_at;
+            self.tallies[flow].times = Some(self.ends[2 * flow].times(from, self.now));
             self.unfinished -= 1;
             self.finished_at = self.now;
         }
@@ -537,7 +546,7 @@ impl World {
         }
         self.tallies[flow].transit.renew();
         self.tell(flow, opener, Told::Opened);
-        self.serve(2 * flow + opener as usize);
+        self.serve_both(flow);
     }
 
     /// What an endpoint tells goes to the probes.

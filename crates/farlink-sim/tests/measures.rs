@@ -1,7 +1,7 @@
 //! What metrics measure, over whole runs: phases, losses by cause, shares.
 #![allow(missing_docs)]
 
-use farlink_sim::{Monitor, run, scenario};
+use farlink_sim::{Column, Monitor, run, scenario};
 use serde_json::Value;
 
 fn result(text: &str) -> Value {
@@ -178,4 +178,166 @@ fn a_segment_is_there_when_it_is_whole() {
          [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\ndont_fragment = false\n";
     let done = result(text);
     near(flow(&done, 0, "segment_delay_mean"), 0.05 + 1100.0 * 8e-6);
+}
+
+const LIMITS: [&str; 8] = [
+    "handshake",
+    "application",
+    "send_buffer",
+    "receive_window",
+    "congestion_window",
+    "pacing",
+    "recovery",
+    "timeouts",
+];
+
+/// Seconds by limit of flow 0, without those of none; they add up to the whole.
+fn limited(result: &Value, whole: f64) -> Vec<(&'static str, f64)> {
+    let share = |name| flow(result, 0, &format!("limited_{name}"));
+    near(LIMITS.into_iter().map(share).sum(), 1.0);
+    let times = LIMITS.map(|name| (name, share(name) * whole));
+    times.into_iter().filter(|&(_, time)| time > 1e-4).collect()
+}
+
+#[track_caller]
+fn near_all(times: &[(&str, f64)], wanted: &[(&str, f64)]) {
+    let names = |all: &[(&str, f64)]| all.iter().map(|x| x.0.to_owned()).collect::<Vec<_>>();
+    assert_eq!(names(times), names(wanted), "{times:?}");
+    for (time, wanted) in times.iter().zip(wanted) {
+        assert!((time.1 - wanted.1).abs() < 1e-4, "{times:?}");
+    }
+}
+
+/// What limits a transfer, counted in rounds of 100 ms: after the handshake the
+/// windows, each round until all is sent, and then there is nothing more to send
+/// for the half round that the last segments take.
+#[test]
+fn limits_are_counted_in_rounds() {
+    let done = result(&rounds("", "", "47 kB"));
+    near_all(
+        &limited(&done, 0.65),
+        &[
+            ("handshake", 0.1),
+            ("application", 0.05),
+            ("congestion_window", 0.5),
+        ],
+    );
+    // Ten segments a round, of a hundred.
+    for (name, key, window) in [
+        ("receive_window", "receive_window = \"10 kB\"", 1e4),
+        (
+            "send_buffer",
+            "receive_window = \"10 MB\"\nsend_buffer = \"10 kB\"",
+            1e7,
+        ),
+    ] {
+        let text = rounds("", "", "100 kB")
+            .replace("initial_window = 1", "initial_window = 100")
+            .replace("receive_window = \"10 MB\"", key);
+        let done = result(&text);
+        near_all(
+            &limited(&done, 1.05),
+            &[("handshake", 0.1), ("application", 0.05), (name, 0.9)],
+        );
+        // As near as the scaled field of a header can say it.
+        assert!((flow(&done, 0, "receive_window_max") / window - 1.0).abs() < 1e-3);
+    }
+}
+
+/// A fast retransmit half a round before the end; and three time-outs, whose wait
+/// begins with the last acknowledgment before them (the transfers of the tests
+/// above).
+#[test]
+fn repairs_are_limits_too() {
+    let lost = "scripted_loss = { packets = [9], min_size = \"1000 B\" }";
+    near_all(
+        &limited(&result(&rounds(lost, "", "15 kB")), 0.55),
+        &[
+            ("handshake", 0.1),
+            ("application", 0.1),
+            ("congestion_window", 0.3),
+            ("recovery", 0.05),
+        ],
+    );
+    let lost = "scripted_loss = { packets = [3, 4, 5], min_size = \"1000 B\" }";
+    near_all(
+        &limited(&result(&rounds(lost, "", "3 kB")), 7.35),
+        &[
+            ("handshake", 0.1),
+            ("application", 0.1),
+            ("congestion_window", 0.1),
+            ("timeouts", 7.05),
+        ],
+    );
+}
+
+/// A controller that paces is held by its rate, a program with pauses by itself,
+/// between its connections too, and whoever opens them; and a flow that gets
+/// nowhere waits for its handshake.
+#[test]
+fn limits_of_every_kind_of_flow_add_up() {
+    let text = |flow: &str, tcp: &str| {
+        format!(
+            "[tcp]\nreceive_window = \"10 MB\"\n{tcp}\n[[links]]\nbetween = [\"a\", \"b\"]\n\
+             down = {{ rate = \"10 Mbit/s\", delay = \"50 ms\" }}\n\
+             [[flows]]\nfrom = \"a\"\nto = \"b\"\n{flow}\n"
+        )
+    };
+    let of = |flow: &str, tcp: &str, wanted: &str, least: f64| {
+        let done = result(&text(flow, tcp));
+        let times = limited(&done, 1.0);
+        let share = times.iter().find(|x| x.0 == wanted).map_or(0.0, |x| x.1);
+        assert!(share > least, "{flow} {tcp}: {times:?}");
+    };
+    of("size = \"20 MB\"", "variant = \"bbr\"", "pacing", 0.8);
+    let pages = "app = \"http\"\npages = 3\npage_interval = \"10 s\"\nconnections = ";
+    of(&format!("{pages}\"per-page\""), "", "application", 0.9);
+    of(&format!("{pages}\"persistent\""), "", "application", 0.9);
+    let files = "app = \"repeat\"\nsize = \"20 kB\"\nfiles = 3\ninterval = \"10 s\"\nopens = ";
+    of(&format!("{files}\"sender\""), "", "application", 0.9);
+    of(&format!("{files}\"receiver\""), "", "application", 0.9);
+    let nowhere = text("app = \"bulk\"\nduration = \"5 s\"", "").replace(
+        "delay = \"50 ms\"",
+        "delay = \"50 ms\", channel = { loss = 1.0 }",
+    );
+    near_all(&limited(&result(&nowhere), 5.0), &[("handshake", 5.0)]);
+}
+
+/// The rows of the trace `limits` are the shares: each holds until the next, a
+/// time-out from the beginning of its wait.
+#[test]
+fn the_trace_of_limits_is_the_shares() {
+    let lost = "scripted_loss = { packets = [3, 4, 9, 20], min_size = \"1000 B\" }";
+    for text in [
+        rounds(lost, "", "60 kB"),
+        rounds("loss = 0.05", "", "200 kB"),
+        rounds("", "", "20 kB").replace("size", "app = \"repeat\"\nfiles = 3\nsize"),
+    ] {
+        let scenario = scenario::load(&text, "test", &[])
+            .and_then(|s| s.expand())
+            .unwrap();
+        let traced = farlink_sim::trace(&scenario, 0, None, "", &Monitor::default()).unwrap();
+        let outcome: Value =
+            serde_json::from_str(&traced.outcome.to_json(&scenario)).expect("JSON");
+        let table = traced.tables.iter().find(|t| t.name == "limits").unwrap();
+        let column = |name| &table.columns.iter().find(|c| c.0 == name).unwrap().1;
+        let (Column::I64(time), Column::U8(limit), Column::U8(side)) =
+            (column("time"), column("limit"), column("side"))
+        else {
+            panic!("columns of another type")
+        };
+        let rows: Vec<_> = (0..time.len())
+            .filter(|&i| side[i] == 0)
+            .map(|i| (time[i] as f64 / 1e9, usize::from(limit[i])))
+            .collect();
+        let end = flow(&outcome, 0, "duration");
+        let mut times = [0.0; 8];
+        for (i, &(from, limit)) in rows.iter().enumerate() {
+            let to = rows.get(i + 1).map_or(end, |row| row.0).min(end);
+            times[limit] += (to - from).max(0.0);
+        }
+        for (name, time) in LIMITS.iter().zip(times) {
+            near(time / end, flow(&outcome, 0, &format!("limited_{name}")));
+        }
+    }
 }

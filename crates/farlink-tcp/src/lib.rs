@@ -16,11 +16,13 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod clock;
 pub mod config;
 pub mod congestion;
 pub mod connection;
 mod dummy;
 mod ecn;
+mod limit;
 mod phase;
 mod priority;
 mod rate;
@@ -42,6 +44,7 @@ pub use connection::{
     CloseReason, Connection, Event, LossCause, Notice, State, WriteError, reset_for,
 };
 pub use ecn::Ecn;
+pub use limit::{Limit, LimitTimes};
 pub use phase::{Phase, PhaseTimes};
 pub use priority::Priority;
 pub use record::{Mark, Record, Stats};

@@ -4,6 +4,7 @@
 //! trace and a summary cannot disagree; with tracing off a record costs the
 //! increment it folds into and nothing else.
 
+use crate::limit::Limit;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
@@ -64,6 +65,10 @@ pub enum Record {
         /// Retransmission time-out in force.
         rto: Interval,
     },
+    /// Something else keeps the sender from sending more, from now on. Of a time-out
+    /// it is known only when the timer expires: that record has the earlier time of
+    /// when the wait began.
+    Limited(Limit),
     /// Data arrived.
     Arrived {
         /// First byte.

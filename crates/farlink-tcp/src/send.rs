@@ -2,6 +2,7 @@
 
 mod ahead;
 mod buffer;
+mod held;
 mod sampled;
 mod timer;
 
@@ -19,6 +20,7 @@ use crate::seq::{Offset, Seq};
 use crate::spurious::{self, Spurious};
 use crate::time::{Instant, Interval};
 pub(crate) use buffer::SendBuffer;
+use held::Held;
 
 /// The context of a congestion-control hook. A macro, so that only the fields
 /// it reads are borrowed while the controller is.
@@ -53,19 +55,6 @@ pub(crate) struct Chunk {
 /// A piece, and its index if it was sent before.
 type Choice = (Chunk, Option<usize>);
 
-/// Why nothing more may leave.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Held {
-    /// Nothing is there to send, or it waits for Nagle or silly-window rules.
-    Idle,
-    /// The congestion window is full.
-    Cwnd,
-    /// Pacing.
-    Pace,
-    /// The peer's window is too small and nothing is in flight that would open it.
-    Window,
-}
-
 /// Send state of a connection (RFC 9293, 3.3.1: SND.*).
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -92,6 +81,10 @@ pub(crate) struct Sender {
     rtt_from_sack: bool,
     reduce_from: ReduceFrom,
     limit: u64,
+    /// The application's last write was cut short.
+    cut_short: bool,
+    /// Why nothing more left when it was last asked for.
+    held: Held,
     idle_window: Option<u64>,
     cwnd_validation: bool,
     one_sample: bool,
@@ -105,6 +98,8 @@ pub(crate) struct Sender {
     /// Segments sent again since the last acknowledgment or time-out.
     sent_again: u32,
     last_sent: Instant,
+    /// When an acknowledgment last started the retransmission timer anew.
+    timer_restarted: Instant,
     timeouts_in_row: u32,
     /// Probes since the window closed, and those of them since the last ACK.
     probes_in_row: u32,
@@ -158,6 +153,8 @@ impl Sender {
             rtt_from_sack: config.rto.from_sack,
             reduce_from: config.reduce_from,
             limit: config.send_buffer,
+            cut_short: false,
+            held: Held::Idle,
             idle_window: config
                 .idle_restart
                 .then(|| config.initial_window.bytes(config.mss)),
@@ -169,6 +166,7 @@ impl Sender {
             cwnd_limited: false,
             sent_again: 0,
             last_sent: Instant::ZERO,
+            timer_restarted: Instant::ZERO,
             timeouts_in_row: 0,
             probes_in_row: 0,
             probes_unanswered: 0,
@@ -252,6 +250,7 @@ impl Sender {
     pub(crate) fn write_len(&mut self, len: u64) -> Result<u64, WriteError> {
         let n = len.min(self.buffer.room(self.limit, self.board.una()));
         self.buffer.write_len(n)?;
+        self.cut_short = n < len;
         Ok(n)
     }
 
@@ -259,6 +258,7 @@ impl Sender {
         let room = self.buffer.room(self.limit, self.board.una());
         let n = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         self.buffer.write(&data[..n])?;
+        self.cut_short = n < data.len();
         Ok(n)
     }
 
@@ -444,12 +444,13 @@ impl Sender {
                 Some(chunk)
             }
             Err(held) => {
+                self.held = held;
                 if held == Held::Pace {
                     self.pace_at = self.paced_until;
                     return None;
                 }
                 self.cwnd_limited = held == Held::Cwnd;
-                if held == Held::Idle {
+                if matches!(held, Held::Idle | Held::Peer) {
                     self.application_limits();
                 }
                 if held == Held::Window && self.persist_at == Instant::MAX {
@@ -590,8 +591,11 @@ impl Sender {
             || (len == unsent && (!self.nagle_holds() || self.buffer.fin().is_some()))
             || (len > 0 && len >= self.max_wnd / 2 && !self.nagle_holds());
         if !worth {
-            let stuck = self.board.is_empty() && len < unsent;
-            return Err(if stuck { Held::Window } else { Held::Idle });
+            return Err(match len < unsent {
+                false => Held::Idle,
+                true if self.board.is_empty() => Held::Window,
+                true => Held::Peer,
+            });
         }
         let window = self
             .cwnd()

@@ -24,9 +24,11 @@ pub use output::reset_for;
 #[cfg(test)]
 mod tests;
 
+use crate::clock::Clock;
 use crate::config::{Config, SnackForm, WindowScale};
 use crate::ecn::Negotiation;
-use crate::phase::{Phase, PhaseClock, PhaseTimes};
+use crate::limit::{Limit, LimitTimes};
+use crate::phase::{Phase, PhaseTimes};
 use crate::receive::Receiver;
 use crate::record::{Mark, Record, Recorder, Stats};
 use crate::recovery::rack;
@@ -147,7 +149,8 @@ pub struct Connection {
     dummy_acks: u32,
     events: VecDeque<Event>,
     recorder: Recorder,
-    phase: PhaseClock,
+    phase: Clock<Phase, { Phase::ALL.len() }>,
+    limit: Clock<Limit, { Limit::ALL.len() }>,
     time_wait_at: Instant,
     /// The application reads no more.
     deaf: bool,
@@ -204,7 +207,8 @@ impl Connection {
             dummy_acks: 0,
             events: VecDeque::new(),
             recorder: Recorder::default(),
-            phase: PhaseClock::default(),
+            phase: Clock::default(),
+            limit: Clock::default(),
             time_wait_at: Instant::MAX,
             deaf: false,
             config,
@@ -302,6 +306,17 @@ impl Connection {
     /// handshake to the end of the connection.
     pub fn phase_times(&self, until: Instant) -> PhaseTimes {
         self.phase.times(until)
+    }
+
+    /// How long each thing kept this end from sending more up to `until`, from the
+    /// first [`Self::poll_transmit`] to the end of the connection.
+    pub fn limit_times(&self, until: Instant) -> LimitTimes {
+        self.limit.times(until)
+    }
+
+    /// Largest window that the peer offered so far, in bytes.
+    pub fn largest_peer_window(&self) -> u64 {
+        self.tx.largest_window()
     }
 
     /// Panics unless the sums kept of what is in flight equal a recount from the
@@ -450,6 +465,7 @@ impl Connection {
             self.record_state(now);
         }
         if now >= self.tx.rto_at {
+            self.waited_for_timer();
             let most = if self.tx.board.una() == 0 {
                 self.config.max_syn_retransmits
             } else {
@@ -489,21 +505,41 @@ impl Connection {
         self.recorder.emit(now, Record::Mark(Mark::Closed));
     }
 
-    /// What the sender is doing, now that everything of this instant is done.
+    /// What the sender is doing and what limits it, now that everything of this
+    /// instant is done.
     #[inline]
-    pub(super) fn note_phase(&mut self, now: Instant) {
-        let phase = match self.state {
-            State::Closed
-            | State::Listen
-            | State::SynSent
-            | State::SynReceived
-            | State::TimeWait => None,
-            _ if self.tx.board.is_empty() => Some(Phase::Idle),
-            _ if self.tx.loss.repairing(self.tx.board.una()) => Some(Phase::Recovery),
-            _ if self.tx.cc.in_slow_start() => Some(Phase::SlowStart),
-            _ => Some(Phase::Avoidance),
+    pub(super) fn note_state(&mut self, now: Instant) {
+        let (phase, limit) = match self.state {
+            State::Closed | State::TimeWait => (None, None),
+            State::Listen | State::SynSent | State::SynReceived => (None, Some(Limit::Handshake)),
+            _ if self.tx.board.is_empty() => (Some(Phase::Idle), Some(self.tx.limit())),
+            _ if self.tx.loss.repairing(self.tx.board.una()) => {
+                let limit = if self.tx.loss.after_timeout() {
+                    Limit::Timeout
+                } else {
+                    Limit::Recovery
+                };
+                (Some(Phase::Recovery), Some(limit))
+            }
+            _ if self.tx.cc.in_slow_start() => (Some(Phase::SlowStart), Some(self.tx.limit())),
+            _ => (Some(Phase::Avoidance), Some(self.tx.limit())),
         };
         self.phase.set(now, phase);
+        if self.limit.set(now, limit) && self.recorder.on() {
+            // Nobody sends over a connection that has ended.
+            let limit = limit.unwrap_or(Limit::Application);
+            self.recorder.emit(now, Record::Limited(limit));
+        }
+    }
+
+    /// The retransmission timer has expired: that is what the sender was waiting for.
+    #[cold]
+    fn waited_for_timer(&mut self) {
+        if self.tx.board.una() > 0
+            && let Some(since) = self.limit.set_since(self.tx.quiet_since(), Limit::Timeout)
+        {
+            self.recorder.emit(since, Record::Limited(Limit::Timeout));
+        }
     }
 
     #[inline]

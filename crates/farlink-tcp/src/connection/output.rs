@@ -24,7 +24,7 @@ impl Connection {
         }
         match self.state {
             State::Closed | State::Listen => {
-                self.note_phase(now);
+                self.note_state(now);
                 return None;
             }
             State::SynSent | State::SynReceived if self.syn_due => {
@@ -59,7 +59,7 @@ impl Connection {
             self.dummy_acks -= 1;
             return Some(self.dummy_ack(now));
         }
-        self.note_phase(now);
+        self.note_state(now);
         None
     }
 

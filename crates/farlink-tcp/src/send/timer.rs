@@ -24,6 +24,7 @@ impl Sender {
     /// flight (RFC 6298, 5.2 and 5.3).
     #[inline]
     pub(crate) fn restart_timer(&mut self, now: Instant) {
+        self.timer_restarted = now;
         self.rto_at = if self.board.is_empty() {
             Instant::MAX
         } else {
