@@ -109,7 +109,11 @@ class ChannelSample:
         return len(self.lost)
 
     def _repr_html_(self) -> str:
-        return str(self.summary.to_html(float_format=lambda value: f"{value:.5g}"))
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.channel import show
+
+        return page.as_html(lambda out: show(self, out))
 
     @cached_property
     def loss(self) -> Estimate:

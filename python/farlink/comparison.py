@@ -141,6 +141,13 @@ class Comparison:
             "rows": [row(one) for one in self.rows],
         }
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.compare import show
+
+        return page.as_html(lambda out: show(self, out))
+
     def save(self, directory: Path) -> list[Path]:
         """Write comparison.json, and the sequence plots as sequence.png and sequence.svg."""
         from farlink.plot.compare import draw_pair

@@ -44,6 +44,13 @@ class Rain:
     height_km: float
     tilt: float = _CIRCULAR
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.rain import show
+
+        return page.as_html(lambda out: show(self, {}, out))
+
     def attenuation(self, percent: float) -> float:
         """Return the attenuation in dB that rain exceeds in so many percent of the year."""
         if not PERCENT[-1] <= percent <= PERCENT[0]:

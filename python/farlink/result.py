@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +68,13 @@ class Result:
     def __repr__(self) -> str:
         tcp = ", ".join(self.tcp)
         return f"<farlink.Result {self.name}: {tcp}; runs {self.runs}, seed {self.seed}>"
+
+    def _repr_html_(self) -> str:
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.table import show
+
+        return page.as_html(lambda out: show(self, out))
 
     @property
     def name(self) -> str:
@@ -264,6 +271,7 @@ class Result:
         table_format: str = "parquet",
         plots: bool = False,
         snaplen: int | None = None,
+        tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
         """Write the result and the traces of run 0 of every TCP to a directory.
 
@@ -271,24 +279,32 @@ class Result:
         `snaplen` <tcp>/<capture point>.pcapng, and with `plots` plots/*.png and
         plots/*.svg. Returns their paths. They come into the directory all together or
         not at all; what an earlier call put there goes, and what others did stays (a
-        list in the directory tells the two apart).
+        list in the directory tells the two apart). `tell` is called with the name of
+        each part before it is made.
         """
         base = Path(directory)
         with folder.filling(base, last="result.json") as stage:
             written = [stage / "result.json"]
             for tcp in self.tcp:
+                if tell:
+                    tell(f"traces of {tcp}")
                 trace = self.probe(tcp, snaplen=snaplen)
                 written += trace.write(files.inside(stage, tcp), table_format)
-            written += self.save_run(stage, plots=plots, snaplen=snaplen)
+            written += self.save_run(stage, plots=plots, snaplen=snaplen, tell=tell)
             self.to_json(written[0])
         return [base / path.relative_to(stage) for path in written]
 
     def save_run(
-        self, directory: Path, *, plots: bool = False, snaplen: int | None = None
+        self,
+        directory: Path,
+        *,
+        plots: bool = False,
+        snaplen: int | None = None,
+        tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
         """Write what `save` writes beside the result and its traces: captures and plots."""
         written = [] if snaplen is None else self.save_pcaps(directory, snaplen)
-        return written + (self.plot.save(directory / "plots") if plots else [])
+        return written + (self.plot.save(directory / "plots", tell=tell) if plots else [])
 
     def save_pcaps(self, directory: str | Path, snaplen: int = 0) -> list[Path]:
         """Write the packets of run 0 of every TCP as <tcp>/<capture point>.pcapng."""

@@ -29,7 +29,6 @@ from farlink.errors import FarlinkError, OutputError, ScenarioError
 __all__ = ["app", "main"]
 
 app = typer.Typer(
-    add_completion=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

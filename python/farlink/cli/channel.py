@@ -13,8 +13,9 @@ from farlink.errors import ScenarioError
 
 if TYPE_CHECKING:
     from farlink.channels import ChannelSample, Row
+    from farlink.cli.page import Sink
 
-__all__ = ["channel"]
+__all__ = ["channel", "show"]
 
 
 def channel(
@@ -73,7 +74,7 @@ def channel(
     if as_json:
         text.line(json.dumps(sample.data, indent=2))
     else:
-        _show(sample)
+        show(sample, text.console(sys.stdout))
     if plot:
         stem = "channel-" + "-".join(sample.name.replace(",", "").split()).replace("/", "-")
         for path in sample.save(directory / stem):
@@ -101,15 +102,15 @@ def _list(as_json: bool) -> None:
     console.print("farlink channel gilbert --set loss=0.05 --set burst=4 --plot", soft_wrap=True)
 
 
-def _show(sample: "ChannelSample") -> None:
+def show(sample: "ChannelSample", out: "Sink") -> None:
+    """Print the sample beside its closed form."""
     from rich import box
     from rich.table import Table
 
     from farlink.channels import path_text
 
-    console = text.console(sys.stdout)
     if sample.lost.any():
-        console.print(path_text(sample.lost, min(console.width, 120)), soft_wrap=True)
+        out.print(path_text(sample.lost, min(out.width, 120)), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("quantity", "sampled", "95 % interval", "closed form", ""):
         table.add_column(
@@ -135,7 +136,7 @@ def _show(sample: "ChannelSample") -> None:
             "none" if theory is None else _text(theory / factor),
             mark,
         )
-    console.print(table)
+    out.print(table)
     if sample.derived:
         derived = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for name in ("derived", "value", "unit", "from"):
@@ -143,9 +144,9 @@ def _show(sample: "ChannelSample") -> None:
         for one in sample.derived:
             value = "-" if one["value"] is None else _text(one["value"])
             derived.add_row(one["name"], value, one["unit"], one["source"])
-        console.print(derived)
+        out.print(derived)
     for note in _notes(sample):
-        console.print(note, soft_wrap=True)
+        out.print(note, soft_wrap=True)
 
 
 def _notes(sample: "ChannelSample") -> list[str]:

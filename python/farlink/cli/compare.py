@@ -1,21 +1,32 @@
 """`farlink compare`: the simulator's TCP beside the kernel's, over the same path."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from farlink import comparison, emulation, files, units
-from farlink.cli import text
+from farlink.cli import complete, text
 from farlink.errors import ScenarioError
 from farlink.stats import Estimate, mean_ci95
 
-__all__ = ["compare"]
+if TYPE_CHECKING:
+    from farlink.cli.page import Sink
+
+__all__ = ["compare", "goodputs", "show"]
 
 
 def compare(
-    scenario: str = typer.Argument(help="Name of the library, or .toml file.", metavar="SCENARIO"),
-    tcp: str = typer.Option(..., "--tcp", help="TCPs that both sides have.", metavar="A,B"),
+    scenario: str = typer.Argument(
+        help="Name of the library, or .toml file.",
+        metavar="SCENARIO",
+        autocompletion=complete.scenarios,
+    ),
+    tcp: str = typer.Option(
+        ..., "--tcp", help="TCPs that both sides have.", metavar="A,B", autocompletion=complete.tcps
+    ),
     transfer: str = typer.Option(
         "",
         "--transfer",
@@ -51,7 +62,7 @@ def compare(
         realtime=realtime,
         tell=None if quiet else _tell,
     )
-    _show(found)
+    show(found, text.console(sys.stdout))
     if out is not None:
         for path in found.save(out):
             text.line(f"wrote {path}")
@@ -61,45 +72,61 @@ def _tell(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def _show(found: comparison.Comparison) -> None:
+def show(found: comparison.Comparison, out: "Sink") -> None:
+    """Print a row per TCP: both goodputs and their ratio."""
     from rich import box
     from rich.table import Table
 
-    console = text.console(sys.stdout)
     largest = max(value for row in found.rows for value in row.simulated + row.emulated)
     factor, unit = units.prefixed(largest, "bit/s")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("tcp", no_wrap=True)
-    for title in (f"simulated ({unit})", f"emulated ({unit})", "emulated / simulated"):
+    for title in (f"simulated\n({unit})", f"emulated\n({unit})", "emulated /\nsimulated"):
         table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("")
     for row in found.rows:
         table.add_row(
             row.tcp,
-            _cell(mean_ci95(row.simulated), factor),
-            _cell(mean_ci95(row.emulated), factor),
+            goodputs(row.simulated, factor),
+            goodputs(row.emulated, factor),
             _cell(row.ratio, 1.0),
             row.verdict,
         )
-    console.print(table)
+    out.print(table)
     count = len(found.rows[0].simulated)
-    console.print(
+    out.print(
         f"{found.result.name}, seed {found.result.seed}, {count} run{'s' if count > 1 else ''} of "
-        "each TCP on each side"
-        + ("; mean ±half of the 95 % confidence interval (Student's t)" if count > 1 else ""),
+        f"each TCP on each side{_MEANING.get(count, _INTERVAL)}",
         soft_wrap=True,
     )
     if found.late_p99_s > emulation.BEHIND_S:
-        console.print(
+        out.print(
             "WARNING: in an emulated run one packet in a hundred left "
             f"{1e3 * found.late_p99_s:.1f} ms late or more",
             soft_wrap=True,
         )
 
 
+_MEANING = {1: "", 2: "; mean (the two runs: too few for an interval)"}
+_INTERVAL = "; mean ±half of the 95 % confidence interval (Student's t)"
+
+
+def goodputs(values: Sequence[float], factor: float) -> str:
+    """Write goodputs of runs divided by `factor`: the mean and its interval, or both of two runs.
+
+    The interval of two runs is 12.7 of their distances wide to each side, which tells nothing.
+    """
+    estimate = mean_ci95(values)
+    if len(values) == 2:
+        low, high = sorted(values)
+        return f"{_cell(estimate, factor)} ({low / factor:.4g}, {high / factor:.4g})"
+    return _cell(estimate, factor)
+
+
 def _cell(estimate: Estimate, factor: float) -> str:
     assert estimate.mean is not None
-    mean = f"{estimate.mean / factor:.4g}"
-    if estimate.half_width is None:
-        return mean
-    return f"{mean} ±{estimate.half_width / factor:.2g}"
+    half = estimate.half_width
+    if half is None or estimate.n <= 2:
+        return f"{estimate.mean / factor:.4g}"
+    digits = half / factor
+    return f"{units.rounded(estimate.mean / factor, digits)} ±{units.rounded(digits, digits)}"

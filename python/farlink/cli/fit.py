@@ -11,9 +11,10 @@ from farlink import files
 from farlink.cli import text
 
 if TYPE_CHECKING:
+    from farlink.cli.page import Sink
     from farlink.estimate import Fit
 
-__all__ = ["fit"]
+__all__ = ["fit", "show"]
 
 
 def fit(
@@ -50,17 +51,17 @@ def fit(
     if as_json:
         text.line(json.dumps(found.data, indent=2))
         return
-    _show(found)
+    show(found, text.console(sys.stdout))
     text.line(found.stanza.rstrip())
     if out is not None:
         text.line(f"written: {out}")
 
 
-def _show(found: "Fit") -> None:
+def show(found: "Fit", out: "Sink") -> None:
+    """Print the parameters with their intervals."""
     from rich import box
     from rich.table import Table
 
-    console = text.console(sys.stdout)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("parameter", "estimate", "95 % interval"):
         table.add_column(name, justify="left" if name == "parameter" else "right", no_wrap=True)
@@ -72,11 +73,11 @@ def _show(found: "Fit") -> None:
         if one.low is not None and one.high is not None:
             interval = f"{one.low / factor:.5g} to {one.high / factor:.5g}"
         table.add_row(label, mean, interval)
-    console.print(table)
+    out.print(table)
     lost = int(found.observed.lost.sum())
-    console.print(
+    out.print(
         f"{len(found):,} packets, {lost:,} lost; model of loss: {found.loss.model}", soft_wrap=True
     )
     for note in found.notes:
-        console.print(note, soft_wrap=True)
-    console.print()
+        out.print(note, soft_wrap=True)
+    out.print("")

@@ -3,32 +3,37 @@
 import json
 import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from farlink import _farlink, files, source, units
-from farlink.cli import text
+from farlink.cli import complete, text
 from farlink.errors import ScenarioError
 
 __all__ = ["metrics", "presets", "scenarios", "schema", "show", "tcp"]
 
 _AS_JSON = typer.Option(False, "--json", help="Print JSON instead of a table.")
+_WORDS = typer.Argument(
+    None, help="Tell all of those with this in their name.", metavar="[NAME]..."
+)
 
 
-def scenarios(as_json: bool = _AS_JSON) -> None:
+def scenarios(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
     """List the scenarios of the library, each with its source."""
     rows = []
     for name, toml in _farlink.scenarios():
         tree = tomllib.loads(toml)
         keys = ("description", "source")
         rows.append({"name": name, **{key: tree.get(key, "") for key in keys}})
-    _print(rows, as_json)
+    _print(rows, words, as_json, short=("name", "description"))
 
 
 def presets(
+    words: list[str] = _WORDS,
     as_json: bool = _AS_JSON,
     plot: bool = typer.Option(False, "--plot", help="Draw them on one map, as PNG and SVG."),
     out: Path | None = typer.Option(
@@ -40,7 +45,8 @@ def presets(
         raise ScenarioError("--out has no effect without --plot; add --plot or leave it out")
     known = json.loads(_farlink.presets())
     if not plot:
-        _print(known if as_json else [_preset(one) for one in known], as_json)
+        rows = known if as_json else [_preset(one) for one in known]
+        _print(rows, words, as_json, short=_PRESET)
         return
     directory = out or Path("farlink-out")
     files.check_directory(directory)
@@ -51,16 +57,20 @@ def presets(
         text.line(f"figure: {path}")
 
 
-def tcp(as_json: bool = _AS_JSON) -> None:
+def tcp(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
     """List the TCPs by name."""
     order = ("name", "summary", "source", "status")
     rows = json.loads(_farlink.variants())
-    _print([{key: row[key] for key in order} for row in rows], as_json)
+    shown = [{key: row[key] for key in order} for row in rows]
+    _print(shown, words, as_json, short=("name", "summary"))
 
 
-def metrics(as_json: bool = _AS_JSON) -> None:
+def metrics(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
     """List the metrics of a result, with unit and definition."""
-    _print(json.loads(_farlink.metrics()), as_json)
+    rows = json.loads(_farlink.metrics())
+    order = ("name", "unit", "scope")
+    rows = [{key: row[key] for key in order} | row for row in rows]
+    _print(rows, words, as_json, short=("name", "unit", "definition"))
 
 
 def schema() -> None:
@@ -70,9 +80,13 @@ def schema() -> None:
 
 def show(
     scenario: str = typer.Argument(
-        help="Name of the library, .toml or .json file.", metavar="SCENARIO"
+        help="Name of the library, .toml or .json file.",
+        metavar="SCENARIO",
+        autocompletion=complete.scenarios,
     ),
-    tcp: str = typer.Option("", "--tcp", help="The TCP to resolve it for.", metavar="NAME"),
+    tcp: str = typer.Option(
+        "", "--tcp", help="The TCP to resolve it for.", metavar="NAME", autocompletion=complete.tcps
+    ),
     changes: list[str] = typer.Option(
         [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
     ),
@@ -83,14 +97,20 @@ def show(
     text.line(json.dumps(json.loads(next(iter(resolved.values()))), indent=2))
 
 
+_PRESET = ("name", "rate down, up", "delay", "BDP", "buffer")
+
+
 def _preset(one: Mapping[str, Any]) -> dict[str, str]:
     """Lay out a preset: what is written, and the buffer beside the path it is for."""
     factor, unit = units.prefixed(one["bdp_bytes"], "B")
     buffer = one["buffer_bdp"]
+    down, up = str(one["down"]["rate"]), str(one["up"]["rate"])
+    if down.partition(" ")[2] == up.partition(" ")[2]:
+        down = down.partition(" ")[0]
     return {
         "name": one["name"],
-        "rate down, up": f"{one['down']['rate']}, {one['up']['rate']}",
-        "one-way delay": f"{1000 * one['one_way_delay_s']:g} ms",
+        "rate down, up": f"{down}, {up}",
+        "delay": f"{1000 * one['one_way_delay_s']:g} ms",
         "BDP": f"{one['bdp_bytes'] / factor:.4g} {unit}",
         "buffer": "unlimited" if buffer is None else f"{buffer:.3g} BDP",
         "description": one["description"],
@@ -98,22 +118,74 @@ def _preset(one: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _print(rows: Iterable[Mapping[str, Any]], as_json: bool) -> None:
-    rows = list(rows)
+def _print(
+    rows: Iterable[Mapping[str, Any]], words: Sequence[str], as_json: bool, *, short: Sequence[str]
+) -> None:
+    """Print a line for each, of its `short` columns; or all of those that are named."""
+    rows = _named(list(rows), words or [])
     if as_json:
         text.line(json.dumps(rows, indent=2))
-        return
+    elif words:
+        _print_whole(rows)
+    else:
+        _print_short(rows, short)
+
+
+def _named(rows: list[Mapping[str, Any]], words: Sequence[str]) -> list[Mapping[str, Any]]:
+    """Return those with one of the words as their name, or else in it."""
+    if not words:
+        return rows
+    chosen = []
+    for word in words:
+        exact = [row for row in rows if row["name"] == word]
+        found = exact or [row for row in rows if word in row["name"]]
+        if not found:
+            near = get_close_matches(word, [str(row["name"]) for row in rows], n=1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            raise ScenarioError(f"{word}: no name in this list has that in it{hint}")
+        chosen += [row for row in found if row not in chosen]
+    return chosen
+
+
+def _print_short(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> None:
     from rich import box
     from rich.table import Table
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    for number, column in enumerate(columns):
-        # The name is what people copy, so it is never cut.
-        table.add_column(column.replace("_", " "), no_wrap=number == 0, overflow="fold")
+    cells = [[_cell(row.get(column)) for column in short] for row in rows]
+    longest = [max(map(len, column)) for column in zip(short, *cells, strict=True)]
+    # A file or a program gets whole lines, unless it asks for a width.
+    console = text.console(sys.stdout, plain_width=_WHOLE_LINES)
+    # The name is what people copy, so it is never cut, nor is anything but the last column.
+    room = max(console.width - sum(longest[:-1]) - 2 * len(short), _LEAST_ROOM)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, show_edge=False)
+    for column in short:
+        table.add_column(column, no_wrap=True)
+    for row in cells:
+        last = row[-1] if len(row[-1]) <= room else row[-1][: room - 1] + "…"
+        table.add_row(*row[:-1], last)
+    console.print(table)
+    text.line("All of one: the same command with its name, or a part of it, behind.")
+
+
+_LEAST_ROOM = 20
+"""Characters of the last column on the narrowest terminal."""
+_WHOLE_LINES = 2000
+"""Characters of a line that is not cut."""
+
+
+def _print_whole(rows: Sequence[Mapping[str, Any]]) -> None:
+    from rich.table import Table
+
+    console = text.console(sys.stdout)
     for row in rows:
-        table.add_row(*(_cell(row.get(column)) for column in columns))
-    text.console(sys.stdout, plain_width=160).print(table)
+        console.print(row["name"], style="bold")
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True)
+        table.add_column(overflow="fold")
+        for key, value in row.items():
+            if key != "name" and value not in (None, ""):
+                table.add_row(f"  {key.replace('_', ' ')}", _cell(value))
+        console.print(table)
 
 
 def _cell(value: object) -> str:

@@ -10,9 +10,10 @@ from farlink.cli import text
 from farlink.errors import ScenarioError
 
 if TYPE_CHECKING:
+    from farlink.cli.page import Sink
     from farlink.rainfade import Rain
 
-__all__ = ["rain"]
+__all__ = ["rain", "show"]
 
 
 def rain(
@@ -50,7 +51,7 @@ def rain(
     if as_json:
         text.line(json.dumps(told, indent=2))
     else:
-        _show(found, told)
+        show(found, told, text.console(sys.stdout))
 
 
 def _place(at: str) -> tuple[float, float]:
@@ -81,11 +82,11 @@ def _told(
     return told
 
 
-def _show(found: "Rain", told: dict[str, object]) -> None:
+def show(found: "Rain", told: dict[str, object], out: "Sink") -> None:
+    """Print how much rain takes, and what was asked for."""
     from rich import box
     from rich.table import Table
 
-    console = text.console(sys.stdout)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("exceeded in a year (%)", justify="right")
     table.add_column("time in a year", justify="right")
@@ -93,24 +94,24 @@ def _show(found: "Rain", told: dict[str, object]) -> None:
     for share, value in found.table["attenuation"].items():
         part = float(str(share))
         table.add_row(f"{100 * part:g}", _hours(part), f"{value:.2f}")
-    console.print(table)
-    console.print(
+    out.print(table)
+    out.print(
         f"{found.latitude:g}, {found.longitude:g}, {found.height_km:.3f} km above the sea; "
         f"elevation {found.elevation:.1f} degrees, {found.frequency_ghz:g} GHz; ITU-R P.618",
         soft_wrap=True,
     )
     if "fade_probability" in told:
         share = float(str(told["fade_probability"]))
-        console.print(f"more than {told['margin_db']:g} dB: {100 * share:.3g} % of the year")
+        out.print(f"more than {told['margin_db']:g} dB: {100 * share:.3g} % of the year")
     if "availability" in told:
-        console.print(
+        out.print(
             f"available {100 * float(str(told['availability'])):g} % of the year: a margin of "
             f"{told['margin_for_availability_db']:.2f} dB"
         )
     if "channel" in told:
         from farlink.estimate import in_toml
 
-        text.line(f"channel = {in_toml(told['channel'])}")
+        out.print(f"channel = {in_toml(told['channel'])}", soft_wrap=True)
 
 
 def _hours(share: float) -> str:

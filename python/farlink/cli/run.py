@@ -1,21 +1,18 @@
 """`farlink run`: simulate, show a table, write what was asked for."""
 
 import sys
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from farlink import api, files, folder, source
-from farlink.cli import text
+from farlink.cli import complete, progress, text
 from farlink.errors import Interrupted, ScenarioError
 from farlink.result import MOST_SNAPLEN
 from farlink.trace import FORMATS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from farlink.result import Result
 
 __all__ = ["run"]
@@ -25,8 +22,11 @@ def run(
     scenario: str = typer.Argument(
         help="Name of the library, .toml file, or saved result .json to repeat.",
         metavar="SCENARIO",
+        autocompletion=complete.scenarios,
     ),
-    tcp: str = typer.Option("", "--tcp", help="TCPs to compare.", metavar="A,B,C"),
+    tcp: str = typer.Option(
+        "", "--tcp", help="TCPs to compare.", metavar="A,B,C", autocompletion=complete.tcps
+    ),
     changes: list[str] = typer.Option(
         [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
     ),
@@ -72,7 +72,7 @@ def run(
         files.check_directory(directory)
     stopped: Interrupted | None = None
     try:
-        with _progress(quiet) as progress:
+        with progress.simulating(quiet) as watch:
             result = api.run(
                 scenario,
                 tcp=text.names(tcp),
@@ -80,7 +80,7 @@ def run(
                 seed=seed,
                 runs=runs,
                 jobs=jobs,
-                progress=progress,
+                progress=watch,
             )
     except Interrupted as stop:
         result, stopped = stop.result, stop
@@ -91,14 +91,17 @@ def run(
             text.write_json(json_file, result.text)
             tell(lambda: text.line(f"result: {json_file}"))
         if directory is not None and stopped is None:
-            with _progress(quiet) as progress:
+            with progress.simulating(quiet) as watch:
                 for name in result.tcp:
-                    result.probe(name, snaplen=captured, progress=progress)
-            if out is not None:
-                result.save(out, table_format=table_format, plots=plot, snaplen=captured)
-            else:
-                with folder.filling(directory, last="result.json") as stage:
-                    result.save_run(stage, plots=plot, snaplen=captured)
+                    result.probe(name, snaplen=captured, progress=watch)
+            with progress.writing(quiet) as say:
+                if out is not None:
+                    result.save(
+                        out, table_format=table_format, plots=plot, snaplen=captured, tell=say
+                    )
+                else:
+                    with folder.filling(directory, last="result.json") as stage:
+                        result.save_run(stage, plots=plot, snaplen=captured, tell=say)
             tell(lambda: text.line(f"files: {directory}/"))
         elif out is not None:
             with folder.filling(out, last="result.json") as stage:
@@ -113,16 +116,4 @@ def run(
 def _table(result: "Result") -> None:
     from farlink.cli.table import show
 
-    show(result, sys.stdout)
-
-
-@contextmanager
-def _progress(quiet: bool) -> "Iterator[api.Progress | None]":
-    """Show a bar on a terminal; nothing elsewhere."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from farlink.cli.progress import bar
-
-    with bar() as update:
-        yield update
+    show(result, text.console(sys.stdout))

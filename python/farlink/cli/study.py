@@ -13,10 +13,11 @@ from farlink.cli import text
 
 if TYPE_CHECKING:
     from farlink.api import Progress
+    from farlink.cli.page import Sink
     from farlink.studies.runner import Step, StudyResult
     from farlink.studies.study import Study
 
-__all__ = ["study"]
+__all__ = ["show", "study"]
 
 _STYLES = {"reproduced": "green", "not reproduced": "red", "failed": "bold red"}
 
@@ -79,7 +80,7 @@ def study(
         )
     result.save(directory)
     if not quiet:
-        _show(result)
+        show(result, text.console(sys.stdout))
         text.line(f"page: {directory / 'index.html'}")
     for line in result.failures:
         sys.stderr.write(f"farlink: failed: {line}\n")
@@ -123,7 +124,8 @@ def _list(study: "Study[Any]", only: list[str] | None) -> None:
     text.console(sys.stdout).print(table)
 
 
-def _show(result: "StudyResult") -> None:
+def show(result: "StudyResult", out: "Sink") -> None:
+    """Print a line per claim, and what was run."""
     from rich.text import Text
 
     if result.judgements:
@@ -133,13 +135,13 @@ def _show(result: "StudyResult") -> None:
             strength = "calibration" if one.claim.calibration else one.claim.strength
             verdict = Text(one.status, style=_STYLES.get(one.status, ""))
             table.add_row(name, verdict, strength, one.key)
-        console = text.console(sys.stdout)
-        console.print(table)
-        console.print(result.summary, soft_wrap=True)
-    text.line(
+        out.print(table)
+        out.print(result.summary, soft_wrap=True)
+    out.print(
         f"{result.study.id}, seed {result.seed}, {result.runs} runs of a point"
         f"{', quick' if result.quick else ''}; {result.simulated_runs:,} runs, "
-        f"{result.events:,} events in {result.wall_s:.1f} s"
+        f"{result.events:,} events in {result.wall_s:.1f} s",
+        soft_wrap=True,
     )
 
 
@@ -156,9 +158,12 @@ def _table(*titles: str) -> Any:  # noqa: ANN401 (rich is imported when it is ne
 
 @contextmanager
 def _progress(quiet: bool) -> "Iterator[tuple[Progress | None, Any]]":
-    """Show a bar on a terminal; nothing elsewhere."""
-    if quiet or not sys.stderr.isatty():
+    """Show a bar on a terminal; elsewhere a line now and then."""
+    if quiet:
         yield None, None
+        return
+    if not sys.stderr.isatty():
+        yield _lines()
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -193,6 +198,22 @@ def _progress(quiet: bool) -> "Iterator[tuple[Progress | None, Any]]":
 
         yield progress, watch
     sys.stderr.flush()
+
+
+def _lines() -> "tuple[Progress, Any]":
+    from farlink.cli.progress import telling
+
+    tell = telling()
+    before, total, what = 0, 0, "planning"
+
+    def watch(step: "Step") -> None:
+        nonlocal before, total, what
+        before, total, what = step.done, step.total, step.ids[0]
+
+    def progress(_simulated: float, _expected: float, done: int, _of: int) -> None:
+        tell(f"{what}: {_runs(min(before + done, total), total)}")
+
+    return progress, watch
 
 
 def _runs(done: int, total: int) -> str:

@@ -3,15 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TextIO
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.table import Table
 
 from farlink import units
-from farlink.cli import text
+from farlink.cli import flows
 from farlink.result import Result
 from farlink.stats import Estimate, mean_ci95, median_ci95
+
+if TYPE_CHECKING:
+    from farlink.cli.page import Sink
 
 __all__ = ["show"]
 
@@ -53,26 +56,27 @@ _DATAGRAMS = (
 _RESPONSE = _Column("response\ntime", "response_time_mean", "s")
 
 
-def show(result: Result, stream: TextIO) -> None:
-    """Print the table of a result, and what its numbers are."""
-    console = text.console(stream)
-    between = " " if console.width >= _ONE_LINE_WIDTH else "\n"
+def show(result: Result, out: "Sink") -> None:
+    """Print the tables of a result, and what their numbers are."""
+    between = " " if out.width >= _ONE_LINE_WIDTH else "\n"
     busiest = _busiest(result)
     used = [_utilisation(result, tcp, busiest) for tcp in result.tcp]
     utilisation = ("utilisa-\ntion (%)", used)
     datagrams = result.udp_flows()
     over_tcp = _flows(result) > len(datagrams)
     if over_tcp:
-        console.print(_table(result, "tcp", _columns(result), utilisation, between, udp=False))
+        out.print(_table(result, "tcp", _columns(result), utilisation, between, udp=False))
     if datagrams:
         # Beside TCP it is a second table, and the link has been told of.
         rest = None if over_tcp else utilisation
-        console.print(_table(result, "datagrams", _DATAGRAMS, rest, between, udp=True))
+        out.print(_table(result, "datagrams", _DATAGRAMS, rest, between, udp=True))
+    if over_tcp and _flows(result) > 1:
+        out.print(flows.table(result))
     for note in _notes(result, busiest):
-        console.print(note, soft_wrap=True)
+        out.print(note, soft_wrap=True)
     if over_tcp and result.runs >= _FEWEST_FOR_MEDIAN:
-        console.print(_medians(result))
-        console.print(
+        out.print(_medians(result))
+        out.print(
             "median [95 % interval by order statistics]; differences run by run: the same losses",
             soft_wrap=True,
         )
@@ -155,12 +159,13 @@ def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
         notes.append("mean ±half of the 95 % confidence interval (Student's t) over the runs")
     notes += _incomplete(result)
     notes.append(f"utilisation of {busiest[0]}, {busiest[1]}: the most used link direction")
-    flows = _flows(result)
-    if flows > 1:
+    count = _flows(result)
+    if count > 1:
         datagrams = len(result.udp_flows())
-        which = f" ({datagrams} of datagrams)" if 0 < datagrams < flows else ""
+        which = f" ({datagrams} of datagrams)" if 0 < datagrams < count else ""
         notes.append(
-            f"{flows} flows{which}: goodput and counts are summed over them, time and RTT averaged"
+            f"{count} flows{which}: in a row of a TCP goodput and counts are summed over them, "
+            "time and RTT averaged"
         )
         notes += _fairness(result)
     return notes

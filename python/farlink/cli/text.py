@@ -1,5 +1,6 @@
 """Reading options and writing lines."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Stopped",
     "assignments",
+    "columns",
     "console",
     "is_standard_output",
     "line",
@@ -53,12 +55,26 @@ def assignments(options: list[str]) -> list[tuple[str, str]]:
 
 
 def console(stream: TextIO, plain_width: int = 120) -> "Console":
-    """Return a console: as wide as the terminal, or plain text of a fixed width."""
+    """Return a console: as wide as the terminal, or plain text.
+
+    Plain text has the width of the variable COLUMNS, and without it `plain_width`.
+    """
     from rich.console import Console
 
     if stream.isatty():
         return Console(file=stream, highlight=False)
-    return Console(file=stream, highlight=False, color_system=None, width=plain_width)
+    width = columns() or plain_width
+    return Console(file=stream, highlight=False, color_system=None, width=width)
+
+
+def columns() -> int | None:
+    """Return the width that the variable COLUMNS asks for, in characters."""
+    asked = os.environ.get("COLUMNS", "")
+    return max(int(asked), _NARROWEST) if asked.isascii() and asked.isdigit() else None
+
+
+_NARROWEST = 40
+"""Narrower than this tables are not made."""
 
 
 def line(text: str) -> None:

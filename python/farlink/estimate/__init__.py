@@ -40,6 +40,13 @@ class Fit:
     def __repr__(self) -> str:
         return f"<farlink.Fit {self.observed.source}: {len(self):,} packets, {self.loss.model}>"
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.fit import show
+
+        return page.as_html(lambda out: show(self, out))
+
     def __len__(self) -> int:
         return len(self.observed.lost)
 

@@ -4,7 +4,8 @@ Every figure but the box plot, which is of all runs, is of one run, repeated wit
 its probes on when first needed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,7 +80,10 @@ class Plots:
         t0: float | None = None,
         t1: float | None = None,
     ) -> "Figure":
-        """Draw cwnd, ssthresh and the loss events, a panel per TCP."""
+        """Draw cwnd, ssthresh and the loss events, a panel per TCP.
+
+        Without `flow`, the windows of all flows of a TCP are in its panel.
+        """
         return draw_cwnd(View(self._result, run, flow, t0, t1), self._names(tcp))
 
     def throughput(
@@ -93,7 +97,10 @@ class Plots:
         t0: float | None = None,
         t1: float | None = None,
     ) -> "Figure":
-        """Draw the throughput of a link direction (by default the most used), a line per TCP."""
+        """Draw the throughput of a link direction (by default the most used), a line per TCP.
+
+        More than six TCPs have a panel each.
+        """
         view = View(self._result, run, None, t0, t1)
         return draw_throughput(view, self._names(tcp), (link, direction), bin_s)
 
@@ -122,46 +129,54 @@ class Plots:
     ) -> "Figure":
         """Draw the one-way delay of datagrams and their losses, a panel per TCP.
 
-        `flow` is by default the first flow of datagrams.
+        `flow` is by default all flows of datagrams.
         """
         return draw_delay(View(self._result, run, flow, t0, t1), self._names(tcp))
 
     def box(self, metric: str = "goodput") -> "Figure":
         """Draw a metric over all runs: a box and the runs of each TCP, and paired differences.
 
-        The differences are to the first TCP, run by run.
+        The differences are to the first TCP, run by run; of values far apart it is
+        how many times that of the first they are.
         """
         return draw_box(self._result, metric)
 
-    def save(self, directory: str | Path, *, run: int = 0) -> list[Path]:
-        """Write all figures as PNG (200 dpi) and SVG; return their paths."""
+    def save(
+        self, directory: str | Path, *, run: int = 0, tell: "Callable[[str], None] | None" = None
+    ) -> list[Path]:
+        """Write all figures as PNG (200 dpi) and SVG; return their paths.
+
+        `tell` is called with the name of each figure before it is drawn.
+        """
         written = []
         for tcp in self._result.tcp:
             files.check_name(tcp)  # it is part of names of files
-        for name, figure in self._all(run):
-            written += save(figure, Path(directory) / name)
+        for name, draw in self._all(run):
+            if tell:
+                tell(f"figure {name}")
+            figure = draw()
+            if figure is not None:
+                written += save(figure, Path(directory) / name)
         return written
 
-    def _all(self, run: int) -> "Iterator[tuple[str, Figure]]":
+    def _all(self, run: int) -> "Iterator[tuple[str, Callable[[], Figure | None]]]":
         datagrams = self._result.udp_flows()
         view = View(self._result, run)
         over_tcp = bool(view.flows_shown(self._result.tcp[0]))
         several = len(view.flows_shown(self._result.tcp[0])) > 1
         if over_tcp and (len(self._result.tcp) > 1 or several):
-            yield "sequence", self.sequence(run=run)
+            yield "sequence", partial(self.sequence, run=run)
         for tcp in self._result.tcp if over_tcp else []:
-            yield f"sequence-{tcp}", self.sequence(tcp, run=run)
-            loss = self.first_loss(tcp, run=run)
-            if loss is not None:
-                yield f"first-loss-{tcp}", loss
+            yield f"sequence-{tcp}", partial(self.sequence, tcp, run=run)
+            yield f"first-loss-{tcp}", partial(self.first_loss, tcp, run=run)
         if over_tcp and self._result.runs > 1:
-            yield "goodput", self.box()
+            yield "goodput", self.box
         if over_tcp:
-            yield "cwnd", self.cwnd(run=run)
+            yield "cwnd", partial(self.cwnd, run=run)
         if datagrams:
-            yield "delay", self.delay(run=run)
-        yield "throughput", self.throughput(run=run)
-        yield "queue", self.queue(run=run)
+            yield "delay", partial(self.delay, run=run)
+        yield "throughput", partial(self.throughput, run=run)
+        yield "queue", partial(self.queue, run=run)
 
     def _names(self, tcp: str | None) -> list[str]:
         return self._result.tcp if tcp is None else [tcp]

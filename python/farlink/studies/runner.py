@@ -102,6 +102,13 @@ class StudyResult:
     wall_s: float
     version: str = field(default_factory=_farlink.version)
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.study import show
+
+        return page.as_html(lambda out: show(self, out))
+
     def __repr__(self) -> str:
         return f"<farlink.StudyResult {self.study.id}: {self.summary}>"
 

@@ -1,0 +1,38 @@
+"""What the shell offers when Tab is pressed: names of the library and of TCPs."""
+
+import json
+import tomllib
+from pathlib import Path
+
+from farlink import _farlink
+
+__all__ = ["scenarios", "tcps"]
+
+
+def scenarios(incomplete: str) -> list[tuple[str, str]]:
+    """Return scenarios of the library, with what they are, and files beside."""
+    known = [
+        (name, str(tomllib.loads(toml).get("description", "")))
+        for name, toml in _farlink.scenarios()
+    ]
+    where = Path(incomplete).parent if "/" in incomplete else Path()
+    try:
+        beside = sorted(where.iterdir())
+    except OSError:
+        beside = []
+    for path in beside:
+        if path.is_dir():
+            known.append((f"{path}/", ""))
+        elif path.suffix in (".toml", ".json"):
+            known.append((str(path), ""))
+    return [one for one in known if one[0].startswith(incomplete)]
+
+
+def tcps(incomplete: str) -> list[str]:
+    """Return names of TCPs that may follow those of a list that is begun ("reno,sa")."""
+    before, comma, begun = incomplete.rpartition(",")
+    taken = before.split(",")
+    names = [str(row["name"]) for row in json.loads(_farlink.variants())]
+    return [
+        f"{before}{comma}{name}" for name in names if name.startswith(begun) and name not in taken
+    ]

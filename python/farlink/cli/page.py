@@ -1,0 +1,70 @@
+"""What commands print, as HTML: for notebooks."""
+
+from collections.abc import Callable
+from html import escape
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["Sink", "as_html"]
+
+_WIDE = 200
+"""Characters of a page: browsers fold tables and lines themselves."""
+
+_SPACE = "padding:.15em .8em .15em 0;vertical-align:top;"
+
+
+class Sink(Protocol):
+    """Where tables and lines go: a console of rich, or a page."""
+
+    @property
+    def width(self) -> int:
+        """Characters of a line."""
+
+    def print(self, *objects: object, soft_wrap: bool | None = None) -> None:
+        """Take a table or a line."""
+
+
+def as_html(show: Callable[[Sink], None]) -> str:
+    """Return what a function prints as tables and paragraphs of HTML."""
+    page = _Page()
+    show(page)
+    # Wider than the notebook it scrolls, on a phone too.
+    return f'<div style="overflow-x:auto">{"".join(page.parts)}</div>'
+
+
+class _Page:
+    width = _WIDE
+
+    def __init__(self) -> None:
+        self.parts: list[str] = []
+
+    def print(self, *objects: object, soft_wrap: bool | None = None) -> None:
+        from rich.table import Table
+
+        for one in objects:
+            if isinstance(one, Table):
+                self.parts.append(_table(one))
+            else:
+                self.parts.append(f'<p style="margin:.3em 0">{escape(str(one))}</p>')
+
+
+def _table(table: "Table") -> str:
+    def row(cells: list[object], tag: str) -> str:
+        shown = [
+            f'<{tag} style="{_SPACE}text-align:{column.justify}">{_lines(cell)}</{tag}>'
+            for column, cell in zip(table.columns, cells, strict=True)
+        ]
+        return f"<tr>{''.join(shown)}</tr>"
+
+    body = zip(*(column.cells for column in table.columns), strict=True)
+    rows = "".join(row(list(cells), "td") for cells in body)
+    head = row([column.header for column in table.columns], "th") if table.show_header else ""
+    return f"<table><thead>{head}</thead><tbody>{rows}</tbody></table>"
+
+
+def _lines(cell: object) -> str:
+    text = escape(str(cell))
+    # A word that was cut for a narrow column is one word here.
+    return text.replace("-\n", "").replace("\n", "<br>")
