@@ -186,6 +186,10 @@ class ChannelSample:
             rows.append(Row("mean copies", "", _batch_means(self.copies * 1.0), None))
         return rows
 
+    def outside(self) -> list[str]:
+        """Return the quantities whose closed form is outside the 95 % interval."""
+        return [row.quantity for row in self.rows if row.agrees is False]
+
     @property
     def has_delays(self) -> bool:
         """Whether any packet was, or could be, delayed."""

@@ -1,6 +1,7 @@
 """A channel by itself: what is sampled agrees with its closed form, and says where it does not."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -209,3 +210,25 @@ def test_a_parameter_may_be_called_as_the_sample_is(capsys: pytest.CaptureFixtur
     assert sampled["packets"] == 1000
     script = {"scripted_loss": {"packets": [3, 10]}}
     assert np.flatnonzero(fl.channel(script, packets=1000).lost).tolist() == [2, 9]
+
+
+def test_what_is_outside_by_chance_is_told_from_what_is_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The example of the documents: at seed 1 four quantities that hang together go out."""
+    command = ("channel", "gilbert", "--set", "loss=0.05", "--set", "burst=4")
+    assert farlink(*command) == 0
+    out = capsys.readouterr().out
+    assert "4 of 8 outside, by chance: in run 1, with other random numbers, they agree" in out
+    assert farlink(*command, "--seed", "2") == 0
+    assert "outside" not in capsys.readouterr().out.split("seed 2")[1]
+    rows = channels.ChannelSample.rows.func  # type: ignore[attr-defined]
+
+    def wrong(sample: channels.ChannelSample) -> list[channels.Row]:
+        first, *rest = rows(sample)
+        return [replace(first, theory=0.06), *rest]
+
+    monkeypatch.setattr(channels.ChannelSample, "rows", property(wrong))
+    assert farlink(*command, "--seed", "2") == 0
+    out = capsys.readouterr().out
+    assert "1 of 8 outside, and in run 1, with other random numbers, again: mean loss." in out

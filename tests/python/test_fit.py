@@ -1,6 +1,7 @@
 """What is estimated of a channel is what the channel was, as often as its intervals say."""
 
 import json
+import struct
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from scipy.stats import binom
 
 import farlink as fl
 from farlink import estimate
+from farlink.estimate.packets import read_packets
 from test_cli import farlink
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -228,6 +230,112 @@ def test_one_capture_at_the_receiver_tells_losses(captures: tuple[Path, Path, fl
     assert found.loss.parameters["burst"].mean == pytest.approx(3, rel=0.4)
     assert found.delay is None
     assert any("retransmissions are left out" in note for note in found.notes)
+
+
+def test_a_capture_of_the_sender_is_refused(captures: tuple[Path, Path, fl.Result]) -> None:
+    before, _, _ = captures
+    with pytest.raises(fl.ScenarioError, match="this is a capture of the sender"):
+        fl.fit(before)
+
+
+def test_a_capture_of_the_sender_that_began_late_is_refused(
+    captures: tuple[Path, Path, fl.Result], tmp_path: Path
+) -> None:
+    """Without the handshake it shows by what was sent again though nothing is missing."""
+    before, after, _ = captures
+    late = {}
+    for path in (before, after):
+        packets = [(one.time, one.data) for one in read_packets(path)][50:]
+        late[path] = pcap(tmp_path / f"{path.stem}.pcap", packets)
+    with pytest.raises(fl.ScenarioError, match="segments were sent again"):
+        fl.fit(late[before])
+    assert any("no handshake in the capture" in note for note in fl.fit(late[after]).notes)
+
+
+def pcap(path: Path, packets: list[tuple[float, bytes]]) -> Path:
+    """Write packets of IPv4 (link type 101) with stamps of microseconds."""
+    text = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    for time, data in packets:
+        ticks = round(time * 1e6)
+        text += struct.pack("<IIII", *divmod(ticks, 10**6), len(data), len(data)) + data
+    path.write_bytes(text)
+    return path
+
+
+def datagram(number: int, payload: bytes) -> bytes:
+    header = struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(payload), number, 0, 64, 17, 0)
+    return header + bytes((10, 0, 0, 1)) + bytes((10, 0, 0, 2)) + payload
+
+
+def pair(tmp_path: Path, lost: Array, contents: list[bytes]) -> tuple[Path, Path]:
+    """Captures of packets sent each 16 ms that take 20 ms."""
+    sent = [(1 + 0.016 * i, one) for i, one in enumerate(contents)]
+    came = [(time + 0.02, data) for (time, data), gone in zip(sent, lost, strict=True) if not gone]
+    return pcap(tmp_path / "a.pcap", sent), pcap(tmp_path / "b.pcap", came)
+
+
+def test_datagrams_that_are_all_alike_are_refused_when_some_are_lost(tmp_path: Path) -> None:
+    lost = fl.channel("loss", loss=0.01, seed=1, packets=3000).lost
+    alike = [datagram(0, bytes(100))] * len(lost)
+    with pytest.raises(fl.ScenarioError, match="have the same content as others"):
+        fl.fit(*pair(tmp_path, lost, alike))
+    none_lost = fl.fit(*pair(tmp_path, np.zeros_like(lost), alike))
+    assert none_lost.delay is not None
+    assert none_lost.delay.law is None
+    assert none_lost.delay.base_s == pytest.approx(0.02, abs=1e-6)
+    assert any("are matched in order" in note for note in none_lost.notes)
+
+
+def test_packets_sent_twice_are_matched_by_what_delays_leave(tmp_path: Path) -> None:
+    """Each fiftieth is sent again after 160 ms, alike, as a retransmission can be."""
+    lost = fl.channel("loss", loss=0.05, seed=2, packets=5000).lost
+    contents = [datagram(i % 65536, i.to_bytes(4, "big")) for i in range(len(lost))]
+    for i in range(0, len(contents) - 20, 50):
+        contents[i + 10] = contents[i]
+    found = fl.fit(*pair(tmp_path, lost, contents))
+    assert found.observed.lost.sum() == lost.sum()
+    assert found.delay is not None
+    assert found.delay.law is None
+    assert any("leave one way to match them" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("kind", ["pcap", "pcapng"])
+def test_a_damaged_capture_is_said(
+    kind: str, captures: tuple[Path, Path, fl.Result], tmp_path: Path
+) -> None:
+    before, after, _ = captures
+    packets = [(one.time, one.data) for one in read_packets(after)]
+    path = after if kind == "pcapng" else pcap(tmp_path / "b.pcap", packets)
+    whole = path.read_bytes()
+    for name, text in (
+        ("cut", whole[: len(whole) // 2 + 1]),
+        ("length", whole[:32] + b"\xff\xff\xff\x7f" + whole[36:]),
+        ("zeros", whole[:300] + bytes(5000)),
+    ):
+        damaged = tmp_path / f"{name}.{kind}"
+        damaged.write_bytes(text)
+        for files in ((damaged,), (before, damaged), (damaged, after)):
+            with pytest.raises(fl.ScenarioError) as caught:
+                fl.fit(*files)
+            assert str(damaged) in str(caught.value)
+            assert name == "zeros" or "damaged" in str(caught.value)
+
+
+def test_few_packets_that_are_not_clear_are_left_out_and_said(tmp_path: Path) -> None:
+    lost = np.zeros(5000, dtype=bool)
+    contents = [datagram(i % 65536, i.to_bytes(4, "big")) for i in range(len(lost))]
+    contents[101], lost[101] = contents[100], True
+    before, after = pair(tmp_path, lost, contents)
+    packets = [(one.time, one.data) for one in read_packets(after)]
+    # Delays from 0 to 40 ms: either of the two may be the one that came.
+    spread = [
+        (time + 0.02 * (-1) ** i * (i % 7 == 0), data) for i, (time, data) in enumerate(packets)
+    ]
+    found = fl.fit(before, pcap(after, sorted(spread)))
+    assert len(found) == 4998
+    assert any(
+        "2 packets have the same content" in one and "left out" in one for one in found.notes
+    )
 
 
 def test_reordering_is_no_loss(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,6 +76,11 @@ def channel(
         text.line(json.dumps(sample.data, indent=2))
     else:
         show(sample, text.console(sys.stdout))
+        if outside := sample.outside():
+            # The same once more, with other random numbers: chance does not come twice.
+            following = replace(asked, run=run + 1)
+            again = channels.sample(what, given if alone else {}, following)
+            text.line(_verdict(sample, outside, again))
     if plot:
         stem = "channel-" + "-".join(sample.name.replace(",", "").split()).replace("/", "-")
         for path in sample.save(directory / stem):
@@ -164,13 +170,22 @@ def _notes(sample: "ChannelSample") -> list[str]:
             "without an interval: the process is slow for this sample; take more --packets or a "
             "longer --spacing"
         )
-    outside = sum(row.agrees is False for row in sample.rows)
-    if outside:
-        notes.append(
-            f"{outside} of {len(sample.rows)} outside: one in 20 is by chance, and what depends on "
-            "each other goes out together; another --seed tells"
-        )
     return notes
+
+
+def _verdict(sample: "ChannelSample", outside: list[str], again: "ChannelSample") -> str:
+    compared = sum(row.agrees is not None for row in sample.rows)
+    said = f"{len(outside)} of {compared} outside"
+    still = [name for name in again.outside() if name in outside]
+    if still:
+        return (
+            f"{said}, and in run {again.run}, with other random numbers, again: "
+            f"{'; '.join(still)}. That is hardly chance: once in 400 for each"
+        )
+    return (
+        f"{said}, by chance: in run {again.run}, with other random numbers, they agree (one in 20 "
+        "is outside, and what depends on each other goes out together)"
+    )
 
 
 def _unit(row: "Row") -> tuple[float, str]:

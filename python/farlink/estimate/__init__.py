@@ -164,8 +164,8 @@ def fit(
     lost = observed.lost
     if len(lost) < _FEWEST:
         raise ScenarioError(
-            f"{observed.source}: {len(lost)} packets are too few; {_FEWEST} are the least, and "
-            "thousands make intervals that say something"
+            f"{observed.source}: {len(lost)} packet{'s are' if len(lost) != 1 else ' is'} too few; "
+            f"{_FEWEST} are the least, and thousands make intervals that say something"
         )
     if lost.all():
         raise ScenarioError(f"{observed.source}: every packet is lost; that fits no channel")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from farlink.errors import ScenarioError
 
@@ -61,22 +62,49 @@ def read_packets(path: Path) -> Iterator[Packet]:
 
     try:
         with path.open("rb") as file:
-            reader = dpkt.pcap.UniversalReader(file)
+            reader = dpkt.pcap.UniversalReader(_Whole(path, file))
             kind = reader.datalink()
-            if kind not in (
-                _NULL, _ETHERNET, _RAW, _LOOP, _SLL, _IPV4, _IPV6, _SLL2, *_RAW_OLD,
-            ):  # fmt: skip
-                raise ScenarioError(
-                    f"{path}: link type {kind} is not read; convert it, for example with editcap -T"
-                )
+            _check_kind(path, kind)
             for time, frame in reader:
                 data = _network(frame, kind)
                 if data is not None:
                     yield Packet(float(time), data)
+    except ScenarioError:
+        raise
     except OSError as error:
         raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from error
     except (ValueError, dpkt.UnpackError) as error:
         raise ScenarioError(f"{path}: not a pcap or pcapng file, or a damaged one") from error
+
+
+def _check_kind(path: Path, kind: int) -> None:
+    if kind not in (_NULL, _ETHERNET, _RAW, _LOOP, _SLL, _IPV4, _IPV6, _SLL2, *_RAW_OLD):
+        raise ScenarioError(
+            f"{path}: link type {kind} is not read; convert it, for example with editcap -T"
+        )
+
+
+class _Whole:
+    """A file that says where it ends within a record, which the reader would take as it is."""
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path, self._file = path, file
+        self.name = file.name
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        if 0 < len(data) < size:
+            raise ScenarioError(
+                f"{self._path}: damaged, or cut off within a packet near byte {self._file.tell()}; "
+                "`editcap` writes what is whole of it to another file"
+            )
+        return data
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def seek(self, at: int, whence: int = 0) -> int:
+        return self._file.seek(at, whence)
 
 
 def _network(frame: bytes, kind: int) -> bytes | None:

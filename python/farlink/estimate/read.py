@@ -3,7 +3,8 @@
 import csv
 import ipaddress
 import math
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from farlink.errors import ScenarioError
+from farlink.estimate.matching import match
 from farlink.estimate.packets import Packet, Segment, read_packets, segment
 
 __all__ = ["Observed", "both_ends", "one_end", "table"]
@@ -20,6 +22,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _SYN, _ACK, _FIN = 0x02, 0x10, 0x01
 _LOST = ("", "lost", "nan", "none", "null", "na")
 _UNITS = {"": 1.0, "_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9}
+_MOST_UNCLEAR = 0.01
+"""Share of packets that may be left out because others have the same content."""
+
 _REORDERED = 3
 """Without a round trip, a hole that is filled before so many later segments was reordering."""
 
@@ -104,40 +109,45 @@ def _numbers(
 def both_ends(sender: Path, receiver: Path, source: str | None) -> Observed:
     """Match the packets of a capture before a channel with those of one behind it.
 
-    A packet is known by its content, but for TTL, DSCP, ECN and header checksum;
-    of several alike, the first that was sent is matched with the first received.
-    Packets sent before the first that arrived or after the last are left out: the
-    other capture may have begun later, and they may be under way.
+    A packet is known by its content, but for TTL, DSCP, ECN and header checksum. Packets
+    of the same content (`matching.match`) are matched in order if as many arrived as were
+    sent, or where the delays of the others leave one way; else they are left out, and too
+    many of them are an error. Packets sent before the first that arrived or after the last
+    are left out: the other capture may have begun later, and they may be under way.
     """
     before, after = list(read_packets(sender)), list(read_packets(receiver))
     for path, packets in ((sender, before), (receiver, after)):
         if not packets:
             raise ScenarioError(f"{path}: holds no IP packets")
-    arrived: dict[bytes, deque[float]] = defaultdict(deque)
+    arrived: dict[bytes, list[float]] = defaultdict(list)
     for packet in after:
         arrived[packet.identity].append(packet.time)
     address = _address(source) if source else _common_source(before, arrived)
     chosen = sorted(
         (packet for packet in before if packet.ends[0] == address), key=lambda one: one.time
     )
+    host = ipaddress.ip_address(address)
     if not chosen:
-        raise ScenarioError(f"{sender}: holds no packets from {ipaddress.ip_address(address)}")
-    sent = np.array([packet.time for packet in chosen])
-    received = np.full(len(chosen), math.nan)
-    for i, packet in enumerate(chosen):
-        times = arrived.get(packet.identity)
-        if times:
-            received[i] = times.popleft()
-    found = np.flatnonzero(~np.isnan(received))
-    if not len(found):
+        raise ScenarioError(f"{sender}: holds no packets from {host}")
+    found = match([(one.time, one.identity) for one in chosen], arrived)
+    if len(found.unclear) > _MOST_UNCLEAR * len(chosen):
         raise ScenarioError(
-            f"{receiver}: holds none of the packets of {sender} from "
-            f"{ipaddress.ip_address(address)}; are they of the same time, and is there a NAT or a "
-            "proxy between them?"
+            f"{sender}: of {len(chosen):,} packets from {host}, {len(found.unclear):,} have the "
+            "same content as others, of which not all arrived; which were lost cannot be told. "
+            "Send packets that differ (with a number in each), or write a CSV"
         )
-    seen = slice(found[0], found[-1] + 1)
+    clear = [number for number in range(len(chosen)) if number not in found.unclear]
+    sent = np.array([chosen[number].time for number in clear])
+    received = np.array([found.received[number] for number in clear])
+    there = np.flatnonzero(~np.isnan(received))
+    if not len(there):
+        raise ScenarioError(
+            f"{receiver}: holds none of the packets of {sender} from {host}; are they of the same "
+            "time, and is there a NAT or a proxy between them?"
+        )
+    seen = slice(there[0], there[-1] + 1)
     sent, received = sent[seen], received[seen]
-    notes = [f"packets from {ipaddress.ip_address(address)}, matched by their content"]
+    notes = [f"packets from {host}, matched by their content", *found.notes]
     if float(np.nanmin(received - sent)) < 0:
         notes.append(
             "some packets arrive before they were sent: the clocks of the two captures differ, and "
@@ -153,7 +163,7 @@ def _address(text: str) -> bytes:
         raise ScenarioError(f"--from {text}: not an IP address") from None
 
 
-def _common_source(before: list[Packet], arrived: dict[bytes, deque[float]]) -> bytes:
+def _common_source(before: list[Packet], arrived: Mapping[bytes, list[float]]) -> bytes:
     """Return the address that most bytes come from of what is in both captures.
 
     Of packets in both, those are meant that were captured at the first earlier.
@@ -194,6 +204,7 @@ def one_end(receiver: Path) -> Observed:
             "of both ends, or a CSV"
         )
     segments = data[flow]
+    _refuse_senders_side(receiver, by_flow, flow)
     size = Counter(one.length for one in segments).most_common(1)[0][0]
     round_trip = _handshake(by_flow, flow)
     lost = _holes(segments, size, round_trip)
@@ -213,6 +224,44 @@ def one_end(receiver: Path) -> Observed:
     return Observed(str(receiver), lost, None, None, notes)
 
 
+def _refuse_senders_side(
+    path: Path,
+    by_flow: dict[tuple[bytes, bytes, int, int], list[Segment]],
+    flow: tuple[bytes, bytes, int, int],
+) -> None:
+    """Raise `ScenarioError` if a capture was made where the data was sent.
+
+    Of the handshake's two gaps, the one that the sender of the data ends is a round trip at
+    the receiver, and nothing at the sender. And what is sent again there was there before:
+    nothing is ever missing.
+    """
+    back = (flow[1], flow[0], flow[3], flow[2])
+    ends = sorted(
+        [(one.time, 0, one) for one in by_flow[flow]]
+        + [(one.time, 1, one) for one in by_flow.get(back, [])],
+        key=lambda one: one[0],
+    )
+    flags = [one.flags & (_SYN | _ACK) for _, _, one in ends]
+    gaps = [0.0, 0.0]
+    for at in range(len(ends) - 2):
+        if flags[at : at + 3] == [_SYN, _SYN | _ACK, _ACK]:
+            for one in (at + 1, at + 2):
+                gaps[ends[one][1]] = ends[one][0] - ends[one - 1][0]
+            break
+    by_sender, by_receiver = gaps
+    segments = [one for one in by_flow[flow] if one.length]
+    offsets, edge, again, holes = _offsets(segments), 0, 0, 0
+    for data, at in zip(segments, offsets, strict=True):
+        again += at + data.length <= edge
+        holes += at > edge
+        edge = max(edge, at + data.length)
+    if 2 * by_sender < by_receiver or (again and not holes and by_sender <= by_receiver):
+        raise ScenarioError(
+            f"{path}: this is a capture of the sender, where nothing is missing ({again:,} "
+            "segments were sent again); give that of the receiver, or both"
+        )
+
+
 def _handshake(
     by_flow: dict[tuple[bytes, bytes, int, int], list[Segment]], flow: tuple[bytes, bytes, int, int]
 ) -> float | None:
@@ -229,15 +278,18 @@ def _handshake(
     return answers[0] - own[-1].time if answers else None
 
 
+def _offsets(segments: list[Segment]) -> list[int]:
+    """Return where in the stream each begins; it may be longer than the sequence space."""
+    base, offsets, previous = segments[0].sequence, [], 0
+    for one in segments:
+        previous += (one.sequence - base - previous + 2**31) % 2**32 - 2**31
+        offsets.append(previous)
+    return offsets
+
+
 def _holes(segments: list[Segment], size: int, round_trip: float | None) -> Array:
     """Return for each segment sent for the first time whether it was lost."""
-    base = segments[0].sequence
-    # Offsets in the stream, which may be longer than the sequence space.
-    offset, previous = [], 0
-    for one in segments:
-        step = (one.sequence - base - previous + 2**31) % 2**32 - 2**31
-        previous += step
-        offset.append(previous)
+    offset = _offsets(segments)
     first_seen: dict[int, int] = {}
     edge = 0
     fates: list[tuple[int, bool]] = []

@@ -1,0 +1,95 @@
+"""Which packet of one capture is which of the other, without a guess that is not said."""
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+__all__ = ["Matched", "match"]
+
+_ENOUGH = 20
+"""Packets of a content of their own whose delays say how long the others can have taken."""
+
+
+_TICK_S = 1e-6
+"""What stamps of captures are told in."""
+
+
+@dataclass
+class Matched:
+    """When each packet that was sent arrived, NaN if it did not.
+
+    `unclear` are the numbers of those of which that cannot be told.
+    """
+
+    received: list[float]
+    unclear: set[int] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+
+
+def match(sent: Sequence[tuple[float, bytes]], arrived: Mapping[bytes, list[float]]) -> Matched:
+    """Match packets (time, content) in the order sent with the times that contents arrived.
+
+    A content that was sent once is clear. One that arrived as often as it was sent is
+    matched in order. For any other each arrival must have one packet only for which its
+    delay lies within what packets of a content of their own took, half their range more on
+    either side; otherwise all packets of that content are unclear.
+    """
+    groups: dict[bytes, list[int]] = defaultdict(list)
+    for number, (_, content) in enumerate(sent):
+        groups[content].append(number)
+    found = Matched([math.nan] * len(sent))
+    in_order = by_delay = 0
+    delays = []
+    several = []
+    for content, numbers in groups.items():
+        times = sorted(arrived.get(content, ()))
+        if len(numbers) == 1 or len(times) == len(numbers):
+            in_order += len(numbers) if len(numbers) > 1 else 0
+            for number, time in zip(numbers, times, strict=False):
+                found.received[number] = time
+            if len(numbers) == 1 and times:
+                delays.append(times[0] - sent[numbers[0]][0])
+        elif times:
+            several.append((numbers, times))
+    for numbers, times in several:
+        ways = _by_delay([sent[number][0] for number in numbers], times, delays)
+        if ways is None:
+            found.unclear.update(numbers)
+            continue
+        by_delay += len(numbers)
+        for at, time in ways.items():
+            found.received[numbers[at]] = time
+    if in_order:
+        found.notes.append(
+            f"{in_order:,} packets have the same content as others; as many arrived as were sent, "
+            "and they are matched in order"
+        )
+    if by_delay:
+        found.notes.append(
+            f"{by_delay:,} packets have the same content as others, of which not all arrived; "
+            "the delays of the rest leave one way to match them"
+        )
+    if found.unclear:
+        found.notes.append(
+            f"{len(found.unclear):,} packets have the same content as others; which of them "
+            "arrived cannot be told, and they are left out"
+        )
+    return found
+
+
+def _by_delay(
+    sent: Sequence[float], times: Sequence[float], delays: Sequence[float]
+) -> dict[int, float] | None:
+    """Return the only way to match, as times of arrival by packet; None if there are others."""
+    if len(delays) < _ENOUGH:
+        return None
+    least, most = min(delays), max(delays)
+    slack = (most - least) / 2 + _TICK_S
+    ways: dict[int, float] = {}
+    for time in times:
+        able = [at for at, one in enumerate(sent) if least - slack <= time - one <= most + slack]
+        if len(able) != 1 or able[0] in ways:
+            return None
+        ways[able[0]] = time
+    return ways
