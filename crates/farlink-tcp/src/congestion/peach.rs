@@ -229,9 +229,13 @@ impl CongestionControl for Peach {
         self.reduce(cx);
     }
 
+    /// Rapid Recovery has set the window, and dummies that came back opened it:
+    /// what RFC 6582 allows at the end, which may be two segments, is not for it.
     fn on_recovered(&mut self, _cx: &Context<'_>, window: u64) {
-        self.recovering = false;
         self.adsn = 0;
+        if std::mem::take(&mut self.recovering) {
+            return;
+        }
         self.cwnd = window;
         self.slow_start |= window < self.ssthresh;
     }
