@@ -58,8 +58,10 @@ pub struct Config {
     pub send_buffer: u64,
     /// When a small segment waits for an acknowledgment (Nagle's algorithm).
     pub nagle: Nagle,
-    /// The congestion window grows only while it is what holds the sender back
-    /// (RFC 7661). Without it every ACK of new data counts (RFC 5681, 3.1 as it
+    /// The congestion window grows only while it is in use: full or holding data
+    /// back in the last window of data, or in slow start at least half full, which
+    /// is the rule of Linux (`tcp_is_cwnd_limited`); the principle is that of RFC
+    /// 2861, 3, and RFC 9002, 7.8. RFC 7661 has another rule. Without it every ACK of new data counts (RFC 5681, 3.1 as it
     /// stands).
     pub cwnd_validation: bool,
     /// What bounds the congestion window from above.
@@ -261,6 +263,8 @@ pub enum Recovery {
         /// What keeps duplicate ACKs that a go-back-N caused from starting a
         /// second fast retransmit.
         careful: Careful,
+        /// The window when all is repaired.
+        exit: NewRenoExit,
     },
     /// RFC 6675: scoreboard, pipe, NextSeg.
     Sack {
@@ -456,6 +460,19 @@ pub enum Careful {
     AckHeuristic,
     /// In addition the timestamp heuristic of RFC 6582, 4.2.
     TimestampHeuristic,
+}
+
+/// Window at the end of a NewReno recovery, the full acknowledgment of RFC 6582,
+/// 3.2, step 3. `FlightSize` is that of this moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NewRenoExit {
+    /// Option 1: min(ssthresh, max(`FlightSize`, SMSS) + SMSS). Where little is in
+    /// flight, no burst, and slow start from there.
+    FlightSize,
+    /// The same as RFC 3782, 3, step 5, has it: min(ssthresh, `FlightSize` + SMSS).
+    FlightSizeRfc3782,
+    /// Option 2: ssthresh, as after Reno's fast recovery.
+    Ssthresh,
 }
 
 /// The timer axis.

@@ -5,6 +5,7 @@ mod buffer;
 mod held;
 mod sampled;
 mod timer;
+mod usage;
 
 use crate::config::{Config, CwndLimit, Nagle, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
@@ -21,6 +22,7 @@ use crate::spurious::{self, Spurious};
 use crate::time::{Instant, Interval};
 pub(crate) use buffer::SendBuffer;
 use held::Held;
+use usage::CwndUsage;
 
 /// The context of a congestion-control hook. A macro, so that only the fields
 /// it reads are borrowed while the controller is.
@@ -94,7 +96,7 @@ pub(crate) struct Sender {
     limited_by_peer: bool,
     /// Segment being timed: position after it, and when it left.
     timed: Option<(Offset, Instant)>,
-    cwnd_limited: bool,
+    usage: CwndUsage,
     /// Segments sent again since the last acknowledgment or time-out.
     sent_again: u32,
     last_sent: Instant,
@@ -163,7 +165,7 @@ impl Sender {
             karn: config.rto.karn,
             limited_by_peer: config.cwnd_limit == CwndLimit::ReceiveWindow,
             timed: None,
-            cwnd_limited: false,
+            usage: CwndUsage::default(),
             sent_again: 0,
             last_sent: Instant::ZERO,
             timer_restarted: Instant::ZERO,
@@ -331,8 +333,6 @@ impl Sender {
         (flight, acked, sample)
     }
 
-    /// Whether the congestion window was what held the sender back last, or is
-    /// taken to have been.
     /// Whether nothing looks at every ACK, whatever it says.
     #[inline]
     pub(crate) fn plain(&self) -> bool {
@@ -406,10 +406,10 @@ impl Sender {
         }
     }
 
-    /// Whether the congestion window was what held the sender back last.
+    /// Whether the congestion window is in use, or is taken to be.
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
-        (self.cwnd_limited || !self.cwnd_validation)
+        (!self.cwnd_validation || self.usage.limited(self.cc.cwnd(), self.cc.in_slow_start()))
             && (!self.limited_by_peer || self.cc.cwnd() < self.max_wnd)
     }
 
@@ -449,7 +449,10 @@ impl Sender {
                     self.pace_at = self.paced_until;
                     return None;
                 }
-                self.cwnd_limited = held == Held::Cwnd;
+                let used = self.used();
+                let full = held == Held::Cwnd || used + u64::from(self.mss) > self.cwnd();
+                self.usage
+                    .note(full, used, self.board.una(), self.board.max());
                 if matches!(held, Held::Idle | Held::Peer) {
                     self.application_limits();
                 }

@@ -4,8 +4,8 @@
 //! what is new about it and one row here.
 
 use crate::config::{
-    Backoff, Careful, Config, Eln, InitialWindow, Nagle, Ratio, ReceiverConfig, Recovery,
-    RtoAlgorithm, RtoConfig, SnackForm,
+    Backoff, Careful, Config, Eln, InitialWindow, Nagle, NewRenoExit, Ratio, ReceiverConfig,
+    Recovery, RtoAlgorithm, RtoConfig, SnackForm,
 };
 use crate::congestion::{
     Adalr, Bbr, Control, Cubic, Hybla, Peach, Reno, Setting, Unlimited, Vegas, WESTWOOD,
@@ -155,6 +155,7 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::NewReno {
                 impatient: false,
                 careful: Careful::Plain,
+                exit: NewRenoExit::FlightSize,
             },
             congestion: reno(),
             receiver: no_sack(),
@@ -170,6 +171,7 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::NewReno {
                 impatient: false,
                 careful: Careful::Plain,
+                exit: NewRenoExit::FlightSize,
             },
             eln: Eln::Oracle,
             congestion: reno(),
@@ -253,6 +255,7 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::NewReno {
                 impatient: false,
                 careful: Careful::Plain,
+                exit: NewRenoExit::FlightSize,
             },
             congestion: Control::new(&Adalr::ALGORITHM),
             receiver: no_sack(),
@@ -270,6 +273,7 @@ pub static VARIANTS: &[Variant] = &[
             recovery: Recovery::NewReno {
                 impatient: false,
                 careful: Careful::Plain,
+                exit: NewRenoExit::FlightSize,
             },
             congestion: Control::new(&Peach::ALGORITHM),
             initial_window: InitialWindow::Segments(1),

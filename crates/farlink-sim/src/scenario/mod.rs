@@ -71,8 +71,9 @@ pub use spec::{
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
-    AckDelay, BackoffName, CarefulName, CwndLimitName, DummyReplyName, GapFillName, PrrBoundName,
-    RecoveryName, ReduceName, SamplingName, Scale, StartWindow, TimerName, UndoWays,
+    AckDelay, BackoffName, CarefulName, Counting, CwndLimitName, DummyReplyName, GapFillName,
+    NewRenoExitName, PrrBoundName, RecoveryName, ReduceName, SamplingName, Scale, StartWindow,
+    TimerName, UndoWays,
 };
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
 pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};

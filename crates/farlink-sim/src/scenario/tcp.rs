@@ -5,7 +5,8 @@
 //! ignored.
 
 use farlink_tcp::config::{
-    Careful, Config, DelayedAck, PrrBound, Ratio, ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig,
+    Careful, Config, DelayedAck, NewRenoExit, PrrBound, Ratio, ReceiverConfig, Recovery,
+    RtoAlgorithm, RtoConfig,
 };
 use farlink_tcp::congestion::{self, Control};
 use farlink_tcp::{Interval, variant};
@@ -16,8 +17,8 @@ use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
 use super::tcp_choices::{
     AckDelay, BackoffName, CarefulName, Counting, CwndLimitName, DummyReplyName, GapFillName,
-    NagleRule, PrrBoundName, RecoveryName, ReduceName, SamplingName, Scale, StartWindow, TimerName,
-    UndoWays,
+    NagleRule, NewRenoExitName, PrrBoundName, RecoveryName, ReduceName, SamplingName, Scale,
+    StartWindow, TimerName, UndoWays,
 };
 use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
@@ -140,9 +141,10 @@ tcp_keys! {
     /// anything is unacknowledged (RFC 896; RFC 9293, 3.7.4). "minshall": while another
     /// that was not full is, so that the end of a large write leaves at once (as Linux).
     nagle: NagleRule,
-    /// Whether the congestion window grows only while it is what holds the
-    /// sender back (RFC 7661), or with every ACK of new data (RFC 5681 as it
-    /// stands).
+    /// Whether the congestion window grows only while it is in use, or with every
+    /// ACK of new data (RFC 5681 as it stands). It is in use when it was full in the
+    /// last window of data, and in slow start when at least half of it was, as in
+    /// Linux (`tcp_is_cwnd_limited`; the principle is that of RFC 2861, 3, and RFC 9002, 7.8).
     cwnd_validation: bool,
     /// What bounds the congestion window from above, recovery's inflation aside.
     cwnd_limit: CwndLimitName,
@@ -168,6 +170,9 @@ tcp_keys! {
     /// retransmit (RFC 6582). Needs a "newreno" recovery; "timestamp" needs
     /// the timestamps option.
     careful: CarefulName,
+    /// The window at the end of a NewReno recovery (RFC 6582, 3.2, step 3). Needs a
+    /// "newreno" recovery.
+    newreno_exit: NewRenoExitName,
     /// Rescue retransmission (RFC 6675, NextSeg rule 4). Needs
     /// `recovery = "sack"`.
     rescue: bool,
@@ -415,10 +420,14 @@ impl TcpSpec {
     }
 
     fn recovery(&self, base: Recovery) -> Recovery {
-        let careful = |careful: Careful| self.careful.map_or(careful, CarefulName::value);
         let kept = match base {
-            Recovery::NewReno { careful, .. } => careful,
-            _ => Careful::Plain,
+            Recovery::NewReno { careful, exit, .. } => (careful, exit),
+            _ => (Careful::Plain, NewRenoExit::FlightSize),
+        };
+        let newreno = |impatient: bool| Recovery::NewReno {
+            impatient,
+            careful: self.careful.map_or(kept.0, CarefulName::value),
+            exit: self.newreno_exit.map_or(kept.1, NewRenoExitName::value),
         };
         let name = self.recovery.unwrap_or(RecoveryName::of(base));
         match name {
@@ -433,14 +442,8 @@ impl TcpSpec {
                     fine_granularity,
                 }
             }
-            RecoveryName::NewReno => Recovery::NewReno {
-                impatient: false,
-                careful: careful(kept),
-            },
-            RecoveryName::NewRenoImpatient => Recovery::NewReno {
-                impatient: true,
-                careful: careful(kept),
-            },
+            RecoveryName::NewReno => newreno(false),
+            RecoveryName::NewRenoImpatient => newreno(true),
             RecoveryName::Sack => {
                 let kept = match base {
                     Recovery::Sack { rescue } => rescue,
@@ -486,7 +489,10 @@ impl TcpSpec {
     fn show_recovery(&mut self, recovery: Recovery) {
         self.recovery = Some(RecoveryName::of(recovery));
         match recovery {
-            Recovery::NewReno { careful, .. } => self.careful = Some(CarefulName::of(careful)),
+            Recovery::NewReno { careful, exit, .. } => {
+                self.careful = Some(CarefulName::of(careful));
+                self.newreno_exit = Some(NewRenoExitName::of(exit));
+            }
             Recovery::Sack { rescue } => self.rescue = Some(rescue),
             Recovery::Vegas {
                 fine_k,

@@ -4,8 +4,8 @@ use std::fmt;
 
 use farlink_tcp::Interval;
 use farlink_tcp::config::{
-    Backoff, ByteCounting, Careful, DummyReply, InitialWindow, Nagle, PrrBound, Recovery,
-    ReduceFrom, RtoAlgorithm, Sampling, Undo, WindowScale,
+    Backoff, ByteCounting, Careful, DummyReply, InitialWindow, Nagle, NewRenoExit, PrrBound,
+    Recovery, ReduceFrom, RtoAlgorithm, Sampling, Undo, WindowScale,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
@@ -56,6 +56,17 @@ names!(
         "ack" Ack,
         /// With the timestamp heuristic (RFC 6582, 4.2).
         "timestamp" Timestamp,
+    }
+);
+names!(
+    /// Choices of `newreno_exit`.
+    NewRenoExitName {
+        /// min(ssthresh, max(FlightSize, SMSS) + SMSS): option 1 of RFC 6582.
+        "flight" FlightSize,
+        /// min(ssthresh, FlightSize + SMSS), as RFC 3782 has it.
+        "flight-rfc3782" FlightSizeRfc3782,
+        /// ssthresh: option 2, as after Reno's fast recovery.
+        "ssthresh" Ssthresh,
     }
 );
 names!(
@@ -178,6 +189,24 @@ impl CarefulName {
             Self::Plain => Careful::Plain,
             Self::Ack => Careful::AckHeuristic,
             Self::Timestamp => Careful::TimestampHeuristic,
+        }
+    }
+}
+
+impl NewRenoExitName {
+    pub(super) fn of(value: NewRenoExit) -> Self {
+        match value {
+            NewRenoExit::FlightSize => Self::FlightSize,
+            NewRenoExit::FlightSizeRfc3782 => Self::FlightSizeRfc3782,
+            NewRenoExit::Ssthresh => Self::Ssthresh,
+        }
+    }
+
+    pub(super) fn value(self) -> NewRenoExit {
+        match self {
+            Self::FlightSize => NewRenoExit::FlightSize,
+            Self::FlightSizeRfc3782 => NewRenoExit::FlightSizeRfc3782,
+            Self::Ssthresh => NewRenoExit::Ssthresh,
         }
     }
 }

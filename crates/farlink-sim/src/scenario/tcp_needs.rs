@@ -19,12 +19,13 @@ impl TcpSpec {
         const COUNTED: &str =
             "a congestion control that grows by ACKs, which vegas, bbr and unlimited do not";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 34] = [
+        const NEEDS: [(&str, &str); 35] = [
             ("byte_counting", COUNTED),
             ("dsack", "sack = true"),
             ("gradual_window", "receive_window_max"),
             ("dummies", "congestion = \"peach\""),
             ("careful", NEWRENO),
+            ("newreno_exit", NEWRENO),
             ("rescue", SACK),
             ("restart_on_sack", SACK),
             ("rtt_from_sack", SACK),

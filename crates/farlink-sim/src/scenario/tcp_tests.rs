@@ -2,8 +2,8 @@
 //! refused.
 
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, ByteCounting, DummyReply, Eln, InitialWindow, Nagle, PartialAck,
-    RackConfig, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
+    AssumeLoss, Backoff, ByteCounting, DummyReply, Eln, InitialWindow, Nagle, NewRenoExit,
+    PartialAck, RackConfig, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 
 use super::*;
@@ -65,7 +65,11 @@ fn corners() -> Vec<Config> {
         Careful::TimestampHeuristic,
     ] {
         for impatient in [false, true] {
-            let recovery = Recovery::NewReno { impatient, careful };
+            let recovery = Recovery::NewReno {
+                impatient,
+                careful,
+                exit: NewRenoExit::Ssthresh,
+            };
             all.push(Config {
                 recovery,
                 timestamps: true,

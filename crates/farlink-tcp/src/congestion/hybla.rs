@@ -247,7 +247,7 @@ impl CongestionControl for Hybla {
     fn on_ack(&mut self, cx: &Context<'_>, ack: &Ack) {
         self.probe(cx, ack);
         // A paced sender is seldom stopped by its window: half of it in use is
-        // enough (RFC 7661, 4.1).
+        // enough, as in the validated phase of RFC 7661 (4.3).
         let limited = ack.cwnd_limited || (self.pacing && 2 * cx.flight >= self.cwnd);
         if !limited {
             return;

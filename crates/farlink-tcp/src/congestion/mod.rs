@@ -90,8 +90,8 @@ pub struct Ack {
     /// Exact round-trip time of the last segment it covers, unless that or
     /// another that it covers was sent twice.
     pub fine_rtt: Option<Interval>,
-    /// Whether the window was what kept the sender from sending more, since
-    /// the last ACK: growth without this is meaningless (RFC 9293; RFC 7661).
+    /// Whether the window is in use, so that its growth means something
+    /// ([`Config::cwnd_validation`]).
     pub cwnd_limited: bool,
 }
 

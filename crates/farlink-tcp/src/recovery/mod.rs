@@ -15,7 +15,7 @@ pub(crate) mod snack;
 mod tahoe;
 pub(crate) mod vegas;
 
-use crate::config::{AssumeLoss, Careful, Config, Recovery};
+use crate::config::{AssumeLoss, Careful, Config, NewRenoExit, Recovery};
 use crate::congestion::{Ack, InForce, Loss};
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
@@ -128,6 +128,7 @@ impl LossState {
             self.kind = Recovery::NewReno {
                 impatient: false,
                 careful: Careful::Plain,
+                exit: NewRenoExit::FlightSize,
             };
             self.prr = None;
             self.rack = None;
@@ -298,8 +299,10 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
             Recovery::GoBackN | Recovery::Tahoe => {}
             Recovery::Reno | Recovery::Vegas { .. } => reno::on_recovery_ack(tx, now, recorder),
             Recovery::Snack { .. } => snack::on_recovery_ack(tx, now, new, recorder),
-            Recovery::NewReno { impatient, .. } => {
-                restart = newreno::on_recovery_ack(tx, now, new, impatient, recorder);
+            Recovery::NewReno {
+                impatient, exit, ..
+            } => {
+                restart = newreno::on_recovery_ack(tx, now, new, (impatient, exit), recorder);
             }
             Recovery::Sack { .. } => sack::on_recovery_ack(tx, now, new, recorder),
         }

@@ -1,7 +1,7 @@
 //! NewReno: a partial ACK shows the next hole. RFC 6582.
 
 use super::{NewAck, fast_retransmit, recovered, set_by_controller};
-use crate::config::Careful;
+use crate::config::{Careful, NewRenoExit};
 use crate::record::Recorder;
 use crate::send::{Sender, context};
 use crate::time::Instant;
@@ -42,14 +42,17 @@ pub(super) fn on_recovery_ack(
     tx: &mut Sender,
     now: Instant,
     new: NewAck,
-    impatient: bool,
+    (impatient, exit): (bool, NewRenoExit),
     recorder: &mut Recorder,
 ) -> bool {
     let mss = u64::from(tx.mss);
     if tx.board.una() >= tx.loss.recover {
-        // Full acknowledgment, option (1): no burst when little is in flight.
-        let flight = tx.board.flight();
-        let window = tx.cc.ssthresh().min(flight.max(mss) + mss);
+        let (flight, ssthresh) = (tx.board.flight(), tx.cc.ssthresh());
+        let window = match exit {
+            NewRenoExit::FlightSize => ssthresh.min(flight.max(mss) + mss),
+            NewRenoExit::FlightSizeRfc3782 => ssthresh.min(flight + mss),
+            NewRenoExit::Ssthresh => ssthresh,
+        };
         recovered(tx, now, window, recorder);
         return true;
     }

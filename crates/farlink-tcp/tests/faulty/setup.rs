@@ -3,8 +3,8 @@
 use super::chance::Chance;
 use farlink_tcp::config::{
     AssumeLoss, Backoff, ByteCounting, Careful, Config, CwndLimit, DelayedAck, DummyReply, Eln,
-    InitialWindow, Nagle, PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom,
-    RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
+    InitialWindow, Nagle, NewRenoExit, PartialAck, PrrBound, RackConfig, Ratio, Recovery,
+    ReduceFrom, RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -47,7 +47,16 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
         Some(PrrBound::SlowStart),
     ]);
     match &mut config.recovery {
-        Recovery::NewReno { impatient, careful } => {
+        Recovery::NewReno {
+            impatient,
+            careful,
+            exit,
+        } => {
+            *exit = chance.pick(&[
+                NewRenoExit::FlightSize,
+                NewRenoExit::FlightSizeRfc3782,
+                NewRenoExit::Ssthresh,
+            ]);
             *impatient = chance.flip();
             *careful = chance.pick(&[
                 Careful::Less,

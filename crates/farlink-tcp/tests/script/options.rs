@@ -3,8 +3,8 @@
 use super::Script;
 use farlink_tcp::config::{
     AssumeLoss, Backoff, ByteCounting, Careful, Config, CwndLimit, DummyReply, Eln, InitialWindow,
-    Nagle, PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling,
-    SnackForm, TlpConfig, Undo, WindowScale,
+    Nagle, NewRenoExit, PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom,
+    RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant};
@@ -105,7 +105,8 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "max_retransmits" => config.max_retransmits = number(value)?,
         "max_syn_retransmits" => config.max_syn_retransmits = number(value)?,
         "msl" => config.msl = interval(value)?,
-        "impatient" | "careful" | "rescue" | "fine_k" | "fine_granularity" | "coarse_timeout" => {
+        "impatient" | "careful" | "newreno_exit" | "rescue" | "fine_k" | "fine_granularity"
+        | "coarse_timeout" => {
             set_recovery(config, key, value)?;
         }
         _ if config
@@ -163,6 +164,14 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
 fn set_recovery(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
     match (&mut config.recovery, key) {
         (Recovery::NewReno { impatient, .. }, "impatient") => *impatient = switch(value)?,
+        (Recovery::NewReno { exit, .. }, "newreno_exit") => {
+            *exit = match value {
+                "flight" => NewRenoExit::FlightSize,
+                "flight_rfc3782" => NewRenoExit::FlightSizeRfc3782,
+                "ssthresh" => NewRenoExit::Ssthresh,
+                _ => return Err("flight, flight_rfc3782 or ssthresh".into()),
+            }
+        }
         (Recovery::NewReno { careful, .. }, "careful") => {
             *careful = match value {
                 "less" => Careful::Less,

@@ -1,0 +1,67 @@
+//! Congestion window validation: a window that is not used says nothing of the
+//! path, and does not grow.
+//!
+//! The rule is that of Linux (`tcp_cwnd_validate`, `tcp_is_cwnd_limited`), in
+//! bytes. RFC 2861, 3, and RFC 9002, 7.8, have the principle. RFC 7661 differs: it
+//! lets a window grow in every phase of which half is used, and reduces one of
+//! which less is.
+
+use crate::seq::Offset;
+
+/// How much of the congestion window was used in the last window of data.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct CwndUsage {
+    /// It was full, or held data back.
+    full: bool,
+    /// Most bytes in flight.
+    most: u64,
+    /// The last position of that window of data.
+    end: Offset,
+}
+
+impl CwndUsage {
+    /// Nothing more leaves for now, with `used` bytes in flight up to `max`. The
+    /// best use that a window of data saw counts until it is acknowledged.
+    pub(crate) fn note(&mut self, full: bool, used: u64, una: Offset, max: Offset) {
+        if una >= self.end || full || (!self.full && used > self.most) {
+            *self = Self {
+                full,
+                most: used,
+                end: max,
+            };
+        }
+    }
+
+    /// Whether `cwnd` may grow: it was full, or in slow start at least half of it
+    /// was used, as slow start doubles what was.
+    #[inline]
+    pub(crate) fn limited(&self, cwnd: u64, slow_start: bool) -> bool {
+        self.full || (slow_start && cwnd < 2 * self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_a_window_is_enough_in_slow_start_alone() {
+        let mut usage = CwndUsage::default();
+        usage.note(false, 6, 0, 6);
+        assert!(usage.limited(11, true) && !usage.limited(12, true));
+        assert!(!usage.limited(11, false));
+    }
+
+    #[test]
+    fn a_full_window_counts_until_it_is_acknowledged() {
+        let mut usage = CwndUsage::default();
+        usage.note(true, 10, 0, 10);
+        usage.note(false, 3, 7, 10);
+        assert!(usage.limited(100, false));
+        usage.note(false, 3, 10, 13);
+        assert!(!usage.limited(100, false));
+        // More than before in the same window of data.
+        usage.note(false, 6, 11, 17);
+        assert!(usage.limited(11, true));
+    }
+}
