@@ -23,7 +23,7 @@ def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:
         "geo-omueti2007", "--tcp", "reno", "--transfer", "500kB", "--quiet", "--out", str(tmp_path)
     )
     assert done.returncode == 0, done.stderr
-    assert "within 5 %" in done.stdout
+    assert "undecided (one run)" in done.stdout
     (row,) = json.loads((tmp_path / "comparison.json").read_text())["rows"]
     assert abs(row["ratio"] - 1) < 0.05
     assert {path.name for path in tmp_path.iterdir()} == {

@@ -57,9 +57,17 @@ def test_the_ratio_is_that_of_paired_runs() -> None:
     wanted = 4.302653 * math.sqrt(300) / math.sqrt(3) / 100
     assert ratio.half_width == pytest.approx(wanted, rel=1e-6)
     assert row.verdict == "differs"
-    assert Row("reno", (90.0, 100.0, 110.0), (120.0, 90.0, 110.0)).verdict == "within the interval"
-    assert Row("reno", (100.0,), (104.9,)).verdict == "within 5 %"
-    assert Row("reno", (100.0,), (106.0,)).verdict == "differs"
+
+
+def test_an_interval_decides_whether_two_agree_and_not_a_mean() -> None:
+    """A mean of 1.00 with an interval that is wider than 5 % says nothing, nor does one run."""
+    wide = Row("reno", (90.0, 100.0, 110.0), (120.0, 70.0, 110.0))
+    assert wide.ratio.mean == pytest.approx(1.0)
+    assert wide.verdict == "undecided"
+    assert Row("reno", (100.0,), (100.0,)).verdict == "undecided (one run)"
+    assert Row("reno", (90.0, 100.0, 110.0), (91.0, 100.0, 111.0)).verdict == "within 5 %"
+    # Not 1, and not by more than 5 %.
+    assert Row("reno", (100.0, 100.0), (102.0, 102.0)).verdict == "within 5 %"
     # The same in every run, but for a constant: no doubt about the ratio.
     same = Row("reno", (100.0, 200.0), (150.0, 300.0))
     assert same.ratio.half_width == pytest.approx(0.0)
