@@ -1,7 +1,6 @@
 """Live control of running emulations: look at their links, and change them, while packets cross."""
 
 import json
-import os
 import re
 import socket
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ from farlink.errors import FarlinkError, ScenarioError
 __all__ = ["Running", "find", "running"]
 
 _FILES = Path("/run/farlink")
-_NAME = re.compile(r"farlink-(\d+)-\d+-\d+-(.+)\.ctl")
+_NAME = re.compile(r"farlink-(\d+)-\d+-\d+-\d+-(.+)\.ctl")
 _PATIENCE_S = 5.0
 
 
@@ -77,7 +76,7 @@ def running() -> list[Running]:
     found = []
     for path in sorted(_FILES.glob("farlink-*.ctl")) if _FILES.is_dir() else []:
         match = _NAME.fullmatch(path.name)
-        if match and _alive(int(match[1])):
+        if match and _alive(path):
             found.append(Running(match[2], int(match[1]), path))
     return found
 
@@ -102,11 +101,14 @@ def find(which: str | None = None) -> Running:
     return chosen[0]
 
 
-def _alive(pid: int) -> bool:
+def _alive(path: Path) -> bool:
+    """Whether somebody listens there; a process number says nothing inside an emulated host."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
+        with socket.socket(socket.AF_UNIX) as client:
+            client.settimeout(_PATIENCE_S)
+            client.connect(str(path))
     except PermissionError:
-        pass
+        return True  # somebody else's
+    except OSError:
+        return False
     return True

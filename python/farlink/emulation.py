@@ -1,10 +1,11 @@
 """Real packets in real time: programs in the hosts of a scenario, on Linux, as root."""
 
 import json
+import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -12,10 +13,10 @@ from typing import Any
 from farlink import _farlink, files, source, units
 from farlink.errors import FarlinkError, ScenarioError
 
-__all__ = ["BEHIND_S", "Emulated", "check_kernel", "emulate", "transfer"]
+__all__ = ["BEHIND_S", "Emulated", "Interrupted", "check_kernel", "emulate", "transfer"]
 
 BEHIND_S = 1e-3
-"""An emulation fell behind if one packet in a hundred left later than this, in seconds."""
+"""An emulation fell behind if one packet in a hundred was later than this, in seconds."""
 
 LONGEST_S = 1e9
 """An emulation lasts no longer, in seconds: some 30 years."""
@@ -27,11 +28,20 @@ Command = tuple[str, Sequence[str]]
 """A host, and a program with its arguments."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended an emulation; `done` is what it had done by then."""
+
+    def __init__(self, done: "Emulated") -> None:
+        super().__init__()
+        self.done = done
+
+
 class Emulated:
     """What an emulation did.
 
-    `data` holds exit_code, duration_s, lateness, hosts, links, packets (where all of them are) and
-    endpoints (what hosts in user space sent, fetched and dropped); docs/emulator.md describes it.
+    `data` holds exit_code, duration_s, lateness, hosts, links, packets (where all of them are),
+    servers (with the exit codes of those that ended early) and endpoints (what hosts in user space
+    sent, fetched and dropped); docs/emulator.md describes it.
     """
 
     def __init__(self, data: dict[str, Any]) -> None:
@@ -46,8 +56,8 @@ class Emulated:
     def missing(self) -> int:
         """Packets that came into being and are nowhere: 0, or the engine has an error."""
         packets: dict[str, int] = self.data["packets"]
-        made = ("entered", "copied", "cut", "answered")
-        found = ("left", "lost", "for_routers", "inside")
+        made = ("offered", "copied", "cut", "answered")
+        found = ("not_ipv4", "no_host", "overflowed", "left", "lost", "for_routers", "inside")
         return sum(packets[key] for key in made) - sum(packets[key] for key in found)
 
     @property
@@ -68,7 +78,7 @@ def emulate(
     seconds: float | None = None,
     endpoints: Mapping[str, str] | None = None,
     plain: bool = False,
-    realtime: bool = False,
+    realtime: bool | None = None,
     run: int = 0,
     pcap: Path | None = None,
     snaplen: int = 0,
@@ -104,9 +114,11 @@ def emulate(
         One packet to each read and write of a device: slower, and what the default, which
         passes several of a connection at once, is compared with.
     realtime
-        The engine's thread runs before all others of normal priority (SCHED_FIFO), in memory
-        that is not paged out, and watches the clock for the last 50 us before a packet is due.
-        Takes more of a processor.
+        By default the engine's thread runs before all others of normal priority (SCHED_FIFO) where
+        the system allows it; "realtime" and "realtime_refused" of `data` tell. With True it must,
+        and the process also stays in memory, idle processors stay awake, and the thread watches
+        the clock for the last 50 us before a packet is due, which takes more of a processor. With
+        False it runs at normal priority.
     run
         Number of the run: others draw other random numbers in the channels.
     pcap
@@ -123,6 +135,8 @@ def emulate(
         If the scenario is wrong, there is no such host, or the kernel has no such TCP.
     RunError
         If the system refuses: no root, no TUN device.
+    Interrupted
+        At Ctrl-C, if there is no command. With one, Ctrl-C is for that command.
     """
     return _emulate(
         scenario,
@@ -156,7 +170,7 @@ def _emulate(
     endpoints: Mapping[str, str] | None = None,
     checked: int | None = None,
     plain: bool = False,
-    realtime: bool = False,
+    realtime: bool | None = None,
     run: int = 0,
     pcap: Path | None = None,
     snaplen: int = 0,
@@ -188,7 +202,8 @@ def _emulate(
         pcap.mkdir(parents=True, exist_ok=True)
     started = [(name, list(argv)) for name, argv in servers]
     directory = None if pcap is None else str(pcap)
-    with _patient():
+    program = main is not None and checked is None
+    with _signals(program=program):
         out = engine(
             text,
             run,
@@ -207,6 +222,11 @@ def _emulate(
     data = json.loads(out)
     tree = json.loads(text)
     data |= {"scenario": tree.get("name") or "scenario", "seed": tree["seed"], "run": run}
+    # The program of a transfer may be the one that Ctrl-C reaches first.
+    interrupted = data["exit_code"] == 128 + signal.SIGINT and not program
+    if data.pop("interrupted") or interrupted:
+        data["exit_code"] = 128 + signal.SIGINT
+        raise Interrupted(Emulated(data))
     return Emulated(data)
 
 
@@ -219,7 +239,7 @@ def transfer(
     seed: int | None = None,
     endpoints: Mapping[str, str] | None = None,
     plain: bool = False,
-    realtime: bool = False,
+    realtime: bool | None = None,
     run: int = 0,
     pcap: Path | None = None,
     snaplen: int = 0,
@@ -303,25 +323,54 @@ def _resolved(
 
 
 @contextmanager
-def _patient() -> Iterator[None]:
-    """Ctrl-C is for the program, which ends the emulation by ending; SIGTERM is for us."""
+def _signals(*, program: bool) -> Iterator[None]:
+    """Leave Ctrl-C to the user's program, if there is one, which ends the emulation by ending.
 
-    def leave(_number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + signal.SIGTERM)
+    Without one it ends the emulation, as SIGTERM and the end of the terminal (SIGHUP) always do.
+    """
+
+    def leave(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
 
     def ignore(_number: int, _frame: FrameType | None) -> None:
         """Not SIG_IGN, which the program would inherit."""
 
+    handlers: list[tuple[int, Callable[[int, FrameType | None], None]]] = [(signal.SIGTERM, leave)]
+    if program:
+        handlers.append((signal.SIGINT, ignore))
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup sets it
+        handlers.append((signal.SIGHUP, leave))
     try:
-        before = [
-            (signal.SIGINT, signal.signal(signal.SIGINT, ignore)),
-            (signal.SIGTERM, signal.signal(signal.SIGTERM, leave)),
-        ]
+        before = [(number, signal.signal(number, handler)) for number, handler in handlers]
     except ValueError:  # not the main thread: signals are somebody else's affair
         yield
         return
     try:
-        yield
+        with _terminal():
+            yield
     finally:
         for number, handler in before:
             signal.signal(number, handler)
+
+
+@contextmanager
+def _terminal() -> Iterator[None]:
+    """Take the terminal back at the end from a shell that took it."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        yield
+        return
+    try:
+        group = os.tcgetpgrp(terminal)
+        try:
+            yield
+        finally:
+            if group == os.getpgrp():
+                # Who is not in the foreground would be stopped for asking.
+                before = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+                with suppress(OSError):
+                    os.tcsetpgrp(terminal, group)
+                signal.signal(signal.SIGTTOU, before)
+    finally:
+        os.close(terminal)

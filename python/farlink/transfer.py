@@ -13,6 +13,7 @@ line of JSON (or writes it to FILE) and fails if a byte is wrong or missing.
 
 import hashlib
 import json
+import signal
 import socket
 import sys
 import time
@@ -89,6 +90,8 @@ def fetch(host: str, size: int, control: str, output: str) -> int:
 
 def main(arguments: list[str]) -> int:
     """Do what the command line says."""
+    # Ctrl-C ends it without a word: the emulation that it is part of has one.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     output = ""
     if arguments[0] == "--output":
         output, arguments = arguments[1], arguments[2:]

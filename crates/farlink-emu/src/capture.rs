@@ -7,7 +7,7 @@ use farlink_sim::Live;
 use farlink_tcp::{Instant, Interval};
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
@@ -28,7 +28,8 @@ pub(crate) struct Captures {
     written: Instant,
     missed: u64,
     disk: Option<SyncSender<(usize, Vec<u8>)>>,
-    writer: Option<JoinHandle<io::Result<()>>>,
+    /// Ends with the file that could not be written and why, if one could not.
+    writer: Option<JoinHandle<Result<(), (PathBuf, io::Error)>>>,
 }
 
 impl Captures {
@@ -40,19 +41,27 @@ impl Captures {
         comment: &str,
         snaplen: u32,
     ) -> Result<Self, EmuError> {
+        let hosts: Vec<_> = hosts.collect();
+        if hosts.contains(&LOST) {
+            return Err(EmuError::Scenario(format!(
+                "a host is called {LOST:?}, as is the capture of what links lose; give that host \
+                 another name, or leave the captures out"
+            )));
+        }
         let mut points = Vec::new();
         let mut out = Vec::new();
-        for name in hosts.chain([LOST]) {
+        for name in hosts.into_iter().chain([LOST]) {
             let path = directory.join(format!("{name}.pcapng"));
             let file = File::create(&path)
                 .map_err(|e| EmuError::system(format!("write {}", path.display()), e))?;
-            out.push(file);
+            out.push((path, file));
             points.push(CapturePoint::new(name, comment, snaplen));
         }
         let (disk, pieces) = sync_channel::<(usize, Vec<u8>)>(WAITING);
         let writer = std::thread::spawn(move || {
             for (point, piece) in pieces {
-                out[point].write_all(&piece)?;
+                let (path, file) = &mut out[point];
+                file.write_all(&piece).map_err(|e| (path.clone(), e))?;
             }
             Ok(())
         });
@@ -109,10 +118,9 @@ impl Captures {
         }
     }
 
-    /// Writes what is left; returns how many packets are not in the files because
-    /// the disk could not keep up.
-    pub(crate) fn finish(&mut self) -> Result<u64, EmuError> {
-        let failed = |e| EmuError::system("write a capture", e);
+    /// Writes what is left. Returns how many packets are not in the files because the
+    /// disk could not keep up, and what kept it from taking more, if anything did.
+    pub(crate) fn finish(&mut self) -> (u64, Option<String>) {
         if let Some(disk) = self.disk.take() {
             for (number, point) in self.points.iter_mut().enumerate() {
                 if point.pending() > 0 {
@@ -121,12 +129,35 @@ impl Captures {
                 }
             }
         }
-        if let Some(writer) = self.writer.take() {
-            writer
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
-                .map_err(failed)?;
+        let failure = match self.writer.take().map(JoinHandle::join) {
+            None | Some(Ok(Ok(()))) => None,
+            Some(Ok(Err((path, error)))) => Some(format!("write {}: {error}", path.display())),
+            Some(Err(_)) => Some("the thread that writes them panicked".into()),
+        };
+        (self.missed, failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk without room ends the captures, not the run: a device that is always full
+    /// stands in for it.
+    #[test]
+    fn a_full_disk_is_told_of_at_the_end() {
+        let directory = std::env::temp_dir().join(format!("farlink-full-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::os::unix::fs::symlink("/dev/full", directory.join("a.pcapng")).unwrap();
+        let names = ["a", "b"].into_iter();
+        let mut captures = Captures::create(&directory, names, "", 0).unwrap();
+        for n in 0..3000 {
+            captures.packet(n % 2, Instant::ZERO, &[0x45; 1500]);
         }
-        Ok(self.missed)
+        let failure = captures.finish().1.unwrap();
+        let refused = Captures::create(&directory, ["lost"].into_iter(), "", 0);
+        std::fs::remove_dir_all(&directory).unwrap();
+        assert!(failure.contains("a.pcapng: No space left"), "{failure}");
+        assert!(refused.unwrap_err().to_string().contains("another name"));
     }
 }

@@ -162,7 +162,7 @@ impl Desk {
             }
             Request::Stats => self
                 .remote
-                .call(|emulation, now| emulation.stats(now))
+                .call(Emulation::stats)
                 .ok_or_else(|| NO_ANSWER.into()),
         }
     }

@@ -2,19 +2,21 @@
 //! they are due.
 
 use crate::EmuError;
+use crate::arrival::Arrivals;
 use crate::capture::Captures;
 use crate::clock::Clock;
 use crate::endpoint::{Endpoint, EndpointConfig};
-use crate::host::{Host, HostConfig, Port};
+use crate::host::{Counters, Host, HostConfig, Port};
+use crate::keeper::Keeper;
 use crate::lateness::Lateness;
 use crate::namespace::RunFile;
-use crate::realtime::{self, Budget, Realtime};
+use crate::realtime::{self, Budget, Mode, Ran};
 use crate::remote::{Job, Remote};
 use crate::tun::LONGEST;
 use farlink_net::Raw;
 use farlink_net::packet::IPV4_HEADER_LEN;
 use farlink_sim::scenario::Expanded;
-use farlink_sim::{Balance, LinkReport, Live, Refused};
+use farlink_sim::{Balance, LinkReport, Live, QUEUE_MOST, Refused};
 use farlink_tcp::segment::TCP_HEADER_LEN;
 use farlink_tcp::{Instant, Interval};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -23,6 +25,7 @@ use nix::sys::timer::{Expiration, TimerSetTimeFlags};
 use nix::sys::timerfd::{ClockId, TimerFd, TimerFlags};
 use serde_json::{Value, json};
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -35,6 +38,8 @@ const SPARE: usize = 4096;
 const TIMER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 const REMOTE: u64 = u64::MAX - 2;
+/// How many these are.
+const OTHERS: usize = 3;
 
 /// Stops an emulation from another thread.
 #[derive(Clone, Debug)]
@@ -51,6 +56,7 @@ impl Stop {
 /// An emulation: hosts in namespaces, and the network between them.
 #[derive(Debug)]
 pub struct Emulation {
+    keeper: Arc<Keeper>,
     pub(crate) live: Live,
     hosts: Vec<Host>,
     /// Those of the hosts that are in user space.
@@ -59,12 +65,13 @@ pub struct Emulation {
     timer: TimerFd,
     stop: Stop,
     lateness: Lateness,
+    arrivals: Arrivals,
     spare: Vec<Vec<u8>>,
-    realtime: bool,
+    mode: Mode,
+    priority: Ran,
     budget: Budget,
     hosts_file: RunFile,
     captures: Option<Captures>,
-    uncaptured: u64,
     remote: Remote,
     jobs: Receiver<Job>,
 }
@@ -78,10 +85,76 @@ pub struct Report {
     pub lateness: Lateness,
     /// Counters of the links.
     pub links: Vec<LinkReport>,
+    /// Name, address and packets of each host.
+    pub hosts: Vec<(String, Ipv4Addr, Counters)>,
     /// Where all packets are.
     pub balance: Balance,
     /// Packets that are not in the captures, since the disk could not keep up.
     pub uncaptured: u64,
+    /// Why the captures end before the run does.
+    pub capture_failure: Option<String>,
+    /// What the engine's thread ran at.
+    pub priority: Ran,
+}
+
+/// Does `work` with each item, of many at a time: making and ending a host is mostly
+/// waiting for the kernel. The order of the results is that of the items.
+fn in_parallel<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sync) -> Vec<U> {
+    const AT_ONCE: usize = 32;
+    let each = items.len().div_ceil(AT_ONCE).max(1);
+    let mut items = items.into_iter();
+    std::thread::scope(|scope| {
+        let mut threads = Vec::new();
+        while items.len() > 0 {
+            let part: Vec<_> = items.by_ref().take(each).collect();
+            threads.push(scope.spawn(|| part.into_iter().map(&work).collect::<Vec<_>>()));
+        }
+        let done = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+        done.flat_map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+impl Drop for Emulation {
+    fn drop(&mut self) {
+        in_parallel(std::mem::take(&mut self.hosts), drop);
+    }
+}
+
+impl Report {
+    /// Duration, links, hosts, and where all packets are, as JSON. What hosts sent
+    /// (`offered`) either entered the network or is named by why it did not.
+    pub fn to_json(&self) -> Value {
+        let link = |l: &LinkReport| {
+            json!({
+                "link": l.link, "direction": l.direction, "metrics": l.metrics,
+                "queue_bound_bytes": l.bounded.then_some(QUEUE_MOST),
+            })
+        };
+        let mut hosts = Vec::new();
+        let mut all = Counters::default();
+        for (name, address, counters) in &self.hosts {
+            let mut row = json!(counters);
+            row["host"] = name.as_str().into();
+            row["address"] = address.to_string().into();
+            hosts.push(row);
+            all.not_ipv4 += counters.not_ipv4;
+            all.no_host += counters.no_host;
+            all.overflowed += counters.overflowed;
+        }
+        let mut packets = json!(self.balance);
+        packets["offered"] =
+            (self.balance.entered + all.not_ipv4 + all.no_host + all.overflowed).into();
+        packets["not_ipv4"] = all.not_ipv4.into();
+        packets["no_host"] = all.no_host.into();
+        packets["overflowed"] = all.overflowed.into();
+        json!({
+            "duration_s": self.duration.as_secs_f64(),
+            "hosts": hosts,
+            "links": self.links.iter().map(link).collect::<Vec<_>>(),
+            "packets": packets,
+        })
+    }
 }
 
 impl Emulation {
@@ -122,16 +195,26 @@ impl Emulation {
                 )));
             }
         }
-        let mut hosts = Vec::new();
-        for &(name, address) in &addresses {
-            let made = if let Some(own) = endpoints.iter().find(|e| e.host == name) {
-                let server = own.fetch.as_ref().map(|f| address_of(&f.host));
-                Host::in_user_space(name, address, own, server.transpose()?)
-            } else {
-                Host::create(name, address, config)?
-            };
-            hosts.push(made);
+        if endpoints.len() == addresses.len() {
+            if let Some(congestion) = &config.congestion {
+                return Err(EmuError::Scenario(format!(
+                    "tcp {congestion:?} has no effect: all hosts are in user space, and no kernel is \
+                     left to have it"
+                )));
+            }
+        } else {
+            Host::check()?;
         }
+        let keeper = Arc::new(Keeper::start()?);
+        let made = in_parallel(addresses.clone(), |(name, address)| {
+            if let Some(own) = endpoints.iter().find(|e| e.host == name) {
+                let server = own.fetch.as_ref().map(|f| address_of(&f.host));
+                Ok(Host::in_user_space(name, address, own, server.transpose()?))
+            } else {
+                Host::create(name, address, config)
+            }
+        });
+        let hosts = made.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut names = fs::read_to_string("/etc/hosts").unwrap_or_default();
         for host in &hosts {
             names.extend(["\n", &host.address.to_string(), " ", &host.name]);
@@ -160,7 +243,9 @@ impl Emulation {
         epoll.add(&stop, readable(STOP)).map_err(failed)?;
         epoll.add(&*wake, readable(REMOTE)).map_err(failed)?;
         Ok(Self {
+            keeper,
             live,
+            arrivals: Arrivals::new(hosts.len()),
             hosts,
             endpoints,
             epoll,
@@ -168,11 +253,11 @@ impl Emulation {
             stop: Stop(Arc::new(stop)),
             lateness: Lateness::default(),
             spare: Vec::new(),
-            realtime: false,
+            mode: Mode::Normal,
+            priority: Ran::Normal,
             budget: Budget::new(false),
             hosts_file,
             captures: None,
-            uncaptured: 0,
             remote: Remote { jobs: sender, wake },
             jobs,
         })
@@ -202,24 +287,11 @@ impl Emulation {
     }
 
     /// Counters as JSON, at `now`.
-    pub(crate) fn stats(&self, now: Instant) -> Value {
-        let links = self.live.report(now);
-        let link = |l: &LinkReport| json!({ "link": l.link, "direction": l.direction, "metrics": l.metrics });
-        let host = |h: &Host| {
-            let c = h.counters;
-            json!({
-                "host": h.name, "address": h.address.to_string(), "sent": c.sent,
-                "delivered": c.delivered, "not_ipv4": c.not_ipv4, "no_host": c.no_host,
-                "refused": c.refused,
-            })
-        };
-        json!({
-            "duration_s": now.since(Instant::ZERO).as_secs_f64(),
-            "late_p99_s": self.lateness.quantile(0.99).as_secs_f64(),
-            "hosts": self.hosts.iter().map(host).collect::<Vec<_>>(),
-            "links": links.iter().map(link).collect::<Vec<_>>(),
-            "packets": self.live.balance(),
-        })
+    pub(crate) fn stats(&mut self, now: Instant) -> Value {
+        let report = self.report(now);
+        let mut stats = report.to_json();
+        stats["late_p99_s"] = report.lateness.quantile(0.99).as_secs_f64().into();
+        stats
     }
 
     /// Does what other threads asked for.
@@ -235,16 +307,20 @@ impl Emulation {
         &self.hosts
     }
 
+    /// What ends its programs.
+    pub(crate) fn keeper(&self) -> Arc<Keeper> {
+        Arc::clone(&self.keeper)
+    }
+
     /// Names of the hosts, as /etc/hosts has them.
     pub(crate) fn hosts_file(&self) -> &Path {
         self.hosts_file.path()
     }
 
-    /// The thread that [`Self::run`] is called on gets real-time priority, memory
-    /// is kept in place, and the clock is watched before packets are due.
-    pub fn set_realtime(&mut self, on: bool) {
-        self.realtime = on;
-        self.budget = Budget::new(on);
+    /// What the thread that [`Self::run`] is called on is to run at.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+        self.budget = Budget::new(mode == Mode::Realtime);
     }
 
     /// What stops it.
@@ -259,7 +335,8 @@ impl Emulation {
     /// # Errors
     /// If the system refuses.
     pub fn run(&mut self) -> Result<Report, EmuError> {
-        let _realtime = self.realtime.then(Realtime::enter).transpose()?;
+        let (_realtime, ran) = realtime::enter(self.mode)?;
+        self.priority = ran;
         self.carry()
     }
 
@@ -270,16 +347,17 @@ impl Emulation {
         let clock = Clock::start();
         let mut buffer = vec![0; LONGEST];
         let mut packets = Vec::new();
-        let mut events = [EpollEvent::empty(); 64];
+        // Room for all: a device that is not told of holds nothing.
+        let mut events = vec![EpollEvent::empty(); self.hosts.len() + OTHERS];
         let mut armed = Instant::MAX;
         let fetching = self.fetching();
         loop {
             self.deliver(clock)?;
             if fetching && !self.fetching() {
-                return self.finish(clock);
+                return Ok(self.finish(clock));
             }
             let next = self.next_time();
-            let waited = if self.realtime {
+            let waited = if self.mode == Mode::Realtime {
                 self.wait_exactly(clock, next, &mut events)
             } else {
                 self.wait_with_timer(clock, next, &mut armed, &mut events)
@@ -291,7 +369,7 @@ impl Emulation {
             };
             for event in &events[..ready] {
                 match event.data() {
-                    STOP => return self.finish(clock),
+                    STOP => return Ok(self.finish(clock)),
                     REMOTE => self.answer(clock),
                     TIMER => self.clear(&mut armed),
                     host => self.receive(clock, host as usize, &mut buffer, &mut packets)?,
@@ -300,15 +378,12 @@ impl Emulation {
         }
     }
 
-    fn finish(&mut self, clock: Clock) -> Result<Report, EmuError> {
-        let report = self.report(clock.now());
+    fn finish(&mut self, clock: Clock) -> Report {
+        let mut report = self.report(clock.now());
         if let Some(mut captures) = self.captures.take() {
-            self.uncaptured = captures.finish()?;
+            (report.uncaptured, report.capture_failure) = captures.finish();
         }
-        Ok(Report {
-            uncaptured: self.uncaptured,
-            ..report
-        })
+        report
     }
 
     /// The timer goes off at `at`, and not at all at the end of time.
@@ -327,6 +402,13 @@ impl Emulation {
         let _ = self.timer.wait();
     }
 
+    /// Looks for packets at `before`, so that they have their turn also in a network
+    /// that is never idle.
+    fn look(&mut self, before: Instant, events: &mut [EpollEvent]) -> nix::Result<usize> {
+        self.arrivals.looked(before);
+        self.epoll.wait(events, EpollTimeout::ZERO)
+    }
+
     /// Sleeps by the timer until shortly before `next`, then watches the clock, and
     /// packets. Timeouts of system calls are up to 0.1 % late at normal priority, and
     /// a timer is not.
@@ -338,6 +420,10 @@ impl Emulation {
         events: &mut [EpollEvent],
     ) -> nix::Result<usize> {
         let before = clock.now();
+        let there = self.look(before, events)?;
+        if there > 0 {
+            return Ok(there);
+        }
         let ahead = self.budget.ahead();
         let at = if next == Instant::MAX {
             next
@@ -345,22 +431,27 @@ impl Emulation {
             Instant::ZERO + next.since(Instant::ZERO).saturating_sub(ahead)
         };
         if at > before {
-            if at != *armed {
-                *armed = at;
-                self.arm(clock, at)?;
+            let until = Arrivals::until(before, at);
+            if until != *armed {
+                *armed = until;
+                self.arm(clock, until)?;
             }
-            let ready = self.epoll.wait(events, EpollTimeout::NONE)?;
-            self.budget.slept(clock.now().since(before));
+            let ready = self.epoll.wait(events, EpollTimeout::NONE);
+            self.slept(before, until, clock.now());
+            let ready = ready?;
             let is_time = ready == 1 && events[0].data() == TIMER;
-            if !is_time || ahead.is_zero() {
+            if !is_time || until < at || ahead.is_zero() {
                 return Ok(ready);
             }
             self.clear(armed);
-        } else if ahead.is_zero() {
-            // It is time, and packets have their turn all the same.
-            return self.epoll.wait(events, EpollTimeout::ZERO);
         }
         self.watch(clock, next, events)
+    }
+
+    /// The loop slept, and was to be awake at `until` at the latest.
+    fn slept(&mut self, before: Instant, until: Instant, now: Instant) {
+        self.budget.slept(now.since(before));
+        self.arrivals.slept(before, until, now);
     }
 
     /// Watches the clock until `next`, and packets.
@@ -371,15 +462,14 @@ impl Emulation {
         events: &mut [EpollEvent],
     ) -> nix::Result<usize> {
         let began = clock.now();
-        loop {
-            // At least once, or a network that is never idle would hear of no packet.
-            let ready = self.epoll.wait(events, EpollTimeout::ZERO);
-            let now = clock.now();
-            if now >= next || ready != Ok(0) {
-                self.budget.watched(now.since(began));
-                return ready;
-            }
+        let mut now = began;
+        let mut ready = Ok(0);
+        while ready == Ok(0) && now < next {
+            ready = self.look(now, events);
+            now = clock.now();
         }
+        self.budget.watched(now.since(began));
+        ready
     }
 
     /// As [`Self::wait_with_timer`], by a timeout, which at real-time priority is
@@ -391,13 +481,18 @@ impl Emulation {
         events: &mut [EpollEvent],
     ) -> nix::Result<usize> {
         let before = clock.now();
+        let there = self.look(before, events)?;
+        if there > 0 {
+            return Ok(there);
+        }
         let ahead = self.budget.ahead();
         let sleep = next.since(before).saturating_sub(ahead);
-        if next == Instant::MAX || !sleep.is_zero() {
-            let timeout = (next != Instant::MAX).then_some(sleep);
+        if !sleep.is_zero() {
+            let until = Arrivals::until(before, before + sleep);
+            let timeout = until.since(before);
             let ready = realtime::wait(&self.epoll, events, timeout);
-            self.budget.slept(clock.now().since(before));
-            if ready != Ok(0) || ahead.is_zero() {
+            self.slept(before, until, clock.now());
+            if ready != Ok(0) || timeout < sleep || ahead.is_zero() {
                 return ready;
             }
         }
@@ -428,28 +523,40 @@ impl Emulation {
                     packets.push((packet, checked));
                 })
                 .map_err(|e| EmuError::system(format!("read from the device of {name}"), e))?;
-            if !read {
-                break;
-            }
             let now = clock.now();
+            if !read {
+                self.arrivals.drained(host, now);
+                return Ok(());
+            }
+            let waited = self.arrivals.read(host, now);
             self.deliver_by(now)?;
             for (packet, checked) in packets.drain(..) {
-                self.enter(now, host, packet, checked);
+                self.enter(now, host, packet, checked, waited);
             }
             if let Some(captures) = &mut self.captures {
                 captures.lost(&mut self.live);
             }
         }
+        self.arrivals.left(host, clock.now());
         Ok(())
     }
 
-    /// A packet enters; `checked` if its checksum is known to be right.
-    fn enter(&mut self, now: Instant, host: usize, packet: Vec<u8>, checked: bool) {
+    /// A packet enters, which has waited for that; `checked` if its checksum is known
+    /// to be right.
+    fn enter(
+        &mut self,
+        now: Instant,
+        host: usize,
+        packet: Vec<u8>,
+        checked: bool,
+        waited: Interval,
+    ) {
         if let Some(captures) = &mut self.captures {
             captures.packet(host, now, &packet);
         }
         let counters = &mut self.hosts[host].counters;
         let raw = Raw::new(packet).map_err(Refused::NotIpv4);
+        let raw = raw.map(|raw| raw.after(waited));
         let raw = raw.map(|raw| if checked { raw.checked() } else { raw });
         match raw.and_then(|raw| self.live.enter(now, host, raw)) {
             Ok(()) => counters.sent += 1,
@@ -505,7 +612,7 @@ impl Emulation {
         while let Port::Endpoint(endpoint) = &mut self.hosts[host].port
             && let Some(packet) = endpoint.poll_transmit()
         {
-            self.enter(now, host, packet, true);
+            self.enter(now, host, packet, true, Interval::ZERO);
             sent = true;
         }
         sent
@@ -530,7 +637,7 @@ impl Emulation {
                     counters.delivered += 1;
                 }
             }
-            lateness.add(now.since(due));
+            lateness.add(now.since(due) + raw.waited());
             if spare.len() < SPARE {
                 let mut bytes = raw.into_bytes();
                 bytes.clear();
@@ -554,13 +661,18 @@ impl Emulation {
         })
     }
 
-    fn report(&self, now: Instant) -> Report {
+    fn report(&mut self, now: Instant) -> Report {
+        self.hosts.iter_mut().for_each(Host::look_at_device);
+        let host = |host: &Host| (host.name.clone(), host.address, host.counters);
         Report {
+            hosts: self.hosts.iter().map(host).collect(),
             duration: now.since(Instant::ZERO),
             lateness: self.lateness.clone(),
             links: self.live.report(now),
             balance: self.live.balance(),
-            uncaptured: self.uncaptured,
+            uncaptured: 0,
+            capture_failure: None,
+            priority: self.priority.clone(),
         }
     }
 }

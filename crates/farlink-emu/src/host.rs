@@ -5,15 +5,16 @@ use crate::EmuError;
 use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::interface::Control;
 use crate::namespace::Namespace;
-use crate::tun::{Tun, Written};
-use std::fs;
-use std::io;
+use crate::tun::{self, Tun, Written};
+use serde::Serialize;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek};
 use std::net::Ipv4Addr;
 
 /// Name of the device in every namespace.
 const DEVICE: &str = "farlink0";
 /// Packets that the kernel holds for the engine to read.
-const DEVICE_QUEUE: u32 = 10_000;
+pub(crate) const DEVICE_QUEUE: u32 = 10_000;
 /// Largest window that the kernel's TCP may open: beyond any path of interest.
 const TCP_MEMORY: &str = "4096 131072 67108864";
 
@@ -49,6 +50,9 @@ pub struct Host {
     pub(crate) port: Port,
     /// What it sent and got.
     pub counters: Counters,
+    /// What the kernel counts at the interfaces of the namespace (/proc/net/dev), opened
+    /// from inside.
+    devices: Option<File>,
 }
 
 /// What is behind a host's place in the network.
@@ -66,7 +70,7 @@ pub(crate) enum Port {
 }
 
 /// Packets of a host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counters {
     /// Sent into the network.
     pub sent: u64,
@@ -78,6 +82,9 @@ pub struct Counters {
     pub no_host: u64,
     /// That arrived and that its kernel would not take.
     pub refused: u64,
+    /// That its kernel dropped since the device was full: the engine did not read them
+    /// as fast as they were sent. Segments that the kernel has together are one.
+    pub overflowed: u64,
 }
 
 impl Counters {
@@ -108,6 +115,19 @@ impl Host {
         }
     }
 
+    /// Looks at what the kernel has dropped at the device.
+    pub(crate) fn look_at_device(&mut self) {
+        let Some(devices) = &mut self.devices else {
+            return;
+        };
+        let mut table = String::new();
+        // The counter stays as it was if the table cannot be read.
+        let _ = devices
+            .rewind()
+            .and_then(|()| devices.read_to_string(&mut table));
+        self.counters.overflowed = dropped(&table).unwrap_or(self.counters.overflowed);
+    }
+
     /// A host in user space. `server` is the address of the host that it fetches
     /// from.
     pub(crate) fn in_user_space(
@@ -121,7 +141,27 @@ impl Host {
             address,
             port: Port::Endpoint(Box::new(Endpoint::new(address, config, server))),
             counters: Counters::default(),
+            devices: None,
         }
+    }
+
+    /// Whether the machine has what a host with a kernel of its own needs.
+    pub(crate) fn check() -> Result<(), EmuError> {
+        if !fs::exists(tun::DEVICES).unwrap_or(true) {
+            return Err(EmuError::Machine(format!(
+                "there is no {}, by which TUN devices are made; load its module (modprobe tun), or \
+                 give the device to the container (--device {0})",
+                tun::DEVICES
+            )));
+        }
+        if !fs::exists("/etc/hosts").unwrap_or(true) {
+            return Err(EmuError::Machine(
+                "there is no /etc/hosts, in whose place programs see the names of the hosts; make \
+                 one, an empty file will do"
+                    .into(),
+            ));
+        }
+        Ok(())
     }
 
     /// A host with a kernel of its own.
@@ -131,7 +171,7 @@ impl Host {
         config: &HostConfig,
     ) -> Result<Self, EmuError> {
         let namespace = Namespace::create(name)?;
-        let tun = namespace
+        let (tun, devices) = namespace
             .inside(|| {
                 // Router solicitations and the like would be traffic nobody sent.
                 if fs::exists("/proc/sys/net/ipv6")? {
@@ -150,18 +190,19 @@ impl Host {
                 set("ipv4/tcp_no_metrics_save", "1")?;
                 set("ipv4/tcp_rmem", TCP_MEMORY)?;
                 set("ipv4/tcp_wmem", TCP_MEMORY)?;
-                Ok(tun)
+                Ok((tun, File::open("/proc/thread-self/net/dev")?))
             })
             .map_err(|e| EmuError::system(format!("make the TUN device of {name}"), e))?;
         if let Some(congestion) = &config.congestion {
             namespace
                 .inside(|| set("ipv4/tcp_congestion_control", congestion))
                 .map_err(|e| {
-                    let known = fs::read_to_string(
-                        "/proc/sys/net/ipv4/tcp_allowed_congestion_control",
-                    );
+                    let known =
+                        fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
                     EmuError::Scenario(format!(
-                        "the kernel cannot make {congestion:?} the TCP of a host ({e}); it allows: {}",
+                        "the kernel cannot make {congestion:?} the TCP of a host ({e}); it allows: \
+                         {}. --transfer and programs can choose another for their connections, as \
+                         iperf3 -C {congestion} does",
                         known.unwrap_or_default().trim()
                     ))
                 })?;
@@ -171,6 +212,32 @@ impl Host {
             address,
             port: Port::Kernel { namespace, tun },
             counters: Counters::default(),
+            devices: Some(devices),
         })
+    }
+}
+
+/// Packets for the engine that the device dropped: the fourth number of those sent, which
+/// come after eight of those received (/proc/net/dev).
+fn dropped(table: &str) -> Option<u64> {
+    let device = |line: &&str| line.trim_start().starts_with(DEVICE);
+    let (_, numbers) = table.lines().find(device)?.split_once(':')?;
+    numbers.split_whitespace().nth(8 + 3)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_devices_own_drops_are_read_from_the_kernels_table() {
+        let table = "Inter-|   Receive                |  Transmit\n \
+            face |bytes    packets errs drop fifo frame compressed multicast|bytes packets errs \
+            drop fifo colls carrier compressed\n    \
+            lo:       1       2    3    4    5     6          7         8        9       10   11 \
+            12    0     0       0          0\n\
+            farlink0: 1 2 3 4 5 6 7 8 290 10 11 99638 0 0 0 0\n";
+        assert_eq!(dropped(table), Some(99_638));
+        assert_eq!(dropped("lo: 1 2"), None);
     }
 }

@@ -1,4 +1,5 @@
-//! How late packets left: the error of the wall clock against the engine's time.
+//! How late packets left: the error of the wall clock against the engine's time, and how
+//! long they may have waited before the engine had them.
 
 use farlink_tcp::Interval;
 

@@ -4,6 +4,7 @@
 //! Linux only, and with the right to make network namespaces (root).
 #![cfg(target_os = "linux")]
 
+mod arrival;
 mod capture;
 mod clock;
 mod control;
@@ -11,6 +12,7 @@ mod drive;
 mod endpoint;
 mod host;
 mod interface;
+mod keeper;
 mod lateness;
 mod namespace;
 mod offload;
@@ -26,7 +28,8 @@ pub use endpoint::{Dropped, Endpoint, EndpointConfig, EndpointReport, Fetch, Fet
 pub use host::{Counters, Host, HostConfig};
 pub use lateness::Lateness;
 pub use namespace::{Namespace, sweep};
-pub use session::{Outcome, Task, session};
+pub use realtime::{Mode, Ran};
+pub use session::{Outcome, Server, Task, session};
 pub use sockets::{Sample, Sampler};
 
 use std::io;
@@ -39,13 +42,16 @@ pub enum EmuError {
     Scenario(String),
     /// The right to make namespaces or devices is missing.
     #[error(
-        "{what}: not permitted; emulation makes network namespaces and TUN devices, which needs \
-         root (run it with sudo)"
+        "{what}: not permitted; emulation makes network namespaces and TUN devices, {}",
+        rights()
     )]
     NotPermitted {
         /// What was tried.
         what: String,
     },
+    /// The machine lacks something.
+    #[error("{0}")]
+    Machine(String),
     /// The system refused something else.
     #[error("{what}: {source}")]
     System {
@@ -54,6 +60,16 @@ pub enum EmuError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// What to do about missing rights.
+fn rights() -> &'static str {
+    if nix::unistd::geteuid().is_root() {
+        "and root has not the right to here (CAP_SYS_ADMIN and CAP_NET_ADMIN); a container gets it \
+         with --privileged, or --cap-add SYS_ADMIN --cap-add NET_ADMIN --device /dev/net/tun"
+    } else {
+        "which needs root (run it with sudo)"
+    }
 }
 
 impl EmuError {

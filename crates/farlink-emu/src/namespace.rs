@@ -2,20 +2,24 @@
 //! that what a killed run left behind is known by its name.
 
 use crate::EmuError;
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Where `ip netns` keeps the names.
-const NAMES: &str = "/run/netns";
-/// What ours begin with; the process and its start follow.
+pub(crate) const NAMES: &CStr = c"/run/netns";
+/// What ours begin with; the process, its start and its process namespace follow.
 const PREFIX: &str = "farlink-";
 
 /// A named network namespace. Dropping it takes the name away; it ends with the
@@ -35,13 +39,55 @@ fn began(process: u32) -> Option<u64> {
     rest.split_whitespace().nth(19)?.parse().ok()
 }
 
-/// A name of this run: it says which process it is of, when that began, so that
-/// [`sweep`] can tell it from one of a dead process, and which of several it is.
-fn own_name(what: &str) -> String {
+/// Number of the process namespace that this process is in: a process number says
+/// nothing in another.
+fn process_namespace() -> u64 {
+    fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
+}
+
+/// What all names of this process begin with: which process it is, and when that
+/// began, so that [`sweep`] can tell it from a dead one.
+pub(crate) fn own_prefix() -> String {
     let process = std::process::id();
     let since = began(process).unwrap_or(0);
+    format!("{PREFIX}{process}-{since}-{}-", process_namespace())
+}
+
+/// A name of this process, with a number of its own.
+fn own_name(what: &str) -> String {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    format!("{PREFIX}{process}-{since}-{number}-{what}")
+    format!("{}{number}-{what}", own_prefix())
+}
+
+fn path_of(directory: &'static CStr) -> &'static Path {
+    Path::new(OsStr::from_bytes(directory.to_bytes()))
+}
+
+/// Makes the directory of names what `ip netns add` makes it at its first use: a mount
+/// of its own whose changes all mount namespaces see. If that came after our names, they
+/// would be covered and could not be taken away any more.
+fn share_names() -> io::Result<()> {
+    let names = path_of(NAMES);
+    fs::create_dir_all(names)?;
+    // As `ip netns` does, so that two that come at once make one mount.
+    let lock = Flock::lock(File::open(names)?, FlockArg::LockExclusive).map_err(|(_, e)| e)?;
+    let none = None::<&str>;
+    let shared = MsFlags::MS_SHARED | MsFlags::MS_REC;
+    let done = match mount(none, names, none, shared, none) {
+        Err(Errno::EINVAL) => {
+            mount(
+                Some(names),
+                names,
+                none,
+                MsFlags::MS_BIND | MsFlags::MS_REC,
+                none,
+            )?;
+            mount(none, names, none, shared, none)
+        }
+        other => other,
+    };
+    drop(lock);
+    Ok(done?)
 }
 
 /// Number of the next name.
@@ -53,10 +99,9 @@ impl Namespace {
     /// # Errors
     /// If the system refuses: see [`EmuError`].
     pub fn create(host: &str) -> Result<Self, EmuError> {
-        let name = own_name(host);
-        let path = Path::new(NAMES).join(name);
+        let path = path_of(NAMES).join(own_name(host));
         let failed = |source: io::Error| EmuError::system("make a network namespace", source);
-        fs::create_dir_all(NAMES).map_err(failed)?;
+        share_names().map_err(failed)?;
         File::create(&path).map_err(failed)?;
         let made = std::thread::scope(|scope| {
             scope
@@ -107,13 +152,8 @@ impl Namespace {
         })
     }
 
-    /// The namespace as a file, to compare processes with.
-    pub(crate) fn clone_file(&self) -> io::Result<File> {
-        self.file.try_clone()
-    }
-
     /// A command that will run in the namespace, with `hosts` in the place of
-    /// /etc/hosts, and that dies with the thread that started it.
+    /// /etc/hosts.
     pub fn command(&self, program: impl AsRef<OsStr>, hosts: &Path) -> Command {
         let fd = self.file.as_raw_fd();
         let hosts = hosts.to_owned();
@@ -129,7 +169,10 @@ impl Namespace {
                 unshare(CloneFlags::CLONE_NEWNS)?;
                 mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
                 mount(Some(&hosts), "/etc/hosts", none, MsFlags::MS_BIND, none)?;
-                nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
+                // Processes have other numbers in a process namespace of their own. Where
+                // this is refused, programs see those of the outside there.
+                let safe = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+                let _ = mount(Some("proc"), "/proc", Some("proc"), safe, none);
                 Ok(())
             });
         }
@@ -150,7 +193,11 @@ fn remove(path: &Path) {
 }
 
 /// Where files of a run are, named as namespaces are.
-const FILES: &str = "/run/farlink";
+pub(crate) const FILES: &CStr = c"/run/farlink";
+
+fn not_written(error: io::Error) -> EmuError {
+    EmuError::system(format!("write {}", path_of(FILES).display()), error)
+}
 
 /// A file of this run, taken away with the value.
 #[derive(Debug)]
@@ -158,18 +205,15 @@ pub(crate) struct RunFile(PathBuf);
 
 impl RunFile {
     pub(crate) fn create(name: &str, content: &str) -> Result<Self, EmuError> {
-        let failed = |e: io::Error| EmuError::system(format!("write {FILES}"), e);
-        fs::create_dir_all(FILES).map_err(failed)?;
-        let file = RunFile(Path::new(FILES).join(own_name(name)));
-        fs::write(&file.0, content).map_err(failed)?;
+        let file = Self::named(name)?;
+        fs::write(&file.0, content).map_err(not_written)?;
         Ok(file)
     }
 
     /// A name for a file that somebody else makes, such as a socket.
     pub(crate) fn named(name: &str) -> Result<Self, EmuError> {
-        let failed = |e: io::Error| EmuError::system(format!("write {FILES}"), e);
-        fs::create_dir_all(FILES).map_err(failed)?;
-        Ok(RunFile(Path::new(FILES).join(own_name(name))))
+        fs::create_dir_all(path_of(FILES)).map_err(not_written)?;
+        Ok(RunFile(path_of(FILES).join(own_name(name))))
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -183,21 +227,24 @@ impl Drop for RunFile {
     }
 }
 
-/// Takes away what killed runs left behind; returns its names.
+/// Takes away what killed runs left behind; returns its names. What is of another
+/// process namespace is left alone: whether its process lives cannot be seen from here.
 pub fn sweep() -> Vec<String> {
     let mut gone = Vec::new();
-    let entries = [NAMES, FILES].into_iter().flat_map(fs::read_dir);
+    let own = process_namespace();
+    let entries = [NAMES, FILES]
+        .map(path_of)
+        .into_iter()
+        .flat_map(fs::read_dir);
     for entry in entries.flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let mut parts = name.strip_prefix(PREFIX).unwrap_or_default().splitn(3, '-');
-        let (Some(Ok(process)), Some(Ok(since)), Some(_)) = (
-            parts.next().map(str::parse::<u32>),
-            parts.next().map(str::parse::<u64>),
-            parts.next(),
-        ) else {
+        let mut parts = name.strip_prefix(PREFIX).unwrap_or_default().splitn(4, '-');
+        let mut number = || parts.next()?.parse::<u64>().ok();
+        let (Some(process), Some(since), Some(space)) = (number(), number(), number()) else {
             continue;
         };
-        if began(process) != Some(since) {
+        let alive = u32::try_from(process).ok().and_then(began) == Some(since);
+        if space == own && !alive {
             remove(&entry.path());
             gone.push(name);
         }

@@ -26,6 +26,61 @@ const PRIORITY: libc::c_int = 40;
 /// What the power management of the processors is asked through (`pm_qos`).
 const LATENCY: &str = "/dev/cpu_dma_latency";
 
+/// What the engine's thread is to run at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Real-time priority if that can be had and another processor is there for
+    /// programs, else normal priority.
+    Best,
+    /// Normal priority.
+    Normal,
+    /// Real-time priority, memory kept in place, idle processors awake, and the clock
+    /// watched for longer. What is refused is an error.
+    Realtime,
+}
+
+/// What the engine's thread ran at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Ran {
+    /// Real-time priority.
+    Realtime,
+    /// Normal priority, as it was to.
+    Normal,
+    /// Normal priority, for this reason.
+    Refused(String),
+}
+
+/// Gives the calling thread, which has it until it ends, the priority of a mode. The
+/// first value is to be kept as long.
+pub(crate) fn enter(mode: Mode) -> Result<(Option<Realtime>, Ran), EmuError> {
+    match mode {
+        Mode::Normal => Ok((None, Ran::Normal)),
+        Mode::Realtime => Ok((Some(Realtime::enter()?), Ran::Realtime)),
+        Mode::Best => {
+            // On one processor the programs would get what the engine leaves.
+            if std::thread::available_parallelism().is_ok_and(|n| n.get() < 2) {
+                return Ok((None, Ran::Refused("there is one processor".into())));
+            }
+            Ok(match prioritise() {
+                Ok(()) => (None, Ran::Realtime),
+                Err(error) => (None, Ran::Refused(error.desc().into())),
+            })
+        }
+    }
+}
+
+/// Gives the calling thread real-time priority.
+fn prioritise() -> nix::Result<()> {
+    let parameters = libc::sched_param {
+        sched_priority: PRIORITY,
+    };
+    // Threads and programs that this one starts are of normal priority.
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+    // SAFETY: the parameters outlive the call; 0 is the calling thread.
+    Errno::result(unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) })?;
+    Ok(())
+}
+
 /// Real-time mode, until dropped. The priority stays with the thread.
 #[derive(Debug)]
 pub(crate) struct Realtime {
@@ -37,16 +92,8 @@ impl Realtime {
     /// Gives the calling thread real-time priority, keeps the memory of the process
     /// in place and idle processors awake: from sleep they take tens of
     /// microseconds to a packet.
-    pub(crate) fn enter() -> Result<Self, EmuError> {
-        let parameters = libc::sched_param {
-            sched_priority: PRIORITY,
-        };
-        // Threads and programs that this one starts are of normal priority.
-        let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-        // SAFETY: the parameters outlive the call; 0 is the calling thread.
-        let set = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
-        Errno::result(set)
-            .map_err(|e| EmuError::system("set real-time priority (SCHED_FIFO)", e))?;
+    fn enter() -> Result<Self, EmuError> {
+        prioritise().map_err(|e| EmuError::system("set real-time priority (SCHED_FIFO)", e))?;
         // SAFETY: no pointers.
         let locked = unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) };
         Errno::result(locked)
@@ -73,16 +120,13 @@ impl Drop for Realtime {
 pub(crate) fn wait(
     epoll: &Epoll,
     events: &mut [EpollEvent],
-    timeout: Option<Interval>,
+    timeout: Interval,
 ) -> nix::Result<usize> {
-    let timeout = timeout.map(|t| {
-        let t = Duration::from_nanos(t.as_nanos());
-        libc::timespec {
-            tv_sec: t.as_secs() as libc::time_t,
-            tv_nsec: libc::c_long::from(t.subsec_nanos()),
-        }
-    });
-    let timeout = timeout.as_ref().map_or(std::ptr::null(), |t| &raw const *t);
+    let timeout = Duration::from_nanos(timeout.as_nanos());
+    let timeout = libc::timespec {
+        tv_sec: timeout.as_secs() as libc::time_t,
+        tv_nsec: libc::c_long::from(timeout.subsec_nanos()),
+    };
     // SAFETY: an EpollEvent is an epoll_event, of which there are so many; the
     // time outlives the call.
     let ready = unsafe {
@@ -91,7 +135,7 @@ pub(crate) fn wait(
             epoll.0.as_raw_fd(),
             events.as_mut_ptr().cast::<libc::epoll_event>(),
             events.len() as libc::c_int,
-            timeout,
+            &raw const timeout,
             std::ptr::null::<libc::sigset_t>(),
             0usize,
         )

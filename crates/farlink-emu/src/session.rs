@@ -4,15 +4,12 @@
 use crate::EmuError;
 use crate::drive::{Emulation, Report};
 use crate::endpoint::EndpointReport;
-use crate::host::Counters;
 use crate::namespace::Namespace;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
-use std::fs;
-use std::io;
-use std::net::Ipv4Addr;
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::os::unix::process::ExitStatusExt;
-use std::process::Child;
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 /// Time between two looks at the program.
@@ -36,14 +33,72 @@ pub struct Outcome {
     pub code: i32,
     /// What the network did.
     pub report: Report,
-    /// Name, address and packets of each host.
-    pub hosts: Vec<(String, Ipv4Addr, Counters)>,
     /// Names of the user-space hosts and what they did.
     pub endpoints: Vec<(String, EndpointReport)>,
+    /// The servers, as they were given.
+    pub servers: Vec<Server>,
+}
+
+/// What became of a server.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Server {
+    /// Its host and program.
+    pub task: Task,
+    /// Its exit code if it ended before the session did.
+    pub code: Option<i32>,
+}
+
+/// A program that is to be started.
+struct Prepared<'a> {
+    task: &'a Task,
+    command: Command,
+    /// Those that listen in its host.
+    sockets: Sockets,
+}
+
+/// Exit code of a program: 128 and the signal if one killed it.
+fn code_of(status: ExitStatus) -> i32 {
+    let killed = || 128 + status.signal().unwrap_or(0);
+    status.code().unwrap_or_else(killed)
+}
+
+fn prepare<'a>(emulation: &Emulation, task: &'a Task) -> Result<Prepared<'a>, EmuError> {
+    let known = || {
+        let names: Vec<_> = emulation.hosts().iter().map(|h| h.name.as_str()).collect();
+        names.join(", ")
+    };
+    let host = emulation
+        .hosts()
+        .iter()
+        .find(|host| host.name == task.host)
+        .ok_or_else(|| {
+            EmuError::Scenario(format!(
+                "there is no host {:?}; the hosts of this scenario are {}",
+                task.host,
+                known()
+            ))
+        })?;
+    let Some((program, arguments)) = task.argv.split_first() else {
+        return Err(EmuError::Scenario("no program to run".into()));
+    };
+    let Some(namespace) = host.namespace() else {
+        return Err(EmuError::Scenario(format!(
+            "{:?} is a user-space host, where no program can run ({program:?})",
+            task.host
+        )));
+    };
+    let mut command = namespace.command(program, emulation.hosts_file());
+    command.args(arguments);
+    let sockets = Sockets::open(namespace).map_err(|e| EmuError::system("look at sockets", e))?;
+    Ok(Prepared {
+        task,
+        command,
+        sockets,
+    })
 }
 
 /// Carries packets while `main` runs, and `servers` beside it, each started in
-/// its host before `main` is. Everything in the hosts is killed at the end. With
+/// its host before `main` is. All that they started is killed at the end. With
 /// no `main` it lasts until `tick` ends it, or the hosts in user space have fetched
 /// what they were to. `tick` is asked every few
 /// milliseconds whether to go on; an error of its own ends the session.
@@ -56,57 +111,34 @@ pub fn session<E>(
     main: Option<&Task>,
     mut tick: impl FnMut() -> Result<bool, E>,
 ) -> Result<Result<Outcome, E>, EmuError> {
-    let commands = |emulation: &Emulation, task: &Task| {
-        let known = || {
-            let names: Vec<_> = emulation.hosts().iter().map(|h| h.name.as_str()).collect();
-            names.join(", ")
-        };
-        let host = emulation
-            .hosts()
-            .iter()
-            .find(|host| host.name == task.host)
-            .ok_or_else(|| {
-                EmuError::Scenario(format!(
-                    "there is no host {:?}; the hosts of this scenario are {}",
-                    task.host,
-                    known()
-                ))
-            })?;
-        let Some((program, arguments)) = task.argv.split_first() else {
-            return Err(EmuError::Scenario("no program to run".into()));
-        };
-        let Some(namespace) = host.namespace() else {
-            return Err(EmuError::Scenario(format!(
-                "{:?} is a user-space host, where no program can run ({program:?})",
-                task.host
-            )));
-        };
-        let mut command = namespace.command(program, emulation.hosts_file());
-        command.args(arguments);
-        Ok((command, program.clone()))
-    };
     let mut prepared = Vec::new();
     for task in servers.iter().chain(main) {
-        prepared.push(commands(emulation, task)?);
+        prepared.push(prepare(emulation, task)?);
     }
-    let stop = emulation.stop();
-    let spaces: Vec<_> = emulation
-        .hosts()
-        .iter()
-        .filter_map(|host| host.namespace())
-        .map(Namespace::clone_file)
-        .collect::<Result<_, _>>()
-        .map_err(|e| EmuError::system("look into a namespace", e))?;
+    let (stop, keeper) = (emulation.stop(), emulation.keeper());
+    let mut codes = vec![None; servers.len()];
     let (report, code) = std::thread::scope(|scope| {
         let engine = scope.spawn(|| emulation.run());
         let mut children: Vec<Child> = Vec::new();
         let mut wait = || -> Result<Result<i32, E>, EmuError> {
-            for (i, (command, program)) in prepared.iter_mut().enumerate() {
-                let child = command.spawn().map_err(|e| not_started(program, e))?;
-                let process = child.id();
-                children.push(child);
-                if i < servers.len() {
-                    listening(process);
+            for (number, one) in prepared.iter_mut().enumerate() {
+                let before = one.sockets.listening();
+                let child = keeper.spawn(&mut one.command);
+                children.push(child.map_err(|e| not_started(&one.task.argv[0], e))?);
+                let began = Instant::now();
+                while number < servers.len() && began.elapsed() < PATIENCE {
+                    let ended = children[number].try_wait().ok().flatten();
+                    // One that ended well may have left another behind that will listen.
+                    if ended.is_some_and(|status| !status.success())
+                        || !one.sockets.listening().is_subset(&before)
+                    {
+                        break;
+                    }
+                    match tick() {
+                        Ok(true) => std::thread::sleep(LOOK),
+                        Ok(false) => return Ok(Ok(0)),
+                        Err(error) => return Ok(Err(error)),
+                    }
                 }
             }
             loop {
@@ -114,8 +146,7 @@ pub fn session<E>(
                     && let Some(child) = children.last_mut()
                     && let Ok(Some(status)) = child.try_wait()
                 {
-                    let killed = || 128 + status.signal().unwrap_or(0);
-                    return Ok(Ok(status.code().unwrap_or_else(killed)));
+                    return Ok(Ok(code_of(status)));
                 }
                 match tick() {
                     Ok(true) => {}
@@ -129,12 +160,10 @@ pub fn session<E>(
             }
         };
         let code = wait();
-        for space in &spaces {
-            end_all(space);
+        for (code, child) in codes.iter_mut().zip(&mut children) {
+            *code = child.try_wait().ok().flatten().map(code_of);
         }
-        for mut child in children {
-            let _ = child.wait();
-        }
+        keeper.end(children);
         stop.stop();
         let report = engine.join().unwrap_or_else(|_| {
             Err(EmuError::Scenario(
@@ -144,21 +173,18 @@ pub fn session<E>(
         (report, code)
     });
     let (report, code) = (report?, code?);
-    let hosts = emulation
-        .hosts()
-        .iter()
-        .map(|host| (host.name.clone(), host.address, host.counters))
-        .collect();
     let endpoints = emulation
         .hosts()
         .iter()
         .filter_map(|host| Some((host.name.clone(), host.endpoint()?.report())))
         .collect();
+    let servers = servers.iter().cloned().zip(codes);
+    let servers = servers.map(|(task, code)| Server { task, code }).collect();
     Ok(code.map(|code| Outcome {
         code,
         report,
-        hosts,
         endpoints,
+        servers,
     }))
 }
 
@@ -176,39 +202,49 @@ fn not_started(program: &str, error: io::Error) -> EmuError {
     }
 }
 
-/// Waits until a process has a socket that others can reach, or for a second.
-fn listening(process: u32) {
-    let began = Instant::now();
-    while began.elapsed() < PATIENCE {
-        let table = |name: &str| {
-            fs::read_to_string(format!("/proc/{process}/net/{name}")).unwrap_or_default()
-        };
-        // State 0A is LISTEN; a bound UDP socket is there or not.
-        let tcp = table("tcp") + &table("tcp6");
-        let listens = tcp
-            .lines()
-            .any(|line| line.split_whitespace().nth(3) == Some("0A"));
-        if listens || (table("udp") + &table("udp6")).lines().count() > 2 {
-            return;
-        }
-        std::thread::sleep(LOOK);
-    }
+/// The sockets of a host that others can reach.
+struct Sockets {
+    /// Open from inside: a table is that of the namespace in which it was opened.
+    tables: Vec<(File, bool)>,
 }
 
-/// Kills every process of a namespace, also those that a program started and
-/// left behind.
-fn end_all(namespace: &fs::File) {
-    use std::os::unix::fs::MetadataExt;
-    let Ok(own) = namespace.metadata().map(|m| (m.dev(), m.ino())) else {
-        return;
-    };
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(process) = entry.file_name().to_str().and_then(|n| n.parse().ok()) else {
-            continue;
-        };
-        let there = fs::metadata(entry.path().join("ns/net")).map(|m| (m.dev(), m.ino()));
-        if there.is_ok_and(|id| id == own) {
-            let _ = kill(Pid::from_raw(process), Signal::SIGKILL);
+impl Sockets {
+    fn open(namespace: &Namespace) -> io::Result<Self> {
+        let mut tables = Vec::new();
+        for (name, is_tcp) in [
+            ("tcp", true),
+            ("tcp6", true),
+            ("udp", false),
+            ("udp6", false),
+        ] {
+            let path = format!("/proc/thread-self/net/{name}");
+            match namespace.inside(|| File::open(path)) {
+                Ok(table) => tables.push((table, is_tcp)),
+                // Without IPv6 in the kernel its tables are missing.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                Err(e) => return Err(e),
+            }
         }
+        Ok(Self { tables })
+    }
+
+    /// Numbers (inodes) of those that listen, or that datagrams can be sent to.
+    fn listening(&mut self) -> BTreeSet<u64> {
+        let mut found = BTreeSet::new();
+        for (table, is_tcp) in &mut self.tables {
+            let mut text = String::new();
+            // A table that cannot be read shows nothing new.
+            let _ = table
+                .rewind()
+                .and_then(|()| table.read_to_string(&mut text));
+            let rows = text.lines().skip(1).map(str::split_whitespace);
+            found.extend(rows.filter_map(|mut row| {
+                // State 0A is LISTEN; a bound UDP socket is there or not.
+                let state = row.nth(3)?;
+                let inode = row.nth(5)?.parse::<u64>().ok()?;
+                (!*is_tcp || state == "0A").then_some(inode)
+            }));
+        }
+        found
     }
 }

@@ -8,6 +8,9 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+/// What devices are made by.
+pub(crate) const DEVICES: &str = "/dev/net/tun";
+
 /// A TUN device.
 #[derive(Debug)]
 pub(crate) struct Tun {
@@ -38,7 +41,7 @@ impl Tun {
             .read(true)
             .write(true)
             .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-            .open("/dev/net/tun")?;
+            .open(DEVICES)?;
         let offload = if plain { 0 } else { libc::IFF_VNET_HDR };
         let mut request = Request {
             name: [0; libc::IFNAMSIZ],

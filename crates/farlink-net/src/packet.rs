@@ -2,7 +2,7 @@
 
 use crate::fragment::{Mtu, Piece};
 use crate::wire::write_fragment_fields;
-use farlink_tcp::{Body, Ecn, Instant, Priority, Segment};
+use farlink_tcp::{Body, Ecn, Instant, Interval, Priority, Segment};
 use std::net::Ipv4Addr;
 
 /// A node of the network, by its place in the list of nodes.
@@ -83,6 +83,7 @@ impl FlowId {
 pub struct Raw {
     bytes: Vec<u8>,
     checked: bool,
+    waited: Interval,
 }
 
 impl Raw {
@@ -107,6 +108,7 @@ impl Raw {
         let raw = Self {
             bytes,
             checked: false,
+            waited: Interval::ZERO,
         };
         if raw.header_sum() != 0xffff {
             return Err(NotIpv4::Checksum);
@@ -136,6 +138,16 @@ impl Raw {
     /// Whether it is known that the checksum of what is inside is right.
     pub fn is_checked(&self) -> bool {
         self.checked
+    }
+
+    /// It had waited so long before it entered the network: it is as late from the start.
+    pub fn after(self, waited: Interval) -> Self {
+        Self { waited, ..self }
+    }
+
+    /// How long it had waited before it entered the network.
+    pub fn waited(&self) -> Interval {
+        self.waited
     }
 
     /// Destination address.
@@ -204,6 +216,7 @@ impl Raw {
                 Self {
                     bytes,
                     checked: false,
+                    waited: self.waited,
                 }
             })
             .collect()
@@ -241,6 +254,7 @@ impl Raw {
         let mut raw = Self {
             bytes,
             checked: false,
+            waited: Interval::ZERO,
         };
         raw.mend();
         raw

@@ -4,9 +4,10 @@ use crate::errors;
 use crate::job::Jobs;
 use farlink_emu::{
     Control, EmuError, Emulation, EndpointConfig, EndpointReport, Fetch, HostConfig, Lateness,
-    Outcome, Sample, Sampler, Service, Task, session, sweep,
+    Mode, Outcome, Ran, Sample, Sampler, Server, Service, Task, session, sweep,
 };
 use farlink_sim::scenario::Expanded;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -20,13 +21,13 @@ const SAMPLED: Duration = Duration::from_millis(50);
 /// `servers` and `main` are (host, [program, argument, ...]). Without `main` it
 /// lasts for `seconds`. `endpoints` are (host, scenario with its TCP) of hosts in
 /// user space; `checked` is (sender, receiver, port, bytes) of a transfer whose ends
-/// they are, if they are. With `pcap`, captures go to that directory; with `sample`
+/// they are, if they are. `realtime` is None for real-time priority where it can be
+/// had. With `pcap`, captures go to that directory; with `sample`
 /// the kernel's TCP is looked at. Returns what happened as JSON.
 #[pyfunction]
 #[pyo3(signature = (scenario, run, servers, main, congestion=None, seconds=None, endpoints=vec![],
-    checked=None, plain=false, realtime=false, pcap=None, snaplen=0, sample=false))]
+    checked=None, plain=false, realtime=None, pcap=None, snaplen=0, sample=false))]
 #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)] // by keyword, from Python
-#[allow(clippy::fn_params_excessive_bools)] // same
 pub(crate) fn emulate(
     py: Python<'_>,
     scenario: String,
@@ -38,7 +39,7 @@ pub(crate) fn emulate(
     endpoints: Vec<(String, String)>,
     checked: Option<(String, String, u16, u64)>,
     plain: bool,
-    realtime: bool,
+    realtime: Option<bool>,
     pcap: Option<PathBuf>,
     snaplen: u32,
     sample: bool,
@@ -64,9 +65,14 @@ pub(crate) fn emulate(
     let main = main.map(task);
     let limit = seconds.map(Duration::from_secs_f64);
     let swept = sweep();
-    let mut emulation =
-        Emulation::new(expanded, run, &config, &endpoints).map_err(|e| failure(py, &e))?;
-    emulation.set_realtime(realtime);
+    let made = py.detach(|| Emulation::new(expanded, run, &config, &endpoints));
+    let mut emulation = made.map_err(|e| failure(py, &e))?;
+    py.check_signals()?;
+    emulation.set_mode(match realtime {
+        None => Mode::Best,
+        Some(true) => Mode::Realtime,
+        Some(false) => Mode::Normal,
+    });
     if let Some(directory) = &pcap {
         let comment = format!("farlink {}, emulated", env!("CARGO_PKG_VERSION"));
         let captured = emulation.capture(directory, &comment, snaplen);
@@ -76,18 +82,24 @@ pub(crate) fn emulate(
     let control = control.map_err(|e| failure(py, &e))?;
     let sampler = sample.then(|| Sampler::start(&emulation, SAMPLED));
     let sampler = sampler.transpose().map_err(|e| failure(py, &e))?;
-    #[allow(clippy::redundant_closure_for_method_calls)] // the method is not general enough
+    let mut interrupted = false;
     let outcome = py.detach(|| {
         let began = Instant::now();
         session(&mut emulation, &servers, main.as_ref(), || {
-            Python::attach(|py| py.check_signals())?;
-            Ok::<bool, PyErr>(limit.is_none_or(|limit| began.elapsed() < limit))
+            interrupted = Python::attach(|py| match py.check_signals() {
+                // The end of a run that the user ends so, and its results are there.
+                Err(e) if e.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(true),
+                other => other.map(|()| false),
+            })?;
+            let on = limit.is_none_or(|limit| began.elapsed() < limit);
+            Ok::<bool, PyErr>(on && !interrupted)
         })
     });
     drop(control);
     let samples = py.detach(|| sampler.map(Sampler::finish));
     let outcome = outcome.map_err(|e| failure(py, &e))??;
     let mut document = described(&outcome, &swept);
+    document["interrupted"] = interrupted.into();
     if let Some(samples) = samples {
         document["sockets"] = columns(&samples.map_err(|e| failure(py, &e))?);
     }
@@ -204,42 +216,27 @@ fn did(report: &EndpointReport) -> Value {
 
 fn described(outcome: &Outcome, swept: &[String]) -> Value {
     let report = &outcome.report;
-    let hosts: Vec<_> = outcome
-        .hosts
-        .iter()
-        .map(|(name, address, packets)| {
-            json!({
-                "host": name,
-                "address": address.to_string(),
-                "sent": packets.sent,
-                "delivered": packets.delivered,
-                "not_ipv4": packets.not_ipv4,
-                "no_host": packets.no_host,
-                "refused": packets.refused,
-            })
-        })
-        .collect();
-    let links: Vec<_> = report
-        .links
-        .iter()
-        .map(|l| json!({ "link": l.link, "direction": l.direction, "metrics": l.metrics }))
-        .collect();
     let endpoints: serde_json::Map<_, _> = outcome
         .endpoints
         .iter()
         .map(|(name, report)| (name.clone(), did(report)))
         .collect();
-    json!({
-        "exit_code": outcome.code,
-        "endpoints": endpoints,
-        "duration_s": report.duration.as_secs_f64(),
-        "lateness": late(&report.lateness),
-        "hosts": hosts,
-        "links": links,
-        "packets": report.balance,
-        "uncaptured": report.uncaptured,
-        "swept": swept,
-    })
+    let server =
+        |s: &Server| json!({ "host": s.task.host, "argv": s.task.argv, "exit_code": s.code });
+    let mut document = report.to_json();
+    document["exit_code"] = outcome.code.into();
+    document["endpoints"] = endpoints.into();
+    document["servers"] = outcome.servers.iter().map(server).collect();
+    document["lateness"] = late(&report.lateness);
+    document["uncaptured"] = report.uncaptured.into();
+    document["capture_failure"] = json!(report.capture_failure);
+    document["realtime"] = (report.priority == Ran::Realtime).into();
+    document["realtime_refused"] = match &report.priority {
+        Ran::Refused(reason) => reason.as_str().into(),
+        Ran::Realtime | Ran::Normal => Value::Null,
+    };
+    document["swept"] = json!(swept);
+    document
 }
 
 fn late(lateness: &Lateness) -> Value {

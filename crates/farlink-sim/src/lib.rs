@@ -45,7 +45,7 @@ mod world_loss;
 mod world_udp;
 
 pub use icmp::Balance;
-pub use live::{LinkReport, Live, Refused};
+pub use live::{LinkReport, Live, QUEUE_MOST, Refused};
 pub use metrics::{Metric, Scope, drop_causes, frame_kinds, limits, metrics};
 pub use probe::{Column, Table};
 pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, run_each, trace};

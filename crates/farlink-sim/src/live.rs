@@ -5,7 +5,7 @@ use crate::build::{channel, link_config, network, nodes};
 use crate::icmp::Balance;
 use crate::metrics::{self, Scope, metrics};
 use crate::run::{RunError, headers_can_say};
-use crate::scenario::{DirectionSpec, Expanded};
+use crate::scenario::{DirectionSpec, Expanded, QueueSpec};
 use crate::world::World;
 use farlink_net::channel::Channel;
 use farlink_net::rng::Streams;
@@ -17,6 +17,10 @@ use std::net::Ipv4Addr;
 
 /// Address of all hosts, whose network is 10.0.0.0/8.
 const EVERYBODY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 255);
+
+/// What the queues that a scenario does not limit hold here, in bytes: a program that
+/// sends faster than a link is for ever would take all memory.
+pub const QUEUE_MOST: u64 = 64 << 20;
 
 /// Why a packet of a real program did not enter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +39,8 @@ pub struct LinkReport {
     pub link: String,
     /// "down" or "up".
     pub direction: &'static str,
+    /// Its queue has no limit in the scenario, and ends at [`QUEUE_MOST`] here.
+    pub bounded: bool,
     /// Metrics by name, null where nothing was measured.
     pub metrics: Map<String, Value>,
 }
@@ -52,6 +58,8 @@ pub struct Live {
     host_of: Vec<Option<usize>>,
     /// What the links are set to.
     scenario: Expanded,
+    /// Directions of links whose queue ends at [`QUEUE_MOST`] only here.
+    bounded: Vec<bool>,
     run: u64,
     /// How often the links were changed.
     changes: u64,
@@ -64,9 +72,10 @@ impl Live {
     /// If the scenario cannot be built.
     pub fn new(scenario: &Expanded, run: u64) -> Result<Self, RunError> {
         headers_can_say(scenario, "emulated")?;
-        let mut world = network(scenario, run)?;
+        let (scenario, bounded) = bounded(scenario);
+        let mut world = network(&scenario, run)?;
         // Routers are destinations too: they answer.
-        world.nodes = nodes(scenario, &world.link_to, true)?;
+        world.nodes = nodes(&scenario, &world.link_to, true)?;
         let mut is_host = vec![false; scenario.nodes.len()];
         for flow in &scenario.flows {
             is_host[flow.from] = true;
@@ -92,7 +101,8 @@ impl Live {
                 .collect(),
             hosts,
             host_of,
-            scenario: scenario.clone(),
+            scenario,
+            bounded,
             run,
             changes: 0,
         })
@@ -179,6 +189,7 @@ impl Live {
     /// # Errors
     /// If anything else differs, or a channel cannot be built; nothing is changed then.
     pub fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
+        let (scenario, bounded) = bounded(scenario);
         let mut wanted = scenario.clone();
         let same_links = wanted.links.len() == self.scenario.links.len();
         for (new, old) in wanted.links.iter_mut().zip(&self.scenario.links) {
@@ -227,7 +238,7 @@ impl Live {
             }
         }
         self.changes += 1;
-        self.scenario = scenario.clone();
+        (self.scenario, self.bounded) = (scenario, bounded);
         Ok(())
     }
 
@@ -298,6 +309,7 @@ impl Live {
             .map(|i| LinkReport {
                 link: self.links[i / 2].clone(),
                 direction: if i % 2 == 0 { "down" } else { "up" },
+                bounded: self.bounded[i],
                 metrics: all
                     .iter()
                     .filter(|m| m.scope == Scope::Link)
@@ -307,6 +319,21 @@ impl Live {
             })
             .collect()
     }
+}
+
+/// The scenario with a limit for each queue, and which of them had none.
+fn bounded(scenario: &Expanded) -> (Expanded, Vec<bool>) {
+    let mut scenario = scenario.clone();
+    let mut bounded = Vec::new();
+    for link in &mut scenario.links {
+        for direction in [&mut link.down, &mut link.up] {
+            bounded.push(direction.queue == QueueSpec::Unlimited);
+            if direction.queue == QueueSpec::Unlimited {
+                direction.queue = QueueSpec::Bytes(QUEUE_MOST);
+            }
+        }
+    }
+    (scenario, bounded)
 }
 
 fn fixed(link: &str) -> String {
@@ -382,6 +409,33 @@ mod tests {
         let report = live.report(Instant::from_nanos(1_000_000_000));
         assert_eq!(report[0].metrics["drops_congestion"], 1.0);
         assert_eq!(report[2].metrics["packets"], 3.0);
+    }
+
+    /// A queue without a limit takes 64 MiB, and what comes then is lost there: 46,000
+    /// packets of 1500 bytes, at once, of which 44,740 have room and one is being sent.
+    #[test]
+    fn a_queue_without_a_limit_does_not_take_all_memory() {
+        let mut live = live(&[("links.0.down.queue".into(), "unlimited".into())]);
+        let mut packet = datagram(2);
+        packet.truncate(28);
+        packet.resize(1500, 0);
+        packet[2..4].copy_from_slice(&1500u16.to_be_bytes());
+        packet[10..12].fill(0);
+        let sum: u32 = packet[..20]
+            .chunks(2)
+            .map(|two| u32::from(u16::from_be_bytes([two[0], two[1]])))
+            .sum();
+        let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+        packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        for _ in 0..46_000 {
+            live.send(Instant::ZERO, 0, packet.clone()).unwrap();
+        }
+        let held = QUEUE_MOST / 1500 + 1;
+        let report = live.report(Instant::ZERO);
+        assert!(report[0].bounded && report[2].bounded);
+        let lost = report[0].metrics["drops_congestion"].as_f64();
+        assert_eq!(lost, Some((46_000 - held) as f64));
+        assert_eq!(live.balance().inside, held);
     }
 
     #[test]

@@ -9,6 +9,7 @@ import typer
 
 from farlink import comparison, emulation, files, units
 from farlink.cli import complete, text
+from farlink.cli.emulate import REALTIME
 from farlink.errors import ScenarioError
 from farlink.stats import Estimate, mean_ci95
 
@@ -38,9 +39,7 @@ def compare(
         [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
     ),
     seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
-    realtime: bool = typer.Option(
-        False, "--realtime", help="Emulate before all threads of normal priority."
-    ),
+    realtime: bool | None = REALTIME,
     out: Path | None = typer.Option(
         None, "--out", help="Write comparison.json and the sequence plots here.", metavar="DIR"
     ),
@@ -101,7 +100,7 @@ def show(found: comparison.Comparison, out: "Sink") -> None:
     )
     if found.late_p99_s > emulation.BEHIND_S:
         out.print(
-            "WARNING: in an emulated run one packet in a hundred left "
+            "WARNING: in an emulated run one packet in a hundred was "
             f"{1e3 * found.late_p99_s:.1f} ms late or more",
             soft_wrap=True,
         )

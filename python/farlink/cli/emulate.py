@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import typer
@@ -13,7 +14,7 @@ from farlink.cli import text
 from farlink.errors import ScenarioError
 from farlink.kernel import KernelTrace
 
-__all__ = ["emulate", "shell"]
+__all__ = ["REALTIME", "emulate", "shell"]
 
 _SCENARIO = typer.Argument(help="Name of the library, or .toml file.", metavar="SCENARIO")
 _HOST = typer.Option(
@@ -30,7 +31,12 @@ _ENDPOINT = typer.Option(
     metavar="HOST=TCP",
 )
 _PLAIN = typer.Option(False, "--plain", help="One packet to a read and write of a device.")
-_REALTIME = typer.Option(False, "--realtime", help="Least lateness, for more of a processor.")
+REALTIME = typer.Option(
+    None,
+    "--realtime/--no-realtime",
+    help="Least lateness, for more of a processor; or normal priority. "
+    "Default: real-time priority where it is allowed.",
+)
 _SET = typer.Option([], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE")
 _PCAP = typer.Option(None, "--pcap", help="Capture at each host, and what is lost.", metavar="DIR")
 _SNAPLEN = typer.Option(0, "--snaplen", help="Bytes captured of a packet.", metavar="N")
@@ -53,7 +59,7 @@ def emulate(
     tcp: str | None = _TCP,
     endpoint: list[str] = _ENDPOINT,
     plain: bool = _PLAIN,
-    realtime: bool = _REALTIME,
+    realtime: bool | None = REALTIME,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
     pcap: Path | None = _PCAP,
@@ -86,22 +92,23 @@ def emulate(
     elif plots:
         raise ScenarioError("--plots draws what --trace DIR writes; write both")
     overrides: dict[str, object] = dict(text.assignments(changes))
-    if transfer:
-        done = emulation.transfer(
-            scenario,
-            transfer,
-            tcp=tcp,
-            overrides=overrides,
-            seed=seed,
-            endpoints=_endpoints(endpoint),
-            plain=plain,
-            realtime=realtime,
-            pcap=pcap,
-            snaplen=snaplen,
-            sample=trace is not None,
-        )
-    else:
-        done = emulation.emulate(
+
+    def run() -> emulation.Emulated:
+        if transfer:
+            return emulation.transfer(
+                scenario,
+                transfer,
+                tcp=tcp,
+                overrides=overrides,
+                seed=seed,
+                endpoints=_endpoints(endpoint),
+                plain=plain,
+                realtime=realtime,
+                pcap=pcap,
+                snaplen=snaplen,
+                sample=trace is not None,
+            )
+        return emulation.emulate(
             scenario,
             command or None,
             host=host,
@@ -117,6 +124,9 @@ def emulate(
             snaplen=snaplen,
             sample=trace is not None,
         )
+
+    done = _until_the_end(run)
+    _show(done, json_file=json_file, quiet=quiet)
     if trace is not None:
         seen = KernelTrace.of(done)
         seen.write(trace)
@@ -127,7 +137,15 @@ def emulate(
             save(figures.cwnd(), trace / "cwnd")
             if pcap is not None:
                 save(figures.sequence(), trace / "sequence")
-    _end(done, json_file=json_file, strict=strict, quiet=quiet)
+    _end(done, strict=strict)
+
+
+def _until_the_end(run: Callable[[], emulation.Emulated]) -> emulation.Emulated:
+    """Run an emulation; what it did until Ctrl-C counts too."""
+    try:
+        return run()
+    except emulation.Interrupted as interrupted:
+        return interrupted.done
 
 
 def shell(
@@ -137,7 +155,7 @@ def shell(
     tcp: str | None = _TCP,
     endpoint: list[str] = _ENDPOINT,
     plain: bool = _PLAIN,
-    realtime: bool = _REALTIME,
+    realtime: bool | None = REALTIME,
     changes: list[str] = _SET,
     seed: int | None = _SEED,
     pcap: Path | None = _PCAP,
@@ -158,7 +176,8 @@ def shell(
         pcap=pcap,
         snaplen=snaplen,
     )
-    _end(done, json_file=None, strict=False, quiet=False)
+    _show(done, json_file=None, quiet=False)
+    _end(done, strict=False)
 
 
 def _servers(options: list[str]) -> list[tuple[str, list[str]]]:
@@ -191,22 +210,29 @@ def _endpoints(options: list[str]) -> dict[str, str]:
     return endpoints
 
 
-def _end(done: emulation.Emulated, *, json_file: Path | None, strict: bool, quiet: bool) -> None:
+def _show(done: emulation.Emulated, *, json_file: Path | None, quiet: bool) -> None:
+    """Tell what happened; the table first, since a file may find no room."""
+    if not quiet:
+        _tables(done)
     if json_file is not None:
         summary = {key: one for key, one in done.data.items() if key != "sockets"}
         files.write_text(json_file, json.dumps(summary, indent=1) + "\n")
-    if not quiet:
-        _show(done)
+
+
+def _end(done: emulation.Emulated, *, strict: bool) -> None:
+    failure = done.data["capture_failure"]
+    if failure:
+        sys.stderr.write(f"farlink: error: the captures are not whole: {failure}\n")
     if done.behind:
         late = 1e3 * done.data["lateness"]["p99_s"]
         sys.stderr.write(
-            f"farlink: the engine fell behind the clock: one packet in a hundred left {late:.1f} "
+            f"farlink: the engine fell behind the clock: one packet in a hundred was {late:.1f} "
             "ms late or more; the path was not the scenario's\n"
         )
-    raise typer.Exit(done.exit_code or int(strict and done.behind))
+    raise typer.Exit(done.exit_code or int(bool(failure) or (strict and done.behind)))
 
 
-def _show(done: emulation.Emulated) -> None:
+def _tables(done: emulation.Emulated) -> None:
     from rich import box
     from rich.table import Table
 
@@ -235,6 +261,7 @@ def _show(done: emulation.Emulated) -> None:
                 ("not_ipv4", "no IPv4"),
                 ("no_host", "to an address of no host"),
                 ("refused", "refused by the kernel"),
+                ("overflowed", "dropped by its full device"),
             )
             if row[key]
         ]
@@ -252,7 +279,27 @@ def _show(done: emulation.Emulated) -> None:
             f"dropped {', '.join(causes) or 'none'}",
             soft_wrap=True,
         )
+    for server in data["servers"]:
+        if server["exit_code"] is not None:
+            console.print(
+                f"{server['host']}: {shlex.join(server['argv'])} had ended before the end, with "
+                f"exit code {server['exit_code']}",
+                soft_wrap=True,
+                markup=False,
+            )
     console.print(_packets(data["packets"]), soft_wrap=True)
+    for row in data["links"]:
+        bound, full = row["queue_bound_bytes"], row["metrics"]["drops_congestion"]
+        if bound and full:
+            console.print(
+                f"WARNING: the queue of {row['link']} {row['direction']} has no limit in the "
+                f"scenario; here it ends at {bound >> 20} MiB, and was full for {full:,.0f} packets"
+            )
+    if data["packets"]["overflowed"]:
+        console.print(
+            f"WARNING: {data['packets']['overflowed']:,} packets were sent faster than they could "
+            "be read, and a host's device dropped them"
+        )
     if done.missing:
         console.print(
             f"WARNING: {done.missing:,} packets are unaccounted for, which is an error of farlink"
@@ -263,18 +310,26 @@ def _show(done: emulation.Emulated) -> None:
         )
     late = data["lateness"]
     console.print(
-        f"{data['duration_s']:.1f} s; packets left late by {1e3 * late['p50_s']:.3f} ms (median), "
+        f"{data['duration_s']:.1f} s; packets were late by {1e3 * late['p50_s']:.3f} ms (median), "
         f"{1e3 * late['p99_s']:.3f} ms (99 %), {1e3 * late['max_s']:.3f} ms (most)",
         soft_wrap=True,
     )
+    if data["realtime_refused"]:
+        console.print(
+            f"The engine ran at normal priority ({data['realtime_refused']}), where a busy "
+            "machine makes packets later; --no-realtime asks for that",
+            soft_wrap=True,
+        )
 
 
 def _packets(packets: dict[str, int]) -> str:
-    made = [f"{packets['entered']:,} entered"]
+    made = [f"{packets['entered'] + packets['overflowed']:,} sent"]
     for key, what in (("copied", "copied"), ("cut", "cut off"), ("answered", "from routers")):
         if packets[key]:
             made.append(f"{packets[key]:,} {what}")
     found = [f"{packets['left']:,} left", f"{packets['lost']:,} lost"]
+    if packets["overflowed"]:
+        found.append(f"{packets['overflowed']:,} dropped by devices")
     if packets["for_routers"]:
         found.append(f"{packets['for_routers']:,} for routers")
     found.append(f"{packets['inside']:,} under way")

@@ -1,0 +1,76 @@
+"""Late is late wherever the time was lost, and every packet and program that fails is told of."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from test_emulate import ECHO, FARLINK, path, pytestmark, python  # noqa: F401  (skips)
+from test_endings import scenario_file, until
+
+import farlink as fl
+
+FLOOD = """
+import socket, sys, time
+from pathlib import Path
+where = Path(sys.argv[1])
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+(where / "ready").touch()
+while not (where / "go").exists():
+    time.sleep(0.01)
+for i in range(11_000):
+    s.sendto(bytes(100), ("server", 9))
+(where / "sent").touch()
+while not (where / "end").exists():
+    time.sleep(0.01)
+"""
+
+
+def test_what_happens_while_the_engine_is_stopped_is_in_its_results(tmp_path: Path) -> None:
+    """11,000 datagrams while the process is stopped: a device holds 10,000, the others are counted
+    as lost there, and those that are read afterwards are late."""
+    out = tmp_path / "out.json"
+    options = ["--strict", "--json", str(out)]
+    flood = python(FLOOD, str(tmp_path))
+    run = subprocess.Popen(
+        [*FARLINK, "emulate", str(scenario_file(tmp_path)), *options, "--", *flood],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until((tmp_path / "ready").exists)
+    run.send_signal(signal.SIGSTOP)
+    (tmp_path / "go").touch()
+    until((tmp_path / "sent").exists)
+    time.sleep(0.2)
+    run.send_signal(signal.SIGCONT)
+    time.sleep(0.5)
+    (tmp_path / "end").touch()
+    _, told = run.communicate(timeout=20)
+    assert run.returncode == 1
+    assert "fell behind" in told
+    assert "a host's device dropped them" in " ".join(told.split())
+    done = fl.emulation.Emulated(json.loads(out.read_text()))
+    (client,) = (row for row in done.data["hosts"] if row["host"] == "client")
+    assert client["overflowed"] > 0
+    assert client["sent"] + client["overflowed"] == 11_000
+    assert done.missing == 0
+    assert done.data["packets"]["offered"] >= 11_000
+    assert done.data["lateness"]["p50_s"] > 0.19
+
+
+def test_each_server_is_waited_for_and_one_that_fails_is_told_of() -> None:
+    late = "import socket, time; time.sleep(0.4); s = socket.create_server(('', 99)); s.accept()"
+    find = "import socket; socket.create_connection(('server', 99)).close()"
+    done = fl.emulate(
+        path(),
+        python(find),
+        host="client",
+        servers=[
+            ("server", python(ECHO)),
+            ("server", ["sh", "-c", "exit 3"]),
+            ("server", python(late)),
+        ],
+    )
+    assert done.exit_code == 0
+    assert [one["exit_code"] for one in done.data["servers"]][:2] == [None, 3]

@@ -1,0 +1,213 @@
+"""However a run ends, every process, namespace, mount, device and file of it ends with it."""
+
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from test_emulate import FARLINK, NAMES, path, pytestmark  # noqa: F401  (skips without the right)
+
+import farlink as fl
+import farlink.control
+from farlink import source
+
+FILES = Path("/run/farlink")
+
+# Those who hide: a daemon with a session of its own, one that has left its network namespace, and
+# a chain of forks of which no process lives for longer than it takes to make the next.
+HIDE = """
+import os, subprocess, sys, time
+from pathlib import Path
+mark = sys.argv[1]
+sleep = [sys.executable, "-c", "import sys, time; time.sleep(100)", mark]
+if os.fork() == 0:
+    os.setsid()
+    subprocess.Popen(sleep)
+    os._exit(0)
+subprocess.Popen(["unshare", "-n", *sleep])
+if os.fork() == 0:
+    while True:
+        if os.fork():
+            os._exit(0)
+        time.sleep(0.002)
+Path(mark).write_text(str(os.getpid()))
+"""
+STAY = HIDE + "\ntime.sleep(100)"
+
+
+def processes(mark: str) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            pass  # it has just ended
+    return found
+
+
+def names(process: int) -> list[str]:
+    """Names of the run of this process: namespaces, sockets and files."""
+    start = f"farlink-{process}-"
+    found = [p.name for d in (NAMES, FILES) for p in d.glob(start + "*") if d.is_dir()]
+    return found + [m for m in Path("/proc/self/mountinfo").read_text().split() if start in m]
+
+
+def gone(mark: str, process: int) -> None:
+    """Assert that nothing of a run is left, a moment after its end."""
+    for _ in range(100):
+        left = (processes(mark), names(process))
+        if left == ([], []):
+            return
+        time.sleep(0.02)
+    pytest.fail(f"left behind: {left}")
+
+
+def started(tmp_path: Path, script: str, *options: str) -> tuple["subprocess.Popen[str]", str]:
+    """Start a run whose program is `script`, and wait until that has said that it is there."""
+    mark = str(tmp_path / "mark")
+    scenario = scenario_file(tmp_path)
+    command = [sys.executable, "-c", script, mark] if script else []
+    run = subprocess.Popen(
+        [
+            *FARLINK,
+            "emulate",
+            str(scenario),
+            "--quiet",
+            *options,
+            *(["--", *command] if script else []),
+        ],
+        start_new_session=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until(lambda: Path(mark).exists() if script else carries(run.pid))
+    return run, mark
+
+
+def carries(process: int) -> bool:
+    """Whether a run carries packets, and not only makes its hosts."""
+    try:
+        return bool(fl.control.find(str(process)).stats())
+    except fl.FarlinkError:
+        return False
+
+
+def scenario_file(tmp_path: Path) -> Path:
+    (text,) = source.find(path()).resolve(None, []).values()
+    scenario = tmp_path / "path.json"
+    scenario.write_text(text)
+    return scenario
+
+
+def until(true: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if true():
+            return
+        time.sleep(0.01)
+    pytest.fail("it did not come to pass in 10 s")
+
+
+def test_a_program_that_ends_takes_all_that_it_started_with_it(tmp_path: Path) -> None:
+    mark = str(tmp_path / "mark")
+    done = fl.emulate(path(), [sys.executable, "-c", HIDE, mark])
+    assert done.exit_code == 0
+    assert processes(mark) == []
+    assert names(os.getpid()) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGINT, 128 + signal.SIGINT),
+        (signal.SIGTERM, 128 + signal.SIGTERM),
+        (signal.SIGHUP, 128 + signal.SIGHUP),
+        (signal.SIGKILL, -signal.SIGKILL),
+    ],
+)
+def test_nothing_outlives_a_signal(number: signal.Signals, code: int, tmp_path: Path) -> None:
+    """Ctrl-C reaches the program and farlink, the other signals farlink alone."""
+    run, mark = started(tmp_path, STAY)
+    assert processes(mark)
+    if number == signal.SIGINT:
+        os.killpg(run.pid, number)
+    else:
+        run.send_signal(number)
+    with run:
+        assert run.wait(10) == code
+    gone(mark, run.pid)
+
+
+def test_ctrl_c_ends_a_run_without_a_program(tmp_path: Path) -> None:
+    """Its results are there, and its exit code is that of Ctrl-C."""
+    run, mark = started(tmp_path, "", "--seconds", "100", "--json", str(tmp_path / "out.json"))
+    run.send_signal(signal.SIGINT)
+    with run:
+        assert run.wait(10) == 130
+        assert run.stderr is not None
+        assert run.stderr.read() == "farlink: interrupted\n"
+    assert (tmp_path / "out.json").exists()
+    gone(mark, run.pid)
+
+
+def test_ctrl_c_ends_a_transfer_without_a_traceback(tmp_path: Path) -> None:
+    run, mark = started(tmp_path, "", "--transfer", "98765432B")
+    until(lambda: len(processes("\0" + "98765432")) >= 2)
+    time.sleep(0.3)  # until both are past the beginning of Python
+    os.killpg(run.pid, signal.SIGINT)
+    with run:
+        assert run.wait(10) == 130
+        assert run.stderr is not None
+        assert "Traceback" not in run.stderr.read()
+    gone(mark, run.pid)
+
+
+def test_names_of_others_that_come_during_a_run_do_not_keep_its_own(tmp_path: Path) -> None:
+    """`ip netns add` makes its directory a shared mount at its first use, which covers names."""
+    script = """
+        mount -t tmpfs none /run || exit 9
+        "$@" & farlink=$!
+        until ls /run/farlink/*.ctl; do sleep 0.02; done
+        mount --make-shared /run/netns ||
+            { mount --rbind /run/netns /run/netns && mount --make-shared /run/netns; } || exit 8
+        kill $farlink; wait $farlink
+        test -z "$(ls /run/netns /run/farlink | grep -v :)" || exit 7
+    """
+    command = [*FARLINK, "emulate", str(scenario_file(tmp_path)), "--quiet", "--seconds", "100"]
+    done = subprocess.run(
+        [shutil.which("unshare") or "unshare", "-m", "sh", "-c", script, "sh", *command],
+        capture_output=True,
+        check=False,
+        timeout=30,
+    )
+    assert done.returncode == 0, done
+
+
+def test_a_shell_has_job_control_and_gives_the_terminal_back(tmp_path: Path) -> None:
+    scenario = scenario_file(tmp_path)
+    process, terminal = pty.fork()
+    if process == 0:
+        os.environ["SHELL"] = "/bin/bash"
+        os.execv(FARLINK[0], [*FARLINK, "shell", str(scenario)])  # noqa: S606 (pty.fork is no Popen)
+    os.write(terminal, b"set -m; sleep 50 & fg\n")
+    seen = b""
+    until(lambda: bool(processes("sleep\0" + "50")))
+    os.write(terminal, b"\x03")
+    os.write(terminal, b"echo code $?; exit 5\n")
+    while True:
+        try:
+            seen += os.read(terminal, 4096)
+        except OSError:
+            break
+    _, status = os.waitpid(process, 0)
+    os.close(terminal)
+    assert b"code 130" in seen
+    assert b"no job control" not in seen
+    assert os.waitstatus_to_exitcode(status) == 5
