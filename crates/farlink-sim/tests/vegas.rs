@@ -172,3 +172,68 @@ fn p_tcp_bears_losses_without_the_coarse_time_out() {
     let (vegas, p_tcp) = (goodput("vegas"), goodput("p-tcp"));
     assert!(p_tcp > 1.03 * vegas, "{p_tcp} against {vegas} bit/s");
 }
+
+/// A file over a link of the given keys each way.
+fn over(down: &str, up: &str, tcp: &str, size: &str) -> scenario::Expanded {
+    let text = format!(
+        "max_duration = \"48 h\"\n[tcp]\n{tcp}\n[[links]]\nbetween = [\"a\", \"b\"]\ndown = {{ \
+         {down} }}\nup = {{ {up} }}\n[[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"{size}\"\n"
+    );
+    scenario::load(&text, "slow", &[])
+        .and_then(|s| s.expand())
+        .unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn on_a_slow_link_without_losses_p_tcp_sends_nothing_twice() {
+    // A segment takes 0.39 or 0.63 s, and the SYN 17 ms.
+    let link = "rate = \"19.2 kbit/s\", delay = \"19 ms\", queue = \"unlimited\"";
+    for tcp in [
+        "",
+        "mss = \"896 B\"\nreceive_window = \"8 KiB\"\ninitial_window = 1",
+    ] {
+        let tcp = format!("variant = \"p-tcp\"\n{tcp}");
+        let scenario = over(link, link, &tcp, "300 kB");
+        let m = mean(&scenario, 1, &["segments_retransmitted", "goodput"]);
+        assert_eq!(m[0], 0.0, "{tcp}");
+        assert!(m[1] > 0.93 * 19_200.0, "{} bit/s, {tcp}", m[1]);
+    }
+}
+
+#[test]
+fn p_tcp_is_at_least_as_fast_as_vegas_on_a_mobile() {
+    // leung1998, figure 6.2: better than Vegas for losses in fades of 0.005 to 0.1;
+    // parameters of table 5.4.
+    let goodput = |variant: &str, loss: f64| {
+        let link = format!(
+            "rate = \"19.2 kbit/s\", delay = \"19 ms\", queue = \"unlimited\", channel = {{ mobile = \
+             {{ speed = \"75 km/h\", carrier = \"850 MHz\", fade_margin = 30, loss_bad = {loss}, \
+             handoff_interval = \"140 s\", handoff_duration = \"3.5 s\" }} }}"
+        );
+        let tcp = format!(
+            "variant = \"{variant}\"\nmss = \"896 B\"\nreceive_window = \"8 KiB\"\ninitial_window \
+             = 1\ndelayed_ack = \"1 ms\"\nack_every = 1000"
+        );
+        mean(&over(&link, &link, &tcp, "1 MB"), 8, &["goodput"])[0]
+    };
+    for loss in [0.04, 0.1] {
+        let (vegas, p_tcp) = (goodput("vegas", loss), goodput("p-tcp", loss));
+        assert!(p_tcp >= vegas, "{p_tcp} against {vegas} bit/s at {loss}");
+    }
+}
+
+#[test]
+fn fine_clocks_learn_that_the_path_became_slow() {
+    // The round trip grows from 40 ms to 25 s, and each segment would be sent again
+    // before its ACK for the rest of the transfer.
+    let down = "rate_trace = { data = \"time,rate\\n0 s,10 Mbit/s\\n3 s,19.2 kbit/s\\n\" }, delay \
+                = \"19 ms\", queue = { bytes = \"60 kB\" }, channel = { loss = 0.05 }";
+    let up = "rate = \"1 Mbit/s\", delay = \"19 ms\"";
+    for tcp in ["vegas", "p-tcp", "scps"] {
+        let tcp = format!("variant = \"{tcp}\"");
+        let scenario = over(down, up, &tcp, "2 MB");
+        let m = mean(&scenario, 4, &["goodput", "segments_retransmitted"]);
+        assert!(m[0] > 14_400.0, "{} bit/s, {tcp}", m[0]);
+        assert!(m[1] < 4000.0, "{} sent again, {tcp}", m[1]);
+    }
+}

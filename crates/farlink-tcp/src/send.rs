@@ -304,9 +304,12 @@ impl Sender {
         recorder: &mut Recorder,
     ) -> (u64, Acked, Option<Interval>) {
         let flight = self.board.flight();
+        let front = self.board.front().copied();
         let acked = self.board.acknowledge(to);
-        if let (Some(fine), Some(at)) = (&mut self.loss.fine, acked.sample_from) {
-            fine.sample(at, now);
+        // A SYN is short: on a slow link it says nothing of how long data takes.
+        let data = front.filter(|front| front.start > 0 || !self.loss.sends_front_at_timeout());
+        if let (Some(fine), Some(front)) = (&mut self.loss.fine, data) {
+            fine.acknowledged(now, (to, self.board.max()), front.at, &acked);
         }
         self.buffer.release(to);
         self.timeouts_in_row = 0;

@@ -4,8 +4,8 @@
 //! what is new about it and one row here.
 
 use crate::config::{
-    Backoff, Careful, Config, Eln, InitialWindow, Nagle, NewRenoExit, Ratio, ReceiverConfig,
-    Recovery, RtoAlgorithm, RtoConfig, SnackForm,
+    Careful, Config, Eln, InitialWindow, Nagle, NewRenoExit, Ratio, ReceiverConfig, Recovery,
+    RtoAlgorithm, RtoConfig, SnackForm,
 };
 use crate::congestion::{
     Adalr, Bbr, Control, Cubic, Hybla, Peach, Reno, Setting, Unlimited, Vegas, WESTWOOD,
@@ -112,11 +112,6 @@ pub static VARIANTS: &[Variant] = &[
             congestion: Control::new(&Vegas::ALGORITHM)
                 .with("loss_cut", Setting::Choice("segment")),
             restart_on_retransmit: true,
-            // Before the first sample; the fine time-out knows none.
-            rto: RtoConfig {
-                backoff: Backoff::None,
-                ..RtoConfig::default()
-            },
             receiver: no_sack(),
             // Without backoff they come fast.
             max_retransmits: 10_000,

@@ -9,7 +9,9 @@ use super::{LossState, front_loss, reduce};
 use crate::config::{Recovery, RtoConfig};
 use crate::record::{Mark, Record, Recorder};
 use crate::rto::RttEstimator;
+use crate::scoreboard::{Acked, Sent};
 use crate::send::Sender;
+use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
 /// New ACKs after a retransmission that are a reason to look.
@@ -17,7 +19,8 @@ const CHECKED_ACKS: u32 = 2;
 /// Least time-out of a timer: on a path without delay it would go off for ever.
 const LEAST_TIMER: Interval = Interval::from_millis(1);
 
-/// The fine-grained time-out, beside that of the retransmission timer.
+/// The fine-grained time-out, beside that of the retransmission timer or in its
+/// place.
 #[derive(Debug)]
 pub(crate) struct FineTimeout {
     estimator: RttEstimator,
@@ -25,6 +28,14 @@ pub(crate) struct FineTimeout {
     granularity: Interval,
     /// New ACKs that are still a reason to look.
     checks: u32,
+    /// The first unacknowledged segment, if it was sent again: position after it,
+    /// and when it left the time before the last.
+    again: Option<(Offset, Instant)>,
+    /// Position after the highest byte sent when the first segment was acknowledged
+    /// that had been sent again since the last sample.
+    ambiguous: Option<Offset>,
+    /// Least time-out until the next sample.
+    floor: Interval,
 }
 
 impl FineTimeout {
@@ -51,18 +62,57 @@ impl FineTimeout {
             k: fine_k.into(),
             granularity: fine_granularity,
             checks: 0,
+            again: None,
+            ambiguous: None,
+            floor: Interval::ZERO,
         })
     }
 
-    /// A segment that left once, at `sent`, is acknowledged.
-    pub(crate) fn sample(&mut self, sent: Instant, now: Instant) {
-        self.estimator.sample(sent, now);
+    /// The ACK of new data up to `to` covers `front`, the first segment that was
+    /// unacknowledged, and what else `acked` says.
+    ///
+    /// All before `to` is acknowledged, first of it the segment that left at `sent`
+    /// for the last time; `max` is the position after the highest byte sent.
+    ///
+    /// What left once gives a sample. An ACK of what left twice may be of either
+    /// time; Karn's rule is to take no sample from it, and to back off until one
+    /// comes. Where nothing backs off, that would keep a time-out that is too short
+    /// for ever: each segment is sent again before its ACK, and none gives a sample.
+    /// So when a whole window has passed without a sample, such an ACK is taken for
+    /// one of the transmission before the last, and until there is a sample the
+    /// time-out is at least as long as that took, but longer than it was by no more
+    /// than the ACK took from the last transmission. It is no sample itself, or the
+    /// time-outs that waited for lost segments would be learnt as round trips.
+    pub(crate) fn acknowledged(
+        &mut self,
+        now: Instant,
+        (to, max): (Offset, Offset),
+        sent: Instant,
+        acked: &Acked,
+    ) {
+        let again = self.again.take_if(|again| again.0 <= to);
+        if let Some(at) = acked.sample_from {
+            self.ambiguous = None;
+            self.floor = Interval::ZERO;
+            self.estimator.sample(at, now);
+        } else if let (Some((end, before)), Some(timeout)) = (again, self.timeout()) {
+            let window = *self.ambiguous.get_or_insert(max);
+            if end > window {
+                self.floor = now.since(before).min(timeout + now.since(sent));
+            }
+        }
+    }
+
+    /// `front`, the first unacknowledged segment, is about to be sent again.
+    fn sends_again(&mut self, front: Sent) {
+        self.again = Some((front.end(), front.at));
     }
 
     /// SRTT + max(G, k D); `None` before the first sample.
     fn timeout(&self) -> Option<Interval> {
         let variation = self.estimator.deviation() * self.k;
-        Some(self.estimator.srtt()? + variation.max(self.granularity))
+        let timeout = self.estimator.srtt()? + variation.max(self.granularity);
+        Some(timeout.max(self.floor))
     }
 }
 
@@ -125,6 +175,9 @@ fn retransmit(tx: &mut Sender, now: Instant, mark: Mark, recorder: &mut Recorder
     let loss = front_loss(tx, now);
     reduce(tx, now, flight, loss, mark == Mark::Timeout);
     tx.loss.enter(tx.board.max());
+    if let (Some(fine), Some(front)) = (&mut tx.loss.fine, tx.board.front()) {
+        fine.sends_again(*front);
+    }
     tx.board.lose_front();
     tx.loss.look_again();
     tx.loss_seen(now);
@@ -176,7 +229,8 @@ mod tests {
     }
 
     fn feed(fine: &mut FineTimeout, rtt: u64) {
-        fine.sample(Instant::ZERO, Instant::ZERO + MS(rtt));
+        fine.estimator
+            .sample(Instant::ZERO, Instant::ZERO + MS(rtt));
     }
 
     #[test]
