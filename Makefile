@@ -33,7 +33,7 @@ EXTENSION := $(VENV)/.extension
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-long lint fmt mutants bench bench-emu lock clean check-machine
+.PHONY: help demo build test test-rust test-python test-long lint fmt mutants mutants-python bench bench-emu lock clean check-machine
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ fmt: $(TOOLS) ## Format the Rust and Python sources in place
 # `make mutants SAMPLE=3/40 PLACES='recovery arq'` takes every fortieth of two folders.
 mutants: $(EXTENSION) ## Wrong changes, one at a time, that a test must notice (hours; SAMPLE=1/40 for a part)
 	$(BIN)/python tools/core_mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(PLACES)
+
+mutants-python: $(EXTENSION) ## The same of the Python that judges results (minutes)
+	$(BIN)/python tools/python_mutants.py
 
 bench: check-machine ## Nanoseconds per event, events per second and peak memory
 	$(CARGO) bench $(LOCKED) -p farlink-sim --bench '*'

@@ -3,24 +3,36 @@
 import importlib.util
 import json
 import sys
+from types import ModuleType
+from typing import cast
 
 import pytest
 
 import farlink as fl
+import recorded_itur
 from test_cli import farlink
 
 STOCKHOLM = "59.33,18.07"
 
 
-needs_itur = pytest.mark.skipif(
-    importlib.util.find_spec("itur") is None,
-    reason="itur is not installed (pip install farlink[rain])",
-)
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the tests run everywhere; the last of this file asks the package itself."""
+    package = recorded_itur.module()
+    for name, part in (
+        ("itur", package),
+        ("itur.models", package.models),
+        ("itur.models.itu618", package.models.itu618),
+        ("itur.models.itu1511", package.models.itu1511),
+    ):
+        monkeypatch.setitem(sys.modules, name, cast("ModuleType", part))
+
+
 # What itur itself warns of is not ours.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@needs_itur
+@pytest.mark.usefixtures("recorded")
 def test_the_probability_is_the_inverse_of_the_attenuation() -> None:
     place = fl.rain(59.33, 18.07, "20 GHz", satellite=13)
     # Of a satellite above the horizon by 22.6 degrees, on a round earth.
@@ -36,7 +48,7 @@ def test_the_probability_is_the_inverse_of_the_attenuation() -> None:
     assert place.probability(1e-3) == 0.05
 
 
-@needs_itur
+@pytest.mark.usefixtures("recorded")
 def test_more_rain_higher_frequency_and_lower_satellites_fade_more() -> None:
     def fade(latitude: float, longitude: float, frequency: str, elevation: float) -> float:
         place = fl.rain(latitude, longitude, frequency, elevation=elevation)
@@ -48,7 +60,7 @@ def test_more_rain_higher_frequency_and_lower_satellites_fade_more() -> None:
     assert fade(59.33, 18.07, "20 GHz", 50) < base
 
 
-@needs_itur
+@pytest.mark.usefixtures("recorded")
 def test_a_margin_and_a_duration_make_a_channel(capsys: pytest.CaptureFixture[str]) -> None:
     place = fl.rain(59.33, 18.07, "20 GHz", elevation=25)
     stages = place.channel(3, "60 s")
@@ -100,3 +112,18 @@ def test_without_itur_it_says_what_to_install(
     options = ["--at", STOCKHOLM, "--frequency", "20 GHz", "--elevation", "25"]
     assert farlink("rain", *options) == 2
     assert "pip install 'farlink[rain]'" in capsys.readouterr().err
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("itur") is None,
+    reason="itur is not installed (pip install farlink[rain]); its recorded values are tested",
+)
+@pytest.mark.parametrize("key", recorded_itur.ATTENUATIONS)
+def test_what_was_recorded_is_what_itur_says(key: tuple[float, float, float, float]) -> None:
+    latitude, longitude, ghz, elevation = key
+    place = fl.rain(latitude, longitude, f"{ghz} GHz", elevation=elevation)
+    assert place.height_km == pytest.approx(recorded_itur.HEIGHTS[latitude, longitude])
+    for percent, expected in zip(
+        recorded_itur.PERCENT, recorded_itur.ATTENUATIONS[key], strict=True
+    ):
+        assert place.attenuation(percent) == pytest.approx(expected, abs=1e-5)

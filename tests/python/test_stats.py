@@ -1,5 +1,6 @@
 import math
 
+import numpy as np
 import pytest
 from scipy import stats as reference
 
@@ -71,8 +72,6 @@ def test_pairs_need_the_same_runs() -> None:
 
 def test_coverage_is_95_percent() -> None:
     # 4000 samples of five normal values: binomial, standard deviation 0.34 %.
-    import numpy as np
-
     rows = np.random.default_rng(1).normal(3.0, 2.0, size=(4000, 5))
     estimates = [mean_ci95(row.tolist()) for row in rows]
     covered = sum((e.low or 9) <= 3.0 <= (e.high or 0) for e in estimates) / len(estimates)
@@ -97,3 +96,25 @@ def test_the_interval_of_a_probability_is_that_of_the_tables() -> None:
     assert stats.clopper_pearson(10, 100) == pytest.approx((0.04900, 0.17622), abs=1e-4)
     assert stats.clopper_pearson(0, 100) == pytest.approx((0.0, 0.03622), abs=1e-4)
     assert stats.clopper_pearson(100, 100) == pytest.approx((0.96378, 1.0), abs=1e-4)
+
+
+def test_a_value_of_zero_is_a_value_and_a_missing_one_is_none() -> None:
+    assert (mean_ci95([0.0, 2.0]).mean, mean_ci95([0.0, 2.0]).n) == (1.0, 2)
+    assert (mean_ci95([1.0, None, 3.0]).mean, mean_ci95([1.0, None, 3.0]).n) == (2.0, 2)
+    median = stats.median_ci95([0.0, 1.0, 2.0, None, 3.0, 4.0, 5.0])
+    assert (median.mean, median.low, median.n) == (2.5, 0.0, 6)
+    pairs = paired_difference([0.0, 3.0, 4.0], [1.0, 0.0, None])
+    assert (pairs.mean, pairs.n) == (1.0, 2)
+
+
+def test_an_interval_with_an_open_end_has_no_width() -> None:
+    assert stats.Estimate(1.0, 0.5, None, 3).half_width is None
+    assert stats.Estimate(1.0, None, 1.5, 3).half_width is None
+    assert stats.Estimate(1.0, 0.5, 1.5, 3).half_width == 0.5
+
+
+def test_the_order_of_runs_does_not_matter_to_the_interval() -> None:
+    random = np.random.default_rng(4)
+    values = random.lognormal(0.0, 3.0, 200)
+    intervals = {mean_ci95(random.permutation(values).tolist()) for _ in range(20)}
+    assert len(intervals) == 1
