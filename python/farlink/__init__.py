@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from farlink._farlink import version as _version
-from farlink.api import load, presets, run, scenarios, schema, trajectory, variants
+from farlink.api import load, presets, profiles, run, scenarios, schema, trajectory, variants
 from farlink.emulation import Emulated, emulate
 from farlink.errors import FarlinkError, Interrupted, OutputError, RunError, ScenarioError
 from farlink.result import Result
@@ -42,6 +42,7 @@ __all__ = [
     "fit",
     "load",
     "presets",
+    "profiles",
     "rain",
     "run",
     "scenarios",

@@ -20,6 +20,7 @@ __all__ = [
     "Progress",
     "load",
     "presets",
+    "profiles",
     "run",
     "scenarios",
     "schema",
@@ -57,7 +58,8 @@ def run(
         A name of the library (`scenarios()`), the path of a .toml or .json
         file, a saved result, or the same tree as a mapping.
     tcp
-        Names of TCPs (`variants()`), each of which runs the whole scenario. By
+        Names of TCPs (`variants()`), each of which runs the whole scenario; with
+        a profile before it (`profiles()`) as a kernel has it: "linux-cubic". By
         default the scenario's own, or those of the saved result.
     overrides
         Values by path, with units: ``{"links.0.down.delay": "300 ms"}``.
@@ -191,6 +193,11 @@ def presets() -> "pd.DataFrame":
 def variants() -> "pd.DataFrame":
     """Return the TCPs, one a row: what each is, its source, and how it was checked."""
     return _table(_farlink.variants())
+
+
+def profiles() -> "pd.DataFrame":
+    """Return the profiles, one a row: what each is, its source, its TCPs, the keys it sets."""
+    return _table(_farlink.profiles())
 
 
 def schema() -> dict[str, Any]:

@@ -16,48 +16,13 @@ from farlink.stats import Estimate, mean_ci95
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LINUX", "Comparison", "Row", "compare"]
+__all__ = ["PROFILE", "Comparison", "Row", "compare"]
 
 CLOSE = 0.05
 """Goodputs whose ratio is within this share of 1, with all of its interval, agree."""
 
-LINUX: dict[str, object] = {
-    "mss": "1460 B",
-    "receive_window": "80 KiB",
-    "receive_window_max": "32 MiB",
-    "gradual_window": True,
-    "window_scale": "auto",
-    "timestamps": True,
-    "sack": True,
-    "dsack": True,
-    "recovery": "sack",
-    "prr": True,
-    "rack": True,
-    "limited_transmit": True,
-    "reduce_from": "cwnd",
-    "initial_window": 10,
-    "delayed_ack": "40 ms",
-    "timer": "linux",
-    "rto_min": "200 ms",
-    "rto_initial": "1 s",
-    "rto_tick": "0 s",
-    "rto_max": "2 min",
-    "restart_on_retransmit": True,
-    "restart_on_sack": True,
-    "sampling": "every-segment",
-    "rtt_from_sack": True,
-    "control": {
-        "cubic": {"hystart": "classic"},
-        "bbr": {"pacing_margin": 0.01, "equal_rtt_counts": False},
-    },
-}
-"""Keys of `[tcp]` that bring a row as near to Linux as the options allow."""
-
-_UNDO = ("reno", "cubic", "bbr")
-"""TCPs that take back a reduction for which there was no loss, as Linux does with all."""
-
-_COUNTED = ("reno", "cubic")
-"""TCPs whose windows grow by ACKs: Linux counts what these acknowledge."""
+PROFILE = "linux"
+"""The profile of the simulated side where a name has none: the emulated one is a Linux."""
 
 _TRIES = 3
 """Times that a run is emulated, until one did not fall behind the clock."""
@@ -174,8 +139,9 @@ def compare(
 ) -> Comparison:
     """Transfer over the first flow's path by our TCPs, simulated, and the kernel's, emulated.
 
-    The simulated side is the row of the same name with the keys of `LINUX`. Run k of both sides
-    has the channel of run k. An emulated run that fell behind the clock (`emulation.BEHIND_S`)
+    The simulated side is the TCP of that name as the profile "linux" has it ("linux-cubic"), or as
+    the profile that is written before it ("rfc-cubic"). Run k of both sides has the channel of
+    run k. An emulated run that fell behind the clock (`emulation.BEHIND_S`)
     is done again, at most twice: then the last one counts, and `late_p99_s` tells.
 
     Parameters
@@ -201,29 +167,27 @@ def compare(
         If the system refuses, or data arrive wrong.
     """
     tree, amount = _tree(scenario, size, overrides, seed)
-    known = api.variants().index
     for name in tcp:
-        if name not in known:
-            raise ScenarioError(f"tcp {name!r}: the simulator has none of this name")
-        emulation.check_kernel(name)
+        emulation.check_kernel(source.split(name)[1])
     if not 1 <= runs <= 1000:
         raise ScenarioError(f"runs is {runs}; write 1 to 1000")
-    result = api.run(tree | {"tcp": _ours(tcp)}, tcp=list(tcp), runs=runs)
+    ours = {name: name if source.split(name)[0] else f"{PROFILE}-{name}" for name in tcp}
+    result = api.run(tree, tcp=list(ours.values()), runs=runs)
     simulated = {
         row["tcp"]: tuple(row["metrics"]["goodput"]["values"]) for row in result.data["results"]
     }
     rows, sequences, late = [], {}, []
-    for name in tcp:
-        goodputs = []
+    for name in ours.values():
+        kernel, goodputs = source.split(name)[1], []
         for run in range(runs):
             for attempt in range(_TRIES):
                 if tell:
                     again = " again: it fell behind the clock" if attempt else ""
-                    tell(f"emulating {name}, run {run + 1} of {runs}{again}")
+                    tell(f"emulating {kernel}, run {run + 1} of {runs}{again}")
                 with tempfile.TemporaryDirectory(prefix="farlink-") as where:
                     pcap = Path(where) if run == 0 else None
                     done, goodput = _emulated(
-                        tree, amount, name, run, Path(where), pcap, realtime=realtime
+                        tree, amount, kernel, run, Path(where), pcap, realtime=realtime
                     )
                     if pcap is not None:
                         sequences[name] = _sequence(done, pcap, tree)
@@ -292,12 +256,6 @@ def _tree(
         }
     ]
     return out, int(amount)
-
-
-def _ours(tcp: Sequence[str]) -> dict[str, object]:
-    undo = {"undo": "dsack+eifel+frto"} if all(name in _UNDO for name in tcp) else {}
-    counted = {"byte_counting": "unlimited"} if all(name in _COUNTED for name in tcp) else {}
-    return {**LINUX, **undo, **counted}
 
 
 def _sequence(

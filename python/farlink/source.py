@@ -11,7 +11,7 @@ from farlink import _farlink, files, resultfile
 from farlink.checks import text_of
 from farlink.errors import ScenarioError
 
-__all__ = ["Source", "find", "override_text"]
+__all__ = ["Source", "find", "override_text", "profiles", "split"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Source:
         changes = list(overrides)
         if tcp is None and not self.saved:
             text = _farlink.resolve(self.text, self.origin, changes, self._read_named)
-            return {_variant(json.loads(text)): text}
+            return {_named(json.loads(text)): text}
         names = list(self.saved) if tcp is None else list(tcp)
         if not names:
             raise ScenarioError("tcp is empty; name at least one (`farlink tcp` lists them)")
@@ -57,7 +57,14 @@ class Source:
     def _resolve_one(self, tcp: str, changes: list[tuple[str, str]]) -> str:
         text = self.saved.get(tcp, self.text)
         if tcp not in self.saved:
-            changes = [("tcp.variant", tcp), *changes]
+            profile, variant = split(tcp)
+            asked = [("tcp.variant", variant)]
+            if profile is None and any(split(name)[0] for name in self.saved):
+                # There the profile was part of the name, as its absence is now.
+                profile = "rfc"
+            if profile is not None:
+                asked.insert(0, ("tcp.profile", profile))
+            changes = [*asked, *changes]
         if self.saved and changes:
             # What a resolved scenario says of its TCPs in full holds for these
             # alone; the rest of it gives the changed ones.
@@ -111,6 +118,17 @@ def find(scenario: str | Path | Mapping[str, object]) -> Source:
     return Source(path.stem, text, str(path), directory=path.parent)
 
 
+def profiles() -> dict[str, dict[str, Any]]:
+    """Return the profiles by name: what each is, its TCPs and the keys of `[tcp]` it sets."""
+    return {one["name"]: one for one in json.loads(_farlink.profiles())}
+
+
+def split(tcp: str) -> tuple[str | None, str]:
+    """Take the profile from the name of a TCP: "linux-cubic" is ("linux", "cubic")."""
+    profile, dash, variant = tcp.partition("-")
+    return (profile, variant) if dash and profile in profiles() else (None, tcp)
+
+
 def override_text(value: object) -> str:
     """Write the value of an override as TOML; a string is taken as it is.
 
@@ -130,19 +148,31 @@ def override_text(value: object) -> str:
 
 
 def _check_tcp(name: str) -> None:
-    known = [one["name"] for one in json.loads(_farlink.variants())]
-    if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
-        raise ScenarioError(f"tcp {text_of(name)} is not known; {hint}")
+    profile, variant = split(name)
+    known = profiles()[profile or "rfc"]["tcp"]
+    if variant in known:
+        return
+    if profile:
+        names = ", ".join(f"{profile}-{one}" for one in known)
+        raise ScenarioError(
+            f"tcp {text_of(name)} is not known; of profile {profile!r} there are {names}"
+        )
+    prefixed = [f"{one}-{tcp}" for one, found in profiles().items() for tcp in found["tcp"]]
+    close = difflib.get_close_matches(name, [*known, *prefixed], n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    raise ScenarioError(f"tcp {text_of(name)} is not known; {hint}")
 
 
-def _variant(scenario: Mapping[str, Any]) -> str:
+def _named(scenario: Mapping[str, Any]) -> str:
     """Name the TCP of a resolved scenario; flows that differ are joined by a plus."""
-    named = scenario.get("tcp", {}).get("variant")
-    if named is not None:
-        return str(named)
-    return "+".join(dict.fromkeys(str(tcp["variant"]) for tcp in scenario["resolved_tcp"]))
+    tcp = scenario.get("tcp", {})
+    all_of_them = [tcp] if "variant" in tcp else scenario["resolved_tcp"]
+    return "+".join(dict.fromkeys(_name(one) for one in all_of_them))
+
+
+def _name(tcp: Mapping[str, Any]) -> str:
+    profile, variant = tcp.get("profile", "rfc"), str(tcp["variant"])
+    return variant if profile == "rfc" else f"{profile}-{variant}"
 
 
 def _in_library(name: str) -> Source:

@@ -9,7 +9,7 @@ import pytest
 
 import farlink as fl
 from farlink import captured, comparison, emulation
-from farlink.comparison import LINUX, Row
+from farlink.comparison import PROFILE, Row
 from farlink.emulation import Emulated
 
 
@@ -75,12 +75,13 @@ def test_an_interval_decides_whether_two_agree_and_not_a_mean() -> None:
 
 
 @pytest.mark.parametrize("tcp", ["reno", "cubic", "bbr"])
-def test_the_rows_take_the_keys_of_linux(tcp: str) -> None:
-    result = fl.run({**_tree(), "tcp": LINUX}, tcp=tcp)
+def test_the_rows_take_the_profile_of_linux(tcp: str) -> None:
+    name = f"{PROFILE}-{tcp}"
+    result = fl.run(_tree(), tcp=name)
     (whole,) = result.scenario()["resolved_tcp"]
-    assert whole["variant"] == tcp
-    assert whole["recovery"] == "sack"
-    assert result.total("completed", tcp).mean == 1
+    assert (whole["profile"], whole["variant"]) == ("linux", tcp)
+    assert (whole["recovery"], whole["rack"]) == ("sack", True)
+    assert result.total("completed", name).mean == 1
 
 
 def _tree() -> dict[str, object]:

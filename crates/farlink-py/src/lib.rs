@@ -8,7 +8,7 @@ mod job;
 
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{Asked, Column, Metric, Outcome, scenario};
-use farlink_tcp::{Interval, Mark, variant::VARIANTS};
+use farlink_tcp::{Interval, Mark, profile::PROFILES, variant::VARIANTS};
 use job::{Jobs, watch};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -25,6 +25,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(presets, m)?)?;
     m.add_function(wrap_pyfunction!(scenarios, m)?)?;
     m.add_function(wrap_pyfunction!(variants, m)?)?;
+    m.add_function(wrap_pyfunction!(profiles, m)?)?;
     m.add_function(wrap_pyfunction!(metrics, m)?)?;
     m.add_function(wrap_pyfunction!(simulate, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
@@ -92,6 +93,21 @@ fn variants() -> String {
         })
         .collect();
     serde_json::Value::from(rows).to_string()
+}
+
+/// The profiles, each with its TCPs and the keys of `[tcp]` that it sets, as JSON.
+#[pyfunction]
+fn profiles() -> String {
+    let all: Vec<_> = PROFILES
+        .iter()
+        .map(|p| {
+            serde_json::json!({
+                "name": p.name, "summary": p.summary, "source": p.source, "tcp": p.names(),
+                "keys": p.values.iter().map(|v| v.key).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    serde_json::Value::from(all).to_string()
 }
 
 /// Every metric with unit and definition, as JSON.

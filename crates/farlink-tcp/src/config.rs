@@ -66,6 +66,9 @@ pub struct Config {
     pub cwnd_validation: bool,
     /// What bounds the congestion window from above.
     pub cwnd_limit: CwndLimit,
+    /// Segments leave evenly over the round trip, at a multiple of window over
+    /// SRTT, where the congestion control has no rate of its own.
+    pub pacing: Option<Pacing>,
     /// Timestamps option (RFC 7323).
     pub timestamps: bool,
     /// Explicit Congestion Notification, if the peer agrees (RFC 3168).
@@ -145,6 +148,7 @@ impl Default for Config {
             nagle: Nagle::Minshall,
             cwnd_validation: true,
             cwnd_limit: CwndLimit::None,
+            pacing: None,
             timestamps: false,
             ecn: false,
             recovery: Recovery::Sack { rescue: true },
@@ -271,6 +275,28 @@ pub enum Recovery {
         /// Rescue retransmission, rule (4) of NextSeg.
         rescue: bool,
     },
+}
+
+/// Pacing of a TCP that has a window alone, as Linux does it
+/// (`tcp_update_pacing_rate`): no segment leaves sooner than its size over
+/// ratio x window / SRTT after the one before. The first ten of a connection are
+/// not paced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pacing {
+    /// The ratio while the window is below half the slow-start threshold.
+    pub slow_start: Ratio,
+    /// The ratio after that.
+    pub avoidance: Ratio,
+}
+
+impl Default for Pacing {
+    /// `tcp_pacing_ss_ratio` = 200 and `tcp_pacing_ca_ratio` = 120 of Linux.
+    fn default() -> Self {
+        Self {
+            slow_start: Ratio::new(2, 1),
+            avoidance: Ratio::new(12, 10),
+        }
+    }
 }
 
 /// What bounds the congestion window from above, recovery's inflation aside.
@@ -509,6 +535,9 @@ pub struct RtoConfig {
     /// SRTT and deviation before the first sample, which moves them by the gains as
     /// any other does; without, the first sample sets them.
     pub start: Option<(Interval, Interval)>,
+    /// Put on top of each time-out that is computed from samples, after its backoff
+    /// and below the maximum (FreeBSD: `tcp_rexmit_slop`).
+    pub slop: Interval,
 }
 
 impl Default for RtoConfig {
@@ -527,6 +556,7 @@ impl Default for RtoConfig {
             round: Interval::ZERO,
             karn: true,
             start: None,
+            slop: Interval::ZERO,
         }
     }
 }
@@ -686,6 +716,8 @@ pub struct DelayedAck {
     /// Heartbeat: the ACK leaves on the next multiple of `max_delay`, as the
     /// BSD fast timer did, instead of `max_delay` after the segment.
     pub heartbeat: bool,
+    /// The first so many ACKs of data leave at once, as those of Linux do.
+    pub quick: u32,
 }
 
 impl Default for DelayedAck {
@@ -694,6 +726,7 @@ impl Default for DelayedAck {
             max_delay: Interval::from_millis(200),
             every: 2,
             heartbeat: false,
+            quick: 0,
         }
     }
 }
@@ -704,5 +737,6 @@ impl DelayedAck {
         max_delay: Interval::ZERO,
         every: 1,
         heartbeat: false,
+        quick: 0,
     };
 }

@@ -25,6 +25,7 @@ mod ecn;
 mod limit;
 mod phase;
 mod priority;
+pub mod profile;
 mod rate;
 mod receive;
 pub mod record;

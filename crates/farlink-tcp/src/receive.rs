@@ -61,6 +61,8 @@ pub(crate) struct Receiver {
     /// Segments that wait for an acknowledgment.
     waiting: u32,
     need: AckNeed,
+    /// ACKs of data that still leave at once.
+    quick: u32,
     /// When a delayed acknowledgment is due.
     deadline: Instant,
     /// What makes the buffer grow, if it may.
@@ -95,6 +97,7 @@ impl Receiver {
             fin: None,
             waiting: 0,
             need: AckNeed::None,
+            quick: config.delayed_ack.quick,
             deadline: Instant::MAX,
             autotune: config
                 .buffer_max
@@ -340,8 +343,12 @@ impl Receiver {
             max_delay,
             every,
             heartbeat,
+            quick: _,
         } = self.config.delayed_ack;
-        if self.waiting >= every || max_delay.is_zero() {
+        if self.quick > 0 {
+            self.quick -= 1;
+            self.need = AckNeed::Now;
+        } else if self.waiting >= every || max_delay.is_zero() {
             self.need = AckNeed::Now;
         } else if self.need == AckNeed::None {
             self.need = AckNeed::Delayed;
@@ -615,6 +622,7 @@ mod tests {
         assert_eq!(r.need(), AckNeed::Now);
         let delayed_ack = DelayedAck {
             heartbeat: true,
+            quick: 0,
             ..DelayedAck::default()
         };
         let mut r = receiver(ReceiverConfig {

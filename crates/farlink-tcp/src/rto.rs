@@ -67,7 +67,7 @@ impl RttEstimator {
     /// Time-out without backoff, bounded.
     pub fn base_rto(&self) -> Interval {
         let max = self.config.max.max(self.config.min);
-        self.base.max(self.config.min).min(max)
+        (self.base.max(self.config.min) + self.slop()).min(max)
     }
 
     /// SRTT + 4 RTTVAR, on the estimator's clock: what a round trip hardly
@@ -86,7 +86,16 @@ impl RttEstimator {
         } else {
             Interval::from_nanos(bounded.as_nanos().saturating_mul(1 << self.doublings))
         };
-        backed.min(self.config.max.max(self.config.min))
+        (backed + self.slop()).min(self.config.max.max(self.config.min))
+    }
+
+    /// What is on top of a time-out that samples gave.
+    #[inline]
+    fn slop(&self) -> Interval {
+        match self.srtt {
+            Some(_) => self.config.slop,
+            None => Interval::ZERO,
+        }
     }
 
     /// When a timer that is started now goes off: never before the time-out

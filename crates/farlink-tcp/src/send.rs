@@ -3,11 +3,12 @@
 mod ahead;
 mod buffer;
 mod held;
+mod pacing;
 mod sampled;
 mod timer;
 mod usage;
 
-use crate::config::{Config, CwndLimit, Nagle, ReduceFrom, Sampling};
+use crate::config::{Config, CwndLimit, Nagle, Pacing, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl};
 use crate::connection::WriteError;
 use crate::dummy::Dummies;
@@ -22,6 +23,7 @@ use crate::spurious::{self, Spurious};
 use crate::time::{Instant, Interval};
 pub(crate) use buffer::SendBuffer;
 use held::Held;
+pub(crate) use pacing::PACED_HEADERS;
 use usage::CwndUsage;
 
 /// The context of a congestion-control hook. A macro, so that only the fields
@@ -39,9 +41,6 @@ macro_rules! context {
     };
 }
 pub(crate) use context;
-
-/// Bytes of headers that a paced segment is reckoned with.
-pub(crate) const PACED_HEADERS: u32 = 40;
 
 /// A piece of the stream that may leave.
 #[derive(Clone, Copy, Debug)]
@@ -94,6 +93,8 @@ pub(crate) struct Sender {
     karn: bool,
     /// Largest congestion window that counts is the peer's largest window.
     limited_by_peer: bool,
+    /// Of a controller without a rate of its own.
+    pacing: Option<Pacing>,
     /// Segment being timed: position after it, and when it left.
     timed: Option<(Offset, Instant)>,
     usage: CwndUsage,
@@ -164,6 +165,7 @@ impl Sender {
             one_sample: config.rto.sampling == Sampling::OnePerRtt,
             karn: config.rto.karn,
             limited_by_peer: config.cwnd_limit == CwndLimit::ReceiveWindow,
+            pacing: config.pacing,
             timed: None,
             usage: CwndUsage::default(),
             sent_again: 0,
@@ -699,10 +701,7 @@ impl Sender {
         }
         self.spurious.frto.left(index.is_some());
         self.last_sent = now;
-        if let Some(rate) = self.cc.pacing_rate() {
-            let bits = 8 * u64::from(chunk.len + PACED_HEADERS);
-            self.paced_until = self.paced_until.max(now) + Interval::of_bits(bits, rate.max(1));
-        }
+        self.pace(now, chunk);
         if self.probes_in_row == 0 && self.rto_at == Instant::MAX {
             self.rto_at = self.deadline(now);
         }

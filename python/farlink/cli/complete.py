@@ -4,7 +4,7 @@ import json
 import tomllib
 from pathlib import Path
 
-from farlink import _farlink
+from farlink import _farlink, source
 
 __all__ = ["scenarios", "tcps"]
 
@@ -33,6 +33,9 @@ def tcps(incomplete: str) -> list[str]:
     before, comma, begun = incomplete.rpartition(",")
     taken = before.split(",")
     names = [str(row["name"]) for row in json.loads(_farlink.variants())]
+    if begun:  # with nothing begun the list would be of every profile
+        for profile, known in source.profiles().items():
+            names += [f"{profile}-{name}" for name in known["tcp"] if profile != "rfc"]
     return [
         f"{before}{comma}{name}" for name in names if name.startswith(begun) and name not in taken
     ]

@@ -13,6 +13,8 @@ from farlink.result import MOST_SNAPLEN
 from farlink.trace import FORMATS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from farlink.result import Result
 
 __all__ = ["run"]
@@ -117,3 +119,13 @@ def _table(result: "Result") -> None:
     from farlink.cli.table import show
 
     show(result, text.console(sys.stdout))
+    for name in result.tcp:
+        _own_keys(name, result.scenario(name)["tcp"])
+
+
+def _own_keys(name: str, tcp: "Mapping[str, object]") -> None:
+    """Say which keys of the scenario stand before those of the profile."""
+    profile = str(tcp["profile"])
+    own = [key for key in source.profiles()[profile]["keys"] if key in tcp]
+    if own:
+        text.line(f"{name}: the scenario's own {', '.join(own)}, not those of profile {profile}")

@@ -594,6 +594,7 @@ fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
 fn no_tcp_at_all(scenario: &Scenario) -> Result<(), Problem> {
     let mut tcp = scenario.tcp.clone();
     tcp.variant = None;
+    tcp.profile = None;
     if tcp.is_empty() {
         return Ok(());
     }

@@ -34,6 +34,7 @@ mod tcp_choices;
 mod tcp_needs;
 #[cfg(test)]
 mod tcp_pages;
+mod tcp_profile;
 mod tcp_rack;
 mod tcp_timer;
 mod tcp_wireless;
@@ -72,8 +73,8 @@ pub use spec::{
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
     AckDelay, BackoffName, CarefulName, Counting, CwndLimitName, DummyReplyName, GapFillName,
-    NewRenoExitName, PrrBoundName, RecoveryName, ReduceName, SamplingName, Scale, StartWindow,
-    TimerName, UndoWays,
+    NewRenoExitName, ProfileName, PrrBoundName, RecoveryName, ReduceName, SamplingName, Scale,
+    StartWindow, TimerName, UndoWays,
 };
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
 pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};
@@ -215,14 +216,25 @@ impl Scenario {
                 return Ok(TcpSpec::default());
             }
             let spec = flow.tcp.over(&self.tcp);
-            Ok(TcpSpec::from_config(spec.variant_name(), &spec.resolve()?))
+            Ok(TcpSpec {
+                profile: ProfileName::of(spec.profile()),
+                ..TcpSpec::from_config(spec.variant_name(), &spec.resolve()?)
+            })
         };
         self.flows.iter().map(whole).collect()
     }
 
     /// Spells out the defaults that depend on something else.
     fn fill(&mut self) {
+        for flow in self.flows.iter_mut().filter(|flow| !flow.app.is_udp()) {
+            // A flow of another profile has another usual variant.
+            if flow.tcp.profile.is_some() && flow.tcp.variant.is_none() {
+                let whole = flow.tcp.over(&self.tcp);
+                flow.tcp.variant = Some(whole.variant_name().to_owned());
+            }
+        }
         self.tcp.variant = Some(self.tcp.variant_name().to_owned());
+        self.tcp.profile = ProfileName::of(self.tcp.profile());
         for link in &mut self.links {
             link.name = Some(link.name_or_default());
             // What the preset said is written out now.

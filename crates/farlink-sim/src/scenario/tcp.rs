@@ -4,27 +4,24 @@
 //! one algorithm of an axis are refused with another, because they would be
 //! ignored.
 
+use farlink_tcp::Interval;
 use farlink_tcp::config::{
     Careful, Config, DelayedAck, NewRenoExit, PrrBound, Ratio, ReceiverConfig, Recovery,
     RtoAlgorithm, RtoConfig,
 };
 use farlink_tcp::congestion::{self, Control};
-use farlink_tcp::{Interval, variant};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::control::{self, ControlSpec};
-use super::decode::{Problem, suggestion};
+use super::decode::Problem;
 use super::tcp_choices::{
     AckDelay, BackoffName, CarefulName, Counting, CwndLimitName, DummyReplyName, GapFillName,
-    NagleRule, NewRenoExitName, PrrBoundName, RecoveryName, ReduceName, SamplingName, Scale,
-    StartWindow, TimerName, UndoWays,
+    NagleRule, NewRenoExitName, ProfileName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
+    Scale, StartWindow, TimerName, UndoWays,
 };
 use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
-
-/// Row that is used when none is named: today's standards.
-const USUAL: &str = "sack";
 
 macro_rules! tcp_keys {
     ($($(#[$doc:meta])* $key:ident: $type:ty,)*) => {
@@ -89,6 +86,10 @@ macro_rules! tcp_keys {
 tcp_keys! {
     /// Row of the table of variants, such as "reno" or "cubic".
     variant: String,
+    /// Whether the TCP is what its name stands for and no more, or does all that a
+    /// kernel does: `docs/tcp/profiles.md` has the values that each profile sets.
+    /// What is written beside it in a scenario wins.
+    profile: ProfileName,
     /// Largest segment, in bytes of data, 64 B to 65495 B.
     mss: Size,
     /// Receive buffer, which is the largest window offered, up to 1 GiB.
@@ -148,6 +149,15 @@ tcp_keys! {
     cwnd_validation: bool,
     /// What bounds the congestion window from above, recovery's inflation aside.
     cwnd_limit: CwndLimitName,
+    /// Segments leave evenly over the round trip, at a multiple of window over
+    /// SRTT, as from Linux with the qdisc fq. The first ten of a connection are not
+    /// paced. BBR, and Hybla with its own key, pace by rates of their own.
+    pacing: bool,
+    /// The multiple while the window is below half the slow-start threshold (Linux:
+    /// `tcp_pacing_ss_ratio`). Needs `pacing = true`.
+    pacing_ss_ratio: Factor,
+    /// The multiple after that (Linux: `tcp_pacing_ca_ratio`). Needs `pacing = true`.
+    pacing_ca_ratio: Factor,
     /// Whether segments out of order are kept by the receiver.
     reassembly: bool,
     /// Longest time an ACK waits, up to 10 s, or "off".
@@ -158,6 +168,9 @@ tcp_keys! {
     /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
     /// timer, instead of that long after the segment. Needs `delayed_ack`.
     ack_heartbeat: bool,
+    /// The first so many ACKs of data leave at once, up to 1000, as those of Linux
+    /// do. Needs `delayed_ack`.
+    ack_quick: u32,
     /// How a segment that fills a hole is acknowledged. Needs `delayed_ack`.
     ack_gap_fill: GapFillName,
     /// What the receiver does with dummy segments. Needs `congestion = "peach"`,
@@ -267,6 +280,9 @@ tcp_keys! {
     /// and are one of it at least (and not below `rto_min`), such as "500 ms"; "0 s"
     /// does not round. Samples stay exact, so not beside `rto_tick`.
     rto_round: Time,
+    /// Put on top of each time-out that samples gave, after its backoff, up to 60 s
+    /// (FreeBSD: 200 ms).
+    rto_slop: Time,
     /// Karn's algorithm: what was sent twice gives no round-trip sample. Without, the
     /// segment that is timed is timed from when it first left, however often it goes
     /// again. `karn = false` needs `sampling = "one-per-rtt"`, and no timestamps.
@@ -350,6 +366,7 @@ impl TcpSpec {
         if congestion::counts_acks(&config.congestion) {
             spec.byte_counting = Some(Counting(config.byte_counting));
         }
+        spec.show_pacing(config);
         spec.show_congestion(&config.congestion);
         spec.show_timer(&config.rto);
         spec.show_receiver(&config.receiver);
@@ -361,7 +378,7 @@ impl TcpSpec {
 
     /// As [`Self::to_config`], with the key at fault as the path.
     pub(super) fn resolve(&self) -> Result<Config, Problem> {
-        let base = self.row()?;
+        let base = self.base()?;
         let recovery = self.recovery(base.recovery);
         let mut config = Config {
             mss: self.mss.map_or(base.mss, |size| size.0 as u32),
@@ -397,26 +414,10 @@ impl TcpSpec {
         self.lay_wireless_over(&mut config);
         self.lay_sack_timer_over(&mut config);
         self.lay_samples_over(&mut config);
+        self.lay_pacing_over(&mut config);
+        self.without_what_it_needs(&mut config);
         self.consistent(&config)?;
         Ok(config)
-    }
-
-    /// Name of the variant, the usual one if none is written.
-    pub fn variant_name(&self) -> &str {
-        self.variant.as_deref().unwrap_or(USUAL)
-    }
-
-    fn row(&self) -> Result<Config, Problem> {
-        let name = self.variant_name();
-        let Some(row) = variant::lookup(name) else {
-            let known: Vec<_> = variant::VARIANTS.iter().map(|row| row.name).collect();
-            let mut hint = suggestion(name, &known, "variants");
-            if hint.starts_with("did") {
-                hint = format!("{hint} The variants are {}", known.join(", "));
-            }
-            return Err(fault("variant", format!("= {name:?} is not a TCP; {hint}")));
-        };
-        Ok((row.config)())
     }
 
     fn recovery(&self, base: Recovery) -> Recovery {
@@ -519,7 +520,7 @@ impl TcpSpec {
         if let Some(name) = &self.congestion {
             let algorithm = control::named(name)?;
             if algorithm.name != base.algorithm().name {
-                control = Control::new(algorithm);
+                control = self.profile().control(Control::new(algorithm));
             }
         }
         match &self.control {
@@ -619,6 +620,7 @@ impl TcpSpec {
         if !ack.max_delay.is_zero() {
             ack.every = self.ack_every.unwrap_or(ack.every);
             ack.heartbeat = self.ack_heartbeat.unwrap_or(ack.heartbeat);
+            ack.quick = self.ack_quick.unwrap_or(ack.quick);
         }
         let sack = self.sack.unwrap_or(base.sack);
         ReceiverConfig {
@@ -653,6 +655,7 @@ impl TcpSpec {
             self.delayed_ack = Some(AckDelay(Some(ack.max_delay)));
             self.ack_every = Some(ack.every);
             self.ack_heartbeat = Some(ack.heartbeat);
+            self.ack_quick = Some(ack.quick);
         }
     }
 
@@ -717,6 +720,7 @@ impl TcpSpec {
         time("msl", self.msl, hour)?;
         time("ackp_timer", self.ackp_timer, hour)?;
         number("ack_every", self.ack_every, 1, 1_000)?;
+        number("ack_quick", self.ack_quick, 0, 1_000)?;
         number("dupack_threshold", self.dupack_threshold, 1, 1_000_000)?;
         number("rto_k", self.rto_k, 1, 1_000)?;
         number("fine_k", self.fine_k, 1, 1_000)?;

@@ -7,6 +7,7 @@ use farlink_tcp::config::{
     Backoff, ByteCounting, Careful, DummyReply, InitialWindow, Nagle, NewRenoExit, PrrBound,
     Recovery, ReduceFrom, RtoAlgorithm, Sampling, Undo, WindowScale,
 };
+use farlink_tcp::profile::{self, Profile};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, Error as _};
 use serde::{Deserialize, Serialize, Serializer};
@@ -43,6 +44,17 @@ names!(
         "newreno-impatient" NewRenoImpatient,
         /// Scoreboard and pipe (RFC 6675).
         "sack" Sack,
+    }
+);
+names!(
+    /// Choices of `profile`.
+    ProfileName {
+        /// The rows as they are: the letter of the standards and of the studies.
+        "rfc" Rfc,
+        /// A current Linux kernel with the settings that it comes with.
+        "linux" Linux,
+        /// The base stack of a current FreeBSD with the settings that it comes with.
+        "freebsd" FreeBsd,
     }
 );
 names!(
@@ -261,6 +273,23 @@ impl DummyReplyName {
             Self::Echo => DummyReply::Echo,
             Self::Ignore => DummyReply::Ignore,
             Self::Plain => DummyReply::Plain,
+        }
+    }
+}
+
+impl ProfileName {
+    pub(super) fn of(profile: &Profile) -> Option<Self> {
+        let known = [Self::Rfc, Self::Linux, Self::FreeBsd];
+        known
+            .into_iter()
+            .find(|name| name.value().name == profile.name)
+    }
+
+    pub(super) fn value(self) -> &'static Profile {
+        match self {
+            Self::Rfc => &profile::RFC,
+            Self::Linux => &profile::LINUX,
+            Self::FreeBsd => &profile::FREEBSD,
         }
     }
 }

@@ -18,8 +18,9 @@ impl TcpSpec {
         const RFC6298: &str = "timer = \"rfc6298\"";
         const COUNTED: &str =
             "a congestion control that grows by ACKs, which vegas, bbr and unlimited do not";
+        const PACING: &str = "pacing = true";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 35] = [
+        const NEEDS: [(&str, &str); 38] = [
             ("byte_counting", COUNTED),
             ("dsack", "sack = true"),
             ("gradual_window", "receive_window_max"),
@@ -44,6 +45,9 @@ impl TcpSpec {
             ("ackp_timer", "ackp = \"constant\""),
             ("ackp_karn", "ackp"),
             ("coarse_timeout", VEGAS),
+            ("pacing_ss_ratio", PACING),
+            ("pacing_ca_ratio", PACING),
+            ("ack_quick", DELAYED),
             ("rto_alpha", RFC793),
             ("rto_beta", RFC793),
             ("rto_gain", JACOBSON),

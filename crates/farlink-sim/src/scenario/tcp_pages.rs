@@ -9,7 +9,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use farlink_tcp::profile::{PROFILES, Profile, Set};
 use farlink_tcp::variant::{self, VARIANTS, Variant};
+use farlink_tcp::{Config, congestion};
 use serde_json::{Map, Value};
 
 use super::control;
@@ -24,10 +26,13 @@ fn pages() -> PathBuf {
 
 /// Every key of a row's TCP, as a scenario says it.
 fn keys(row: &Variant) -> Map<String, Value> {
-    let spec = TcpSpec::from_config(row.name, &(row.config)());
-    match serde_json::to_value(spec) {
+    shown(row.name, &(row.config)())
+}
+
+fn shown(name: &str, config: &Config) -> Map<String, Value> {
+    match serde_json::to_value(TcpSpec::from_config(name, config)) {
         Ok(Value::Object(keys)) => keys,
-        other => panic!("{}: {other:?}", row.name),
+        other => panic!("{name}: {other:?}"),
     }
 }
 
@@ -149,6 +154,47 @@ fn list() -> String {
     out
 }
 
+/// Values of the profiles, each with where it is from.
+fn profiles() -> String {
+    let mut out = String::new();
+    for profile in PROFILES.iter().filter(|p| !p.values.is_empty()) {
+        let names: Vec<_> = profile.names().iter().map(|n| format!("`{n}`")).collect();
+        let _ = writeln!(
+            out,
+            "\n## {}\n\nIt is {}: {}. Its TCPs are {}; `{}` where none is named.\n\n| key | value | \
+             from |\n| --- | --- | --- |",
+            profile.name,
+            profile.summary,
+            profile.source,
+            names.join(", "),
+            profile.usual
+        );
+        for value in profile.values {
+            let shown = value_of(profile, value);
+            let _ = writeln!(
+                out,
+                "| `{}` | {shown} | {} |",
+                value.key,
+                value.source.replace('|', "\\|")
+            );
+        }
+    }
+    out.push('\n');
+    out
+}
+
+/// A value of a profile as a scenario writes it.
+fn value_of(profile: &Profile, value: &farlink_tcp::profile::Value) -> String {
+    let written = match value.set {
+        Set::Control(_, _, setting) => serde_json::to_value(control::written(setting)).unwrap(),
+        Set::Config(_) => {
+            let config = profile.config(profile.usual).unwrap();
+            shown(profile.usual, &config)[value.key].clone()
+        }
+    };
+    format!("`{written}`")
+}
+
 /// The page with `block` between its marks; `None` if it has none.
 fn with_block(page: &str, block: &str) -> Option<String> {
     let (head, rest) = page.split_once(BEGIN)?;
@@ -172,6 +218,7 @@ const OTHER_PAGES: &[&str] = &[
     "ackp",
     "samples",
     "sack-timer",
+    "profiles",
 ];
 
 /// What is wrong with the page `file`, after writing it if that was asked for.
@@ -197,6 +244,7 @@ fn fault(file: &str, block: &str, update: bool) -> Option<String> {
 fn every_row_has_a_current_page() {
     let update = std::env::var_os("UPDATE_DOCS").is_some();
     let mut faults: Vec<_> = fault("README.md", &list(), update).into_iter().collect();
+    faults.extend(fault("profiles.md", &profiles(), update));
     for row in VARIANTS {
         faults.extend(fault(&format!("{}.md", row.name), &facts(row), update));
     }
@@ -226,6 +274,50 @@ fn every_page_is_of_a_row_and_its_links_lead_somewhere() {
                 file.is_empty() || file.contains("://") || pages().join(file).exists(),
                 "docs/tcp/{name}.md: {link} leads nowhere"
             );
+        }
+    }
+}
+
+/// A value is set by the entry that is named after it: alone over a TCP that has it
+/// otherwise, it gives what the whole profile shows.
+#[test]
+fn every_value_of_a_profile_sets_its_key() {
+    let mut contrary = (variant::lookup("tahoe").unwrap().config)();
+    contrary.recovery = (variant::lookup("sack").unwrap().config)().recovery;
+    contrary.receiver.sack = true;
+    contrary.receiver.buffer_max = Some(1 << 20);
+    for profile in PROFILES {
+        let full = profile.config(profile.usual).unwrap();
+        for value in profile.values {
+            let mut alone = contrary.clone();
+            match value.set {
+                Set::Config(set) => set(&mut alone),
+                Set::Control(name, parameter, setting) => {
+                    let control = congestion::Control::new(congestion::lookup(name).unwrap());
+                    alone.congestion = profile.control(control);
+                    let mut all = alone.congestion.settings();
+                    assert!(all.any(|(p, now)| p.name == parameter && now == setting));
+                    continue;
+                }
+            }
+            let (alone, full) = (shown("sack", &alone), shown("sack", &full));
+            assert!(
+                full.contains_key(value.key),
+                "{}: {}",
+                profile.name,
+                value.key
+            );
+            assert_eq!(alone.get(value.key), full.get(value.key), "{}", value.key);
+        }
+    }
+}
+
+#[test]
+fn a_key_stands_once_in_a_profile() {
+    for profile in PROFILES {
+        for (i, value) in profile.values.iter().enumerate() {
+            let again = profile.values.iter().rposition(|v| v.key == value.key);
+            assert_eq!(again, Some(i), "{} of {}", value.key, profile.name);
         }
     }
 }

@@ -2,12 +2,13 @@
 //! refused.
 
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, ByteCounting, DummyReply, Eln, InitialWindow, Nagle, NewRenoExit,
+    AssumeLoss, Backoff, ByteCounting, DummyReply, Eln, InitialWindow, Nagle, NewRenoExit, Pacing,
     PartialAck, RackConfig, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 
 use super::*;
 use farlink_tcp::congestion::{Peach, Reno, Setting};
+use farlink_tcp::variant;
 
 /// A TCP for each choice of each axis, so that every key is written once.
 fn corners() -> Vec<Config> {
@@ -96,10 +97,19 @@ fn corners() -> Vec<Config> {
                 max_delay: Interval::from_millis(500),
                 every: 4,
                 heartbeat: true,
+                quick: 7,
             },
             ..ReceiverConfig::default()
         },
         undo: Undo::DSACK,
+        pacing: Some(Pacing {
+            slow_start: Ratio::new(3, 1),
+            avoidance: Ratio::new(1, 1),
+        }),
+        rto: RtoConfig {
+            slop: Interval::from_millis(200),
+            ..RtoConfig::default()
+        },
         ..Config::default()
     });
     for (eln, ackp, snack) in [

@@ -27,6 +27,7 @@ impl TcpSpec {
         receiver.delay_gap_fill = delays && asked;
         let rto = &mut config.rto;
         rto.round = self.rto_round.map_or(rto.round, |time| time.0);
+        rto.slop = self.rto_slop.map_or(rto.slop, |time| time.0);
         rto.karn = self.karn.unwrap_or(rto.karn);
         if matches!(rto.algorithm, RtoAlgorithm::Jacobson { .. }) {
             let kept = rto.start.unzip();
@@ -54,6 +55,7 @@ impl TcpSpec {
                 GapFillName::Immediate
             });
         }
+        self.rto_slop = Some(Time(config.rto.slop));
         self.rto_round = Some(Time(config.rto.round));
         self.karn = Some(config.rto.karn);
         let (srtt, deviation) = config.rto.start.unzip();
@@ -63,8 +65,10 @@ impl TcpSpec {
 
     /// Ranges of these keys.
     pub(super) fn check_timer(&self) -> Result<(), Problem> {
+        self.check_pacing()?;
         for (key, value, most) in [
             ("rto_round", self.rto_round, 60),
+            ("rto_slop", self.rto_slop, 60),
             ("rto_srtt_initial", self.rto_srtt_initial, 3600),
             ("rto_dev_initial", self.rto_dev_initial, 3600),
         ] {

@@ -1,6 +1,9 @@
 //! CUBIC (RFC 9438): the window follows a cubic of the time since the last
 //! reduction, so that growth does not depend on the round-trip time.
 
+mod linux;
+
+use self::linux::{Law, Segments};
 use super::counting::AckCounting;
 use super::hystart::{GROWTH_LIMIT, Growth, HyStart};
 use super::hystart_classic::Classic;
@@ -42,6 +45,8 @@ pub struct Cubic {
     hystart: Exit,
     /// What a spurious reduction restores beside cwnd and ssthresh (4.9).
     before: Option<Before>,
+    /// Congestion avoidance in whole segments, as Linux counts it.
+    segments: Option<Segments>,
 }
 
 /// What ends slow start before a loss does.
@@ -122,6 +127,14 @@ impl Cubic {
                 default: Setting::Choice("off"),
                 range: Range::Choice(&["off", "classic", "plus"]),
             },
+            Parameter {
+                name: "counting",
+                doc: "how congestion avoidance counts: \"rfc9438\" in bytes, \"linux\" in whole \
+                      segments, one step behind Reno's estimate and without its faster growth \
+                      above the window before the loss (4.3)",
+                default: Setting::Choice("rfc9438"),
+                range: Range::Choice(&["rfc9438", "linux"]),
+            },
         ],
         build: |control, start| Box::new(Self::new(control, start)),
     };
@@ -142,6 +155,7 @@ impl Cubic {
             epoch: None,
             hystart: Exit::new(control.choice("hystart")),
             before: None,
+            segments: (control.choice("counting") == "linux").then(Segments::default),
         }
     }
 
@@ -171,6 +185,10 @@ impl Cubic {
     }
 
     fn congestion_avoidance(&mut self, cx: &Context<'_>, ack: &Ack) {
+        if self.segments.is_some() {
+            self.avoid_by_segments(cx, ack);
+            return;
+        }
         let mss = cx.mss as f64;
         self.counting.resumed();
         let cwnd = self.cwnd as f64 + self.carry;
@@ -212,6 +230,27 @@ impl Cubic {
         self.epoch = Some(epoch);
     }
 
+    fn avoid_by_segments(&mut self, cx: &Context<'_>, ack: &Ack) {
+        let law = Law {
+            c: self.c,
+            beta: self.beta,
+            w_max: self.w_max.map_or(0, |w_max| w_max as u64 / cx.mss),
+        };
+        let before = self.cwnd / cx.mss;
+        if let Some(segments) = self.segments.as_mut().filter(|_| ack.cwnd_limited) {
+            let after = segments.avoid(cx, law, before, ack.bytes);
+            self.cwnd += (after - before) * cx.mss;
+        }
+    }
+
+    /// A window as it is counted: in whole segments, or as it is.
+    fn whole(&self, window: f64, mss: u64) -> f64 {
+        match self.segments {
+            Some(_) => (window as u64 / mss * mss) as f64,
+            None => window,
+        }
+    }
+
     /// Begins a congestion-avoidance stage at the window it has now.
     fn start_epoch(&self, cx: &Context<'_>, cwnd: f64) -> Epoch {
         let w_max = self.w_max.map_or(cwnd, |w_max| w_max.max(cwnd));
@@ -239,7 +278,15 @@ impl Cubic {
 
     /// ssthresh after a congestion event (4.6), and the window before it.
     fn reduce_ssthresh(&mut self, cx: &Context<'_>) {
-        self.ssthresh = self.beta.of(cx.flight).max(2 * cx.mss);
+        let ssthresh = self.beta.of(cx.flight);
+        let ssthresh = match &mut self.segments {
+            Some(segments) => {
+                segments.reduced();
+                ssthresh / cx.mss * cx.mss
+            }
+            None => ssthresh,
+        };
+        self.ssthresh = ssthresh.max(2 * cx.mss);
         self.cwnd_prior = Some(self.cwnd);
         if matches!(self.hystart, Exit::Plus(_)) {
             self.hystart = Exit::Nothing;
@@ -283,7 +330,7 @@ impl CongestionControl for Cubic {
             }
             _ => cwnd,
         };
-        self.w_max = Some(w_max);
+        self.w_max = Some(self.whole(w_max, cx.mss));
         self.reduce_ssthresh(cx);
         self.cwnd = self.ssthresh;
     }

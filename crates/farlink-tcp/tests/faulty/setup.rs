@@ -3,7 +3,7 @@
 use super::chance::Chance;
 use farlink_tcp::config::{
     AssumeLoss, Backoff, ByteCounting, Careful, Config, CwndLimit, DelayedAck, DummyReply, Eln,
-    InitialWindow, Nagle, NewRenoExit, PartialAck, PrrBound, RackConfig, Ratio, Recovery,
+    InitialWindow, Nagle, NewRenoExit, Pacing, PartialAck, PrrBound, RackConfig, Ratio, Recovery,
     ReduceFrom, RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
@@ -166,10 +166,12 @@ fn timer(chance: &mut Chance, config: &mut Config) {
     rto.backoff = chance.pick(&[Backoff::Exponential, Backoff::Exponential, Backoff::None]);
     rto.sampling = chance.pick(&[Sampling::OnePerRtt, Sampling::EverySegment]);
     rto.from_sack = chance.flip();
+    rto.slop = Interval::from_millis(chance.pick(&[0, 200]));
     rto.round = Interval::from_millis(chance.pick(&[0, 0, 500]));
     rto.karn = chance.flip();
     let second = Interval::from_secs(1);
     rto.start = chance.flip().then_some((second, second));
+    config.pacing = chance.flip().then(Pacing::default);
     config.cwnd_limit = chance.pick(&[CwndLimit::None, CwndLimit::ReceiveWindow]);
     config.receiver.delay_gap_fill = chance.flip();
 }
@@ -210,11 +212,13 @@ fn receiver(chance: &mut Chance, config: &mut Config) {
             max_delay: Interval::from_millis(40),
             every: 4,
             heartbeat: false,
+            quick: 3,
         },
         DelayedAck {
             max_delay: Interval::from_millis(200),
             every: 2,
             heartbeat: true,
+            quick: 0,
         },
     ]);
     if chance.per_mille(250) {

@@ -3,11 +3,11 @@
 use super::Script;
 use farlink_tcp::config::{
     AssumeLoss, Backoff, ByteCounting, Careful, Config, CwndLimit, DummyReply, Eln, InitialWindow,
-    Nagle, NewRenoExit, PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom,
+    Nagle, NewRenoExit, Pacing, PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom,
     RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
-use farlink_tcp::{Interval, variant};
+use farlink_tcp::{Interval, profile};
 use std::str::FromStr;
 
 /// Reads an option line: `--tcp NAME` and `key=value` words, in order.
@@ -17,8 +17,9 @@ pub(crate) fn apply(script: &mut Script, line: &str) -> Result<(), String> {
         match word {
             "--tcp" => {
                 let name = words.next().ok_or("--tcp needs a name")?;
-                let row = variant::lookup(name).ok_or_else(|| format!("unknown TCP {name:?}"))?;
-                script.config = (row.config)();
+                let (profile, tcp) = profile::split(name).unwrap_or((&profile::RFC, name));
+                let config = profile.config(tcp);
+                script.config = config.ok_or_else(|| format!("unknown TCP {name:?}"))?;
             }
             "--isn" => script.isn = number(words.next().ok_or("--isn needs a number")?)?,
             "--peer-isn" => {
@@ -140,6 +141,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         }
         "dsack" => config.receiver.dsack = switch(value)?,
         "ack_delay" => config.receiver.delayed_ack.max_delay = interval(value)?,
+        "ack_quick" => config.receiver.delayed_ack.quick = number(value)?,
         "ack_every" => config.receiver.delayed_ack.every = number(value)?,
         "ack_gap_fill" => {
             config.receiver.delay_gap_fill = match value {
@@ -147,6 +149,16 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
                 "delayed" => true,
                 _ => return Err("immediate or delayed".into()),
             }
+        }
+        "pacing" => config.pacing = switch(value)?.then(Pacing::default),
+        "pacing_ss_ratio" | "pacing_ca_ratio" => {
+            let pacing = config.pacing.as_mut().ok_or("needs pacing=on before it")?;
+            let of = if key == "pacing_ss_ratio" {
+                &mut pacing.slow_start
+            } else {
+                &mut pacing.avoidance
+            };
+            *of = ratio(value)?;
         }
         "cwnd_limit" => {
             config.cwnd_limit = match value {
@@ -316,6 +328,7 @@ fn set_timer(config: &mut Config, key: &str, value: &str) -> Result<(), String> 
         }
         "rtt_from_sack" => rto.from_sack = switch(value)?,
         "rto_round" => rto.round = interval(value)?,
+        "rto_slop" => rto.slop = interval(value)?,
         "karn" => rto.karn = switch(value)?,
         "rto_srtt_initial" => {
             let deviation = rto.start.unwrap_or_default().1;

@@ -1,0 +1,243 @@
+//! CUBIC's congestion avoidance as Linux counts it (`tcp_cubic.c`:
+//! `bictcp_update`, `tcp_cong.c`: `tcp_cong_avoid_ai`).
+//!
+//! It differs from RFC 9438 in three ways that a window of ten segments feels:
+//! windows are whole segments, rounded down at each reduction; the window follows
+//! Reno's estimate at the pace of the acknowledged segments, up to a round trip
+//! later, and not at once; and the estimate never grows faster than `alpha_cubic`,
+//! where the RFC (4.3) lets it grow as Reno's once it is back at the window before
+//! the loss.
+
+use super::cube_root;
+use crate::config::Ratio;
+use crate::congestion::Context;
+use crate::time::{Instant, Interval, NANOS_PER_SEC};
+
+/// Least time between two looks at the cubic while the window stays: HZ / 32.
+const PAUSE: Interval = Interval::from_nanos(NANOS_PER_SEC / 32);
+
+/// What is counted, in segments.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Segments {
+    /// Segments acknowledged for one more of window (`cnt`).
+    per_step: u64,
+    /// Acknowledged towards it (`snd_cwnd_cnt`).
+    credit: u64,
+    /// Bytes acknowledged that are no whole segment yet.
+    rest: u64,
+    /// Window at the last look at the cubic, and when that was.
+    looked: Option<(u64, Instant)>,
+    stage: Option<Stage>,
+}
+
+/// A congestion-avoidance stage.
+#[derive(Clone, Copy, Debug)]
+struct Stage {
+    since: Instant,
+    /// K in 1/1024 s.
+    k: u64,
+    /// Height of the plateau.
+    origin: u64,
+    /// Acknowledged towards the next segment of `reno`.
+    counted: u64,
+    /// The window that Reno would have (`tcp_cwnd`).
+    reno: u64,
+}
+
+/// What of the controller is needed, windows in segments.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Law {
+    pub(super) c: f64,
+    pub(super) beta: Ratio,
+    /// The window before the last reduction, after fast convergence; zero for none.
+    pub(super) w_max: u64,
+}
+
+impl Segments {
+    /// The window was reduced.
+    pub(super) fn reduced(&mut self) {
+        self.stage = None;
+        self.credit = 0;
+    }
+
+    /// The window, in segments, after an ACK of so many bytes.
+    pub(super) fn avoid(&mut self, cx: &Context<'_>, law: Law, cwnd: u64, bytes: u64) -> u64 {
+        self.rest += bytes;
+        let acked = self.rest / cx.mss;
+        self.rest %= cx.mss;
+        if acked == 0 {
+            return cwnd;
+        }
+        self.update(cx, law, cwnd, acked);
+        let mut cwnd = cwnd;
+        if self.credit >= self.per_step {
+            self.credit = 0;
+            cwnd += 1;
+        }
+        self.credit += acked;
+        cwnd += self.credit / self.per_step;
+        self.credit %= self.per_step;
+        cwnd
+    }
+
+    /// `bictcp_update`.
+    fn update(&mut self, cx: &Context<'_>, law: Law, cwnd: u64, acked: u64) {
+        if let Some(stage) = &mut self.stage {
+            stage.counted += acked;
+            if let Some((window, at)) = self.looked
+                && window == cwnd
+                && cx.now.since(at) <= PAUSE
+            {
+                return;
+            }
+        }
+        self.looked = Some((cwnd, cx.now));
+        let stage = self
+            .stage
+            .get_or_insert_with(|| Stage::new(cx.now, law, cwnd, acked));
+        let target = stage.target(cx, law.c);
+        let mut per_step = if target > cwnd {
+            cwnd / (target - cwnd)
+        } else {
+            100 * cwnd
+        };
+        if law.w_max == 0 {
+            per_step = per_step.min(20);
+        }
+        stage.follow_reno(law.beta, cwnd);
+        if stage.reno > cwnd {
+            per_step = per_step.min(cwnd / (stage.reno - cwnd));
+        }
+        self.per_step = per_step.max(2);
+    }
+}
+
+impl Stage {
+    fn new(now: Instant, law: Law, cwnd: u64, acked: u64) -> Self {
+        let below = law.w_max.saturating_sub(cwnd);
+        Self {
+            since: now,
+            k: (1024.0 * cube_root(below as f64 / law.c)) as u64,
+            origin: law.w_max.max(cwnd),
+            counted: acked,
+            reno: cwnd,
+        }
+    }
+
+    /// Equation 1 of RFC 9438 a least round trip from now.
+    fn target(&self, cx: &Context<'_>, c: f64) -> u64 {
+        let ahead = cx.rtt.min().unwrap_or(Interval::ZERO);
+        let nanos = cx.now.since(self.since) + ahead;
+        let t = u128::from(nanos.as_nanos()) * 1024 / u128::from(NANOS_PER_SEC);
+        let offset = t.abs_diff(u128::from(self.k));
+        // C is 410 / 1024 there.
+        let scale = (1024.0 * c + 0.5) as u128;
+        let delta = (scale * offset * offset * offset) >> 40;
+        let delta = u64::try_from(delta).unwrap_or(u64::MAX);
+        if t < u128::from(self.k) {
+            self.origin.saturating_sub(delta)
+        } else {
+            self.origin.saturating_add(delta)
+        }
+    }
+
+    /// The window of Reno gains a segment for `15 cwnd / 8` acknowledged: the
+    /// inverse of `alpha_cubic`, in eighths.
+    fn follow_reno(&mut self, beta: Ratio, cwnd: u64) {
+        let (one, beta) = (u64::from(Ratio::ONE), u64::from(beta.millionths()));
+        let eighths = 8 * (one + beta) / 3 / (one - beta);
+        let each = (cwnd * eighths / 8).max(1);
+        if self.counted > each {
+            let steps = (self.counted - 1) / each;
+            self.counted -= steps * each;
+            self.reno += steps;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::RtoConfig;
+    use crate::rto::RttEstimator;
+
+    const MSS: u64 = 1000;
+
+    /// Numbers of the ACKs at which the window grew, one segment each: a window is
+    /// acknowledged evenly over each round trip.
+    fn growth(w_max: u64, mut cwnd: u64, rtt: Interval, acks: usize) -> Vec<usize> {
+        let mut estimator = RttEstimator::new(RtoConfig::default());
+        estimator.sample(Instant::ZERO, Instant::ZERO + rtt);
+        let law = Law {
+            c: 0.4,
+            beta: Ratio::new(7, 10),
+            w_max,
+        };
+        let mut segments = Segments::default();
+        let mut now = Instant::from_nanos(1 << 40);
+        let mut grew = Vec::new();
+        for i in 0..acks {
+            now += Interval::from_nanos(rtt.as_nanos() / cwnd);
+            let cx = Context {
+                now,
+                mss: MSS,
+                flight: cwnd * MSS,
+                snd_una: 1 << 30,
+                snd_max: 1 << 31,
+                rtt: &estimator,
+            };
+            let after = segments.avoid(&cx, law, cwnd, MSS);
+            assert!(after - cwnd <= 1);
+            if after > cwnd {
+                grew.push(i);
+            }
+            cwnd = after;
+        }
+        grew
+    }
+
+    /// What the C of `bictcp_update` and `tcp_cong_avoid_ai`, transcribed with its
+    /// integers, gives for the same ACKs: a short plateau, none, and a long one.
+    #[test]
+    fn windows_grow_where_those_of_the_kernel_do() {
+        assert_eq!(
+            growth(10, 7, Interval::from_millis(100), 200),
+            [6, 14, 45, 70, 91, 112, 138, 164, 190]
+        );
+        assert_eq!(
+            growth(0, 10, Interval::from_millis(100), 100),
+            [19, 39, 59, 79, 99]
+        );
+        assert_eq!(
+            growth(100, 70, Interval::from_millis(50), 1200),
+            [
+                34, 80, 151, 224, 298, 373, 449, 526, 604, 683, 763, 866, 971, 1076, 1183
+            ]
+        );
+    }
+
+    /// Parts of a segment count when they make one.
+    #[test]
+    fn bytes_add_up_to_segments() {
+        let estimator = RttEstimator::new(RtoConfig::default());
+        let cx = Context {
+            now: Instant::from_nanos(1 << 40),
+            mss: MSS,
+            flight: 2 * MSS,
+            snd_una: 1,
+            snd_max: 2 * MSS,
+            rtt: &estimator,
+        };
+        let law = Law {
+            c: 0.4,
+            beta: Ratio::new(7, 10),
+            w_max: 0,
+        };
+        let mut segments = Segments::default();
+        let windows: Vec<_> = (0..40)
+            .map(|_| segments.avoid(&cx, law, 2, MSS / 2))
+            .collect();
+        // A segment for twenty while no plateau is known.
+        assert_eq!(windows.iter().position(|&window| window == 3), Some(39));
+    }
+}

@@ -1,0 +1,49 @@
+//! Pacing: how soon the next segment may leave.
+
+use super::{Chunk, Sender};
+use crate::config::Ratio;
+use crate::time::{Instant, Interval, NANOS_PER_SEC};
+
+/// Bytes of headers that a paced segment is reckoned with.
+pub(crate) const PACED_HEADERS: u32 = 40;
+
+/// Segments of a connection that leave before the window is paced (Linux:
+/// `tcp_update_skb_after_send`).
+const UNPACED: u64 = 10;
+
+impl Sender {
+    /// A piece left: by the controller's rate, or by that of its window, the next
+    /// one waits.
+    #[inline]
+    pub(super) fn pace(&mut self, now: Instant, chunk: &Chunk) {
+        let rate = match self.cc.pacing_rate() {
+            None if self.pacing.is_some() => self.window_rate(chunk),
+            rate => rate,
+        };
+        if let Some(rate) = rate {
+            let bits = 8 * u64::from(chunk.len + PACED_HEADERS);
+            self.paced_until = self.paced_until.max(now) + Interval::of_bits(bits, rate.max(1));
+        }
+    }
+
+    /// Ratio x window / SRTT in bit/s (Linux: `tcp_update_pacing_rate`); `None`
+    /// before the first sample and at the start of the connection.
+    fn window_rate(&self, chunk: &Chunk) -> Option<u64> {
+        let pacing = self.pacing?;
+        let srtt = self.rtt.srtt()?.as_nanos().max(1);
+        if chunk.start <= (UNPACED - 1) * u64::from(self.mss) {
+            return None;
+        }
+        let cwnd = self.cc.cwnd();
+        let slow_start = cwnd < self.cc.ssthresh() / 2;
+        let ratio = if slow_start {
+            pacing.slow_start
+        } else {
+            pacing.avoidance
+        };
+        let window = u128::from(cwnd.max(self.board.flight()));
+        let bits = 8 * window * u128::from(ratio.millionths()) * u128::from(NANOS_PER_SEC);
+        let rate = bits / u128::from(Ratio::ONE) / u128::from(srtt);
+        Some(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+}
