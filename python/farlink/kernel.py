@@ -167,6 +167,10 @@ class _Observed:
         self._pcap = pcap
         self._captured: dict[str, pd.DataFrame] = {}
 
+    @property
+    def trace_names(self) -> tuple[str, ...]:
+        return (*NAMES, *captured.COLUMNS)
+
     def probe(self, _tcp: str, _run: int) -> "_Observed":
         return self
 

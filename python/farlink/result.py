@@ -11,7 +11,7 @@ from farlink import _farlink, files, folder, resultfile
 from farlink.checks import text_of, whole
 from farlink.errors import RunError, ScenarioError
 from farlink.stats import Estimate, mean_ci95, median_ci95, paired_difference
-from farlink.trace import Trace
+from farlink.trace import NAMES, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -175,6 +175,11 @@ class Result:
     def per_run(self, metric: str, tcp: str) -> list[float | None]:
         """Return a flow metric over all flows of a TCP, run by run (see `total`)."""
         return self._totals(metric, tcp)
+
+    @property
+    def trace_names(self) -> tuple[str, ...]:
+        """Names of the traces that there are (docs/results.md says what each holds)."""
+        return NAMES
 
     def trace(
         self, name: str, tcp: str | None = None, run: int = 0, *, bin_s: float | None = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.table import Table
 
-from farlink import units
+from farlink import limits, units
 from farlink.cli import flows
 from farlink.result import Result
 from farlink.stats import Estimate, mean_ci95, median_ci95
@@ -72,6 +72,13 @@ def show(result: Result, out: "Sink") -> None:
         out.print(_table(result, "datagrams", _DATAGRAMS, rest, between, udp=True))
     if over_tcp and _flows(result) > 1:
         out.print(flows.table(result))
+    shares = limits.table(result)
+    if shares is not None:
+        out.print(shares)
+        direction = ", ".join(busiest)
+        utilisations = {tcp: one.mean or 0.0 for tcp, one in zip(result.tcp, used, strict=True)}
+        for sentence in limits.sentences(result, direction, utilisations):
+            out.print(sentence, soft_wrap=True)
     for note in _notes(result, busiest):
         out.print(note, soft_wrap=True)
     if over_tcp and result.runs >= _FEWEST_FOR_MEDIAN:

@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from farlink import units
+from farlink.plot.band import HEIGHT, draw_band, ordered
 from farlink.plot.curves import Curve, draw_curves, look
 from farlink.plot.data import Array, Columns, step_at
 from farlink.plot.style import (
@@ -17,6 +18,7 @@ from farlink.plot.style import (
     MUTED,
     PALETTE,
     SECOND,
+    AtLeastZero,
     crowd,
     headline,
     legend_above,
@@ -59,6 +61,7 @@ class _Panel:
     cwnd: Mapping[str, Columns]
     threshold: Mapping[str, Columns]
     marks: Mapping[str, Columns]
+    limited: Mapping[str, Columns]
     offered: float
     """Greatest window that a receiver offered, in bytes."""
 
@@ -68,11 +71,13 @@ class _Panel:
             view.each_end_of(name, trace) for trace in ("cwnd", "ssthresh", "marks")
         )
         windows = view.each_end_of(name, "acks").values()
+        limited = view.each_end_of(name, "limits") if view.knows("limits") else {}
         return cls(
             name,
             {flow: rows.around(limits) for flow, rows in cwnd.items()},
             {flow: rows.around(limits) for flow, rows in threshold.items()},
             {flow: rows.between(limits) for flow, rows in marks.items()},
+            limited,
             max((_greatest(rows["window"]) for rows in windows), default=0.0),
         )
 
@@ -97,13 +102,14 @@ def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
 
     Several flows of a TCP are in its panel, their loss events together. A cwnd that grows far
     beyond the offered window has no effect there, so the figure stops at twice that window and
-    says how far cwnd goes.
+    says how far cwnd goes. The band below the curves shows what limited the transfer.
     """
     figure, axes = panels(len(tcp), 3.6 if len(tcp) == 1 else 0.9 + 1.35 * len(tcp))
     limits = view.limits(tcp)
     drawn = [_Panel.of(view, name, limits) for name in tcp]
     tops = own_scales([panel.top for panel in drawn])
     legend: dict[str, Artist] = {}
+    bands: dict[str, Artist] = {}
     notes = []
     for one, panel, top in zip(axes, drawn, tops, strict=True):
         caption, note = _draw_panel(one, panel, limits, legend)
@@ -120,8 +126,14 @@ def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
             legend["offered window"] = one.axhline(
                 panel.offered, color=MUTED, ls=(0, (5, 3)), lw=0.9, zorder=1
             )
-        one.set_ylim(0, 1.25 * top)
+        shown = 1.25 * top
+        one.set_ylim(0, shown)
         scale_axis(one, "cwnd", "B", top)
+        if panel.limited:
+            one.set_ylim(-HEIGHT * shown, shown)
+            one.yaxis.set_major_locator(AtLeastZero())
+            until = max(min(limits[1], view.end(panel.name)), limits[0] + 1e-6)
+            bands |= draw_band(one, list(panel.limited.values()), (limits[0], until), shown)
         time_axis(one, limits)
         if one is not axes[-1]:
             one.set_xlabel("")
@@ -130,9 +142,11 @@ def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
     scales = "; scales differ" if len(set(tops)) > 1 else ""
     title(figure, headline(view, what, tcp, of_flow=flows == 1) + scales)
     remark(figure, "; ".join(notes))
-    shown = [name for name in legend if name not in _LEGEND]
-    shown += [name for name in _LEGEND if name in legend]
-    legend_above(axes[0], [legend[name] for name in shown], shown)
+    names = [name for name in legend if name not in _LEGEND]
+    names += [name for name in _LEGEND if name in legend]
+    names += ordered(bands)
+    legend |= bands
+    legend_above(axes[0], [legend[name] for name in names], names)
     return figure
 
 

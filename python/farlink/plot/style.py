@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import AutoMinorLocator, Formatter
+from matplotlib.ticker import AutoLocator, AutoMinorLocator, Formatter
 
 from farlink import files, units
 from farlink.plot.data import Array
@@ -33,6 +33,7 @@ __all__ = [
     "SECOND",
     "WIDTH",
     "WINDOW",
+    "AtLeastZero",
     "Picture",
     "Scaled",
     "crowd",
@@ -213,6 +214,14 @@ class Scaled(Formatter):
         self._decimals = next(
             (n for n in range(9) if all(abs(v - round(v, n)) < finest / 100 for v in values)), 9
         )
+
+
+class AtLeastZero(AutoLocator):
+    """Ticks where matplotlib has them, but none below zero."""
+
+    def tick_values(self, vmin: float, vmax: float) -> Any:  # noqa: ANN401 (as matplotlib has it)
+        """Return the ticks of an axis from `vmin` to `vmax`."""
+        return [one for one in super().tick_values(max(vmin, 0.0), vmax) if one >= 0]
 
 
 def scale_axis(axes: "Axes", label: str, unit: str, largest: float) -> None:

@@ -74,6 +74,10 @@ class View:
         nothing = rows.where(slice(0, 0))
         return {flow: parts.get(flow, nothing) for flow in self.flows_shown(tcp)}
 
+    def knows(self, trace: str) -> bool:
+        """Whether there is such a trace: of a kernel's TCP some things cannot be had."""
+        return trace in self.result.trace_names
+
     def flows_shown(self, tcp: str) -> list[str]:
         """Return the names of the flows over TCP that a figure of all flows shows."""
         if self.flow is not None:

@@ -1,0 +1,183 @@
+"""What limits a transfer: shares of its time, and the sentence that says so."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from farlink import units
+from farlink.result import Result
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["KINDS", "sentences", "table"]
+
+KINDS = {
+    "handshake": "handshake",
+    "application": "application",
+    "send_buffer": "send buffer",
+    "receive_window": "receive window",
+    "congestion_window": "congestion window",
+    "pacing": "pacing",
+    "recovery": "recovery",
+    "timeouts": "time-outs",
+}
+"""What a transfer waits for, as metrics and traces name it, and in words."""
+
+_SHOWN = 0.005
+"""A limit with no greater share under any TCP has no column."""
+_MOST = 0.5
+"""A limit with more of the time than this is what limits the transfer."""
+_FULL = 0.95
+"""A link that is used more than this is full."""
+
+_ALL = {
+    2: "both",
+    3: "all three",
+    4: "all four",
+    5: "all five",
+    6: "all six",
+    7: "all seven",
+    8: "all eight",
+    9: "all nine",
+}
+
+_SAYS = {
+    "handshake": "the handshake limits {who} ({share})",
+    "application": "the application limits {who} ({share}): all that it wrote is sent",
+    "send_buffer": "the send buffer limits {who} ({share})",
+    "receive_window": "the receive window limits {who} ({share})",
+    "congestion_window": "the congestion window limits {who} ({share})",
+    "pacing": "pacing limits {who} ({share})",
+    "recovery": "the repair of losses limits {who} ({share})",
+    "timeouts": "waiting for time-outs limits {who} ({share})",
+}
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """Of one TCP: the mean over flows and runs of each share, and what it follows from."""
+
+    tcp: str
+    shares: Mapping[str, float]
+    windows: Sequence[float]
+    """Largest window that each flow was offered, in bytes."""
+    round_trips: Sequence[float]
+    """Mean round trip of each flow, in seconds."""
+
+    @classmethod
+    def of(cls, result: Result, tcp: str) -> "_Shares | None":
+        rows = [
+            row["metrics"]
+            for row in result.data["results"]
+            if row["tcp"] == tcp and _mean(row["metrics"], "limited_receive_window") is not None
+        ]
+        if not rows:
+            return None
+        shares = {
+            kind: sum(_mean(row, f"limited_{kind}") or 0.0 for row in rows) / len(rows)
+            for kind in KINDS
+        }
+        windows = [_mean(row, "receive_window_max") or 0.0 for row in rows]
+        round_trips = [_mean(row, "rtt_mean") or 0.0 for row in rows]
+        return cls(tcp, shares, windows, round_trips)
+
+    @property
+    def greatest(self) -> str:
+        return max(self.shares, key=lambda kind: self.shares[kind])
+
+    @property
+    def kind(self) -> str | None:
+        """What limits it for most of the time; None if nothing does."""
+        return self.greatest if self.shares[self.greatest] > _MOST else None
+
+
+def table(result: Result) -> "Table | None":
+    """Return the shares in percent, a row per TCP; None without a flow that has them."""
+    from rich import box
+    from rich.table import Table
+
+    rows = _all(result)
+    kinds = [kind for kind in KINDS if any(row.shares[kind] > _SHOWN for row in rows)]
+    if not rows or not kinds:
+        return None
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    shown.add_column("share of time\nlimited by (%)", no_wrap=True)
+    for kind in kinds:
+        shown.add_column(KINDS[kind].replace(" ", "\n"), justify="right", no_wrap=True)
+    for row in rows:
+        shown.add_row(row.tcp, *(f"{100 * row.shares[kind]:.1f}" for kind in kinds))
+    return shown
+
+
+def sentences(result: Result, busiest: str, used: Mapping[str, float]) -> list[str]:
+    """Say what limits the TCPs, each with the others of which the same is true.
+
+    `busiest` names the most used link direction, and `used` is its utilisation under each TCP.
+    """
+    rows = _all(result)
+    groups: dict[tuple[str | None, bool], list[_Shares]] = {}
+    for row in rows:
+        groups.setdefault((row.kind, used.get(row.tcp, 0.0) >= _FULL), []).append(row)
+    said = []
+    for (kind, full), group in groups.items():
+        if kind is None:
+            lines = [_mixed(row) for row in group]
+        else:
+            who = _who([row.tcp for row in group], len(rows))
+            text = _SAYS[kind].format(who=who, share=_share(group, kind))
+            lines = [text + (_bound(group) if kind == "receive_window" else "")]
+        end = f"; {busiest}, is full" if full else ""
+        said += [line[0].upper() + line[1:] + end for line in lines]
+    return said
+
+
+def _all(result: Result) -> list[_Shares]:
+    rows = [_Shares.of(result, tcp) for tcp in result.tcp]
+    return [row for row in rows if row is not None]
+
+
+def _mean(metrics: Mapping[str, Any], name: str) -> float | None:
+    value = metrics.get(name, {}).get("mean")
+    return None if value is None else float(value)
+
+
+def _who(names: Sequence[str], of: int) -> str:
+    if len(names) == of > 1:
+        return _ALL.get(of, f"all {of}")
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _share(group: Sequence[_Shares], kind: str) -> str:
+    low, high = (f"{100 * end([row.shares[kind] for row in group]):.0f}" for end in (min, max))
+    flows = max(len(row.windows) for row in group)
+    mean = f", mean of {flows:,} flows" if flows > 1 else ""
+    return f"{low} % of the time{mean}" if low == high else f"{low} to {high} % of the time{mean}"
+
+
+def _bound(group: Sequence[_Shares]) -> str:
+    """Say what the windows and round trips of a group come to, as bit/s of a flow."""
+    windows = [window for row in group for window in row.windows]
+    trips = [float(f"{trip:.3g}") for row in group for trip in row.round_trips if trip > 0]
+    if not trips or min(windows) != max(windows):
+        return ""
+    window, fast, slow = windows[0], min(trips), max(trips)
+    factor, unit = units.prefixed(8 * window / fast, "bit/s")
+    trip, rate = _digits(1e3 * fast), _digits(8 * window / fast / factor)
+    if slow > fast:
+        trip = f"{trip} to {_digits(1e3 * slow)}"
+        rate = f"{_digits(8 * window / slow / factor)} to {rate}"
+    flow = " a flow" if any(len(row.windows) > 1 for row in group) else ""
+    return f": {window:,.0f} B per {trip} ms is {rate} {unit}{flow}"
+
+
+def _digits(value: float) -> str:
+    """Write three significant digits, and all of a larger number's places."""
+    return f"{float(f'{value:.3g}'):,.10g}"
+
+
+def _mixed(row: _Shares) -> str:
+    """Say the greatest shares of a TCP that nothing limits for most of its time."""
+    kinds = sorted(KINDS, key=lambda kind: -row.shares[kind])[:3]
+    shares = [f"{KINDS[kind]} {100 * row.shares[kind]:.0f} %" for kind in kinds]
+    return f"no one thing limits {row.tcp} for most of the time: {', '.join(shares)}"

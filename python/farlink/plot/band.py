@@ -1,0 +1,106 @@
+"""The band that shows what limited a TCP, below its congestion window."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.patches import Patch
+
+from farlink.limits import KINDS
+from farlink.plot.data import Array, Columns
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+__all__ = ["HEIGHT", "draw_band", "ordered", "shares"]
+
+HEIGHT = 0.16
+"""Height of the band and the gap above it, as a share of what is shown above zero."""
+
+_SOLID = 0.75
+"""Share of that which is the band."""
+
+_COLUMNS = 350
+
+_LOOKS = {
+    "handshake": ("#BDBDBD", ""),
+    "application": ("#EDEDED", ""),
+    "send_buffer": ("#C7A6DB", "...."),
+    "receive_window": ("#F0C35A", "////"),
+    "congestion_window": ("#9CC9EA", ""),
+    "pacing": ("#7FCBA4", "||||"),
+    "recovery": ("#E07B54", ""),
+    "timeouts": ("#3A3A3A", ""),
+}
+"""Colours that differ in lightness, too, and strokes where they are near."""
+
+
+def draw_band(
+    axes: "Axes", flows: Sequence[Columns], limits: tuple[float, float], top: float
+) -> "dict[str, Artist]":
+    """Draw, below zero, in which share of each column of time what limited the flows.
+
+    `top` is how far the axis goes above zero. Returns what the legend shows.
+    """
+    at, table = shares(flows, limits, _COLUMNS)
+    legend: dict[str, Artist] = {}
+    tall = HEIGHT * _SOLID * top
+    low = np.full(len(at) - 1, -HEIGHT * top)
+    for kind, (shade, strokes) in _LOOKS.items():
+        part = tall * table[kind]
+        if part.any():
+            axes.fill_between(
+                np.repeat(at, 2)[1:-1],
+                np.repeat(low, 2),
+                np.repeat(low + part, 2),
+                facecolor=shade,
+                edgecolor="white" if strokes else shade,
+                hatch=strokes,
+                lw=0,
+            )
+            legend[f"limit: {KINDS[kind]}"] = Patch(
+                facecolor=shade, edgecolor="white", hatch=strokes, lw=0
+            )
+        low = low + part
+    axes.axhline(0, color="#1A1A1A", lw=0.5)  # the band is no part of the scale
+    return legend
+
+
+def ordered(legend: "Mapping[str, Artist]") -> list[str]:
+    """Return the names of a legend in the order of the band, from its bottom."""
+    return [name for name in (f"limit: {words}" for words in KINDS.values()) if name in legend]
+
+
+def shares(
+    flows: Sequence[Columns], limits: tuple[float, float], columns: int
+) -> tuple[Array, Mapping[str, Array]]:
+    """Return the edges of columns of time, and for each limit its share of each column.
+
+    A limit of a flow holds from its row to the next. Of several flows it is the mean over those
+    that have begun.
+    """
+    edges = np.linspace(*limits, columns + 1)
+    table = {kind: np.zeros(columns) for kind in KINDS}
+    known = np.zeros(columns)
+    for flow in flows:
+        time, limit = flow["time"], flow["limit"]
+        ends = np.append(time[1:], limits[1]) if len(time) else time
+        for kind in KINDS:
+            chosen = limit == kind
+            spent = _time_before(time[chosen], ends[chosen], edges)
+            table[kind] += np.diff(spent)
+        known += np.diff(_time_before(time[:1], np.array([limits[1]])[: len(time)], edges))
+    known[known == 0] = 1.0
+    return edges, {kind: spent / known for kind, spent in table.items()}
+
+
+def _time_before(start: Array, end: Array, at: Array) -> Array:
+    """Return how much of the intervals (sorted, apart from each other) is before each instant."""
+    if not len(start):
+        return np.zeros(len(at))
+    whole = np.concatenate([[0.0], np.cumsum(end - start)])
+    begun = np.searchsorted(start, at, side="right")
+    last = np.maximum(begun - 1, 0)
+    ahead = np.clip(end[last] - at, 0.0, None) * (begun > 0)
+    return np.asarray(whole[begun] - ahead)

@@ -1,0 +1,121 @@
+"""What the documents name is there: paths, types, functions, commands and options."""
+
+import re
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+
+PATH = re.compile(r"[a-z_.][\w.-]*(?:/[\w.*-]+)*/?")
+SUFFIXES = (".rs", ".py", ".toml", ".md", ".lock")
+
+# What a run or a reader makes, and what other programs have.
+ELSEWHERE = re.compile(
+    r"(?:\./)?(?:farlink-out|demo|results|\.venv|target)(?:/|$)|satellite\.toml|moving\.toml|a\.toml"
+)
+
+
+# A word in capitals stands for what the reader puts there; a suffix alone is no file.
+PLACEHOLDER = re.compile(r"\b[A-Z]{3,}\b|^\.\w+$")
+
+# Of ns-3, whose sources a page compares with.
+OTHERS = {"TcpSocketBase::ProcessAck"}
+
+
+@cache
+def tracked() -> frozenset[str]:
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout: there is no list of the project's files")
+    command = [git, "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return frozenset(filter(None, done.stdout.split("\0")))
+
+
+@cache
+def endings() -> frozenset[str]:
+    """Every file and folder, by each way to name it from some folder on."""
+    found = set()
+    for name in tracked():
+        parts = name.split("/")
+        for last in range(1, len(parts) + 1):
+            found |= {"/".join(parts[first:last]) for first in range(last)}
+    return frozenset(found)
+
+
+@cache
+def sources() -> dict[str, frozenset[str]]:
+    """The words of every source, by its path."""
+    return {
+        name: frozenset(re.findall(r"\w+", (ROOT / name).read_text(encoding="utf-8")))
+        for name in tracked()
+        if name.endswith((".rs", ".py", ".pyi")) and (ROOT / name).is_file()
+    }
+
+
+DEFINED = r"\b(?:struct|enum|trait|type|fn|const|static|mod|class|def|macro_rules!) +{}\b"
+
+
+def defines(module: str, name: str) -> bool:
+    """Whether a source of the module defines an item of this name."""
+    return any(
+        re.search(DEFINED.format(name), (ROOT / path).read_text(encoding="utf-8"))
+        for path, found in sources().items()
+        if name in found and module in re.split(r"[/.]", path.replace("-", "_"))
+    )
+
+
+@cache
+def words() -> frozenset[str]:
+    """Every word of the sources."""
+    return frozenset().union(*sources().values())
+
+
+def quoted(document: Path) -> list[str]:
+    text = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return [" ".join(one.split()) for one in re.findall(r"`([^`]+)`", text)]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_paths_that_documents_name_exist(document: Path) -> None:
+    """A path is what has a slash and begins with one of the project's folders, or is a source."""
+    folders = {name.split("/")[0] for name in tracked() if "/" in name}
+    missing = []
+    for name in quoted(document):
+        if not PATH.fullmatch(name) or ELSEWHERE.match(name) or PLACEHOLDER.search(name):
+            continue
+        source = name.endswith(SUFFIXES)
+        inside = name.split("/")[0] in folders
+        folder = name.endswith("/")
+        if (source or inside or folder) and name.rstrip("/") not in endings():
+            missing.append(name)
+    assert missing == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_code_that_documents_name_exists(document: Path) -> None:
+    """Types, `module::item`, `Type.method`, `function()`: each word of them is in the sources."""
+    missing = []
+    for name in set(quoted(document)) - OTHERS:
+        bare = re.sub(r"\(.*\)$", "", name)
+        called = bare != name and re.fullmatch(r"[\w.]+", bare) is not None
+        typed = re.fullmatch(r"[A-Z][a-z]+[A-Z]\w*(?:\.\w+)?", bare) is not None
+        scoped = re.fullmatch(r"\w+(?:::\w+)+", bare) is not None
+        if bare.startswith(".") or not (called or typed or scoped):
+            continue
+        first, *rest = re.split(r"\W+", bare)
+        # An item of a module is defined in that module.
+        if scoped and first.islower() and not defines(first, rest[0]):
+            missing.append(name)
+        missing += [name for word in rest if word not in words()]
+        missing += [name] if first not in words() | {"fl"} else []
+    assert missing == []
