@@ -10,7 +10,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from farlink import _farlink
+from farlink import _farlink, folder
 from farlink.errors import FarlinkError, ScenarioError
 from farlink.studies import find
 from farlink.studies.judge import FAILED, Judgement, judge, summary
@@ -189,7 +189,8 @@ class StudyResult:
         """Write page, verdicts, figures and their numbers; returns the paths.
 
         The files are index.html (whole by itself), verdicts.json, verdicts.csv,
-        figures/ID.png, .svg and .csv, and tables/ID.csv, each written whole or not at all.
+        figures/ID.png, .svg and .csv, and tables/ID.csv. They come into the directory all
+        together or not at all; what an earlier call put there goes (`Result.save`).
 
         Raises
         ------
@@ -198,7 +199,10 @@ class StudyResult:
         """
         from farlink.studies.page import write
 
-        return write(self, Path(directory))
+        base = Path(directory)
+        with folder.filling(base, last="index.html") as stage:
+            written = [path.relative_to(stage) for path in write(self, stage)]
+        return [base / path for path in written]
 
 
 def study(
