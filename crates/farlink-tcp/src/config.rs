@@ -138,6 +138,14 @@ pub struct Config {
     pub max_syn_retransmits: u32,
     /// Maximum segment lifetime; TIME-WAIT lasts twice this (RFC 9293, 3.4.2).
     pub msl: Interval,
+    /// Whether the peer of an idle connection is asked if it is there still.
+    pub keepalive: Option<KeepAlive>,
+    /// How long what was sent may stay unacknowledged, the SYN too, before the
+    /// connection is given up (RFC 9293, 3.9.1, and the local value of RFC 5482).
+    pub user_timeout: Option<Interval>,
+    /// How long FIN-WAIT-2 may last while nothing comes. RFC 9293 has no end to it;
+    /// Linux takes 60 s (`tcp_fin_timeout`).
+    pub fin_wait_2: Option<Interval>,
 }
 
 impl Default for Config {
@@ -175,6 +183,32 @@ impl Default for Config {
             max_retransmits: 15,
             max_syn_retransmits: 7,
             msl: Interval::from_secs(30),
+            keepalive: None,
+            user_timeout: None,
+            fin_wait_2: None,
+        }
+    }
+}
+
+/// Keep-alive (RFC 9293, 3.8.4).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct KeepAlive {
+    /// Silence before the first probe: the RFC wants 2 h unless configured.
+    pub idle: Interval,
+    /// Silence before another one.
+    pub interval: Interval,
+    /// Probes in a row without an answer before the connection is given up.
+    pub probes: u32,
+}
+
+impl Default for KeepAlive {
+    /// Those of Linux (`tcp_keepalive_time`, `tcp_keepalive_intvl`,
+    /// `tcp_keepalive_probes`).
+    fn default() -> Self {
+        Self {
+            idle: Interval::from_secs(7200),
+            interval: Interval::from_secs(75),
+            probes: 9,
         }
     }
 }

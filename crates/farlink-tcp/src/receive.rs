@@ -44,18 +44,14 @@ pub(crate) struct Receiver {
     shift: u8,
     /// Position after the last byte that the application has read.
     read: Offset,
-    /// Ranges received out of order.
-    ranges: Ranges,
+    /// What is out of order, and what is told of it, once there was any.
+    holes: Option<Box<Holes>>,
     /// What was received, when the peer sends bytes.
     bytes: Option<Box<Bytes>>,
-    /// Starts of recent out-of-order arrivals, newest first.
-    recent: VecDeque<Offset>,
     /// A duplicate to report (RFC 2883).
     duplicate: Option<(Offset, Offset)>,
     /// The next SNACK tells of the first hole from here on.
     snack_next: Offset,
-    /// What was damaged when it last came (ELN).
-    damaged: Ranges,
     /// Position of the peer's FIN.
     fin: Option<Offset>,
     /// Segments that wait for an acknowledgment.
@@ -68,6 +64,24 @@ pub(crate) struct Receiver {
     /// What makes the buffer grow, if it may.
     autotune: Option<Box<Autotune>>,
 }
+
+/// What is out of order.
+#[derive(Debug, Default)]
+struct Holes {
+    /// Ranges received behind a hole.
+    ranges: Ranges,
+    /// Starts of recent arrivals of them, newest first.
+    recent: VecDeque<Offset>,
+    /// What was damaged when it last came (ELN).
+    damaged: Ranges,
+}
+
+/// Of a connection on which all came in order.
+static NO_HOLES: Holes = Holes {
+    ranges: Ranges::EMPTY,
+    recent: VecDeque::new(),
+    damaged: Ranges::EMPTY,
+};
 
 /// Bytes that the peer sent.
 #[derive(Debug, Default)]
@@ -88,12 +102,10 @@ impl Receiver {
             edge: 0,
             shift,
             read: 1,
-            ranges: Ranges::default(),
+            holes: None,
             bytes: None,
-            recent: VecDeque::new(),
             duplicate: None,
             snack_next: 0,
-            damaged: Ranges::default(),
             fin: None,
             waiting: 0,
             need: AckNeed::None,
@@ -114,6 +126,11 @@ impl Receiver {
         self.irs = irs;
         self.nxt = 1;
         self.edge = 1 + u64::from(self.syn_window());
+    }
+
+    #[inline]
+    fn holes(&self) -> &Holes {
+        self.holes.as_deref().unwrap_or(&NO_HOLES)
     }
 
     /// Shift to offer on a SYN.
@@ -160,7 +177,8 @@ impl Receiver {
     #[inline]
     pub(crate) fn holds(&self, from: Offset, to: Offset) -> bool {
         from > self.nxt && {
-            self.ranges
+            self.holes()
+                .ranges
                 .up_to(from)
                 .is_some_and(|(_, right)| to <= right)
         }
@@ -171,7 +189,8 @@ impl Receiver {
     pub(crate) fn keeps(&self, from: Offset, to: Offset) -> bool {
         from <= self.nxt
             || self.config.reassembly
-                && (self.ranges.len() < self.most_ranges() || self.ranges.joins(from, to))
+                && (self.holes().ranges.len() < self.most_ranges()
+                    || self.holes().ranges.joins(from, to))
     }
 
     /// Most ranges that are kept out of order, so that what a hostile peer can make
@@ -252,6 +271,16 @@ impl Receiver {
         }
     }
 
+    /// The buffer is of this size from now on, and stays so.
+    pub(crate) fn set_buffer(&mut self, bytes: u64) {
+        let before = self.window();
+        self.config.buffer = bytes;
+        self.autotune = None;
+        if self.nxt > 0 && !self.finished() && self.space() >= (2 * before).max(self.mss) {
+            self.need = AckNeed::Now; // a sender that waits is told
+        }
+    }
+
     fn space(&self) -> u64 {
         let space = self.config.buffer.saturating_sub(self.unread());
         space.min(self.most())
@@ -267,7 +296,8 @@ impl Receiver {
     #[inline]
     fn came(&mut self, len: u32) {
         if let Some(tune) = &mut self.autotune {
-            let ahead = self.ranges.end().map_or(0, |end| end - self.nxt);
+            let holes = self.holes.as_deref().unwrap_or(&NO_HOLES);
+            let ahead = holes.ranges.end().map_or(0, |end| end - self.nxt);
             self.config.buffer = tune.came(len, ahead, self.config.buffer);
         }
     }
@@ -329,7 +359,7 @@ impl Receiver {
             self.bytes.get_or_insert_default().unread.extend(fresh);
         }
         self.nxt = end;
-        let filled = !self.ranges.is_empty();
+        let filled = !self.holes().ranges.is_empty();
         if filled {
             self.unpark();
         }
@@ -378,19 +408,18 @@ impl Receiver {
     /// arrival belongs to, then those reported before it (RFC 2018, 4).
     pub(crate) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
         let mut out = SackBlocks::default();
-        if self.ranges.is_empty() {
-            self.recent.clear();
+        let (nxt, irs) = (self.nxt, self.irs);
+        let Some(Holes { ranges, recent, .. }) = self.holes.as_deref_mut() else {
             return out;
-        }
-        let nxt = self.nxt;
-        self.recent.retain(|&p| p >= nxt);
+        };
+        recent.retain(|&p| p >= nxt && !ranges.is_empty());
         let mut last: [Offset; MAX_SACK_BLOCKS] = [0; MAX_SACK_BLOCKS];
         let mut n = 0;
-        for &point in &self.recent {
+        for &point in recent.iter() {
             if n == most.min(MAX_SACK_BLOCKS) {
                 break;
             }
-            let Some((left, right)) = self.ranges.ending_behind(point) else {
+            let Some((left, right)) = ranges.ending_behind(point) else {
                 continue;
             };
             if last[..n].contains(&right) {
@@ -399,8 +428,8 @@ impl Receiver {
             last[n] = right;
             n += 1;
             out.push(SackBlock {
-                left: self.irs.at(left),
-                right: self.irs.at(right),
+                left: irs.at(left),
+                right: irs.at(right),
             });
         }
         out
@@ -410,7 +439,9 @@ impl Receiver {
         if let Some(fin) = self.fin.filter(|&fin| self.nxt >= fin) {
             self.nxt = fin + 1;
             self.edge = self.edge.max(self.nxt);
-            self.ranges.clear();
+            if let Some(holes) = &mut self.holes {
+                holes.ranges.clear();
+            }
             return true;
         }
         false
@@ -420,19 +451,21 @@ impl Receiver {
         if let Some(bytes) = bytes {
             self.park_bytes(start, end, bytes);
         }
-        let (left, right) = self.ranges.insert(start, end);
+        let Holes { ranges, recent, .. } = &mut **self.holes.get_or_insert_default();
+        let (left, right) = ranges.insert(start, end);
         if self.config.sack {
             // One entry a range is enough.
-            self.recent.retain(|&p| p < left || p >= right);
-            self.recent.push_front(start);
-            self.recent.truncate(RECENT);
+            recent.retain(|&p| p < left || p >= right);
+            recent.push_front(start);
+            recent.truncate(RECENT);
         }
     }
 
     /// Keeps those bytes of `[start, end)` that no range holds yet.
     fn park_bytes(&mut self, start: Offset, end: Offset, bytes: &[u8]) {
         let parked = &mut self.bytes.get_or_insert_default().parked;
-        for (from, to) in self.ranges.missing(start, end) {
+        let ranges = &self.holes.as_deref().unwrap_or(&NO_HOLES).ranges;
+        for (from, to) in ranges.missing(start, end) {
             let piece = &bytes[(from - start) as usize..(to - start) as usize];
             parked.insert(from, piece.to_vec());
         }
@@ -440,8 +473,10 @@ impl Receiver {
 
     /// What arrived in order may have reached ranges that wait.
     fn unpark(&mut self) {
-        while let Some(end) = self.ranges.pop_reached(self.nxt) {
-            self.nxt = self.nxt.max(end);
+        if let Some(holes) = &mut self.holes {
+            while let Some(end) = holes.ranges.pop_reached(self.nxt) {
+                self.nxt = self.nxt.max(end);
+            }
         }
         let Some(Bytes { unread, parked }) = self.bytes.as_deref_mut() else {
             return;
@@ -521,14 +556,14 @@ mod tests {
         for start in (2..60_000).rev().step_by(2) {
             r.data(Instant::ZERO, start, 1, Some(b"x"));
         }
-        assert_eq!(r.ranges.len(), 65_535 / 128);
-        let last = r.ranges.end().unwrap();
+        assert_eq!(r.holes().ranges.len(), 65_535 / 128);
+        let last = r.holes().ranges.end().unwrap();
         // One more byte of a range that is there is taken all the same.
         r.data(Instant::ZERO, last, 1, Some(b"y"));
-        assert_eq!(r.ranges.end(), Some(last + 1));
+        assert_eq!(r.holes().ranges.end(), Some(last + 1));
         // And what is in order always.
         r.data(Instant::ZERO, 1, 60_000, Some(&vec![7; 60_000]));
-        assert_eq!((r.nxt(), r.ranges.len()), (60_001, 0));
+        assert_eq!((r.nxt(), r.holes().ranges.len()), (60_001, 0));
         let mut out = Vec::new();
         assert_eq!(r.read_bytes(&mut out, usize::MAX), 60_000);
 
@@ -547,7 +582,7 @@ mod tests {
             };
             r.data(Instant::ZERO, start, 1, None);
         }
-        assert_eq!(r.ranges.len(), 200_000.min(began));
+        assert_eq!(r.holes().ranges.len(), 200_000.min(began));
     }
 
     #[test]

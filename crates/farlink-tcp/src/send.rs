@@ -222,6 +222,14 @@ impl Sender {
         }
     }
 
+    pub(crate) fn set_nagle(&mut self, rule: Nagle) {
+        self.nagle = rule;
+    }
+
+    pub(crate) fn set_limit(&mut self, bytes: u64) {
+        self.limit = bytes;
+    }
+
     /// Peer's window.
     pub(crate) fn wnd(&self) -> u64 {
         self.wnd

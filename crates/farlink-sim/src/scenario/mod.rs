@@ -31,6 +31,7 @@ mod spec;
 mod tcp;
 mod tcp_checks;
 mod tcp_choices;
+mod tcp_lifetime;
 mod tcp_needs;
 #[cfg(test)]
 mod tcp_pages;

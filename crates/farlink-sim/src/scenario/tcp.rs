@@ -319,6 +319,20 @@ tcp_keys! {
     max_syn_retransmits: u32,
     /// Maximum segment lifetime; TIME-WAIT lasts twice this.
     msl: Time,
+    /// Silence after which an idle connection asks whether its peer is there (RFC
+    /// 9293, 3.8.4, which wants 2 h unless configured). Without it none does.
+    keepalive: Time,
+    /// Silence before another probe (Linux: 75 s). Needs `keepalive`.
+    keepalive_interval: Time,
+    /// Probes without an answer before the connection is given up (Linux: 9). Needs
+    /// `keepalive`.
+    keepalive_probes: u32,
+    /// How long what was sent may stay unacknowledged before the connection is given
+    /// up (RFC 9293, 3.9.1; RFC 5482). Without it `max_retransmits` decides alone.
+    user_timeout: Time,
+    /// How long FIN-WAIT-2 may last while nothing comes (Linux: 60 s). Without it
+    /// there is no end.
+    fin_wait_2_timeout: Time,
 }
 
 impl TcpSpec {
@@ -363,6 +377,7 @@ impl TcpSpec {
         spec.show_rack(config);
         spec.show_sack_timer(config);
         spec.show_samples(config);
+        spec.show_lifetime(config);
         if congestion::counts_acks(&config.congestion) {
             spec.byte_counting = Some(Counting(config.byte_counting));
         }
@@ -414,6 +429,7 @@ impl TcpSpec {
         self.lay_wireless_over(&mut config);
         self.lay_sack_timer_over(&mut config);
         self.lay_samples_over(&mut config);
+        self.lay_lifetime_over(&mut config);
         self.lay_pacing_over(&mut config);
         self.without_what_it_needs(&mut config);
         self.consistent(&config)?;
@@ -666,6 +682,7 @@ impl TcpSpec {
         }
         self.check_rack()?;
         self.check_timer()?;
+        self.check_lifetime()?;
         let hour = Interval::from_secs(3600);
         let size = |key, value: Option<Size>, min, max| match value {
             Some(size) if size < Size(min) || size > Size(max) => Err(fault(

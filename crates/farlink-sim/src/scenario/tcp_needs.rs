@@ -20,7 +20,7 @@ impl TcpSpec {
             "a congestion control that grows by ACKs, which vegas, bbr and unlimited do not";
         const PACING: &str = "pacing = true";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 38] = [
+        const NEEDS: [(&str, &str); 40] = [
             ("byte_counting", COUNTED),
             ("dsack", "sack = true"),
             ("gradual_window", "receive_window_max"),
@@ -59,6 +59,8 @@ impl TcpSpec {
             ("ack_gap_fill", DELAYED),
             ("rto_srtt_initial", JACOBSON),
             ("rto_dev_initial", JACOBSON),
+            ("keepalive_interval", "keepalive"),
+            ("keepalive_probes", "keepalive"),
         ];
         // The full text of the configuration has exactly the keys that count.
         let shown = Self::from_config("", config);

@@ -2,8 +2,8 @@
 //! refused.
 
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, ByteCounting, DummyReply, Eln, InitialWindow, Nagle, NewRenoExit, Pacing,
-    PartialAck, RackConfig, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
+    AssumeLoss, Backoff, ByteCounting, DummyReply, Eln, InitialWindow, KeepAlive, Nagle,
+    NewRenoExit, Pacing, PartialAck, RackConfig, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 
 use super::*;
@@ -53,6 +53,9 @@ fn corners() -> Vec<Config> {
             start: Some((Interval::from_secs(1), Interval::from_secs(1))),
             ..RtoConfig::default()
         },
+        keepalive: Some(KeepAlive::default()),
+        user_timeout: Some(Interval::from_secs(20)),
+        fin_wait_2: Some(Interval::from_secs(60)),
         receiver: ReceiverConfig {
             delay_gap_fill: true,
             ..ReceiverConfig::default()

@@ -24,6 +24,9 @@ const MIN_MSS: u32 = 64;
 impl Connection {
     /// A segment for this connection arrived, its checksum verified.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
+        if let Some(life) = &mut self.lifetime {
+            life.heard(now);
+        }
         match self.state {
             State::Closed => self.reply = reset_for(segment).map(Box::new),
             State::Listen => self.on_listen(now, segment),

@@ -15,6 +15,7 @@
 
 mod dummy;
 mod input;
+mod lifetime;
 mod notice;
 mod output;
 mod stamps;
@@ -25,7 +26,7 @@ pub use output::reset_for;
 mod tests;
 
 use crate::clock::Clock;
-use crate::config::{Config, SnackForm, WindowScale};
+use crate::config::{Config, Nagle, SnackForm, WindowScale};
 use crate::ecn::Negotiation;
 use crate::limit::{Limit, LimitTimes};
 use crate::phase::{Phase, PhaseTimes};
@@ -37,6 +38,7 @@ use crate::segment::Segment;
 use crate::send::Sender;
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
+use lifetime::Lifetime;
 use stamps::Stamps;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -88,7 +90,8 @@ pub enum CloseReason {
     Reset,
     /// The application aborted.
     Aborted,
-    /// Retransmissions or probes stayed unanswered.
+    /// Retransmissions or probes stayed unanswered, or a time-out passed that the
+    /// configuration sets ([`Config::user_timeout`], [`Config::fin_wait_2`]).
     TimedOut,
     /// The peer refused the connection.
     Refused,
@@ -154,6 +157,8 @@ pub struct Connection {
     time_wait_at: Instant,
     /// The application reads no more.
     deaf: bool,
+    /// What ends it when the peer is gone, if that is configured.
+    lifetime: Option<Box<Lifetime>>,
 }
 
 impl Connection {
@@ -211,6 +216,7 @@ impl Connection {
             limit: Clock::default(),
             time_wait_at: Instant::MAX,
             deaf: false,
+            lifetime: Lifetime::new(&config),
             config,
         }
     }
@@ -427,6 +433,24 @@ impl Connection {
         }
     }
 
+    /// Nagle's algorithm from now on, whatever the configuration says.
+    pub fn set_nagle(&mut self, rule: Nagle) {
+        self.tx.set_nagle(rule);
+    }
+
+    /// What may be queued and not acknowledged from now on, in bytes. What is queued
+    /// beyond it stays.
+    pub fn set_send_buffer(&mut self, bytes: u64) {
+        self.tx.set_limit(bytes);
+    }
+
+    /// Bytes that the receive buffer holds from now on, which grows no more by itself.
+    /// What was offered is never taken back (RFC 9293, 3.8.6), and no more can be
+    /// offered than the window scale of the handshake can say.
+    pub fn set_receive_buffer(&mut self, bytes: u64) {
+        self.rx.set_buffer(bytes);
+    }
+
     // Output besides segments, which are in output.rs.
 
     /// The next thing the application should know.
@@ -445,12 +469,16 @@ impl Connection {
             .min(self.tx.dummy_at)
             .min(self.tx.loss.rack_timer())
             .min(self.rx.deadline())
-            .min(self.time_wait_at);
+            .min(self.time_wait_at)
+            .min(self.lifetime.as_ref().map_or(Instant::MAX, |l| l.next()));
         (at != Instant::MAX).then_some(at)
     }
 
     /// The time that [`Self::next_timeout`] named has come.
     pub fn on_timeout(&mut self, now: Instant) {
+        if self.lifetime_timeout(now) {
+            return;
+        }
         if now >= self.rx.deadline() {
             self.rx.acknowledge_now();
         }
@@ -500,6 +528,9 @@ impl Connection {
             rack.stop();
         }
         self.time_wait_at = Instant::MAX;
+        if let Some(life) = &mut self.lifetime {
+            life.stop();
+        }
         self.rx.acknowledged();
         self.events.push_back(Event::Closed(reason));
         self.recorder.emit(now, Record::Mark(Mark::Closed));

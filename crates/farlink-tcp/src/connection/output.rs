@@ -59,6 +59,12 @@ impl Connection {
             self.dummy_acks -= 1;
             return Some(self.dummy_ack(now));
         }
+        if self.lifetime.is_some() {
+            if let Some(probe) = self.keepalive_probe(now) {
+                return Some(probe);
+            }
+            self.watch_lifetime(now);
+        }
         self.note_state(now);
         None
     }
@@ -109,7 +115,7 @@ impl Connection {
         segment
     }
 
-    fn ack_segment(&mut self, now: Instant) -> Segment {
+    pub(super) fn ack_segment(&mut self, now: Instant) -> Segment {
         self.recorder.emit(now, Record::AckSent);
         let mut segment = self.header(now, false, u32::MAX);
         segment.seq = self.tx.isn.at(self.tx.ack_position());

@@ -96,3 +96,73 @@ fn a_transfer_past_four_gigabytes_keeps_its_count() {
     exchange(&mut a, &mut b, Interval::from_micros(1), Instant::MAX);
     assert_eq!(b.delivered(), size);
 }
+
+fn pair(config: &Arc<Config>) -> (Connection, Connection) {
+    (
+        Connection::open(Arc::clone(config), 1, 2, Seq(9)),
+        Connection::listen(Arc::clone(config), 2, Seq(77)),
+    )
+}
+
+/// Nothing that is written is lost in silence.
+#[test]
+fn a_write_that_nobody_would_send_is_refused() {
+    let config = Arc::new(Config::default());
+    let now = Instant::ZERO;
+    let (mut a, mut b) = pair(&config);
+    assert_eq!(a.write(b"some"), Ok(4));
+    assert_eq!(a.write_len(0), Err(WriteError::Mixed));
+    assert_eq!(a.write_len(7), Err(WriteError::Mixed));
+    assert_eq!(b.write_len(7), Ok(7));
+    assert_eq!(b.write(b"some"), Err(WriteError::Mixed));
+    assert!(a.poll_transmit(now).is_some(), "no panic");
+    a.abort(now);
+    assert_eq!(a.write(b"more"), Err(WriteError::Closed));
+    b.shutdown(now);
+    assert_eq!(b.write_len(1), Err(WriteError::Closed));
+}
+
+/// The time of the application's calls is that of the records.
+#[test]
+fn an_abort_is_recorded_when_it_happens() {
+    let (mut a, _) = pair(&Arc::new(Config::default()));
+    a.set_tracing(true);
+    let now = Instant::ZERO + Interval::from_secs(3);
+    a.abort(now);
+    let closed = (now, Record::Mark(Mark::Closed));
+    assert_eq!(a.drain_records().last(), Some(closed));
+}
+
+/// What can be set on an open connection holds from then on.
+#[test]
+fn nagle_and_buffers_can_be_set_after_the_open() {
+    let config = Arc::new(Config {
+        send_buffer: 1000,
+        nagle: Nagle::Rfc896,
+        ..Config::default()
+    });
+    let (mut a, mut b) = pair(&config);
+    let ms = Interval::from_millis(1);
+    let mut now = Instant::ZERO;
+    for _ in 0..2 {
+        for _ in 0..2 {
+            while let Some(segment) = a.poll_transmit(now) {
+                b.on_segment(now, &segment);
+            }
+            std::mem::swap(&mut a, &mut b);
+        }
+        now += ms;
+    }
+    assert_eq!(a.write_len(5000), Ok(1000));
+    a.set_send_buffer(3000);
+    assert_eq!(a.write_len(5000), Ok(2000));
+    let sent = std::iter::from_fn(|| a.poll_transmit(now));
+    // Two whole segments of 1,460 bytes; the rest waits for an ACK (RFC 896).
+    assert_eq!(sent.map(|s| s.body.len()).sum::<u32>(), 2920);
+    a.set_nagle(Nagle::Off);
+    assert_eq!(a.poll_transmit(now).unwrap().body.len(), 80);
+    b.set_receive_buffer(30_000);
+    b.rx.acknowledge_now();
+    // The edge that was offered stays; behind it the buffer is the new one.
+    assert_eq!(b.poll_transmit(now).unwrap().window, 65_535);
+}

@@ -10,33 +10,38 @@ impl Receiver {
     pub(crate) fn note_damaged(&mut self, start: Offset, end: Offset) -> bool {
         let inside = start >= self.nxt && start < self.edge && start < end;
         let arrived = || {
-            let range = self.ranges.ending_behind(start);
+            let range = self.holes().ranges.ending_behind(start);
             range.is_some_and(|r| r.0 <= start)
         };
         if !inside || self.finished() || arrived() {
             return false;
         }
-        self.damaged.drop_up_to(self.nxt);
+        let most = self.most_ranges();
+        let damaged = &mut self.holes.get_or_insert_default().damaged;
+        damaged.drop_up_to(self.nxt);
         let end = end.min(self.edge);
-        if self.damaged.joins(start, end) || self.damaged.len() < self.most_ranges() {
-            self.damaged.insert(start, end);
+        if damaged.joins(start, end) || damaged.len() < most {
+            damaged.insert(start, end);
         }
         true
     }
 
     /// What stands at `[start, end)` was lost last for another reason.
     pub(crate) fn forget_damage(&mut self, start: Offset, end: Offset) {
-        self.damaged.remove(start, end);
+        if let Some(holes) = &mut self.holes {
+            holes.damaged.remove(start, end);
+        }
     }
 
     /// Whether what is expected next was damaged when it last came.
     #[inline]
     pub(crate) fn expects_damaged(&mut self) -> bool {
-        if self.damaged.is_empty() {
+        let nxt = self.nxt;
+        let Some(holes) = &mut self.holes else {
             return false;
-        }
-        self.damaged.drop_up_to(self.nxt);
-        self.damaged.first().is_some_and(|d| d.0 <= self.nxt)
+        };
+        holes.damaged.drop_up_to(nxt);
+        holes.damaged.first().is_some_and(|d| d.0 <= nxt)
     }
 }
 
@@ -61,7 +66,7 @@ mod tests {
         r.data(Instant::ZERO, 1, 100, None);
         assert!(r.expects_damaged());
         r.data(Instant::ZERO, 101, 100, None);
-        assert!(!r.expects_damaged() && r.damaged.is_empty());
+        assert!(!r.expects_damaged() && r.holes().damaged.is_empty());
     }
 
     #[test]
@@ -81,11 +86,11 @@ mod tests {
         let mut r = receiver();
         r.note_damaged(1, 101);
         r.note_damaged(101, 201);
-        assert_eq!(r.damaged.all(), [(1, 201)]);
+        assert_eq!(r.holes().damaged.all(), [(1, 201)]);
         r.forget_damage(1, 101);
-        assert_eq!(r.damaged.all(), [(101, 201)]);
+        assert_eq!(r.holes().damaged.all(), [(101, 201)]);
         assert!(!r.expects_damaged());
         r.forget_damage(121, 141);
-        assert_eq!(r.damaged.all(), [(101, 121), (141, 201)]);
+        assert_eq!(r.holes().damaged.all(), [(101, 121), (141, 201)]);
     }
 }

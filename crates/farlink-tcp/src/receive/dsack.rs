@@ -15,7 +15,7 @@ impl Receiver {
         let (left, right) = if start < self.nxt {
             (start, end.min(self.nxt))
         } else {
-            match self.ranges.ending_behind(start) {
+            match self.holes().ranges.ending_behind(start) {
                 Some((left, right)) => (start.max(left), end.min(right)),
                 None => return,
             }
@@ -29,7 +29,9 @@ impl Receiver {
     /// Whether there may be a block to report: mostly there is none.
     #[inline]
     pub(crate) fn has_report(&self) -> bool {
-        !self.ranges.is_empty() || !self.recent.is_empty() || self.duplicate.is_some()
+        !self.holes().ranges.is_empty()
+            || !self.holes().recent.is_empty()
+            || self.duplicate.is_some()
     }
 
     /// Blocks to report, at most `most`: a duplicate comes first, once, and one
@@ -46,7 +48,7 @@ impl Receiver {
         self.duplicate = None;
         let rest = self.sack_blocks(most - 1);
         if above {
-            let holds = self.ranges.ending_behind(left);
+            let holds = self.holes().ranges.ending_behind(left);
             let holds = holds.map(|r| self.irs.at(r.0));
             if rest.as_slice().first().map(|b| b.left) != holds {
                 return self.sack_blocks(most);

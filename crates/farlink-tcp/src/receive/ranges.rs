@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 pub(super) struct Ranges(BTreeMap<Offset, Offset>);
 
 impl Ranges {
+    pub(super) const EMPTY: Self = Self(BTreeMap::new());
+
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -14,7 +14,7 @@ impl Receiver {
     /// that each is told again until it is filled; a vector that reaches the
     /// last begins with the first.
     pub(crate) fn snack(&mut self, long: bool, mss: u64, room: u32) -> Option<Snack> {
-        if self.ranges.is_empty() || room < LEAST_ROOM {
+        if self.holes().ranges.is_empty() || room < LEAST_ROOM {
             return None;
         }
         let units = |at: Offset| (at - self.nxt) / mss;
@@ -22,11 +22,15 @@ impl Receiver {
             _ if !long => 0,
             bytes => (8 * bytes).min(SNACK_BLOCKS),
         };
-        let first = self.ranges.first()?;
-        let highest = self.ranges.end()?;
+        let first = self.holes().ranges.first()?;
+        let highest = self.holes().ranges.end()?;
         let reaches_all = blocks > 0 && highest <= first.0 + u64::from(blocks) * mss;
         // The hole before each range takes its turn.
-        let next = self.ranges.behind(self.snack_next).filter(|_| !reaches_all);
+        let next = self
+            .holes()
+            .ranges
+            .behind(self.snack_next)
+            .filter(|_| !reaches_all);
         let (left, right) = next
             .map(|(right, _)| (self.hole_before(right), right))
             .filter(|&(left, _)| u16::try_from(units(left)).is_ok())
@@ -53,14 +57,15 @@ impl Receiver {
 
     /// Where the hole begins that ends at `right`.
     fn hole_before(&self, right: Offset) -> Offset {
-        let before = self.ranges.up_to(right - 1);
+        let before = self.holes().ranges.up_to(right - 1);
         before.map_or(self.nxt, |(_, end)| end)
     }
 
     /// Whether all of `[left, right)` is here, as far as anything is.
     fn has_block(&self, left: Offset, right: Offset) -> bool {
-        let highest = self.ranges.end().unwrap_or(0);
-        self.ranges
+        let highest = self.holes().ranges.end().unwrap_or(0);
+        self.holes()
+            .ranges
             .ending_behind(left)
             .is_some_and(|r| r.0 <= left && r.1 >= right.min(highest))
     }

@@ -3,8 +3,8 @@
 use super::chance::Chance;
 use farlink_tcp::config::{
     AssumeLoss, Backoff, ByteCounting, Careful, Config, CwndLimit, DelayedAck, DummyReply, Eln,
-    InitialWindow, Nagle, NewRenoExit, Pacing, PartialAck, PrrBound, RackConfig, Ratio, Recovery,
-    ReduceFrom, RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
+    InitialWindow, KeepAlive, Nagle, NewRenoExit, Pacing, PartialAck, PrrBound, RackConfig, Ratio,
+    Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, variant::VARIANTS};
@@ -40,6 +40,18 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
     config.restart_on_sack = chance.flip();
     config.cwnd_validation = chance.flip();
     config.msl = Interval::from_secs(120);
+    // Longer than any silence that is no end.
+    let hours = |n: u64| Interval::from_secs(3600 * n);
+    config.user_timeout = chance.pick(&[None, Some(hours(24))]);
+    config.fin_wait_2 = chance.pick(&[None, Some(hours(24))]);
+    config.keepalive = chance.pick(&[
+        None,
+        Some(KeepAlive {
+            idle: Interval::from_secs(5),
+            interval: Interval::from_secs(1),
+            probes: 1_000_000,
+        }),
+    ]);
     config.prr = chance.pick(&[
         None,
         Some(PrrBound::SafeAck),

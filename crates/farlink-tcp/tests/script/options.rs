@@ -106,6 +106,13 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "max_retransmits" => config.max_retransmits = number(value)?,
         "max_syn_retransmits" => config.max_syn_retransmits = number(value)?,
         "msl" => config.msl = interval(value)?,
+        "keepalive" => config.keepalive.get_or_insert_default().idle = interval(value)?,
+        "keepalive_interval" => {
+            config.keepalive.get_or_insert_default().interval = interval(value)?;
+        }
+        "keepalive_probes" => config.keepalive.get_or_insert_default().probes = number(value)?,
+        "user_timeout" => config.user_timeout = Some(interval(value)?),
+        "fin_wait_2_timeout" => config.fin_wait_2 = Some(interval(value)?),
         "impatient" | "careful" | "newreno_exit" | "rescue" | "fine_k" | "fine_granularity"
         | "coarse_timeout" => {
             set_recovery(config, key, value)?;

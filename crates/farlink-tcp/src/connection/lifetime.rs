@@ -1,0 +1,155 @@
+//! What ends a connection whose peer is gone: keep-alive, user time-out, and an end
+//! to FIN-WAIT-2. All of them are off unless configured.
+
+use super::{CloseReason, Connection, State};
+use crate::config::{Config, KeepAlive};
+use crate::segment::Segment;
+use crate::seq::Offset;
+use crate::time::{Instant, Interval};
+
+/// Their timers.
+#[derive(Debug)]
+pub(super) struct Lifetime {
+    keepalive: Option<KeepAlive>,
+    user_timeout: Option<Interval>,
+    fin_wait_2: Option<Interval>,
+    /// When a segment of the peer came last.
+    heard: Instant,
+    /// Keep-alive probes since then, and when the last of them left.
+    probes: u32,
+    probed: Instant,
+    /// A probe has to leave.
+    probe_due: bool,
+    /// First position that was not acknowledged, and since when.
+    una: Offset,
+    since: Option<Instant>,
+    keepalive_at: Instant,
+    user_at: Instant,
+    fin_wait_2_at: Instant,
+}
+
+impl Lifetime {
+    /// `None` if there is nothing of it in this configuration.
+    pub(super) fn new(config: &Config) -> Option<Box<Self>> {
+        let Config {
+            keepalive,
+            user_timeout,
+            fin_wait_2,
+            ..
+        } = *config;
+        let any = keepalive.is_some() || user_timeout.is_some() || fin_wait_2.is_some();
+        any.then(|| {
+            Box::new(Self {
+                keepalive,
+                user_timeout,
+                fin_wait_2,
+                heard: Instant::ZERO,
+                probes: 0,
+                probed: Instant::ZERO,
+                probe_due: false,
+                una: 0,
+                since: None,
+                keepalive_at: Instant::MAX,
+                user_at: Instant::MAX,
+                fin_wait_2_at: Instant::MAX,
+            })
+        })
+    }
+
+    /// When the first of them goes off.
+    pub(super) fn next(&self) -> Instant {
+        self.keepalive_at.min(self.user_at).min(self.fin_wait_2_at)
+    }
+
+    /// A segment of the peer came.
+    pub(super) fn heard(&mut self, now: Instant) {
+        self.heard = now;
+        self.probes = 0;
+        self.probe_due = false;
+    }
+
+    /// The connection has ended.
+    pub(super) fn stop(&mut self) {
+        self.probe_due = false;
+        self.keepalive_at = Instant::MAX;
+        self.user_at = Instant::MAX;
+        self.fin_wait_2_at = Instant::MAX;
+    }
+}
+
+impl Connection {
+    /// All of this instant is done: sets the timers anew.
+    #[cold]
+    pub(super) fn watch_lifetime(&mut self, now: Instant) {
+        let Some(life) = &mut self.lifetime else {
+            return;
+        };
+        let una = self.tx.board.una();
+        let closed_window = self.tx.persist_at != Instant::MAX;
+        let waits = (!self.tx.board.is_empty() || closed_window) && self.state != State::TimeWait;
+        if !waits {
+            life.since = None;
+        } else if life.since.is_none() || una != life.una {
+            life.since = Some(now);
+        }
+        life.una = una;
+        life.user_at = match (life.user_timeout, life.since) {
+            // A peer that answers window probes is there (RFC 9293, 3.8.6.1).
+            (Some(most), Some(since)) if closed_window => since.max(life.heard) + most,
+            (Some(most), Some(since)) => since + most,
+            _ => Instant::MAX,
+        };
+        let open = matches!(
+            self.state,
+            State::Established | State::CloseWait | State::FinWait2
+        );
+        life.keepalive_at = match life.keepalive {
+            // What is in flight has the retransmission timer (RFC 9293, 3.8.4).
+            Some(keepalive) if open && !waits => match life.probes {
+                0 => life.heard + keepalive.idle,
+                _ => life.probed + keepalive.interval,
+            },
+            _ => Instant::MAX,
+        };
+        life.fin_wait_2_at = match life.fin_wait_2 {
+            Some(most) if self.state == State::FinWait2 => life.heard + most,
+            _ => Instant::MAX,
+        };
+    }
+
+    /// Does what is due. Returns whether the connection has ended by it.
+    pub(super) fn lifetime_timeout(&mut self, now: Instant) -> bool {
+        let Some(life) = &mut self.lifetime else {
+            return false;
+        };
+        let mut over = now >= life.user_at || now >= life.fin_wait_2_at;
+        if now >= life.keepalive_at
+            && let Some(keepalive) = life.keepalive
+        {
+            if life.probes < keepalive.probes {
+                life.probes += 1;
+                life.probed = now;
+                life.probe_due = true;
+                life.keepalive_at = now + keepalive.interval;
+            } else {
+                over = true;
+            }
+        }
+        if over {
+            self.end(now, CloseReason::TimedOut);
+        }
+        over
+    }
+
+    /// A keep-alive probe, if one is due: a segment at SND.NXT - 1 without data, which
+    /// the peer has to acknowledge (RFC 9293, 3.8.4).
+    pub(super) fn keepalive_probe(&mut self, now: Instant) -> Option<Segment> {
+        let life = self.lifetime.as_mut()?;
+        if !std::mem::take(&mut life.probe_due) {
+            return None;
+        }
+        let mut segment = self.ack_segment(now);
+        segment.seq = self.tx.isn.at(self.tx.board.max() - 1);
+        Some(segment)
+    }
+}
