@@ -1,6 +1,8 @@
 """Late is late wherever the time was lost, and every packet and program that fails is told of."""
 
 import json
+import os
+import shlex
 import signal
 import subprocess
 import time
@@ -74,3 +76,27 @@ def test_each_server_is_waited_for_and_one_that_fails_is_told_of() -> None:
     )
     assert done.exit_code == 0
     assert [one["exit_code"] for one in done.data["servers"]][:2] == [None, 3]
+
+
+def test_real_time_priority_is_the_default_where_it_is_allowed() -> None:
+    """Of the engine, not of the programs; the results tell what it was, and why it was not."""
+    ordinary = "import os; assert os.sched_getscheduler(0) == os.SCHED_OTHER"
+    ask = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(40))"
+    allowed = subprocess.run(python(ask), capture_output=True, check=False).returncode == 0
+    done = fl.emulate(path(), python(ordinary))
+    assert done.exit_code == 0
+    assert done.data["realtime"] is (allowed and len(os.sched_getaffinity(0)) > 1)
+    assert (done.data["realtime_refused"] is None) is done.data["realtime"]
+    done = fl.emulate(path(), python(ordinary), realtime=False)
+    assert done.data["realtime"] is False
+    assert done.data["realtime_refused"] is None
+
+
+def test_a_program_of_a_run_can_look_at_it_and_have_a_run_of_its_own() -> None:
+    """Process numbers are others inside: a run is alive if somebody answers, and a start inside
+    does not take the names of the run around it for those of the dead."""
+    look = [*FARLINK, "ctl", "stats", "--json", "--of", str(os.getpid())]
+    start = [*FARLINK, "emulate", "geo-omueti2007", "--quiet", "--", "true"]
+    both = " && ".join(shlex.join(command) for command in (look, start, look))
+    done = fl.emulate(path(), ["sh", "-c", f"{{ {both}; }} >/dev/null"])
+    assert done.exit_code == 0
