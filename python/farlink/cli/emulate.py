@@ -306,7 +306,7 @@ def _tables(done: emulation.Emulated) -> None:
         )
     if data["uncaptured"]:
         console.print(
-            f"WARNING: {data['uncaptured']:,} packets are not in the captures (slow disk)"
+            f"WARNING: {data['uncaptured']:,} packets that the disk did not take are not captured"
         )
     late = data["lateness"]
     console.print(
