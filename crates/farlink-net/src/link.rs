@@ -137,11 +137,21 @@ struct Counts {
 }
 
 /// Packets lost by cause, and those of them of low priority.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Losses {
     all: [u64; DropCause::ALL.len()],
     low: [u64; DropCause::ALL.len()],
+    /// Those of them that are lost when they have left the transmitter, which may be
+    /// in the future: when, why, and whether their priority is low.
+    later: VecDeque<(Instant, DropCause, bool)>,
 }
+
+/// What is kept of a packet in the queue and in the transmitter: its IP length, and
+/// whether it is of other traffic, carries data, is of low priority.
+const LENGTH: u32 = (1 << 29) - 1;
+const OTHER: u32 = 1 << 29;
+const DATA: u32 = 1 << 30;
+const LOW: u32 = 1 << 31;
 
 /// One direction of a link at work.
 #[derive(Debug)]
@@ -159,8 +169,10 @@ pub struct Link {
     last_sent: (u32, Interval),
     free_at: Instant,
     last_arrival: Instant,
-    /// When each waiting packet starts to be sent, and its IP length.
+    /// When each waiting packet starts to be sent, and what it is.
     waiting: VecDeque<(Instant, u32)>,
+    /// The packet that the transmitter took last without a wait, or out of `waiting`.
+    taken: u32,
     waiting_bytes: u64,
     /// What waits in the low class.
     low: VecDeque<low::Waiting>,
@@ -196,6 +208,7 @@ impl Link {
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
             waiting: VecDeque::new(),
+            taken: 0,
             waiting_bytes: 0,
             low: VecDeque::new(),
             low_bytes: 0,
@@ -278,9 +291,14 @@ impl Link {
         &self.channel
     }
 
-    /// Counters.
+    /// Counters, of every packet that the queue took and of every loss that is
+    /// decided, as if their time had come: see [`Self::stats_at`].
     pub fn stats(&self) -> LinkStats {
-        let losses = self.losses.as_deref().copied().unwrap_or_default();
+        let none = [0; DropCause::ALL.len()];
+        let (all, low) = match self.losses.as_deref() {
+            Some(losses) => (losses.all, losses.low),
+            None => (none, none),
+        };
         LinkStats {
             packets: self.counts.packets,
             bytes: self.counts.bytes,
@@ -288,10 +306,44 @@ impl Link {
             queue_max: self.counts.queue_max,
             marks: self.counts.marks,
             data: self.counts.data,
-            drops: losses.all,
+            drops: all,
             low_packets: self.counts.low_packets,
-            low_drops: losses.low,
+            low_drops: low,
         }
+    }
+
+    /// Counters at `now`: what waits or is being sent has not left, and has not been
+    /// lost behind the transmitter either. And the same of other traffic.
+    pub fn stats_at(&self, now: Instant) -> (LinkStats, BackgroundStats) {
+        let (mut stats, mut other) = (self.stats(), self.background_stats());
+        if self.free_at > now {
+            stats.busy -= stats.busy.min(self.free_at.since(now).as_nanos());
+            let started = self.waiting.partition_point(|entry| entry.0 <= now);
+            let sending = match started.checked_sub(1) {
+                Some(last) => self.waiting[last].1,
+                None => self.taken,
+            };
+            let waiting = self.waiting.iter().skip(started).map(|entry| entry.1);
+            for packet in waiting.chain((sending != 0).then_some(sending)) {
+                let bytes = u64::from(packet & LENGTH);
+                if packet & OTHER == 0 {
+                    stats.packets -= 1;
+                    stats.bytes -= bytes;
+                    stats.data -= u64::from(packet & DATA != 0);
+                    stats.low_packets -= u64::from(packet & LOW != 0);
+                } else {
+                    other.packets -= 1;
+                    other.bytes -= bytes;
+                }
+            }
+        }
+        if let Some(losses) = &self.losses {
+            for &(_, cause, low) in losses.later.iter().filter(|lost| lost.0 > now) {
+                stats.drops[cause as usize] -= 1;
+                stats.low_drops[cause as usize] -= u64::from(low);
+            }
+        }
+        (stats, other)
     }
 
     /// Counts a packet that the link carried and its far end refused.
@@ -299,6 +351,18 @@ impl Link {
         let losses = self.losses.get_or_insert_default();
         losses.all[cause as usize] += 1;
         losses.low[cause as usize] += u64::from(priority == Priority::Low);
+    }
+
+    /// Counts a packet that came at `now` and that the channel will lose behind the
+    /// transmitter.
+    fn lose_later(&mut self, now: Instant, cause: DropCause, priority: Priority) {
+        self.count_drop(cause, priority);
+        let at = self.free_at;
+        let later = &mut self.losses.get_or_insert_default().later;
+        while later.front().is_some_and(|lost| lost.0 <= now) {
+            later.pop_front();
+        }
+        later.push_back((at, cause, priority == Priority::Low));
     }
 
     /// Packets and IP bytes that wait for the transmitter at `now`, of both
@@ -327,6 +391,7 @@ impl Link {
         while let Some((at, ip_len)) = traffic.next_until(now) {
             let waiting = self.both_queued(at);
             if self.admit(at, ip_len, waiting) {
+                *self.newest() |= OTHER;
                 stats.packets += 1;
                 stats.bytes += u64::from(ip_len);
             } else {
@@ -338,12 +403,13 @@ impl Link {
 
     #[inline]
     fn normal_queued(&mut self, now: Instant) -> (u32, u64) {
-        while let Some(&(starts, len)) = self.waiting.front() {
+        while let Some(&(starts, packet)) = self.waiting.front() {
             if starts > now {
                 break;
             }
             self.waiting.pop_front();
-            self.waiting_bytes -= u64::from(len);
+            self.waiting_bytes -= u64::from(packet & LENGTH);
+            self.taken = packet;
         }
         (self.waiting.len() as u32, self.waiting_bytes)
     }
@@ -351,7 +417,17 @@ impl Link {
     /// When the packets that wait in the normal class start to be sent, with
     /// their IP lengths.
     pub fn departures(&self) -> impl Iterator<Item = (Instant, u32)> + '_ {
-        self.waiting.iter().copied()
+        let parts = |&(starts, packet): &(Instant, u32)| (starts, packet & LENGTH);
+        self.waiting.iter().map(parts)
+    }
+
+    /// What is kept of the packet that came last.
+    #[inline]
+    fn newest(&mut self) -> &mut u32 {
+        match self.waiting.back_mut() {
+            Some(last) => &mut last.1,
+            None => &mut self.taken,
+        }
     }
 
     /// Whether an ECN-capable packet of `ip_len` bytes is to be marked that is
@@ -369,10 +445,13 @@ impl Link {
         self.config.mark.is_full(packets, bytes, ip_len)
     }
 
-    /// Counts a packet that left the transmitter, if it carries data.
+    /// Counts the packet that the queue took last, if it carries data.
     #[inline]
     pub fn count_data(&mut self, data: bool) {
-        self.counts.data += u64::from(data);
+        if data {
+            self.counts.data += 1;
+            *self.newest() |= DATA;
+        }
     }
 
     /// Whether a packet of `ip_len` bytes and normal priority needs nothing here but
@@ -413,6 +492,8 @@ impl Link {
             self.waiting.push_back((starts, ip_len));
             self.waiting_bytes += u64::from(ip_len);
             self.counts.queue_max = self.counts.queue_max.max(u64::from(packets) + 1);
+        } else {
+            self.taken = ip_len;
         }
         true
     }
@@ -457,20 +538,25 @@ impl Link {
                 at: now,
             };
         }
-        self.leave(ip_len, priority)
+        self.leave(now, ip_len, priority)
     }
 
     /// The transmitter, which is free, takes a packet at `now`.
     fn send(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
         self.occupy(now, ip_len);
-        self.leave(ip_len, priority)
+        self.taken = ip_len;
+        self.leave(now, ip_len, priority)
     }
 
-    /// The last packet that the transmitter took leaves it.
+    /// What becomes of the packet that came last, at `now`, when it has left the
+    /// transmitter.
     #[inline(always)] // as `offer`
-    fn leave(&mut self, ip_len: u32, priority: Priority) -> Fate {
+    fn leave(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
         self.counts.packets += 1;
-        self.counts.low_packets += u64::from(priority == Priority::Low);
+        if priority == Priority::Low {
+            self.counts.low_packets += 1;
+            *self.newest() |= LOW;
+        }
         self.counts.bytes += u64::from(ip_len);
         let wire = ip_len + self.config.overhead;
         if self.clean {
@@ -485,7 +571,7 @@ impl Link {
         }
         let passage = self.channel.pass(self.free_at, wire);
         if let Verdict::Drop(cause) = passage.verdict {
-            self.count_drop(cause, priority);
+            self.lose_later(now, cause, priority);
             return Fate::Lost {
                 cause,
                 at: self.free_at,

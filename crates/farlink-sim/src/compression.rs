@@ -62,7 +62,7 @@ impl World {
         match compression.restore(self.now, number, packet) {
             Restored::GoesOn => true,
             Restored::Discarded => {
-                self.lose(link, number, DropCause::Checksum, self.now);
+                self.lose_beyond(link, number, DropCause::Checksum);
                 false
             }
         }

@@ -87,7 +87,7 @@ impl World {
         }
         if packet.dont_fragment {
             self.tell_mtu(node, number, mtu);
-            self.lose(link, number, DropCause::TooBig, self.now);
+            self.lose_beyond(link, number, DropCause::TooBig);
             return;
         }
         let template = packet.clone();
@@ -186,7 +186,7 @@ impl World {
             }
             Added::Overlap => {
                 let link = self.forget(key);
-                self.lose(link, first, DropCause::Reassembly, self.now);
+                self.lose_beyond(link, first, DropCause::Reassembly);
             }
         }
     }
@@ -232,7 +232,7 @@ impl World {
         let over: Vec<_> = all.partial.iter().filter_map(over).collect();
         for (key, number) in over {
             let link = self.forget(key);
-            self.lose(link, number, DropCause::Reassembly, self.now);
+            self.lose_beyond(link, number, DropCause::Reassembly);
         }
         let next = self.reassemblies.partial.values().map(|p| p.due).min();
         if let Some(due) = next {

@@ -174,7 +174,7 @@ impl World {
         };
         let answer = self.as_it_is(number);
         let answer = answer.and_then(|raw| raw.error(node_address(NodeId(node)), trouble));
-        self.lose(link, number, cause, self.now);
+        self.lose_beyond(link, number, cause);
         let Some(answer) = answer else { return };
         // Path MTU discovery must not go without (RFC 1812, 4.3.2.8 leaves which to
         // limit to the router).
@@ -187,7 +187,7 @@ impl World {
     #[cold]
     fn at_router(&mut self, node: u32, link: u32, number: u32) {
         if self.packets[number as usize].corrupt {
-            self.lose(link, number, DropCause::Checksum, self.now);
+            self.lose_beyond(link, number, DropCause::Checksum);
             return;
         }
         let raw = self.as_it_is(number);

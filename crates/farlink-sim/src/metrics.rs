@@ -157,11 +157,16 @@ fn of_datagrams(world: &World, index: usize) -> Vec<Option<f64>> {
     };
     let duration = ended.since(source.started()).as_secs_f64();
     let bytes = sink.received * u64::from(source.packet());
+    // A queue on the way stretches what the source sent.
+    let arriving = sink
+        .span(source.started())
+        .map_or(0.0, |span| span.as_secs_f64());
+    let rated = duration.max(arriving);
     let count = |n: u64| Some(n as f64);
     let seconds = |nanos: Option<f64>| nanos.map(|nanos| nanos / 1e9);
     let whole = |nanos: Option<u64>| nanos.map(|nanos| nanos as f64 / 1e9);
     let mut out = vec![
-        (started && duration > 0.0).then(|| bytes as f64 * 8.0 / duration),
+        (started && rated > 0.0).then(|| bytes as f64 * 8.0 / rated),
         started.then_some(duration),
         count(bytes),
         Some(f64::from(u8::from(flow.ended_at.is_some()))),
@@ -299,13 +304,16 @@ pub(crate) fn needed(world: &World) -> Vec<u64> {
 /// Values of a directed link at the end of a run of `period` nanoseconds.
 pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> Values {
     let here = &world.links[link];
-    let other = here.background_stats();
-    let offered = other.packets + other.drops;
+    let offered = {
+        let other = here.background_stats();
+        other.packets + other.drops
+    };
+    let (own, other) = here.stats_at(world.now);
     let from = link % 2;
     let line = here.line.map(|n| &world.lines[n as usize].line);
     let stats = match line {
         Some(line) => *line.stats(from),
-        None => here.stats(),
+        None => own,
     };
     let low_full = stats.low_drops[DropCause::Congestion as usize];
     let share = |x: f64| (period > 0).then(|| x / period as f64);

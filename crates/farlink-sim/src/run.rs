@@ -309,6 +309,7 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
         // What links did is measured up to the end of the last flow.
         world.now = world.now.max(world.finished_at);
     }
+    world.forget_future_losses();
     for link in &mut world.links {
         // Other traffic has gone on since the last packet of a flow.
         link.queued(world.now);

@@ -13,12 +13,13 @@ use crate::line::LineState;
 use crate::probe::Probes;
 use crate::transit::Transit;
 use crate::udp::UdpFlow;
-use crate::world_loss::Lost;
+use crate::world_loss::{Lost, LostLater};
 use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
 use farlink_net::header_compression::Compression;
 use farlink_net::{FlowId, Link, NodeId, Packet, Payload};
 use farlink_tcp::{Event as TcpEvent, Instant, Priority, Segment};
+use std::collections::VecDeque;
 
 /// Hops a packet may take.
 pub(crate) const TTL: u8 = 64;
@@ -156,6 +157,8 @@ pub(crate) struct World {
     pub(crate) answers: Answers,
     /// Packets of real programs that were lost, if somebody wants them.
     pub(crate) lost: Option<Vec<Lost>>,
+    /// Losses that are counted and whose time may not have come.
+    pub(crate) lost_later: VecDeque<LostLater>,
 }
 
 impl World {
@@ -186,6 +189,7 @@ impl World {
             reassemblies: Reassemblies::default(),
             answers: Answers::default(),
             lost: None,
+            lost_later: VecDeque::new(),
         }
     }
 
@@ -316,7 +320,7 @@ impl World {
         let packet = &self.packets[number as usize];
         if packet.corrupt {
             self.damaged(number);
-            self.lose(link, number, DropCause::Checksum, self.now);
+            self.lose_beyond(link, number, DropCause::Checksum);
             return;
         }
         let Payload::Tcp(segment) = &packet.payload else {

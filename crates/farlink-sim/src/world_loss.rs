@@ -15,7 +15,44 @@ pub(crate) struct Lost {
     pub(crate) packet: Packet,
 }
 
+/// A loss behind a transmitter that the packet has not left yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LostLater {
+    pub(crate) at: Instant,
+    /// Number of its flow in packets.
+    pub(crate) flow: u32,
+    /// Why; none for a packet of the other end, of which no cause is counted.
+    pub(crate) cause: Option<DropCause>,
+}
+
 impl World {
+    /// Takes back what is counted of losses whose time has not come.
+    pub(crate) fn forget_future_losses(&mut self) {
+        for lost in self.lost_later.drain(..).filter(|lost| lost.at > self.now) {
+            let tally = &mut self.tallies[lost.flow as usize];
+            match lost.cause {
+                Some(cause) => tally.forward[cause as usize] -= 1,
+                None => tally.back -= 1,
+            }
+        }
+    }
+
+    /// A packet is lost that a link delivered: the node at the far end has no use for
+    /// it. It is counted among the losses of the link that brought it.
+    #[cold]
+    pub(crate) fn lose_beyond(&mut self, link: u32, number: u32, cause: DropCause) {
+        let priority = self.packets[number as usize].priority();
+        match self.links[link as usize].line {
+            Some(line) => {
+                let line = &mut self.lines[line as usize].line;
+                line.count_drop((link % 2) as usize, cause, priority);
+            }
+            None => self.links[link as usize].count_drop(cause, priority),
+        }
+        self.lose(link, number, cause, self.now);
+    }
+
+    /// A packet is lost on a link, which has counted it.
     #[cold]
     pub(crate) fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
         let packet = &self.packets[number as usize];
@@ -34,24 +71,6 @@ impl World {
             }
         } else {
             self.lose_of_flow(link, number, cause, at);
-        }
-        // The link itself counts what it does not deliver.
-        if matches!(
-            cause,
-            DropCause::HopLimit
-                | DropCause::NoRoute
-                | DropCause::Checksum
-                | DropCause::TooBig
-                | DropCause::Reassembly
-        ) {
-            let priority = self.packets[number as usize].priority();
-            match self.links[link as usize].line {
-                Some(line) => {
-                    let line = &mut self.lines[line as usize].line;
-                    line.count_drop((link % 2) as usize, cause, priority);
-                }
-                None => self.links[link as usize].count_drop(cause, priority),
-            }
         }
         if !self.tell_loss(link, number, cause, at) {
             self.free.push(number);
@@ -75,6 +94,18 @@ impl World {
             tally.back += 1;
         } else {
             tally.forward[cause as usize] += 1;
+        }
+        if at > self.now {
+            while self
+                .lost_later
+                .front()
+                .is_some_and(|lost| lost.at <= self.now)
+            {
+                self.lost_later.pop_front();
+            }
+            let flow = packet.flow.0;
+            let cause = (!back).then_some(cause);
+            self.lost_later.push_back(LostLater { at, flow, cause });
         }
         if matches!(packet.payload, Payload::Udp(_)) {
             self.datagram_lost(packet.flow.0);

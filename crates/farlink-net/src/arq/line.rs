@@ -145,6 +145,8 @@ struct Held {
     times: u32,
     accepted: bool,
     delivered: bool,
+    /// A frame with it has left the transmitter.
+    left: bool,
     first_sent: Instant,
     tag: Tag,
 }
@@ -386,6 +388,9 @@ impl Line {
         let half = &mut self.halves[from];
         let bytes = self.config.bytes(&frame) + half.config.overhead;
         let passage = half.channel.pass(now, bytes);
+        if frame.carries() {
+            half.count_packet(frame.item);
+        }
         if let Some(sent) = &mut self.sent {
             sent.push(SentFrame {
                 at: now,
@@ -541,6 +546,15 @@ impl Half {
             self.line.retransmitted += 1;
         } else {
             held.first_sent = now;
+        }
+    }
+
+    /// Counts a packet when the first frame with it leaves the transmitter.
+    #[inline]
+    fn count_packet(&mut self, item: Item) {
+        let held = &mut self.held[item.token as usize];
+        if !held.left {
+            held.left = true;
             self.stats.packets += 1;
             self.stats.bytes += u64::from(item.len);
             self.stats.data += u64::from(held.tag.len > 0);

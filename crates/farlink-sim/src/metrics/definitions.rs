@@ -6,7 +6,8 @@ pub(super) const FLOW: &[(&str, &str, &str)] = &[
         "goodput",
         "bit/s",
         "application bytes delivered in order at the receiving end, of datagrams those that came, \
-         times 8, over duration",
+         times 8, over duration; of datagrams over the time from their start to the arrival of the \
+         last less the least delay, where a queue makes that longer",
     ),
     (
         "duration",

@@ -22,6 +22,8 @@ pub(crate) struct Sink {
     mean: f64,
     squares: f64,
     last: Interval,
+    /// When the last came.
+    last_at: Instant,
     /// RFC 3550, 6.4.1, in nanoseconds.
     jitter: f64,
 }
@@ -45,7 +47,16 @@ impl Sink {
             self.next = number + 1;
         }
         self.time(now.since(sent_at));
+        self.last_at = now;
         true
+    }
+
+    /// From `start` to the arrival of the last, less the least delay: as long as the
+    /// source was at work until then, unless queues hold its datagrams up.
+    pub(crate) fn span(&self, start: Instant) -> Option<Interval> {
+        let least = self.delays.least()?;
+        let nanos = self.last_at.since(start).as_nanos();
+        Some(Interval::from_nanos(nanos.saturating_sub(least)))
     }
 
     fn time(&mut self, delay: Interval) {
