@@ -69,6 +69,9 @@ impl PartialEq for Values {
 
 /// Where `fair_share` is among the metrics of a flow; goodput comes first.
 const FAIR_SHARE: usize = 20;
+/// And these.
+const OVER_RUN: usize = 21;
+const DELIVERED: usize = 2;
 
 /// Every metric, flows first.
 pub fn metrics() -> Vec<Metric> {
@@ -125,6 +128,10 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
         .iter()
         .map(|&slot| of_flow(world, slot))
         .collect();
+    let run = world.now.as_secs_f64();
+    for values in &mut flows {
+        values.0[OVER_RUN] = values.0[DELIVERED] * 8.0 / run;
+    }
     let sum: f64 = flows.iter().filter_map(Values::first).sum();
     if flows.len() > 1 && sum > 0.0 {
         let mean = sum / flows.len() as f64;
@@ -251,6 +258,7 @@ fn of_tcp(world: &World, flow: usize) -> Vec<Option<f64>> {
         },
         mean(state.response_sum.as_nanos(), state.responses),
         None,
+        None,
         slow_start,
         avoidance,
         recovery,
@@ -374,12 +382,19 @@ pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> V
     out.into_iter().chain(drops).collect()
 }
 
-/// Values of a run whose flows have these values.
-pub(crate) fn of_run(flows: &[Values]) -> Values {
+/// Values of a run whose flows have these values, and so many of which were cut off.
+pub(crate) fn of_run(flows: &[Values], unfinished: usize) -> Values {
+    let fairness = |which: usize| {
+        let shares: Vec<f64> = flows
+            .iter()
+            .filter_map(|values| values.iter().nth(which)?)
+            .collect();
+        (flows.len() > 1).then(|| jain(&shares)).flatten()
+    };
     // Goodput comes first among the metrics of a flow.
-    let goodputs: Vec<f64> = flows.iter().filter_map(Values::first).collect();
-    let fairness = (flows.len() > 1).then(|| jain(&goodputs)).flatten();
-    [fairness].into_iter().collect()
+    [fairness(0), fairness(OVER_RUN), Some(unfinished as f64)]
+        .into_iter()
+        .collect()
 }
 
 /// Jain, Chiu and Hawe 1984, eq. 2; `None` if nobody got anything.
@@ -404,6 +419,8 @@ mod tests {
         let len = |values: Values| values.iter().count();
         assert_eq!(len(of_flow(&world, world.order[0])), named(Scope::Flow));
         assert_eq!(metrics()[FAIR_SHARE].name, "fair_share");
+        assert_eq!(metrics()[OVER_RUN].name, "goodput_over_run");
+        assert_eq!(metrics()[DELIVERED].name, "bytes_delivered");
         assert_eq!(metrics()[0].name, "goodput");
         let limited: Vec<_> = FLOW
             .iter()
@@ -411,7 +428,7 @@ mod tests {
             .collect();
         assert_eq!(limited, limits());
         assert_eq!(len(of_link(&world, 0, 0, 1)), named(Scope::Link));
-        assert_eq!(len(of_run(&[])), named(Scope::Run));
+        assert_eq!(len(of_run(&[], 0)), named(Scope::Run));
     }
 
     #[test]
@@ -421,7 +438,7 @@ mod tests {
                 .iter()
                 .map(|&x| [Some(x)].into_iter().collect())
                 .collect();
-            of_run(&flows).first()
+            of_run(&flows, 0).first()
         };
         assert_eq!(index(&[5.0, 5.0, 5.0, 5.0]), Some(1.0));
         assert_eq!(index(&[7.0, 0.0, 0.0, 0.0]), Some(0.25));

@@ -26,17 +26,6 @@ pub enum RunError {
     /// It was told to stop.
     #[error("interrupted")]
     Interrupted,
-    /// It reached `max_duration` with flows that were not done.
-    #[error(
-        "not done after {seconds} s of simulated time (max_duration); {flows} flow(s) unfinished; \
-         raise max_duration or set a duration"
-    )]
-    TooLong {
-        /// Simulated seconds.
-        seconds: f64,
-        /// Flows left.
-        flows: usize,
-    },
 }
 
 /// How far runs are, seen from another thread; and how to stop them.
@@ -62,6 +51,8 @@ pub struct Outcome {
     /// What follows from the parameters of its channel, by directed link, each
     /// with the number of its stage.
     derived: Vec<Vec<(usize, Derived)>>,
+    /// Flows that were not done at `max_duration`.
+    pub unfinished: usize,
     /// Events handled.
     pub events: u64,
     /// Simulated time at the end.
@@ -88,7 +79,7 @@ pub struct Trace {
 pub fn run(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<Outcome, RunError> {
     let mut world = build(scenario, run)?;
     drive(&mut world, scenario, monitor)?;
-    Ok(outcome(&world))
+    Ok(outcome(&world, scenario))
 }
 
 /// Runs each (scenario, run) on up to `threads` threads; results in order.
@@ -213,7 +204,7 @@ pub fn trace(
         state.line.watch();
     }
     drive(&mut world, scenario, monitor)?;
-    let outcome = outcome(&world);
+    let outcome = outcome(&world, scenario);
     let mut probes = world.probes.take().unwrap_or_default();
     for (i, link) in world.links.iter().enumerate() {
         probes.departures(i as u32, link, world.now);
@@ -261,7 +252,7 @@ impl Outcome {
                 })
             })
             .collect();
-        let whole = metrics::of_run(&self.flows);
+        let whole = metrics::of_run(&self.flows, self.unfinished);
         json!({
             "flows": flows,
             "links": links,
@@ -282,12 +273,6 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
     while let Some(next) = world.next_time() {
         if next > limit {
             world.now = limit;
-            if scenario.duration.is_none() && world.unfinished > 0 {
-                return Err(RunError::TooLong {
-                    seconds: scenario.max_duration.as_secs_f64(),
-                    flows: world.unfinished,
-                });
-            }
             break;
         }
         world.step();
@@ -355,7 +340,8 @@ fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Resu
     Ok(())
 }
 
-fn outcome(world: &World) -> Outcome {
+fn outcome(world: &World, scenario: &Expanded) -> Outcome {
+    let cut_off = scenario.duration.is_none();
     let period = world.now.as_nanos();
     let segments =
         |end: &crate::flow::End| -> u64 { end.received.div_ceil(u64::from(end.conn.mss()).max(1)) };
@@ -370,6 +356,7 @@ fn outcome(world: &World) -> Outcome {
             .iter()
             .map(|link| derived(link.channel()))
             .collect(),
+        unfinished: if cut_off { world.unfinished } else { 0 },
         events: world.events,
         simulated: world.now,
         segments: world.ends.iter().map(segments).sum(),

@@ -341,3 +341,48 @@ fn the_trace_of_limits_is_the_shares() {
         }
     }
 }
+
+/// A flow that gets nowhere does not take the results of the others with it: the run
+/// is cut off at `max_duration`, and says how many flows were not done.
+#[test]
+fn a_flow_that_does_not_finish_is_reported() {
+    let text = "max_duration = \"60 s\"\n\
+         [[links]]\nname = \"near\"\nbetween = [\"a\", \"b\"]\n\
+         down = { rate = \"1 Mbit/s\", delay = \"10 ms\" }\n\
+         [[links]]\nname = \"far\"\nbetween = [\"b\", \"c\"]\n\
+         down = { rate = \"1 kbit/s\", delay = \"10 ms\" }\n\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"100 kB\"\n\
+         [[flows]]\nfrom = \"a\"\nto = \"c\"\nsize = \"100 kB\"\n";
+    let done = result(text);
+    near(flow(&done, 0, "completed"), 1.0);
+    near(flow(&done, 0, "bytes_delivered"), 100_000.0);
+    near(flow(&done, 1, "completed"), 0.0);
+    assert!(flow(&done, 1, "bytes_delivered") > 1000.0);
+    assert_eq!(done["run"][0]["metrics"]["unfinished"], 1.0);
+    assert_eq!(done["simulated_s"], 60.0);
+    let finished = result(&text.replace("1 kbit/s", "1 Mbit/s"));
+    assert_eq!(finished["run"][0]["metrics"]["unfinished"], 0.0);
+}
+
+/// Two flows that have the link to themselves, one after the other, get all of it
+/// each in its own time; over the run they share it, and no more than there is.
+#[test]
+fn what_flows_get_over_the_run_adds_up() {
+    let text = "duration = \"20 s\"\n[tcp]\nreceive_window = \"1 MB\"\n\
+         [[links]]\nbetween = [\"a\", \"b\"]\n\
+         down = { rate = \"1 Mbit/s\", delay = \"10 ms\", queue = { packets = 20 } }\n\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"bulk\"\nduration = \"5 s\"\n\
+         count = 2\nstagger = \"10 s\"\n";
+    let done = result(text);
+    let sum = |name| flow(&done, 0, name) + flow(&done, 1, name);
+    assert!(sum("goodput") > 1.8e6);
+    // Done after 15 s.
+    let over_run = sum("goodput_over_run");
+    assert!(over_run < link(&done, 0, "throughput"), "{over_run}");
+    near(over_run, sum("bytes_delivered") * 8.0 / 15.0);
+    // The second is cut off after 2 s of its 5.
+    let late = result(&text.replace("\"20 s\"", "\"12 s\""));
+    let jain = |name: &str| late["run"][0]["metrics"][name].as_f64().unwrap();
+    assert!(jain("jain") > 0.99, "{late}");
+    assert!(jain("jain_over_run") < 0.95, "{late}");
+}

@@ -198,8 +198,15 @@ def _incomplete(result: Result) -> list[str]:
             for value in row["metrics"]["completed"]["values"]
         ]
         if failed := sum(value == 0 for value in values):
+            cut = sum(
+                value or 0
+                for row in result.data["fairness"]
+                if row["tcp"] == tcp and "unfinished" in row["metrics"]
+                for value in row["metrics"]["unfinished"]["values"]
+            )
+            why = f", {cut:,.0f} of them by max_duration: what came until then counts" if cut else ""
             notes.append(
-                f"WARNING: {tcp}: {failed:,} of {len(values):,} transfers did not complete"
+                f"WARNING: {tcp}: {failed:,} of {len(values):,} transfers did not complete{why}"
             )
     return notes
 

@@ -110,6 +110,12 @@ pub(super) const FLOW: &[(&str, &str, &str)] = &[
          one TCP get beside those of another is the other's friendliness; none with one flow",
     ),
     (
+        "goodput_over_run",
+        "bit/s",
+        "bytes_delivered times 8 over the simulated time of the whole run: those of all flows add up \
+         to what their paths carried, while a goodput is over its flow's own duration",
+    ),
+    (
         "time_slow_start",
         "s",
         "time in which the sending end had data outstanding and a window below ssthresh (for BBR: \
@@ -432,9 +438,22 @@ pub(super) const LINK: &[(&str, &str, &str)] = &[
 ];
 
 /// Of a run.
-pub(super) const RUN: &[(&str, &str, &str)] = &[(
-    "jain",
-    "",
-    "Jain's fairness index of the goodputs x of n flows, (sum x)² / (n sum x²): from 1/n, one flow \
-     has all, to 1, all have the same; none with one flow",
-)];
+pub(super) const RUN: &[(&str, &str, &str)] = &[
+    (
+        "jain",
+        "",
+        "Jain's fairness index of the goodputs x of n flows, (sum x)² / (n sum x²): from 1/n, one \
+         flow has all, to 1, all have the same; none with one flow",
+    ),
+    (
+        "jain_over_run",
+        "",
+        "the same index of their goodput_over_run: flows that began late or ended early have less",
+    ),
+    (
+        "unfinished",
+        "",
+        "flows that were not done when max_duration cut the run off; what they had delivered until \
+         then counts, and their completed is 0. A run that a duration ends has none",
+    ),
+];

@@ -47,7 +47,8 @@ pub struct Scenario {
     /// every flow is done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Time>,
-    /// Simulated time at which a run that does not end is stopped.
+    /// Simulated time at which a run that does not end is stopped; the metric `unfinished` says how
+    /// many flows were not done.
     #[serde(default = "day")]
     pub max_duration: Time,
     /// TCP of every flow, laid over the row of its variant.
