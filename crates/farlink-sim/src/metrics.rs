@@ -167,7 +167,7 @@ fn of_datagrams(world: &World, index: usize) -> Vec<Option<f64>> {
     // A queue on the way stretches what the source sent.
     let arriving = sink
         .span(source.started())
-        .map_or(0.0, |span| span.as_secs_f64());
+        .map_or(0.0, farlink_tcp::Interval::as_secs_f64);
     let rated = duration.max(arriving);
     let count = |n: u64| Some(n as f64);
     let seconds = |nanos: Option<f64>| nanos.map(|nanos| nanos / 1e9);
