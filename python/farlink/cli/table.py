@@ -204,7 +204,7 @@ def _incomplete(result: Result) -> list[str]:
                 if row["tcp"] == tcp and "unfinished" in row["metrics"]
                 for value in row["metrics"]["unfinished"]["values"]
             )
-            why = f", {cut:,.0f} of them by max_duration: what came until then counts" if cut else ""
+            why = f"; max_duration cut {cut:,.0f} off: what had come counts" if cut else ""
             notes.append(
                 f"WARNING: {tcp}: {failed:,} of {len(values):,} transfers did not complete{why}"
             )
