@@ -153,7 +153,7 @@ pub struct Connection {
     events: VecDeque<Event>,
     recorder: Recorder,
     phase: Clock<Phase, { Phase::ALL.len() }>,
-    limit: Clock<Limit, { Limit::ALL.len() }>,
+    limit: Box<Clock<Limit, { Limit::ALL.len() }>>,
     time_wait_at: Instant,
     /// The application reads no more.
     deaf: bool,
@@ -213,7 +213,7 @@ impl Connection {
             events: VecDeque::new(),
             recorder: Recorder::default(),
             phase: Clock::default(),
-            limit: Clock::default(),
+            limit: Box::default(),
             time_wait_at: Instant::MAX,
             deaf: false,
             lifetime: Lifetime::new(&config),
