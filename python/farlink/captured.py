@@ -42,10 +42,13 @@ class _Stream:
     sacks: list[tuple[float, int, int]] = field(default_factory=list)
 
 
-def tables(path: Path, sender: str) -> "dict[str, pd.DataFrame]":
+def tables(
+    path: Path, sender: str, connection: tuple[int, str, int] | None = None
+) -> "dict[str, pd.DataFrame]":
     """Return the traces `segments`, `acks` and `sacks` of what the host of this address sent.
 
-    Of the connection that carries the most data. Columns and units are those of a simulated
+    Of the connection with this port here, and this address and port there; without it of the one
+    that carries the most data. Columns and units are those of a simulated
     run; times are those of the capture's host.
 
     Raises
@@ -58,7 +61,10 @@ def tables(path: Path, sender: str) -> "dict[str, pd.DataFrame]":
     streams: dict[tuple[int, str, int], _Stream] = {}
     for time, packet in _packets(path):
         _take(streams, sender, time, packet)
-    best = max(streams.values(), key=lambda one: one.highest, default=_Stream())
+    if connection is not None:
+        best = streams.get(connection, _Stream())
+    else:
+        best = max(streams.values(), key=lambda one: one.highest, default=_Stream())
     return {
         name: pd.DataFrame(getattr(best, name), columns=list(columns))
         for name, columns in COLUMNS.items()

@@ -47,6 +47,13 @@ class Emulated:
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.emulate import tables
+
+        return page.as_html(lambda out: tables(self, out))
+
     @property
     def exit_code(self) -> int:
         """Exit code of the program; 128 and the number of the signal if one killed it."""

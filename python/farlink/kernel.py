@@ -84,6 +84,7 @@ class KernelTrace:
                     "rto": raw["rto_us"].astype("float64") / 1e6,
                     "retransmissions": raw["retransmissions"].astype("int64"),
                     "bytes": raw["received"].astype("int64"),
+                    "acked": raw["acked"].astype("int64"),
                     "state": raw["ca_state"].astype("int64"),
                 }
             ),
@@ -124,8 +125,12 @@ class KernelTrace:
 
     @property
     def flows(self) -> list[str]:
-        """Names of the connections, the one that carried most first."""
-        most = self._samples.groupby("flow", observed=True)["bytes"].max()
+        """Names of the connections, the one that carried most first.
+
+        By what either end tells: a server that listens for IPv6 too has no end that is seen.
+        """
+        carried = self._samples[["bytes", "acked"]].max(axis=1)
+        most = carried.groupby(self._samples["flow"], observed=True).max()
         return [str(name) for name in most.sort_values(ascending=False).index]
 
     def plots(self, tcp: str = "kernel", pcap: Path | None = None) -> "Plots":
@@ -190,7 +195,7 @@ class _Observed:
         raise ScenarioError(f"trace {name!r} is not of emulated runs")
 
     def _packets(self) -> "dict[str, pd.DataFrame]":
-        """Read the capture of the sending host of the flow that carried most."""
+        """Read the capture of the sending host of the connection that carried most."""
         if self._pcap is None:
             return {
                 name: _empty("flow", "side", *columns) for name, columns in captured.COLUMNS.items()
@@ -202,8 +207,11 @@ class _Observed:
 
         if not self._captured and self._trace.flows:
             flow = self._trace.flows[0]
-            address = flow.partition(":")[0]
-            tables = captured.tables(self._pcap / f"{self._hosts[address]}.pcapng", address)
+            near, far = flow.split("-")
+            address, port = near.split(":")
+            there, there_port = far.split(":")
+            path = self._pcap / f"{self._hosts[address]}.pcapng"
+            tables = captured.tables(path, address, (int(port), there, int(there_port)))
             self._captured = {
                 name: table.assign(flow=same(flow, table), side=same("from", table))
                 for name, table in tables.items()

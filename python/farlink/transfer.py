@@ -22,7 +22,9 @@ from pathlib import Path
 PORT = 5001
 BLOCK = 1 << 16
 PATIENCE_S = 10.0
-"""How long `fetch` goes on trying to connect."""
+"""How long `fetch` goes on trying to connect, and waits for the end of its connection."""
+CLOSED = 7
+"""State of a connection that is over (TCP_CLOSE of the kernel's tcp_states.h)."""
 
 
 def block(number: int) -> bytes:
@@ -72,6 +74,7 @@ def fetch(host: str, size: int, control: str, output: str) -> int:
                 received += len(wanted)
                 data = data[len(wanted) :]
         seconds = time.monotonic() - began_attempt
+        wait_for_the_end(connection)
     correct &= received == size
     report = {
         "bytes": received,
@@ -86,6 +89,21 @@ def fetch(host: str, size: int, control: str, output: str) -> int:
         sys.stdout.write(line)
         sys.stdout.flush()
     return 0 if correct else 1
+
+
+def wait_for_the_end(connection: socket.socket) -> None:
+    """Close, and wait until the sender has acknowledged that.
+
+    The network ends with this program: what acknowledges the last data would still be on its way,
+    and missing in captures at the sender.
+    """
+    connection.shutdown(socket.SHUT_WR)
+    began = time.monotonic()
+    while time.monotonic() - began < PATIENCE_S:
+        state = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+        if state == CLOSED:
+            return
+        time.sleep(0.005)
 
 
 def main(arguments: list[str]) -> int:

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
 
+from farlink import comparison
+from farlink.plot.compare import draw_pair
+
 TOO_LATE_S = 0.02
 """Lateness of one packet in a hundred, in seconds, that a round trip of 0.55 s does not notice."""
 
@@ -31,6 +34,17 @@ def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:
         "sequence.png",
         "sequence.svg",
     }
+
+
+def test_the_picture_goes_to_the_last_acknowledgment() -> None:
+    """The network ends with the receiver's program, which waits for what acknowledges its end."""
+    found = comparison.compare("geo-omueti2007", ["reno"], size="60 kB")
+    tables = found.sequences["reno"]
+    assert tables["acks"]["ack"].max() >= 60_000
+    zero = tables["segments"]["time"].iloc[0]
+    (left, right) = draw_pair(found).axes
+    assert right.get_xlim()[1] >= tables["acks"]["time"].max() - zero
+    assert left.get_xlim() == right.get_xlim()
 
 
 @pytest.mark.long

@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,7 +15,10 @@ from farlink.cli import text
 from farlink.errors import ScenarioError
 from farlink.kernel import KernelTrace
 
-__all__ = ["REALTIME", "emulate", "shell"]
+if TYPE_CHECKING:
+    from farlink.cli.page import Sink
+
+__all__ = ["REALTIME", "emulate", "shell", "tables"]
 
 _SCENARIO = typer.Argument(help="Name of the library, or .toml file.", metavar="SCENARIO")
 _HOST = typer.Option(
@@ -130,13 +134,17 @@ def emulate(
     if trace is not None:
         seen = KernelTrace.of(done)
         seen.write(trace)
-        if plots:
+        if plots and not seen.flows:
+            sys.stderr.write("farlink: no TCP connection was seen: there is nothing to draw\n")
+        elif plots:
             from farlink.plot.style import save
 
-            figures = seen.plots(tcp or "kernel", pcap)
+            name = tcp or "kernel"
+            figures = seen.plots(name, pcap)
             save(figures.cwnd(), trace / "cwnd")
             if pcap is not None:
-                save(figures.sequence(), trace / "sequence")
+                # Of one connection: the one that carried most.
+                save(figures.sequence(name), trace / "sequence")
     _end(done, strict=strict)
 
 
@@ -213,7 +221,7 @@ def _endpoints(options: list[str]) -> dict[str, str]:
 def _show(done: emulation.Emulated, *, json_file: Path | None, quiet: bool) -> None:
     """Tell what happened; the table first, since a file may find no room."""
     if not quiet:
-        _tables(done)
+        tables(done, text.console(sys.stderr))
     if json_file is not None:
         summary = {key: one for key, one in done.data.items() if key != "sockets"}
         files.write_text(json_file, json.dumps(summary, indent=1) + "\n")
@@ -232,11 +240,11 @@ def _end(done: emulation.Emulated, *, strict: bool) -> None:
     raise typer.Exit(done.exit_code or int(bool(failure) or (strict and done.behind)))
 
 
-def _tables(done: emulation.Emulated) -> None:
+def tables(done: emulation.Emulated, out: "Sink") -> None:
+    """Print what the links carried and lost, where all packets are, and how late they were."""
     from rich import box
     from rich.table import Table
 
-    console = text.console(sys.stderr)
     data = done.data
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("link", "direction"):
@@ -253,7 +261,7 @@ def _tables(done: emulation.Emulated) -> None:
             f"{100 * (metrics['utilisation'] or 0):.1f}",
             f"{metrics['queue_max']:,.0f}",
         )
-    console.print(table)
+    out.print(table)
     for row in data["hosts"]:
         odd = [
             f"{row[key]:,} {what}"
@@ -266,14 +274,14 @@ def _tables(done: emulation.Emulated) -> None:
             if row[key]
         ]
         beside = f" ({', '.join(odd)})" if odd else ""
-        console.print(
+        out.print(
             f"{row['host']} {row['address']}: sent {row['sent']:,}, got {row['delivered']:,}"
             f"{beside}",
             soft_wrap=True,
         )
     for name, own in data["endpoints"].items():
         causes = [f"{count:,} {reason}" for reason, count in own["dropped"].items() if count]
-        console.print(
+        out.print(
             f"{name} in user space: {own['segments_sent']:,} segments sent, "
             f"{own['segments_retransmitted']:,} retransmitted, {own['timeouts']:,} time-outs; "
             f"dropped {', '.join(causes) or 'none'}",
@@ -281,41 +289,41 @@ def _tables(done: emulation.Emulated) -> None:
         )
     for server in data["servers"]:
         if server["exit_code"] is not None:
-            console.print(
+            out.print(
                 f"{server['host']}: {shlex.join(server['argv'])} had ended before the end, with "
                 f"exit code {server['exit_code']}",
                 soft_wrap=True,
                 markup=False,
             )
-    console.print(_packets(data["packets"]), soft_wrap=True)
+    out.print(_packets(data["packets"]), soft_wrap=True)
     for row in data["links"]:
         bound, full = row["queue_bound_bytes"], row["metrics"]["drops_congestion"]
         if bound and full:
-            console.print(
+            out.print(
                 f"WARNING: the queue of {row['link']} {row['direction']} has no limit in the "
                 f"scenario; here it ends at {bound >> 20} MiB, and was full for {full:,.0f} packets"
             )
     if data["packets"]["overflowed"]:
-        console.print(
+        out.print(
             f"WARNING: {data['packets']['overflowed']:,} packets were sent faster than they could "
             "be read, and a host's device dropped them"
         )
     if done.missing:
-        console.print(
+        out.print(
             f"WARNING: {done.missing:,} packets are unaccounted for, which is an error of farlink"
         )
     if data["uncaptured"]:
-        console.print(
+        out.print(
             f"WARNING: {data['uncaptured']:,} packets that the disk did not take are not captured"
         )
     late = data["lateness"]
-    console.print(
+    out.print(
         f"{data['duration_s']:.1f} s; packets were late by {1e3 * late['p50_s']:.3f} ms (median), "
         f"{1e3 * late['p99_s']:.3f} ms (99 %), {1e3 * late['max_s']:.3f} ms (most)",
         soft_wrap=True,
     )
     if data["realtime_refused"]:
-        console.print(
+        out.print(
             f"The engine ran at normal priority ({data['realtime_refused']}), where a busy "
             "machine makes packets later; --no-realtime asks for that",
             soft_wrap=True,

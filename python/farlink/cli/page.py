@@ -22,7 +22,9 @@ class Sink(Protocol):
     def width(self) -> int:
         """Characters of a line."""
 
-    def print(self, *objects: object, soft_wrap: bool | None = None) -> None:
+    def print(
+        self, *objects: object, soft_wrap: bool | None = None, markup: bool | None = None
+    ) -> None:
         """Take a table or a line."""
 
 
@@ -40,7 +42,9 @@ class _Page:
     def __init__(self) -> None:
         self.parts: list[str] = []
 
-    def print(self, *objects: object, soft_wrap: bool | None = None) -> None:
+    def print(
+        self, *objects: object, soft_wrap: bool | None = None, markup: bool | None = None
+    ) -> None:
         from rich.table import Table
 
         for one in objects:

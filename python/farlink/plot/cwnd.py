@@ -105,6 +105,7 @@ def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
     says how far cwnd goes. The band below the curves shows what limited the transfer.
     """
     figure, axes = panels(len(tcp), 3.6 if len(tcp) == 1 else 0.9 + 1.35 * len(tcp))
+    flows = len(view.need_flows(tcp[0]))
     limits = view.limits(tcp)
     drawn = [_Panel.of(view, name, limits) for name in tcp]
     tops = own_scales([panel.top for panel in drawn])
@@ -137,7 +138,6 @@ def draw_cwnd(view: View, tcp: Sequence[str]) -> Figure:
         time_axis(one, limits)
         if one is not axes[-1]:
             one.set_xlabel("")
-    flows = len(view.flows_shown(tcp[0]))
     what = "Congestion window" if flows == 1 else f"Congestion windows of {flows:,} flows"
     scales = "; scales differ" if len(set(tops)) > 1 else ""
     title(figure, headline(view, what, tcp, of_flow=flows == 1) + scales)

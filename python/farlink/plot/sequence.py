@@ -85,7 +85,7 @@ def draw_comparison(view: View, tcp: Sequence[str]) -> Figure:
     figure = Picture(figsize=(WIDTH, 3.9), layout="constrained")
     axes = figure.subplots()
     limits = view.limits(tcp)
-    flows = len(view.flows_shown(tcp[0]))
+    flows = len(view.need_flows(tcp[0]))
     if len(tcp) == 1 and flows > _MOST_LINES:
         handles, labels, note = _fan(axes, view, tcp[0], limits)
     else:

@@ -286,7 +286,12 @@ _REMARK_WIDTH = 118
 
 def title(figure: Figure, text: str) -> None:
     """Put a title at the upper left, above legends."""
-    figure.suptitle(text, x=0.012, ha="left", fontsize=9.5)
+    lines = textwrap.wrap(text, _TITLE_WIDTH)
+    figure.suptitle("\n".join(lines), x=0.012, ha="left", fontsize=9.5)
+
+
+_TITLE_WIDTH = 88
+"""Characters of a title in the width of a figure."""
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:

@@ -50,6 +50,8 @@ class View:
     def flow_name(self, tcp: str) -> str:
         """Return the flow shown: the one asked for, or the first, over TCP if any is."""
         flows = self.flows(tcp)
+        if not flows:
+            raise ScenarioError("there is no flow over TCP to draw")
         if self.flow is None:
             datagrams = set(self.result.udp_flows())
             return next((name for name in flows if name not in datagrams), flows[0])
@@ -77,6 +79,13 @@ class View:
     def knows(self, trace: str) -> bool:
         """Whether there is such a trace: of a kernel's TCP some things cannot be had."""
         return trace in self.result.trace_names
+
+    def need_flows(self, tcp: str) -> list[str]:
+        """Return the flows shown; without any there is no figure."""
+        flows = self.flows_shown(tcp)
+        if not flows:
+            raise ScenarioError("there is no flow over TCP to draw")
+        return flows
 
     def flows_shown(self, tcp: str) -> list[str]:
         """Return the names of the flows over TCP that a figure of all flows shows."""
