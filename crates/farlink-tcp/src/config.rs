@@ -677,6 +677,9 @@ pub struct ReceiverConfig {
     /// What fills a hole, all of it or in part, is acknowledged as data in order is
     /// and not at once, in spite of RFC 5681, 4.2.
     pub delay_gap_fill: bool,
+    /// What shows a hole, or came before, is acknowledged as data in order is and not
+    /// at once, in spite of RFC 5681, 4.2.
+    pub delay_dup_acks: bool,
     /// What the dummy segments of a peer meet.
     pub dummies: DummyReply,
 }
@@ -694,6 +697,7 @@ impl Default for ReceiverConfig {
             snack: SnackForm::Off,
             delayed_ack: DelayedAck::default(),
             delay_gap_fill: false,
+            delay_dup_acks: false,
             dummies: DummyReply::Echo,
         }
     }

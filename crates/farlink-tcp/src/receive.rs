@@ -343,7 +343,7 @@ impl Receiver {
     pub(crate) fn data(&mut self, now: Instant, start: Offset, len: u32, bytes: Option<&[u8]>) {
         let end = start + u64::from(len);
         if end <= self.nxt || self.finished() {
-            self.need = AckNeed::Now; // an old segment: RFC 5681, 4.2
+            self.repeat(now); // an old segment: RFC 5681, 4.2
             return;
         }
         if start > self.nxt {
@@ -351,7 +351,7 @@ impl Receiver {
                 self.park(start, end, bytes);
                 self.came(len);
             }
-            self.need = AckNeed::Now;
+            self.repeat(now);
             return;
         }
         if let Some(bytes) = bytes {
@@ -368,6 +368,22 @@ impl Receiver {
             self.need = AckNeed::Now;
             return;
         }
+        self.wait(now);
+    }
+
+    /// What came moves nothing: the same acknowledgment again.
+    #[inline]
+    pub(crate) fn repeat(&mut self, now: Instant) {
+        if self.config.delay_dup_acks {
+            self.wait(now);
+        } else {
+            self.need = AckNeed::Now;
+        }
+    }
+
+    /// One more segment waits for an acknowledgment.
+    #[inline]
+    fn wait(&mut self, now: Instant) {
         self.waiting += 1;
         let DelayedAck {
             max_delay,

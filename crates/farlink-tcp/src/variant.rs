@@ -5,7 +5,7 @@
 
 use crate::config::{
     Careful, Config, Eln, InitialWindow, Nagle, NewRenoExit, Ratio, ReceiverConfig, Recovery,
-    RtoAlgorithm, RtoConfig, SnackForm,
+    ReduceFrom, RtoAlgorithm, RtoConfig, SnackForm,
 };
 use crate::congestion::{
     Adalr, Bbr, Control, Cubic, Hybla, Peach, Reno, Setting, Unlimited, Vegas, WESTWOOD,
@@ -44,6 +44,35 @@ pub static VARIANTS: &[Variant] = &[
                     alpha: Ratio::new(9, 10),
                     beta: Ratio::new(2, 1),
                 },
+                ..RtoConfig::default()
+            },
+            receiver: ReceiverConfig {
+                reassembly: false,
+                ..no_sack()
+            },
+            nagle: Nagle::Rfc896,
+            ..Config::default()
+        },
+    },
+    Variant {
+        name: "tcp-rfc",
+        summary: "RFC 793's timer and go-back-N, with slow start and congestion avoidance after \
+                  each time-out",
+        source: "Leung 1998, 2.2.1: her \"TCP RFC\"",
+        status: "checked against closed form",
+        config: || Config {
+            recovery: Recovery::GoBackN,
+            congestion: reno().with("mss_over_8", Setting::Flag(true)),
+            cwnd_validation: false,
+            reduce_from: ReduceFrom::Cwnd,
+            initial_window: InitialWindow::Segments(1),
+            initial_ssthresh: Some(65_536),
+            rto: RtoConfig {
+                algorithm: RtoAlgorithm::Rfc793 {
+                    alpha: Ratio::new(7, 8),
+                    beta: Ratio::new(2, 1),
+                },
+                initial: Interval::from_secs(3),
                 ..RtoConfig::default()
             },
             receiver: ReceiverConfig {

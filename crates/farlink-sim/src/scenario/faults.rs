@@ -405,7 +405,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "variant = \"reno\"",
         "mss = \"10 B\"",
-        "geo.toml:5: tcp.mss = \"10 B\" is out of range; write 64 B to 65495 B",
+        "geo.toml:5: tcp.mss = \"10 B\" is out of range; write 28 B to 65495 B",
     ),
     (
         "variant = \"reno\"",

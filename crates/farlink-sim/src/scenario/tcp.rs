@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use super::control::{self, ControlSpec};
 use super::decode::Problem;
 use super::tcp_choices::{
-    AckDelay, BackoffName, CarefulName, Counting, CwndLimitName, DummyReplyName, GapFillName,
-    NagleRule, NewRenoExitName, ProfileName, PrrBoundName, RecoveryName, ReduceName, SamplingName,
-    Scale, StartWindow, TimerName, UndoWays,
+    AckDelay, BackoffName, CarefulName, Counting, CwndLimitName, DummyReplyName, DupAckName,
+    GapFillName, NagleRule, NewRenoExitName, ProfileName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
@@ -90,7 +90,7 @@ tcp_keys! {
     /// kernel does: `docs/tcp/profiles.md` has the values that each profile sets.
     /// What is written beside it in a scenario wins.
     profile: ProfileName,
-    /// Largest segment, in bytes of data, 64 B to 65495 B.
+    /// Largest segment, in bytes of data, 28 B to 65495 B.
     mss: Size,
     /// Receive buffer, which is the largest window offered, up to 1 GiB.
     receive_window: Size,
@@ -173,6 +173,9 @@ tcp_keys! {
     ack_quick: u32,
     /// How a segment that fills a hole is acknowledged. Needs `delayed_ack`.
     ack_gap_fill: GapFillName,
+    /// How a segment that shows a hole, or that came before, is acknowledged: its ACK is
+    /// a duplicate. Needs `delayed_ack`.
+    dup_acks: DupAckName,
     /// What the receiver does with dummy segments. Needs `congestion = "peach"`,
     /// which sends them.
     dummies: DummyReplyName,
@@ -652,6 +655,7 @@ impl TcpSpec {
             snack: base.snack,
             delayed_ack: ack,
             delay_gap_fill: base.delay_gap_fill,
+            delay_dup_acks: base.delay_dup_acks,
             dummies: self.dummies.map_or(base.dummies, DummyReplyName::value),
         }
     }
@@ -711,7 +715,7 @@ impl TcpSpec {
             )),
             _ => Ok(()),
         };
-        size("mss", self.mss, 64, 65_495)?;
+        size("mss", self.mss, 28, 65_495)?;
         size("receive_window", self.receive_window, 1, 1 << 30)?;
         size("receive_window_max", self.receive_window_max, 1, 1 << 30)?;
         size(

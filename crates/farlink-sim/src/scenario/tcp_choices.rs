@@ -123,6 +123,16 @@ names!(
     }
 );
 names!(
+    /// Choices of `dup_acks`.
+    DupAckName {
+        /// At once (RFC 5681, 4.2).
+        "immediate" Immediate,
+        /// As a segment in order is, by count and delay, so that a hole may be filled
+        /// before it is told of (Leung 1998, 4.6.2).
+        "delayed" Delayed,
+    }
+);
+names!(
     /// Choices of `dummies`.
     DummyReplyName {
         /// An ACK that is marked as they are, of their class.

@@ -20,7 +20,7 @@ impl TcpSpec {
             "a congestion control that grows by ACKs, which vegas, bbr and unlimited do not";
         const PACING: &str = "pacing = true";
         const DELAYED: &str = "delayed_ack";
-        const NEEDS: [(&str, &str); 40] = [
+        const NEEDS: [(&str, &str); 41] = [
             ("byte_counting", COUNTED),
             ("dsack", "sack = true"),
             ("gradual_window", "receive_window_max"),
@@ -57,6 +57,7 @@ impl TcpSpec {
             ("ack_every", DELAYED),
             ("ack_heartbeat", DELAYED),
             ("ack_gap_fill", DELAYED),
+            ("dup_acks", DELAYED),
             ("rto_srtt_initial", JACOBSON),
             ("rto_dev_initial", JACOBSON),
             ("keepalive_interval", "keepalive"),

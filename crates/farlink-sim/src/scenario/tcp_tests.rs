@@ -58,6 +58,7 @@ fn corners() -> Vec<Config> {
         fin_wait_2: Some(Interval::from_secs(60)),
         receiver: ReceiverConfig {
             delay_gap_fill: true,
+            delay_dup_acks: true,
             ..ReceiverConfig::default()
         },
         ..Config::default()

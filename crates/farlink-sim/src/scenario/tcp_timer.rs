@@ -7,7 +7,7 @@ use farlink_tcp::time::Interval;
 
 use super::decode::Problem;
 use super::tcp::TcpSpec;
-use super::tcp_choices::{CwndLimitName, GapFillName};
+use super::tcp_choices::{CwndLimitName, DupAckName, GapFillName};
 use super::units::Time;
 
 impl TcpSpec {
@@ -25,6 +25,11 @@ impl TcpSpec {
             .ack_gap_fill
             .map_or(kept, |fill| fill == GapFillName::Delayed);
         receiver.delay_gap_fill = delays && asked;
+        let kept = receiver.delay_dup_acks;
+        let asked = self
+            .dup_acks
+            .map_or(kept, |acks| acks == DupAckName::Delayed);
+        receiver.delay_dup_acks = delays && asked;
         let rto = &mut config.rto;
         rto.round = self.rto_round.map_or(rto.round, |time| time.0);
         rto.slop = self.rto_slop.map_or(rto.slop, |time| time.0);
@@ -53,6 +58,11 @@ impl TcpSpec {
                 GapFillName::Delayed
             } else {
                 GapFillName::Immediate
+            });
+            self.dup_acks = Some(if config.receiver.delay_dup_acks {
+                DupAckName::Delayed
+            } else {
+                DupAckName::Immediate
             });
         }
         self.rto_slop = Some(Time(config.rto.slop));

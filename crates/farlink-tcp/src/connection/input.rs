@@ -18,8 +18,9 @@ pub(super) const TIMESTAMPS_LEN: u32 = 12;
 /// Least time between two challenge ACKs of a connection. RFC 5961, 7, leaves the
 /// number to the implementation; this is `tcp_invalid_ratelimit` of Linux.
 const CHALLENGE_EVERY: Interval = Interval::from_millis(500);
-/// Least segment size that is believed: smaller ones come from attackers.
-const MIN_MSS: u32 = 64;
+/// Least segment size that is believed, that of the least MTU of IPv4, 68 bytes
+/// (RFC 791, 3.2): smaller ones come from attackers.
+const MIN_MSS: u32 = 28;
 
 impl Connection {
     /// A segment for this connection arrived, its checksum verified.
@@ -203,7 +204,11 @@ impl Connection {
             self.fin_in_time_wait(now, flags);
             self.note_duplicate(segment, start);
             self.note_refused(now, segment, start);
-            self.refuse(now, flags);
+            if space > 0 && end <= nxt && !flags.has(Flags::SYN) {
+                self.rx.repeat(now);
+            } else {
+                self.refuse(now, flags);
+            }
             // With a closed window valid ACKs are still taken (3.4, MUST-66). So are
             // those of a peer that does not know yet that we took the byte of its
             // window probe and stands before it: two such peers would refuse each

@@ -186,6 +186,7 @@ fn timer(chance: &mut Chance, config: &mut Config) {
     config.pacing = chance.flip().then(Pacing::default);
     config.cwnd_limit = chance.pick(&[CwndLimit::None, CwndLimit::ReceiveWindow]);
     config.receiver.delay_gap_fill = chance.flip();
+    config.receiver.delay_dup_acks = chance.flip();
 }
 
 fn receiver(chance: &mut Chance, config: &mut Config) {

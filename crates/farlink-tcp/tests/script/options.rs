@@ -150,6 +150,13 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "ack_delay" => config.receiver.delayed_ack.max_delay = interval(value)?,
         "ack_quick" => config.receiver.delayed_ack.quick = number(value)?,
         "ack_every" => config.receiver.delayed_ack.every = number(value)?,
+        "dup_acks" => {
+            config.receiver.delay_dup_acks = match value {
+                "immediate" => false,
+                "delayed" => true,
+                _ => return Err("immediate or delayed".into()),
+            }
+        }
         "ack_gap_fill" => {
             config.receiver.delay_gap_fill = match value {
                 "immediate" => false,
