@@ -136,6 +136,8 @@ def tcp_alike(row: Row) -> dict[str, Any]:
         tcp |= {"recovery": "newreno-impatient", "careful": "less"}
     if row.engine != FOLLOWS_RFC and row.tcp == "newreno":
         tcp["reduce_from"] = "pipe"
+    elif row.engine == FOLLOWS_RFC:
+        tcp["reduce_from"] = "flight-unbounded"
     return tcp
 
 

@@ -348,6 +348,9 @@ pub enum ReduceFrom {
     /// Sent and not cumulatively acknowledged: `FlightSize` of RFC 5681, 3.1,
     /// and RFC 6675, 5, step 4.2.
     FlightSize,
+    /// The same to the letter, though it be more than the congestion window, as
+    /// in a simulator that takes the RFC at its word: a loss may then raise it.
+    FlightSizeUnbounded,
     /// What is left in the network: `FlightSize` without what is SACKed or
     /// presumed lost. Some simulators do this.
     Pipe,

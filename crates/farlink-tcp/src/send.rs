@@ -538,7 +538,7 @@ impl Sender {
     /// configured otherwise.
     fn reduced_from(&self) -> u64 {
         match self.reduce_from {
-            ReduceFrom::FlightSize => self.board.flight(),
+            ReduceFrom::FlightSize | ReduceFrom::FlightSizeUnbounded => self.board.flight(),
             ReduceFrom::Pipe => self.board.pipe(),
             ReduceFrom::Cwnd => self.cwnd(),
         }
@@ -562,6 +562,9 @@ impl Sender {
     /// be a rise, where RFC 5681, 4.3, wants cwnd and ssthresh lowered once more.
     /// Linux and 4.4BSD reduce from cwnd; RFC 9438, 4.6, knows both.
     pub(crate) fn at_most_window(&self, flight: u64) -> u64 {
+        if self.reduce_from == ReduceFrom::FlightSizeUnbounded {
+            return flight;
+        }
         flight.min(self.cwnd())
     }
 

@@ -98,6 +98,8 @@ names!(
     ReduceName {
         /// Sent and not cumulatively acknowledged (RFC 5681, 3.1; RFC 6675, 5).
         "flight" Flight,
+        /// The same to the letter, also where it is more than the congestion window.
+        "flight-unbounded" Unbounded,
         /// Of that, neither SACKed nor presumed lost.
         "pipe" Pipe,
         /// The congestion window (4.3BSD, Linux).
@@ -237,6 +239,7 @@ impl ReduceName {
     pub(super) fn of(value: ReduceFrom) -> Self {
         match value {
             ReduceFrom::FlightSize => Self::Flight,
+            ReduceFrom::FlightSizeUnbounded => Self::Unbounded,
             ReduceFrom::Pipe => Self::Pipe,
             ReduceFrom::Cwnd => Self::Cwnd,
         }
@@ -245,6 +248,7 @@ impl ReduceName {
     pub(super) fn value(self) -> ReduceFrom {
         match self {
             Self::Flight => ReduceFrom::FlightSize,
+            Self::Unbounded => ReduceFrom::FlightSizeUnbounded,
             Self::Pipe => ReduceFrom::Pipe,
             Self::Cwnd => ReduceFrom::Cwnd,
         }

@@ -57,6 +57,7 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "reduce_from" => {
             config.reduce_from = match value {
                 "flight" => ReduceFrom::FlightSize,
+                "flight_unbounded" => ReduceFrom::FlightSizeUnbounded,
                 "pipe" => ReduceFrom::Pipe,
                 "cwnd" => ReduceFrom::Cwnd,
                 _ => return Err("flight, pipe or cwnd".into()),
