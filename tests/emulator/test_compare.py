@@ -70,7 +70,7 @@ def test_goodputs_agree_where_packets_are_lost(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         (["--tcp", "tahoe"], "the kernel has no TCP 'tahoe'"),
-        (["--tcp", "moon"], "the simulator has none of this name"),
+        (["--tcp", "moon"], "the kernel has no TCP 'moon'"),
         (["--tcp", "reno", "--transfer", "much"], "write a size such as 5MB"),
         (["--tcp", "reno", "--runs", "0"], "write 1 to 1000"),
         (["--tcp", "reno", "--set", "links.9.down.delay=1ms"], "links.9.down.delay"),

@@ -116,4 +116,10 @@ def test_a_run_that_fell_behind_is_emulated_again(monkeypatch: pytest.MonkeyPatc
         True,
     ]
     assert found.rows[0].emulated == (2e5, 5e5)
+    assert found.rows[0].tcp == "linux-reno"
+    (whole,) = found.result.scenario("linux-reno")["resolved_tcp"]
+    # The profile that users can name, whole: the scenario's own keys are left out.
+    (named,) = fl.run(_tree(), tcp="linux-reno").scenario()["resolved_tcp"]
+    assert whole["profile"] == "linux"
+    assert whole == named
     assert found.late_p99_s == 4e-3
