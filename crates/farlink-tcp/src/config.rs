@@ -757,7 +757,8 @@ pub struct DelayedAck {
     /// Heartbeat: the ACK leaves on the next multiple of `max_delay`, as the
     /// BSD fast timer did, instead of `max_delay` after the segment.
     pub heartbeat: bool,
-    /// The first so many ACKs of data leave at once, as those of Linux do.
+    /// The first so many ACKs of data leave at once, and those after them of segments
+    /// that open the window ([`ReceiverConfig::gradual_window`]), as in Linux.
     pub quick: u32,
 }
 

@@ -298,7 +298,12 @@ impl Receiver {
         if let Some(tune) = &mut self.autotune {
             let holes = self.holes.as_deref().unwrap_or(&NO_HOLES);
             let ahead = holes.ranges.end().map_or(0, |end| end - self.nxt);
+            let open = tune.open();
             self.config.buffer = tune.came(len, ahead, self.config.buffer);
+            if self.config.delayed_ack.quick > 0 && tune.open() > open {
+                // Linux, tcp_grow_window: while the window opens no ACK waits.
+                self.quick |= 1;
+            }
         }
     }
 

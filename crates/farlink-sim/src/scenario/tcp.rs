@@ -168,8 +168,9 @@ tcp_keys! {
     /// Delayed ACKs leave on multiples of `delayed_ack`, as from the BSD fast
     /// timer, instead of that long after the segment. Needs `delayed_ack`.
     ack_heartbeat: bool,
-    /// The first so many ACKs of data leave at once, up to 1000, as those of Linux
-    /// do. Needs `delayed_ack`.
+    /// The first so many ACKs of data leave at once, up to 1000, and with
+    /// `gradual_window` those of segments that open the window, as in Linux. Needs
+    /// `delayed_ack`.
     ack_quick: u32,
     /// How a segment that fills a hole is acknowledged. Needs `delayed_ack`.
     ack_gap_fill: GapFillName,

@@ -183,7 +183,7 @@ const VALUES: &[Value] = &[
     Value {
         key: "ack_quick",
         set: Set::Config(|c| c.receiver.delayed_ack.quick = 16),
-        source: "TCP_MAX_QUICKACKS; there again after a gap of a time-out and at what comes twice",
+        source: "TCP_MAX_QUICKACKS; tcp_input.c: tcp_grow_window; there again after a gap of a time-out and at what comes twice",
     },
     Value {
         key: "send_buffer",
