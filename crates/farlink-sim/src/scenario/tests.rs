@@ -379,3 +379,46 @@ fn the_schema_describes_every_key() {
     }
     assert!(keys > 100, "only {keys} keys");
 }
+
+/// A key that stands in the way of another is taken away by `default`, and a link that
+/// has no name is called by its nodes.
+#[test]
+fn an_override_takes_a_key_away_and_finds_a_link_by_its_nodes() {
+    let text = GOOD.replace("[tcp]", "[tcp]\nack_every = 3");
+    let text = if text.contains("[tcp]") {
+        text
+    } else {
+        format!("[tcp]\nack_every = 3\n{GOOD}")
+    };
+    let off = [("tcp.delayed_ack", "off"), ("tcp.ack_every", "default")];
+    let set = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+        pairs.iter().map(|&(k, v)| (k.into(), v.into())).collect()
+    };
+    assert!(fault(&text, &off[..1]).contains("ack_every would be ignored"));
+    assert!(load(&text, "geo.toml", &set(&off)).is_ok());
+    assert_eq!(
+        fault(&text, &[("tcp.ack_evry", "default")]),
+        "override tcp.ack_evry=default: there is no tcp.ack_evry to take away: it is what it is by \
+         default"
+    );
+    let text = "[[links]]\nbetween = [\"a\", \"b\"]\n\
+         down = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\n";
+    let loaded = load(
+        text,
+        "my/path.toml",
+        &set(&[("links.a-b.down.delay", "7 ms")]),
+    )
+    .unwrap();
+    assert_eq!(
+        loaded.links[0]
+            .down
+            .as_ref()
+            .unwrap()
+            .delay
+            .unwrap()
+            .0
+            .as_nanos(),
+        7_000_000
+    );
+}

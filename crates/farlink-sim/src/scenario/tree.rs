@@ -206,7 +206,8 @@ impl Node {
 
     /// Puts a value at a path such as `links.0.down.delay` or
     /// `links[0].down.delay`; an element of a list may also be named by its
-    /// `name`. Tables that do not exist are made.
+    /// `name`, a link without one by its nodes with a hyphen. Tables that do not
+    /// exist are made. The value `default` takes the key away.
     pub(super) fn set(&mut self, path: &str, value: &str) -> Result<(), String> {
         let at = At::Set(format!("{path}={value}").into());
         let path = path.replace('[', ".").replace(']', "");
@@ -220,6 +221,9 @@ impl Node {
                 steps.len()
             ));
         }
+        if value.trim() == "default" {
+            return self.take_away(&steps);
+        }
         let mut node = self;
         let mut walked = String::new();
         for step in steps {
@@ -230,6 +234,29 @@ impl Node {
             walked.push_str(step);
         }
         *node = parse_value(value, &at);
+        Ok(())
+    }
+
+    /// Takes the key at a path away, so that what it is without holds.
+    fn take_away(&mut self, steps: &[&str]) -> Result<(), String> {
+        let missing = || {
+            format!(
+                "there is no {} to take away: it is what it is by default",
+                steps.join(".")
+            )
+        };
+        let (key, tables) = steps.split_last().ok_or_else(missing)?;
+        let mut node = self;
+        for step in tables {
+            node = if let Value::List(nodes) = &node.value {
+                let index = element(nodes, step).ok_or_else(missing)?;
+                node.elements_mut().get_mut(index).ok_or_else(missing)?
+            } else {
+                node.get_mut(step).ok_or_else(missing)?
+            };
+        }
+        node.get(key).ok_or_else(missing)?;
+        node.remove(key);
         Ok(())
     }
 
@@ -283,18 +310,11 @@ impl Node {
         }
         match &mut self.value {
             Value::List(nodes) => {
-                let index = match step.parse::<usize>() {
-                    Ok(index) => index,
-                    Err(_) => nodes
-                        .iter()
-                        .position(|node| node.get_text("name") == Some(step))
-                        .ok_or_else(|| {
-                            format!(
-                                "{walked} has no element named {step:?}; write its number, counted \
-                                 from 0"
-                            )
-                        })?,
-                };
+                let index = element(nodes, step).ok_or_else(|| {
+                    format!(
+                        "{walked} has no element named {step:?}; write its number, counted from 0"
+                    )
+                })?;
                 let count = nodes.len();
                 nodes.get_mut(index).ok_or_else(|| match count {
                     0 => format!("{walked} is empty"),
@@ -319,6 +339,28 @@ impl Node {
             }
             Value::Scalar(_) => unreachable!("made a table above"),
         }
+    }
+}
+
+/// The element of a list that is meant: by its number, by its `name`, or by what a
+/// link without one is called.
+fn element(nodes: &[Node], step: &str) -> Option<usize> {
+    let called = |node: &Node| match node.get_text("name") {
+        Some(name) => name == step,
+        None => match node.get("between").map(|between| &between.value) {
+            Some(Value::List(ends)) => {
+                let names = ends.iter().map(|end| match &end.value {
+                    Value::Scalar(Scalar::Text(name)) => name.as_str(),
+                    _ => "",
+                });
+                names.collect::<Vec<_>>().join("-") == step
+            }
+            _ => false,
+        },
+    };
+    match step.parse() {
+        Ok(index) => Some(index),
+        Err(_) => nodes.iter().position(called),
     }
 }
 
