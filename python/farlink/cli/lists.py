@@ -63,10 +63,12 @@ def tcp(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
     rows = json.loads(_farlink.variants())
     shown = [{key: row[key] for key in order} for row in rows]
     _print(shown, words, as_json, short=("name", "summary"))
-    if not as_json:
+    if not as_json and not words:
+        console = text.console(sys.stdout, plain_width=_WHOLE_LINES)
         for name, profile in source.profiles().items():
             if name != "rfc":
-                text.line(f"{name}-NAME: {profile['summary']}; NAME is {', '.join(profile['tcp'])}")
+                names = ", ".join(profile["tcp"])
+                console.print(f"{name}-NAME: {profile['summary']}; NAME is {names}")
 
 
 def metrics(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
