@@ -33,7 +33,7 @@ EXTENSION := $(VENV)/.extension
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-long lint fmt mutants mutants-python bench bench-emu lock clean check-machine
+.PHONY: help demo build test test-rust test-python test-long lint fmt deny mutants mutants-python bench bench-emu lock clean check-machine
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,14 @@ lint: $(TOOLS) ## Format, clippy, documentation links, ruff and mypy, all withou
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy --strict python tests tools
+
+# Advisories need their database from the network; without it the rest is checked all the same,
+# and tests/repo checks licences and sources where cargo-deny is not installed.
+deny: check-machine ## Licences, duplicates, sources and advisories of the Rust tree (needs cargo-deny)
+	@$(CARGO) deny --version >/dev/null 2>&1 || { echo "this needs cargo-deny: cargo install cargo-deny" >&2; exit 2; }
+	$(CARGO) deny --locked --offline check licenses bans sources
+	@if $(CARGO) deny --locked fetch db >/dev/null 2>&1; then $(CARGO) deny --locked check advisories; else \
+		echo "the advisory database could not be fetched: advisories were not checked"; fi
 
 fmt: $(TOOLS) ## Format the Rust and Python sources in place
 	$(CARGO) fmt --all

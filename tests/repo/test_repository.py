@@ -23,20 +23,7 @@ MACHINE_PATH = re.compile(r"(?<![\w.~*)}/-])/(?:work|root|home|Users|tmp)/")
 REGISTRY_HOST = re.compile(r"(?:pypi|pythonhosted|crates|npmjs)[.](?:org|io|com)\b")
 
 # Licences that may be linked into the program. An expression needs one of each AND clause.
-PERMISSIVE = {
-    "0BSD",
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-2-Clause",
-    "BSD-3-Clause",
-    "BSL-1.0",
-    "ISC",
-    "MIT",
-    "MIT-0",
-    "Unicode-3.0",
-    "Unlicense",
-    "Zlib",
-}
+PERMISSIVE = set(tomllib.loads((ROOT / "deny.toml").read_text("utf-8"))["licenses"]["allow"])
 
 
 @pytest.mark.filterwarnings("default")
@@ -103,6 +90,15 @@ def test_every_licence_of_the_rust_tree_is_permissive() -> None:
     assert done.returncode == 0, done.stderr
     packages = json.loads(done.stdout)["packages"]
     assert not {p["name"]: p["license"] for p in packages if not permissive(p["license"])}
+
+
+def test_every_crate_is_of_the_registry_and_has_one_version() -> None:
+    packages = manifest("Cargo.lock")["package"]
+    others = [one for one in packages if one["name"] not in own_crates()]
+    assert [one["name"] for one in others if "checksum" not in one] == []
+    assert len({one["source"] for one in others}) == 1  # no git, no other index
+    names = [one["name"] for one in packages]
+    assert {name for name in names if names.count(name) > 1} == set()
 
 
 @pytest.mark.parametrize(
