@@ -160,6 +160,23 @@ BAD = [
     ),
     (["run", "SMALL", "--tcp", "reno,reno"], "tcp 'reno' is named twice; name each once"),
     (
+        ["run", "SMALL", "--tcp", "reno", "--tcp", "sack,reno"],
+        "tcp 'reno' is named twice; name each once",
+    ),
+    (
+        ["show", "SMALL", "--tcp", "reno", "--tcp", "sack"],
+        "--tcp reno, sack: write one TCP; it is for one at a time",
+    ),
+    (
+        ["emulate", "SMALL", "--transfer", "1MB", "--tcp", "reno", "--tcp", "cubic"],
+        "--tcp reno, cubic: write one TCP; it is for one at a time",
+    ),
+    (
+        ["run", "SMALL", "--set", "tcp.mss="],
+        "--set tcp.mss=: the value is missing; write tcp.mss=default to take away what the "
+        "scenario says",
+    ),
+    (
         ["run", "SMALL", "--set", "seed"],
         "--set seed: not PATH=VALUE; write for example --set links.0.down.delay=300ms",
     ),
@@ -455,7 +472,7 @@ def test_a_terminal_gets_a_progress_bar(small: Path) -> None:
 def test_six_runs_have_medians_and_differences(
     small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert farlink("run", str(small), "--tcp", "newreno,sack", "--runs", "6") == 0
+    assert farlink("run", str(small), "--tcp", "newreno", "--tcp", "sack", "--runs", "6") == 0
     out = capsys.readouterr().out
     assert "median goodput" in out
     assert "to newreno (kbit/s)" in out

@@ -8,6 +8,7 @@ import pytest
 
 import farlink as fl
 from farlink.cli.table import show
+from farlink.cli.text import console
 from farlink.plot.data import Columns
 
 LINK = """
@@ -58,7 +59,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> fl.Result:
 
 def table(result: fl.Result) -> str:
     stream = io.StringIO()
-    show(result, stream)
+    show(result, console(stream))
     return stream.getvalue()
 
 

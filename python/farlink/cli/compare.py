@@ -25,7 +25,7 @@ def compare(
         metavar="SCENARIO",
         autocompletion=complete.scenarios,
     ),
-    tcp: str = typer.Option(
+    tcp: list[str] = typer.Option(
         ..., "--tcp", help="TCPs that both sides have.", metavar="A,B", autocompletion=complete.tcps
     ),
     transfer: str = typer.Option(

@@ -27,7 +27,7 @@ _HOST = typer.Option(
 _AT = typer.Option(
     [], "--at", help="Program to start before in another host.", metavar="'HOST: COMMAND'"
 )
-_TCP = typer.Option(None, "--tcp", help="TCP of the hosts' kernels.", metavar="NAME")
+_TCP = typer.Option([], "--tcp", help="TCP of the hosts' kernels.", metavar="NAME")
 _ENDPOINT = typer.Option(
     [],
     "--endpoint",
@@ -60,7 +60,7 @@ def emulate(
     seconds: float | None = typer.Option(
         None, "--seconds", help="End after so long, whatever the program does.", metavar="N"
     ),
-    tcp: str | None = _TCP,
+    tcp: list[str] = _TCP,
     endpoint: list[str] = _ENDPOINT,
     plain: bool = _PLAIN,
     realtime: bool | None = REALTIME,
@@ -96,13 +96,14 @@ def emulate(
     elif plots:
         raise ScenarioError("--plots draws what --trace DIR writes; write both")
     overrides: dict[str, object] = dict(text.assignments(changes))
+    kernel_tcp = text.one_name(tcp)
 
     def run() -> emulation.Emulated:
         if transfer:
             return emulation.transfer(
                 scenario,
                 transfer,
-                tcp=tcp,
+                tcp=kernel_tcp,
                 overrides=overrides,
                 seed=seed,
                 endpoints=_endpoints(endpoint),
@@ -117,7 +118,7 @@ def emulate(
             command or None,
             host=host,
             servers=_servers(at),
-            tcp=tcp,
+            tcp=kernel_tcp,
             overrides=overrides,
             seed=seed,
             seconds=seconds,
@@ -139,7 +140,7 @@ def emulate(
         elif plots:
             from farlink.plot.style import save
 
-            name = tcp or "kernel"
+            name = kernel_tcp or "kernel"
             figures = seen.plots(name, pcap)
             save(figures.cwnd(), trace / "cwnd")
             if pcap is not None:
@@ -160,7 +161,7 @@ def shell(
     scenario: str = _SCENARIO,
     host: str | None = _HOST,
     at: list[str] = _AT,
-    tcp: str | None = _TCP,
+    tcp: list[str] = _TCP,
     endpoint: list[str] = _ENDPOINT,
     plain: bool = _PLAIN,
     realtime: bool | None = REALTIME,
@@ -175,7 +176,7 @@ def shell(
         [os.environ.get("SHELL", "/bin/sh")],
         host=host,
         servers=_servers(at),
-        tcp=tcp,
+        tcp=text.one_name(tcp),
         overrides=dict(text.assignments(changes)),
         seed=seed,
         endpoints=_endpoints(endpoint),

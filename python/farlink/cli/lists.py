@@ -90,8 +90,8 @@ def show(
         metavar="SCENARIO",
         autocompletion=complete.scenarios,
     ),
-    tcp: str = typer.Option(
-        "", "--tcp", help="The TCP to resolve it for.", metavar="NAME", autocompletion=complete.tcps
+    tcp: list[str] = typer.Option(
+        [], "--tcp", help="The TCP to resolve it for.", metavar="NAME", autocompletion=complete.tcps
     ),
     changes: list[str] = typer.Option(
         [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
@@ -99,7 +99,8 @@ def show(
 ) -> None:
     """Print a scenario with all presets, defaults and units resolved."""
     where = source.find(scenario)
-    resolved = where.resolve([tcp] if tcp else None, text.assignments(changes))
+    name = text.one_name(tcp)
+    resolved = where.resolve([name] if name else None, text.assignments(changes))
     text.line(json.dumps(json.loads(next(iter(resolved.values()))), indent=2))
 
 

@@ -26,8 +26,8 @@ def run(
         metavar="SCENARIO",
         autocompletion=complete.scenarios,
     ),
-    tcp: str = typer.Option(
-        "", "--tcp", help="TCPs to compare.", metavar="A,B,C", autocompletion=complete.tcps
+    tcp: list[str] = typer.Option(
+        [], "--tcp", help="TCPs to compare.", metavar="A,B,C", autocompletion=complete.tcps
     ),
     changes: list[str] = typer.Option(
         [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -21,6 +21,7 @@ __all__ = [
     "is_standard_output",
     "line",
     "names",
+    "one_name",
     "printable",
     "told_at_the_end",
     "write_json",
@@ -31,14 +32,25 @@ class Stopped(Exception):  # noqa: N818 (Ctrl-C is no error)
     """Ctrl-C came, and the message says what was kept; the exit code is that of Ctrl-C."""
 
 
-def names(option: str) -> list[str] | None:
-    """Split "a,b,c"; an option that was not given is None."""
-    if not option:
+def names(options: Sequence[str]) -> list[str] | None:
+    """Split each "a,b,c" of --tcp; an option that was not given is None."""
+    if not options:
         return None
-    parts = [part.strip() for part in option.split(",")]
-    if not all(parts):
-        raise ScenarioError(f"--tcp {option}: a name is empty; write --tcp reno,sack")
-    return parts
+    found = []
+    for option in options:
+        parts = [part.strip() for part in option.split(",")]
+        if not all(parts):
+            raise ScenarioError(f"--tcp {option}: a name is empty; write --tcp reno,sack")
+        found += parts
+    return found
+
+
+def one_name(options: Sequence[str]) -> str | None:
+    """Read --tcp of a command that takes one name; None if it was not given."""
+    found = names(options)
+    if found is not None and len(found) > 1:
+        raise ScenarioError(f"--tcp {', '.join(found)}: write one TCP; it is for one at a time")
+    return found[0] if found else None
 
 
 def assignments(options: list[str]) -> list[tuple[str, str]]:
@@ -46,7 +58,12 @@ def assignments(options: list[str]) -> list[tuple[str, str]]:
     pairs = []
     for option in options:
         path, equals, value = option.partition("=")
-        if not equals or not path.strip() or not value.strip():
+        if equals and path.strip() and not value.strip():
+            raise ScenarioError(
+                f"--set {option}: the value is missing; write {path.strip()}=default to take away "
+                "what the scenario says"
+            )
+        if not equals or not path.strip():
             raise ScenarioError(
                 f"--set {option}: not PATH=VALUE; write for example --set links.0.down.delay=300ms"
             )
