@@ -237,3 +237,27 @@ fn fine_clocks_learn_that_the_path_became_slow() {
         assert!(m[1] < 4000.0, "{} sent again, {tcp}", m[1]);
     }
 }
+
+#[test]
+fn a_first_window_that_is_lost_whole_is_repaired_at_the_paths_pace() {
+    // Eight first windows of ten segments into a queue of 13: some are lost whole, and
+    // P-TCP has no sample of data to run on. Each segment cost a backed-off time-out of
+    // up to a minute; the 200 kB take the link 26 s, and Vegas 41 s.
+    let link = "rate = \"64 kbit/s\", delay = \"50 ms\", queue = { bytes = \"20 kB\" }";
+    let text = format!(
+        "max_duration = \"6 h\"\n[tcp]\nvariant = \"p-tcp\"\n[[links]]\nbetween = [\"a\", \
+         \"b\"]\ndown = {{ {link} }}\nup = {{ {link} }}\n[[flows]]\nfrom = \"a\"\nto = \
+         \"b\"\nsize = \"25 kB\"\ncount = 8\n"
+    );
+    let scenario = scenario::load(&text, "eight", &[])
+        .and_then(|s| s.expand())
+        .unwrap_or_else(|e| panic!("{e}"));
+    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
+    let result: Value = serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON");
+    let flows = result["flows"].as_array().expect("flows");
+    assert_eq!(flows.len(), 8);
+    for flow in flows {
+        let duration = flow["metrics"]["duration"].as_f64().expect("a number");
+        assert!(duration < 40.0, "{duration} s");
+    }
+}

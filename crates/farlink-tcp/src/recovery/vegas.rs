@@ -34,7 +34,7 @@ pub(crate) struct FineTimeout {
     /// Position after the highest byte sent when the first segment was acknowledged
     /// that had been sent again since the last sample.
     ambiguous: Option<Offset>,
-    /// Least time-out until the next sample.
+    /// Least time-out until the next sample; before the first one, the time-out.
     floor: Interval,
 }
 
@@ -83,6 +83,11 @@ impl FineTimeout {
     /// time-out is at least as long as that took, but longer than it was by no more
     /// than the ACK took from the last transmission. It is no sample itself, or the
     /// time-outs that waited for lost segments would be learnt as round trips.
+    ///
+    /// Before the first sample there is no time-out that could be too short, only
+    /// the coarse one, which has backed off: the first such ACK is taken at once, or
+    /// a first window that is lost whole would be repaired by a segment each backed-off
+    /// time-out, up to a minute each.
     pub(crate) fn acknowledged(
         &mut self,
         now: Instant,
@@ -95,10 +100,16 @@ impl FineTimeout {
             self.ambiguous = None;
             self.floor = Interval::ZERO;
             self.estimator.sample(at, now);
-        } else if let (Some((end, before)), Some(timeout)) = (again, self.timeout()) {
-            let window = *self.ambiguous.get_or_insert(max);
-            if end > window {
-                self.floor = now.since(before).min(timeout + now.since(sent));
+        } else if let Some((end, before)) = again {
+            let took = now.since(before);
+            match self.timeout() {
+                None => self.floor = took,
+                Some(timeout) => {
+                    let window = *self.ambiguous.get_or_insert(max);
+                    if end > window {
+                        self.floor = took.min(timeout + now.since(sent));
+                    }
+                }
             }
         }
     }
@@ -108,11 +119,13 @@ impl FineTimeout {
         self.again = Some((front.end(), front.at));
     }
 
-    /// SRTT + max(G, k D); `None` before the first sample.
+    /// SRTT + max(G, k D); `None` before anything is known of the round trip.
     fn timeout(&self) -> Option<Interval> {
+        let Some(srtt) = self.estimator.srtt() else {
+            return Some(self.floor).filter(|floor| !floor.is_zero());
+        };
         let variation = self.estimator.deviation() * self.k;
-        let timeout = self.estimator.srtt()? + variation.max(self.granularity);
-        Some(timeout.max(self.floor))
+        Some((srtt + variation.max(self.granularity)).max(self.floor))
     }
 }
 
