@@ -71,7 +71,9 @@ class Receiver:
         if self.timestamps and packet.tsval is not None:
             if self.recent is not None and packet.tsval < self.recent and not packet.flags & SYN:
                 return False
-            if self.recent is None or start <= self.acknowledged:
+            # Only of what is acceptable (RFC 7323, 5.3, R2 and R3): no duplicate's.
+            fresh = start + packet.space > self.nxt if packet.space else start >= self.nxt
+            if self.recent is None or (fresh and start <= self.acknowledged):
                 self.recent = packet.tsval
         end = start + packet.space
         if end <= self.nxt or packet.space == 0:

@@ -465,7 +465,8 @@ def test_the_command_ends_with_verdicts_and_a_page(
     options = ["--only", "fig4.17", "--quick", "--runs", "2", "--out", str(out)]
     assert farlink("study", "wong1998", *options) == 0
     shown, err = capsys.readouterr()
-    assert err == ""
+    # How far it is, now and then, where it takes long; no warning.
+    assert all(line.startswith("farlink: fig") and " of " in line for line in err.splitlines())
     assert "fig4.17.rlp_best_high_per" in shown
     assert " reproduced, " in shown
     assert "wong1998, seed 1, 2 runs of a point, quick; " in shown

@@ -119,8 +119,11 @@ def show(sample: "ChannelSample", out: "Sink") -> None:
         out.print(path_text(sample.lost, min(out.width, 120)), soft_wrap=True)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("quantity", "sampled", "95 % interval", "closed form", ""):
+        # In a narrow terminal the words fold, never a number or a verdict.
         table.add_column(
-            name, justify="left" if name in ("quantity", "") else "right", no_wrap=True
+            name,
+            justify="left" if name in ("quantity", "") else "right",
+            no_wrap=name != "quantity",
         )
     for row in sample.rows:
         factor, unit = _unit(row)
