@@ -555,17 +555,19 @@ impl Sender {
     }
 
     /// What a loss reduces the window from, where `flight` was in flight: never
-    /// more than the window in force.
+    /// more than the congestion window, without the room that duplicate ACKs made.
     ///
     /// `FlightSize` (RFC 5681, 2) includes what is SACKed, and after a SACK
     /// recovery or a time-out it may be several windows: a part of it would then
     /// be a rise, where RFC 5681, 4.3, wants cwnd and ssthresh lowered once more.
-    /// Linux and 4.4BSD reduce from cwnd; RFC 9438, 4.6, knows both.
+    /// The same goes for what left in the place of segments that duplicates told
+    /// to have arrived: it is not more in the network. Linux and 4.4BSD reduce from
+    /// cwnd; RFC 9438, 4.6, knows both.
     pub(crate) fn at_most_window(&self, flight: u64) -> u64 {
         if self.reduce_from == ReduceFrom::FlightSizeUnbounded {
             return flight;
         }
-        flight.min(self.cwnd())
+        flight.min(self.cc.cwnd().min(self.most_cwnd()))
     }
 
     /// Whether losses and SACKed data do not count when the window is reduced.
