@@ -2,16 +2,22 @@
 
 Runs cargo-mutants (.cargo/mutants.toml) over the named files: each mutant first with the tests
 of its own crate, and what those let pass with the tests of the simulator, which run whole
-scenarios. Prints what was caught by folder, with the interval of a sample, and the survivors.
+scenarios. What follows `--` names tests that are quick, as `cargo test` has it: these run before
+all others, and only what they let pass meets the rest. Prints what was caught by folder, with
+the interval of a sample, and the survivors.
 
     tools/core_mutants.py --sample 1/40 recovery congestion
+    tools/core_mutants.py --sample 3/20 channel -- --lib channel::
 """
 
 import argparse
+import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,46 +26,79 @@ from scipy.stats import binomtest
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "target" / "core-mutants"
+SETTINGS = tomllib.loads((ROOT / ".cargo" / "mutants.toml").read_text("utf-8"))
 ESCAPED = re.compile(r"[.^$*+?()\[\]{}|\\]")
 
 
 def main() -> int:
-    """Run both stages; the exit code is 1 if a mutant survived them."""
+    """Run the stages; the exit code is 1 if a mutant survived them."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("places", nargs="*", help="folders or files of crates/*/src; default: all")
     parser.add_argument("--sample", default="0/1", metavar="K/N", help="every N-th, from the K-th")
-    asked = parser.parse_args()
+    given, _, quick = " ".join(sys.argv[1:]).partition(" -- ")
+    asked = parser.parse_args(given.split())
     shutil.rmtree(OUT, ignore_errors=True)
-    sample = ["--shard", asked.sample, "--sharding", "round-robin"]
-    first = run("own", [*files(asked.places), *sample], [])
-    missed = first["missed"]
-    if missed:
+    # A change that never ends would take the time of ten that do.
+    brief = ["--minimum-test-timeout", "15", "--timeout-multiplier", "5"]
+    stages = {"quick": [*brief, "--", *quick.split()]} if quick else {}
+    stages |= {"own": [], "sim": ["--test-package", "farlink-sim"]}
+    chosen = files(asked.places)
+    drawn = ["--shard", asked.sample, "--sharding", "round-robin"]
+    viable: list[str] = []
+    missed: list[str] = []
+    for stage, tested_with in stages.items():
+        found = run(stage, chosen, [*drawn, *tested_with])
+        if viable:
+            # A deleted field of a struct is tried whatever `--re` says (cargo-mutants 27.1).
+            missed = [name for name in found["missed"] if name in missed]
+        else:
+            viable = found["caught"] + found["timeout"] + found["missed"]
+            missed = found["missed"]
+        if not missed:
+            break
+        chosen = sorted({name.split(":", maxsplit=1)[0] for name in missed})
         names = "|".join(ESCAPED.sub(lambda m: "\\" + m[0], name) for name in missed)
-        missed = run("sim", ["--re", f"^({names})$"], ["--test-package", "farlink-sim"])["missed"]
-    report(first["caught"] + first["timeout"] + first["missed"], missed)
+        drawn = ["--re", f"^({names})$"]
+    report(viable, missed)
     return 1 if missed else 0
 
 
 def files(places: Sequence[str]) -> list[str]:
-    """Name the options that choose these places."""
-    found = []
-    for place in places:
-        name = place.removesuffix(".rs")
-        found += ["-f", f"crates/*/src/{name}.rs", "-f", f"crates/*/src/{name}/**/*.rs"]
+    """Of the core's files, those in these places."""
+    core = {
+        path.relative_to(ROOT).as_posix()
+        for pattern in SETTINGS["examine_globs"]
+        for path in ROOT.glob(pattern)
+    }
+    names = "|".join(re.escape(place.removesuffix(".rs")) for place in places)
+    inside = re.compile(rf"crates/[^/]+/src/({names})(\.rs|/.*)" if places else ".*")
+    found = sorted(filter(inside.fullmatch, core))
+    if not found:
+        sys.exit(f"no file of the core is in {' '.join(places)}")
     return found
 
 
-def run(stage: str, chosen: Sequence[str], tested_with: Sequence[str]) -> dict[str, list[str]]:
-    """Run cargo-mutants; return its mutants by outcome."""
-    command = ["cargo", "mutants", "--no-shuffle", "--output", str(OUT / stage)]
-    done = subprocess.run([*command, *chosen, *tested_with], cwd=ROOT, check=False)  # noqa: S603
+def run(stage: str, chosen: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
+    """Run cargo-mutants over these files; return its mutants by outcome."""
+    folder = OUT / stage
+    folder.mkdir(parents=True)
+    # On the command line files would be added to those of the settings.
+    settings = folder / "settings.toml"
+    values = SETTINGS | {"examine_globs": chosen}
+    settings.write_text("".join(f"{k} = {json.dumps(v)}\n" for k, v in values.items()), "utf-8")
+    command = ["cargo", "mutants", "--config", str(settings), "--output", str(folder)]
+    # One folder of builds: third-party crates are built once, not for each stage.
+    surroundings = os.environ | {"CARGO_TARGET_DIR": str(ROOT / "target")}
+    done = subprocess.run([*command, *options], cwd=ROOT, env=surroundings, check=False)  # noqa: S603
     if done.returncode not in {0, 2, 3}:  # 2: some were missed, 3: some took too long
         sys.exit(
             f"cargo-mutants ended with {done.returncode}; install it: cargo install cargo-mutants"
         )
-    folder = OUT / stage / "mutants.out"
     outcomes = ("caught", "missed", "timeout")
-    return {name: (folder / f"{name}.txt").read_text("utf-8").splitlines() for name in outcomes}
+    return {
+        name: (folder / "mutants.out" / f"{name}.txt").read_text("utf-8").splitlines()
+        for name in outcomes
+    }
 
 
 def report(viable: Sequence[str], missed: Sequence[str]) -> None:

@@ -1,0 +1,399 @@
+//! What a link with a protocol refuses, counts and tells, packet by packet.
+
+use farlink_net::arq::{
+    ArqError, Entity, FrameKind, Item, LapbConfig, Line, LineConfig, MdlpConfig, Output, Protocol,
+    RlpConfig, SentFrame, Tag,
+};
+use farlink_net::channel::{Channel, Corrupt, DropCause, Loss, Scripted, Stage};
+use farlink_net::fec::BlockCode;
+use farlink_net::mac::{Access, CsmaCa, Mac};
+use farlink_net::rng::{Probability, Streams};
+use farlink_net::{LinkConfig, QueueLimit};
+use farlink_tcp::{Instant, Interval, Priority};
+
+/// 10 ms on the link of these tests: 18 bytes of a packet and 6 of its frame.
+const LEN: u32 = 18;
+const RATE: u64 = 19_200;
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Interval::from_millis(ms)
+}
+
+fn link() -> LinkConfig {
+    LinkConfig {
+        rate: RATE,
+        delay: Interval::from_millis(5),
+        overhead: 0,
+        fec: None,
+        queue: QueueLimit::Unlimited,
+        mark: QueueLimit::Unlimited,
+        priorities: true,
+    }
+}
+
+/// A line whose forward direction is `link` with these stages; the way back is clean.
+fn line(protocol: Protocol, link: LinkConfig, stages: Vec<Stage>, access: Access) -> Line {
+    let config = LineConfig {
+        protocol,
+        header: 6,
+        supervisory: 12,
+        status: 24,
+    };
+    let mac = |access, name| Mac::new(access, RATE, Streams::new(1, 0).stream(name));
+    let forward = (link, Channel::new(stages), mac(access, "there"));
+    let back = (link, Channel::default(), mac(Access::None, "back"));
+    Line::new(config, [forward, back]).unwrap()
+}
+
+fn lapb(window: u8) -> Protocol {
+    Protocol::Lapb(LapbConfig {
+        window,
+        ..LapbConfig::default()
+    })
+}
+
+fn clean(protocol: Protocol) -> Line {
+    line(protocol, link(), Vec::new(), Access::None)
+}
+
+/// Everything until `end`.
+fn live(line: &mut Line, end: Instant) -> Vec<Output> {
+    let mut outputs = Vec::new();
+    while line.deadline() <= end {
+        line.advance(line.deadline(), &mut outputs);
+    }
+    outputs
+}
+
+fn data(low: bool) -> Tag {
+    Tag {
+        stream: 1,
+        seq: 0,
+        len: 10,
+        low,
+    }
+}
+
+/// A window above what the numbers tell apart, none at all, numbers of another modulus
+/// and timers of no time are refused; the largest window and the shortest time are not.
+#[test]
+fn parameters_that_cannot_be_are_refused() {
+    let one = Interval::from_nanos(1);
+    let of = |protocol: &str, modulus, window, time| match protocol {
+        "lapb" => Protocol::Lapb(LapbConfig {
+            modulus,
+            window,
+            t1: time,
+            ..LapbConfig::default()
+        }),
+        "mdlp" => Protocol::Mdlp(MdlpConfig {
+            modulus,
+            window,
+            t200: time,
+            ..MdlpConfig::default()
+        }),
+        _ => Protocol::Rlp(RlpConfig {
+            modulus,
+            window,
+            status_period: time,
+            ..RlpConfig::default()
+        }),
+    };
+    let refused = |protocol: &Protocol| Entity::new(protocol).err();
+    for (name, timer, largest) in [
+        ("lapb", "T1", [7, 127]),
+        ("mdlp", "T200", [3, 63]),
+        ("rlp", "status period", [3, 63]),
+    ] {
+        for (modulus, most) in [8, 128].into_iter().zip(largest) {
+            for window in [1, most] {
+                assert_eq!(refused(&of(name, modulus, window, one)), None);
+            }
+            for window in [0, most + 1] {
+                let error = ArqError::Window {
+                    window,
+                    modulus,
+                    most,
+                };
+                assert_eq!(refused(&of(name, modulus, window, one)), Some(error));
+            }
+            let none = of(name, modulus, 1, Interval::ZERO);
+            assert_eq!(refused(&none), Some(ArqError::NoTime(timer)));
+        }
+        for modulus in [0, 7, 9, 64, 129] {
+            let error = ArqError::Modulus(modulus);
+            assert_eq!(refused(&of(name, modulus, 1, one)), Some(error));
+        }
+    }
+}
+
+/// The queue in front of the window takes so many packets and no more. What is at the MAC
+/// or in the window does not wait; a window that is closed makes the next one wait though
+/// the MAC is idle.
+#[test]
+fn the_queue_counts_what_waits_for_the_window() {
+    for queue in [
+        QueueLimit::Packets(2),
+        QueueLimit::Bytes(2 * u64::from(LEN)),
+    ] {
+        let config = LinkConfig { queue, ..link() };
+        let mut line = line(lapb(2), config, Vec::new(), Access::None);
+        for packet in 0..3 {
+            assert!(line.offer(at(0), 0, packet, LEN, data(packet == 2)).is_ok());
+        }
+        assert_eq!(line.waiting_changed(0), Some((2, 2 * u64::from(LEN))));
+        assert_eq!(line.waiting_changed(0), None);
+        assert!(line.offer(at(0), 0, 3, LEN, data(true)).is_err());
+        assert!(line.offer(at(0), 0, 4, LEN, data(false)).is_err());
+        let stats = *line.stats(0);
+        assert_eq!(stats.drops[DropCause::Congestion as usize], 2);
+        assert_eq!(stats.low_drops[DropCause::Congestion as usize], 1);
+        assert_eq!(stats.queue_max, 2);
+    }
+    let config = LinkConfig {
+        queue: QueueLimit::Packets(0),
+        ..link()
+    };
+    let mut line = line(lapb(1), config, Vec::new(), Access::None);
+    assert!(line.offer(at(0), 0, 0, LEN, Tag::default()).is_ok());
+    live(&mut line, at(12));
+    // The frame is sent and its acknowledgment is to come: no place to wait in.
+    assert!(line.offer(at(12), 0, 1, LEN, Tag::default()).is_err());
+    live(&mut line, at(400));
+    assert!(line.offer(at(400), 0, 2, LEN, Tag::default()).is_ok());
+    assert_eq!(line.stats(0).queue_max, 0);
+}
+
+/// A packet is to be marked if others wait and it is above the limit for marks, and
+/// marks and refusals of the far end are counted where they belong.
+#[test]
+fn marks_begin_at_their_limit() {
+    let config = LinkConfig {
+        mark: QueueLimit::Packets(1),
+        ..link()
+    };
+    let mut line = line(lapb(7), config, Vec::new(), Access::None);
+    assert!(!line.congested(0, LEN));
+    line.offer(at(0), 0, 0, LEN, Tag::default()).unwrap();
+    assert!(!line.congested(0, LEN), "none waits");
+    line.offer(at(0), 0, 1, LEN, Tag::default()).unwrap();
+    assert!(line.congested(0, LEN) && !line.congested(1, LEN));
+    line.count_mark(0);
+    line.count_mark(0);
+    line.count_drop(0, DropCause::Checksum, Priority::Low);
+    line.count_drop(0, DropCause::Checksum, Priority::Normal);
+    let stats = line.stats(0);
+    assert_eq!(stats.marks, 2);
+    assert_eq!(stats.drops[DropCause::Checksum as usize], 2);
+    assert_eq!(stats.low_drops[DropCause::Checksum as usize], 1);
+    // A limit of 0 packets marks none while none waits.
+    let config = LinkConfig {
+        mark: QueueLimit::Packets(0),
+        ..link()
+    };
+    let empty = self::line(lapb(7), config, Vec::new(), Access::None);
+    assert!(!empty.congested(0, LEN));
+}
+
+/// Three packets of 10 ms on a link that carries one acknowledgment of 12 bytes (5 ms)
+/// back 300 ms after the first came: what each counter holds, to the nanosecond.
+#[test]
+fn packets_frames_and_times_are_counted() {
+    let mut line = clean(lapb(3));
+    line.watch();
+    line.offer(at(0), 0, 10, LEN, data(false)).unwrap();
+    line.offer(at(0), 0, 11, LEN, data(true)).unwrap();
+    line.offer(at(0), 0, 12, LEN, Tag::default()).unwrap();
+    let outputs = live(&mut line, at(1000));
+    let arrived = [10, 11, 12].map(|packet| Output::Arrived { from: 0, packet });
+    assert_eq!(outputs, arrived);
+    let stats = *line.stats(0);
+    assert_eq!((stats.packets, stats.bytes), (3, 3 * u64::from(LEN)));
+    assert_eq!((stats.data, stats.low_packets), (2, 1));
+    assert_eq!(stats.busy, 30_000_000);
+    let lines = *line.line_stats(0);
+    assert_eq!((lines.information, lines.supervisory), (3, 0));
+    assert_eq!((lines.accepted, lines.delay), (3, 3 * 15_000_000));
+    assert_eq!(lines.window_max, 3);
+    assert_eq!(
+        (lines.retransmitted, lines.duplicates, lines.discarded),
+        (0, 0, 0)
+    );
+    // One, two and three frames from 0, 10 and 20 ms; the acknowledgment leaves 300 ms
+    // after 15 ms, takes 5 ms, and flies 5.
+    let area = 325_000_000 + 315_000_000 + 305_000_000;
+    assert_eq!(line.window_area(0, at(1000)), area);
+    assert_eq!(line.line_stats(1).supervisory, 1);
+    assert_eq!(line.stats(1).busy, 5_000_000);
+    assert_eq!(
+        (line.stats(1).packets, line.line_stats(1).information),
+        (0, 0)
+    );
+    let sent: Vec<SentFrame> = line.drain_sent().collect();
+    let told: Vec<_> = sent
+        .iter()
+        .map(|one| (one.at, one.from, one.frame.kind, one.bytes))
+        .collect();
+    let information = |ms| (at(ms), 0, FrameKind::Information, LEN + 6);
+    assert_eq!(
+        told,
+        [
+            information(10),
+            information(20),
+            information(30),
+            (at(320), 1, FrameKind::ReceiveReady, 12),
+        ]
+    );
+    assert!(sent.iter().all(|one| !one.again && !one.lost));
+    assert_eq!(line.drain_sent().count(), 0);
+}
+
+/// The second of three frames is lost; the third is thrown away by a receiver that goes
+/// back. Both come again, one as a frame that was thrown away before and none as a copy.
+#[test]
+fn what_is_lost_goes_again_and_is_counted_once_as_a_packet() {
+    let second = Scripted::new(&[2], 0).unwrap();
+    let mut line = line(lapb(3), link(), vec![second.into()], Access::None);
+    line.watch();
+    for packet in 0..3 {
+        line.offer(at(0), 0, packet, LEN, data(false)).unwrap();
+    }
+    assert_eq!(live(&mut line, at(900)).len(), 3);
+    let stats = *line.stats(0);
+    assert_eq!((stats.packets, stats.data), (3, 3));
+    assert_eq!(stats.drops, [0; DropCause::ALL.len()]);
+    let lines = *line.line_stats(0);
+    assert_eq!((lines.information, lines.retransmitted), (5, 2));
+    assert_eq!((lines.lost, lines.discarded, lines.duplicates), (1, 1, 0));
+    // The third comes at 35 ms; REJ takes 5 ms and 5 ms of way. The delay counts from the
+    // first time that a packet was handed to the MAC: 0, 10 and 20 ms.
+    assert_eq!(lines.accepted, 3);
+    assert_eq!(lines.delay, 15_000_000 + 50_000_000 + 50_000_000);
+    assert_eq!(stats.busy, 50_000_000);
+    let sent: Vec<SentFrame> = line.drain_sent().filter(|one| one.from == 0).collect();
+    assert_eq!(
+        sent.iter().map(|one| one.lost).collect::<Vec<_>>(),
+        [false, true, false, false, false]
+    );
+    assert_eq!(
+        sent.iter().map(|one| one.again).collect::<Vec<_>>(),
+        [false, false, false, true, true]
+    );
+}
+
+/// A packet that only a link without recovery carries is lost with the cause of the
+/// channel, a damaged one with that of the check sequence; low priority is counted.
+#[test]
+fn a_frame_that_is_lost_for_good_is_counted_by_cause() {
+    let one = || Probability::ONE;
+    let stream = || Streams::new(1, 0).stream("stage");
+    for (stage, cause) in [
+        (Stage::Loss(Loss::new(one(), stream())), DropCause::Loss),
+        (
+            Stage::Corrupt(Corrupt::new(one(), stream())),
+            DropCause::Checksum,
+        ),
+    ] {
+        let mut line = line(Protocol::Plain, link(), vec![stage], Access::None);
+        line.offer(at(0), 0, 5, LEN, data(true)).unwrap();
+        line.offer(at(0), 0, 6, LEN, data(false)).unwrap();
+        let lost = [5, 6].map(|packet| Output::Lost {
+            from: 0,
+            packet,
+            cause,
+        });
+        assert_eq!(live(&mut line, at(100)), lost);
+        assert_eq!(line.stats(0).drops[cause as usize], 2);
+        assert_eq!(line.stats(0).low_drops[cause as usize], 1);
+        assert_eq!(line.line_stats(0).lost, 2);
+        assert_eq!(
+            line.window_area(0, at(100)),
+            0,
+            "nothing to be acknowledged"
+        );
+    }
+}
+
+/// A medium that is never free: the MAC gives each frame up, and a protocol that does
+/// not send again loses its packet with it, with no time on the air.
+#[test]
+fn a_frame_that_the_mac_gives_up_is_an_access_failure() {
+    let busy = Access::CsmaCa(CsmaCa {
+        symbol: Interval::from_micros(16),
+        min_be: 3,
+        max_be: 5,
+        max_backoffs: 4,
+        busy: Probability::ONE,
+    });
+    let mut line = line(Protocol::Plain, link(), Vec::new(), busy);
+    line.offer(at(0), 0, 9, LEN, data(false)).unwrap();
+    let lost = Output::Lost {
+        from: 0,
+        packet: 9,
+        cause: DropCause::LinkGiveUp,
+    };
+    assert_eq!(live(&mut line, at(1000)), [lost]);
+    assert_eq!(line.line_stats(0).access_failures, 1);
+    assert_eq!((line.stats(0).busy, line.stats(0).packets), (0, 0));
+    assert_eq!(line.stats(0).drops[DropCause::LinkGiveUp as usize], 1);
+}
+
+/// Framing of the link and check symbols of its code are on the wire, and a status frame
+/// has its own length: 18 + 6 + 2 bytes are two blocks of 15 bytes with 2 more each.
+#[test]
+fn frames_have_their_lengths_on_the_wire() {
+    let code = BlockCode::new(15, 13, 8, 1).unwrap();
+    let config = LinkConfig {
+        overhead: 2,
+        fec: Some(code),
+        ..link()
+    };
+    let protocol = Protocol::Rlp(RlpConfig::default());
+    let mut line = line(protocol, config, Vec::new(), Access::None);
+    line.watch();
+    line.offer(at(0), 0, 0, LEN, Tag::default()).unwrap();
+    live(&mut line, at(250));
+    let bytes: Vec<_> = line
+        .drain_sent()
+        .map(|one| (one.frame.kind, one.bytes))
+        .collect();
+    assert_eq!(
+        bytes,
+        [
+            (FrameKind::Information, 26 + 2 * 2),
+            (FrameKind::Status, 26 + 2 * 2),
+            (FrameKind::Status, 26 + 2 * 2),
+        ]
+    );
+    assert_eq!(line.stats(0).busy, 2 * 30 * 8 * 1_000_000_000 / RATE);
+}
+
+/// Copies and places of packets: what is unacknowledged is told with its packet, and an
+/// offer shows in what waits.
+#[test]
+fn an_end_tells_what_it_holds() {
+    let mut end = Entity::new(&lapb(2)).unwrap();
+    let item = |token| Item {
+        token,
+        len: 100 + token,
+    };
+    for token in 0..3 {
+        end.offer(item(token));
+    }
+    assert_eq!(
+        (end.waiting(), end.outstanding(), end.is_open()),
+        ((3, 303), 0, true)
+    );
+    let mut acts = Vec::new();
+    for token in 0..2 {
+        let frame = end.poll_frame(&mut acts).unwrap();
+        assert!(frame.carries());
+        assert_eq!((frame.item, u32::from(frame.ns)), (item(token), token));
+    }
+    assert_eq!(end.poll_frame(&mut acts), None);
+    assert_eq!(
+        (end.waiting(), end.outstanding(), end.is_open()),
+        ((1, 102), 2, false)
+    );
+    assert_eq!(end.unacknowledged().collect::<Vec<_>>(), [item(0), item(1)]);
+}
