@@ -96,6 +96,9 @@ impl Fates {
     }
 }
 
+/// A link that takes more steps than this does not come to an end.
+const MOST_STEPS: u32 = 2_000_000;
+
 /// Offers packets at random times and lives until all are decided.
 fn carry(line: &mut Line, packets: [u32; 2], gap: Interval) -> Fates {
     let mut fates = Fates::default();
@@ -109,9 +112,12 @@ fn carry(line: &mut Line, packets: [u32; 2], gap: Interval) -> Fates {
         }
     };
     let limit = Instant::ZERO + Interval::from_secs(100_000);
+    let mut steps = 0;
     while fates.decided() < (packets[0] + packets[1]) as usize {
         let now = due(0, next[0]).min(due(1, next[1])).min(line.deadline());
         assert!(now < limit, "stuck: {fates:?} of {packets:?}");
+        steps += 1;
+        assert!(steps < MOST_STEPS, "time stands still: {now:?}");
         line.advance(now, &mut outputs);
         fates.take(&mut outputs);
         for (from, next) in next.iter_mut().enumerate() {
@@ -303,8 +309,11 @@ const FRAME_SECONDS: f64 = (LEN as f64 + 6.0) * 8.0 / 19_200.0;
 
 /// Lives through everything until `end`.
 fn live(line: &mut Line, end: Instant, outputs: &mut Vec<Output>) {
+    let mut steps = 0;
     while line.deadline() <= end {
         line.advance(line.deadline(), outputs);
+        steps += 1;
+        assert!(steps < MOST_STEPS, "time stands still");
     }
 }
 
@@ -315,14 +324,19 @@ fn saturated(protocol: Protocol, medium: Medium, packets: usize) -> (f64, Line) 
     let mut outputs = Vec::new();
     let (mut offered, mut arrived) = (0, 0);
     let mut now = Instant::ZERO;
+    let mut steps = 0;
     while arrived < packets {
         while line.waiting(0).0 < 4 {
             line.offer(now, 0, offered, LEN, Tag::default()).unwrap();
             offered += 1;
+            assert!(offered as usize <= 2 * packets, "none waits, and few come");
         }
         now = line.deadline();
+        assert!(now < Instant::MAX, "stuck after {arrived} packets");
         line.advance(now, &mut outputs);
         arrived += outputs.drain(..).count();
+        steps += 1;
+        assert!(steps < MOST_STEPS, "time stands still: {now:?}");
     }
     let status = match protocol {
         Protocol::Rlp(_) => 8.0 * 8.0 / 19_200.0,
