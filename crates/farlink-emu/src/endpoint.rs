@@ -11,8 +11,10 @@ pub use app::{Fetched, Service};
 use app::App;
 use farlink_net::wire::{self, Addresses, MAX_IPV4_LEN, WireError};
 use farlink_net::{FlowId, NodeId, Packet, Payload};
-use farlink_tcp::config::Eln;
-use farlink_tcp::{CloseReason, Config, Connection, Flags, Instant, Interval, Segment, Seq, State};
+use farlink_tcp::config::{Eln, FastOpen};
+use farlink_tcp::{
+    CloseReason, Config, Connection, FastOpenCookie, Flags, Instant, Interval, Segment, Seq, State,
+};
 use farlink_tcp::{Stats, reset_for};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
@@ -81,13 +83,16 @@ pub struct Dropped {
 impl EndpointConfig {
     /// What of its TCP cannot work between real packets, and what to write instead.
     pub(crate) fn refusal(&self) -> Option<String> {
-        (self.tcp.eln == Eln::Oracle).then(|| {
-            format!(
-                "endpoint {}: eln = \"oracle\" needs a simulated network, which tells the \
-                 receiver of each loss; write eln = \"checksum\"",
-                self.host
-            )
-        })
+        let why = if self.tcp.eln == Eln::Oracle {
+            "eln = \"oracle\" needs a simulated network, which tells the receiver of each \
+             loss; write eln = \"checksum\""
+        } else if self.tcp.fast_open == FastOpen::Cookie {
+            "fast_open = \"cookie\" needs a simulated network, whose hosts know each other's \
+             cookies; write fast_open = \"request\""
+        } else {
+            return None;
+        };
+        Some(format!("endpoint {}: {why}", self.host))
     }
 }
 
@@ -289,6 +294,9 @@ impl Endpoint {
         }
         self.accepted += 1;
         let mut connection = Connection::listen(self.tcp.clone(), segment.dst_port, initial(now));
+        // The secret is no secret: who is here is on the bench.
+        let secret = u32::from(self.address).into();
+        connection.set_fast_open_cookie(FastOpenCookie::new(secret, key.0.into()));
         connection.on_segment(now, segment);
         let mut open = Open::new(connection, App::of(service));
         open.handshake = Some(self.accepted);

@@ -9,7 +9,8 @@ use etherparse::{
     IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice, UdpHeader,
 };
 use farlink_tcp::{
-    Body, Ecn, Flags, Options, Priority, SackBlock, SackBlocks, Segment, Seq, Timestamps,
+    Body, Ecn, Extra, FastOpenCookie, Flags, Options, Priority, SackBlock, SackBlocks, Segment,
+    Seq, Timestamps,
 };
 use std::net::Ipv4Addr;
 
@@ -323,6 +324,7 @@ const WINDOW_SCALE: u8 = 3;
 const SACK_PERMITTED: u8 = 4;
 const SACK: u8 = 5;
 const TIMESTAMPS: u8 = 8;
+const FAST_OPEN: u8 = 34;
 
 /// The options as [`Options::wire_len`] counts them, each aligned to four bytes.
 fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }> {
@@ -353,6 +355,14 @@ fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }
             put(&block.left.0.to_be_bytes());
             put(&block.right.0.to_be_bytes());
         }
+    }
+    match options.extra {
+        Extra::CookieRequest => put(&[NOP, NOP, FAST_OPEN, 2]),
+        Extra::Cookie(FastOpenCookie(cookie)) => {
+            put(&[NOP, NOP, FAST_OPEN, 10]);
+            put(&cookie.to_be_bytes());
+        }
+        Extra::None | Extra::Snack(_) => {}
     }
     wireless::put(options, &mut put);
     out
@@ -488,12 +498,25 @@ fn parse_options(bytes: &[u8]) -> Result<Options, WireError> {
                     echo: word(&value[4..]),
                 });
             }
+            (FAST_OPEN, _) => take_fast_open(&mut options, value),
             (MSS | WINDOW_SCALE | SACK_PERMITTED | SACK | TIMESTAMPS, _) => return Err(wrong),
             _ => wireless::take(&mut options, kind, value, wrong)?,
         }
         at += len;
     }
     Ok(options)
+}
+
+/// A cookie of another server's length asks for one of ours; a length that none has
+/// is ignored (RFC 7413, 4.1.1).
+fn take_fast_open(options: &mut Options, value: &[u8]) {
+    match (<[u8; 8]>::try_from(value), value.len()) {
+        (Ok(cookie), _) => {
+            options.extra = Extra::Cookie(FastOpenCookie(u64::from_be_bytes(cookie)));
+        }
+        (_, 0 | 4 | 6 | 10 | 12 | 14 | 16) => options.extra = Extra::CookieRequest,
+        _ => {}
+    }
 }
 
 /// The number in the first four bytes.

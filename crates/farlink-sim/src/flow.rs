@@ -46,6 +46,8 @@ pub(crate) struct End {
     unwritten: u64,
     /// The application closes once it has written them.
     closes: bool,
+    /// The application writes while the SYN is not answered; it closes after that.
+    pub(crate) early: bool,
     /// When all that it will ever receive was there.
     pub(crate) complete_at: Option<Instant>,
     /// What its earlier connections did; none while there was only one.
@@ -83,6 +85,7 @@ impl End {
             received: 0,
             unwritten: 0,
             closes: false,
+            early: false,
             complete_at: None,
             past: None,
         }
@@ -110,7 +113,7 @@ impl End {
             let taken = self.conn.write_len(self.unwritten);
             self.unwritten -= taken.unwrap_or(self.unwritten);
         }
-        if self.closes && self.unwritten == 0 {
+        if self.closes && self.unwritten == 0 && !self.early {
             self.closes = false;
             self.conn.shutdown(now);
         }
@@ -235,6 +238,7 @@ impl End {
         // What the one before did not take is lost with it.
         self.unwritten = 0;
         self.closes = false;
+        self.early = false;
         self.isn = isn;
         self.scheduled = Instant::MAX;
     }

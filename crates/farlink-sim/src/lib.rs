@@ -23,6 +23,7 @@
 mod app;
 mod build;
 mod compression;
+mod fast_open;
 mod flow;
 mod forward;
 mod fragments;

@@ -5,6 +5,7 @@
 //! and hop, and now and then a timer.
 
 use crate::app::{Act, Side, Told};
+use crate::fast_open::Cookies;
 use crate::flow::{End, FlowState, Times};
 use crate::fragments::Reassemblies;
 use crate::heap::{Event, Heap, Kind};
@@ -159,6 +160,7 @@ pub(crate) struct World {
     pub(crate) lost: Option<Vec<Lost>>,
     /// Losses that are counted and whose time may not have come.
     pub(crate) lost_later: VecDeque<LostLater>,
+    pub(crate) cookies: Cookies,
 }
 
 impl World {
@@ -190,6 +192,7 @@ impl World {
             answers: Answers::default(),
             lost: None,
             lost_later: VecDeque::new(),
+            cookies: Cookies::new(),
         }
     }
 
@@ -342,7 +345,7 @@ impl World {
             receiver.conn.on_segment(self.now, segment);
             if end % 2 == 1 && receiver.conn.stats().segments_fresh != before {
                 let transit = &mut self.tallies[flow].transit;
-                transit.arrived(segment.seq, segment.body.len(), self.now);
+                transit.arrived(segment.data_seq(), segment.body.len(), self.now);
             }
         }
         self.free.push(number);
@@ -376,6 +379,7 @@ impl World {
         let mut acts = Vec::new();
         self.flows[flow].program.start(self.now, &mut acts);
         self.perform(flow, &acts);
+        self.open_fast(flow);
         self.serve_both(flow);
     }
 
@@ -469,6 +473,9 @@ impl World {
 
     #[cold]
     fn happened(&mut self, end: usize, event: TcpEvent) {
+        if event == TcpEvent::Established && self.opened(end) {
+            return;
+        }
         let told = match event {
             TcpEvent::Established => Told::Established,
             TcpEvent::PeerClosed => Told::PeerClosed,
@@ -480,7 +487,7 @@ impl World {
 
     /// Tells a flow's application, and does what it answers.
     #[cold]
-    fn tell(&mut self, flow: usize, side: Side, told: Told) {
+    pub(crate) fn tell(&mut self, flow: usize, side: Side, told: Told) {
         let mut acts = Vec::new();
         self.flows[flow]
             .program
@@ -550,6 +557,7 @@ impl World {
         }
         self.tallies[flow].transit.renew();
         self.tell(flow, opener, Told::Opened);
+        self.open_fast(flow);
         self.serve_both(flow);
     }
 
@@ -570,7 +578,7 @@ impl World {
     fn emit(&mut self, end: usize, node: u32, segment: Segment) {
         if end.is_multiple_of(2) && !segment.body.is_empty() {
             let transit = &mut self.tallies[end / 2].transit;
-            transit.sent(segment.seq, segment.body.len(), self.now);
+            transit.sent(segment.data_seq(), segment.body.len(), self.now);
         }
         let flow = &self.flows[end / 2];
         let home = &mut self.nodes[node as usize];

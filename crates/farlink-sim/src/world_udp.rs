@@ -103,7 +103,7 @@ impl World {
                 let opening = state.opening.as_ref();
                 let current = opening.is_none_or(|opening| opening.is_current(packet));
                 (current && !segment.body.is_empty())
-                    .then(|| self.ends[from].stream_offset(segment.seq))
+                    .then(|| self.ends[from].stream_offset(segment.data_seq()))
                     .flatten()
             }
         }

@@ -138,6 +138,8 @@ pub struct Config {
     pub max_syn_retransmits: u32,
     /// Maximum segment lifetime; TIME-WAIT lasts twice this (RFC 9293, 3.4.2).
     pub msl: Interval,
+    /// TCP Fast Open (RFC 7413).
+    pub fast_open: FastOpen,
     /// Whether the peer of an idle connection is asked if it is there still.
     pub keepalive: Option<KeepAlive>,
     /// How long what was sent may stay unacknowledged, the SYN too, before the
@@ -183,11 +185,27 @@ impl Default for Config {
             max_retransmits: 15,
             max_syn_retransmits: 7,
             msl: Interval::from_secs(30),
+            fast_open: FastOpen::Off,
             keepalive: None,
             user_timeout: None,
             fin_wait_2: None,
         }
     }
+}
+
+/// TCP Fast Open (RFC 7413). With either of the last two an end that waits for
+/// connections gives cookies and takes data on a SYN that has one.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum FastOpen {
+    /// Not used.
+    #[default]
+    Off,
+    /// A SYN asks for a cookie if none is known, and has data with it otherwise.
+    Request,
+    /// As [`Self::Request`], by hosts that have met before: the client's knows the
+    /// server's cookie. It is the host that knows, and tells its connections
+    /// ([`crate::Connection::set_fast_open_cache`]).
+    Cookie,
 }
 
 /// Keep-alive (RFC 9293, 3.8.4).

@@ -22,6 +22,7 @@ pub mod congestion;
 pub mod connection;
 mod dummy;
 mod ecn;
+mod fast_open;
 mod limit;
 mod phase;
 mod priority;
@@ -45,6 +46,7 @@ pub use connection::{
     CloseReason, Connection, Event, LossCause, Notice, State, WriteError, reset_for,
 };
 pub use ecn::Ecn;
+pub use fast_open::{Extra, FastOpenCache, FastOpenCookie};
 pub use limit::{Limit, LimitTimes};
 pub use phase::{Phase, PhaseTimes};
 pub use priority::Priority;

@@ -307,9 +307,12 @@ impl Receiver {
         }
     }
 
-    /// Window field of a SYN, which is never scaled (RFC 7323, 2.2).
+    /// Window field of a SYN, which is never scaled (RFC 7323, 2.2); data on the
+    /// peer's SYN has its part of the buffer.
     pub(crate) fn syn_window(&self) -> u16 {
-        self.config.buffer.min(u64::from(u16::MAX)) as u16
+        let taken = self.nxt.saturating_sub(1);
+        let window = self.config.buffer.min(u64::from(u16::MAX));
+        window.saturating_sub(taken) as u16
     }
 
     /// Window field to advertise. The right edge moves only by what is worth

@@ -1,9 +1,10 @@
 //! A TCP segment: the header as plain values, the body as a length or as bytes.
 
 use crate::ecn::Ecn;
+use crate::fast_open::Extra;
 use crate::priority::Priority;
 use crate::seq::Seq;
-use crate::snack::{ScpsCapabilities, Snack};
+use crate::snack::ScpsCapabilities;
 use std::sync::Arc;
 
 /// Control bits of the header (RFC 9293, 3.1).
@@ -144,8 +145,8 @@ pub struct Options {
     pub sack: SackBlocks,
     /// SCPS Capabilities, on a SYN (CCSDS 714.0-B).
     pub scps: Option<ScpsCapabilities>,
-    /// Selective negative acknowledgment (CCSDS 714.0-B).
-    pub snack: Option<Snack>,
+    /// A SNACK, or TCP Fast Open on a SYN.
+    pub extra: Extra,
     /// Explicit loss notification: what is acknowledged next was damaged on its
     /// way (west1997, 2.3.3).
     pub eln: bool,
@@ -181,9 +182,7 @@ impl Options {
         if self.scps.is_some() {
             n += 4;
         }
-        if let Some(snack) = self.snack {
-            n += snack.wire_len();
-        }
+        n += self.extra.wire_len();
         n + 4 * (self.eln as u32 + self.ackp as u32)
     }
 }
@@ -285,6 +284,12 @@ impl Segment {
     #[inline]
     pub const fn header_len(&self) -> u32 {
         TCP_HEADER_LEN + self.options.wire_len()
+    }
+
+    /// Sequence number of the first byte of data, which a SYN stands before.
+    #[inline]
+    pub fn data_seq(&self) -> Seq {
+        self.seq.at(u64::from(self.flags.has(Flags::SYN)))
     }
 
     /// Sequence space it takes: data plus one each for SYN and FIN.

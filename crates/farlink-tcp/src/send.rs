@@ -110,6 +110,9 @@ pub(crate) struct Sender {
     probes_unanswered: u32,
     /// The persist timer went off: something leaves whatever the window.
     probe: bool,
+    /// The peer's SYN had our cookie: data leaves before the handshake is over
+    /// (RFC 7413, 4.2.2).
+    pub(crate) early: bool,
     /// Retransmission timer.
     pub(crate) rto_at: Instant,
     /// Persist timer (RFC 9293, 3.8.6.1).
@@ -176,6 +179,7 @@ impl Sender {
             probes_in_row: 0,
             probes_unanswered: 0,
             probe: false,
+            early: false,
             rto_at: Instant::MAX,
             persist_at: Instant::MAX,
             paced_until: Instant::ZERO,
@@ -498,6 +502,9 @@ impl Sender {
         }
         // Before the first SACK or loss this is one comparison.
         if let Some((i, sent)) = self.board.next_lost() {
+            if i > 0 && self.board.una() == 0 {
+                return Err(Held::Idle); // before the handshake only the SYN goes again
+            }
             let burst = self.loss.after_timeout() && self.sent_again >= self.cc.retransmit_limit();
             let force = self.loss.force || self.loss.sends_lost_at_once();
             // A FIN is no data: a full segment with one fits a window of a segment.
@@ -510,9 +517,13 @@ impl Sender {
         }
         self.loss.force = false;
         if self.board.una() == 0 {
-            return Err(Held::Idle); // data waits for the handshake
+            return if self.early {
+                self.choose_early(now)
+            } else {
+                Err(Held::Idle) // data waits for the handshake
+            };
         }
-        let result = self.choose_new(now);
+        let result = self.choose_new(now, 0);
         if result.is_err() && self.loss.counts_holes() {
             if self.cwnd() < self.board.pipe() + u64::from(self.mss) {
                 return Err(Held::Cwnd);
@@ -545,7 +556,19 @@ impl Sender {
         }
     }
 
-    fn choose_new(&mut self, now: Instant) -> Result<Chunk, Held> {
+    /// Before the handshake is over: all but the FIN, which waits for it.
+    #[cold]
+    fn choose_early(&mut self, now: Instant) -> Result<Choice, Held> {
+        let chunk = self.choose_new(now, 1)?;
+        let data = Chunk {
+            fin: false,
+            ..chunk
+        };
+        (chunk.len > 0).then_some((data, None)).ok_or(Held::Idle)
+    }
+
+    /// What was never sent before; `syn` is what a SYN in flight takes of no window.
+    fn choose_new(&mut self, now: Instant, syn: u64) -> Result<Chunk, Held> {
         let max = self.board.max();
         let unsent = self.buffer.end().saturating_sub(max);
         if unsent == 0 {
@@ -580,7 +603,7 @@ impl Sender {
         }
         let window = self
             .cwnd()
-            .saturating_add(self.loss.limited_transmit_credit(mss));
+            .saturating_add(syn + self.loss.limited_transmit_credit(mss));
         if self.used() + len > window {
             return Err(Held::Cwnd);
         }
@@ -591,7 +614,8 @@ impl Sender {
     fn nagle_holds(&self) -> bool {
         match self.nagle {
             Nagle::Off => false,
-            Nagle::Rfc896 => !self.board.is_empty(),
+            // A SYN is no data.
+            Nagle::Rfc896 => self.board.max() > self.board.una().max(1),
             Nagle::Minshall => self.small_end > self.board.una(),
         }
     }
@@ -681,8 +705,9 @@ impl Sender {
         rack::left(self, now, index.is_some());
     }
 
-    /// The SYN leaves for the first time.
-    pub(crate) fn send_syn(&mut self, now: Instant) {
+    /// The SYN leaves for the first time, with so many bytes of data, which are
+    /// acknowledged and sent again apart from it.
+    pub(crate) fn send_syn(&mut self, now: Instant, data: u32) {
         let chunk = Chunk {
             start: 0,
             len: 0,
@@ -691,6 +716,23 @@ impl Sender {
             retransmission: false,
         };
         self.left(now, &chunk, None);
+        if data > 0 {
+            let chunk = Chunk {
+                start: 1,
+                len: data,
+                syn: false,
+                ..chunk
+            };
+            self.left(now, &chunk, None);
+        }
+    }
+
+    /// The peer took the SYN but not all of its data, which goes again at once. It was
+    /// refused and not lost: the window stays (RFC 7413, 4.2.2).
+    pub(crate) fn syn_data_refused(&mut self) {
+        self.board.lose_all();
+        self.board.split(self.mss);
+        self.distrust_samples(self.board.max());
     }
 
     /// Data of a piece.
@@ -699,7 +741,7 @@ impl Sender {
         if chunk.len == 0 {
             Body::EMPTY
         } else {
-            self.buffer.body(chunk.start, chunk.len)
+            self.buffer.body(chunk.start.max(1), chunk.len)
         }
     }
 
@@ -740,6 +782,10 @@ impl Sender {
             self.loss.on_timeout(self.board.max());
             // RACK leaves in the pipe what may still arrive.
             self.loss.force = self.loss.rack.is_some();
+        }
+        if handshake && self.early {
+            // RFC 5681, 3.1: one segment if the SYN-ACK was lost.
+            self.cc.collapse(u64::from(self.mss));
         }
         if reduces {
             let first = self.timeouts_in_row == 1;

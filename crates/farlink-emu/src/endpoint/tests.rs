@@ -1,6 +1,6 @@
 use super::*;
 use farlink_tcp::variant;
-use farlink_tcp::{Body, Options};
+use farlink_tcp::{Body, Extra, Options};
 
 const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
@@ -372,4 +372,40 @@ fn the_oracle_of_losses_is_refused() {
     Arc::make_mut(&mut config.tcp).eln = Eln::Oracle;
     let why = config.refusal().unwrap();
     assert!(why.contains("server") && why.contains("checksum"), "{why}");
+}
+
+#[test]
+fn cookies_that_a_host_cannot_have_are_refused() {
+    let mut config = config("server", &[], None);
+    Arc::make_mut(&mut config.tcp).fast_open = FastOpen::Request;
+    assert_eq!(config.refusal(), None);
+    Arc::make_mut(&mut config.tcp).fast_open = FastOpen::Cookie;
+    let why = config.refusal().unwrap();
+    assert!(why.contains("server") && why.contains("request"), "{why}");
+}
+
+/// A client that asks for a cookie gets one, and with it the answer to what is on its
+/// SYN, at once (RFC 7413).
+#[test]
+fn a_cookie_opens_fast() {
+    let mut config = config("server", &[(PORT, Service::Echo)], None);
+    Arc::make_mut(&mut config.tcp).fast_open = FastOpen::Request;
+    let mut server = Endpoint::new(SERVER, &config, None);
+    let mut ask = |src_port, extra, body| {
+        let mut syn = segment(PORT, Flags::SYN);
+        (syn.src_port, syn.options.extra, syn.body) = (src_port, extra, body);
+        server.receive(Instant::ZERO, &packet(syn));
+        let (_, syn_ack) = answer(&mut server).unwrap();
+        assert!(syn_ack.flags.has(Flags::SYN.with(Flags::ACK)));
+        (
+            syn_ack,
+            answer(&mut server).map(|(_, segment)| segment.body),
+        )
+    };
+    let (first, none) = ask(40_000, Extra::CookieRequest, Body::EMPTY);
+    assert!(matches!(first.options.extra, Extra::Cookie(_)));
+    assert_eq!(none, None);
+    let data = Body::of_bytes(b"hello");
+    let (second, echo) = ask(40_001, first.options.extra, data.clone());
+    assert_eq!((second.ack, echo), (Seq(106), Some(data)));
 }

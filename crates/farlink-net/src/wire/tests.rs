@@ -19,6 +19,12 @@ fn options() -> impl Strategy<Value = Options> {
             bits: bits & u64::MAX.checked_shl(64 - known).unwrap_or(0),
         },
     );
+    let extra = prop_oneof![
+        Just(Extra::None),
+        snack.prop_map(Extra::Snack),
+        Just(Extra::CookieRequest),
+        any::<u64>().prop_map(|cookie| Extra::Cookie(FastOpenCookie(cookie))),
+    ];
     let scps =
         any::<(u8, u8)>().prop_map(|(bits, connection)| ScpsCapabilities { bits, connection });
     (
@@ -28,18 +34,18 @@ fn options() -> impl Strategy<Value = Options> {
         any::<Option<(u32, u32)>>(),
         proptest::collection::vec(block, 0..=MAX_SACK_BLOCKS),
         proptest::option::of(scps),
-        proptest::option::of(snack),
+        extra,
         any::<(bool, bool)>(),
     )
         .prop_map(
-            |(mss, window_scale, sack_permitted, timestamps, sack, scps, snack, marks)| Options {
+            |(mss, window_scale, sack_permitted, timestamps, sack, scps, extra, marks)| Options {
                 mss,
                 window_scale,
                 sack_permitted,
                 timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
                 sack: sack.into_iter().collect(),
                 scps,
-                snack,
+                extra,
                 eln: marks.0,
                 ackp: marks.1,
             },
@@ -466,4 +472,30 @@ fn fragments_put_together_are_the_datagram() {
         encode(&packet, addresses),
         Err(WireError::FragmentOffset(108))
     );
+}
+
+#[test]
+fn cookies_have_their_bytes() {
+    let bytes = |extra| {
+        let options = Options {
+            extra,
+            ..Options::default()
+        };
+        let bytes = options_bytes(&options);
+        assert_eq!(bytes.len() as u32, options.wire_len());
+        bytes.to_vec()
+    };
+    assert_eq!(bytes(Extra::CookieRequest), [1, 1, 34, 2]);
+    let cookie = Extra::Cookie(FastOpenCookie(0x0102_0304_0506_0708));
+    assert_eq!(bytes(cookie), [1, 1, 34, 10, 1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn cookies_of_other_lengths() {
+    let read = |bytes: &[u8]| parse_options(bytes).unwrap().extra;
+    assert_eq!(read(&[34, 6, 1, 2, 3, 4]), Extra::CookieRequest);
+    assert_eq!(read(&[34, 5, 1, 2, 3]), Extra::None, "too short");
+    assert_eq!(read(&[34, 7, 1, 2, 3, 4, 5]), Extra::None, "odd");
+    let long = [&[34, 20][..], &[9; 18]].concat();
+    assert_eq!(read(&long), Extra::None, "too long");
 }

@@ -1,7 +1,7 @@
 //! Options of SCPS-TP (CCSDS 714.0-B) and of wireless links (west1997).
 
 use super::{NOP, WireError};
-use farlink_tcp::{Options, ScpsCapabilities, Snack};
+use farlink_tcp::{Extra, Options, ScpsCapabilities, Snack};
 use std::num::NonZeroU16;
 
 const SCPS: u8 = 20;
@@ -17,7 +17,7 @@ pub(super) fn put(options: &Options, put: &mut impl FnMut(&[u8])) {
     if let Some(scps) = options.scps {
         put(&[SCPS, 4, scps.bits, scps.connection]);
     }
-    if let Some(snack) = options.snack {
+    if let Some(snack) = options.extra.snack() {
         let vector = &snack.bits.to_be_bytes()[..snack.vector_len()];
         for _ in 6 + vector.len()..snack.wire_len() as usize {
             put(&[NOP]);
@@ -51,11 +51,13 @@ pub(super) fn take(
             let n = vector.len().min(bits.len());
             bits[..n].copy_from_slice(&vector[..n]);
             // A hole of no size says nothing.
-            options.snack = NonZeroU16::new(u16::from_be_bytes([c, d])).map(|size| Snack {
-                offset: u16::from_be_bytes([a, b]),
-                size,
-                bits: u64::from_be_bytes(bits),
-            });
+            if let Some(size) = NonZeroU16::new(u16::from_be_bytes([c, d])) {
+                options.extra = Extra::Snack(Snack {
+                    offset: u16::from_be_bytes([a, b]),
+                    size,
+                    bits: u64::from_be_bytes(bits),
+                });
+            }
         }
         (SNACK, _) => return Err(wrong),
         (EXPERIMENT, &[high, low]) if [high, low] == ELN => options.eln = true,
@@ -88,10 +90,12 @@ mod tests {
         };
         assert_eq!(bytes(&offer), [20, 4, 0x60, 0, 253, 4, b'A', b'P']);
         let snack = |bits| Options {
-            snack: NonZeroU16::new(3).map(|size| Snack {
-                offset: 258,
-                size,
-                bits,
+            extra: NonZeroU16::new(3).map_or(Extra::None, |size| {
+                Extra::Snack(Snack {
+                    offset: 258,
+                    size,
+                    bits,
+                })
             }),
             eln: true,
             ..Options::default()

@@ -73,9 +73,9 @@ pub use spec::{
 };
 pub use tcp::TcpSpec;
 pub use tcp_choices::{
-    AckDelay, BackoffName, CarefulName, Counting, CwndLimitName, DummyReplyName, GapFillName,
-    NewRenoExitName, ProfileName, PrrBoundName, RecoveryName, ReduceName, SamplingName, Scale,
-    StartWindow, TimerName, UndoWays,
+    AckDelay, BackoffName, CarefulName, Counting, CwndLimitName, DummyReplyName, FastOpenName,
+    GapFillName, NewRenoExitName, ProfileName, PrrBoundName, RecoveryName, ReduceName,
+    SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
 pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};

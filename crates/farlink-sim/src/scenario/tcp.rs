@@ -17,8 +17,8 @@ use super::control::{self, ControlSpec};
 use super::decode::Problem;
 use super::tcp_choices::{
     AckDelay, BackoffName, CarefulName, Counting, CwndLimitName, DummyReplyName, DupAckName,
-    GapFillName, NagleRule, NewRenoExitName, ProfileName, PrrBoundName, RecoveryName, ReduceName,
-    SamplingName, Scale, StartWindow, TimerName, UndoWays,
+    FastOpenName, GapFillName, NagleRule, NewRenoExitName, ProfileName, PrrBoundName, RecoveryName,
+    ReduceName, SamplingName, Scale, StartWindow, TimerName, UndoWays,
 };
 use super::tcp_wireless::{AssumeLossName, ElnName, PartialAckName, SnackName};
 use super::units::{Factor, Size, SizeLimit, Time};
@@ -323,6 +323,9 @@ tcp_keys! {
     max_syn_retransmits: u32,
     /// Maximum segment lifetime; TIME-WAIT lasts twice this.
     msl: Time,
+    /// TCP Fast Open (RFC 7413): data on the SYN of a client that has the server's
+    /// cookie, which saves the round trip of the handshake.
+    fast_open: FastOpenName,
     /// Silence after which an idle connection asks whether its peer is there (RFC
     /// 9293, 3.8.4, which wants 2 h unless configured). Without it none does.
     keepalive: Time,

@@ -116,6 +116,18 @@ names!(
     }
 );
 names!(
+    /// Choices of `fast_open`.
+    FastOpenName {
+        /// Not used.
+        "off" Off,
+        /// The first connection of a host to another asks for a cookie, later ones of
+        /// any flow have it.
+        "request" Request,
+        /// The hosts have met before: the first connection has it, too.
+        "cookie" Cookie,
+    }
+);
+names!(
     /// Choices of `ack_gap_fill`.
     GapFillName {
         /// At once (RFC 5681, 4.2).

@@ -1,14 +1,22 @@
-//! Keys of what ends a connection whose peer is gone.
+//! Keys of how a connection begins, and of what ends it when its peer is gone.
 
 use farlink_tcp::Interval;
-use farlink_tcp::config::{Config, KeepAlive};
+use farlink_tcp::config::{Config, FastOpen, KeepAlive};
 
 use super::decode::Problem;
 use super::tcp::TcpSpec;
+use super::tcp_choices::FastOpenName;
 use super::units::Time;
 
 impl TcpSpec {
     pub(super) fn lay_lifetime_over(&self, config: &mut Config) {
+        if let Some(how) = self.fast_open {
+            config.fast_open = match how {
+                FastOpenName::Off => FastOpen::Off,
+                FastOpenName::Request => FastOpen::Request,
+                FastOpenName::Cookie => FastOpen::Cookie,
+            };
+        }
         let kept = config.keepalive;
         if self.keepalive.is_some() || kept.is_some() {
             let kept = kept.unwrap_or_default();
@@ -23,6 +31,11 @@ impl TcpSpec {
     }
 
     pub(super) fn show_lifetime(&mut self, config: &Config) {
+        self.fast_open = Some(match config.fast_open {
+            FastOpen::Off => FastOpenName::Off,
+            FastOpen::Request => FastOpenName::Request,
+            FastOpen::Cookie => FastOpenName::Cookie,
+        });
         if let Some(keepalive) = config.keepalive {
             self.keepalive = Some(Time(keepalive.idle));
             self.keepalive_interval = Some(Time(keepalive.interval));

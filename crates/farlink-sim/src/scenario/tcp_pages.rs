@@ -214,6 +214,7 @@ const OTHER_PAGES: &[&str] = &[
     "undo",
     "rack-tlp",
     "autotuning",
+    "fast-open",
     "ebsn",
     "ackp",
     "samples",

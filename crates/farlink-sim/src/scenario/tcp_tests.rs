@@ -2,7 +2,7 @@
 //! refused.
 
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, ByteCounting, DummyReply, Eln, InitialWindow, KeepAlive, Nagle,
+    AssumeLoss, Backoff, ByteCounting, DummyReply, Eln, FastOpen, InitialWindow, KeepAlive, Nagle,
     NewRenoExit, Pacing, PartialAck, RackConfig, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 
@@ -53,6 +53,7 @@ fn corners() -> Vec<Config> {
             start: Some((Interval::from_secs(1), Interval::from_secs(1))),
             ..RtoConfig::default()
         },
+        fast_open: FastOpen::Request,
         keepalive: Some(KeepAlive::default()),
         user_timeout: Some(Interval::from_secs(20)),
         fin_wait_2: Some(Interval::from_secs(60)),

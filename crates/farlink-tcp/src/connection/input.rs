@@ -3,6 +3,7 @@
 use super::{CloseReason, Connection, Event, State, output::reset_for};
 use crate::config::Eln;
 use crate::congestion::Ack;
+use crate::fast_open::Extra;
 use crate::record::{Mark, Record};
 use crate::recovery::frto::{self, FrtoAck};
 use crate::recovery::rack::{self, AckKind};
@@ -51,6 +52,9 @@ impl Connection {
             self.take_syn(now, segment);
             self.state = State::SynReceived;
             self.syn_due = true;
+            if self.fast_open.is_some() {
+                self.take_fast_open(now, segment);
+            }
         }
     }
 
@@ -58,17 +62,17 @@ impl Connection {
     fn on_syn_sent(&mut self, now: Instant, segment: &Segment) {
         let acked = if segment.flags.has(Flags::ACK) {
             match segment.ack.offset(self.tx.isn, 0) {
-                Some(1) if !self.syn_due => true,
+                Some(ack) if ack > 0 && ack <= self.tx.board.max() => Some(ack),
                 _ => {
                     self.reply = reset_for(segment).map(Box::new);
                     return;
                 }
             }
         } else {
-            false
+            None
         };
         if segment.flags.has(Flags::RST) {
-            if acked {
+            if acked.is_some() {
                 self.end(now, CloseReason::Refused);
             }
             return;
@@ -77,9 +81,12 @@ impl Connection {
             return;
         }
         self.take_syn(now, segment);
-        if acked {
+        if let Some(ack) = acked {
             self.ecn.on_syn_ack(segment.flags);
-            self.acknowledge_syn(now, segment);
+            self.acknowledge_syn(now, segment, ack);
+            if self.fast_open.is_some() {
+                self.take_fast_open_answer(segment);
+            }
             self.rx.acknowledge_now();
             self.established(now);
             // What else is in it is processed as in ESTABLISHED.
@@ -120,15 +127,15 @@ impl Connection {
         self.tx.update_window(now, 0, 0, u64::from(segment.window));
     }
 
-    fn acknowledge_syn(&mut self, now: Instant, segment: &Segment) {
+    fn acknowledge_syn(&mut self, now: Instant, segment: &Segment, ack: Offset) {
         let echoed = self.echoed(now, segment);
         let before = rack::before_ack(&mut self.tx, now, echoed);
-        self.tx.acknowledge(now, 1, echoed, &mut self.recorder);
+        self.tx.acknowledge(now, ack, echoed, &mut self.recorder);
         self.tx.skip_sample(now);
         self.tx.restart_timer(now);
         if let Some(before) = before {
             let kind = AckKind {
-                ack: 1,
+                ack,
                 duplicate: None,
                 bare: false,
             };
@@ -138,7 +145,9 @@ impl Connection {
 
     fn established(&mut self, now: Instant) {
         self.state = State::Established;
-        self.events.push_back(Event::Established);
+        if !self.tx.early {
+            self.events.push_back(Event::Established);
+        }
         self.recorder.emit(now, Record::Mark(Mark::Established));
         let tx = &mut self.tx;
         tx.cc.on_established(&context!(tx, now, 0));
@@ -221,7 +230,7 @@ impl Connection {
 
         // Second, RST (RFC 5961, 3.2).
         if flags.has(Flags::RST) {
-            if start == nxt && self.state == State::SynReceived && !self.active {
+            if start == nxt && self.returns_to_listen() {
                 self.listen_again();
             } else if start == nxt {
                 let reason = if self.state == State::SynReceived && self.active {
@@ -272,38 +281,8 @@ impl Connection {
         let data = u64::from(segment.body.len());
         let fresh = data > 0 && start + data > nxt && start < nxt + window;
         self.ecn.on_segment(segment, fresh);
-        if data > 0 && self.receiving() {
-            let from = start.max(nxt);
-            let to = (start + data).min(nxt + window);
-            if self.deaf && from < to {
-                self.abort(now);
-                return;
-            }
-            if from < to {
-                let duplicate = self.rx.holds(from, to);
-                let record = Record::Arrived {
-                    seq: start.saturating_sub(1),
-                    len: data as u32,
-                    fresh: !duplicate && self.rx.keeps(from, to),
-                    duplicate,
-                    out_of_order: start > nxt,
-                };
-                self.recorder.emit(now, record);
-                let bytes = segment
-                    .body
-                    .bytes()
-                    .map(|b| &b[(from - start) as usize..(to - start) as usize]);
-                let before = self.rx.delivered();
-                self.rx.tune(now, self.echo_age(now, segment));
-                self.rx.data(now, from, (to - from) as u32, bytes);
-                let total = self.rx.delivered();
-                if total != before {
-                    self.recorder.emit(now, Record::Delivered { total });
-                }
-            } else {
-                self.note_refused(now, segment, start);
-                self.rx.acknowledge_now();
-            }
+        if data > 0 && self.receiving() && !self.take_data(now, segment, start) {
+            return;
         }
 
         // Eighth, FIN, if the window takes all that stands before it.
@@ -314,6 +293,45 @@ impl Connection {
         if self.rx.finished() {
             self.peer_finished(now);
         }
+    }
+
+    /// Data that begins at `start`. Returns whether there still is a connection.
+    #[inline]
+    pub(super) fn take_data(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
+        let (nxt, window) = (self.rx.nxt(), self.rx.window());
+        let data = u64::from(segment.body.len());
+        let from = start.max(nxt);
+        let to = (start + data).min(nxt + window);
+        if self.deaf && from < to {
+            self.abort(now);
+            return false;
+        }
+        if from < to {
+            let duplicate = self.rx.holds(from, to);
+            let record = Record::Arrived {
+                seq: start.saturating_sub(1),
+                len: data as u32,
+                fresh: !duplicate && self.rx.keeps(from, to),
+                duplicate,
+                out_of_order: start > nxt,
+            };
+            self.recorder.emit(now, record);
+            let bytes = segment
+                .body
+                .bytes()
+                .map(|b| &b[(from - start) as usize..(to - start) as usize]);
+            let before = self.rx.delivered();
+            self.rx.tune(now, self.echo_age(now, segment));
+            self.rx.data(now, from, (to - from) as u32, bytes);
+            let total = self.rx.delivered();
+            if total != before {
+                self.recorder.emit(now, Record::Delivered { total });
+            }
+        } else {
+            self.note_refused(now, segment, start);
+            self.rx.acknowledge_now();
+        }
+        true
     }
 
     /// How long ago the timestamp of ours was sent that a segment echoes.
@@ -358,14 +376,14 @@ impl Connection {
         let inside = start > 0 && start < self.rx.nxt() + self.rx.window();
         if start == 0 && !flags.has(Flags::ACK) {
             if self.may_challenge(now) {
-                self.tx.board.lose_all();
+                self.lose_syn();
             }
         } else if start == 0 {
             // A simultaneous open: the SYN is old, its ACK is answered.
             self.rx.acknowledge_now();
         } else if inside && flags.has(Flags::RST) {
             self.challenge(now);
-        } else if inside && !self.active {
+        } else if inside && self.returns_to_listen() {
             self.listen_again();
         } else {
             self.refuse(now, flags);
@@ -407,12 +425,28 @@ impl Connection {
         }
     }
 
+    /// The SYN goes again; what left after it may still arrive.
+    fn lose_syn(&mut self) {
+        if self.tx.early {
+            self.tx.board.lose_front();
+        } else {
+            self.tx.board.lose_all();
+        }
+    }
+
+    /// Whether what a SYN began can be undone: after a passive open of which the
+    /// application has heard nothing.
+    fn returns_to_listen(&self) -> bool {
+        self.state == State::SynReceived && !self.active && !self.tx.early
+    }
+
     /// A reset in SYN-RECEIVED after a passive open: back to LISTEN. What the
     /// application wrote waits for the next peer.
     fn listen_again(&mut self) {
         let listening = Self::listen(self.config.clone(), self.local_port, self.tx.isn);
         let before = std::mem::replace(self, listening);
         self.tx.buffer = before.tx.buffer;
+        self.fast_open = before.fast_open;
         self.recorder = before.recorder;
     }
 
@@ -460,7 +494,7 @@ impl Connection {
                 return false;
             }
             if una == 0 {
-                self.acknowledge_syn(now, segment);
+                self.acknowledge_syn(now, segment, 1);
             }
             self.established(now);
             self.tx.update_window(now, start, 1, self.scaled(segment));
@@ -552,7 +586,7 @@ impl Connection {
                 self.record_state(now);
             }
         }
-        if let (true, Some(snack)) = (self.tx.loss.snacking(), segment.options.snack)
+        if let (true, Some(snack)) = (self.tx.loss.snacking(), segment.options.extra.snack())
             && ack == self.tx.board.una()
         {
             snack::on_snack(&mut self.tx, now, snack, &mut self.recorder);
@@ -598,7 +632,7 @@ impl Connection {
     fn is_plain(segment: &Segment) -> bool {
         let options = &segment.options;
         options.sack.is_empty()
-            && options.snack.is_none()
+            && options.extra == Extra::None
             && !options.eln
             && !segment.flags.has(Flags::ECE)
     }

@@ -14,6 +14,7 @@
 //! passed their checksum and carry this connection's ports.
 
 mod dummy;
+mod fast_open;
 mod input;
 mod lifetime;
 mod notice;
@@ -38,6 +39,7 @@ use crate::segment::Segment;
 use crate::send::Sender;
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
+use fast_open::Opening;
 use lifetime::Lifetime;
 use stamps::Stamps;
 use std::collections::VecDeque;
@@ -73,7 +75,8 @@ pub enum State {
 /// What the application is told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// The handshake is complete.
+    /// The handshake is complete, or the peer's cookie stands for it: what is written
+    /// now is sent (RFC 7413).
     Established,
     /// The peer will send no more (its FIN arrived in order).
     PeerClosed,
@@ -159,6 +162,8 @@ pub struct Connection {
     deaf: bool,
     /// What ends it when the peer is gone, if that is configured.
     lifetime: Option<Box<Lifetime>>,
+    /// TCP Fast Open, if that is configured.
+    fast_open: Option<Box<Opening>>,
 }
 
 impl Connection {
@@ -217,6 +222,7 @@ impl Connection {
             time_wait_at: Instant::MAX,
             deaf: false,
             lifetime: Lifetime::new(&config),
+            fast_open: Opening::new(&config),
             config,
         }
     }
@@ -542,7 +548,8 @@ impl Connection {
     pub(super) fn note_state(&mut self, now: Instant) {
         let (phase, limit) = match self.state {
             State::Closed | State::TimeWait => (None, None),
-            State::Listen | State::SynSent | State::SynReceived => (None, Some(Limit::Handshake)),
+            State::Listen | State::SynSent => (None, Some(Limit::Handshake)),
+            State::SynReceived if !self.tx.early => (None, Some(Limit::Handshake)),
             _ if self.tx.board.is_empty() => (Some(Phase::Idle), Some(self.tx.limit())),
             _ if self.tx.loss.repairing(self.tx.board.una()) => {
                 let limit = if self.tx.loss.after_timeout() {

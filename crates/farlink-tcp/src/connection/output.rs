@@ -3,6 +3,7 @@
 use super::{Connection, State};
 use crate::config::{Eln, SnackForm};
 use crate::ecn::Ecn;
+use crate::fast_open::Extra;
 use crate::priority::Priority;
 use crate::receive::AckNeed;
 use crate::record::Record;
@@ -29,15 +30,18 @@ impl Connection {
             }
             State::SynSent | State::SynReceived if self.syn_due => {
                 self.syn_due = false;
-                self.tx.send_syn(now);
+                let len = self.syn_data(now);
+                self.tx.send_syn(now, len);
                 let syn = Chunk {
                     start: 0,
-                    len: 0,
+                    len,
                     syn: true,
                     fin: false,
                     retransmission: false,
                 };
-                return Some(self.data_segment(now, &syn));
+                let mut segment = self.data_segment(now, &syn);
+                segment.options.extra = self.syn_extra();
+                return Some(segment);
             }
             _ => {}
         }
@@ -166,7 +170,7 @@ impl Connection {
 
     /// The options of a SYN.
     #[cold]
-    fn offer(&self, options: &mut Options) {
+    pub(super) fn offer(&self, options: &mut Options) {
         options.mss = Some(self.config.mss.min(u32::from(u16::MAX)) as u16);
         options.window_scale = self.scaling.then(|| self.rx.shift());
         options.sack_permitted = self.sack;
@@ -184,7 +188,8 @@ impl Connection {
         if self.snack.on() {
             let long = self.snack == SnackForm::Long;
             let room = room.min(MOST_SNACK);
-            options.snack = self.rx.snack(long, u64::from(self.tx.mss), room);
+            let snack = self.rx.snack(long, u64::from(self.tx.mss), room);
+            options.extra = snack.map_or(Extra::None, Extra::Snack);
         }
         if self.sack && self.rx.has_report() {
             // 40 bytes of options hold three blocks beside timestamps.

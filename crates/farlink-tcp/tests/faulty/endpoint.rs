@@ -1,9 +1,11 @@
 //! One end: a connection, its application, and what must always hold.
 
 use super::chance::Chance;
+use super::setup::COOKIE;
+use farlink_tcp::config::FastOpen;
 use farlink_tcp::{
-    CloseReason, Config, Connection, Event, Flags, Instant, Interval, Mark, Offset, Options,
-    Record, Segment, Seq, State,
+    CloseReason, Config, Connection, Event, FastOpenCache, FastOpenCookie, Flags, Instant,
+    Interval, Mark, Offset, Options, Record, Segment, Seq, State,
 };
 use std::sync::Arc;
 
@@ -43,8 +45,12 @@ pub(crate) struct Endpoint {
     scratch: Vec<u8>,
     /// A loss may raise ssthresh: Westwood takes it from its estimate of the rate.
     rises: bool,
+    /// Bytes of data on its SYN, which leave before the peer's window is known.
+    syn_data: u64,
     /// Congestion window and slow-start threshold after the last step.
     window: (u64, u64),
+    /// The largest window that the peer offered by then.
+    peer_window: u64,
 }
 
 impl Endpoint {
@@ -59,7 +65,14 @@ impl Endpoint {
             Connection::listen(config, side as u16, isn)
         };
         connection.set_tracing(true);
-        Self {
+        connection.set_fast_open_cookie(COOKIE);
+        if connection.fast_open() == FastOpen::Cookie {
+            // Some of them are out of date.
+            let cookie = FastOpenCookie(COOKIE.0 + u64::from(isn.0.is_multiple_of(4)));
+            let mss = [100, 536, 1460, u16::MAX][isn.0 as usize / 4 % 4];
+            connection.set_fast_open_cache(FastOpenCache { cookie, mss });
+        }
+        let mut this = Self {
             side,
             connection,
             isn,
@@ -78,7 +91,13 @@ impl Endpoint {
             scratch: Vec::new(),
             rises,
             window: (u64::MAX, u64::MAX),
+            peer_window: 0,
+            syn_data: 0,
+        };
+        if active {
+            this.write(goal.min(2_000)); // before the SYN leaves, which may take it along
         }
+        this
     }
 
     /// Whether the application has nothing more to do.
@@ -99,11 +118,7 @@ impl Endpoint {
         let want = chance
             .pick(&[1, 100, 3_000, 20_000])
             .min(self.goal - self.written);
-        self.scratch.clear();
-        let from = self.written;
-        self.scratch
-            .extend((from..from + want).map(|at| pattern(self.side, at)));
-        self.written += self.connection.write(&self.scratch).unwrap_or_default() as u64;
+        self.write(want);
         if chance.per_mille(600) {
             self.read(chance.pick(&[1, 700, usize::MAX]));
         }
@@ -113,6 +128,14 @@ impl Endpoint {
             self.connection.shutdown(now);
             self.closed = true;
         }
+    }
+
+    fn write(&mut self, want: u64) {
+        self.scratch.clear();
+        let from = self.written;
+        self.scratch
+            .extend((from..from + want).map(|at| pattern(self.side, at)));
+        self.written += self.connection.write(&self.scratch).unwrap_or_default() as u64;
     }
 
     /// Reads and compares with what the peer wrote.
@@ -154,14 +177,20 @@ impl Endpoint {
         let syn = segment.flags.has(Flags::SYN);
         if syn {
             self.syn.get_or_insert(segment.options);
+            self.syn_data = self.syn_data.max(segment.body.len().into());
+        }
+        if syn && !segment.flags.has(Flags::ACK) {
+            // What a server may use that takes its cookie for the handshake.
+            self.edge = self.edge.max(1 + u64::from(segment.window));
         }
         if segment.flags.has(Flags::RST) || !segment.flags.has(Flags::ACK) {
             return;
         }
-        // A receiver's first ACK is of the SYN: the number after the peer's first.
+        // The first ACK is of the SYN and of the data that was taken with it.
+        let taken = self.connection.delivered() as u32;
         let peer_isn = *self
             .peer_isn
-            .get_or_insert(Seq(segment.ack.0.wrapping_sub(1)));
+            .get_or_insert(Seq(segment.ack.0.wrapping_sub(1 + taken)));
         let ack = u64::from(segment.ack.0.wrapping_sub(peer_isn.0));
         let shift = if syn || !peer_scales {
             0
@@ -205,7 +234,12 @@ impl Endpoint {
         }
         let c = &self.connection;
         let least = 2 * u64::from(c.mss());
-        let raised = c.ssthresh() != ssthresh && c.ssthresh() > most.max(least);
+        // ADaLR takes the peer's window for ssthresh until a loss, and one ACK may
+        // bring a larger window and tell of the first.
+        let widened = c.largest_peer_window()
+            > std::mem::replace(&mut self.peer_window, c.largest_peer_window());
+        let follows = self.beyond > 0 && widened && c.ssthresh() <= c.largest_peer_window();
+        let raised = c.ssthresh() != ssthresh && c.ssthresh() > most.max(least) && !follows;
         assert!(
             !(lost && raised) || undone || self.rises,
             "a loss raised ssthresh to {} with a window of {most}: {c:?}",
@@ -258,7 +292,7 @@ impl Endpoint {
             c.acknowledged() <= peer.connection.delivered(),
             "acknowledged unseen"
         );
-        let edge = peer.edge.max(1);
+        let edge = peer.edge.max(1 + self.syn_data);
         assert!(
             c.snd_max() <= edge + self.beyond + 2,
             "sent to {}, window to {edge}",

@@ -2,10 +2,11 @@
 //! to a connection in any state.
 
 use super::chance::Chance;
-use super::setup;
+use super::setup::{self, COOKIE};
 use farlink_tcp::{
-    Body, Config, Connection, Ecn, Flags, Instant, Interval, LossCause, Notice, Offset, Options,
-    Priority, SackBlock, ScpsCapabilities, Segment, Seq, Snack, State, Timestamps,
+    Body, Config, Connection, Ecn, Extra, FastOpenCache, FastOpenCookie, Flags, Instant, Interval,
+    LossCause, Notice, Offset, Options, Priority, SackBlock, ScpsCapabilities, Segment, Seq, Snack,
+    State, Timestamps,
 };
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -100,11 +101,17 @@ impl Victim {
         let isn = Seq(chance.next() as u32);
         let passive = matches!(state, State::Listen | State::SynReceived);
         let config = Arc::new(config);
-        let connection = if passive {
+        let mut connection = if passive {
             Connection::listen(config, 1, isn)
         } else {
             Connection::open(config, 1, 2, isn)
         };
+        connection.set_fast_open_cookie(COOKIE);
+        if chance.flip() {
+            let mss = chance.next() as u16;
+            let cookie = COOKIE;
+            connection.set_fast_open_cache(FastOpenCache { cookie, mss });
+        }
         let mut victim = Self {
             now: Instant::from_nanos(chance.within(0, 1 << 40)),
             connection,
@@ -257,12 +264,19 @@ impl Victim {
         options.ackp = chance.per_mille(100);
         if chance.flip() {
             let near = chance.pick(&[0, 1, 5, 65_535]) as u16;
-            options.snack = Some(Snack {
+            options.extra = Extra::Snack(Snack {
                 offset: near,
                 size: NonZeroU16::new(chance.pick(&[1, 2, 65_535]) as u16)
                     .unwrap_or(NonZeroU16::MIN),
                 bits: chance.next() & chance.next(),
             });
+        }
+        if flags.has(Flags::SYN) && chance.flip() {
+            options.extra = match chance.pick(&[0, 1, 2]) {
+                0 => Extra::CookieRequest,
+                1 => Extra::Cookie(COOKIE),
+                _ => Extra::Cookie(FastOpenCookie(chance.next())),
+            };
         }
         let body = if self.bytes {
             Body::of_bytes(&vec![9; len as usize])

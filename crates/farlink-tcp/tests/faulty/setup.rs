@@ -3,11 +3,15 @@
 use super::chance::Chance;
 use farlink_tcp::config::{
     AssumeLoss, Backoff, ByteCounting, Careful, Config, CwndLimit, DelayedAck, DummyReply, Eln,
-    InitialWindow, KeepAlive, Nagle, NewRenoExit, Pacing, PartialAck, PrrBound, RackConfig, Ratio,
-    Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
+    FastOpen, InitialWindow, KeepAlive, Nagle, NewRenoExit, Pacing, PartialAck, PrrBound,
+    RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo,
+    WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
-use farlink_tcp::{Interval, variant::VARIANTS};
+use farlink_tcp::{FastOpenCookie, Interval, variant::VARIANTS};
+
+/// The cookie that hosts give each other.
+pub(crate) const COOKIE: FastOpenCookie = FastOpenCookie(0x0123_4567_89ab_cdef);
 
 /// Row `row` of the table with every option drawn anew.
 pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
@@ -44,6 +48,7 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
     let hours = |n: u64| Interval::from_secs(3600 * n);
     config.user_timeout = chance.pick(&[None, Some(hours(24))]);
     config.fin_wait_2 = chance.pick(&[None, Some(hours(24))]);
+    config.fast_open = chance.pick(&[FastOpen::Off, FastOpen::Request, FastOpen::Cookie]);
     config.keepalive = chance.pick(&[
         None,
         Some(KeepAlive {

@@ -23,6 +23,10 @@ pub(crate) struct Script {
     /// Our initial sequence number, and the peer's.
     isn: u32,
     peer_isn: u32,
+    /// The cookie of TCP Fast Open that our host gives, or knows of the peer, and the
+    /// segment size that it knows with it.
+    cookie: Option<u64>,
+    cookie_mss: u16,
     /// How far from its time a packet may leave.
     tolerance: Interval,
     lines: Vec<Line>,
@@ -50,7 +54,10 @@ enum Time {
 /// What a line does.
 #[derive(Debug)]
 enum Step {
-    Connect,
+    /// An active open, with so many bytes written before the SYN leaves.
+    Connect {
+        bytes: u64,
+    },
     Listen,
     /// An active open that succeeds, with the options the endpoint offers
     /// echoed; the packets are checked but not written.

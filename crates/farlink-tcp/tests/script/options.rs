@@ -2,9 +2,9 @@
 
 use super::Script;
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, ByteCounting, Careful, Config, CwndLimit, DummyReply, Eln, InitialWindow,
-    Nagle, NewRenoExit, Pacing, PartialAck, PrrBound, RackConfig, Ratio, Recovery, ReduceFrom,
-    RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
+    AssumeLoss, Backoff, ByteCounting, Careful, Config, CwndLimit, DummyReply, Eln, FastOpen,
+    InitialWindow, Nagle, NewRenoExit, Pacing, PartialAck, PrrBound, RackConfig, Ratio, Recovery,
+    ReduceFrom, RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
 };
 use farlink_tcp::congestion::{Range, Setting};
 use farlink_tcp::{Interval, profile};
@@ -24,6 +24,12 @@ pub(crate) fn apply(script: &mut Script, line: &str) -> Result<(), String> {
             "--isn" => script.isn = number(words.next().ok_or("--isn needs a number")?)?,
             "--peer-isn" => {
                 script.peer_isn = number(words.next().ok_or("--peer-isn needs a number")?)?;
+            }
+            "--cookie" => {
+                script.cookie = Some(number(words.next().ok_or("--cookie needs a number")?)?);
+            }
+            "--cookie-mss" => {
+                script.cookie_mss = number(words.next().ok_or("--cookie-mss needs a number")?)?;
             }
             "--tolerance" => {
                 script.tolerance = interval(words.next().ok_or("--tolerance needs a time")?)?;
@@ -107,6 +113,14 @@ fn set(config: &mut Config, key: &str, value: &str) -> Result<(), String> {
         "max_retransmits" => config.max_retransmits = number(value)?,
         "max_syn_retransmits" => config.max_syn_retransmits = number(value)?,
         "msl" => config.msl = interval(value)?,
+        "fast_open" => {
+            config.fast_open = match value {
+                "off" => FastOpen::Off,
+                "request" => FastOpen::Request,
+                "cookie" => FastOpen::Cookie,
+                _ => return Err("off, request or cookie".into()),
+            }
+        }
         "keepalive" => config.keepalive.get_or_insert_default().idle = interval(value)?,
         "keepalive_interval" => {
             config.keepalive.get_or_insert_default().interval = interval(value)?;

@@ -2,7 +2,8 @@
 
 use super::options::number;
 use farlink_tcp::{
-    Body, Ecn, Flags, Priority, SackBlock, ScpsCapabilities, Segment, Seq, Snack, Timestamps,
+    Body, Ecn, Extra, FastOpenCookie, Flags, Priority, SackBlock, ScpsCapabilities, Segment, Seq,
+    Snack, Timestamps,
 };
 use std::fmt::Write as _;
 
@@ -31,7 +32,7 @@ struct Options {
     timestamps: Option<(Option<u32>, Option<u32>)>,
     sack: Vec<(u32, u32)>,
     scps: Option<u8>,
-    snack: Option<Snack>,
+    extra: Extra,
     eln: bool,
     ackp: bool,
 }
@@ -176,7 +177,7 @@ impl Packet {
                     bits,
                     connection: 0,
                 }),
-                snack: options.snack,
+                extra: options.extra,
                 eln: options.eln,
                 ackp: options.ackp,
             },
@@ -235,8 +236,10 @@ impl Options {
                     }
                     options.scps = Some(bits);
                 }
-                ["snack", hole] => options.snack = Some(snack(hole, "")?),
-                ["snack", hole, vector] => options.snack = Some(snack(hole, vector)?),
+                ["snack", hole] => options.extra = Extra::Snack(snack(hole, "")?),
+                ["snack", hole, vector] => options.extra = Extra::Snack(snack(hole, vector)?),
+                ["FO"] => options.extra = Extra::CookieRequest,
+                ["FO", cookie] => options.extra = Extra::Cookie(FastOpenCookie(number(cookie)?)),
                 ["eln"] => options.eln = true,
                 ["ackp"] => options.ackp = true,
                 ["TS", "val", value, "ecr", echo] => {
@@ -281,7 +284,7 @@ impl Options {
                 .map(|b| (relative(b.left), relative(b.right)))
                 .collect(),
             scps: options.scps.map(|scps| scps.bits),
-            snack: options.snack,
+            extra: options.extra,
             eln: options.eln,
             ackp: options.ackp,
         }
@@ -385,7 +388,12 @@ pub(crate) fn show(segment: &Segment, numbering: Numbering) -> String {
         let named = forms.iter().filter(|(bit, _)| bits & bit != 0);
         items.push(format!("scps{}", named.map(|f| f.1).collect::<String>()));
     }
-    if let Some(snack) = options.snack {
+    match options.extra {
+        Extra::CookieRequest => items.push("FO".into()),
+        Extra::Cookie(FastOpenCookie(cookie)) => items.push(format!("FO {cookie}")),
+        Extra::None | Extra::Snack(_) => {}
+    }
+    if let Some(snack) = options.extra.snack() {
         let known = (u64::BITS - snack.bits.trailing_zeros()) as usize;
         let vector = format!("{:064b}", { snack.bits });
         let text = format!("snack {}+{} {}", snack.offset, snack.size, &vector[..known]);

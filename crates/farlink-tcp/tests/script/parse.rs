@@ -15,6 +15,8 @@ pub(crate) fn parse(text: &str) -> Result<Script, Failure> {
         config: Config::default(),
         isn: ISN,
         peer_isn: PEER_ISN,
+        cookie: None,
+        cookie_mss: 1460,
         tolerance: Interval::ZERO,
         lines: Vec::new(),
     };
@@ -93,7 +95,10 @@ fn timed(line: &str) -> Result<(Time, Step), String> {
         "handshake" => handshake(rest)?,
         "event" if !rest.is_empty() => Step::Event(rest.to_owned()),
         "assert" => Step::Assert(rest.split(',').map(check).collect::<Result<_, _>>()?),
-        "connect" if rest.is_empty() => Step::Connect,
+        "connect" if rest.is_empty() => Step::Connect { bytes: 0 },
+        "connect" => Step::Connect {
+            bytes: number(rest)?,
+        },
         "listen" if rest.is_empty() => Step::Listen,
         "shutdown" if rest.is_empty() => Step::Shutdown,
         "close" if rest.is_empty() => Step::Close,

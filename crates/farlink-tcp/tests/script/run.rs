@@ -4,7 +4,8 @@ use super::options::interval;
 use super::packet::{Numbering, Packet, show};
 use super::{Check, Failure, Line, Relation, Script, Seconds, Step, Time};
 use farlink_tcp::{
-    Connection, Ecn, Flags, Instant, Interval, Notice, Priority, Segment, Seq, Timestamps,
+    Connection, Ecn, FastOpenCache, FastOpenCookie, Flags, Instant, Interval, Notice, Priority,
+    Segment, Seq, Timestamps,
 };
 use std::collections::VecDeque;
 use std::fmt::Display;
@@ -78,10 +79,19 @@ impl Player<'_> {
         self.nothing_left()?;
         match &line.step {
             Step::Expect(_) => unreachable!("handled above"),
-            Step::Connect => self.connection = Some(self.open()),
+            Step::Connect { bytes } => {
+                let mut connection = self.open();
+                let taken = connection.write_len(*bytes).map_err(|e| e.to_string())?;
+                equal("bytes taken", *bytes, taken)?;
+                self.connection = Some(connection);
+            }
             Step::Listen => {
                 let config = Arc::new(self.script.config.clone());
-                self.connection = Some(Connection::listen(config, PORT, self.ours().sender));
+                let mut connection = Connection::listen(config, PORT, self.ours().sender);
+                if let Some(cookie) = self.script.cookie {
+                    connection.set_fast_open_cookie(FastOpenCookie(cookie));
+                }
+                self.connection = Some(connection);
             }
             Step::Handshake { rtt, window } => self.handshake(*rtt, *window)?,
             Step::Inject(packet) => {
@@ -251,7 +261,14 @@ impl Player<'_> {
 
     fn open(&self) -> Connection {
         let config = Arc::new(self.script.config.clone());
-        Connection::open(config, PORT, PEER_PORT, self.ours().sender)
+        let mut connection = Connection::open(config, PORT, PEER_PORT, self.ours().sender);
+        if let Some(cookie) = self.script.cookie {
+            connection.set_fast_open_cache(FastOpenCache {
+                cookie: FastOpenCookie(cookie),
+                mss: self.script.cookie_mss,
+            });
+        }
+        connection
     }
 
     fn handshake(&mut self, rtt: Interval, window: u16) -> Result<(), String> {
@@ -312,6 +329,7 @@ impl Player<'_> {
                 };
             }
             "cwnd" => connection.cwnd(),
+            "cookie" => connection.fast_open_cache().map_or(0, |c| c.cookie.0),
             "ssthresh" => connection.ssthresh(),
             "flight" => connection.flight(),
             "dsacks" => connection.stats().dsacks,

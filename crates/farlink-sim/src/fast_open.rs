@@ -1,0 +1,56 @@
+//! TCP Fast Open (RFC 7413): what hosts keep of each other, and programs that write
+//! as they open.
+
+use crate::app::Told;
+use crate::world::World;
+use farlink_net::{NodeId, wire};
+use farlink_tcp::config::FastOpen;
+use farlink_tcp::{FastOpenCache, FastOpenCookie};
+use std::collections::BTreeMap;
+
+/// What clients keep of servers, by the nodes of both.
+pub(crate) type Cookies = BTreeMap<(u32, u32), FastOpenCache>;
+
+impl World {
+    /// The SYN of a flow's connection is about to leave. A program whose host has the
+    /// server's cookie writes now what it would write after the handshake: to connect
+    /// and to write is one call (RFC 7413, 4.2.1).
+    pub(crate) fn open_fast(&mut self, flow: usize) {
+        let opener = self.flows[flow].opener();
+        let client = 2 * flow + opener as usize;
+        let how = self.ends[client].conn.fast_open();
+        if how == FastOpen::Off {
+            return;
+        }
+        let server = client ^ 1;
+        let hosts = (self.ends[client].node, self.ends[server].node);
+        let address = wire::node_address(NodeId(hosts.0));
+        let cookie = FastOpenCookie::new(hosts.1.into(), address.into());
+        self.ends[server].conn.set_fast_open_cookie(cookie);
+        let met = FastOpenCache {
+            cookie,
+            mss: self.ends[server].conn.mss().min(u16::MAX.into()) as u16,
+        };
+        let kept = self.cookies.get(&hosts).copied();
+        let kept = kept.or((how == FastOpen::Cookie).then_some(met));
+        if let Some(cache) = kept {
+            self.ends[client].conn.set_fast_open_cache(cache);
+            self.ends[client].early = true;
+            self.tell(flow, opener, Told::Established);
+        }
+    }
+
+    /// A connection is established at this end: what it learned is kept. Returns
+    /// whether its program went ahead and knows all that it wants to know.
+    pub(crate) fn opened(&mut self, end: usize) -> bool {
+        let e = &mut self.ends[end];
+        if let Some(cache) = e.conn.fast_open_cache() {
+            self.cookies.insert((e.node, e.peer), cache);
+        }
+        let early = std::mem::take(&mut e.early);
+        if early {
+            e.write_on(self.now);
+        }
+        early
+    }
+}

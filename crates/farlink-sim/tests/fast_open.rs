@@ -1,0 +1,105 @@
+//! TCP Fast Open over whole runs (RFC 7413): the round trip that it saves, and where
+//! it saves none.
+#![allow(missing_docs)]
+
+use farlink_sim::{Monitor, run, scenario};
+use serde_json::Value;
+
+/// A link so fast that times are round trips of 520 ms.
+const GEO: &str = r#"
+[tcp]
+nagle = false
+[[links]]
+between = ["server", "client"]
+down = { rate = "10 Gbit/s", delay = "260 ms", queue = "unlimited" }
+up = { rate = "10 Gbit/s", delay = "260 ms", queue = "unlimited" }
+"#;
+
+/// One small object a page, each over a connection of its own.
+const PAGES: &str = r#"
+[[flows]]
+from = "server"
+to = "client"
+app = "http"
+pages = 5
+page_interval = "10 s"
+request = "300 B"
+main_object = "5 kB"
+inline_objects = 0
+connections = "per-page"
+duration = "100 s"
+"#;
+
+/// A flow with the metrics of its responses.
+fn play(flow: &str, set: &[(&str, &str)]) -> Value {
+    let set: Vec<_> = set
+        .iter()
+        .map(|&(k, v)| (k.to_owned(), v.to_owned()))
+        .collect();
+    let scenario = scenario::load(&format!("{GEO}{flow}"), "test", &set)
+        .and_then(|s| s.expand())
+        .unwrap_or_else(|e| panic!("{e}"));
+    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
+    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
+}
+
+fn metric(result: &Value, name: &str) -> f64 {
+    result["flows"][0]["metrics"][name]
+        .as_f64()
+        .unwrap_or_else(|| panic!("{name} of {result}"))
+}
+
+/// Round trips of all responses together.
+fn round_trips(result: &Value, name: &str) -> f64 {
+    metric(result, name) * metric(result, "responses") / 0.52
+}
+
+fn close(got: f64, wanted: f64) {
+    assert!((got - wanted).abs() < 0.01, "{got}, not {wanted}");
+}
+
+#[test]
+fn a_cookie_saves_the_round_trip_of_the_handshake() {
+    let sum = |how| {
+        let result = play(PAGES, &[("tcp.fast_open", how)]);
+        assert_eq!(metric(&result, "segments_retransmitted"), 0.0);
+        round_trips(&result, "response_time_mean")
+    };
+    // Handshake, then request and answer.
+    close(sum("off"), 5.0 * 2.0);
+    // The first connection brings the cookie, the others save a round trip each.
+    close(sum("request"), 2.0 + 4.0);
+    close(sum("cookie"), 5.0);
+}
+
+#[test]
+fn files_save_it_too() {
+    let files = |how| {
+        let flow = "[[flows]]\nfrom = \"server\"\nto = \"client\"\napp = \"repeat\"\n\
+                    files = 4\nsize = \"1 kB\"\ninterval = \"10 s\"\nduration = \"100 s\"\n";
+        let result = play(flow, &[("tcp.fast_open", how), ("flows.0.opens", "sender")]);
+        round_trips(&result, "response_time_mean")
+    };
+    // The file is on the SYN, of which half a round trip is left.
+    close(files("off"), 4.0 * 1.5);
+    close(files("request"), 1.5 + 3.0 * 0.5);
+    close(files("cookie"), 4.0 * 0.5);
+}
+
+#[test]
+fn a_cookie_is_of_two_hosts_and_all_their_flows() {
+    let flow = |to: &str, start: u32| {
+        format!(
+            "[[flows]]\nfrom = \"server\"\nto = \"{to}\"\napp = \"file\"\nsize = \"1 kB\"\n\
+             opens = \"sender\"\nstart = \"{start} s\"\n"
+        )
+    };
+    let other = "[[links]]\nbetween = [\"server\", \"other\"]\n\
+                 down = { rate = \"10 Gbit/s\", delay = \"260 ms\", queue = \"unlimited\" }\n";
+    let flows = [flow("client", 0), flow("client", 5), flow("other", 10)].concat();
+    let result = play(&format!("{other}{flows}"), &[("tcp.fast_open", "request")]);
+    for (number, round_trips) in [1.5, 0.5, 1.5].into_iter().enumerate() {
+        let metrics = &result["flows"][number]["metrics"];
+        close(metrics["duration"].as_f64().unwrap() / 0.52, round_trips);
+    }
+}
