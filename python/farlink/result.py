@@ -23,6 +23,7 @@ __all__ = ["MOST_SNAPLEN", "Result", "assemble"]
 
 SUMMED = (
     "goodput",
+    "goodput_over_run",
     "reverse_goodput",
     "bytes_delivered",
     "segments_sent",

@@ -16,7 +16,7 @@ __all__ = ["Source", "find", "override_text", "profiles", "split"]
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a scenario and what it is called.
+    """The text of a scenario and what it is called if it does not say so itself.
 
     A saved result holds one resolved scenario per TCP, and the number of runs.
     Files that the scenario names stand beside it, in `directory`.
@@ -41,7 +41,7 @@ class Source:
         """
         changes = list(overrides)
         if tcp is None and not self.saved:
-            text = _farlink.resolve(self.text, self.origin, changes, self._read_named)
+            text = self._resolve_text(self.text, changes)
             return {_named(json.loads(text)): text}
         names = list(self.saved) if tcp is None else list(tcp)
         if not names:
@@ -71,7 +71,17 @@ class Source:
             tree = json.loads(text)
             tree.pop("resolved_tcp", None)
             text = json.dumps(tree)
-        return _farlink.resolve(text, self.origin, changes, self._read_named)
+            if tcp in self.saved and "variant" in tree["tcp"]:
+                # It was put over the scenario then too, and may leave keys of it idle.
+                changes = [("tcp.variant", tree["tcp"]["variant"]), *changes]
+        return self._resolve_text(text, changes)
+
+    def _resolve_text(self, text: str, changes: list[tuple[str, str]]) -> str:
+        resolved = _farlink.resolve(text, self.origin, changes, self._read_named)
+        tree = json.loads(resolved)
+        if tree.get("name") is not None:
+            return resolved
+        return json.dumps({**tree, "name": files.as_name(self.name)})
 
     def _read_named(self, name: str) -> str:
         # The one who asked says which file; what is wanted here is the reason alone.
@@ -101,7 +111,7 @@ def find(scenario: str | Path | Mapping[str, object]) -> Source:
             raise ScenarioError(f"scenario: {error}; use what JSON can hold") from error
         except RecursionError as error:
             raise ScenarioError("scenario: nested too deep; use what JSON can hold") from error
-        return Source(str(scenario.get("name", "scenario")), text, "scenario")
+        return Source(str(scenario.get("name") or "scenario"), text, "scenario")
     if not isinstance(scenario, str | Path):
         raise ScenarioError(
             f"a scenario of type {type(scenario).__name__}; give a name, a path or a mapping"
@@ -158,8 +168,10 @@ def _check_tcp(name: str) -> None:
             f"tcp {text_of(name)} is not known; of profile {profile!r} there are {names}"
         )
     prefixed = [f"{one}-{tcp}" for one, found in profiles().items() for tcp in found["tcp"]]
-    close = difflib.get_close_matches(name, [*known, *prefixed], n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    # "westwood+" among TCPs is "westwood_plus" among congestion controls.
+    spelled = {one.replace("+", "_plus"): one for one in [*known, *prefixed]}
+    close = difflib.get_close_matches(name.replace("+", "_plus"), spelled, n=1)
+    hint = f"did you mean {spelled[close[0]]!r}?" if close else f"there are {', '.join(known)}"
     raise ScenarioError(f"tcp {text_of(name)} is not known; {hint}")
 
 

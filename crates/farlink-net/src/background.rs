@@ -147,6 +147,14 @@ impl Background {
         this
     }
 
+    /// Packets a second, on average; not less than there are.
+    pub fn packets(&self) -> f64 {
+        let of = |(source, _): &(Source, Stream)| {
+            source.arrivals * (1.0 + source.size / f64::from(source.packet))
+        };
+        self.sources.iter().map(of).sum()
+    }
+
     fn schedule(&mut self, source: u32, at: Instant, left: Option<u64>) {
         let number = self.number;
         self.number += 1;

@@ -233,6 +233,12 @@ impl Link {
         self.background.is_some()
     }
 
+    /// Packets of other traffic a second, on average; 0 without any.
+    pub fn background_packets(&self) -> f64 {
+        let background = self.background.as_ref();
+        background.map_or(0.0, |background| background.0.packets())
+    }
+
     /// What became of other traffic, up to the last packet or question.
     pub fn background_stats(&self) -> BackgroundStats {
         self.background

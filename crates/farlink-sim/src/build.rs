@@ -3,7 +3,7 @@
 use crate::app::Program;
 use crate::flow::{FlowState, Opening, udp_ports};
 use crate::heap::{Event, Kind, MAX_SOURCES};
-use crate::run::RunError;
+use crate::run::{Monitor, RunError};
 use crate::scenario::{
     App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
     background, process,
@@ -23,19 +23,30 @@ use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Links and flows that are built between two looks at the monitor.
+const LOOK_EVERY: usize = 1 << 12;
+
 /// Builds the world of run number `run`.
-pub(crate) fn build(scenario: &Expanded, run: u64) -> Result<World, RunError> {
-    let mut world = network(scenario, run)?;
-    flows(scenario, &Streams::new(scenario.seed, run), &mut world);
+pub(crate) fn build(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<World, RunError> {
+    let mut world = network(scenario, run, monitor)?;
+    flows(
+        scenario,
+        &Streams::new(scenario.seed, run),
+        &mut world,
+        monitor,
+    )?;
     Ok(world)
 }
 
 /// Builds the nodes and links of run number `run`, without flows.
-pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> {
+pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<World, RunError> {
     let streams = Streams::new(scenario.seed, run);
     let mut links = Vec::with_capacity(2 * scenario.links.len());
     let mut link_to = Vec::with_capacity(links.capacity());
-    for link in &scenario.links {
+    for (number, link) in scenario.links.iter().enumerate() {
+        if number.is_multiple_of(LOOK_EVERY) {
+            monitor.stopped()?;
+        }
         for (direction, spec, to) in [("down", &link.down, link.b), ("up", &link.up, link.a)] {
             let name = format!("link/{}/{direction}", link.name);
             let channel = channel(spec, &streams, &name)
@@ -58,9 +69,9 @@ pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> 
             "more links or flows than can be numbered".into(),
         ));
     }
-    let nodes = nodes(scenario, &link_to, false)?;
+    let nodes = nodes(scenario, &link_to, false, monitor)?;
     let mut world = World::new(nodes, links, link_to);
-    lines(scenario, &streams, &mut world)?;
+    lines(scenario, &streams, &mut world, monitor)?;
     for (number, link) in (0..).zip(&scenario.links) {
         if let Some(config) = link.header_compression {
             world.add_compression(config, 2 * number);
@@ -71,8 +82,16 @@ pub(crate) fn network(scenario: &Expanded, run: u64) -> Result<World, RunError> 
 }
 
 /// Links with a protocol: their channels act on frames.
-fn lines(scenario: &Expanded, streams: &Streams, world: &mut World) -> Result<(), RunError> {
+fn lines(
+    scenario: &Expanded,
+    streams: &Streams,
+    world: &mut World,
+    monitor: &Monitor,
+) -> Result<(), RunError> {
     for (i, link) in scenario.links.iter().enumerate() {
+        if i.is_multiple_of(LOOK_EVERY) {
+            monitor.stopped()?;
+        }
         let Some(arq) = &link.arq else { continue };
         let half = |direction: usize| {
             let here = &world.links[2 * i + direction];
@@ -219,6 +238,7 @@ pub(crate) fn nodes(
     scenario: &Expanded,
     link_to: &[u32],
     everywhere: bool,
+    monitor: &Monitor,
 ) -> Result<Vec<Node>, RunError> {
     let n = scenario.nodes.len();
     // Directed links by the node they leave, in the order written.
@@ -250,6 +270,7 @@ pub(crate) fn nodes(
     let mut distance = vec![u32::MAX; n];
     let mut todo = VecDeque::new();
     for to in (0..n).filter(|&to| wanted[to]) {
+        monitor.stopped()?;
         distance.fill(u32::MAX);
         distance[to] = 0;
         todo.push_back(to);
@@ -287,9 +308,17 @@ pub(crate) fn nodes(
     Ok(nodes)
 }
 
-fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
+fn flows(
+    scenario: &Expanded,
+    streams: &Streams,
+    world: &mut World,
+    monitor: &Monitor,
+) -> Result<(), RunError> {
     let flows = scenario.flows.len() as u32;
     for (number, flow) in (0..).zip(&scenario.flows) {
+        if (number as usize).is_multiple_of(LOOK_EVERY) {
+            monitor.stopped()?;
+        }
         let stream = |of: &str| streams.stream(&format!("flow/{}/{of}", flow.name));
         let Some(program) = Program::new(&flow.app, stream) else {
             continue;
@@ -348,4 +377,5 @@ fn flows(scenario: &Expanded, streams: &Streams, world: &mut World) {
         let first = Event::new(start, Kind::Datagram, index as u32, 0, 0);
         world.heap.push(first);
     }
+    Ok(())
 }

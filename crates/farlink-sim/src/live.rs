@@ -1,6 +1,7 @@
 //! The network without flows of its own, for packets of real programs: they enter
 //! at a host at the time they come, and leave at another when they are due.
 
+use crate::Monitor;
 use crate::build::{channel, link_config, network, nodes};
 use crate::icmp::Balance;
 use crate::metrics::{self, Scope, metrics};
@@ -73,9 +74,10 @@ impl Live {
     pub fn new(scenario: &Expanded, run: u64) -> Result<Self, RunError> {
         headers_can_say(scenario, "emulated")?;
         let (scenario, bounded) = bounded(scenario);
-        let mut world = network(&scenario, run)?;
+        let unwatched = Monitor::default();
+        let mut world = network(&scenario, run, &unwatched)?;
         // Routers are destinations too: they answer.
-        world.nodes = nodes(&scenario, &world.link_to, true)?;
+        world.nodes = nodes(&scenario, &world.link_to, true, &unwatched)?;
         let mut is_host = vec![false; scenario.nodes.len()];
         for flow in &scenario.flows {
             is_host[flow.from] = true;

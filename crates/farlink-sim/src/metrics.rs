@@ -414,7 +414,7 @@ mod tests {
         let text = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 ms\" }\n\
                     [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\n";
         let scenario = load(text, "test", &[]).unwrap().expand().unwrap();
-        let world = crate::build::build(&scenario, 0).unwrap();
+        let world = crate::build::build(&scenario, 0, &crate::Monitor::default()).unwrap();
         let named = |scope| metrics().iter().filter(|m| m.scope == scope).count();
         let len = |values: Values| values.iter().count();
         assert_eq!(len(of_flow(&world, world.order[0])), named(Scope::Flow));

@@ -7,9 +7,10 @@ use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
 use crate::udp::UdpFlow;
 use crate::world::{Slot, World};
+use farlink_net::Link;
 use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
-use farlink_tcp::Instant;
+use farlink_tcp::{Instant, Interval};
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -39,6 +40,16 @@ pub struct Monitor {
     pub simulated: AtomicU64,
     /// How much of that run is done, in millionths.
     pub share: AtomicU64,
+}
+
+impl Monitor {
+    /// An error once it was told to stop.
+    pub(crate) fn stopped(&self) -> Result<(), RunError> {
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(RunError::Interrupted);
+        }
+        Ok(())
+    }
 }
 
 /// What one run gave.
@@ -77,7 +88,7 @@ pub struct Trace {
 /// # Errors
 /// See [`RunError`].
 pub fn run(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<Outcome, RunError> {
-    let mut world = build(scenario, run)?;
+    let mut world = build(scenario, run, monitor)?;
     drive(&mut world, scenario, monitor)?;
     Ok(outcome(&world, scenario))
 }
@@ -173,7 +184,7 @@ pub fn trace(
     comment: &str,
     monitor: &Monitor,
 ) -> Result<Trace, RunError> {
-    let mut world = build(scenario, run)?;
+    let mut world = build(scenario, run, monitor)?;
     let mut probes = Probes::default();
     if let Some(snaplen) = snaplen {
         headers_can_say(scenario, "captured")?;
@@ -270,7 +281,9 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
     let limit = Instant::ZERO + limit;
     let mut settled = 0;
     let mut look_at = LOOK_EVERY;
+    let mut others = Others::new(world);
     while let Some(next) = world.next_time() {
+        others.run_until(next.min(limit), world, monitor)?;
         if next > limit {
             world.now = limit;
             break;
@@ -302,10 +315,54 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
     Ok(())
 }
 
-fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Result<(), RunError> {
-    if monitor.stop.load(Ordering::Relaxed) {
-        return Err(RunError::Interrupted);
+/// Other traffic on links, which comes between two events in any number.
+struct Others {
+    links: Vec<usize>,
+    /// How much time holds about as many of its packets as there are events between
+    /// two looks at the monitor.
+    step: Interval,
+    /// What was let in until then.
+    at: Instant,
+}
+
+impl Others {
+    fn new(world: &World) -> Self {
+        let rate: f64 = world.links.iter().map(Link::background_packets).sum();
+        let step = 1e9 * LOOK_EVERY as f64 / rate;
+        Self {
+            links: (0..world.links.len())
+                .filter(|&link| world.links[link].has_background())
+                .collect(),
+            // Without any the rate is 0: no time is too long.
+            step: Interval::from_nanos((step as u64).max(1)),
+            at: world.now,
+        }
     }
+
+    /// Lets it in step by step where the next event is far away.
+    #[inline]
+    fn run_until(
+        &mut self,
+        next: Instant,
+        world: &mut World,
+        monitor: &Monitor,
+    ) -> Result<(), RunError> {
+        while next.since(self.at) > self.step {
+            if self.links.is_empty() {
+                break;
+            }
+            monitor.stopped()?;
+            self.at += self.step;
+            for &link in &self.links {
+                world.links[link].queued(self.at);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Result<(), RunError> {
+    monitor.stopped()?;
     let now = world.now.as_nanos();
     let share = if timed {
         now as f64 / limit.as_nanos().max(1) as f64
@@ -360,5 +417,53 @@ fn outcome(world: &World, scenario: &Expanded) -> Outcome {
         events: world.events,
         simulated: world.now,
         segments: world.ends.iter().map(segments).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario() -> Expanded {
+        let text = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"100 Gbit/s\", delay = \"1 ms\", \
+                    background = [{ load = \"90 Gbit/s\" }] }\n\
+                    [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\nstart = \"20 ms\"\n";
+        let scenario = crate::scenario::load(text, "", &[]);
+        scenario.and_then(|s| s.expand()).unwrap()
+    }
+
+    /// There are few events, and 150,000 packets of other traffic before the first.
+    #[test]
+    fn a_run_stops_while_it_lets_other_traffic_in() {
+        let (scenario, monitor) = (scenario(), Monitor::default());
+        let mut world = build(&scenario, 0, &monitor).unwrap();
+        monitor.stop.store(true, Ordering::Relaxed);
+        let stopped = drive(&mut world, &scenario, &monitor);
+        assert_eq!(stopped, Err(RunError::Interrupted));
+    }
+
+    #[test]
+    fn a_run_stops_while_it_is_built() {
+        let monitor = Monitor::default();
+        monitor.stop.store(true, Ordering::Relaxed);
+        let stopped = build(&scenario(), 0, &monitor).map(|_| ());
+        assert_eq!(stopped, Err(RunError::Interrupted));
+    }
+
+    /// What is let in step by step is what is let in at once.
+    #[test]
+    fn steps_change_nothing() {
+        let (scenario, monitor) = (scenario(), Monitor::default());
+        let mut at_once = build(&scenario, 0, &monitor).unwrap();
+        let mut in_steps = build(&scenario, 0, &monitor).unwrap();
+        let end = Instant::ZERO + Interval::from_millis(20);
+        let mut others = Others::new(&in_steps);
+        others.run_until(end, &mut in_steps, &monitor).unwrap();
+        assert!(others.at > Instant::ZERO + Interval::from_millis(15));
+        let left = |world: &mut World| {
+            let waiting = world.links[0].queued(end);
+            (waiting, world.links[0].stats_at(end))
+        };
+        assert_eq!(left(&mut at_once), left(&mut in_steps));
     }
 }

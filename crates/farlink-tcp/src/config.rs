@@ -117,7 +117,7 @@ pub struct Config {
     /// How the window is controlled.
     pub congestion: Control,
     /// What an ACK counts for where the window grows by ACKs
-    /// ([`crate::congestion::counts_acks`]).
+    /// ([`crate::congestion::Input::ByteCounting`]).
     pub byte_counting: ByteCounting,
     /// Window at the start of the connection, in segments.
     pub initial_window: InitialWindow,

@@ -34,8 +34,14 @@ class _Column:
     factor: float = 1.0
 
 
+_GOODPUT = _Column("goodput", "goodput", "bit/s")
+
+_OVER_RUN = _Column("goodput", "goodput_over_run", "bit/s")
+"""What flows got in the time of the whole run: goodputs, each in its flow's own time, do not add
+up to what the path carried."""
+
 _COLUMNS = (
-    _Column("goodput", "goodput", "bit/s"),
+    _GOODPUT,
     _Column("transfer\ntime", "duration", "s"),
     _Column("retrans-\nmissions", "segments_retransmitted"),
     _Column("time-\nouts", "timeouts"),
@@ -45,7 +51,7 @@ _COLUMNS = (
 
 _DATAGRAMS = (
     _Column("sent", "datagrams_sent"),
-    _Column("goodput", "goodput", "bit/s"),
+    _GOODPUT,
     _Column("lost\n(%)", "loss_rate", factor=0.01),
     _Column("mean\ndelay", "delay_mean", "ms", 1e-3),
     _Column("99 %\nbelow", "delay_p99", "ms", 1e-3),
@@ -101,7 +107,7 @@ def _table(
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column(title, no_wrap=True)
     cells = [[tcp] for tcp in result.tcp]
-    for column in columns:
+    for column in (_of_all(result, one) for one in columns):
         estimates = [result.total(column.metric, tcp, udp=udp) for tcp in result.tcp]
         factor, unit = column.factor, column.unit
         if column.factor == 1.0:
@@ -114,6 +120,13 @@ def _table(
     return table
 
 
+def _of_all(result: Result, column: _Column) -> _Column:
+    """Take the goodput of several flows over the run, where the result has that."""
+    known = result.data["results"][0]["metrics"]
+    several = _flows(result) > 1 and _OVER_RUN.metric in known
+    return _OVER_RUN if column is _GOODPUT and several else column
+
+
 def _flows(result: Result) -> int:
     return sum(row["tcp"] == result.tcp[0] for row in result.data["results"])
 
@@ -121,7 +134,8 @@ def _flows(result: Result) -> int:
 def _medians(result: Result) -> Table:
     """Tell the median goodput of each TCP, and by how much it is above that of the first."""
     first = result.tcp[0]
-    medians = {tcp: result.median("goodput", tcp) for tcp in result.tcp}
+    goodput = _of_all(result, _GOODPUT).metric
+    medians = {tcp: result.median(goodput, tcp) for tcp in result.tcp}
     factor, unit = units.prefixed(max(one.mean or 0 for one in medians.values()), "bit/s")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("tcp", no_wrap=True)
@@ -132,7 +146,7 @@ def _medians(result: Result) -> Table:
         row = [tcp, _bracketed(median, factor)]
         if tcp != first:
             pairs = zip(
-                result.per_run("goodput", tcp), result.per_run("goodput", first), strict=True
+                result.per_run(goodput, tcp), result.per_run(goodput, first), strict=True
             )
             gaps = [a - b for a, b in pairs if a is not None and b is not None]
             row.append(_bracketed(median_ci95(gaps), factor, sign="+"))
@@ -171,8 +185,8 @@ def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
         datagrams = len(result.udp_flows())
         which = f" ({datagrams} of datagrams)" if 0 < datagrams < count else ""
         notes.append(
-            f"{count} flows{which}: in a row of a TCP goodput and counts are summed over them, "
-            "time and RTT averaged"
+            f"{count} flows{which}: in a row of a TCP goodput over the whole run and counts are "
+            "summed over them, time and RTT averaged"
         )
         notes += _fairness(result)
     return notes

@@ -276,7 +276,8 @@ mod tests {
         let scenario = load(&LINK.replace("SOURCES", sources), "x.toml", &[]).unwrap();
         let again = load(&scenario.to_json(), "again", &[]).unwrap();
         assert_eq!(again.links, scenario.links);
-        let world = crate::build::build(&scenario.expand().unwrap(), 0).unwrap();
+        let world = crate::build::build(&scenario.expand().unwrap(), 0, &crate::Monitor::default())
+            .unwrap();
         // Without `up` it is as `down`, with traffic of its own.
         assert!(world.links.iter().all(farlink_net::Link::has_background));
     }

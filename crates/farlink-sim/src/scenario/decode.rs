@@ -65,9 +65,12 @@ impl fmt::Display for Problem {
 
 /// "did you mean ..." if something is near, else the list of what there is.
 pub(super) fn suggestion<S: AsRef<str>>(word: &str, known: &[S], plural: &str) -> String {
+    // "westwood+" among TCPs is "westwood_plus" among congestion controls.
+    let spelled = |name: &str| name.replace('+', "_plus");
+    let distance = |name: &str| strsim::osa_distance(&spelled(word), &spelled(name));
     let near = known
         .iter()
-        .map(|name| (strsim::osa_distance(word, name.as_ref()), name.as_ref()))
+        .map(|name| (distance(name.as_ref()), name.as_ref()))
         .min_by_key(|(distance, _)| *distance);
     let mut longer = known.iter().filter(|name| name.as_ref().starts_with(word));
     let begun = longer.next().filter(|_| longer.next().is_none());

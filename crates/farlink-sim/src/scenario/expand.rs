@@ -602,7 +602,7 @@ fn no_tcp_at_all(scenario: &Scenario) -> Result<(), Problem> {
     Err(Problem::new(path!["tcp"], says))
 }
 
-fn ignored(key: &str, needs: &str) -> Problem {
+pub(super) fn ignored(key: &str, needs: &str) -> Problem {
     Problem::new(path![key], format!("would be ignored; it needs {needs}"))
 }
 
@@ -625,7 +625,12 @@ fn flow_tcp(scenario: &Scenario, flow: &FlowSpec, i: usize) -> Result<Config, Pr
             problem.within("tcp")
         }
     })?;
-    match flow.tcp.ignored(&config).first() {
+    let idle = match flow.tcp.variant {
+        // For another TCP that is put over the scenario they may mean something.
+        None => Vec::new(),
+        Some(_) => flow.tcp.idle(&config),
+    };
+    match flow.tcp.ignored(&config).iter().chain(&idle).next() {
         Some((key, needs)) => Err(here(ignored(key, needs))),
         None => Ok(config),
     }

@@ -210,6 +210,20 @@ impl Scenario {
         expand::expand(self).map_err(|problem| ScenarioError::bare(&problem))
     }
 
+    /// Keys of `[tcp]` that mean nothing to any flow, with what they need.
+    fn idle_keys(&self) -> Result<Vec<(&'static str, &'static str)>, Problem> {
+        let mut idle: Option<Vec<_>> = None;
+        for flow in self.flows.iter().filter(|flow| !flow.app.is_udp()) {
+            let config = flow.tcp.over(&self.tcp).resolve()?;
+            let own = self.tcp.idle(&config);
+            match &mut idle {
+                Some(idle) => idle.retain(|key| own.contains(key)),
+                None => idle = Some(own),
+            }
+        }
+        Ok(idle.unwrap_or_default())
+    }
+
     /// Every key of the TCP of each entry of `flows`; none for UDP.
     fn whole_tcp(&self) -> Result<Vec<TcpSpec>, Problem> {
         let whole = |flow: &FlowSpec| {
@@ -282,11 +296,45 @@ impl Scenario {
     }
 }
 
+/// Refuses keys that mean nothing to the TCP that they are written for. A TCP that was
+/// put over the scenario, now or when it was resolved, may leave some of its keys idle,
+/// since the same scenario is run with others; what is written beside it may not be.
+fn refuse_idle(
+    scenario: &Scenario,
+    resolved: bool,
+    overrides: &[(String, String)],
+) -> Result<(), Problem> {
+    let put = |key: &str| {
+        overrides
+            .iter()
+            .any(|(path, _)| path == &format!("tcp.{key}"))
+    };
+    let others = resolved || ["variant", "profile"].into_iter().any(put);
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let config = flow.tcp.over(&scenario.tcp).resolve()?;
+        let own = |key: &str| {
+            let path = format!("flows.{i}.tcp.{key}");
+            !others || overrides.iter().any(|(put, _)| *put == path)
+        };
+        let idle = flow.tcp.idle(&config);
+        if let Some((key, needs)) = idle.into_iter().find(|(key, _)| own(key)) {
+            let problem = expand::ignored(key, needs).within("tcp");
+            return Err(problem.within(i).within("flows"));
+        }
+    }
+    let idle = scenario.idle_keys()?.into_iter();
+    match idle.into_iter().find(|(key, _)| !others || put(key)) {
+        Some((key, needs)) => Err(expand::ignored(key, needs).within("tcp")),
+        None => Ok(()),
+    }
+}
+
 fn whole(tree: &mut Node, overrides: &[(String, String)]) -> Result<Scenario, Problem> {
     preset::apply(tree)?;
     let mut scenario = Scenario::deserialize(&*tree)?;
     let said = scenario.resolved_tcp.take();
     expand::expand(&scenario)?;
+    refuse_idle(&scenario, said.is_some(), overrides)?;
     scenario.fill();
     let own_tcp = |(path, _): &(String, String)| {
         path.starts_with("tcp") || path.starts_with("flows") || path.starts_with("resolved_tcp")

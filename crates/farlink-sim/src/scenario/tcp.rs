@@ -9,7 +9,7 @@ use farlink_tcp::config::{
     Careful, Config, DelayedAck, NewRenoExit, PrrBound, Ratio, ReceiverConfig, Recovery,
     RtoAlgorithm, RtoConfig,
 };
-use farlink_tcp::congestion::{self, Control};
+use farlink_tcp::congestion::{self, Control, Input};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -122,10 +122,12 @@ tcp_keys! {
     /// sender: what the medium lost goes again and the window stays.
     eln: ElnName,
     /// Explicit bad state notification (west1997, 3): a base station's notice
-    /// starts the retransmission timer anew.
+    /// starts the retransmission timer anew. Refused as long as no node of a scenario
+    /// sends notices.
     ebsn: bool,
     /// Partial acknowledgments of a base station (west1997, 3): offered on the
-    /// SYN, and what they do to the retransmission timer.
+    /// SYN, and what they do to the retransmission timer. Refused as long as no node of
+    /// a scenario sends them.
     ackp: PartialAckName,
     /// When the timer goes off after a partial acknowledgment. Needs
     /// `ackp = "constant"`.
@@ -385,7 +387,7 @@ impl TcpSpec {
         spec.show_sack_timer(config);
         spec.show_samples(config);
         spec.show_lifetime(config);
-        if congestion::counts_acks(&config.congestion) {
+        if congestion::goes_by(&config.congestion, Input::ByteCounting) {
             spec.byte_counting = Some(Counting(config.byte_counting));
         }
         spec.show_pacing(config);

@@ -196,7 +196,9 @@ fn every_parameter_has_a_key() {
         for row in variant::VARIANTS {
             let spec = TcpSpec::from_config(row.name, &config);
             assert_eq!(spec.resolve().as_ref(), Ok(&config), "over {}", row.name);
-            assert_eq!(spec.ignored(&config), []);
+            let waits = ["ebsn", "ackp", "ackp_timer", "ackp_karn"];
+            let mut ignored = spec.ignored(&config).into_iter();
+            assert_eq!(ignored.find(|(key, _)| !waits.contains(key)), None);
             assert_eq!(spec.check(), Ok(()));
             let text = serde_json::to_string(&spec).unwrap();
             assert_eq!(serde_json::from_str::<TcpSpec>(&text).unwrap(), spec);
@@ -320,9 +322,10 @@ fn snack_and_partial_acks_need_what_they_go_by() {
         ..TcpSpec::default()
     };
     let config = ignored.to_config().unwrap();
+    let agent = "an agent at a base station, and a scenario has none yet";
     assert_eq!(
         ignored.ignored(&config),
-        [("ackp_timer", "ackp = \"constant\"")]
+        [("ackp", agent), ("ackp_timer", agent)]
     );
 }
 
@@ -355,4 +358,110 @@ fn undo_needs_what_it_goes_by() {
          \"off\", or one of \"reno\", \"vegas\", \"cubic\", \"westwood\", \"westwood_plus\", \"hybla\", \
          \"adalr\", \"bbr\""
     );
+}
+
+const PATH: &str = "[[links]]\nbetween = [\"a\", \"b\"]\n\
+                    down = { rate = \"1 Mbit/s\", delay = \"10 ms\" }\n\
+                    [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"1 kB\"\n";
+
+/// What is said of a scenario with these lines of `[tcp]` and these overrides.
+fn told(tcp: &str, set: &[(&str, &str)]) -> String {
+    let text = format!("[tcp]\n{tcp}\n{PATH}");
+    let set: Vec<_> = set
+        .iter()
+        .map(|&(k, v)| (k.to_owned(), v.to_owned()))
+        .collect();
+    super::super::load(&text, "s.toml", &set).map_or_else(|e| e.to_string(), |_| "fine".to_owned())
+}
+
+#[test]
+fn keys_of_a_window_wait_for_a_tcp_that_has_one() {
+    let refused = "s.toml:3: tcp.initial_window would be ignored; it needs a congestion control \
+                   that has a window, which \"none\" has not";
+    let rfc793 = ("tcp.variant", "rfc793");
+    assert_eq!(
+        told("variant = \"rfc793\"\ninitial_window = 4", &[]),
+        refused
+    );
+    // For other TCPs that the scenario is run with it means something.
+    assert_eq!(told("initial_window = 4", &[rfc793]), "fine");
+    let beside = told("", &[rfc793, ("tcp.initial_window", "4")]);
+    assert!(beside.ends_with(&refused["s.toml:3: ".len()..]), "{beside}");
+    for (tcp, key) in [
+        ("variant = \"bbr\"\nreduce_from = \"cwnd\"", "reduce_from"),
+        (
+            "variant = \"westwood\"\nreduce_from = \"cwnd\"",
+            "reduce_from",
+        ),
+        ("variant = \"p-tcp\"\nreduce_from = \"cwnd\"", "reduce_from"),
+        (
+            "variant = \"bbr\"\ninitial_ssthresh = \"9 kB\"",
+            "initial_ssthresh",
+        ),
+        (
+            "variant = \"rfc793\"\ninitial_ssthresh = \"9 kB\"",
+            "initial_ssthresh",
+        ),
+        (
+            "variant = \"tahoe\"\nrestart_on_retransmit = true",
+            "restart_on_retransmit",
+        ),
+        ("ebsn = true", "ebsn"),
+        ("ackp = \"restart\"", "ackp"),
+    ] {
+        let told = told(tcp, &[]);
+        assert!(
+            told.contains(&format!("tcp.{key} would be ignored; it needs ")),
+            "{told}"
+        );
+    }
+    assert_eq!(
+        told("variant = \"vegas\"\nreduce_from = \"cwnd\"", &[]),
+        "fine"
+    );
+    assert_eq!(
+        told("variant = \"peach\"\ninitial_ssthresh = \"9 kB\"", &[]),
+        "fine"
+    );
+}
+
+#[test]
+fn the_keys_of_a_flow_wait_too() {
+    let flow = "[flows.tcp]\nvariant = \"rfc793\"\ninitial_window = 4\n";
+    let load = |text: &str, set: &[(String, String)]| {
+        super::super::load(text, "", set).map_or_else(|e| e.to_string(), |_| "fine".to_owned())
+    };
+    let said = load(&format!("{PATH}{flow}"), &[]);
+    assert!(
+        said.starts_with(":10: flows[0].tcp.initial_window would be ignored"),
+        "{said}"
+    );
+    let own = format!("{PATH}[flows.tcp]\ninitial_window = 4\n");
+    assert_eq!(
+        load(&own, &[("tcp.variant".into(), "rfc793".into())]),
+        "fine"
+    );
+}
+
+#[test]
+fn a_resolved_scenario_keeps_its_idle_keys() {
+    let text = format!("[tcp]\ninitial_window = 4\n{PATH}");
+    let set = [("tcp.variant".to_owned(), "rfc793".to_owned())];
+    let scenario = super::super::load(&text, "", &set).unwrap();
+    let again = super::super::load(&scenario.to_json(), "", &[]).unwrap();
+    assert_eq!(again, scenario);
+}
+
+#[test]
+fn westwood_plus_is_found_by_either_of_its_names() {
+    let meant = |name| format!("did you mean {name:?}?");
+    let told = told("variant = \"westwood_plus\"", &[]);
+    assert!(told.contains(&meant("westwood+")), "{told}");
+    for tcp in [
+        "congestion = \"westwood+\"",
+        "[tcp.control.\"westwood+\"]\nx = 1",
+    ] {
+        let told = self::told(tcp, &[]);
+        assert!(told.contains(&meant("westwood_plus")), "{told}");
+    }
 }

@@ -414,10 +414,6 @@ impl CongestionControl for Adalr {
         self.counting.timed_out();
     }
 
-    fn counts_acks(&self) -> bool {
-        true
-    }
-
     fn can_undo(&self) -> bool {
         true
     }

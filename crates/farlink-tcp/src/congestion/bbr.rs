@@ -6,7 +6,7 @@
 //! are the draft's.
 
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, RateSample,
+    Ack, Algorithm, CongestionControl, Context, Control, Input, Loss, Parameter, Range, RateSample,
     Setting, Start, Undone,
 };
 use crate::send::PACED_HEADERS;
@@ -510,6 +510,11 @@ impl CongestionControl for Bbr {
 
     fn collapse(&mut self, window: u64) {
         self.cwnd = window;
+    }
+
+    /// The rest is in its model of the path.
+    fn goes_by(&self) -> &'static [Input] {
+        &[Input::Window, Input::InitialWindow]
     }
 
     fn on_idle(&mut self, _cx: &Context<'_>, _initial_window: u64) {}

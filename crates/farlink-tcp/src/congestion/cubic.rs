@@ -354,10 +354,6 @@ impl CongestionControl for Cubic {
         self.collapse(cx.mss);
     }
 
-    fn counts_acks(&self) -> bool {
-        true
-    }
-
     fn can_undo(&self) -> bool {
         true
     }

@@ -285,10 +285,6 @@ impl CongestionControl for Hybla {
         self.counting.timed_out();
     }
 
-    fn counts_acks(&self) -> bool {
-        true
-    }
-
     fn can_undo(&self) -> bool {
         true
     }

@@ -120,6 +120,47 @@ pub struct Undone {
     pub ssthresh: u64,
 }
 
+/// A part of [`Config`] that an algorithm may go by or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// Anything at all: it has a window.
+    Window,
+    /// [`Config::initial_window`].
+    InitialWindow,
+    /// [`Config::initial_ssthresh`].
+    InitialSsthresh,
+    /// [`Config::byte_counting`]: it opens the window by ACKs.
+    ByteCounting,
+    /// Whether the window is in use ([`Config::cwnd_validation`], [`Config::cwnd_limit`]).
+    WindowUse,
+    /// [`Config::idle_restart`].
+    IdleRestart,
+    /// [`Config::pacing`]: it has no rate of its own.
+    Pacing,
+    /// What is in flight when a loss is found ([`Config::reduce_from`]).
+    FlightAtLoss,
+    /// The same at a time-out.
+    FlightAtTimeout,
+    /// The window that a recovery ends with ([`crate::config::NewRenoExit`]).
+    RecoveryExit,
+}
+
+impl Input {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Window,
+        Self::InitialWindow,
+        Self::InitialSsthresh,
+        Self::ByteCounting,
+        Self::WindowUse,
+        Self::IdleRestart,
+        Self::Pacing,
+        Self::FlightAtLoss,
+        Self::FlightAtTimeout,
+        Self::RecoveryExit,
+    ];
+}
+
 /// A window controller. All windows are in bytes.
 pub trait CongestionControl: Debug + Send {
     /// Congestion window.
@@ -180,10 +221,10 @@ pub trait CongestionControl: Debug + Send {
         self.collapse(cx.mss);
     }
 
-    /// Whether it opens the window by ACKs, so that byte counting is for it to do.
-    /// The answer is that of the algorithm and never changes.
-    fn counts_acks(&self) -> bool {
-        false
+    /// What of [`Config`] it goes by; the rest means nothing to it. The answer is
+    /// that of the algorithm and never changes.
+    fn goes_by(&self) -> &'static [Input] {
+        Input::ALL
     }
 
     /// Whether [`Self::on_spurious`] does anything. The answer is that of the
@@ -271,9 +312,9 @@ pub fn can_undo(control: &Control) -> bool {
     control.build(Start::default()).can_undo()
 }
 
-/// Whether byte counting (RFC 3465) changes how this algorithm grows.
-pub fn counts_acks(control: &Control) -> bool {
-    control.build(Start::default()).counts_acks()
+/// Whether this algorithm goes by that part of [`Config`].
+pub fn goes_by(control: &Control, input: Input) -> bool {
+    control.build(Start::default()).goes_by().contains(&input)
 }
 
 /// Whether this algorithm sends dummy segments.

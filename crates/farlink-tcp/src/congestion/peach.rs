@@ -255,10 +255,6 @@ impl CongestionControl for Peach {
         });
     }
 
-    fn counts_acks(&self) -> bool {
-        true
-    }
-
     fn collapse(&mut self, window: u64) {
         self.cwnd = window;
     }

@@ -91,10 +91,6 @@ impl CongestionControl for Reno {
         self.counting.timed_out();
     }
 
-    fn counts_acks(&self) -> bool {
-        true
-    }
-
     fn can_undo(&self) -> bool {
         true
     }

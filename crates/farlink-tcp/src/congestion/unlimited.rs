@@ -1,6 +1,6 @@
 //! No congestion control: RFC 793, where the receiver's window is the only limit.
 
-use super::{Ack, Algorithm, CongestionControl, Context, Loss};
+use super::{Ack, Algorithm, CongestionControl, Context, Input, Loss};
 
 /// Never limits anything.
 #[derive(Debug)]
@@ -32,6 +32,10 @@ impl CongestionControl for Unlimited {
     fn on_timeout(&mut self, _cx: &Context<'_>, _first: bool) {}
 
     fn collapse(&mut self, _window: u64) {}
+
+    fn goes_by(&self) -> &'static [Input] {
+        &[]
+    }
 
     fn on_idle(&mut self, _cx: &Context<'_>, _initial_window: u64) {}
 }

@@ -4,8 +4,8 @@
 //! The window of losses is here; when a loss is seen is [`crate::recovery`]'s.
 
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
-    Undone, half_flight,
+    Ack, Algorithm, CongestionControl, Context, Control, Input, Loss, Parameter, Range, Setting,
+    Start, Undone, half_flight,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -265,6 +265,19 @@ impl CongestionControl for Vegas {
         self.mark = cx.snd_una;
         self.began = cx.now;
         self.last_cut = Some(cx.now);
+    }
+
+    /// A loss takes a part of the window away, and recovery leaves it so.
+    fn goes_by(&self) -> &'static [Input] {
+        &[
+            Input::Window,
+            Input::InitialWindow,
+            Input::InitialSsthresh,
+            Input::WindowUse,
+            Input::IdleRestart,
+            Input::Pacing,
+            Input::FlightAtTimeout,
+        ]
     }
 
     fn can_undo(&self) -> bool {

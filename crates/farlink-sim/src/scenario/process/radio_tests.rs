@@ -10,7 +10,7 @@ fn read(channel: &str) -> Result<Scenario, String> {
     let scenario = load(&LINK.replace("CHANNEL", channel), "x.toml", &[]);
     let scenario = scenario.map_err(|e| e.to_string())?;
     let expanded = scenario.expand().map_err(|e| e.to_string())?;
-    crate::build::build(&expanded, 0).map_err(|e| e.to_string())?;
+    crate::build::build(&expanded, 0, &crate::Monitor::default()).map_err(|e| e.to_string())?;
     Ok(scenario)
 }
 

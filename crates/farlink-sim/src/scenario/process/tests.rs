@@ -14,7 +14,7 @@ fn read(channel: &str) -> Result<Scenario, String> {
     let scenario = load(&LINK.replace("CHANNEL", channel), "x.toml", &[]);
     let scenario = scenario.map_err(|e| e.to_string())?;
     let expanded = scenario.expand().map_err(|e| e.to_string())?;
-    crate::build::build(&expanded, 0).map_err(|e| e.to_string())?;
+    crate::build::build(&expanded, 0, &crate::Monitor::default()).map_err(|e| e.to_string())?;
     Ok(scenario)
 }
 
@@ -201,7 +201,7 @@ fn realised(
         .replace("CHANNEL", channel)
         .replace("19.2 kbit/s", rate);
     let expanded = load(&text, "x.toml", &[]).unwrap().expand().unwrap();
-    let mut world = crate::build::build(&expanded, 0).unwrap();
+    let mut world = crate::build::build(&expanded, 0, &crate::Monitor::default()).unwrap();
     let link = &mut world.links[0];
     for i in 0..packets {
         link.offer(
@@ -264,7 +264,7 @@ fn directions_share_periods_only_if_the_scenario_says_so() {
             format!("{{ congestion = {{ duration = \"2 s\", share = 0.1, shared = {shared} }} }}");
         let text = LINK.replace("CHANNEL", &channel);
         let expanded = load(&text, "x.toml", &[]).unwrap().expand().unwrap();
-        let mut world = crate::build::build(&expanded, 0).unwrap();
+        let mut world = crate::build::build(&expanded, 0, &crate::Monitor::default()).unwrap();
         let mut lost = |link: usize, i: u64| {
             let now = Instant::ZERO + Interval::from_millis(100) * i;
             // The same packet leaves both transmitters at the same time.
@@ -292,7 +292,7 @@ fn the_examples_of_the_page_load() {
     let mut seen = 0;
     let mut loads = |text: &str| {
         let scenario = load(text, "page", &[]).unwrap_or_else(|e| panic!("{e}\n{text}"));
-        crate::build::build(&scenario.expand().unwrap(), 0).unwrap();
+        crate::build::build(&scenario.expand().unwrap(), 0, &crate::Monitor::default()).unwrap();
         seen += 1;
     };
     for block in page.split("```toml\n").skip(1) {

@@ -15,7 +15,8 @@ mod per_rtt;
 
 use super::counting::AckCounting;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Loss, Parameter, Range, Setting, Start, Undone,
+    Ack, Algorithm, CongestionControl, Context, Input, Loss, Parameter, Range, Setting, Start,
+    Undone,
 };
 use crate::time::{Instant, Interval};
 use per_ack::Tustin;
@@ -217,8 +218,18 @@ impl<E: Estimator> CongestionControl for Westwood<E> {
         self.counting.timed_out();
     }
 
-    fn counts_acks(&self) -> bool {
-        true
+    /// After a loss ssthresh comes from the estimate alone.
+    fn goes_by(&self) -> &'static [Input] {
+        &[
+            Input::Window,
+            Input::InitialWindow,
+            Input::InitialSsthresh,
+            Input::ByteCounting,
+            Input::WindowUse,
+            Input::IdleRestart,
+            Input::Pacing,
+            Input::RecoveryExit,
+        ]
     }
 
     fn can_undo(&self) -> bool {
