@@ -1,5 +1,6 @@
 """Running from Python: what comes back, and that it comes back again."""
 
+import io
 import json
 import math
 import tomllib
@@ -9,7 +10,9 @@ import pytest
 
 import farlink as fl
 from conftest import ENDLESS, SMALL, without_wall_time
-from farlink import _farlink
+from farlink import ScenarioError, _farlink
+from farlink.cli.table import show
+from farlink.cli.text import console
 from farlink.result import _combine
 
 
@@ -314,3 +317,53 @@ def test_the_library_and_tables(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.toml"
         path.write_text(text, encoding="utf-8")
         json.loads(_farlink.resolve(text, str(path), []))
+
+
+UNNAMED = """
+[[links]]
+between = ["a", "b"]
+down = { rate = "1 Mbit/s", delay = "10 ms" }
+[[flows]]
+from = "a"
+to = "b"
+size = "100 kB"
+count = 2
+stagger = "500 ms"
+"""
+
+
+def test_an_unnamed_scenario_is_called_by_its_file(tmp_path: Path) -> None:
+    path = tmp_path / "my path.toml"
+    path.write_text(UNNAMED, encoding="utf-8")
+    result = fl.run(path)
+    assert (result.name, result.scenario()["name"]) == ("my-path", "my-path")
+    assert fl.run(tomllib.loads(UNNAMED)).name == "scenario"
+
+
+def test_an_idle_key_stays_in_a_saved_result(tmp_path: Path) -> None:
+    tree = {**tomllib.loads(UNNAMED), "tcp": {"initial_window": 4}}
+    result = fl.run(tree, tcp=["rfc793", "reno"])
+    path = tmp_path / "result.json"
+    result.to_json(path)
+    again = fl.run(path, seed=9)
+    assert [again.scenario(tcp)["tcp"]["initial_window"] for tcp in again.tcp] == [4, 4]
+    with pytest.raises(ScenarioError, match="initial_window would be ignored; it needs"):
+        fl.run(tree, tcp="rfc793", overrides={"tcp.initial_window": 5})
+
+
+def test_either_name_of_westwood_plus_is_understood() -> None:
+    with pytest.raises(ScenarioError, match=r"did you mean 'westwood\+'"):
+        fl.run("geo-lossy", tcp="westwood_plus")
+
+
+def test_goodputs_of_a_row_are_those_over_the_run() -> None:
+    result = fl.run(tomllib.loads(UNNAMED))
+    stream = io.StringIO()
+    show(result, console(stream))
+    over_run = result.total("goodput_over_run", "sack").mean
+    own = result.total("goodput", "sack").mean
+    assert over_run is not None
+    assert own is not None
+    assert over_run < 1e6 < own
+    row = next(line for line in stream.getvalue().splitlines() if line.strip().startswith("sack"))
+    assert float(row.split()[1]) == pytest.approx(over_run / 1e3, rel=0.01)

@@ -145,9 +145,7 @@ def _medians(result: Result) -> Table:
     for tcp, median in medians.items():
         row = [tcp, _bracketed(median, factor)]
         if tcp != first:
-            pairs = zip(
-                result.per_run(goodput, tcp), result.per_run(goodput, first), strict=True
-            )
+            pairs = zip(result.per_run(goodput, tcp), result.per_run(goodput, first), strict=True)
             gaps = [a - b for a, b in pairs if a is not None and b is not None]
             row.append(_bracketed(median_ci95(gaps), factor, sign="+"))
         table.add_row(*row)
