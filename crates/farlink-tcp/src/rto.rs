@@ -396,6 +396,33 @@ mod tests {
         assert_eq!(e.smooth_bound(), Some(MS(301)));
     }
 
+    /// A time-out is rounded to the unit that is next to it, half a unit up.
+    #[test]
+    fn a_time_out_is_rounded_to_the_next_unit() {
+        for (rtt, rto) in [(400, 1000), (416, 1000), (417, 1500), (584, 2000)] {
+            let mut e = RttEstimator::new(RtoConfig {
+                min: Interval::ZERO,
+                round: MS(500),
+                ..RtoConfig::default()
+            });
+            feed(&mut e, 0, rtt); // 3 R before it is rounded
+            assert_eq!(e.rto(), MS(rto), "{rtt}");
+        }
+    }
+
+    /// What Linux adds to the mean is four deviations of the others.
+    #[test]
+    fn the_deviation_of_linux_is_a_quarter_of_its_margin() {
+        let mut e = RttEstimator::new(RtoConfig {
+            algorithm: RtoAlgorithm::Linux,
+            min: MS(200),
+            ..RtoConfig::default()
+        });
+        feed(&mut e, 0, 600);
+        assert_eq!((e.srtt(), e.deviation()), (Some(MS(600)), MS(300)));
+        assert_eq!(e.rto(), MS(1800));
+    }
+
     #[test]
     fn backoff_doubles_to_the_maximum_and_ends_with_a_sample() {
         let mut e = RttEstimator::new(RtoConfig {

@@ -753,4 +753,15 @@ mod tests {
             }
         }
     }
+
+    /// Karn: no sample comes from what counts as sent twice, and one from what left
+    /// after it.
+    #[test]
+    fn what_is_distrusted_gives_no_sample() {
+        let mut b = board(3);
+        b.distrust(200);
+        assert_eq!(b.acknowledge(100).sample_from, None);
+        assert_eq!(b.acknowledge(200).sample_from, None);
+        assert_eq!(b.acknowledge(300).sample_from, Some(Instant::from_nanos(2)));
+    }
 }

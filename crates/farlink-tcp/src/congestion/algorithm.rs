@@ -249,7 +249,7 @@ impl fmt::Debug for Algorithm {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ALGORITHMS, Reno, lookup};
+    use super::super::{ALGORITHMS, Reno, counts_acks, lookup, sends_dummies};
     use super::*;
 
     #[test]
@@ -283,5 +283,38 @@ mod tests {
         );
         assert_eq!(control.set("mss_over_8", Setting::Flag(true)), Ok(()));
         assert!(control.flag("mss_over_8"));
+    }
+
+    #[test]
+    fn controls_are_equal_that_have_the_same_algorithm_and_settings() {
+        let reno = Control::new(&Reno::ALGORITHM);
+        assert_eq!(reno, reno.clone());
+        assert_ne!(reno, Control::new(lookup("none").unwrap()));
+        assert_ne!(reno, reno.clone().with("mss_over_8", Setting::Flag(true)));
+    }
+
+    /// What a scenario may ask of an algorithm: byte counting of those that grow by
+    /// ACKs, dummy segments of TCP Peach.
+    #[test]
+    fn byte_counting_and_dummy_segments_belong_to_some() {
+        let those = |what: fn(&Control) -> bool| -> Vec<_> {
+            let all = ALGORITHMS.iter().map(|a| (a.name, Control::new(a)));
+            all.filter(|(_, control)| what(control))
+                .map(|(name, _)| name)
+                .collect()
+        };
+        assert_eq!(
+            those(counts_acks),
+            [
+                "reno",
+                "cubic",
+                "westwood",
+                "westwood_plus",
+                "hybla",
+                "adalr",
+                "peach"
+            ]
+        );
+        assert_eq!(those(sends_dummies), ["peach"]);
     }
 }

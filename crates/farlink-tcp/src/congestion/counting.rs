@@ -135,4 +135,26 @@ mod tests {
         assert_eq!(by_acks.avoidance(10 * MSS, 6 * MSS, MSS), 100);
         assert_eq!(by_acks.avoidance(2_000_000, MSS, MSS), 1);
     }
+
+    /// An algorithm with a limit of its own takes L in bytes where there is one.
+    #[test]
+    fn l_is_in_segments_of_the_connection() {
+        let limit = |how| AckCounting::new(how).limit(MSS);
+        assert_eq!(limit(ByteCounting::Off), None);
+        assert_eq!(limit(ByteCounting::Limit(3)), Some(3 * MSS));
+        assert_eq!(limit(ByteCounting::Unlimited), Some(u64::MAX));
+    }
+
+    /// A loss begins a window of bytes anew: what was counted towards a segment
+    /// before is gone.
+    #[test]
+    fn a_loss_begins_the_count_anew() {
+        let mut counting = AckCounting::new(ByteCounting::Unlimited);
+        assert_eq!(counting.avoidance(10 * MSS, 9 * MSS, MSS), 0);
+        counting.reduced();
+        assert_eq!(counting.avoidance(10 * MSS, 9 * MSS, MSS), 0);
+        counting.timed_out();
+        assert_eq!(counting.avoidance(10 * MSS, 9 * MSS, MSS), 0);
+        assert_eq!(counting.avoidance(10 * MSS, MSS, MSS), MSS);
+    }
 }

@@ -505,4 +505,45 @@ mod tests {
         waits.on_established(&cx(&rtt, 0));
         assert_eq!(waits.pacing_rate(), None);
     }
+
+    /// A paced sender grows a window of which half is in flight (RFC 7661, 4.3); one
+    /// that is not paced only a window that stopped it.
+    #[test]
+    fn half_a_window_in_use_is_enough_when_paced() {
+        let rtt = estimator(25);
+        let idle = Ack {
+            cwnd_limited: false,
+            ..ack(1)
+        };
+        let paced = ("pacing", Setting::Flag(true));
+        for (pacing, window, grows) in [(true, 80, true), (true, 81, false), (false, 80, false)] {
+            let settings: &[_] = if pacing {
+                &[NO_ESTIMATE, paced]
+            } else {
+                &[NO_ESTIMATE]
+            };
+            let mut h = hybla(settings, window, u64::MAX);
+            h.on_ack(&cx(&rtt, 0), &idle); // 40 segments are in flight
+            assert_eq!(h.cwnd() > window * MSS, grows, "{pacing} {window}");
+        }
+    }
+
+    /// Three ACKs, each at most half a round trip after the one before, give the
+    /// share of the path; and ssthresh is two segments at least.
+    #[test]
+    fn the_share_is_of_acks_within_half_a_round_trip_and_two_segments_at_least() {
+        let rtt = estimator(100);
+        for (gap, bytes, ssthresh) in [
+            (50, 5 * MSS, 10 * MSS), // 10 segments in the 100 ms
+            (51, 5 * MSS, u64::MAX),
+            (50, MSS / 2, 2 * MSS),
+        ] {
+            let mut h = hybla(&[], 2, u64::MAX);
+            for i in 0..3 {
+                let ack = Ack { bytes, ..ack(1) };
+                h.probe(&cx(&rtt, i * gap), &ack);
+            }
+            assert_eq!(h.ssthresh(), ssthresh, "{gap} {bytes}");
+        }
+    }
 }

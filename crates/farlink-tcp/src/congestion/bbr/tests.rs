@@ -437,3 +437,26 @@ fn a_timeout_leaves_one_segment_until_all_is_repaired() {
     d.give(&sample);
     assert_eq!(d.bbr.cwnd(), window);
 }
+
+/// The first output of `SplitMix64` from zero, as its authors publish it.
+#[test]
+fn the_phase_is_drawn_by_splitmix64() {
+    assert_eq!(mix(0), 0xE220_A839_7B1D_CDAF);
+}
+
+/// Draft, 4.2.2: a segment below 1.2 Mbit/s, two below 24 Mbit/s, and a millisecond's
+/// worth from there on, at most 64 KiB.
+#[test]
+fn the_send_quantum_has_three_ranges() {
+    let mut b = bbr(&[]);
+    for (rate, quantum) in [
+        (149_999.0, 1000.0),
+        (150_000.0, 2000.0),
+        (2_999_999.0, 2000.0),
+        (3_000_000.0, 3000.0),
+        (1e9, 65_536.0),
+    ] {
+        b.pacing_rate = rate;
+        assert_eq!(b.send_quantum(MSS), quantum, "{rate}");
+    }
+}

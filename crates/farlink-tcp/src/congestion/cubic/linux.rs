@@ -165,7 +165,17 @@ mod tests {
 
     /// Numbers of the ACKs at which the window grew, one segment each: a window is
     /// acknowledged evenly over each round trip.
-    fn growth(w_max: u64, mut cwnd: u64, rtt: Interval, acks: usize) -> Vec<usize> {
+    fn growth(w_max: u64, cwnd: u64, rtt: Interval, acks: usize) -> Vec<usize> {
+        grown(&mut Segments::default(), w_max, cwnd, rtt, acks)
+    }
+
+    fn grown(
+        segments: &mut Segments,
+        w_max: u64,
+        mut cwnd: u64,
+        rtt: Interval,
+        acks: usize,
+    ) -> Vec<usize> {
         let mut estimator = RttEstimator::new(RtoConfig::default());
         estimator.sample(Instant::ZERO, Instant::ZERO + rtt);
         let law = Law {
@@ -173,7 +183,6 @@ mod tests {
             beta: Ratio::new(7, 10),
             w_max,
         };
-        let mut segments = Segments::default();
         let mut now = Instant::from_nanos(1 << 40);
         let mut grew = Vec::new();
         for i in 0..acks {
@@ -213,6 +222,48 @@ mod tests {
             [
                 34, 80, 151, 224, 298, 373, 449, 526, 604, 683, 763, 866, 971, 1076, 1183
             ]
+        );
+    }
+
+    /// The same transcription where Reno's estimate leads, and on a plateau so wide
+    /// that neither it nor the cubic asks for a segment within 100 windows of ACKs.
+    #[test]
+    fn windows_follow_reno_and_rest_on_the_plateau_as_those_of_the_kernel_do() {
+        let ms = Interval::from_millis;
+        assert_eq!(
+            growth(10, 7, ms(10), 200),
+            [6, 33, 63, 72, 108, 119, 161, 174]
+        );
+        assert_eq!(growth(200, 200, ms(10), 800), [626]);
+    }
+
+    /// `bictcp_update`: `tcp_cwnd` gains one for each 15/8 of a window beyond the
+    /// first, which alone gives none.
+    #[test]
+    fn reno_gains_a_segment_after_fifteen_eighths_of_a_window() {
+        for (counted, gained, left) in [(15, 0, 15), (16, 1, 1), (30, 1, 15), (31, 2, 1)] {
+            let mut stage = Stage {
+                since: Instant::ZERO,
+                k: 0,
+                origin: 8,
+                counted,
+                reno: 8,
+            };
+            stage.follow_reno(Ratio::new(7, 10), 8);
+            assert_eq!((stage.reno, stage.counted), (8 + gained, left), "{counted}");
+        }
+    }
+
+    /// A reduction ends the stage and forgets what was counted towards a segment.
+    #[test]
+    fn after_a_reduction_the_count_is_that_of_a_new_flow() {
+        let rtt = Interval::from_millis(100);
+        let mut segments = Segments::default();
+        grown(&mut segments, 100, 70, rtt, 10);
+        segments.reduced();
+        assert_eq!(
+            grown(&mut segments, 10, 7, rtt, 100),
+            growth(10, 7, rtt, 100)
         );
     }
 

@@ -1,7 +1,7 @@
 //! CUBIC alone, against the numbers of its equations.
 
 use super::*;
-use crate::config::RtoConfig;
+use crate::config::{ByteCounting, RtoConfig};
 use crate::rto::RttEstimator;
 
 const MSS: u64 = 1000;
@@ -422,4 +422,41 @@ fn hystart_ends_slow_start_without_loss() {
     assert_eq!(c.ssthresh(), 75_250);
     path.ack(&mut c, MSS, true);
     assert_eq!(c.epoch.unwrap().k, 0.0);
+}
+
+/// Linux's windows are whole segments: as they grow, after a reduction, and at
+/// the plateau that a loss leaves.
+#[test]
+fn counted_as_linux_all_windows_are_whole_segments() {
+    let linux = ("counting", Setting::Choice("linux"));
+    let path = Path::new(ms(100));
+    let mut c = cubic(10, &[linux]);
+    for _ in 0..19 {
+        path.ack(&mut c, MSS, true);
+    }
+    assert_eq!(c.cwnd(), 10 * MSS);
+    // The twentieth, while no plateau is known; not one of an idle window.
+    path.ack(&mut c, MSS, false);
+    assert_eq!(c.cwnd(), 10 * MSS);
+    path.ack(&mut c, MSS, true);
+    assert_eq!(c.cwnd(), 11 * MSS);
+    lose(&mut c, &path);
+    assert_eq!((c.cwnd(), c.w_max), (7 * MSS, Some(11_000.0))); // 7.7
+    lose(&mut c, &path);
+    assert_eq!((c.cwnd(), c.w_max), (4 * MSS, Some(5000.0))); // 4.9, 5.95
+}
+
+/// RFC 9406, 4.3: an ACK adds at most eight segments, or the L of byte counting.
+#[test]
+fn conservative_slow_start_has_the_limit_of_byte_counting_or_its_own() {
+    for (byte_counting, grown) in [(ByteCounting::Off, 8), (ByteCounting::Limit(3), 3)] {
+        let start = Start {
+            window: 10 * MSS,
+            ssthresh: u64::MAX,
+            byte_counting,
+        };
+        let mut c = built(&[("hystart", Setting::Choice("plus"))], start);
+        Path::new(ms(100)).ack(&mut c, 10 * MSS, true);
+        assert_eq!(c.cwnd(), (10 + grown) * MSS);
+    }
 }
