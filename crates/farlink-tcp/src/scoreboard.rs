@@ -764,4 +764,16 @@ mod tests {
         assert_eq!(b.acknowledge(200).sample_from, None);
         assert_eq!(b.acknowledge(300).sample_from, Some(Instant::from_nanos(2)));
     }
+
+    /// SACKed ranges that touch are one range: three ranges above a hole mean a loss
+    /// (RFC 6675, IsLost), and not three segments in a row.
+    #[test]
+    fn ranges_that_touch_are_one() {
+        let mut b = board(10);
+        for left in [100, 200, 300] {
+            assert_eq!(b.sack(left, left + 100), 100);
+        }
+        assert!(!b.judge(3, 10 * u64::from(MSS)));
+        b.check();
+    }
 }

@@ -729,4 +729,44 @@ mod tests {
         literal.recover = 9;
         assert_eq!(ack(&mut literal, 600, 31 * MSS, 9), 24); // not above
     }
+
+    /// A loss that was none leaves the threshold at the peer's window, if it followed
+    /// that, and no recovery to be waited for.
+    #[test]
+    fn what_a_spurious_loss_changed_is_there_again() {
+        let rtt = RttEstimator::new(RtoConfig::default());
+        let mut a = adalr(&[], 8 * MSS, u64::MAX);
+        let before = (a.follow, a.recover);
+        let cx = Context {
+            now: Instant::ZERO,
+            mss: MSS,
+            flight: 8 * MSS,
+            snd_una: 1,
+            snd_max: 1 + 8 * MSS,
+            rtt: &rtt,
+        };
+        let undone = Undone {
+            window: a.cwnd(),
+            ssthresh: a.ssthresh(),
+        };
+        a.remember();
+        let sent_at = Instant::ZERO;
+        a.on_loss(&cx, &Loss { sent_at });
+        assert_ne!((a.follow, a.recover), before);
+        a.on_spurious(&cx, &undone);
+        assert_eq!((a.follow, a.recover), before);
+    }
+
+    /// The threshold is two segments at least, however little the peer takes.
+    #[test]
+    fn a_small_window_of_the_peer_leaves_two_segments() {
+        let start = Start {
+            window: MSS,
+            ssthresh: u64::MAX,
+            ..Start::default()
+        };
+        let mut a = Adalr::new(&Control::new(&Adalr::ALGORITHM), start);
+        a.on_peer_window(100, MSS);
+        assert_eq!(a.ssthresh(), 2 * MSS);
+    }
 }

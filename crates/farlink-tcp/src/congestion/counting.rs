@@ -157,4 +157,16 @@ mod tests {
         assert_eq!(counting.avoidance(10 * MSS, 9 * MSS, MSS), 0);
         assert_eq!(counting.avoidance(10 * MSS, MSS, MSS), MSS);
     }
+
+    /// Where each ACK adds its share of the window it is worth a segment, or its bytes.
+    #[test]
+    fn a_share_is_of_acks_or_of_bytes() {
+        for (how, share) in [
+            (ByteCounting::Off, MSS),
+            (ByteCounting::Limit(2), 3 * MSS),
+            (ByteCounting::Unlimited, 3 * MSS),
+        ] {
+            assert_eq!(AckCounting::new(how).share(3 * MSS, MSS), share, "{how:?}");
+        }
+    }
 }

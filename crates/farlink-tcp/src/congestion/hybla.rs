@@ -546,4 +546,24 @@ mod tests {
             assert_eq!(h.ssthresh(), ssthresh, "{gap} {bytes}");
         }
     }
+
+    /// A loss ends the estimate of the bandwidth; one that was none begins it again,
+    /// if it had not been taken.
+    #[test]
+    fn an_estimate_that_a_spurious_loss_ended_begins_again() {
+        let rtt = estimator(100);
+        for (settings, probe) in [(&[] as &[_], Probe::Waiting), (&[NO_ESTIMATE], Probe::Done)] {
+            let mut h = hybla(settings, 10, u64::MAX);
+            let undone = Undone {
+                window: h.cwnd(),
+                ssthresh: h.ssthresh(),
+            };
+            h.remember();
+            let sent_at = Instant::ZERO;
+            h.on_loss(&cx(&rtt, 0), &Loss { sent_at });
+            assert_eq!(h.probe, Probe::Done);
+            h.on_spurious(&cx(&rtt, 0), &undone);
+            assert_eq!(h.probe, probe);
+        }
+    }
 }

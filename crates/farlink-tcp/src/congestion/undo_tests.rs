@@ -128,3 +128,37 @@ fn all_but_two_can() {
     // The one has a window that never moves, the other has dummies that open it again.
     assert_eq!(cannot, ["none", "peach"]);
 }
+
+/// RFC 5681, 4.1, and RFC 6582, 3.2 step 3: after silence, and at the end of a
+/// recovery, no window is larger than it may be. Those excepted take
+/// the window after a recovery from elsewhere: from the cut of Vegas, dummies, or the
+/// model of the path.
+#[test]
+fn no_window_outlives_silence_or_the_end_of_a_recovery() {
+    let exceed = |hook: fn(&mut dyn CongestionControl, &Context<'_>)| -> Vec<_> {
+        let exceeds = |control: &Control| {
+            let mut flow = Flow::new(control, 20 * MSS);
+            flow.acks(50);
+            flow.call(|cc, cx| cc.on_loss(cx, &Loss { sent_at: cx.now }));
+            flow.call(hook);
+            flow.cc.cwnd() > 3 * MSS
+        };
+        let all = ALGORITHMS[1..].iter().map(|a| (a.name, Control::new(a)));
+        all.filter(|(_, control)| exceeds(control))
+            .map(|(name, _)| name)
+            .collect()
+    };
+    assert_eq!(exceed(|cc, cx| cc.on_idle(cx, 3 * MSS)), ["bbr"]);
+    assert_eq!(
+        exceed(|cc, cx| cc.on_recovered(cx, 3 * MSS)),
+        ["vegas", "peach", "bbr"]
+    );
+}
+
+/// A window that never moves is in no slow start, and has no threshold.
+#[test]
+fn without_congestion_control_there_is_no_threshold() {
+    let none = Control::new(ALGORITHMS[0]).build(Start::default());
+    assert_eq!((none.cwnd(), none.ssthresh()), (u64::MAX, u64::MAX));
+    assert!(!none.in_slow_start());
+}

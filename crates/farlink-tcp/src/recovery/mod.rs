@@ -400,3 +400,54 @@ fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     tx.loss.enter(tx.board.max());
     tx.board.lose_front();
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::RackConfig;
+
+    /// What was out at a loss is being repaired until its end is acknowledged, in a
+    /// fast recovery as after a time-out.
+    #[test]
+    fn a_repair_lasts_until_the_end_of_what_was_out() {
+        let mut loss = LossState::new(&Config::default());
+        loss.recover = 1000;
+        assert!(!loss.repairing(500));
+        for (in_recovery, after_timeout) in [(true, false), (false, true)] {
+            (loss.in_recovery, loss.after_timeout) = (in_recovery, after_timeout);
+            assert!(loss.repairing(999));
+            assert!(!loss.repairing(1000) && !loss.repairing(1001));
+        }
+    }
+
+    /// RACK alone sees that a retransmission is lost, and in a recovery alone.
+    #[test]
+    fn only_rack_sends_again_what_was_sent_again() {
+        for rack in [None, Some(RackConfig::default())] {
+            let mut loss = LossState::new(&Config {
+                rack,
+                ..Config::default()
+            });
+            assert!(!loss.retransmits_again());
+            loss.in_recovery = true;
+            assert_eq!(loss.retransmits_again(), rack.is_some());
+        }
+    }
+
+    /// RFC 3042: what leaves beyond the window on a duplicate ACK is limited
+    /// transmit's; what the window has room for is not.
+    #[test]
+    fn limited_transmit_is_what_leaves_beyond_the_window() {
+        for (dup_acks, in_recovery, flight, limited) in [
+            (1, false, 10_000, 1000),
+            (1, false, 9_000, 0),
+            (0, false, 10_000, 0),
+            (3, true, 10_000, 0),
+        ] {
+            let mut loss = LossState::new(&Config::default());
+            (loss.dup_acks, loss.in_recovery) = (dup_acks, in_recovery);
+            loss.new_data(1000, flight, 10_000);
+            assert_eq!(loss.limited_sent, limited, "{dup_acks} {flight}");
+        }
+    }
+}

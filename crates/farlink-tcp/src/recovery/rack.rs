@@ -473,4 +473,29 @@ mod tests {
         assert_eq!(probe_timeout(config, Some(MS(100)), 2), MS(200));
         assert_eq!(probe_timeout(config, Some(MS(100)), 1), MS(400));
     }
+
+    /// The least round trip counts for as long as it is seen again (6.2, step 1).
+    #[test]
+    fn the_least_round_trip_is_renewed_by_its_equal() {
+        let mut r = sampled(100);
+        let window = r.config.min_rtt_window.as_nanos() / 1_000_000;
+        r.update(at(1000 + window), news(100, 900 + window, 200));
+        r.update(at(1001 + window), news(150, 851 + window, 300));
+        assert_eq!(r.min_rtt.map(|(rtt, _)| rtt), Some(MS(100)));
+        // One that was not seen again for longer counts no more.
+        r.update(at(2 * window + 1002), news(150, 2 * window + 852, 400));
+        assert_eq!(r.min_rtt.map(|(rtt, _)| rtt), Some(MS(150)));
+    }
+
+    /// A time-out leaves no timer of RACK-TLP running.
+    #[test]
+    fn none_of_its_timers_runs_once_it_is_stopped() {
+        let mut r = rack();
+        r.reorder_at = at(10);
+        r.tlp.at = at(20);
+        assert_eq!(r.timer(), at(10));
+        r.stop();
+        assert_eq!(r.timer(), Instant::MAX);
+        assert!(!r.probes());
+    }
 }

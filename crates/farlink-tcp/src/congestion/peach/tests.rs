@@ -252,3 +252,29 @@ fn a_mark_is_congestion_for_certain() {
     bench.with(20, Peach::on_dup_ack);
     assert_eq!((bench.peach.due(), bench.peach.cwnd()), (None, 10 * MSS));
 }
+
+/// Slow start is what opens the window, or what follows a recovery that ended below
+/// ssthresh; a window that has no more than ssthresh to reach is none.
+#[test]
+fn slow_start_is_the_opening_and_the_way_back_to_ssthresh() {
+    let mut bench = Bench::new(&[], 4);
+    bench.with(1, Peach::on_data_sent);
+    assert!(bench.peach.in_slow_start());
+    bench.drain();
+    bench.now += Interval::from_secs(1);
+    let ack = Ack {
+        bytes: MSS,
+        rtt_sample: None,
+        fine_rtt: None,
+        cwnd_limited: true,
+    };
+    bench.with(1, |p, cx| p.on_delivered(cx, &ack));
+    assert!(!bench.peach.in_slow_start(), "opened, far below ssthresh");
+    for (window, slow_start) in [(3, true), (4, false)] {
+        let mut bench = Bench::new(&[("rapid_recovery", Setting::Flag(false))], 8);
+        bench.loss(8);
+        assert!(!bench.peach.in_slow_start());
+        bench.with(4, |p, cx| p.on_recovered(cx, window * MSS));
+        assert_eq!(bench.peach.in_slow_start(), slow_start, "{window}");
+    }
+}
