@@ -167,6 +167,7 @@ const KEYS: &[Key] = &[
     ),
     ("user_timeout", &[], &["4 s"]),
     ("fin_wait_2_timeout", &[], &["1 s"]),
+    ("fast_open", &[], &["cookie", "request"]),
 ];
 
 /// `control` holds tables of parameters, whose own descriptions say what they are for;
@@ -262,6 +263,18 @@ files = 200
 size = { distribution = "pareto", mean = "20 kB", shape = 1.1, max = "2 MB" }
 think_time = "100 ms"
 connections = "persistent"
+"#,
+    // Requests on connections of their own.
+    r#"
+[[links]]
+between = ["a", "b"]
+down = { rate = "10 Mbit/s", delay = "200 ms" }
+[[flows]]
+from = "a"
+to = "b"
+app = "http"
+pages = 3
+page_interval = "20 s"
 "#,
     // A path that needs a large window.
     r#"
