@@ -249,7 +249,7 @@ impl fmt::Debug for Algorithm {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ALGORITHMS, Reno, counts_acks, lookup, sends_dummies};
+    use super::super::{ALGORITHMS, Input, Reno, goes_by, lookup, sends_dummies};
     use super::*;
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
                 .collect()
         };
         assert_eq!(
-            those(counts_acks),
+            those(|control| goes_by(control, Input::ByteCounting)),
             [
                 "reno",
                 "cubic",
