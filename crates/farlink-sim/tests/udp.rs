@@ -205,7 +205,9 @@ fn every_datagram_is_received_or_lost() {
                 .sum();
             assert_eq!(causes, drops, "{channel}");
             let all: f64 = (0..3).map(|i| metric(&result, i, "datagrams_lost")).sum();
-            assert!(drops >= all, "{channel}: {drops}, {all}");
+            // The run ends when the fate of the last datagram is known. What still waits at
+            // the link that loses it, five and the one that is being sent, has not left it.
+            assert!(drops + 6.0 >= all, "{channel}: {drops}, {all}");
             let certain = channel.contains("loss = 1.0");
             assert_eq!(all == 1500.0, certain, "{channel}");
         }
