@@ -39,7 +39,7 @@ def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:
 def test_the_picture_goes_to_the_last_acknowledgment() -> None:
     """The network ends with the receiver's program, which waits for what acknowledges its end."""
     found = comparison.compare("geo-omueti2007", ["reno"], size="60 kB")
-    tables = found.sequences["reno"]
+    tables = found.sequences["linux-reno"]
     assert tables["acks"]["ack"].max() >= 60_000
     zero = tables["segments"]["time"].iloc[0]
     (left, right) = draw_pair(found).axes
