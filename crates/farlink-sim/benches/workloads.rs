@@ -2,7 +2,8 @@
 //!
 //! Each workload runs in a process of its own, so that its peak memory is its
 //! own, and several times, of which the fastest counts: other programs only
-//! ever make a run slower. `cargo bench -p farlink-sim -- NAME` runs one.
+//! ever make a run slower. `cargo bench -p farlink-sim -- NAME` runs one, and
+//! `FARLINK_BENCH_RUNS=1` once only, as a tool that counts instructions wants it.
 #![allow(clippy::print_stdout, missing_docs)]
 
 use farlink_sim::{Monitor, run, scenario};
@@ -28,6 +29,8 @@ fn main() {
     if let Some(name) = std::env::var_os("FARLINK_BENCH_ONE") {
         let name = name.to_string_lossy();
         if let Some(&(name, tcp, runs)) = WORKLOADS.iter().find(|w| w.0 == name) {
+            let asked = std::env::var("FARLINK_BENCH_RUNS").ok();
+            let runs = asked.and_then(|n| n.parse().ok()).unwrap_or(runs);
             one(name, tcp, runs);
         }
         return;

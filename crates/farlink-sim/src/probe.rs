@@ -127,7 +127,8 @@ impl Probes {
             | Record::DummyAcked
             | Record::DupAck
             | Record::DuplicateReported
-            | Record::TimeoutRepeated => {}
+            | Record::TimeoutRepeated
+            | Record::Inner { .. } => {}
             Record::Sent {
                 seq,
                 len,

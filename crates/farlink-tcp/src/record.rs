@@ -4,13 +4,14 @@
 //! trace and a summary cannot disagree; with tracing off a record costs the
 //! increment it folds into and nothing else.
 
+use crate::congestion::Metric;
 use crate::limit::Limit;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
 /// A happening at one end of a connection. Positions are stream offsets of data
 /// (the first byte is 0), windows are bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Record {
     /// Data left.
     Sent {
@@ -64,6 +65,14 @@ pub enum Record {
         srtt: Interval,
         /// Retransmission time-out in force.
         rto: Interval,
+    },
+    /// A quantity of the congestion control's inner state has another value than
+    /// before, or the first; of [`Algorithm::metrics`](crate::congestion::Algorithm).
+    Inner {
+        /// Which.
+        metric: &'static Metric,
+        /// The value in the metric's unit; `None` when it has none any more.
+        value: Option<f64>,
     },
     /// Something else keeps the sender from sending more, from now on. Of a time-out
     /// it is known only when the timer expires: that record has the earlier time of
@@ -277,7 +286,15 @@ impl Stats {
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) stats: Stats,
-    trace: Option<Vec<(Instant, Record)>>,
+    trace: Option<Box<Trace>>,
+}
+
+/// Records that wait to be taken.
+#[derive(Debug, Default)]
+struct Trace {
+    records: Vec<(Instant, Record)>,
+    /// What was last recorded of the congestion control's inner state.
+    inner: Vec<Option<f64>>,
 }
 
 impl Recorder {
@@ -289,7 +306,7 @@ impl Recorder {
     }
 
     pub(crate) fn set(&mut self, on: bool) {
-        self.trace = on.then(Vec::new);
+        self.trace = on.then(Box::default);
     }
 
     #[inline(always)] // as `fold`
@@ -303,11 +320,32 @@ impl Recorder {
     #[cold]
     fn keep(&mut self, now: Instant, record: Record) {
         if let Some(trace) = &mut self.trace {
-            trace.push((now, record));
+            trace.records.push((now, record));
+        }
+    }
+
+    /// Keeps what has changed of the congestion control's inner state.
+    #[cold]
+    pub(crate) fn inner(
+        &mut self,
+        now: Instant,
+        metrics: impl Iterator<Item = (&'static Metric, Option<f64>)>,
+    ) {
+        let Some(Trace { records, inner }) = self.trace.as_deref_mut() else {
+            return;
+        };
+        for (i, (metric, value)) in metrics.enumerate() {
+            if inner.len() <= i {
+                inner.push(None);
+            }
+            if inner[i] != value {
+                inner[i] = value;
+                records.push((now, Record::Inner { metric, value }));
+            }
         }
     }
 
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = (Instant, Record)> + '_ {
-        self.trace.iter_mut().flat_map(|t| t.drain(..))
+        self.trace.iter_mut().flat_map(|t| t.records.drain(..))
     }
 }

@@ -6,6 +6,7 @@
 //! ambiguities; each is a parameter, and `docs/tcp/adalr-sack.md` has them all.
 
 use super::counting::AckCounting;
+use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, InForce, Loss, Parameter, Range, Setting,
     Start, Undone, half_flight,
@@ -200,6 +201,23 @@ impl Adalr {
                 default: Setting::Flag(true),
                 range: Range::Flag,
             },
+        ],
+        metrics: &[
+            metric!(
+                "rho",
+                "",
+                "scaling component rho, equation (1)",
+                |adalr: &Self, _: &Context<'_>| Some(adalr.rho)
+            ),
+            metric!(
+                "increased_rwnd",
+                "B",
+                "what the window that the peer advertised last is taken for",
+                |adalr: &Self, cx: &Context<'_>| {
+                    let known = adalr.advertised != u64::MAX;
+                    known.then(|| adalr.peer_window(adalr.advertised, cx.mss) as f64)
+                }
+            ),
         ],
         build: |control, start| Box::new(Self::new(control, start)),
     };

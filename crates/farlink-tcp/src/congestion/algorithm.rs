@@ -3,7 +3,7 @@
 //! Whoever reads scenarios, prints tables or writes the schema goes by these
 //! descriptions, so a new algorithm is its own file and its line in the list.
 
-use super::CongestionControl;
+use super::{CongestionControl, Metric};
 use crate::config::ByteCounting;
 use crate::time::Interval;
 use std::fmt;
@@ -16,6 +16,8 @@ pub struct Algorithm {
     pub summary: &'static str,
     /// Its parameters with their defaults.
     pub parameters: &'static [Parameter],
+    /// What it shows of its inner state.
+    pub metrics: &'static [Metric],
     /// Builds it.
     pub build: fn(&Control, Start) -> Box<dyn CongestionControl>,
 }

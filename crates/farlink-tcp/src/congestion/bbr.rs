@@ -5,6 +5,7 @@
 //! window a multiple of that rate times the least round trip. Section numbers
 //! are the draft's.
 
+use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Input, Loss, Parameter, Range, RateSample,
     Setting, Start, Undone,
@@ -162,6 +163,49 @@ impl Bbr {
                 default: Setting::Choice("mixed"),
                 range: Range::Choice(&["mixed", "probe"]),
             },
+        ],
+        metrics: &[
+            metric!(
+                "bottleneck_bandwidth",
+                "bit/s",
+                "BtlBw, in bytes of the stream",
+                |bbr: &Self, _: &Context<'_>| Some(8.0 * bbr.btl_bw())
+            ),
+            metric!(
+                "min_rtt",
+                "s",
+                "RTprop, the least round-trip time of the window of time",
+                |bbr: &Self, _: &Context<'_>| bbr.min_rtt.map(Interval::as_secs_f64)
+            ),
+            metric!(
+                "state",
+                "",
+                "0 Startup, 1 Drain, 2 ProbeBW, 3 ProbeRTT",
+                |bbr: &Self, _: &Context<'_>| Some(match bbr.state {
+                    State::Startup => 0.0,
+                    State::Drain => 1.0,
+                    State::ProbeBw(_) => 2.0,
+                    State::ProbeRtt(_) => 3.0,
+                })
+            ),
+            metric!(
+                "pacing_gain",
+                "",
+                "gain of the pacing rate over BtlBw",
+                |bbr: &Self, _: &Context<'_>| Some(bbr.pacing_gain)
+            ),
+            metric!(
+                "cwnd_gain",
+                "",
+                "gain of the window over BtlBw RTprop",
+                |bbr: &Self, _: &Context<'_>| Some(bbr.cwnd_gain)
+            ),
+            metric!(
+                "pacing_rate",
+                "bit/s",
+                "rate at which segments leave, headers included",
+                |bbr: &Self, _: &Context<'_>| bbr.pacing_rate().map(|rate| rate as f64)
+            ),
         ],
         build: |control, start| Box::new(Self::new(control, start)),
     };

@@ -9,6 +9,7 @@ use self::linux::{Law, Segments};
 use super::counting::AckCounting;
 use super::hystart::{GROWTH_LIMIT, Growth, HyStart};
 use super::hystart_classic::Classic;
+use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
     Undone,
@@ -137,6 +138,41 @@ impl Cubic {
                 default: Setting::Choice("rfc9438"),
                 range: Range::Choice(&["rfc9438", "linux"]),
             },
+        ],
+        metrics: &[
+            metric!(
+                "w_max",
+                "B",
+                "W_max, the window before the last reduction, after fast convergence",
+                |cubic: &Self, _: &Context<'_>| cubic.w_max
+            ),
+            metric!(
+                "k",
+                "s",
+                "K, the time from the beginning of the epoch to its plateau",
+                |cubic: &Self, _: &Context<'_>| match &cubic.segments {
+                    Some(segments) => segments.k(),
+                    None => cubic.epoch.map(|epoch| epoch.k),
+                }
+            ),
+            metric!(
+                "epoch",
+                "s",
+                "how long the congestion avoidance stage has lasted: t of W_cubic(t)",
+                |cubic: &Self, cx: &Context<'_>| match &cubic.segments {
+                    Some(segments) => segments.elapsed(cx.now),
+                    None => cubic.epoch.map(|epoch| seconds(epoch.elapsed)),
+                }
+            ),
+            metric!(
+                "w_est",
+                "B",
+                "W_est, the window that Reno would have",
+                |cubic: &Self, cx: &Context<'_>| match &cubic.segments {
+                    Some(segments) => segments.reno().map(|window| (window * cx.mss) as f64),
+                    None => cubic.epoch.map(|epoch| epoch.w_est),
+                }
+            ),
         ],
         build: |control, start| Box::new(Self::new(control, start)),
     };

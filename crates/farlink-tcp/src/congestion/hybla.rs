@@ -9,6 +9,7 @@
 //! `rho^2 / W` segments.
 
 use super::counting::AckCounting;
+use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
     Undone, half_flight,
@@ -111,6 +112,12 @@ impl Hybla {
                 range: Range::Flag,
             },
         ],
+        metrics: &[metric!(
+            "rho",
+            "",
+            "RTT / RTT0, at least 1",
+            |hybla: &Self, cx: &Context<'_>| Some(hybla.rho(cx))
+        )],
         build: |control, start| Box::new(Self::new(control, start)),
     };
 

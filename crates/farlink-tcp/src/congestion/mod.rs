@@ -15,6 +15,7 @@ mod dummies;
 mod hybla;
 mod hystart;
 mod hystart_classic;
+mod metric;
 mod peach;
 mod reno;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use dummies::DummySegments;
 pub use hybla::Hybla;
+pub use metric::Metric;
 pub use peach::Peach;
 pub use reno::Reno;
 pub use unlimited::Unlimited;
@@ -60,6 +62,7 @@ use crate::config::Config;
 use crate::rto::RttEstimator;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
+use std::any::Any;
 use std::fmt::Debug;
 
 /// What a controller may know when a hook is called.
@@ -162,7 +165,7 @@ impl Input {
 }
 
 /// A window controller. All windows are in bytes.
-pub trait CongestionControl: Debug + Send {
+pub trait CongestionControl: Any + Debug + Send {
     /// Congestion window.
     fn cwnd(&self) -> u64;
 

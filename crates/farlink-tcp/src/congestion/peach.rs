@@ -8,6 +8,7 @@
 //! segment more.
 
 use super::counting::AckCounting;
+use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, DummySegments, Loss, Parameter, Range,
     Setting, Start, half_flight,
@@ -98,6 +99,26 @@ impl Peach {
                 default: Setting::Count(2),
                 range: Range::Count(1, 1000),
             },
+        ],
+        metrics: &[
+            metric!(
+                "adsn",
+                "segments",
+                "allowed dummy segments: how many Rapid Recovery may still send",
+                |peach: &Self, _: &Context<'_>| Some((peach.adsn + peach.credit) as f64)
+            ),
+            metric!(
+                "wdsn",
+                "segments",
+                "dummy segments whose acknowledgments do not open the window",
+                |peach: &Self, _: &Context<'_>| Some(peach.wdsn as f64)
+            ),
+            metric!(
+                "sudden_start",
+                "segments",
+                "dummy segments that Sudden Start has still to send",
+                |peach: &Self, _: &Context<'_>| Some(peach.train.left as f64)
+            ),
         ],
         build: |control, start| Box::new(Self::new(control, start)),
     };

@@ -27,6 +27,7 @@ impl Reno {
             default: Setting::Flag(false),
             range: Range::Flag,
         }],
+        metrics: &[],
         build: |control, start| Box::new(Self::new(control, start)),
     };
 

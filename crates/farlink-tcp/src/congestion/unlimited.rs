@@ -12,6 +12,7 @@ impl Unlimited {
         name: "none",
         summary: "no window but the receiver's (RFC 793)",
         parameters: &[],
+        metrics: &[],
         build: |_, _| Box::new(Self),
     };
 }

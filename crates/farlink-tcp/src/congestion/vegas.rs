@@ -3,6 +3,7 @@
 //!
 //! The window of losses is here; when a loss is seen is [`crate::recovery`]'s.
 
+use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Input, Loss, Parameter, Range, Setting,
     Start, Undone, half_flight,
@@ -35,6 +36,8 @@ pub struct Vegas {
     ssthresh: u64,
     /// `BaseRTT`: the least round-trip time of a segment with data.
     base_rtt: Option<Interval>,
+    /// What it compared at the end of the last round, in bytes.
+    diff: Option<f64>,
     phase: Phase,
     /// The round ends when something from here on is acknowledged.
     mark: Offset,
@@ -122,6 +125,20 @@ impl Vegas {
                 range: Range::Count(1, 1_000),
             },
         ],
+        metrics: &[
+            metric!(
+                "base_rtt",
+                "s",
+                "BaseRTT, the least round-trip time of a segment with data",
+                |vegas: &Self, _: &Context<'_>| vegas.base_rtt.map(Interval::as_secs_f64)
+            ),
+            metric!(
+                "diff",
+                "segments",
+                "(expected - actual) BaseRTT at the end of the last round: what stands in queues",
+                |vegas: &Self, cx: &Context<'_>| vegas.diff.map(|bytes| bytes / cx.mss as f64)
+            ),
+        ],
         build: |control, start| Box::new(Self::new(control, start)),
     };
 
@@ -140,6 +157,7 @@ impl Vegas {
             cwnd: start.window,
             ssthresh: start.ssthresh,
             base_rtt: None,
+            diff: None,
             phase: Phase::Hold,
             mark: 0,
             began: Instant::ZERO,
@@ -154,6 +172,7 @@ impl Vegas {
         // that the round began with is the one that was timed.
         let rtt = ack.fine_rtt.unwrap_or_else(|| cx.now.since(self.began));
         let diff = self.diff(cx, rtt);
+        self.diff = Some(diff);
         let segments = |n: f64| n * cx.mss as f64;
         self.phase = if self.cwnd < self.ssthresh {
             // The round after growth is for comparing alone.
@@ -402,6 +421,19 @@ mod tests {
         let mut flow = Flow::new(settings, segments, MSS);
         flow.vegas.base_rtt = Some(ms(90));
         flow
+    }
+
+    /// Nine segments in 100 ms where 90 are enough: 0.9 segments stand in queues.
+    #[test]
+    fn metrics_show_what_is_queued() {
+        let mut flow = avoiding(&[], 9);
+        flow.round(100);
+        let shown: Vec<_> = Vegas::ALGORITHM
+            .metrics
+            .iter()
+            .map(|metric| flow.at(0, |vegas, cx| metric.value(vegas, cx)))
+            .collect();
+        assert_eq!(shown, [Some(0.09), Some(0.9)]);
     }
 
     #[test]

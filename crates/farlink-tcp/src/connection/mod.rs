@@ -28,6 +28,7 @@ mod tests;
 
 use crate::clock::Clock;
 use crate::config::{Config, Nagle, SnackForm, WindowScale};
+use crate::congestion::Metric;
 use crate::ecn::Negotiation;
 use crate::limit::{Limit, LimitTimes};
 use crate::phase::{Phase, PhaseTimes};
@@ -36,7 +37,7 @@ use crate::record::{Mark, Record, Recorder, Stats};
 use crate::recovery::rack;
 use crate::rto::RttEstimator;
 use crate::segment::Segment;
-use crate::send::Sender;
+use crate::send::{Sender, context};
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
 use fast_open::Opening;
@@ -326,6 +327,16 @@ impl Connection {
         self.limit.times(until)
     }
 
+    /// What the congestion control shows of its inner state at `now`, in the order of
+    /// its algorithm's list; `None` for what it does not know yet. With tracing on each
+    /// change is a [`Record::Inner`], too.
+    pub fn metrics(
+        &self,
+        now: Instant,
+    ) -> impl Iterator<Item = (&'static Metric, Option<f64>)> + '_ {
+        metrics(&self.config, &self.tx, now)
+    }
+
     /// Largest window that the peer offered so far, in bytes.
     pub fn largest_peer_window(&self) -> u64 {
         self.tx.largest_window()
@@ -597,5 +608,20 @@ impl Connection {
             rto: self.tx.rto(),
         };
         self.recorder.emit(now, record);
+        let (config, tx) = (&self.config, &self.tx);
+        self.recorder.inner(now, metrics(config, tx, now));
     }
+}
+
+/// What the congestion control shows of its inner state.
+fn metrics(
+    config: &Config,
+    tx: &Sender,
+    now: Instant,
+) -> impl Iterator<Item = (&'static Metric, Option<f64>)> {
+    let all = config.congestion.algorithm().metrics.iter();
+    all.map(move |metric| {
+        let cx = context!(tx, now, tx.board.flight());
+        (metric, metric.value(&*tx.cc, &cx))
+    })
 }

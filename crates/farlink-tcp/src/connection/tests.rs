@@ -133,6 +133,33 @@ fn an_abort_is_recorded_when_it_happens() {
     assert_eq!(a.drain_records().last(), Some(closed));
 }
 
+/// Each change of the congestion control's inner state is recorded once, and the last
+/// of each is what the connection shows.
+#[test]
+fn inner_state_is_recorded_as_it_changes() {
+    let config = Arc::new((crate::variant::lookup("westwood").unwrap().config)());
+    let (mut a, mut b) = pair(&config);
+    a.set_tracing(true);
+    a.write_len(200_000).unwrap();
+    let delay = Interval::from_millis(20);
+    let end = exchange(&mut a, &mut b, delay, Instant::MAX);
+    let mut last = Vec::new();
+    for (_, record) in a.drain_records() {
+        if let Record::Inner { metric, value } = record {
+            let before = last.iter().rfind(|(m, _)| *m == metric);
+            assert_ne!(before, Some(&(metric, value)), "no change");
+            last.push((metric, value));
+        }
+    }
+    assert_eq!(last.iter().filter(|(m, _)| m.name == "rtt_min").count(), 1);
+    assert!(last.iter().filter(|(m, _)| m.name == "bandwidth").count() > 3);
+    for shown in a.metrics(end) {
+        assert_eq!(last.iter().rfind(|(m, _)| *m == shown.0), Some(&shown));
+    }
+    let rtt = last.iter().find(|(m, _)| m.name == "rtt_min");
+    assert_eq!(rtt.unwrap().1, Some(0.04), "a round trip of 40 ms");
+}
+
 /// What can be set on an open connection holds from then on.
 #[test]
 fn nagle_and_buffers_can_be_set_after_the_open() {

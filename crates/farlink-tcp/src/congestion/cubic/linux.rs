@@ -60,6 +60,21 @@ impl Segments {
         self.credit = 0;
     }
 
+    /// K of the stage in seconds.
+    pub(super) fn k(&self) -> Option<f64> {
+        self.stage.map(|stage| stage.k as f64 / 1024.0)
+    }
+
+    /// How long the stage has lasted, in seconds.
+    pub(super) fn elapsed(&self, now: Instant) -> Option<f64> {
+        self.stage.map(|stage| now.since(stage.since).as_secs_f64())
+    }
+
+    /// The window that Reno would have, in segments.
+    pub(super) fn reno(&self) -> Option<u64> {
+        self.stage.map(|stage| stage.reno)
+    }
+
     /// The window, in segments, after an ACK of so many bytes.
     pub(super) fn avoid(&mut self, cx: &Context<'_>, law: Law, cwnd: u64, bytes: u64) -> u64 {
         self.rest += bytes;

@@ -460,3 +460,30 @@ fn conservative_slow_start_has_the_limit_of_byte_counting_or_its_own() {
         assert_eq!(c.cwnd(), (10 + grown) * MSS);
     }
 }
+
+/// What a trace shows is what the equations have: `W_max` of 100 segments, K =
+/// cbrt(30 / 0.4) s, a stage of 2 s, Reno's window half a segment a round trip on
+/// (9/17 for beta 0.7); and the same of whole segments, K in 1/1024 s.
+#[test]
+fn metrics_show_the_epoch() {
+    for (counting, k, w_est) in [
+        ("rfc9438", 4.217_163, 80_000.0),
+        ("linux", 4.216_796, 79_000.0),
+    ] {
+        let mut path = Path::new(ms(100));
+        let mut c = cubic(100, &[("counting", Setting::Choice(counting))]);
+        let shown = |c: &Cubic, path: &Path| -> Vec<_> {
+            let metrics = Cubic::ALGORITHM.metrics.iter();
+            metrics.map(|metric| metric.value(c, &path.cx(0))).collect()
+        };
+        assert_eq!(shown(&c, &path), [None; 4], "{counting}");
+        lose(&mut c, &path);
+        path.run(&mut c, ms(2000));
+        let shown = shown(&c, &path);
+        let shown: Vec<_> = shown.into_iter().flatten().collect();
+        assert_eq!(shown[0], 100_000.0);
+        close(shown[1], k, 1e-6);
+        close(shown[2], 2.0, 0.01);
+        close(shown[3], w_est, 1000.0);
+    }
+}

@@ -14,9 +14,10 @@ mod per_ack;
 mod per_rtt;
 
 use super::counting::AckCounting;
+use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Input, Loss, Parameter, Range, Setting, Start,
-    Undone,
+    Ack, Algorithm, CongestionControl, Context, Input, Loss, Metric, Parameter, Range, Setting,
+    Start, Undone,
 };
 use crate::time::{Instant, Interval};
 use per_ack::Tustin;
@@ -43,6 +44,7 @@ pub static WESTWOOD: Algorithm = Algorithm {
             range: Range::Count(2, 1000),
         },
     ],
+    metrics: metrics::<Tustin>(),
     build: |control, start| {
         let filter = Tustin::new(control.time("tau"), control.count("m"));
         Box::new(Westwood::new(filter, false, start))
@@ -83,6 +85,7 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
             range: Range::Flag,
         },
     ],
+    metrics: metrics::<PerRtt>(),
     build: |control, start| {
         let filter = PerRtt::new(
             control.number("filter_gain"),
@@ -93,8 +96,33 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
     },
 };
 
+/// What either form shows.
+const fn metrics<E: Estimator>() -> &'static [Metric] {
+    const {
+        &[
+            metric!(
+                "bandwidth",
+                "bit/s",
+                "BWE, the estimate of the bandwidth, in bytes acknowledged",
+                |westwood: &Westwood<E>, _: &Context<'_>| {
+                    Some(8.0 * westwood.estimator.bandwidth())
+                }
+            ),
+            metric!(
+                "rtt_min",
+                "s",
+                "RTTmin, the least round-trip time",
+                |westwood: &Westwood<E>, cx: &Context<'_>| {
+                    let rtt = westwood.rtt_min.or(cx.rtt.min());
+                    rtt.map(Interval::as_secs_f64)
+                }
+            ),
+        ]
+    }
+}
+
 /// An estimate of the bandwidth.
-trait Estimator: Debug + Send {
+trait Estimator: Debug + Send + 'static {
     /// An ACK shows that `bytes` left the network. `rtt` is the last
     /// round-trip time that is known.
     fn delivered(&mut self, now: Instant, bytes: u64, rtt: Option<Interval>);

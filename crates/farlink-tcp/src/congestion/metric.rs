@@ -1,0 +1,106 @@
+//! What an algorithm shows of its inner state.
+
+use super::{CongestionControl, Context};
+use std::fmt;
+
+/// A quantity of an algorithm's inner state, for traces: one entry in the
+/// algorithm's file is all that it needs to be traced.
+pub struct Metric {
+    /// Name in traces, unique in its algorithm.
+    pub name: &'static str,
+    /// Unit of the value: "B", "s", "bit/s", "segments", or "" for a plain number.
+    pub unit: &'static str,
+    /// What it is, with its name in the algorithm's source.
+    pub doc: &'static str,
+    pub(super) read: fn(&dyn CongestionControl, &Context<'_>) -> Option<f64>,
+}
+
+impl Metric {
+    /// Its value, of a controller of the algorithm whose metric it is; `None` while
+    /// it has none, and for a controller of another algorithm.
+    pub fn value(&self, control: &dyn CongestionControl, cx: &Context<'_>) -> Option<f64> {
+        (self.read)(control, cx)
+    }
+}
+
+/// Metrics are the same that have the same name: they are of the same algorithm.
+impl PartialEq for Metric {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The metric of a type of controller: name, unit, doc, and how it is read from the
+/// controller and the context.
+macro_rules! metric {
+    ($name:literal, $unit:literal, $doc:literal, $read:expr) => {
+        $crate::congestion::Metric {
+            name: $name,
+            unit: $unit,
+            doc: $doc,
+            read: |control, cx| {
+                let control: &dyn std::any::Any = control;
+                control
+                    .downcast_ref()
+                    .and_then(|control| ($read)(control, cx))
+            },
+        }
+    };
+}
+pub(super) use metric;
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ALGORITHMS, Context, Control, Reno, Start};
+    use crate::config::RtoConfig;
+    use crate::rto::RttEstimator;
+    use crate::time::Instant;
+
+    /// Names are unique and in the form of a column's, and each can be read from a
+    /// controller of its algorithm and from no other.
+    #[test]
+    fn metrics_are_those_of_their_algorithm() {
+        let rtt = RttEstimator::new(RtoConfig::default());
+        let cx = Context {
+            now: Instant::ZERO,
+            mss: 1000,
+            flight: 0,
+            snd_una: 1,
+            snd_max: 1,
+            rtt: &rtt,
+        };
+        for algorithm in ALGORITHMS {
+            let own = Control::new(algorithm).build(Start::default());
+            let other = Control::new(&Reno::ALGORITHM).build(Start::default());
+            for (i, metric) in algorithm.metrics.iter().enumerate() {
+                let name = metric.name;
+                assert!(!algorithm.metrics[..i].contains(metric), "{name} twice");
+                assert!(
+                    name.bytes()
+                        .all(|b| b.is_ascii_lowercase() || b"_0123456789".contains(&b)),
+                    "{name}"
+                );
+                assert!(
+                    !metric.doc.is_empty() && !metric.doc.ends_with('.'),
+                    "{name}"
+                );
+                let value = metric.value(&*own, &cx);
+                assert!(value.is_none_or(f64::is_finite), "{name} {value:?}");
+                assert_eq!(metric.value(&*other, &cx), None, "{name}");
+            }
+            let shows = algorithm
+                .metrics
+                .iter()
+                .any(|m| m.value(&*own, &cx).is_some());
+            let plain = ["none", "reno"].contains(&algorithm.name);
+            let learns = ["vegas", "cubic"].contains(&algorithm.name);
+            assert!(shows || plain || learns, "{} shows nothing", algorithm.name);
+        }
+    }
+}
