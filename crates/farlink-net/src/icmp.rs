@@ -21,7 +21,7 @@ const IP: usize = IPV4_HEADER_LEN as usize;
 
 /// Why a datagram went no further.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Trouble {
+pub enum IcmpError {
     /// The router has no route to its destination (RFC 1812, 5.2.7.1).
     NetUnreachable,
     /// Its destination does not speak its protocol (RFC 1122, 3.2.2.1).
@@ -35,7 +35,7 @@ pub enum Trouble {
     TimeExceeded,
 }
 
-impl Trouble {
+impl IcmpError {
     /// Type, code, and the last two bytes of the header.
     fn fields(self) -> (u8, u8, u16) {
         match self {
@@ -77,7 +77,7 @@ impl Raw {
     ///
     /// `None` where RFC 1812, 4.3.2.7 wants none: about an ICMP error, about a
     /// fragment but the first, about what went to or came from many.
-    pub fn error(&self, from: Ipv4Addr, trouble: Trouble) -> Option<Self> {
+    pub fn error(&self, from: Ipv4Addr, error: IcmpError) -> Option<Self> {
         let query = |kind: &u8| matches!(kind, 0 | 8 | 13..=18);
         let an_error = self.protocol() == ICMP && !self.inside().first().is_some_and(query);
         if an_error
@@ -88,7 +88,7 @@ impl Raw {
             return None;
         }
         let quoted = &self.bytes()[..self.bytes().len().min(LONGEST - IP - HEADER)];
-        let (kind, code, rest) = trouble.fields();
+        let (kind, code, rest) = error.fields();
         let mut message = Vec::with_capacity(HEADER + quoted.len());
         message.extend([kind, code, 0, 0, 0, 0]);
         message.extend(rest.to_be_bytes());
@@ -115,12 +115,12 @@ impl Raw {
     /// What a router answers that this datagram is for: echo to echo, an error to
     /// what it has no ear for.
     pub fn answer_of_router(&self) -> Option<Self> {
-        let trouble = match self.protocol() {
+        let error = match self.protocol() {
             ICMP => return self.echo_reply(),
-            UDP => Trouble::PortUnreachable,
-            _ => Trouble::ProtocolUnreachable,
+            UDP => IcmpError::PortUnreachable,
+            _ => IcmpError::ProtocolUnreachable,
         };
-        self.error(self.destination(), trouble)
+        self.error(self.destination(), error)
     }
 }
 
@@ -178,14 +178,14 @@ mod tests {
     #[test]
     fn an_error_quotes_what_it_is_about() {
         let about = datagram(17, HOST, FAR, &[7; 100]);
-        for (trouble, header) in [
-            (Trouble::NetUnreachable, [3, 0, 0, 0]),
-            (Trouble::ProtocolUnreachable, [3, 2, 0, 0]),
-            (Trouble::PortUnreachable, [3, 3, 0, 0]),
-            (Trouble::TooBig(1400), [3, 4, 0x05, 0x78]),
-            (Trouble::TimeExceeded, [11, 0, 0, 0]),
+        for (error, header) in [
+            (IcmpError::NetUnreachable, [3, 0, 0, 0]),
+            (IcmpError::ProtocolUnreachable, [3, 2, 0, 0]),
+            (IcmpError::PortUnreachable, [3, 3, 0, 0]),
+            (IcmpError::TooBig(1400), [3, 4, 0x05, 0x78]),
+            (IcmpError::TimeExceeded, [11, 0, 0, 0]),
         ] {
-            let answer = about.error(ROUTER, trouble).unwrap();
+            let answer = about.error(ROUTER, error).unwrap();
             is_whole(&answer);
             assert_eq!((answer.source(), answer.destination()), (ROUTER, HOST));
             let bytes = answer.bytes();
@@ -203,7 +203,7 @@ mod tests {
     fn an_error_is_576_bytes_long_at_most() {
         for (len, expected) in [(0, 48), (519, 567), (528, 576), (529, 576), (1480, 576)] {
             let about = datagram(6, HOST, FAR, &vec![1; len]);
-            let answer = about.error(ROUTER, Trouble::TimeExceeded).unwrap();
+            let answer = about.error(ROUTER, IcmpError::TimeExceeded).unwrap();
             is_whole(&answer);
             assert_eq!(answer.bytes().len(), expected);
         }
@@ -212,8 +212,8 @@ mod tests {
     /// RFC 1812, 4.3.2.7.
     #[test]
     fn there_is_no_error_about_an_error_a_later_fragment_or_what_is_of_many() {
-        let none = |about: &Raw| about.error(ROUTER, Trouble::TimeExceeded).is_none();
-        let error = datagram(17, HOST, FAR, &[0; 8]).error(ROUTER, Trouble::TimeExceeded);
+        let none = |about: &Raw| about.error(ROUTER, IcmpError::TimeExceeded).is_none();
+        let error = datagram(17, HOST, FAR, &[0; 8]).error(ROUTER, IcmpError::TimeExceeded);
         assert!(none(&error.unwrap()));
         assert!(
             none(&datagram(1, HOST, FAR, &[])),

@@ -18,7 +18,7 @@
 //! that have one.
 
 use farlink_net::arq::{
-    Act, Entity, Frame, FrameKind, GiveUp, Item, LapbConfig, MdlpConfig, Protocol, RetryFrom,
+    Entity, Frame, FrameKind, GiveUp, Item, LapbConfig, MdlpConfig, Outcome, Protocol, RetryFrom,
     RlpConfig,
 };
 use farlink_tcp::{Instant, Interval};
@@ -137,14 +137,14 @@ impl Station {
         let _ = writeln!(self.out, "{} {what}", ms(now));
     }
 
-    fn settle(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    fn settle(&mut self, now: Instant, acts: &mut Vec<Outcome>) {
         for act in acts.drain(..) {
             let (word, token) = match act {
-                Act::Accepted(_) => continue,
-                Act::Deliver(token) => ("up", Some(token)),
-                Act::Discard(token) => ("drop", Some(token)),
-                Act::Done(token) => ("done", Some(token)),
-                Act::Reset => ("reset", None),
+                Outcome::Accepted(_) => continue,
+                Outcome::Deliver(token) => ("up", Some(token)),
+                Outcome::Discard(token) => ("drop", Some(token)),
+                Outcome::Done(token) => ("done", Some(token)),
+                Outcome::Reset => ("reset", None),
             };
             if word == "up" || self.told.contains(&word) {
                 let token = token.map_or(String::new(), |token| format!(" {token}"));

@@ -2,10 +2,10 @@
 //! edges of what is refused.
 
 use farlink_net::channel::{
-    Advance, ByteErrors, Channel, ChannelError, Corrupt, DelayLaw, DelayTrace, Distribution,
-    Duplicate, FadeRule, Fading, Gap, GilbertTime, Handoffs, InternetDelay, Interruption, Jitter,
-    LEVELS, Loss, LossTrace, Mobile, MobileStreams, Orbit, Process, Raised, RayleighChain,
-    Reconfiguration, Sampling, Satellite, Scripted, Stage, StateLoss, Theory,
+    Advance, ByteErrors, Channel, ChannelError, Corrupt, DelayDistribution, DelayTrace,
+    Distribution, Duplicate, FadeRule, Fading, Gap, GilbertTime, Handoffs, InternetDelay,
+    Interruption, Jitter, LEVELS, Loss, LossTrace, Mobile, MobileStreams, Orbit, Process, Raised,
+    RayleighChain, Reconfiguration, Sampling, Satellite, Scripted, Stage, StateLoss, Theory,
 };
 use farlink_net::orbit::Passes;
 use farlink_net::rng::{Probability, Stream, Streams};
@@ -152,7 +152,7 @@ fn a_constant_delay_moves_the_law_of_another() {
             );
         }
     }
-    assert_eq!(law(vec![constant(20)]), DelayLaw::constant(0.02));
+    assert_eq!(law(vec![constant(20)]), DelayDistribution::constant(0.02));
     let both = law(vec![constant(20), constant(5)]);
     near(both.mean, 0.025);
     assert_eq!(both.deviation, 0.0);
@@ -272,7 +272,7 @@ fn a_trace_has_the_mean_of_its_rows_in_time() {
 fn what_has_no_closed_form_or_nothing_to_derive_says_so() {
     let script = process(Scripted::new(&[3], 0).unwrap());
     let open = Theory {
-        delay: Some(DelayLaw::constant(0.0)),
+        delay: Some(DelayDistribution::constant(0.0)),
         ..Theory::default()
     };
     assert_eq!(script.theory(spaced(ms(1))), open);

@@ -1,7 +1,7 @@
 //! TCP Fast Open (RFC 7413): what hosts keep of each other, and programs that write
 //! as they open.
 
-use crate::app::Told;
+use crate::app::AppEvent;
 use crate::world::World;
 use farlink_net::{NodeId, wire};
 use farlink_tcp::config::FastOpen;
@@ -36,7 +36,7 @@ impl World {
         if let Some(cache) = kept {
             self.ends[client].conn.set_fast_open_cache(cache);
             self.ends[client].early = true;
-            self.tell(flow, opener, Told::Established);
+            self.tell(flow, opener, AppEvent::Established);
         }
     }
 

@@ -17,7 +17,7 @@ impl World {
             data,
             low,
         } = self.labels[number as usize];
-        let link = self.nodes[node as usize].way(dst);
+        let link = self.nodes[node as usize].next_hop(dst);
         let Some(over) = self.links.get_mut(link as usize) else {
             return false;
         };
@@ -212,9 +212,9 @@ impl World {
 
     fn launch(&mut self, link: u32, number: u32, at: Instant, overtakes: bool) {
         if overtakes {
-            self.strays = self.strays.wrapping_add(1);
+            self.serial = self.serial.wrapping_add(1);
             self.heap
-                .push(Event::new(at, Kind::Stray, link, self.strays, number));
+                .push(Event::new(at, Kind::Reordered, link, self.serial, number));
         } else {
             self.fly(link, number, at);
         }

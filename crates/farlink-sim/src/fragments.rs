@@ -6,7 +6,7 @@ use crate::heap::{Event, Kind};
 use crate::world::{NO_ROUTE, TTL, World, sending_end};
 use farlink_net::channel::DropCause;
 use farlink_net::fragment::{Added, Mtu, Piece, Reassembly};
-use farlink_net::icmp::Trouble;
+use farlink_net::icmp::IcmpError;
 use farlink_net::packet::IPV4_HEADER_LEN;
 use farlink_net::{Packet, Payload};
 use farlink_tcp::{Ecn, Instant, Interval};
@@ -69,7 +69,7 @@ impl World {
         let packet = &self.packets[number as usize];
         if let Payload::Raw(raw) = &packet.payload {
             if raw.dont_fragment() {
-                self.refuse(node, link, number, Trouble::TooBig(mtu.bytes));
+                self.refuse(node, link, number, IcmpError::TooBig(mtu.bytes));
                 return;
             }
             let parts = raw.cut(mtu);
@@ -119,19 +119,19 @@ impl World {
         }
         let (mut at, mut heard) = (node, self.now);
         for _ in 0..TTL {
-            let way = self.nodes[at as usize].way(packet.src.0);
-            if at == packet.src.0 || way == NO_ROUTE {
+            let link = self.nodes[at as usize].next_hop(packet.src.0);
+            if at == packet.src.0 || link == NO_ROUTE {
                 break;
             }
-            heard += self.links[way as usize].config().delay;
-            at = self.link_to[way as usize];
+            heard += self.links[link as usize].config().delay;
+            at = self.link_to[link as usize];
         }
         if at != packet.src.0 {
             return;
         }
         let end = sending_end(packet, self.flows[packet.flow.0 as usize].sender_opens);
-        self.strays = self.strays.wrapping_add(1);
-        let event = Event::new(heard, Kind::PathMtu, end as u32, self.strays, mtu.bytes);
+        self.serial = self.serial.wrapping_add(1);
+        let event = Event::new(heard, Kind::PathMtu, end as u32, self.serial, mtu.bytes);
         self.heap.push(event);
     }
 

@@ -13,7 +13,7 @@ pub(crate) enum Kind {
     /// The first packet in flight on a link arrives; the source is the link.
     Arrival,
     /// A packet outside the order of its link arrives; the source is the link.
-    Stray,
+    Reordered,
     /// A timer of an endpoint; the source is the endpoint.
     Timer,
     /// A flow starts; the source is the flow.
@@ -68,7 +68,7 @@ impl Event {
     pub(crate) fn kind(&self) -> Kind {
         match self.tie >> 60 {
             0 => Kind::Arrival,
-            1 => Kind::Stray,
+            1 => Kind::Reordered,
             2 => Kind::Timer,
             3 => Kind::Start,
             4 => Kind::Stop,
@@ -204,8 +204,8 @@ mod tests {
             Event::new(at(1), Kind::Stop, 9, 9, 0),
             Event::new(at(2), Kind::Arrival, 5, 0, 0),
             Event::new(at(2), Kind::Arrival, 6, 0, 0),
-            Event::new(at(2), Kind::Stray, 0, 0, 0),
-            Event::new(at(2), Kind::Stray, 0, 1, 0),
+            Event::new(at(2), Kind::Reordered, 0, 0, 0),
+            Event::new(at(2), Kind::Reordered, 0, 1, 0),
             Event::new(at(2), Kind::Timer, 0, 0, 0),
         ];
         assert!(sorted.is_sorted_by(|a, b| a.key() < b.key()));

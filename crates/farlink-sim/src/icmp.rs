@@ -3,7 +3,7 @@
 
 use crate::world::{NO_ROUTE, TTL, World};
 use farlink_net::channel::DropCause;
-use farlink_net::icmp::Trouble;
+use farlink_net::icmp::IcmpError;
 use farlink_net::wire::node_address;
 use farlink_net::{FlowId, NodeId, Packet, Payload, Raw};
 use farlink_tcp::{Instant, Interval};
@@ -114,8 +114,8 @@ impl World {
 
     /// The node at the far end of the way from `node` to `to`, if there is one.
     pub(crate) fn next_node(&self, node: u32, to: u32) -> Option<u32> {
-        let way = self.nodes[node as usize].way(to);
-        (way != NO_ROUTE).then(|| self.link_to[way as usize])
+        let link = self.nodes[node as usize].next_hop(to);
+        (link != NO_ROUTE).then(|| self.link_to[link as usize])
     }
 
     /// A packet of a real program enters at a node. It has a way from there.
@@ -155,30 +155,30 @@ impl World {
     /// The hops of a packet are used up (RFC 1812, 5.3.1).
     #[cold]
     pub(crate) fn expired(&mut self, node: u32, link: u32, number: u32) {
-        self.refuse(node, link, number, Trouble::TimeExceeded);
+        self.refuse(node, link, number, IcmpError::TimeExceeded);
     }
 
     /// There is no route to where a packet goes.
     #[cold]
-    pub(crate) fn no_way(&mut self, node: u32, link: u32, number: u32) {
-        self.refuse(node, link, number, Trouble::NetUnreachable);
+    pub(crate) fn no_route(&mut self, node: u32, link: u32, number: u32) {
+        self.refuse(node, link, number, IcmpError::NetUnreachable);
     }
 
     /// A packet goes no further than `node`; the program that sent it hears of it
     /// by ICMP.
-    pub(crate) fn refuse(&mut self, node: u32, link: u32, number: u32, trouble: Trouble) {
-        let cause = match trouble {
-            Trouble::TimeExceeded => DropCause::HopLimit,
-            Trouble::TooBig(_) => DropCause::TooBig,
+    pub(crate) fn refuse(&mut self, node: u32, link: u32, number: u32, error: IcmpError) {
+        let cause = match error {
+            IcmpError::TimeExceeded => DropCause::HopLimit,
+            IcmpError::TooBig(_) => DropCause::TooBig,
             _ => DropCause::NoRoute,
         };
         let answer = self.as_it_is(number);
-        let answer = answer.and_then(|raw| raw.error(node_address(NodeId(node)), trouble));
+        let answer = answer.and_then(|raw| raw.error(node_address(NodeId(node)), error));
         self.lose_beyond(link, number, cause);
         let Some(answer) = answer else { return };
         // Path MTU discovery must not go without (RFC 1812, 4.3.2.8 leaves which to
         // limit to the router).
-        if matches!(trouble, Trouble::TooBig(_)) || self.may_tell(node) {
+        if matches!(error, IcmpError::TooBig(_)) || self.may_tell(node) {
             self.send_answer(node, answer);
         }
     }

@@ -291,7 +291,7 @@ pub(crate) fn needed(world: &World) -> Vec<u64> {
             if at == to {
                 break;
             }
-            let link = world.nodes[at as usize].way(to);
+            let link = world.nodes[at as usize].next_hop(to);
             needed[link as usize] += packets;
             at = world.link_to[link as usize];
         }

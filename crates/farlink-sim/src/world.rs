@@ -4,7 +4,7 @@
 //! the next event, [`World::next_time`] says when that is. One event a packet
 //! and hop, and now and then a timer.
 
-use crate::app::{Act, Side, Told};
+use crate::app::{AppEvent, Command, Side};
 use crate::fast_open::Cookies;
 use crate::flow::{End, FlowState, Times};
 use crate::fragments::Reassemblies;
@@ -40,7 +40,7 @@ pub(crate) struct Node {
 impl Node {
     /// The directed link to take to node `to`.
     #[inline]
-    pub(crate) fn way(&self, to: u32) -> u32 {
+    pub(crate) fn next_hop(&self, to: u32) -> u32 {
         match self.routes.get(to as usize) {
             Some(&link) => link,
             None => self.only,
@@ -144,7 +144,8 @@ pub(crate) struct World {
     pub(crate) outputs: Vec<Output>,
     /// Header compression of directed links that have it.
     pub(crate) compressions: Vec<Compression>,
-    pub(crate) strays: u32,
+    /// Tells events of one kind, time and source apart.
+    pub(crate) serial: u32,
     pub(crate) probes: Option<Box<Probes>>,
     pub(crate) events: u64,
     /// Flows that are not done.
@@ -182,7 +183,7 @@ impl World {
             lines: Vec::new(),
             outputs: Vec::new(),
             compressions: Vec::new(),
-            strays: 0,
+            serial: 0,
             probes: None,
             events: 0,
             unfinished: 0,
@@ -213,7 +214,7 @@ impl World {
         self.events += 1;
         match event.kind() {
             Kind::Arrival => self.arrival(event.source()),
-            Kind::Stray => {
+            Kind::Reordered => {
                 self.heap.pop();
                 self.reached(event.source(), event.payload());
             }
@@ -299,7 +300,7 @@ impl World {
                 raw.set_ttl(packet.ttl);
             }
             if !self.forward(node, number) {
-                self.no_way(node, link, number);
+                self.no_route(node, link, number);
             }
             return;
         }
@@ -376,9 +377,9 @@ impl World {
         for end in [2 * flow, 2 * flow + 1] {
             self.ends[end].live = true;
         }
-        let mut acts = Vec::new();
-        self.flows[flow].program.start(self.now, &mut acts);
-        self.perform(flow, &acts);
+        let mut commands = Vec::new();
+        self.flows[flow].program.start(self.now, &mut commands);
+        self.perform(flow, &commands);
         self.open_fast(flow);
         self.serve_both(flow);
     }
@@ -398,7 +399,7 @@ impl World {
             return;
         }
         state.wakes_at = Instant::MAX;
-        self.tell(flow, Side::To, Told::Woken);
+        self.tell(flow, Side::To, AppEvent::Woken);
         self.open_next(flow);
         self.serve(2 * flow);
         self.serve(2 * flow + 1);
@@ -438,8 +439,8 @@ impl World {
             e.count_received();
             if e.received >= e.awaits {
                 e.awaits = u64::MAX;
-                let told = Told::Received(e.received);
-                self.tell(end / 2, side(end), told);
+                let event = AppEvent::Received(e.received);
+                self.tell(end / 2, side(end), event);
             }
         }
         let e = &mut self.ends[end];
@@ -476,54 +477,54 @@ impl World {
         if event == TcpEvent::Established && self.opened(end) {
             return;
         }
-        let told = match event {
-            TcpEvent::Established => Told::Established,
-            TcpEvent::PeerClosed => Told::PeerClosed,
-            TcpEvent::Closed(reason) => Told::Closed(reason),
+        let event = match event {
+            TcpEvent::Established => AppEvent::Established,
+            TcpEvent::PeerClosed => AppEvent::PeerClosed,
+            TcpEvent::Closed(reason) => AppEvent::Closed(reason),
         };
-        self.tell(end / 2, side(end), told);
+        self.tell(end / 2, side(end), event);
         self.open_next(end / 2);
     }
 
     /// Tells a flow's application, and does what it answers.
     #[cold]
-    pub(crate) fn tell(&mut self, flow: usize, side: Side, told: Told) {
-        let mut acts = Vec::new();
+    pub(crate) fn tell(&mut self, flow: usize, side: Side, event: AppEvent) {
+        let mut commands = Vec::new();
         self.flows[flow]
             .program
-            .told(self.now, side, told, &mut acts);
-        self.perform(flow, &acts);
+            .on_event(self.now, side, event, &mut commands);
+        self.perform(flow, &commands);
     }
 
-    fn perform(&mut self, flow: usize, acts: &[Act]) {
+    fn perform(&mut self, flow: usize, commands: &[Command]) {
         let now = self.now;
-        for &act in acts {
+        for &command in commands {
             let state = &mut self.flows[flow];
-            match act {
-                Act::Write(side, len) => self.ends[2 * flow + side as usize].write(now, len),
-                Act::Await(side, total) => self.ends[2 * flow + side as usize].awaits = total,
-                Act::Close(side) => self.ends[2 * flow + side as usize].close(now),
-                Act::Open => {
+            match command {
+                Command::Write(side, len) => self.ends[2 * flow + side as usize].write(now, len),
+                Command::Await(side, total) => self.ends[2 * flow + side as usize].awaits = total,
+                Command::Close(side) => self.ends[2 * flow + side as usize].close(now),
+                Command::Open => {
                     if let Some(opening) = &mut state.opening {
                         opening.wanted = true;
                     }
                 }
-                Act::Wake(at) => {
+                Command::Wake(at) => {
                     state.wakes_at = at;
                     self.heap
                         .push(Event::new(at, Kind::Wake, flow as u32, 0, 0));
                 }
-                Act::Responded(after) => {
+                Command::Responded(after) => {
                     state.responses += 1;
                     state.response_sum = state.response_sum + after;
                     let times = state.response_times.get_or_insert_default();
                     times.add(after.as_nanos());
                 }
-                Act::Complete(side) => {
+                Command::Complete(side) => {
                     self.ends[2 * flow + side as usize].complete_at = Some(self.now);
                     state.missing -= 1;
                 }
-                Act::Fail => {
+                Command::Fail => {
                     if state.missing > 0 {
                         state.failed = true;
                         self.finish(flow);
@@ -556,7 +557,7 @@ impl World {
             self.ends[end].renew(conn, isn);
         }
         self.tallies[flow].transit.renew();
-        self.tell(flow, opener, Told::Opened);
+        self.tell(flow, opener, AppEvent::Opened);
         self.open_fast(flow);
         self.serve_both(flow);
     }

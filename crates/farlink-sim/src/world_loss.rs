@@ -165,8 +165,8 @@ impl World {
                     DropCause::Checksum => at, // it went over all of them
                     _ => at + self.links[link as usize].config().delay,
                 };
-                self.strays = self.strays.wrapping_add(1);
-                let event = Event::new(over, Kind::Notice, end as u32, self.strays, number);
+                self.serial = self.serial.wrapping_add(1);
+                let event = Event::new(over, Kind::Notice, end as u32, self.serial, number);
                 self.heap.push(event);
                 true
             }

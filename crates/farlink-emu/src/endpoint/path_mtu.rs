@@ -30,7 +30,7 @@ pub(super) fn told(bytes: &[u8]) -> Option<(Key, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farlink_net::icmp::Trouble;
+    use farlink_net::icmp::IcmpError;
     use farlink_net::wire::{self, Addresses};
     use farlink_net::{FlowId, NodeId, Packet, Payload, Raw};
     use farlink_tcp::{Body, Segment};
@@ -58,7 +58,7 @@ mod tests {
         assert_eq!(told(&bytes), None);
         let router = Ipv4Addr::new(10, 0, 0, 2);
         let message = Raw::new(bytes).unwrap();
-        let message = message.error(router, Trouble::TooBig(576)).unwrap();
+        let message = message.error(router, IcmpError::TooBig(576)).unwrap();
         let key = (Ipv4Addr::new(10, 0, 0, 3), 40_000, 5001);
         assert_eq!(told(message.bytes()), Some((key, 576)));
         // Two IP headers, that of ICMP, and the ports.

@@ -1,8 +1,8 @@
 //! What LAPB and MDLP share: acknowledgment delay, time-out and poll, and
 //! re-establishing the link.
 
+use super::frame::{Frame, FrameKind, Outcome};
 use super::window::Sending;
-use super::{Act, Frame, FrameKind};
 use farlink_tcp::{Instant, Interval};
 
 /// What a link does after N2 time-outs in a row (Wong 1998, 5.1.1). The count
@@ -203,7 +203,7 @@ impl Station {
 
     /// An N(R) came.
     #[inline]
-    pub(super) fn on_ack(&mut self, now: Instant, nr: u8, acts: &mut Vec<Act>) {
+    pub(super) fn on_ack(&mut self, now: Instant, nr: u8, acts: &mut Vec<Outcome>) {
         if self.awaiting_ua {
             return;
         }
@@ -249,7 +249,7 @@ impl Station {
 
     /// Whether T1 went off and frames are to be sent again. The link may have to
     /// be re-established instead.
-    pub(super) fn on_retry_timer(&mut self, now: Instant, acts: &mut Vec<Act>) -> bool {
+    pub(super) fn on_retry_timer(&mut self, now: Instant, acts: &mut Vec<Outcome>) -> bool {
         if self.retry_at > now {
             return false;
         }
@@ -262,7 +262,7 @@ impl Station {
         if !self.give_up.reached(self.retries) {
             return true;
         }
-        acts.push(Act::Reset);
+        acts.push(Outcome::Reset);
         self.renew(acts);
         self.awaiting_ua = true;
         self.sabme_due = true;
@@ -270,7 +270,7 @@ impl Station {
     }
 
     /// Forgets what was owed; without best effort, also what was to be sent.
-    fn renew(&mut self, acts: &mut Vec<Act>) {
+    fn renew(&mut self, acts: &mut Vec<Outcome>) {
         self.retries = 0;
         if !self.give_up.keeps() {
             self.send.reset(acts);
@@ -280,7 +280,7 @@ impl Station {
     }
 
     /// The peer re-establishes the link. The caller renews the receiving side.
-    pub(super) fn on_sabme(&mut self, acts: &mut Vec<Act>) {
+    pub(super) fn on_sabme(&mut self, acts: &mut Vec<Outcome>) {
         self.ua_due = true;
         if !self.give_up.keeps() {
             self.renew(acts);
@@ -292,7 +292,7 @@ impl Station {
 
     /// The peer agrees. One that nothing waits for answers an earlier SABME, after
     /// which the peer began at 0 once more.
-    pub(super) fn on_ua(&mut self, nr: u8, acts: &mut Vec<Act>) -> Answer {
+    pub(super) fn on_ua(&mut self, nr: u8, acts: &mut Vec<Outcome>) -> Answer {
         let waited = std::mem::take(&mut self.awaiting_ua);
         if !waited {
             return if self.give_up.keeps() {

@@ -4,9 +4,10 @@
 //! REJ, once until the awaited frame comes; the sender then goes back to it. What
 //! a lost REJ or a lost retransmission leaves open, T1 of the sender repairs.
 
+use super::frame::{Frame, FrameKind, Outcome};
 use super::hdlc::{Answer, GiveUp, RetryFrom, Station};
+use super::limits::{ArqError, check_time, check_window, most_go_back};
 use super::window::Sending;
-use super::{Act, ArqError, Frame, FrameKind, check_time, check_window, most_go_back};
 use farlink_tcp::{Instant, Interval};
 
 /// Parameters of LAPB.
@@ -103,10 +104,10 @@ impl Lapb {
     }
 
     #[inline]
-    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
         match frame.kind {
             FrameKind::Information if self.station.deaf() => {
-                acts.push(Act::Discard(frame.item.token));
+                acts.push(Outcome::Discard(frame.item.token));
             }
             FrameKind::Information => {
                 self.station.on_ack(now, frame.nr, acts);
@@ -134,18 +135,18 @@ impl Lapb {
     }
 
     #[inline]
-    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
         let token = frame.item.token;
         if frame.ns == self.nr() {
-            acts.push(Act::Accepted(token));
-            acts.push(Act::Deliver(token));
+            acts.push(Outcome::Accepted(token));
+            acts.push(Outcome::Deliver(token));
             self.expected += 1;
             self.rejecting = false;
             self.reject_due = false;
             self.station.owe_ack(now, frame.poll);
             return;
         }
-        acts.push(Act::Discard(token));
+        acts.push(Outcome::Discard(token));
         // Acknowledged even then: what came before may have to be told again.
         self.station.owe_ack(now, frame.poll);
         if !self.rejecting {
@@ -164,7 +165,7 @@ impl Lapb {
         }
     }
 
-    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Outcome>) {
         self.station.on_ack_timer(now);
         if self.station.on_retry_timer(now, acts) {
             self.station.go_back();

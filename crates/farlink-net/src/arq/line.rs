@@ -5,7 +5,9 @@
 //! link until it is delivered, or until neither the sender nor the receiver nor
 //! any frame on its way holds it: then it was given up.
 
-use super::{Act, ArqError, Entity, Frame, FrameKind, Item, Protocol};
+use super::frame::{Frame, FrameKind, Item, Outcome};
+use super::limits::ArqError;
+use super::{Entity, Protocol};
 use crate::channel::{Channel, DropCause, Verdict};
 use crate::link::{LinkConfig, LinkStats};
 use crate::mac::{Confirmed, Mac};
@@ -174,7 +176,7 @@ pub struct Line {
     config: LineConfig,
     entities: [Entity; 2],
     halves: [Half; 2],
-    acts: Vec<Act>,
+    acts: Vec<Outcome>,
     /// What was sent, if that is watched.
     sent: Option<Vec<SentFrame>>,
 }
@@ -375,7 +377,7 @@ impl Line {
             half.stats.busy += air.as_nanos();
             // The frame holds its packet: nothing is over yet.
             for act in self.acts.drain(..) {
-                if let Act::Done(token) = act {
+                if let Outcome::Done(token) = act {
                     half.held[token as usize].holders -= 1;
                 }
             }
@@ -436,8 +438,8 @@ impl Line {
         let (sent, came) = (end, 1 - end);
         for act in self.acts.drain(..) {
             match act {
-                Act::Accepted(token) => self.halves[came].count_accepted(now, token),
-                Act::Deliver(token) => {
+                Outcome::Accepted(token) => self.halves[came].count_accepted(now, token),
+                Outcome::Deliver(token) => {
                     let half = &mut self.halves[came];
                     let held = &mut half.held[token as usize];
                     if held.delivered {
@@ -452,7 +454,7 @@ impl Line {
                     }
                     half.let_go(came, token, DropCause::LinkGiveUp, outputs);
                 }
-                Act::Discard(token) => {
+                Outcome::Discard(token) => {
                     let half = &mut self.halves[came];
                     if half.held[token as usize].accepted {
                         half.line.duplicates += 1;
@@ -461,10 +463,10 @@ impl Line {
                     }
                     half.let_go(came, token, DropCause::LinkGiveUp, outputs);
                 }
-                Act::Done(token) => {
+                Outcome::Done(token) => {
                     self.halves[sent].let_go(sent, token, DropCause::LinkGiveUp, outputs);
                 }
-                Act::Reset => self.halves[sent].line.resets += 1,
+                Outcome::Reset => self.halves[sent].line.resets += 1,
             }
         }
     }

@@ -5,9 +5,10 @@
 //! the sender's T200 goes off: it polls with the last I frame, and goes back to
 //! the N(R) of the answer, not knowing what the receiver holds beyond it.
 
+use super::frame::{Frame, FrameKind, Outcome};
 use super::hdlc::{Answer, GiveUp, RetryFrom, Station};
+use super::limits::{ArqError, check_time, check_window, most_selective};
 use super::window::{Receiving, Sending};
-use super::{Act, ArqError, Frame, FrameKind, check_time, check_window, most_selective};
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 
@@ -139,10 +140,10 @@ impl Mdlp {
     }
 
     #[inline]
-    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
         match frame.kind {
             FrameKind::Information if self.station.deaf() => {
-                acts.push(Act::Discard(frame.item.token));
+                acts.push(Outcome::Discard(frame.item.token));
             }
             FrameKind::Information => {
                 self.on_ack(now, frame.nr, acts);
@@ -173,7 +174,7 @@ impl Mdlp {
     }
 
     #[inline]
-    fn on_ack(&mut self, now: Instant, nr: u8, acts: &mut Vec<Act>) {
+    fn on_ack(&mut self, now: Instant, nr: u8, acts: &mut Vec<Outcome>) {
         self.station.on_ack(now, nr, acts);
         if self.station.send.outstanding() == 0 {
             self.polling = false;
@@ -209,10 +210,10 @@ impl Mdlp {
     }
 
     #[inline]
-    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
         self.station.owe_ack(now, frame.poll);
         let Some(number) = self.receiving.find_new(frame.ns) else {
-            acts.push(Act::Discard(frame.item.token));
+            acts.push(Outcome::Discard(frame.item.token));
             return;
         };
         let seen = self.receiving.top;
@@ -240,7 +241,7 @@ impl Mdlp {
     }
 
     /// Forgets what was asked for; without best effort, also what is held.
-    fn renew(&mut self, acts: &mut Vec<Act>) {
+    fn renew(&mut self, acts: &mut Vec<Outcome>) {
         self.srej_due.clear();
         if !self.station.keeps() {
             self.receiving.reset(acts);
@@ -250,7 +251,7 @@ impl Mdlp {
         }
     }
 
-    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Outcome>) {
         self.station.on_ack_timer(now);
         if self.station.on_retry_timer(now, acts) {
             self.poll_due = true;

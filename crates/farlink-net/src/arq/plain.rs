@@ -1,8 +1,8 @@
 //! No recovery: each packet is a frame that is sent once (Wong 1998, "without
 //! link layer recovery").
 
+use super::frame::{Frame, FrameKind, Outcome};
 use super::window::Sending;
-use super::{Act, Frame, FrameKind};
 
 /// An end that neither numbers nor acknowledges.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ impl Default for Plain {
 }
 
 impl Plain {
-    pub(super) fn poll_frame(&mut self, acts: &mut Vec<Act>) -> Option<Frame> {
+    pub(super) fn poll_frame(&mut self, acts: &mut Vec<Outcome>) -> Option<Frame> {
         let number = self.send.take_new()?;
         let item = self.send.item(number);
         self.send.release(number + 1, acts);
@@ -29,10 +29,10 @@ impl Plain {
         })
     }
 
-    pub(super) fn receive(frame: &Frame, acts: &mut Vec<Act>) {
+    pub(super) fn receive(frame: &Frame, acts: &mut Vec<Outcome>) {
         if frame.kind == FrameKind::Unnumbered {
-            acts.push(Act::Accepted(frame.item.token));
-            acts.push(Act::Deliver(frame.item.token));
+            acts.push(Outcome::Accepted(frame.item.token));
+            acts.push(Outcome::Deliver(frame.item.token));
         }
     }
 }

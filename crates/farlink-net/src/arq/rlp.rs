@@ -7,8 +7,9 @@
 //! covers a lost last frame, which no later frame gives away. There is no time-out
 //! and nothing is piggybacked.
 
+use super::frame::{Frame, FrameKind, Outcome};
+use super::limits::{ArqError, check_time, check_window, most_selective};
 use super::window::{Receiving, Sending};
-use super::{Act, ArqError, Frame, FrameKind, check_time, check_window, most_selective};
 use farlink_tcp::{Instant, Interval};
 
 /// Parameters of RLP.
@@ -125,7 +126,7 @@ impl Rlp {
     }
 
     #[inline]
-    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
         match frame.kind {
             FrameKind::Information => self.information(now, frame, acts),
             FrameKind::Status => self.status(now, frame, acts),
@@ -134,9 +135,9 @@ impl Rlp {
     }
 
     #[inline]
-    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
         let Some(number) = self.receiving.find_new(frame.ns) else {
-            acts.push(Act::Discard(frame.item.token));
+            acts.push(Outcome::Discard(frame.item.token));
             return;
         };
         for missing in self.receiving.top..number {
@@ -145,7 +146,7 @@ impl Rlp {
         self.receiving.accept(number, frame.item.token, acts);
     }
 
-    fn status(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Act>) {
+    fn status(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
         let Some(acknowledged) = self.send.find_ack(frame.nr) else {
             return;
         };
@@ -166,7 +167,7 @@ impl Rlp {
     }
 
     /// A period is over.
-    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Outcome>) {
         if self.status_at > now {
             return;
         }

@@ -4,7 +4,7 @@
 //! modulo 8 or 128, and comes back as the one number of the window that it can
 //! stand for.
 
-use super::{Act, Item};
+use super::frame::{Item, Outcome};
 use farlink_tcp::Instant;
 use std::collections::VecDeque;
 
@@ -140,18 +140,18 @@ impl Sending {
 
     /// Frames below `number` are acknowledged, or given up.
     #[inline]
-    pub(super) fn release(&mut self, number: u64, acts: &mut Vec<Act>) {
+    pub(super) fn release(&mut self, number: u64, acts: &mut Vec<Outcome>) {
         while self.una < number {
-            acts.push(Act::Done(self.item(self.una).token));
+            acts.push(Outcome::Done(self.item(self.una).token));
             self.una += 1;
         }
         self.next = self.next.max(self.una);
     }
 
     /// Gives up everything and begins again at number 0.
-    pub(super) fn reset(&mut self, acts: &mut Vec<Act>) {
+    pub(super) fn reset(&mut self, acts: &mut Vec<Outcome>) {
         self.release(self.top, acts);
-        acts.extend(self.waiting.drain(..).map(|item| Act::Done(item.token)));
+        acts.extend(self.waiting.drain(..).map(|item| Outcome::Done(item.token)));
         self.waiting_bytes = 0;
         (self.una, self.next, self.top) = (0, 0, 0);
     }
@@ -220,28 +220,28 @@ impl Receiving {
 
     /// Takes a frame that was missing.
     #[inline]
-    pub(super) fn accept(&mut self, number: u64, token: u32, acts: &mut Vec<Act>) {
-        acts.push(Act::Accepted(token));
+    pub(super) fn accept(&mut self, number: u64, token: u32, acts: &mut Vec<Outcome>) {
+        acts.push(Outcome::Accepted(token));
         self.top = self.top.max(number + 1);
         if number == self.expected {
-            acts.push(Act::Deliver(token));
+            acts.push(Outcome::Deliver(token));
             self.expected += 1;
             self.run_on(acts);
         } else if self.in_sequence {
             *self.place(number) = Place::Held(token);
         } else {
-            acts.push(Act::Deliver(token));
+            acts.push(Outcome::Deliver(token));
             *self.place(number) = Place::Passed;
         }
     }
 
     /// Hands on what follows in sequence.
-    fn run_on(&mut self, acts: &mut Vec<Act>) {
+    fn run_on(&mut self, acts: &mut Vec<Outcome>) {
         while self.expected < self.top {
             let number = self.expected;
             match std::mem::take(self.place(number)) {
                 Place::Missing => break,
-                Place::Held(token) => acts.push(Act::Deliver(token)),
+                Place::Held(token) => acts.push(Outcome::Deliver(token)),
                 Place::Passed => {}
             }
             self.expected += 1;
@@ -249,23 +249,23 @@ impl Receiving {
     }
 
     /// No longer waits for the first missing frame.
-    pub(super) fn skip(&mut self, acts: &mut Vec<Act>) {
+    pub(super) fn skip(&mut self, acts: &mut Vec<Outcome>) {
         self.expected += 1;
         self.run_on(acts);
     }
 
     /// No longer waits for any frame before the last that came.
-    pub(super) fn skip_all(&mut self, acts: &mut Vec<Act>) {
+    pub(super) fn skip_all(&mut self, acts: &mut Vec<Outcome>) {
         while self.expected < self.top {
             self.skip(acts);
         }
     }
 
     /// Begins again at number 0; what was held is discarded.
-    pub(super) fn reset(&mut self, acts: &mut Vec<Act>) {
+    pub(super) fn reset(&mut self, acts: &mut Vec<Outcome>) {
         for place in &mut self.places {
             if let Place::Held(token) = std::mem::take(place) {
-                acts.push(Act::Discard(token));
+                acts.push(Outcome::Discard(token));
             }
         }
         (self.expected, self.top) = (0, 0);

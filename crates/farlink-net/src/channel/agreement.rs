@@ -1,7 +1,9 @@
 //! Whether what a process does to a million packets is what its closed form says.
 
+use super::closed_form::{Sampling, Theory};
+use super::passage::{Passage, Verdict};
+use super::process::Process;
 use super::testing::N;
-use super::{Passage, Process, Sampling, Theory, Verdict};
 use farlink_tcp::{Instant, Interval};
 
 /// Batches that standard errors are found from.

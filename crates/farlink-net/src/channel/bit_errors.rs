@@ -1,6 +1,6 @@
 //! Independent bit errors at a given bit error rate (BER).
 
-use super::{DropCause, Passage, Verdict};
+use super::passage::{DropCause, Passage, Verdict};
 use crate::fec::{BlockCode, Correction};
 use crate::rng::{Probability, Stream};
 

@@ -1,7 +1,10 @@
 //! Errors placed in bytes, which spoil a checksum (West and Vaidya 1997,
 //! section 4.3).
 
-use super::{ChannelError, Derived, DropCause, LAGS, Passage, Process, Sampling, Theory, Verdict};
+use super::closed_form::{Derived, LAGS, Sampling, Theory};
+use super::error::ChannelError;
+use super::passage::{DropCause, Passage, Verdict};
+use super::process::Process;
 use crate::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 

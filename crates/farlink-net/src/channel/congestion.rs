@@ -1,10 +1,12 @@
 //! Periods of congestion somewhere on the way, in time: the two-state model of
 //! Fritchman as Wong (1998, section 3.2.4) uses it for the Internet.
 
+use super::closed_form::{Derived, Sampling, Theory};
+use super::error::ChannelError;
+use super::markov;
 use super::on_off::OnOff;
-use super::{
-    ChannelError, Derived, DropCause, Passage, Process, Sampling, Theory, Verdict, markov,
-};
+use super::passage::{DropCause, Passage, Verdict};
+use super::process::Process;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 

@@ -1,6 +1,6 @@
 //! Packets that are delivered with changed bits.
 
-use super::{Passage, Verdict};
+use super::passage::{Passage, Verdict};
 use crate::rng::{Probability, Stream};
 
 /// Changes bits of each packet with the same probability, past the link's own

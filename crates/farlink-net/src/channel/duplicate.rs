@@ -1,6 +1,6 @@
 //! Packets that are delivered twice.
 
-use super::Passage;
+use super::passage::Passage;
 use crate::rng::{Probability, Stream};
 
 /// Adds a copy of each packet with the same probability. Both go on through the

@@ -1,6 +1,7 @@
 //! Bursty loss: the chain of Gilbert (1960) and Elliott (1963).
 
-use super::{ChannelError, DropCause, Passage, Verdict};
+use super::error::ChannelError;
+use super::passage::{DropCause, Passage, Verdict};
 use crate::rng::{Probability, Stream};
 
 /// A two-state Markov chain that moves once per packet, after it, and drops the

@@ -1,7 +1,10 @@
 //! Bursty loss whose bursts last a time: the chain of Gilbert (1960) in
 //! continuous time.
 
-use super::{ChannelError, Derived, DropCause, LAGS, Passage, Process, Sampling, Theory, Verdict};
+use super::closed_form::{Derived, LAGS, Sampling, Theory};
+use super::error::ChannelError;
+use super::passage::{DropCause, Passage, Verdict};
+use super::process::Process;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 

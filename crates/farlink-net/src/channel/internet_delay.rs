@@ -1,7 +1,11 @@
 //! Delay of the Internet between: a constant and an Erlang variate, now and then
 //! a larger one (Leung 1998, section 3.3.2; Wong 1998, section 3.2.4).
 
-use super::{ChannelError, DelayLaw, Derived, LEVELS, Passage, Process, Sampling, Theory, markov};
+use super::closed_form::{DelayDistribution, Derived, LEVELS, Sampling, Theory};
+use super::error::ChannelError;
+use super::markov;
+use super::passage::Passage;
+use super::process::Process;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 
@@ -199,7 +203,7 @@ impl InternetDelay {
         Some(reach[0] + reach[1])
     }
 
-    fn delay_law(&self, spacing: f64) -> Option<DelayLaw> {
+    fn delay_law(&self, spacing: f64) -> Option<DelayDistribution> {
         let constant = self.constant.as_secs_f64();
         let longest = [0, 1]
             .iter()
@@ -207,7 +211,7 @@ impl InternetDelay {
             .map(|part| part.1)
             .fold(0.0, f64::max);
         if longest == 0.0 {
-            return Some(DelayLaw::constant(constant));
+            return Some(DelayDistribution::constant(constant));
         }
         // Past every quantile, found by doubling.
         let mut end = longest;
@@ -243,7 +247,7 @@ impl InternetDelay {
         } else {
             self.moments()
         };
-        Some(DelayLaw {
+        Some(DelayDistribution {
             mean,
             deviation,
             quantiles,

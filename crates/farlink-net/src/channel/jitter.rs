@@ -1,6 +1,7 @@
 //! Random extra delay.
 
-use super::{ChannelError, Passage};
+use super::error::ChannelError;
+use super::passage::Passage;
 use crate::rng::Stream;
 use farlink_tcp::{Instant, Interval};
 

@@ -1,6 +1,6 @@
 //! Independent loss of whole packets.
 
-use super::{DropCause, Passage, Verdict};
+use super::passage::{DropCause, Passage, Verdict};
 use crate::rng::{Probability, Stream};
 
 /// Drops each packet with the same probability.

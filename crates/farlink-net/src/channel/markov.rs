@@ -1,6 +1,6 @@
 //! Closed forms of a chain whose state decides the loss of each packet.
 
-use super::{LAGS, Theory};
+use super::closed_form::{LAGS, Theory};
 
 /// Closed form of loss by a chain of `N` states: `stationary` are the shares of
 /// packets that meet each state, `step` is the probability of going from one

@@ -2,12 +2,14 @@
 
 use std::collections::VecDeque;
 
+use super::closed_form::{Derived, Sampling, Theory};
+use super::error::ChannelError;
+use super::markov;
 use super::on_off::OnOff;
+use super::passage::{DropCause, Passage, Verdict};
+use super::process::Process;
 use super::state_loss::KnownLoss;
-use super::{
-    ChannelError, Derived, DropCause, Passage, Process, Sampling, StateLoss, Theory, Verdict,
-    markov,
-};
+use super::state_loss::StateLoss;
 use crate::fec::BlockCode;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};

@@ -8,9 +8,11 @@
 mod agreement;
 mod bit_errors;
 mod byte_errors;
+mod closed_form;
 mod congestion;
 mod corrupt;
 mod duplicate;
+mod error;
 mod gilbert;
 mod gilbert_time;
 mod internet_delay;
@@ -20,6 +22,7 @@ mod markov;
 mod mobile;
 mod on_off;
 mod orbit;
+mod passage;
 mod process;
 mod radio;
 mod rayleigh;
@@ -32,9 +35,11 @@ mod trace;
 
 pub use bit_errors::{BitErrors, damage_probability};
 pub use byte_errors::ByteErrors;
+pub use closed_form::{DelayDistribution, Derived, LAGS, LEVELS, Sampling, Theory};
 pub use congestion::Congestion;
 pub use corrupt::Corrupt;
 pub use duplicate::Duplicate;
+pub use error::ChannelError;
 pub use gilbert::Gilbert;
 pub use gilbert_time::GilbertTime;
 pub use internet_delay::{InternetDelay, Raised};
@@ -42,119 +47,17 @@ pub use jitter::{Distribution, Jitter};
 pub use loss::Loss;
 pub use mobile::{FadeRule, Fading, Forwarding, Handoffs, Mobile, MobileStreams};
 pub use orbit::{Gap, Interruption, Orbit, Reconfiguration};
-pub use process::{DelayLaw, Derived, Process, Sampling, Theory};
+pub use passage::{DropCause, Passage, Verdict};
+pub use process::Process;
 pub use radio::{BitFading, Radio};
 pub use rayleigh::{Advance, JakesFading, RayleighChain, RayleighField};
 pub use reorder::Reorder;
 pub use satellite::Satellite;
 pub use scripted::Scripted;
 pub use state_loss::StateLoss;
-pub use theory::{LAGS, LEVELS};
 pub use trace::{DelayTrace, LossTrace};
 
-use farlink_tcp::{Instant, Interval};
-
-/// Why a packet was dropped.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-#[repr(u8)]
-pub enum DropCause {
-    /// No room in a queue.
-    Congestion,
-    /// Lost in the channel as a whole packet.
-    Loss,
-    /// More bits in error than the link can correct; dropped at its far end.
-    BitError,
-    /// Delivered with changed bits and discarded by the receiver's checksum.
-    Checksum,
-    /// Lost while changing from one link to another.
-    Handoff,
-    /// The link was in a fade.
-    Fade,
-    /// The link layer gave up retransmitting.
-    LinkGiveUp,
-    /// Dropped on purpose by a policy.
-    Policy,
-    /// No route to the destination.
-    NoRoute,
-    /// Too many hops.
-    HopLimit,
-    /// Longer than the next link takes, and not to be cut.
-    TooBig,
-    /// Some of its fragments did not come in time, or contradicted each other.
-    Reassembly,
-}
-
-impl DropCause {
-    /// Every cause; a cause's number is its place here.
-    pub const ALL: &[Self] = &[
-        Self::Congestion,
-        Self::Loss,
-        Self::BitError,
-        Self::Checksum,
-        Self::Handoff,
-        Self::Fade,
-        Self::LinkGiveUp,
-        Self::Policy,
-        Self::NoRoute,
-        Self::HopLimit,
-        Self::TooBig,
-        Self::Reassembly,
-    ];
-
-    /// Its name in results and traces.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Congestion => "congestion",
-            Self::Loss => "loss",
-            Self::BitError => "bit_error",
-            Self::Checksum => "checksum",
-            Self::Handoff => "handoff",
-            Self::Fade => "fade",
-            Self::LinkGiveUp => "link_give_up",
-            Self::Policy => "policy",
-            Self::NoRoute => "no_route",
-            Self::HopLimit => "hop_limit",
-            Self::TooBig => "too_big",
-            Self::Reassembly => "reassembly",
-        }
-    }
-}
-
-/// Whether a packet arrives.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
-    /// As it was sent.
-    Pass,
-    /// With changed bits.
-    Corrupt,
-    /// It does not.
-    Drop(DropCause),
-}
-
-/// What happened to one packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Passage {
-    /// Whether it arrives.
-    pub verdict: Verdict,
-    /// Copies that arrive beside it, with its verdict, at its time.
-    pub copies: u8,
-    /// Delay beyond that of the link.
-    pub hold: Interval,
-    /// It stands outside the order: it neither waits for packets sent before it
-    /// nor makes later ones wait. Packets without this mark leave the channel in
-    /// the order in which they entered it.
-    pub may_overtake: bool,
-}
-
-impl Passage {
-    /// Through, untouched.
-    pub const CLEAN: Self = Self {
-        verdict: Verdict::Pass,
-        copies: 0,
-        hold: Interval::ZERO,
-        may_overtake: false,
-    };
-}
+use farlink_tcp::Instant;
 
 /// One process of a channel.
 #[derive(Clone, Debug)]
@@ -216,6 +119,12 @@ impl Stage {
     }
 }
 
+impl From<Scripted> for Stage {
+    fn from(scripted: Scripted) -> Self {
+        Self::Process(Box::new(scripted))
+    }
+}
+
 /// The stages of one direction of a link.
 #[derive(Clone, Debug, Default)]
 pub struct Channel {
@@ -260,56 +169,6 @@ impl Channel {
         }
         passage
     }
-}
-
-/// Parameters that no process can have.
-#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-pub enum ChannelError {
-    /// Not a probability.
-    #[error(transparent)]
-    Probability(#[from] crate::rng::ProbabilityError),
-    /// A mean burst below one packet.
-    #[error("a mean burst of {0} packets cannot be: write a number of packets from 1 up")]
-    Burst(f64),
-    /// Nothing would ever get through.
-    #[error("a mean loss of 1 leaves no packet between bursts: write a loss below 1")]
-    NothingPasses,
-    /// Bursts would have to touch.
-    #[error(
-        "a mean loss of {loss} with a mean burst of {burst} packets cannot be: at least one \
-         packet passes between bursts, so the largest loss for this burst is {largest}; write \
-         at most that, or a mean burst of at least {shortest}"
-    )]
-    LossForBurst {
-        /// Mean loss that was asked for.
-        loss: f64,
-        /// Mean burst that was asked for, in packets.
-        burst: f64,
-        /// Largest mean loss with this burst.
-        largest: f64,
-        /// Shortest mean burst with this loss, in packets.
-        shortest: f64,
-    },
-    /// A chain that never moves has no mean.
-    #[error(
-        "p and r cannot both be 0: the chain would stay for ever where it starts; write at least \
-         one above 0"
-    )]
-    Frozen,
-    /// Parameters that contradict each other, and what to write instead.
-    #[error("{0}")]
-    Cannot(&'static str),
-    /// No time between bursts or in them.
-    #[error("bursts of {0:?} cannot be: write a time of 1 ns to 1 h")]
-    BurstTime(Interval),
-    /// Bounds the wrong way round.
-    #[error("uniform jitter from {low:?} to {high:?} cannot be: write the smaller bound first")]
-    Bounds {
-        /// Lower bound that was asked for.
-        low: Interval,
-        /// Upper bound that was asked for.
-        high: Interval,
-    },
 }
 
 #[cfg(test)]
@@ -367,6 +226,7 @@ pub(crate) mod testing {
 mod tests {
     use super::testing::{p, stream};
     use super::*;
+    use farlink_tcp::Interval;
 
     fn loss(name: &str, value: f64) -> Stage {
         Stage::Loss(Loss::new(p(value), stream(name)))

@@ -1,6 +1,6 @@
 //! Two states in continuous time, each kept for an exponential time.
 
-use super::ChannelError;
+use super::error::ChannelError;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};
 

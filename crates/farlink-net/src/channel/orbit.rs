@@ -1,6 +1,8 @@
 //! Delay and interruptions of satellites that move.
 
-use super::{DelayLaw, Derived, DropCause, Passage, Process, Sampling, Theory, Verdict};
+use super::closed_form::{DelayDistribution, Derived, Sampling, Theory};
+use super::passage::{DropCause, Passage, Verdict};
+use super::process::Process;
 use crate::orbit::{LIGHT, Passes};
 use crate::rng::Stream;
 use farlink_tcp::{Instant, Interval};
@@ -137,7 +139,7 @@ impl Process for Orbit {
             (p, delays.get(at).copied().unwrap_or(mean))
         };
         Theory {
-            delay: Some(DelayLaw {
+            delay: Some(DelayDistribution {
                 mean,
                 deviation: square.sqrt(),
                 quantiles: [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99]
@@ -271,7 +273,7 @@ impl Process for Reconfiguration {
             Vec::new()
         };
         Theory {
-            delay: Some(DelayLaw {
+            delay: Some(DelayDistribution {
                 mean: f64::midpoint(low, high) + wait,
                 deviation: variance.sqrt(),
                 quantiles,

@@ -1,6 +1,8 @@
 //! Loss of packets on a radio, by distance and length.
 
-use super::{Derived, DropCause, Passage, Process, Sampling, Theory, Verdict};
+use super::closed_form::{Derived, Sampling, Theory};
+use super::passage::{DropCause, Passage, Verdict};
+use super::process::Process;
 use crate::fec::{BlockCode, Correction};
 use crate::mobility::Separation;
 use crate::radio::{Budget, Modulation};

@@ -1,6 +1,8 @@
 //! Rayleigh fading: the first-order chain, and the signal that it stands for.
 
-use super::{Derived, DropCause, Passage, Process, Sampling, Theory, Verdict};
+use super::closed_form::{Derived, Sampling, Theory};
+use super::passage::{DropCause, Passage, Verdict};
+use super::process::Process;
 use crate::fading::{Margin, correlation};
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};

@@ -1,6 +1,6 @@
 //! Packets that are held while others overtake them.
 
-use super::Passage;
+use super::passage::Passage;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::Interval;
 

@@ -1,10 +1,12 @@
 //! A satellite link in clear sky and rain, per packet (Leung 1998, section 3.1).
 
+use super::closed_form::{Derived, Sampling, Theory};
+use super::error::ChannelError;
+use super::markov;
+use super::passage::{DropCause, Passage, Verdict};
+use super::process::Process;
 use super::state_loss::KnownLoss;
-use super::{
-    ChannelError, Derived, DropCause, Passage, Process, Sampling, StateLoss, Theory, Verdict,
-    markov,
-};
+use super::state_loss::StateLoss;
 use crate::fec::BlockCode;
 use crate::rng::{Probability, Stream};
 use farlink_tcp::Instant;

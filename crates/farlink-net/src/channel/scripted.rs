@@ -1,8 +1,9 @@
 //! Losses at places that are written down: the third packet, the seventh.
 
-use super::{
-    ChannelError, DelayLaw, DropCause, Passage, Process, Sampling, Stage, Theory, Verdict,
-};
+use super::closed_form::{DelayDistribution, Sampling, Theory};
+use super::error::ChannelError;
+use super::passage::{DropCause, Passage, Verdict};
+use super::process::Process;
 use farlink_tcp::Instant;
 use std::sync::Arc;
 
@@ -41,12 +42,6 @@ impl Scripted {
     }
 }
 
-impl From<Scripted> for Stage {
-    fn from(scripted: Scripted) -> Self {
-        Self::Process(Box::new(scripted))
-    }
-}
-
 impl Process for Scripted {
     fn pass(&mut self, _: Instant, bytes: u32, passage: &mut Passage) {
         if bytes < self.least {
@@ -62,7 +57,7 @@ impl Process for Scripted {
     /// Of losses there is none: they end.
     fn theory(&self, _: Sampling) -> Theory {
         Theory {
-            delay: Some(DelayLaw::constant(0.0)),
+            delay: Some(DelayDistribution::constant(0.0)),
             ..Theory::default()
         }
     }

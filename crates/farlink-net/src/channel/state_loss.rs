@@ -1,6 +1,6 @@
 //! Loss of packets in one state of a channel.
 
-use super::damage_probability;
+use super::bit_errors::damage_probability;
 use crate::fec::BlockCode;
 use crate::rng::Probability;
 

@@ -4,144 +4,16 @@
 //! 1, P(lost, next delivered) = L (1 - L) (1 - a). So the mean burst is
 //! 1 / ((1 - L) (1 - a)) packets and the mean gap 1 / (L (1 - a)).
 
+use super::bit_errors::BitErrors;
+use super::closed_form::{DelayDistribution, Derived, Sampling, Theory};
+use super::closed_form::{LAGS, LEVELS};
+use super::corrupt::Corrupt;
+use super::gilbert::Gilbert;
 use super::jitter::{Distribution, Jitter};
-use super::{
-    BitErrors, Channel, Corrupt, DelayLaw, Derived, Gilbert, Loss, Reorder, Sampling, Stage, Theory,
-};
+use super::loss::Loss;
+use super::reorder::Reorder;
+use super::{Channel, Stage};
 use farlink_tcp::Interval;
-
-/// Lags at which a stage of this crate tells its autocorrelation.
-pub const LAGS: usize = 100;
-
-/// Probabilities at which a law of delay tells its quantiles.
-pub const LEVELS: [f64; 10] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
-
-impl DelayLaw {
-    /// Every packet is delayed by as much.
-    pub fn constant(seconds: f64) -> Self {
-        Self {
-            mean: seconds,
-            deviation: 0.0,
-            quantiles: LEVELS.iter().map(|&level| (level, seconds)).collect(),
-        }
-    }
-
-    fn is_zero(&self) -> bool {
-        self.mean == 0.0 && self.deviation == 0.0
-    }
-
-    /// Of the sum of two independent delays. The quantiles are those of the other
-    /// if one is constant; else there are none.
-    fn plus(&self, other: &Self) -> Self {
-        let (shift, base) = if self.deviation == 0.0 {
-            (self.mean, &other.quantiles)
-        } else {
-            (other.mean, &self.quantiles)
-        };
-        let shifted = base.iter().map(|&(level, at)| (level, at + shift));
-        let known = self.deviation == 0.0 || other.deviation == 0.0;
-        let quantiles = shifted.take(if known { base.len() } else { 0 }).collect();
-        Self {
-            mean: self.mean + other.mean,
-            deviation: libm::hypot(self.deviation, other.deviation),
-            quantiles,
-        }
-    }
-}
-
-impl Theory {
-    /// Of a stage that loses no packet and delays none.
-    pub fn clean() -> Self {
-        Self {
-            loss: Some(0.0),
-            delay: Some(DelayLaw::constant(0.0)),
-            ..Self::default()
-        }
-    }
-
-    /// Of a stage that delays no packet and loses them with mean `loss` and this
-    /// autocorrelation at lags 1, 2, ...
-    pub fn of_loss(loss: f64, autocorrelation: Vec<f64>) -> Self {
-        if loss <= 0.0 {
-            return Self::clean();
-        }
-        let change = autocorrelation.first().map(|first| 1.0 - first);
-        let mean = |share: f64| change.map(|change| 1.0 / (share * change));
-        Self {
-            loss: Some(loss),
-            burst: mean(1.0 - loss).filter(|burst| burst.is_finite()),
-            gap: mean(loss).filter(|gap| gap.is_finite()),
-            autocorrelation: change.map(|_| autocorrelation),
-            delay: Some(DelayLaw::constant(0.0)),
-        }
-    }
-
-    /// Of a stage that delays no packet and loses each with the same probability,
-    /// whatever became of the others.
-    pub fn independent(loss: f64) -> Self {
-        Self::of_loss(loss, vec![0.0; LAGS])
-    }
-
-    /// Whether what it does to a packet depends on what it did to others; so it
-    /// is taken to be if nothing is known.
-    fn remembers(&self) -> bool {
-        self.loss != Some(0.0)
-            && self
-                .autocorrelation
-                .as_ref()
-                .is_none_or(|lags| lags.iter().any(|&lag| lag != 0.0))
-    }
-
-    /// Of this behind which `next` stands, which sees only what this lets
-    /// through. Delivery past both is the product of two independent processes
-    /// unless `next` counts packets and this has made gaps in what it counts.
-    fn then(self, next: Self) -> Self {
-        let (Some(first), Some(second)) = (self.loss, next.loss) else {
-            return Self {
-                delay: sum(self.delay.as_ref(), next.delay.as_ref()),
-                ..Self::default()
-            };
-        };
-        let loss = 1.0 - (1.0 - first) * (1.0 - second);
-        let delay = sum(self.delay.as_ref(), next.delay.as_ref());
-        let whole = if second == 0.0 {
-            self
-        } else if first == 0.0 {
-            next
-        } else if next.remembers() {
-            Self {
-                loss: Some(loss),
-                ..Self::default()
-            }
-        } else {
-            let delivered = |loss: f64, lag: f64| {
-                let through = 1.0 - loss;
-                through * through + loss * through * lag
-            };
-            match (self.autocorrelation, next.autocorrelation) {
-                (Some(a), Some(b)) => Self::of_loss(
-                    loss,
-                    a.iter()
-                        .zip(&b)
-                        .map(|(&a, &b)| {
-                            let both = delivered(first, a) * delivered(second, b);
-                            (both - (1.0 - loss) * (1.0 - loss)) / (loss * (1.0 - loss))
-                        })
-                        .collect(),
-                ),
-                _ => Self {
-                    loss: Some(loss),
-                    ..Self::default()
-                },
-            }
-        };
-        Self { delay, ..whole }
-    }
-}
-
-fn sum(a: Option<&DelayLaw>, b: Option<&DelayLaw>) -> Option<DelayLaw> {
-    Some(a?.plus(b?))
-}
 
 impl Stage {
     /// Its closed form under the traffic of `sampling`, alone.
@@ -199,7 +71,7 @@ fn derived(name: &'static str, unit: &'static str, value: f64, source: &'static 
     }
 }
 
-fn delay_derived(law: Option<DelayLaw>, source: &'static str) -> Vec<Derived> {
+fn delay_derived(law: Option<DelayDistribution>, source: &'static str) -> Vec<Derived> {
     let Some(law) = law else { return Vec::new() };
     vec![
         derived("mean_extra_delay", "s", law.mean, source),
@@ -271,7 +143,7 @@ impl Reorder {
         let (p, delay) = (self.probability().get(), self.delay().as_secs_f64());
         let at = |level: f64| if level > 1.0 - p { delay } else { 0.0 };
         Theory {
-            delay: Some(DelayLaw {
+            delay: Some(DelayDistribution {
                 mean: p * delay,
                 deviation: delay * libm::sqrt(p * (1.0 - p)),
                 quantiles: LEVELS.iter().map(|&level| (level, at(level))).collect(),
@@ -285,7 +157,10 @@ impl Jitter {
     fn theory(&self, spacing: Interval, before: &Theory) -> Theory {
         let delay = if self.keeps_order() {
             let spacing = spacing.as_secs_f64();
-            let even = before.delay.as_ref().is_some_and(DelayLaw::is_zero);
+            let even = before
+                .delay
+                .as_ref()
+                .is_some_and(DelayDistribution::is_zero);
             let apart = spacing >= self.distribution().width();
             match before.loss {
                 // No packet can catch up with the one before it.
@@ -356,10 +231,10 @@ impl Distribution {
     /// before them, a share `lost` of which are not there to be waited for:
     /// P(delay <= d) = F(d) times (lost + (1 - lost) F(d + i spacing)) for all
     /// i >= 1. None if packets are too close for the grid.
-    fn law(self, spacing: Option<f64>, lost: f64) -> Option<DelayLaw> {
+    fn law(self, spacing: Option<f64>, lost: f64) -> Option<DelayDistribution> {
         let (low, high) = self.support();
         if high <= low {
-            return Some(DelayLaw::constant(low));
+            return Some(DelayDistribution::constant(low));
         }
         // So that a spacing is a whole number of steps.
         let wanted = high / POINTS;
@@ -398,7 +273,7 @@ impl Distribution {
             let (before, after) = (law[next - 1], law[next]);
             (next as f64 - 1.0 + (level - before) / (after - before)) * step
         };
-        Some(DelayLaw {
+        Some(DelayDistribution {
             mean,
             deviation: libm::sqrt((square - mean * mean).max(0.0)),
             quantiles: LEVELS

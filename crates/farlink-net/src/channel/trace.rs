@@ -1,6 +1,8 @@
 //! Delay and loss that follow a trace.
 
-use super::{DelayLaw, Derived, DropCause, Passage, Process, Sampling, Theory, Verdict};
+use super::closed_form::{DelayDistribution, Derived, Sampling, Theory};
+use super::passage::{DropCause, Passage, Verdict};
+use super::process::Process;
 use crate::rng::{Probability, Stream};
 use crate::trace::Timeline;
 use farlink_tcp::{Instant, Interval};
@@ -108,7 +110,7 @@ impl Process for DelayTrace {
             .map(|(a, b, w)| w * (a * a + a * b + b * b) / 3.0)
             .sum();
         Theory {
-            delay: Some(DelayLaw {
+            delay: Some(DelayDistribution {
                 mean,
                 deviation: (square - mean * mean).max(0.0).sqrt(),
                 quantiles: quantiles(&pieces),

@@ -1,6 +1,6 @@
 //! When conversations begin.
 
-use super::{Act, Side};
+use super::command::{Command, Side};
 use crate::law::Law;
 use farlink_net::rng::Stream;
 use farlink_tcp::Instant;
@@ -36,14 +36,14 @@ impl Arrivals {
     }
 
     /// One is over.
-    pub(super) fn next(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    pub(super) fn next(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.over += 1;
         if self.limit == Some(self.over) {
-            acts.push(Act::Complete(Side::To));
+            commands.push(Command::Complete(Side::To));
             return;
         }
         self.arrived += self.between.draw_time(&mut self.stream);
-        acts.push(Act::Wake(self.arrived.max(now)));
+        commands.push(Command::Wake(self.arrived.max(now)));
     }
 
     /// How many of them are over, from 0 to 1.
@@ -68,15 +68,15 @@ mod tests {
         let mut all = arrivals(Law::Constant(10e9), Some(4));
         all.start(at(1));
         let mut next = |s| {
-            let mut acts = Vec::new();
-            all.next(at(s), &mut acts);
-            acts
+            let mut commands = Vec::new();
+            all.next(at(s), &mut commands);
+            commands
         };
-        assert_eq!(next(5), [Act::Wake(at(11))]);
+        assert_eq!(next(5), [Command::Wake(at(11))]);
         // This one took too long; the one behind it keeps its own time.
-        assert_eq!(next(28), [Act::Wake(at(28))]);
-        assert_eq!(next(29), [Act::Wake(at(31))]);
-        assert_eq!(next(40), [Act::Complete(Side::To)]);
+        assert_eq!(next(28), [Command::Wake(at(28))]);
+        assert_eq!(next(29), [Command::Wake(at(31))]);
+        assert_eq!(next(40), [Command::Complete(Side::To)]);
     }
 
     /// Exponential times between arrivals: as many arrivals in 1 s as a Poisson
@@ -88,10 +88,10 @@ mod tests {
         let seconds = 50_000;
         let mut counts = vec![0u32; seconds];
         loop {
-            let mut acts = Vec::new();
-            all.next(Instant::ZERO, &mut acts);
-            let Act::Wake(at) = acts[0] else {
-                panic!("{acts:?}")
+            let mut commands = Vec::new();
+            all.next(Instant::ZERO, &mut commands);
+            let Command::Wake(at) = commands[0] else {
+                panic!("{commands:?}")
             };
             let Some(count) = counts.get_mut(at.as_secs_f64() as usize) else {
                 break;

@@ -1,17 +1,17 @@
 //! As much as goes through, until the flow is stopped.
 
-use super::{Act, ENDLESS, Side, Told};
+use super::command::{AppEvent, Command, ENDLESS, Side};
 
 /// A transfer without end.
 #[derive(Debug)]
 pub(crate) struct Bulk;
 
 impl Bulk {
-    pub(super) fn told(side: Side, what: Told, acts: &mut Vec<Act>) {
+    pub(super) fn on_event(side: Side, what: AppEvent, commands: &mut Vec<Command>) {
         match (what, side) {
-            (Told::Established, Side::From) => acts.push(Act::Write(side, ENDLESS)),
-            (Told::PeerClosed, _) => acts.push(Act::Close(side)),
-            (Told::Closed(_), _) => acts.push(Act::Fail),
+            (AppEvent::Established, Side::From) => commands.push(Command::Write(side, ENDLESS)),
+            (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),
+            (AppEvent::Closed(_), _) => commands.push(Command::Fail),
             _ => {}
         }
     }

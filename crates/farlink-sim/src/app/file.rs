@@ -1,6 +1,6 @@
 //! A file from one end to the other, and one the other way at the same time.
 
-use super::{Act, Side, Told};
+use super::command::{AppEvent, Command, Side};
 
 /// A file transfer.
 #[derive(Debug)]
@@ -22,25 +22,25 @@ impl File {
         received as f64 / self.size.max(1) as f64
     }
 
-    pub(super) fn start(&self, acts: &mut Vec<Act>) {
-        acts.push(Act::Await(Side::To, self.size));
+    pub(super) fn start(&self, commands: &mut Vec<Command>) {
+        commands.push(Command::Await(Side::To, self.size));
         if self.reverse() {
-            acts.push(Act::Await(Side::From, self.reverse));
+            commands.push(Command::Await(Side::From, self.reverse));
         }
     }
 
-    pub(super) fn told(&self, side: Side, what: Told, acts: &mut Vec<Act>) {
+    pub(super) fn on_event(&self, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
         match (what, side) {
-            (Told::Established, Side::From) => {
-                acts.extend([Act::Write(side, self.size), Act::Close(side)]);
+            (AppEvent::Established, Side::From) => {
+                commands.extend([Command::Write(side, self.size), Command::Close(side)]);
             }
             // The side that only receives closes when its peer has.
-            (Told::Established, Side::To) if self.reverse() => {
-                acts.extend([Act::Write(side, self.reverse), Act::Close(side)]);
+            (AppEvent::Established, Side::To) if self.reverse() => {
+                commands.extend([Command::Write(side, self.reverse), Command::Close(side)]);
             }
-            (Told::Received(_), _) => acts.push(Act::Complete(side)),
-            (Told::PeerClosed, _) => acts.push(Act::Close(side)),
-            (Told::Closed(_), _) => acts.push(Act::Fail),
+            (AppEvent::Received(_), _) => commands.push(Command::Complete(side)),
+            (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),
+            (AppEvent::Closed(_), _) => commands.push(Command::Fail),
             _ => {}
         }
     }

@@ -6,7 +6,7 @@
 //! `page_interval` after the one before was, and no sooner than `think_time`
 //! after that one was complete.
 
-use super::{Act, Side, Told};
+use super::command::{AppEvent, Command, Side};
 use crate::scenario::{Connections, HttpSpec};
 use farlink_tcp::{CloseReason, Instant};
 
@@ -61,53 +61,59 @@ impl Http {
         self.client.pages as f64 / self.spec.pages.unwrap_or(1).max(1) as f64
     }
 
-    pub(super) fn start(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    pub(super) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.client.asked_at = now;
         self.client.busy = true;
-        acts.push(Act::Await(Side::From, self.spec.request));
+        commands.push(Command::Await(Side::From, self.spec.request));
     }
 
-    pub(super) fn told(&mut self, now: Instant, side: Side, what: Told, acts: &mut Vec<Act>) {
+    pub(super) fn on_event(
+        &mut self,
+        now: Instant,
+        side: Side,
+        what: AppEvent,
+        commands: &mut Vec<Command>,
+    ) {
         match (what, side) {
-            (Told::Opened, _) => {
+            (AppEvent::Opened, _) => {
                 self.client.asked_at = now;
                 self.client.busy = true;
             }
-            (Told::Established, Side::To) => self.ask(acts),
-            (Told::Received(_), Side::To) => self.receive(now, acts),
-            (Told::Received(total), Side::From) => self.answer(total, acts),
-            (Told::Woken, _) if self.reopens() => acts.push(Act::Open),
-            (Told::Woken, _) => {
+            (AppEvent::Established, Side::To) => self.ask(commands),
+            (AppEvent::Received(_), Side::To) => self.receive(now, commands),
+            (AppEvent::Received(total), Side::From) => self.answer(total, commands),
+            (AppEvent::Woken, _) if self.reopens() => commands.push(Command::Open),
+            (AppEvent::Woken, _) => {
                 self.client.asked_at = now;
                 self.client.busy = true;
-                self.ask(acts);
+                self.ask(commands);
             }
-            (Told::PeerClosed, _) => acts.push(Act::Close(side)),
-            (Told::Closed(reason), _) if reason != CloseReason::Done || self.client.busy => {
-                acts.push(Act::Fail);
+            (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),
+            (AppEvent::Closed(reason), _) if reason != CloseReason::Done || self.client.busy => {
+                commands.push(Command::Fail);
             }
             _ => {}
         }
     }
 
     /// The client asks for a page.
-    fn ask(&mut self, acts: &mut Vec<Act>) {
+    fn ask(&mut self, commands: &mut Vec<Command>) {
         self.client.unasked = self.spec.inline_objects;
-        self.request(1, self.spec.main_object, acts);
+        self.request(1, self.spec.main_object, commands);
     }
 
     /// The client asks for so many objects of so many bytes.
-    fn request(&mut self, objects: u32, each: u64, acts: &mut Vec<Act>) {
+    fn request(&mut self, objects: u32, each: u64, commands: &mut Vec<Command>) {
         let objects = u64::from(objects);
         self.client.expects += objects * each;
-        acts.extend([
-            Act::Write(Side::To, objects * self.spec.request),
-            Act::Await(Side::To, self.client.expects),
+        commands.extend([
+            Command::Write(Side::To, objects * self.spec.request),
+            Command::Await(Side::To, self.client.expects),
         ]);
     }
 
     /// What the client asked for is there.
-    fn receive(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    fn receive(&mut self, now: Instant, commands: &mut Vec<Command>) {
         let next = if self.spec.pipelining {
             self.client.unasked
         } else {
@@ -115,26 +121,26 @@ impl Http {
         };
         if next > 0 {
             self.client.unasked -= next;
-            self.request(next, self.spec.inline_object, acts);
+            self.request(next, self.spec.inline_object, commands);
             return;
         }
         let page = &mut self.client;
         page.busy = false;
         page.pages += 1;
-        acts.push(Act::Responded(now.since(page.asked_at)));
+        commands.push(Command::Responded(now.since(page.asked_at)));
         if self.spec.pages == Some(page.pages) {
-            acts.push(Act::Complete(Side::To));
+            commands.push(Command::Complete(Side::To));
             if self.spec.connections == Connections::Persistent {
-                acts.push(Act::Close(Side::To));
+                commands.push(Command::Close(Side::To));
             }
             return;
         }
         let due = page.asked_at + self.spec.page_interval;
-        acts.push(Act::Wake(due.max(now + self.spec.think_time)));
+        commands.push(Command::Wake(due.max(now + self.spec.think_time)));
     }
 
     /// The server has `total` bytes of requests, and answers those that are whole.
-    fn answer(&mut self, total: u64, acts: &mut Vec<Act>) {
+    fn answer(&mut self, total: u64, commands: &mut Vec<Command>) {
         let per_page = u64::from(self.spec.inline_objects) + 1;
         while (self.server.answered + 1) * self.spec.request <= total {
             let number = self.server.answered % per_page;
@@ -143,15 +149,15 @@ impl Http {
             } else {
                 self.spec.inline_object
             };
-            acts.push(Act::Write(Side::From, object));
+            commands.push(Command::Write(Side::From, object));
             self.server.answered += 1;
             // The last request of a connection says so (RFC 9112, 9.6).
             if number + 1 == per_page && self.reopens() {
-                acts.push(Act::Close(Side::From));
+                commands.push(Command::Close(Side::From));
             }
         }
         let next = (self.server.answered + 1) * self.spec.request;
-        acts.push(Act::Await(Side::From, next));
+        commands.push(Command::Await(Side::From, next));
     }
 }
 
@@ -179,45 +185,56 @@ mod tests {
         Instant::ZERO + Interval::from_secs(seconds)
     }
 
-    fn acts(http: &mut Http, seconds: u64, side: Side, what: Told) -> Vec<Act> {
-        let mut acts = Vec::new();
-        http.told(at(seconds), side, what, &mut acts);
-        acts
+    fn commands(http: &mut Http, seconds: u64, side: Side, what: AppEvent) -> Vec<Command> {
+        let mut commands = Vec::new();
+        http.on_event(at(seconds), side, what, &mut commands);
+        commands
     }
 
     #[test]
     fn a_client_asks_for_the_page_and_then_for_what_is_in_it() {
         let mut http = pages(Connections::PerPage, true);
         http.start(at(0), &mut Vec::new());
-        let ask = |bytes, total| vec![Act::Write(Side::To, bytes), Act::Await(Side::To, total)];
+        let ask = |bytes, total| {
+            vec![
+                Command::Write(Side::To, bytes),
+                Command::Await(Side::To, total),
+            ]
+        };
         assert_eq!(
-            acts(&mut http, 1, Side::To, Told::Established),
+            commands(&mut http, 1, Side::To, AppEvent::Established),
             ask(100, 1000)
         );
         assert_eq!(
-            acts(&mut http, 2, Side::To, Told::Received(1000)),
+            commands(&mut http, 2, Side::To, AppEvent::Received(1000)),
             ask(300, 1600)
         );
         assert_eq!(
-            acts(&mut http, 3, Side::To, Told::Received(1600)),
-            [Act::Responded(Interval::from_secs(3)), Act::Wake(at(30))]
+            commands(&mut http, 3, Side::To, AppEvent::Received(1600)),
+            [
+                Command::Responded(Interval::from_secs(3)),
+                Command::Wake(at(30))
+            ]
         );
-        assert_eq!(acts(&mut http, 30, Side::To, Told::Woken), [Act::Open]);
-        // The clock of the page starts with its SYN, however late that is.
-        assert_eq!(acts(&mut http, 35, Side::To, Told::Opened), []);
         assert_eq!(
-            acts(&mut http, 36, Side::To, Told::Established),
+            commands(&mut http, 30, Side::To, AppEvent::Woken),
+            [Command::Open]
+        );
+        // The clock of the page starts with its SYN, however late that is.
+        assert_eq!(commands(&mut http, 35, Side::To, AppEvent::Opened), []);
+        assert_eq!(
+            commands(&mut http, 36, Side::To, AppEvent::Established),
             ask(100, 2600)
         );
         assert_eq!(
-            acts(&mut http, 37, Side::To, Told::Received(2600)),
+            commands(&mut http, 37, Side::To, AppEvent::Received(2600)),
             ask(300, 3200)
         );
         assert_eq!(
-            acts(&mut http, 39, Side::To, Told::Received(3200)),
+            commands(&mut http, 39, Side::To, AppEvent::Received(3200)),
             [
-                Act::Responded(Interval::from_secs(4)),
-                Act::Complete(Side::To)
+                Command::Responded(Interval::from_secs(4)),
+                Command::Complete(Side::To)
             ]
         );
     }
@@ -226,55 +243,72 @@ mod tests {
     fn without_pipelining_objects_are_asked_for_one_by_one() {
         let mut http = pages(Connections::Persistent, false);
         http.start(at(0), &mut Vec::new());
-        acts(&mut http, 1, Side::To, Told::Established);
+        commands(&mut http, 1, Side::To, AppEvent::Established);
         for total in [1000, 1200, 1400] {
             assert_eq!(
-                acts(&mut http, 2, Side::To, Told::Received(total)),
-                [Act::Write(Side::To, 100), Act::Await(Side::To, total + 200)]
+                commands(&mut http, 2, Side::To, AppEvent::Received(total)),
+                [
+                    Command::Write(Side::To, 100),
+                    Command::Await(Side::To, total + 200)
+                ]
             );
         }
         // The user looks at it for a second, at 40 s: the interval is over.
         assert_eq!(
-            acts(&mut http, 40, Side::To, Told::Received(1600)),
-            [Act::Responded(Interval::from_secs(40)), Act::Wake(at(41))]
+            commands(&mut http, 40, Side::To, AppEvent::Received(1600)),
+            [
+                Command::Responded(Interval::from_secs(40)),
+                Command::Wake(at(41))
+            ]
         );
         assert_eq!(
-            acts(&mut http, 41, Side::To, Told::Woken),
-            [Act::Write(Side::To, 100), Act::Await(Side::To, 2600)]
+            commands(&mut http, 41, Side::To, AppEvent::Woken),
+            [
+                Command::Write(Side::To, 100),
+                Command::Await(Side::To, 2600)
+            ]
         );
     }
 
     #[test]
     fn a_server_answers_requests_that_are_whole_and_closes_after_the_last() {
-        let server = |http: &mut Http, total| acts(http, 1, Side::From, Told::Received(total));
+        let server =
+            |http: &mut Http, total| commands(http, 1, Side::From, AppEvent::Received(total));
         let mut http = pages(Connections::PerPage, true);
         assert_eq!(
             server(&mut http, 100),
-            [Act::Write(Side::From, 1000), Act::Await(Side::From, 200)]
+            [
+                Command::Write(Side::From, 1000),
+                Command::Await(Side::From, 200)
+            ]
         );
         // Two requests and a half.
-        let two = [Act::Write(Side::From, 200), Act::Write(Side::From, 200)];
+        let two = [
+            Command::Write(Side::From, 200),
+            Command::Write(Side::From, 200),
+        ];
         assert_eq!(server(&mut http, 350)[..2], two);
         assert_eq!(
             server(&mut http, 400),
             [
-                Act::Write(Side::From, 200),
-                Act::Close(Side::From),
-                Act::Await(Side::From, 500)
+                Command::Write(Side::From, 200),
+                Command::Close(Side::From),
+                Command::Await(Side::From, 500)
             ]
         );
         let mut http = pages(Connections::Persistent, true);
-        assert!(!server(&mut http, 800).contains(&Act::Close(Side::From)));
+        assert!(!server(&mut http, 800).contains(&Command::Close(Side::From)));
     }
 
     #[test]
     fn a_connection_that_ends_before_its_page_fails_it() {
         let mut http = pages(Connections::PerPage, true);
         http.start(at(0), &mut Vec::new());
-        let closed = |http: &mut Http, reason| acts(http, 9, Side::To, Told::Closed(reason));
-        assert_eq!(closed(&mut http, CloseReason::Done), [Act::Fail]);
+        let closed =
+            |http: &mut Http, reason| commands(http, 9, Side::To, AppEvent::Closed(reason));
+        assert_eq!(closed(&mut http, CloseReason::Done), [Command::Fail]);
         http.client.busy = false;
         assert_eq!(closed(&mut http, CloseReason::Done), []);
-        assert_eq!(closed(&mut http, CloseReason::TimedOut), [Act::Fail]);
+        assert_eq!(closed(&mut http, CloseReason::TimedOut), [Command::Fail]);
     }
 }

@@ -8,7 +8,8 @@
 //! All goes over one connection, that of FTP too.
 
 use super::arrivals::Arrivals;
-use super::{Act, Side, Told, tcplib};
+use super::command::{AppEvent, Command, Side};
+use super::tcplib;
 use crate::law::Law;
 use crate::scenario::{ConversationSpec, Protocol};
 use farlink_net::rng::Stream;
@@ -75,53 +76,59 @@ impl Items {
         self.arrivals.share()
     }
 
-    pub(super) fn start(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    pub(super) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.arrivals.start(now);
-        self.opened(now, acts);
+        self.opened(now, commands);
     }
 
-    pub(super) fn told(&mut self, now: Instant, side: Side, what: Told, acts: &mut Vec<Act>) {
+    pub(super) fn on_event(
+        &mut self,
+        now: Instant,
+        side: Side,
+        what: AppEvent,
+        commands: &mut Vec<Command>,
+    ) {
         let at_client = side == self.client;
         match what {
-            Told::Opened => self.opened(now, acts),
+            AppEvent::Opened => self.opened(now, commands),
             // The greeting.
-            Told::Established if !at_client => acts.push(Act::Write(side, self.answer)),
-            Told::Received(_) if at_client => self.answered(now, acts),
-            Told::Received(_) => {
+            AppEvent::Established if !at_client => commands.push(Command::Write(side, self.answer)),
+            AppEvent::Received(_) if at_client => self.answered(now, commands),
+            AppEvent::Received(_) => {
                 if self.item && self.pushes {
-                    acts.push(Act::Responded(now.since(self.since)));
+                    commands.push(Command::Responded(now.since(self.since)));
                 }
-                acts.push(Act::Write(side, self.answer));
+                commands.push(Command::Write(side, self.answer));
             }
-            Told::Woken => acts.push(Act::Open),
-            Told::PeerClosed => acts.push(Act::Close(side)),
-            Told::Closed(reason) if reason != CloseReason::Done || self.busy => {
-                acts.push(Act::Fail);
+            AppEvent::Woken => commands.push(Command::Open),
+            AppEvent::PeerClosed => commands.push(Command::Close(side)),
+            AppEvent::Closed(reason) if reason != CloseReason::Done || self.busy => {
+                commands.push(Command::Fail);
             }
             _ => {}
         }
     }
 
-    fn opened(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    fn opened(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.busy = true;
         self.since = now;
         self.item = false;
         self.to_go = self.count.draw_bytes(&mut self.stream);
         self.turns_to_go = self.turns;
-        self.expect_answer(tcplib::FTP_CTLSIZE, acts);
+        self.expect_answer(tcplib::FTP_CTLSIZE, commands);
     }
 
     /// The client has what it was waiting for, and goes on.
-    fn answered(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    fn answered(&mut self, now: Instant, commands: &mut Vec<Command>) {
         if self.item {
             if !self.pushes {
-                acts.push(Act::Responded(now.since(self.since)));
+                commands.push(Command::Responded(now.since(self.since)));
             }
             self.to_go -= 1;
             if self.to_go == 0 {
                 self.busy = false;
-                acts.push(Act::Close(self.client));
-                self.arrivals.next(now, acts);
+                commands.push(Command::Close(self.client));
+                self.arrivals.next(now, commands);
                 return;
             }
             self.since = now;
@@ -137,17 +144,17 @@ impl Items {
         };
         let bytes = asks.draw_bytes(&mut self.stream);
         self.server_expects += bytes;
-        acts.extend([
-            Act::Write(self.client, bytes),
-            Act::Await(other(self.client), self.server_expects),
+        commands.extend([
+            Command::Write(self.client, bytes),
+            Command::Await(other(self.client), self.server_expects),
         ]);
-        self.expect_answer(answers, acts);
+        self.expect_answer(answers, commands);
     }
 
-    fn expect_answer(&mut self, size: Law, acts: &mut Vec<Act>) {
+    fn expect_answer(&mut self, size: Law, commands: &mut Vec<Command>) {
         self.answer = size.draw_bytes(&mut self.stream);
         self.client_expects += self.answer;
-        acts.push(Act::Await(self.client, self.client_expects));
+        commands.push(Command::Await(self.client, self.client_expects));
     }
 }
 
@@ -187,24 +194,29 @@ mod tests {
     /// What happens to a conversation whose every exchange takes a second: the
     /// bytes that each end writes, in order, and the responses.
     fn dialogue(items: &mut Items) -> (Vec<(Side, u64)>, Vec<u64>) {
-        let mut acts = Vec::new();
-        items.start(at(0), &mut acts);
-        items.told(at(0), other(items.client), Told::Established, &mut acts);
+        let mut commands = Vec::new();
+        items.start(at(0), &mut commands);
+        items.on_event(
+            at(0),
+            other(items.client),
+            AppEvent::Established,
+            &mut commands,
+        );
         let (mut written, mut responses) = (Vec::new(), Vec::new());
         for second in 1..100 {
             let mut next = Vec::new();
-            for act in acts {
-                match act {
-                    Act::Write(side, bytes) => {
+            for command in commands {
+                match command {
+                    Command::Write(side, bytes) => {
                         written.push((side, bytes));
-                        items.told(at(second), other(side), Told::Received(0), &mut next);
+                        items.on_event(at(second), other(side), AppEvent::Received(0), &mut next);
                     }
-                    Act::Responded(after) => responses.push(after.as_secs_f64() as u64),
-                    Act::Complete(_) => return (written, responses),
+                    Command::Responded(after) => responses.push(after.as_secs_f64() as u64),
+                    Command::Complete(_) => return (written, responses),
                     _ => {}
                 }
             }
-            acts = next;
+            commands = next;
         }
         panic!("{written:?}");
     }
@@ -239,11 +251,16 @@ mod tests {
     #[test]
     fn a_connection_that_ends_too_soon_is_a_failure() {
         let mut items = items(Protocol::Smtp);
-        let mut acts = Vec::new();
-        items.start(at(0), &mut acts);
-        acts.clear();
-        items.told(at(9), Side::To, Told::Closed(CloseReason::Done), &mut acts);
-        assert_eq!(acts, [Act::Fail]);
+        let mut commands = Vec::new();
+        items.start(at(0), &mut commands);
+        commands.clear();
+        items.on_event(
+            at(9),
+            Side::To,
+            AppEvent::Closed(CloseReason::Done),
+            &mut commands,
+        );
+        assert_eq!(commands, [Command::Fail]);
         assert_eq!(Interval::from_secs(9), at(9).since(items.since));
     }
 }

@@ -1,14 +1,15 @@
 //! Applications: who says what over a flow's connections, one file each.
 //!
 //! A program plays both ends of its flow. In the manner of the endpoints it
-//! does no input or output: it is told what happened at an end ([`Told`]) and
-//! answers with what is to be done ([`Act`]). It is told only of what it asked
-//! for: the bytes that an end waits for ([`Act::Await`]), an instant
-//! ([`Act::Wake`]), a new connection ([`Act::Open`]), and connections that are
+//! does no input or output: it is told what happened at an end ([`AppEvent`]) and
+//! answers with what is to be done ([`Command`]). It is told only of what it asked
+//! for: the bytes that an end waits for ([`Command::Await`]), an instant
+//! ([`Command::Wake`]), a new connection ([`Command::Open`]), and connections that are
 //! established or end. What an end does follows from what that end can know.
 
 mod arrivals;
 mod bulk;
+mod command;
 mod file;
 mod http;
 mod items;
@@ -19,65 +20,15 @@ mod web;
 
 use crate::scenario::{App, Protocol};
 use bulk::Bulk;
+pub(crate) use command::{AppEvent, Command, Side};
 use farlink_net::rng::Stream;
-use farlink_tcp::{CloseReason, Instant, Interval};
+use farlink_tcp::Instant;
 use file::File;
 use http::Http;
 use items::Items;
 use repeat::Repeat;
 use telnet::Telnet;
 use web::Web;
-
-/// More than any run carries: an application that never runs dry.
-const ENDLESS: u64 = 1 << 60;
-
-/// An end of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Side {
-    /// The one that data comes from.
-    From,
-    /// The one that it goes to.
-    To,
-}
-
-/// What happened at an end. Bytes are counted over all connections of the flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Told {
-    /// The connection that was asked for is opened here, now: its SYN leaves.
-    Opened,
-    /// The handshake is complete.
-    Established,
-    /// So many bytes have been received in all, at least those waited for.
-    Received(u64),
-    /// The peer will send no more.
-    PeerClosed,
-    /// The connection has ended.
-    Closed(CloseReason),
-    /// The instant of the latest [`Act::Wake`] has come.
-    Woken,
-}
-
-/// What a program wants done.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Act {
-    /// The end writes so many bytes.
-    Write(Side, u64),
-    /// [`Told::Received`] once the end has received so many bytes in all.
-    Await(Side, u64),
-    /// The end writes no more on this connection.
-    Close(Side),
-    /// A new connection, as soon as the one there is has ended at both ends
-    /// (it may sit in TIME-WAIT).
-    Open,
-    /// [`Told::Woken`] at this instant; a later wake replaces an earlier one.
-    Wake(Instant),
-    /// What a user waited for is there, after so long.
-    Responded(Interval),
-    /// The end has received everything that it ever will.
-    Complete(Side),
-    /// The flow cannot go on.
-    Fail,
-}
 
 /// An application at work. The variants that hold much are boxed: flows lie
 /// beside each other in memory, and file transfers come in thousands.
@@ -160,28 +111,34 @@ impl Program {
     }
 
     /// The flow starts; its first connection is opened now.
-    pub(crate) fn start(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    pub(crate) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         match self {
-            Self::File(file) => file.start(acts),
+            Self::File(file) => file.start(commands),
             Self::Bulk(_) => {}
-            Self::Http(http) => http.start(now, acts),
-            Self::Repeat(repeat) => repeat.start(now, acts),
-            Self::Web(web) => web.start(now, acts),
-            Self::Telnet(telnet) => telnet.start(now, acts),
-            Self::Items(items) => items.start(now, acts),
+            Self::Http(http) => http.start(now, commands),
+            Self::Repeat(repeat) => repeat.start(now, commands),
+            Self::Web(web) => web.start(now, commands),
+            Self::Telnet(telnet) => telnet.start(now, commands),
+            Self::Items(items) => items.start(now, commands),
         }
     }
 
     /// Something happened at an end.
-    pub(crate) fn told(&mut self, now: Instant, side: Side, what: Told, acts: &mut Vec<Act>) {
+    pub(crate) fn on_event(
+        &mut self,
+        now: Instant,
+        side: Side,
+        what: AppEvent,
+        commands: &mut Vec<Command>,
+    ) {
         match self {
-            Self::File(file) => file.told(side, what, acts),
-            Self::Bulk(_) => Bulk::told(side, what, acts),
-            Self::Http(http) => http.told(now, side, what, acts),
-            Self::Repeat(repeat) => repeat.told(now, side, what, acts),
-            Self::Web(web) => web.told(now, side, what, acts),
-            Self::Telnet(telnet) => telnet.told(now, side, what, acts),
-            Self::Items(items) => items.told(now, side, what, acts),
+            Self::File(file) => file.on_event(side, what, commands),
+            Self::Bulk(_) => Bulk::on_event(side, what, commands),
+            Self::Http(http) => http.on_event(now, side, what, commands),
+            Self::Repeat(repeat) => repeat.on_event(now, side, what, commands),
+            Self::Web(web) => web.on_event(now, side, what, commands),
+            Self::Telnet(telnet) => telnet.on_event(now, side, what, commands),
+            Self::Items(items) => items.on_event(now, side, what, commands),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The same file again and again, each over a connection of its own, as FTP
 //! carries them (RFC 959, 3.3: stream mode ends a file with the connection).
 
-use super::{Act, Side, Told};
+use super::command::{AppEvent, Command, Side};
 use crate::scenario::RepeatSpec;
 use farlink_tcp::{CloseReason, Instant};
 
@@ -32,39 +32,49 @@ impl Repeat {
         received as f64 / (self.spec.size as f64 * files)
     }
 
-    pub(super) fn start(&mut self, now: Instant, acts: &mut Vec<Act>) {
-        self.opened(now, acts);
+    pub(super) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
+        self.opened(now, commands);
     }
 
-    pub(super) fn told(&mut self, now: Instant, side: Side, what: Told, acts: &mut Vec<Act>) {
+    pub(super) fn on_event(
+        &mut self,
+        now: Instant,
+        side: Side,
+        what: AppEvent,
+        commands: &mut Vec<Command>,
+    ) {
         match (what, side) {
-            (Told::Opened, _) => self.opened(now, acts),
-            (Told::Established, Side::From) => {
-                acts.extend([Act::Write(side, self.spec.size), Act::Close(side)]);
+            (AppEvent::Opened, _) => self.opened(now, commands),
+            (AppEvent::Established, Side::From) => {
+                commands.extend([Command::Write(side, self.spec.size), Command::Close(side)]);
             }
-            (Told::Received(_), Side::To) => self.received(now, acts),
-            (Told::PeerClosed, _) => acts.push(Act::Close(side)),
-            (Told::Woken, _) => acts.push(Act::Open),
-            (Told::Closed(reason), _) if reason != CloseReason::Done || self.done < self.asked => {
-                acts.push(Act::Fail);
+            (AppEvent::Received(_), Side::To) => self.received(now, commands),
+            (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),
+            (AppEvent::Woken, _) => commands.push(Command::Open),
+            (AppEvent::Closed(reason), _)
+                if reason != CloseReason::Done || self.done < self.asked =>
+            {
+                commands.push(Command::Fail);
             }
             _ => {}
         }
     }
 
-    fn opened(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    fn opened(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.opened_at = now;
         self.asked += 1;
-        acts.push(Act::Await(Side::To, self.asked * self.spec.size));
+        commands.push(Command::Await(Side::To, self.asked * self.spec.size));
     }
 
-    fn received(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    fn received(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.done += 1;
-        acts.push(Act::Responded(now.since(self.opened_at)));
+        commands.push(Command::Responded(now.since(self.opened_at)));
         if self.spec.files == Some(self.done) {
-            acts.push(Act::Complete(Side::To));
+            commands.push(Command::Complete(Side::To));
         } else {
-            acts.push(Act::Wake((self.opened_at + self.spec.interval).max(now)));
+            commands.push(Command::Wake(
+                (self.opened_at + self.spec.interval).max(now),
+            ));
         }
     }
 }

@@ -6,7 +6,8 @@
 //! wait for answers.
 
 use super::arrivals::Arrivals;
-use super::{Act, Side, Told, tcplib};
+use super::command::{AppEvent, Command, Side};
+use super::tcplib;
 use crate::law::Law;
 use crate::scenario::ConversationSpec;
 use farlink_net::rng::Stream;
@@ -69,85 +70,91 @@ impl Telnet {
         self.arrivals.share()
     }
 
-    pub(super) fn start(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    pub(super) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.arrivals.start(now);
-        acts.push(Act::Await(Side::From, 1));
+        commands.push(Command::Await(Side::From, 1));
     }
 
-    pub(super) fn told(&mut self, now: Instant, side: Side, what: Told, acts: &mut Vec<Act>) {
+    pub(super) fn on_event(
+        &mut self,
+        now: Instant,
+        side: Side,
+        what: AppEvent,
+        commands: &mut Vec<Command>,
+    ) {
         match (what, side) {
-            (Told::Opened, _) => self.user.busy = true,
-            (Told::Established, Side::To) => {
+            (AppEvent::Opened, _) => self.user.busy = true,
+            (AppEvent::Established, Side::To) => {
                 self.user.typing = true;
                 self.user.until = now + self.lasting.draw_time(&mut self.stream);
-                self.think(now, acts);
+                self.think(now, commands);
             }
-            (Told::Received(total), Side::From) => self.answer(total, acts),
-            (Told::Received(total), Side::To) => self.read(now, total, acts),
-            (Told::Woken, _) if !self.user.busy => acts.push(Act::Open),
-            (Told::Woken, _) if now < self.user.until => {
-                self.strike(now, acts);
-                self.think(now, acts);
+            (AppEvent::Received(total), Side::From) => self.answer(total, commands),
+            (AppEvent::Received(total), Side::To) => self.read(now, total, commands),
+            (AppEvent::Woken, _) if !self.user.busy => commands.push(Command::Open),
+            (AppEvent::Woken, _) if now < self.user.until => {
+                self.strike(now, commands);
+                self.think(now, commands);
             }
-            (Told::Woken, _) => {
+            (AppEvent::Woken, _) => {
                 self.user.typing = false;
-                acts.push(Act::Close(Side::To));
-                self.end(now, acts);
+                commands.push(Command::Close(Side::To));
+                self.end(now, commands);
             }
-            (Told::PeerClosed, _) => acts.push(Act::Close(side)),
-            (Told::Closed(reason), _) if reason != CloseReason::Done || self.user.busy => {
-                acts.push(Act::Fail);
+            (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),
+            (AppEvent::Closed(reason), _) if reason != CloseReason::Done || self.user.busy => {
+                commands.push(Command::Fail);
             }
             _ => {}
         }
     }
 
     /// The user comes to the next keystroke, or to the end.
-    fn think(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    fn think(&mut self, now: Instant, commands: &mut Vec<Command>) {
         let next = now + self.between.draw_time(&mut self.stream);
-        acts.push(Act::Wake(next.min(self.user.until)));
+        commands.push(Command::Wake(next.min(self.user.until)));
     }
 
-    fn strike(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    fn strike(&mut self, now: Instant, commands: &mut Vec<Command>) {
         let answer = tcplib::TELNET_PKTSIZE.draw_bytes(&mut self.stream);
         self.host.answers.push_back(answer);
         self.user.expects += answer;
-        acts.push(Act::Write(Side::To, 1));
+        commands.push(Command::Write(Side::To, 1));
         if self.user.typed.is_empty() {
-            acts.push(Act::Await(Side::To, self.user.expects));
+            commands.push(Command::Await(Side::To, self.user.expects));
         }
         self.user.typed.push_back((now, self.user.expects));
     }
 
     /// The host has `total` keystrokes.
-    fn answer(&mut self, total: u64, acts: &mut Vec<Act>) {
+    fn answer(&mut self, total: u64, commands: &mut Vec<Command>) {
         while self.host.answered < total {
             self.host.answered += 1;
             if let Some(answer) = self.host.answers.pop_front() {
-                acts.push(Act::Write(Side::From, answer));
+                commands.push(Command::Write(Side::From, answer));
             }
         }
-        acts.push(Act::Await(Side::From, total + 1));
+        commands.push(Command::Await(Side::From, total + 1));
     }
 
     /// The user has `total` bytes of answers.
-    fn read(&mut self, now: Instant, total: u64, acts: &mut Vec<Act>) {
+    fn read(&mut self, now: Instant, total: u64, commands: &mut Vec<Command>) {
         while let Some(&(typed, expects)) = self.user.typed.front() {
             if expects > total {
-                acts.push(Act::Await(Side::To, expects));
+                commands.push(Command::Await(Side::To, expects));
                 return;
             }
             self.user.typed.pop_front();
-            acts.push(Act::Responded(now.since(typed)));
+            commands.push(Command::Responded(now.since(typed)));
         }
-        self.end(now, acts);
+        self.end(now, commands);
     }
 
     /// The conversation is over when nothing is typed any more and all is answered.
-    fn end(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    fn end(&mut self, now: Instant, commands: &mut Vec<Command>) {
         if self.user.busy && !self.user.typing && self.user.typed.is_empty() {
             self.user.busy = false;
-            self.arrivals.next(now, acts);
+            self.arrivals.next(now, commands);
         }
     }
 }
@@ -179,51 +186,57 @@ mod tests {
         Telnet::new(spec, |name| Streams::new(1, 0).stream(name))
     }
 
-    fn acts(telnet: &mut Telnet, seconds: u64, side: Side, what: Told) -> Vec<Act> {
-        let mut acts = Vec::new();
-        telnet.told(at(seconds), side, what, &mut acts);
-        acts
+    fn commands(telnet: &mut Telnet, seconds: u64, side: Side, what: AppEvent) -> Vec<Command> {
+        let mut commands = Vec::new();
+        telnet.on_event(at(seconds), side, what, &mut commands);
+        commands
     }
 
     #[test]
     fn a_user_types_until_the_end_and_then_waits_for_the_answers() {
         let mut telnet = telnet();
         telnet.start(at(0), &mut Vec::new());
-        let wake = |s| Act::Wake(at(s));
-        assert_eq!(acts(&mut telnet, 1, Side::To, Told::Established), [wake(3)]);
-        let first = acts(&mut telnet, 3, Side::To, Told::Woken);
+        let wake = |s| Command::Wake(at(s));
+        assert_eq!(
+            commands(&mut telnet, 1, Side::To, AppEvent::Established),
+            [wake(3)]
+        );
+        let first = commands(&mut telnet, 3, Side::To, AppEvent::Woken);
         let a = telnet.user.expects;
-        let await_first = Act::Await(Side::To, a);
-        assert_eq!(first, [Act::Write(Side::To, 1), await_first, wake(5)]);
+        let await_first = Command::Await(Side::To, a);
+        assert_eq!(first, [Command::Write(Side::To, 1), await_first, wake(5)]);
         // The second is typed before the first is answered.
-        let second = acts(&mut telnet, 5, Side::To, Told::Woken);
-        assert_eq!(second, [Act::Write(Side::To, 1), wake(6)]);
+        let second = commands(&mut telnet, 5, Side::To, AppEvent::Woken);
+        assert_eq!(second, [Command::Write(Side::To, 1), wake(6)]);
         let both = telnet.user.expects;
-        let end = acts(&mut telnet, 6, Side::To, Told::Woken);
-        assert_eq!(end, [Act::Close(Side::To)]);
+        let end = commands(&mut telnet, 6, Side::To, AppEvent::Woken);
+        assert_eq!(end, [Command::Close(Side::To)]);
         // Both come at once, and are answered one by one.
         assert_eq!(
-            acts(&mut telnet, 7, Side::From, Told::Received(2)),
+            commands(&mut telnet, 7, Side::From, AppEvent::Received(2)),
             [
-                Act::Write(Side::From, a),
-                Act::Write(Side::From, both - a),
-                Act::Await(Side::From, 3)
+                Command::Write(Side::From, a),
+                Command::Write(Side::From, both - a),
+                Command::Await(Side::From, 3)
             ]
         );
-        let second = |s| Act::Responded(Interval::from_secs(s));
+        let second = |s| Command::Responded(Interval::from_secs(s));
         assert_eq!(
-            acts(&mut telnet, 8, Side::To, Told::Received(a)),
-            [second(5), Act::Await(Side::To, both)]
+            commands(&mut telnet, 8, Side::To, AppEvent::Received(a)),
+            [second(5), Command::Await(Side::To, both)]
         );
         assert_eq!(
-            acts(&mut telnet, 9, Side::To, Told::Received(both)),
+            commands(&mut telnet, 9, Side::To, AppEvent::Received(both)),
             [second(4), wake(20)]
         );
         // A connection that ends is no failure now.
-        let done = Told::Closed(CloseReason::Done);
-        assert_eq!(acts(&mut telnet, 10, Side::To, done), []);
-        assert_eq!(acts(&mut telnet, 20, Side::To, Told::Woken), [Act::Open]);
-        acts(&mut telnet, 20, Side::To, Told::Opened);
-        assert_eq!(acts(&mut telnet, 21, Side::To, done), [Act::Fail]);
+        let done = AppEvent::Closed(CloseReason::Done);
+        assert_eq!(commands(&mut telnet, 10, Side::To, done), []);
+        assert_eq!(
+            commands(&mut telnet, 20, Side::To, AppEvent::Woken),
+            [Command::Open]
+        );
+        commands(&mut telnet, 20, Side::To, AppEvent::Opened);
+        assert_eq!(commands(&mut telnet, 21, Side::To, done), [Command::Fail]);
     }
 }

@@ -1,6 +1,6 @@
 //! Files of the web: a request, a file of a drawn size, a pause of a drawn length.
 
-use super::{Act, Side, Told};
+use super::command::{AppEvent, Command, Side};
 use crate::scenario::{Connections, WebSpec};
 use farlink_net::rng::Stream;
 use farlink_tcp::{CloseReason, Instant};
@@ -46,64 +46,70 @@ impl Web {
         self.done as f64 / self.spec.files.unwrap_or(1).max(1) as f64
     }
 
-    pub(super) fn start(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    pub(super) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.asked_at = now;
         self.busy = true;
-        acts.push(Act::Await(Side::From, self.spec.request));
+        commands.push(Command::Await(Side::From, self.spec.request));
     }
 
-    pub(super) fn told(&mut self, now: Instant, side: Side, what: Told, acts: &mut Vec<Act>) {
+    pub(super) fn on_event(
+        &mut self,
+        now: Instant,
+        side: Side,
+        what: AppEvent,
+        commands: &mut Vec<Command>,
+    ) {
         match (what, side) {
-            (Told::Opened, _) => {
+            (AppEvent::Opened, _) => {
                 self.asked_at = now;
                 self.busy = true;
             }
-            (Told::Established, Side::To) => self.ask(acts),
-            (Told::Received(_), Side::From) => {
+            (AppEvent::Established, Side::To) => self.ask(commands),
+            (AppEvent::Received(_), Side::From) => {
                 self.answered += 1;
-                acts.push(Act::Write(side, self.size));
+                commands.push(Command::Write(side, self.size));
                 if self.reopens() {
-                    acts.push(Act::Close(side));
+                    commands.push(Command::Close(side));
                 }
                 let next = (self.answered + 1) * self.spec.request;
-                acts.push(Act::Await(side, next));
+                commands.push(Command::Await(side, next));
             }
-            (Told::Received(_), Side::To) => self.received(now, acts),
-            (Told::Woken, _) if self.reopens() => acts.push(Act::Open),
-            (Told::Woken, _) => {
+            (AppEvent::Received(_), Side::To) => self.received(now, commands),
+            (AppEvent::Woken, _) if self.reopens() => commands.push(Command::Open),
+            (AppEvent::Woken, _) => {
                 self.asked_at = now;
                 self.busy = true;
-                self.ask(acts);
+                self.ask(commands);
             }
-            (Told::PeerClosed, _) => acts.push(Act::Close(side)),
-            (Told::Closed(reason), _) if reason != CloseReason::Done || self.busy => {
-                acts.push(Act::Fail);
+            (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),
+            (AppEvent::Closed(reason), _) if reason != CloseReason::Done || self.busy => {
+                commands.push(Command::Fail);
             }
             _ => {}
         }
     }
 
-    fn ask(&mut self, acts: &mut Vec<Act>) {
+    fn ask(&mut self, commands: &mut Vec<Command>) {
         self.size = self.spec.size.draw_bytes(&mut self.stream);
         self.expects += self.size;
-        acts.extend([
-            Act::Write(Side::To, self.spec.request),
-            Act::Await(Side::To, self.expects),
+        commands.extend([
+            Command::Write(Side::To, self.spec.request),
+            Command::Await(Side::To, self.expects),
         ]);
     }
 
-    fn received(&mut self, now: Instant, acts: &mut Vec<Act>) {
+    fn received(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.done += 1;
         self.busy = false;
-        acts.push(Act::Responded(now.since(self.asked_at)));
+        commands.push(Command::Responded(now.since(self.asked_at)));
         if self.spec.files == Some(self.done) {
-            acts.push(Act::Complete(Side::To));
+            commands.push(Command::Complete(Side::To));
             if !self.reopens() {
-                acts.push(Act::Close(Side::To));
+                commands.push(Command::Close(Side::To));
             }
             return;
         }
         let pause = self.spec.think_time.draw_time(&mut self.stream);
-        acts.push(Act::Wake(now + pause));
+        commands.push(Command::Wake(now + pause));
     }
 }

@@ -1,0 +1,189 @@
+//! Closed form of a process: what it does to packets in the mean, and to packets
+//! near each other.
+
+use farlink_tcp::Interval;
+
+/// Lags at which a stage of this crate tells its autocorrelation.
+pub const LAGS: usize = 100;
+
+/// Probabilities at which a law of delay tells its quantiles.
+pub const LEVELS: [f64; 10] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
+
+/// The traffic that a closed form is asked for: packets of one length, sent at
+/// one spacing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sampling {
+    /// Bytes of each packet on the wire, check symbols of a block code not
+    /// counted.
+    pub bytes: u32,
+    /// From the end of one packet to the end of the next.
+    pub spacing: Interval,
+}
+
+/// A closed form, as far as there is one: what is `None` has none here. A process
+/// that never loses a packet says so with a loss of 0, and one that delays none
+/// with [`DelayDistribution::constant`] of 0, so that several can be put together.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Theory {
+    /// Mean loss, a fraction of packets; packets delivered corrupt count as lost.
+    pub loss: Option<f64>,
+    /// Mean number of packets lost in a row.
+    pub burst: Option<f64>,
+    /// Mean number of packets delivered in a row.
+    pub gap: Option<f64>,
+    /// Autocorrelation of the loss indicator at lags 1, 2, ... packets.
+    pub autocorrelation: Option<Vec<f64>>,
+    /// Law of the extra delay.
+    pub delay: Option<DelayDistribution>,
+}
+
+/// Law of an extra delay, beyond that of the link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DelayDistribution {
+    /// Mean, in seconds.
+    pub mean: f64,
+    /// Standard deviation, in seconds.
+    pub deviation: f64,
+    /// Quantiles: (probability, seconds), both rising.
+    pub quantiles: Vec<(f64, f64)>,
+}
+
+/// A quantity that follows from the parameters of a process.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Derived {
+    /// Its name, in the field's words: `fade_rate`, `mean_handoff_interval`.
+    pub name: &'static str,
+    /// Unit: "s", "Hz", "bit/s", "dB", "probability", or "" for a plain number.
+    pub unit: &'static str,
+    /// Value.
+    pub value: f64,
+    /// Equation that it comes from.
+    pub source: &'static str,
+}
+
+impl DelayDistribution {
+    /// Every packet is delayed by as much.
+    pub fn constant(seconds: f64) -> Self {
+        Self {
+            mean: seconds,
+            deviation: 0.0,
+            quantiles: LEVELS.iter().map(|&level| (level, seconds)).collect(),
+        }
+    }
+
+    pub(super) fn is_zero(&self) -> bool {
+        self.mean == 0.0 && self.deviation == 0.0
+    }
+
+    /// Of the sum of two independent delays. The quantiles are those of the other
+    /// if one is constant; else there are none.
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        let (shift, base) = if self.deviation == 0.0 {
+            (self.mean, &other.quantiles)
+        } else {
+            (other.mean, &self.quantiles)
+        };
+        let shifted = base.iter().map(|&(level, at)| (level, at + shift));
+        let known = self.deviation == 0.0 || other.deviation == 0.0;
+        let quantiles = shifted.take(if known { base.len() } else { 0 }).collect();
+        Self {
+            mean: self.mean + other.mean,
+            deviation: libm::hypot(self.deviation, other.deviation),
+            quantiles,
+        }
+    }
+}
+
+impl Theory {
+    /// Of a stage that loses no packet and delays none.
+    pub fn clean() -> Self {
+        Self {
+            loss: Some(0.0),
+            delay: Some(DelayDistribution::constant(0.0)),
+            ..Self::default()
+        }
+    }
+
+    /// Of a stage that delays no packet and loses them with mean `loss` and this
+    /// autocorrelation at lags 1, 2, ...
+    pub fn of_loss(loss: f64, autocorrelation: Vec<f64>) -> Self {
+        if loss <= 0.0 {
+            return Self::clean();
+        }
+        let change = autocorrelation.first().map(|first| 1.0 - first);
+        let mean = |share: f64| change.map(|change| 1.0 / (share * change));
+        Self {
+            loss: Some(loss),
+            burst: mean(1.0 - loss).filter(|burst| burst.is_finite()),
+            gap: mean(loss).filter(|gap| gap.is_finite()),
+            autocorrelation: change.map(|_| autocorrelation),
+            delay: Some(DelayDistribution::constant(0.0)),
+        }
+    }
+
+    /// Of a stage that delays no packet and loses each with the same probability,
+    /// whatever became of the others.
+    pub fn independent(loss: f64) -> Self {
+        Self::of_loss(loss, vec![0.0; LAGS])
+    }
+
+    /// Whether what it does to a packet depends on what it did to others; so it
+    /// is taken to be if nothing is known.
+    pub(super) fn remembers(&self) -> bool {
+        self.loss != Some(0.0)
+            && self
+                .autocorrelation
+                .as_ref()
+                .is_none_or(|lags| lags.iter().any(|&lag| lag != 0.0))
+    }
+
+    /// Of this behind which `next` stands, which sees only what this lets
+    /// through. Delivery past both is the product of two independent processes
+    /// unless `next` counts packets and this has made gaps in what it counts.
+    pub(super) fn then(self, next: Self) -> Self {
+        let (Some(first), Some(second)) = (self.loss, next.loss) else {
+            return Self {
+                delay: sum(self.delay.as_ref(), next.delay.as_ref()),
+                ..Self::default()
+            };
+        };
+        let loss = 1.0 - (1.0 - first) * (1.0 - second);
+        let delay = sum(self.delay.as_ref(), next.delay.as_ref());
+        let whole = if second == 0.0 {
+            self
+        } else if first == 0.0 {
+            next
+        } else if next.remembers() {
+            Self {
+                loss: Some(loss),
+                ..Self::default()
+            }
+        } else {
+            let delivered = |loss: f64, lag: f64| {
+                let through = 1.0 - loss;
+                through * through + loss * through * lag
+            };
+            match (self.autocorrelation, next.autocorrelation) {
+                (Some(a), Some(b)) => Self::of_loss(
+                    loss,
+                    a.iter()
+                        .zip(&b)
+                        .map(|(&a, &b)| {
+                            let both = delivered(first, a) * delivered(second, b);
+                            (both - (1.0 - loss) * (1.0 - loss)) / (loss * (1.0 - loss))
+                        })
+                        .collect(),
+                ),
+                _ => Self {
+                    loss: Some(loss),
+                    ..Self::default()
+                },
+            }
+        };
+        Self { delay, ..whole }
+    }
+}
+
+fn sum(a: Option<&DelayDistribution>, b: Option<&DelayDistribution>) -> Option<DelayDistribution> {
+    Some(a?.plus(b?))
+}

@@ -1,0 +1,53 @@
+//! What a process cannot be.
+
+use farlink_tcp::Interval;
+
+/// Parameters that no process can have.
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+pub enum ChannelError {
+    /// Not a probability.
+    #[error(transparent)]
+    Probability(#[from] crate::rng::ProbabilityError),
+    /// A mean burst below one packet.
+    #[error("a mean burst of {0} packets cannot be: write a number of packets from 1 up")]
+    Burst(f64),
+    /// Nothing would ever get through.
+    #[error("a mean loss of 1 leaves no packet between bursts: write a loss below 1")]
+    NothingPasses,
+    /// Bursts would have to touch.
+    #[error(
+        "a mean loss of {loss} with a mean burst of {burst} packets cannot be: at least one \
+         packet passes between bursts, so the largest loss for this burst is {largest}; write \
+         at most that, or a mean burst of at least {shortest}"
+    )]
+    LossForBurst {
+        /// Mean loss that was asked for.
+        loss: f64,
+        /// Mean burst that was asked for, in packets.
+        burst: f64,
+        /// Largest mean loss with this burst.
+        largest: f64,
+        /// Shortest mean burst with this loss, in packets.
+        shortest: f64,
+    },
+    /// A chain that never moves has no mean.
+    #[error(
+        "p and r cannot both be 0: the chain would stay for ever where it starts; write at least \
+         one above 0"
+    )]
+    Frozen,
+    /// Parameters that contradict each other, and what to write instead.
+    #[error("{0}")]
+    Cannot(&'static str),
+    /// No time between bursts or in them.
+    #[error("bursts of {0:?} cannot be: write a time of 1 ns to 1 h")]
+    BurstTime(Interval),
+    /// Bounds the wrong way round.
+    #[error("uniform jitter from {low:?} to {high:?} cannot be: write the smaller bound first")]
+    Bounds {
+        /// Lower bound that was asked for.
+        low: Interval,
+        /// Upper bound that was asked for.
+        high: Interval,
+    },
+}
