@@ -49,6 +49,10 @@ impl Values {
         self.0.iter().map(|&x| (!x.is_nan()).then_some(x))
     }
 
+    pub(crate) fn to_vec(&self) -> Vec<f64> {
+        self.0.to_vec()
+    }
+
     /// The first: goodput of a flow.
     fn first(&self) -> Option<f64> {
         self.iter().next()?

@@ -233,6 +233,17 @@ pub fn trace(
 }
 
 impl Outcome {
+    /// Values of every flow, every directed link or of the run, each in the order of
+    /// [`metrics`]; NaN where there was nothing to measure.
+    pub fn values(&self, scope: Scope) -> Vec<Vec<f64>> {
+        let of = |values: &[Values]| values.iter().map(Values::to_vec).collect();
+        match scope {
+            Scope::Flow => of(&self.flows),
+            Scope::Link => of(&self.links),
+            Scope::Run => of(&[metrics::of_run(&self.flows, self.unfinished)]),
+        }
+    }
+
     /// As JSON: flows, links and the run with their metrics, events, simulated
     /// seconds.
     pub fn to_json(&self, scenario: &Expanded) -> String {
