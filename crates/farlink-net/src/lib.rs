@@ -12,6 +12,7 @@ pub mod fec;
 pub mod fragment;
 pub mod header_compression;
 pub mod icmp;
+pub mod id;
 pub mod link;
 pub mod mac;
 pub mod mobility;
@@ -24,5 +25,6 @@ pub mod rng;
 pub mod trace;
 pub mod wire;
 
+pub use id::{ById, Direction, FlowId, Id, LinkId, NodeId};
 pub use link::{Fate, InFlight, Link, LinkConfig, LinkStats, LowFate, QueueLimit};
-pub use packet::{Datagram, FlowId, NodeId, NotIpv4, Packet, Payload, Raw};
+pub use packet::{Datagram, NotIpv4, Packet, Payload, Raw};

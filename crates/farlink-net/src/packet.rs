@@ -1,17 +1,10 @@
 //! A packet: IP header as plain values around what it carries.
 
 use crate::fragment::{Mtu, Piece};
+use crate::id::{FlowId, NodeId};
 use crate::wire::write_fragment_fields;
 use farlink_tcp::{Body, Ecn, Instant, Interval, Priority, Segment};
 use std::net::Ipv4Addr;
-
-/// A node of the network, by its place in the list of nodes.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct NodeId(pub u32);
-
-/// A flow, by its place in the list of flows.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub struct FlowId(pub u32);
 
 /// Bytes of an IPv4 header without options.
 pub const IPV4_HEADER_LEN: u32 = 20;
@@ -71,11 +64,6 @@ pub struct Datagram {
     pub sent_at: Instant,
     /// Data.
     pub body: Body,
-}
-
-impl FlowId {
-    /// That of a packet of a real program, which is of no flow of the scenario.
-    pub const NONE: Self = Self(u32::MAX);
 }
 
 /// A whole IPv4 datagram as it came from a real program, and as it will leave.

@@ -179,8 +179,8 @@ fn pad(out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::id::{FlowId, NodeId};
     use crate::packet::Payload;
-    use crate::packet::{FlowId, NodeId};
     use crate::wire::decode;
     use farlink_tcp::{Body, Ecn, Flags, Options, Priority, Segment, Seq, Timestamps};
 

@@ -2,7 +2,8 @@
 //! 768), with both checksums.
 
 use crate::fragment::Piece;
-use crate::packet::{IPV4_HEADER_LEN, NodeId, Packet, Payload};
+use crate::id::NodeId;
+use crate::packet::{IPV4_HEADER_LEN, Packet, Payload};
 use arrayvec::ArrayVec;
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{

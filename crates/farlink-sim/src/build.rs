@@ -9,7 +9,7 @@ use crate::scenario::{
     background, process,
 };
 use crate::udp::UdpFlow;
-use crate::world::{NO_ROUTE, Node, Slot, Tally, World};
+use crate::world::{Node, Slot, Tally, World};
 use farlink_net::arq::Line;
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert,
@@ -18,7 +18,7 @@ use farlink_net::channel::{
 use farlink_net::mac::Mac;
 use farlink_net::rng::{Probability, Stream, Streams};
 use farlink_net::trace::Pace;
-use farlink_net::{FlowId, Link, LinkConfig, NodeId, QueueLimit};
+use farlink_net::{ById, Direction, FlowId, Id, Link, LinkConfig, LinkId, NodeId, QueueLimit};
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,8 +41,8 @@ pub(crate) fn build(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<
 /// Builds the nodes and links of run number `run`, without flows.
 pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<World, RunError> {
     let streams = Streams::new(scenario.seed, run);
-    let mut links = Vec::with_capacity(2 * scenario.links.len());
-    let mut link_to = Vec::with_capacity(links.capacity());
+    let mut links = ById::default();
+    let mut link_to = ById::default();
     for (number, link) in scenario.links.iter().enumerate() {
         if number.is_multiple_of(LOOK_EVERY) {
             monitor.stopped()?;
@@ -61,7 +61,7 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
                 built = built.with_background(traffic);
             }
             links.push(built);
-            link_to.push(to as u32);
+            link_to.push(NodeId(to as u32));
         }
     }
     if links.len().max(2 * scenario.flows.len()) >= MAX_SOURCES {
@@ -74,8 +74,9 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
     lines(scenario, &streams, &mut world, monitor)?;
     for (number, link) in (0..).zip(&scenario.links) {
         if let Some(config) = link.header_compression {
-            world.add_compression(config, 2 * number);
-            world.add_compression(config, 2 * number + 1);
+            for direction in Direction::BOTH {
+                world.add_compression(config, LinkId::new(number, direction));
+            }
         }
     }
     Ok(world)
@@ -88,21 +89,21 @@ fn lines(
     world: &mut World,
     monitor: &Monitor,
 ) -> Result<(), RunError> {
-    for (i, link) in scenario.links.iter().enumerate() {
-        if i.is_multiple_of(LOOK_EVERY) {
+    for (i, link) in (0..).zip(&scenario.links) {
+        if (i as usize).is_multiple_of(LOOK_EVERY) {
             monitor.stopped()?;
         }
         let Some(arq) = &link.arq else { continue };
-        let half = |direction: usize| {
-            let here = &world.links[2 * i + direction];
-            let name = ["down", "up"][direction];
+        let half = |direction: Direction| {
+            let here = &world.links[LinkId::new(i, direction)];
+            let name = direction.name();
             let stream = streams.stream(&format!("link/{}/{name}/mac", link.name));
-            let mac = Mac::new(arq.access[direction], here.config().rate, stream);
+            let mac = Mac::new(arq.access[direction as usize], here.config().rate, stream);
             (*here.config(), here.channel().clone(), mac)
         };
-        let line = Line::new(arq.line, [half(0), half(1)])
+        let line = Line::new(arq.line, Direction::BOTH.map(half))
             .map_err(|e| RunError::Build(format!("{}.arq: {e}", link.name)))?;
-        world.add_line(line, 2 * i as u32);
+        world.add_line(line, i);
     }
     Ok(())
 }
@@ -236,28 +237,28 @@ fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {
 /// Nodes with a way to every destination that some flow has, or `everywhere`.
 pub(crate) fn nodes(
     scenario: &Expanded,
-    link_to: &[u32],
+    link_to: &ById<LinkId, NodeId>,
     everywhere: bool,
     monitor: &Monitor,
-) -> Result<Vec<Node>, RunError> {
+) -> Result<ById<NodeId, Node>, RunError> {
     let n = scenario.nodes.len();
-    // Directed links by the node they leave, in the order written.
-    let mut leaving: Vec<Vec<u32>> = vec![Vec::new(); n];
-    for (i, link) in scenario.links.iter().enumerate() {
-        leaving[link.a].push(2 * i as u32);
-        leaving[link.b].push(2 * i as u32 + 1);
+    // Links by the node they leave, in the order written.
+    let mut leaving: Vec<Vec<LinkId>> = vec![Vec::new(); n];
+    for (i, link) in (0..).zip(&scenario.links) {
+        leaving[link.a].push(LinkId::new(i, Direction::Down));
+        leaving[link.b].push(LinkId::new(i, Direction::Up));
     }
-    let mut nodes: Vec<Node> = leaving
+    let mut nodes: ById<NodeId, Node> = leaving
         .iter()
         .map(|out| Node {
             routes: if out.len() > 1 {
-                vec![NO_ROUTE; n]
+                vec![LinkId::NONE; n].into()
             } else {
-                Vec::new()
+                ById::default()
             },
             only: match out[..] {
                 [only] => only,
-                _ => NO_ROUTE,
+                _ => LinkId::NONE,
             },
             ident: 0,
         })
@@ -276,7 +277,7 @@ pub(crate) fn nodes(
         todo.push_back(to);
         while let Some(at) = todo.pop_front() {
             for &link in &leaving[at] {
-                let next = link_to[link as usize] as usize;
+                let next = link_to[link].index();
                 if distance[next] == u32::MAX {
                     distance[next] = distance[at] + 1;
                     todo.push_back(next);
@@ -285,23 +286,25 @@ pub(crate) fn nodes(
         }
         for at in 0..n {
             if leaving[at].len() > 1 && at != to && distance[at] != u32::MAX {
-                let nearer =
-                    |&&link: &&u32| distance[link_to[link as usize] as usize] == distance[at] - 1;
-                nodes[at].routes[to] = leaving[at].iter().find(nearer).copied().unwrap_or(NO_ROUTE);
+                let nearer = |&&link: &&LinkId| distance[link_to[link].index()] == distance[at] - 1;
+                let link = leaving[at].iter().find(nearer).copied();
+                let routes = &mut nodes[NodeId(at as u32)].routes;
+                routes[NodeId(to as u32)] = link.unwrap_or(LinkId::NONE);
             }
         }
     }
     for &(at, to, via) in &scenario.routes {
         let link = leaving[at]
             .iter()
-            .find(|&&link| link_to[link as usize] as usize == via);
+            .find(|&&link| link_to[link].index() == via);
         let Some(&link) = link else {
             return Err(RunError::Build(format!(
                 "no link from {} to {}",
                 scenario.nodes[at], scenario.nodes[via]
             )));
         };
-        if let Some(route) = nodes[at].routes.get_mut(to) {
+        let routes = &mut nodes[NodeId(at as u32)].routes;
+        if let Some(route) = routes.get_mut(NodeId(to as u32)) {
             *route = link;
         }
     }
@@ -326,12 +329,14 @@ fn flows(
         let sender_opens = flow.opens == Opener::Sender;
         let tcps = (&flow.sender, &flow.receiver);
         let mut opening = Opening::new(number, flows, tcps, stream("isn"), sender_opens);
-        let ends = opening.first(flow.from as u32, flow.to as u32);
-        world.ends.extend(ends);
+        let ends = opening.first(NodeId(flow.from as u32), NodeId(flow.to as u32));
+        for end in ends {
+            world.ends.push(end);
+        }
         world.tallies.push(Tally::default());
         let patience = &mut world.reassemblies.patience;
         patience.push(flow.reassembly_timeout);
-        world.flows.push(FlowState {
+        let id = world.flows.push(FlowState {
             sender_opens,
             dont_fragment: flow.dont_fragment,
             missing: program.completions(),
@@ -348,11 +353,10 @@ fn flows(
         });
         world.unfinished += 1;
         let start = Instant::ZERO + flow.start;
-        let index = world.flows.len() as u32 - 1;
-        world.heap.push(Event::new(start, Kind::Start, index, 0, 0));
+        world.heap.push(Event::new(start, Kind::Start, id.0, 0, 0));
     }
     let over_tcp = world.flows.len();
-    let mut tcp = 0..over_tcp;
+    let mut tcp = world.flows.ids();
     for (number, flow) in (0..).zip(&scenario.flows) {
         let App::Udp(spec) = flow.app else {
             world.order.extend(tcp.next().map(Slot::Tcp));

@@ -2,30 +2,31 @@
 //! as they open.
 
 use crate::app::AppEvent;
+use crate::flow::EndId;
 use crate::world::World;
-use farlink_net::{NodeId, wire};
+use farlink_net::{FlowId, NodeId, wire};
 use farlink_tcp::config::FastOpen;
 use farlink_tcp::{FastOpenCache, FastOpenCookie};
 use std::collections::BTreeMap;
 
 /// What clients keep of servers, by the nodes of both.
-pub(crate) type Cookies = BTreeMap<(u32, u32), FastOpenCache>;
+pub(crate) type Cookies = BTreeMap<(NodeId, NodeId), FastOpenCache>;
 
 impl World {
     /// The SYN of a flow's connection is about to leave. A program whose host has the
     /// server's cookie writes now what it would write after the handshake: to connect
     /// and to write is one call (RFC 7413, 4.2.1).
-    pub(crate) fn open_fast(&mut self, flow: usize) {
+    pub(crate) fn open_fast(&mut self, flow: FlowId) {
         let opener = self.flows[flow].opener();
-        let client = 2 * flow + opener as usize;
+        let client = EndId::new(flow, opener);
         let how = self.ends[client].conn.fast_open();
         if how == FastOpen::Off {
             return;
         }
-        let server = client ^ 1;
+        let server = client.other();
         let hosts = (self.ends[client].node, self.ends[server].node);
-        let address = wire::node_address(NodeId(hosts.0));
-        let cookie = FastOpenCookie::new(hosts.1.into(), address.into());
+        let address = wire::node_address(hosts.0);
+        let cookie = FastOpenCookie::new(hosts.1.0.into(), address.into());
         self.ends[server].conn.set_fast_open_cookie(cookie);
         let met = FastOpenCache {
             cookie,
@@ -42,7 +43,7 @@ impl World {
 
     /// A connection is established at this end: what it learned is kept. Returns
     /// whether its program went ahead and knows all that it wants to know.
-    pub(crate) fn opened(&mut self, end: usize) -> bool {
+    pub(crate) fn opened(&mut self, end: EndId) -> bool {
         let e = &mut self.ends[end];
         if let Some(cache) = e.conn.fast_open_cache() {
             self.cookies.insert((e.node, e.peer), cache);

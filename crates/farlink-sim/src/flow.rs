@@ -3,8 +3,8 @@
 
 use crate::app::{Program, Side};
 use crate::quantile::Quantiles;
-use farlink_net::Packet;
 use farlink_net::rng::Stream;
+use farlink_net::{FlowId, Id, NodeId, Packet};
 use farlink_tcp::{
     Config, Connection, Instant, Interval, Limit, LimitTimes, PhaseTimes, Record, Seq, State, Stats,
 };
@@ -23,14 +23,63 @@ pub(crate) fn udp_ports(flow: u32) -> (u16, u16) {
     (near as u16, ACCEPT_PORT + (flow / PORTS) as u16)
 }
 
+/// An end of a flow over TCP.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct EndId(u32);
+
+impl Id for EndId {
+    #[inline]
+    fn at(number: u32) -> Self {
+        Self(number)
+    }
+
+    #[inline]
+    fn number(self) -> u32 {
+        self.0
+    }
+}
+
+impl EndId {
+    #[inline]
+    pub(crate) fn new(flow: FlowId, side: Side) -> Self {
+        Self(2 * flow.0 + side as u32)
+    }
+
+    /// Both ends of a flow: first the one that data comes from.
+    #[inline]
+    pub(crate) fn both(flow: FlowId) -> [Self; 2] {
+        [Self::new(flow, Side::From), Self::new(flow, Side::To)]
+    }
+
+    #[inline]
+    pub(crate) fn flow(self) -> FlowId {
+        FlowId(self.0 / 2)
+    }
+
+    #[inline]
+    pub(crate) fn side(self) -> Side {
+        if self.0.is_multiple_of(2) {
+            Side::From
+        } else {
+            Side::To
+        }
+    }
+
+    /// The other end of the same flow.
+    #[inline]
+    pub(crate) fn other(self) -> Self {
+        Self(self.0 ^ 1)
+    }
+}
+
 /// One end of a flow.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) conn: Connection,
     /// Node that it is on.
-    pub(crate) node: u32,
+    pub(crate) node: NodeId,
     /// Node of the other end.
-    pub(crate) peer: u32,
+    pub(crate) peer: NodeId,
     isn: Seq,
     /// Time of the timer event that counts; others are stale.
     pub(crate) scheduled: Instant,
@@ -73,7 +122,7 @@ pub(crate) struct Times {
 }
 
 impl End {
-    fn new(conn: Connection, [node, peer]: [u32; 2], isn: Seq) -> Self {
+    fn new(conn: Connection, [node, peer]: [NodeId; 2], isn: Seq) -> Self {
         Self {
             conn,
             node,
@@ -327,7 +376,7 @@ impl Opening {
     }
 
     /// The ends of the first connection.
-    pub(crate) fn first(&mut self, from: u32, to: u32) -> [End; 2] {
+    pub(crate) fn first(&mut self, from: NodeId, to: NodeId) -> [End; 2] {
         let [(a, a_isn), (b, b_isn)] = self.connection();
         [
             End::new(a, [from, to], a_isn),

@@ -2,19 +2,20 @@
 //! dropped with word to the sender; hosts put them together (RFC 791, 3.2;
 //! RFC 1191).
 
+use crate::flow::EndId;
 use crate::heap::{Event, Kind};
-use crate::world::{NO_ROUTE, TTL, World, sending_end};
+use crate::world::{TTL, World, sending_end};
 use farlink_net::channel::DropCause;
 use farlink_net::fragment::{Added, Mtu, Piece, Reassembly};
 use farlink_net::icmp::IcmpError;
 use farlink_net::packet::IPV4_HEADER_LEN;
-use farlink_net::{Packet, Payload};
+use farlink_net::{ById, FlowId, Id, LinkId, NodeId, Packet, Payload};
 use farlink_tcp::{Ecn, Instant, Interval};
 use std::collections::BTreeMap;
 
 /// What fragments of one datagram have in common (RFC 791, 2.3): destination and
 /// source, protocol, identification.
-type Key = (u32, u32, u8, u16);
+type Key = (NodeId, NodeId, u8, u16);
 
 /// A datagram of which something is there.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ struct Partial {
     /// The fragment that came first: the whole, once all are there.
     number: u32,
     /// Link that it came over.
-    link: u32,
+    link: LinkId,
     /// When it is given up.
     due: Instant,
     parts: Reassembly,
@@ -36,7 +37,7 @@ pub(crate) struct Reassemblies {
     /// Time of the event that looks for those to give up; others are stale.
     watch: Option<Instant>,
     /// How long a flow's datagrams wait for their rest, by number of the flow.
-    pub(crate) patience: Vec<Interval>,
+    pub(crate) patience: ById<FlowId, Interval>,
 }
 
 fn key(packet: &Packet) -> Key {
@@ -45,7 +46,7 @@ fn key(packet: &Packet) -> Key {
         Payload::Udp(_) => 17,
         Payload::Raw(raw) => raw.bytes()[9],
     };
-    (packet.dst.0, packet.src.0, protocol, packet.ident)
+    (packet.dst, packet.src, protocol, packet.ident)
 }
 
 /// Whether both are of the same datagram, and not of two that have the same
@@ -65,7 +66,7 @@ fn same(a: &Packet, b: &Packet) -> bool {
 impl World {
     /// A packet at `node` is longer than the link that it is to be sent over takes.
     #[cold]
-    pub(crate) fn too_long(&mut self, node: u32, link: u32, number: u32, mtu: Mtu) {
+    pub(crate) fn too_long(&mut self, node: NodeId, link: LinkId, number: u32, mtu: Mtu) {
         let packet = &self.packets[number as usize];
         if let Payload::Raw(raw) = &packet.payload {
             if raw.dont_fragment() {
@@ -99,7 +100,7 @@ impl World {
         // The whole is let go last: its number stays taken as long.
         for piece in mtu.cut(whole, IPV4_HEADER_LEN) {
             if matches!(template.payload, Payload::Udp(_)) {
-                self.datagram_copied(template.flow.0);
+                self.datagram_copied(template.flow);
             }
             let part = self.hold(Packet {
                 piece: Some(piece),
@@ -112,31 +113,31 @@ impl World {
 
     /// The endpoint that sent a packet too long to go on will hear of it when a
     /// message could be there: after the propagation delays of the way back.
-    fn tell_mtu(&mut self, node: u32, number: u32, mtu: Mtu) {
+    fn tell_mtu(&mut self, node: NodeId, number: u32, mtu: Mtu) {
         let packet = &self.packets[number as usize];
         if packet.tcp().is_none() {
             return; // nobody there who could send less
         }
         let (mut at, mut heard) = (node, self.now);
         for _ in 0..TTL {
-            let link = self.nodes[at as usize].next_hop(packet.src.0);
-            if at == packet.src.0 || link == NO_ROUTE {
+            let link = self.nodes[at].next_hop(packet.src);
+            if at == packet.src || link == LinkId::NONE {
                 break;
             }
-            heard += self.links[link as usize].config().delay;
-            at = self.link_to[link as usize];
+            heard += self.links[link].config().delay;
+            at = self.link_to[link];
         }
-        if at != packet.src.0 {
+        if at != packet.src {
             return;
         }
-        let end = sending_end(packet, self.flows[packet.flow.0 as usize].sender_opens);
+        let end = sending_end(packet, self.flows[packet.flow].sender_opens);
         self.serial = self.serial.wrapping_add(1);
-        let event = Event::new(heard, Kind::PathMtu, end as u32, self.serial, mtu.bytes);
+        let event = Event::new(heard, Kind::PathMtu, end.number(), self.serial, mtu.bytes);
         self.heap.push(event);
     }
 
     /// An endpoint hears how long a packet may be.
-    pub(crate) fn path_mtu(&mut self, end: usize, mtu: u32) {
+    pub(crate) fn path_mtu(&mut self, end: EndId, mtu: u32) {
         let e = &mut self.ends[end];
         if e.live && e.conn.on_path_mtu(mtu) {
             self.serve(end);
@@ -145,12 +146,12 @@ impl World {
 
     /// A fragment is at its destination.
     #[cold]
-    pub(crate) fn reassemble(&mut self, link: u32, number: u32) {
+    pub(crate) fn reassemble(&mut self, link: LinkId, number: u32) {
         let packet = &self.packets[number as usize];
         let Some(piece) = packet.piece else { return };
-        let (key, flow) = (key(packet), packet.flow.0);
+        let (key, flow) = (key(packet), packet.flow);
         let all = &mut self.reassemblies;
-        let due = self.now + all.patience[flow as usize];
+        let due = self.now + all.patience[flow];
         let spare = &mut all.spare;
         let partial = all.partial.entry(key).or_insert_with(|| Partial {
             number,
@@ -195,19 +196,21 @@ impl World {
     fn absorb(&mut self, number: u32) {
         let packet = &self.packets[number as usize];
         if matches!(packet.payload, Payload::Udp(_)) {
-            self.datagram_lost(packet.flow.0);
+            self.datagram_lost(packet.flow);
         }
         self.free.push(number);
     }
 
     /// Nothing more is known of a datagram. Returns the link of its first fragment.
-    fn forget(&mut self, key: Key) -> u32 {
+    fn forget(&mut self, key: Key) -> LinkId {
         let all = &mut self.reassemblies;
-        all.partial.remove(&key).map_or(0, |mut partial| {
-            partial.parts.clear();
-            all.spare.push(partial.parts);
-            partial.link
-        })
+        all.partial
+            .remove(&key)
+            .map_or(LinkId::NONE, |mut partial| {
+                partial.parts.clear();
+                all.spare.push(partial.parts);
+                partial.link
+            })
     }
 
     fn watch_partial(&mut self, due: Instant) {

@@ -1,11 +1,11 @@
 //! Packets of real programs in the world: how they enter and leave, what routers
 //! answer them by ICMP (RFC 792; RFC 1812), and where each of them is.
 
-use crate::world::{NO_ROUTE, TTL, World};
+use crate::world::{TTL, World};
 use farlink_net::channel::DropCause;
 use farlink_net::icmp::IcmpError;
 use farlink_net::wire::node_address;
-use farlink_net::{FlowId, NodeId, Packet, Payload, Raw};
+use farlink_net::{ById, FlowId, Link, LinkId, NodeId, Packet, Payload, Raw};
 use farlink_tcp::{Instant, Interval};
 use serde::Serialize;
 
@@ -47,7 +47,7 @@ struct Place {
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     /// Of each node; empty without real programs.
-    places: Vec<Place>,
+    places: ById<NodeId, Place>,
     /// Packets of real programs that entered.
     entered: u64,
     /// That left.
@@ -108,18 +108,17 @@ impl World {
     }
 
     /// Whether a node passes on what is not for it.
-    pub(crate) fn is_junction(&self, node: u32) -> bool {
-        !self.nodes[node as usize].routes.is_empty()
+    pub(crate) fn is_junction(&self, node: NodeId) -> bool {
+        !self.nodes[node].routes.is_empty()
     }
 
     /// The node at the far end of the way from `node` to `to`, if there is one.
-    pub(crate) fn next_node(&self, node: u32, to: u32) -> Option<u32> {
-        let link = self.nodes[node as usize].next_hop(to);
-        (link != NO_ROUTE).then(|| self.link_to[link as usize])
+    pub(crate) fn next_node(&self, node: NodeId, to: NodeId) -> Option<NodeId> {
+        self.link_to.get(self.nodes[node].next_hop(to)).copied()
     }
 
     /// A packet of a real program enters at a node. It has a way from there.
-    pub(crate) fn enter(&mut self, now: Instant, node: u32, packet: Packet) {
+    pub(crate) fn enter(&mut self, now: Instant, node: NodeId, packet: Packet) {
         self.now = now;
         if let Some(probes) = &mut self.probes {
             probes.capture(now, node, &packet);
@@ -130,7 +129,7 @@ impl World {
     }
 
     /// Hands over the packets of real programs that have arrived, with their node.
-    pub(crate) fn leave(&mut self, mut take: impl FnMut(u32, &mut Packet)) {
+    pub(crate) fn leave(&mut self, mut take: impl FnMut(NodeId, &mut Packet)) {
         self.answers.left += self.leaving.len() as u64;
         for (node, number) in self.leaving.drain(..) {
             take(node, &mut self.packets[number as usize]);
@@ -139,7 +138,7 @@ impl World {
     }
 
     /// A packet of a real program is at the node that it is for.
-    pub(crate) fn at_program(&mut self, node: u32, link: u32, number: u32) {
+    pub(crate) fn at_program(&mut self, node: NodeId, link: LinkId, number: u32) {
         if self.is_host(node) {
             self.leaving.push((node, number));
         } else {
@@ -147,33 +146,33 @@ impl World {
         }
     }
 
-    fn is_host(&self, node: u32) -> bool {
-        let place = self.answers.places.get(node as usize);
+    fn is_host(&self, node: NodeId) -> bool {
+        let place = self.answers.places.get(node);
         place.is_some_and(|place| place.is_host)
     }
 
     /// The hops of a packet are used up (RFC 1812, 5.3.1).
     #[cold]
-    pub(crate) fn expired(&mut self, node: u32, link: u32, number: u32) {
+    pub(crate) fn expired(&mut self, node: NodeId, link: LinkId, number: u32) {
         self.refuse(node, link, number, IcmpError::TimeExceeded);
     }
 
     /// There is no route to where a packet goes.
     #[cold]
-    pub(crate) fn no_route(&mut self, node: u32, link: u32, number: u32) {
+    pub(crate) fn no_route(&mut self, node: NodeId, link: LinkId, number: u32) {
         self.refuse(node, link, number, IcmpError::NetUnreachable);
     }
 
     /// A packet goes no further than `node`; the program that sent it hears of it
     /// by ICMP.
-    pub(crate) fn refuse(&mut self, node: u32, link: u32, number: u32, error: IcmpError) {
+    pub(crate) fn refuse(&mut self, node: NodeId, link: LinkId, number: u32, error: IcmpError) {
         let cause = match error {
             IcmpError::TimeExceeded => DropCause::HopLimit,
             IcmpError::TooBig(_) => DropCause::TooBig,
             _ => DropCause::NoRoute,
         };
         let answer = self.as_it_is(number);
-        let answer = answer.and_then(|raw| raw.error(node_address(NodeId(node)), error));
+        let answer = answer.and_then(|raw| raw.error(node_address(node), error));
         self.lose_beyond(link, number, cause);
         let Some(answer) = answer else { return };
         // Path MTU discovery must not go without (RFC 1812, 4.3.2.8 leaves which to
@@ -185,7 +184,7 @@ impl World {
 
     /// A packet is for a router: it answers what it can.
     #[cold]
-    fn at_router(&mut self, node: u32, link: u32, number: u32) {
+    fn at_router(&mut self, node: NodeId, link: LinkId, number: u32) {
         if self.packets[number as usize].corrupt {
             self.lose_beyond(link, number, DropCause::Checksum);
             return;
@@ -217,9 +216,9 @@ impl World {
     }
 
     /// Whether a node may send another error.
-    fn may_tell(&mut self, node: u32) -> bool {
+    fn may_tell(&mut self, node: NodeId) -> bool {
         let now = self.now;
-        let place = self.answers.places.get_mut(node as usize);
+        let place = self.answers.places.get_mut(node);
         let allowed = place.is_some_and(|place| place.errors.takes(now));
         self.answers.limited += u64::from(!allowed);
         allowed
@@ -227,16 +226,16 @@ impl World {
 
     /// A router sends a message to the host whose address it has; to none if there
     /// is none.
-    fn send_answer(&mut self, node: u32, answer: Raw) {
+    fn send_answer(&mut self, node: NodeId, answer: Raw) {
         let first = u32::from(node_address(NodeId(0)));
-        let to = u32::from(answer.destination()).wrapping_sub(first);
+        let to = NodeId(u32::from(answer.destination()).wrapping_sub(first));
         if !self.is_host(to) {
             return;
         }
         self.answers.answered += 1;
         let answer = self.hold(Packet {
-            src: NodeId(node),
-            dst: NodeId(to),
+            src: node,
+            dst: to,
             flow: FlowId::NONE,
             from_opener: false,
             ident: 0,
@@ -258,10 +257,11 @@ impl World {
     /// Where all packets of real programs are.
     pub(crate) fn balance(&self) -> Balance {
         let own = &self.answers;
-        let drops = |link: usize| {
-            let here = &self.links[link];
+        let drops = |(link, here): (LinkId, &Link)| {
             let stats = match here.line {
-                Some(line) => *self.lines[line as usize].line.stats(link % 2),
+                Some(line) => *self.lines[line as usize]
+                    .line
+                    .stats(link.direction() as usize),
                 None => here.stats(),
             };
             stats.drops.iter().sum::<u64>()
@@ -272,7 +272,7 @@ impl World {
             cut: own.cut,
             answered: own.answered,
             left: own.left,
-            lost: (0..self.links.len()).map(drops).sum(),
+            lost: self.links.each().map(drops).sum(),
             for_routers: own.for_routers,
             inside: (self.packets.len() - self.free.len() - self.leaving.len()) as u64,
             limited: own.limited,

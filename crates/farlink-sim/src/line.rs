@@ -5,24 +5,24 @@ use crate::heap::{Event, Kind};
 use crate::world::World;
 use farlink_net::arq::{Line, Output, Tag};
 use farlink_net::channel::DropCause;
-use farlink_net::{Packet, Payload};
+use farlink_net::{Direction, LinkId, Packet, Payload};
 use farlink_tcp::{Ecn, Instant, Priority};
 
 /// A link with a protocol.
 #[derive(Debug)]
 pub(crate) struct LineState {
     pub(crate) line: Line,
-    /// Its direction down among the directed links; up is the next.
-    base: u32,
+    /// Number of the link.
+    link: u32,
     /// Time of the event that counts; others are stale.
     scheduled: Instant,
 }
 
 impl LineState {
-    pub(crate) fn new(line: Line, base: u32) -> Self {
+    pub(crate) fn new(line: Line, link: u32) -> Self {
         Self {
             line,
-            base,
+            link,
             scheduled: Instant::MAX,
         }
     }
@@ -30,21 +30,21 @@ impl LineState {
 
 impl World {
     /// Adds a protocol to a link, and wakes it for the first time.
-    pub(crate) fn add_line(&mut self, line: Line, base: u32) {
+    pub(crate) fn add_line(&mut self, line: Line, link: u32) {
         let number = self.lines.len() as u32;
-        for link in [base, base + 1] {
-            self.links[link as usize].line = Some(number);
+        for direction in Direction::BOTH {
+            self.links[LinkId::new(link, direction)].line = Some(number);
         }
-        self.lines.push(LineState::new(line, base));
+        self.lines.push(LineState::new(line, link));
         self.schedule_line(number);
     }
 
     /// A packet meets a link with a protocol.
-    pub(crate) fn hand_over(&mut self, number: u32, link: u32, packet_number: u32) {
-        let from = (link % 2) as usize;
+    pub(crate) fn hand_over(&mut self, number: u32, link: LinkId, packet_number: u32) {
+        let from = link.direction() as usize;
         let packet = &self.packets[packet_number as usize];
         let markable = packet.ecn().markable();
-        let ip_len = match self.links[link as usize].compression {
+        let ip_len = match self.links[link].compression {
             Some(_) => self.compress(link, packet_number),
             None => packet.ip_len(),
         };
@@ -62,7 +62,7 @@ impl World {
                 packet.set_ecn(Ecn::Ce);
                 line.count_mark(from);
             }
-            if let Some(which) = self.links[link as usize].compression {
+            if let Some(which) = self.links[link].compression {
                 self.compressions[which as usize].commit(packet_number);
             }
         }
@@ -76,19 +76,20 @@ impl World {
             return;
         }
         state.scheduled = Instant::MAX;
-        let base = state.base;
+        let link = state.link;
+        let directed = |from: usize| LinkId::new(link, Direction::BOTH[from]);
         let mut outputs = std::mem::take(&mut self.outputs);
         state.line.advance(self.now, &mut outputs);
         for output in outputs.drain(..) {
             match output {
-                Output::Arrived { from, packet } => self.reached(base + from as u32, packet),
+                Output::Arrived { from, packet } => self.reached(directed(from), packet),
                 Output::Lost {
                     from,
                     packet,
                     cause,
                 } => {
-                    let link = base + from as u32;
-                    if self.links[link as usize].compression.is_some() {
+                    let link = directed(from);
+                    if self.links[link].compression.is_some() {
                         self.frame_lost(link, cause, self.now);
                     }
                     self.lose(link, packet, cause, self.now);
@@ -103,11 +104,12 @@ impl World {
         let state = &mut self.lines[number as usize];
         if let Some(probes) = &mut self.probes {
             for sent in state.line.drain_sent() {
-                probes.frame(state.base, &sent);
+                probes.frame(state.link, &sent);
             }
-            for from in 0..2 {
-                if let Some((packets, bytes)) = state.line.waiting_changed(from) {
-                    probes.queued(self.now, state.base + from as u32, packets, bytes);
+            for direction in Direction::BOTH {
+                if let Some((packets, bytes)) = state.line.waiting_changed(direction as usize) {
+                    let link = LinkId::new(state.link, direction);
+                    probes.queued(self.now, link, packets, bytes);
                 }
             }
         }

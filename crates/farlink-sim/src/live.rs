@@ -11,7 +11,9 @@ use crate::world::World;
 use farlink_net::channel::Channel;
 use farlink_net::rng::Streams;
 use farlink_net::wire::node_address;
-use farlink_net::{Datagram, FlowId, LinkConfig, NodeId, NotIpv4, Packet, Payload, Raw};
+use farlink_net::{
+    ById, Datagram, Direction, FlowId, LinkConfig, LinkId, NodeId, NotIpv4, Packet, Payload, Raw,
+};
 use farlink_tcp::Instant;
 use serde_json::{Map, Value};
 use std::net::Ipv4Addr;
@@ -54,13 +56,13 @@ pub struct LinkReport {
 pub struct Live {
     world: World,
     links: Vec<String>,
-    hosts: Vec<(String, u32)>,
+    hosts: Vec<(String, NodeId)>,
     /// Number of the host of each node.
-    host_of: Vec<Option<usize>>,
+    host_of: ById<NodeId, Option<usize>>,
     /// What the links are set to.
     scenario: Expanded,
     /// Directions of links whose queue ends at [`QUEUE_MOST`] only here.
-    bounded: Vec<bool>,
+    bounded: ById<LinkId, bool>,
     run: u64,
     /// How often the links were changed.
     changes: u64,
@@ -89,7 +91,7 @@ impl Live {
             .zip(is_host)
             .map(|(node, is_host)| {
                 is_host.then(|| {
-                    hosts.push((scenario.nodes[node as usize].clone(), node));
+                    hosts.push((scenario.nodes[node as usize].clone(), NodeId(node)));
                     hosts.len() - 1
                 })
             })
@@ -114,7 +116,7 @@ impl Live {
     pub fn hosts(&self) -> impl ExactSizeIterator<Item = (&str, Ipv4Addr)> + '_ {
         self.hosts
             .iter()
-            .map(|(name, node)| (name.as_str(), node_address(NodeId(*node))))
+            .map(|(name, node)| (name.as_str(), node_address(*node)))
     }
 
     /// A program on host number `host` sends a packet, now.
@@ -132,7 +134,8 @@ impl Live {
     pub fn enter(&mut self, now: Instant, host: usize, raw: Raw) -> Result<(), Refused> {
         let from = self.hosts[host].1;
         let address = raw.destination();
-        let to = u32::from(address).wrapping_sub(u32::from(node_address(NodeId(0))));
+        let first = u32::from(node_address(NodeId(0)));
+        let to = NodeId(u32::from(address).wrapping_sub(first));
         let next = self.world.next_node(from, to);
         // What the next node is not for it passes on, if it is a router.
         let goes = next.is_some_and(|next| next == to || self.world.is_junction(next));
@@ -141,8 +144,8 @@ impl Live {
             return Err(Refused::NoHost(address));
         }
         let packet = Packet {
-            src: NodeId(from),
-            dst: NodeId(to),
+            src: from,
+            dst: to,
             flow: FlowId::NONE,
             from_opener: true,
             ident: 0,
@@ -173,7 +176,7 @@ impl Live {
                 // The place of the packet is free: its bytes need not be copied.
                 let nothing = Payload::Udp(Datagram::default());
                 let payload = std::mem::replace(&mut packet.payload, nothing);
-                if let (Some(host), Payload::Raw(mut raw)) = (host_of[node as usize], payload) {
+                if let (Some(host), Payload::Raw(mut raw)) = (host_of[node], payload) {
                     if packet.corrupt {
                         // Its receiver's own checksum tells.
                         raw.spoil();
@@ -217,13 +220,17 @@ impl Live {
         let streams = Streams::new(scenario.seed, self.run);
         let mut channels: Vec<(LinkConfig, Option<Channel>)> = Vec::new();
         let pairs = scenario.links.iter().zip(&self.scenario.links);
-        for (new, old) in pairs {
-            for (direction, spec, old) in [("down", &new.down, &old.down), ("up", &new.up, &old.up)]
-            {
+        for (number, (new, old)) in (0..).zip(pairs) {
+            for (direction, spec, old) in [
+                (Direction::Down, &new.down, &old.down),
+                (Direction::Up, &new.up, &old.up),
+            ] {
                 let changed = spec.channel != old.channel;
-                if spec != old && self.world.links[channels.len()].line.is_some() {
+                let id = LinkId::new(number, direction);
+                if spec != old && self.world.links[id].line.is_some() {
                     return Err(fixed(&new.name));
                 }
+                let direction = direction.name();
                 let name = format!("link/{}/{direction}/change/{}", new.name, self.changes);
                 let built = changed.then(|| channel(spec, &streams, &name));
                 let built = built.transpose();
@@ -255,28 +262,33 @@ impl Live {
         link: Option<&str>,
         direction: Option<&str>,
     ) -> Result<usize, String> {
-        let wanted = |i: &usize| {
-            link.is_none_or(|name| name == self.links[i / 2])
-                && direction.is_none_or(|name| name == ["down", "up"][i % 2])
+        let wanted = |id: &LinkId| {
+            link.is_none_or(|name| name == self.name(*id))
+                && direction.is_none_or(|name| name == id.direction().name())
         };
-        let chosen: Vec<_> = (0..self.world.links.len()).filter(wanted).collect();
-        for &i in &chosen {
-            if self.world.links[i].line.is_some() {
-                return Err(fixed(&self.links[i / 2]));
+        let chosen: Vec<_> = self.world.links.ids().filter(wanted).collect();
+        for &id in &chosen {
+            if self.world.links[id].line.is_some() {
+                return Err(fixed(self.name(id)));
             }
         }
-        for &i in &chosen {
-            self.world.links[i].switch_channel(on);
+        for &id in &chosen {
+            self.world.links[id].switch_channel(on);
         }
         Ok(chosen.len())
     }
 
     /// The directions of links whose channel is off.
     pub fn channels_off(&self) -> Vec<(String, &'static str)> {
-        let all = self.world.links.iter().enumerate();
+        let all = self.world.links.each();
         all.filter(|(_, link)| !link.channel_on())
-            .map(|(i, _)| (self.links[i / 2].clone(), ["down", "up"][i % 2]))
+            .map(|(id, _)| (self.name(id).to_owned(), id.direction().name()))
             .collect()
+    }
+
+    /// The name of the link that this is a direction of.
+    fn name(&self, link: LinkId) -> &str {
+        &self.links[link.link() as usize]
     }
 
     /// From now on packets that are lost are kept for [`Live::take_lost`].
@@ -291,10 +303,9 @@ impl Live {
         };
         for one in lost.drain(..) {
             if let Payload::Raw(raw) = &one.packet.payload {
-                let (link, direction) = (one.link as usize / 2, one.link as usize % 2);
-                let name = &self.links[link];
-                let cause = one.cause.name();
-                take(one.at, name, ["down", "up"][direction], cause, raw.bytes());
+                let name = &self.links[one.link.link() as usize];
+                let direction = one.link.direction().name();
+                take(one.at, name, direction, one.cause.name(), raw.bytes());
             }
         }
     }
@@ -307,15 +318,16 @@ impl Live {
     /// What each direction of each link did, up to `now`.
     pub fn report(&self, now: Instant) -> Vec<LinkReport> {
         let all = metrics();
-        (0..self.world.links.len())
-            .map(|i| LinkReport {
-                link: self.links[i / 2].clone(),
-                direction: if i % 2 == 0 { "down" } else { "up" },
-                bounded: self.bounded[i],
+        self.bounded
+            .each()
+            .map(|(id, &bounded)| LinkReport {
+                link: self.name(id).to_owned(),
+                direction: id.direction().name(),
+                bounded,
                 metrics: all
                     .iter()
                     .filter(|m| m.scope == Scope::Link)
-                    .zip(metrics::of_link(&self.world, i, 0, now.as_nanos()).iter())
+                    .zip(metrics::of_link(&self.world, id, 0, now.as_nanos()).iter())
                     .map(|(m, v)| (m.name.clone(), v.map_or(Value::Null, Value::from)))
                     .collect(),
             })
@@ -324,9 +336,9 @@ impl Live {
 }
 
 /// The scenario with a limit for each queue, and which of them had none.
-fn bounded(scenario: &Expanded) -> (Expanded, Vec<bool>) {
+fn bounded(scenario: &Expanded) -> (Expanded, ById<LinkId, bool>) {
     let mut scenario = scenario.clone();
-    let mut bounded = Vec::new();
+    let mut bounded = ById::default();
     for link in &mut scenario.links {
         for direction in [&mut link.down, &mut link.up] {
             bounded.push(direction.queue == QueueSpec::Unlimited);

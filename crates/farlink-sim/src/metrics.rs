@@ -2,12 +2,14 @@
 
 mod definitions;
 
+use crate::flow::EndId;
 use crate::quantile::Quantiles;
 use crate::world::{Slot, World};
 use definitions::{FLOW, LINK, RUN};
 use farlink_net::arq::FrameKind;
 use farlink_net::channel::DropCause;
 use farlink_net::header_compression::Compression;
+use farlink_net::{ById, FlowId, Id, LinkId, NodeId};
 use farlink_tcp::{Instant, Limit};
 use serde::Serialize;
 
@@ -150,7 +152,10 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
 fn of_flow(world: &World, slot: Slot) -> Values {
     let (values, number) = match slot {
         Slot::Tcp(index) => (of_tcp(world, index), index),
-        Slot::Udp(index) => (of_datagrams(world, index), world.flows.len() + index),
+        Slot::Udp(index) => {
+            let number = FlowId::at((world.flows.len() + index) as u32);
+            (of_datagrams(world, index), number)
+        }
     };
     let lost = world.tallies[number].forward;
     let lost = lost.map(|n| Some(n as f64));
@@ -206,9 +211,9 @@ fn of_datagrams(world: &World, index: usize) -> Vec<Option<f64>> {
     out
 }
 
-fn of_tcp(world: &World, flow: usize) -> Vec<Option<f64>> {
+fn of_tcp(world: &World, flow: FlowId) -> Vec<Option<f64>> {
     let state = &world.flows[flow];
-    let (from, to) = (&world.ends[2 * flow], &world.ends[2 * flow + 1]);
+    let [from, to] = EndId::both(flow).map(|end| &world.ends[end]);
     let end = state.done_at.unwrap_or(world.now);
     let started = state.done_at.is_some() || from.live;
     let span = |until: Instant| until.since(state.opened_at).as_secs_f64();
@@ -285,19 +290,19 @@ fn of_tcp(world: &World, flow: usize) -> Vec<Option<f64>> {
     values
 }
 
-/// Segments of data, and datagrams received, that had to cross each directed link.
-pub(crate) fn needed(world: &World) -> Vec<u64> {
-    let mut needed = vec![0; world.links.len()];
-    let mut cross = |from: u32, to: u32, packets: u64| {
+/// Segments of data, and datagrams received, that had to cross each link.
+pub(crate) fn needed(world: &World) -> ById<LinkId, u64> {
+    let mut needed = ById::from(vec![0; world.links.len()]);
+    let mut cross = |from: NodeId, to: NodeId, packets: u64| {
         let mut at = from;
         // No path is longer than there are nodes, unless routes go round.
         for _ in 0..world.nodes.len() {
             if at == to {
                 break;
             }
-            let link = world.nodes[at as usize].next_hop(to);
-            needed[link as usize] += packets;
-            at = world.link_to[link as usize];
+            let link = world.nodes[at].next_hop(to);
+            needed[link] += packets;
+            at = world.link_to[link];
         }
     };
     for [from, to] in world.ends.as_chunks().0 {
@@ -314,14 +319,14 @@ pub(crate) fn needed(world: &World) -> Vec<u64> {
 }
 
 /// Values of a directed link at the end of a run of `period` nanoseconds.
-pub(crate) fn of_link(world: &World, link: usize, needed: u64, period: u64) -> Values {
+pub(crate) fn of_link(world: &World, link: LinkId, needed: u64, period: u64) -> Values {
     let here = &world.links[link];
     let offered = {
         let other = here.background_stats();
         other.packets + other.drops
     };
     let (own, other) = here.stats_at(world.now);
-    let from = link % 2;
+    let from = link.direction() as usize;
     let line = here.line.map(|n| &world.lines[n as usize].line);
     let stats = match line {
         Some(line) => *line.stats(from),
@@ -431,7 +436,7 @@ mod tests {
             .filter_map(|row| row.0.strip_prefix("limited_"))
             .collect();
         assert_eq!(limited, limits());
-        assert_eq!(len(of_link(&world, 0, 0, 1)), named(Scope::Link));
+        assert_eq!(len(of_link(&world, LinkId(0), 0, 1)), named(Scope::Link));
         assert_eq!(len(of_run(&[], 0)), named(Scope::Run));
     }
 

@@ -3,10 +3,11 @@
 //! A run without probes carries an empty `Option` and nothing else. Columns are
 //! plain vectors, ready to be handed to a data frame without a copy per row.
 
+use crate::flow::EndId;
 use farlink_net::arq::SentFrame;
 use farlink_net::channel::DropCause;
 use farlink_net::pcapng::CapturePoint;
-use farlink_net::{Datagram, Link, Packet, Payload};
+use farlink_net::{ById, Datagram, FlowId, Link, LinkId, NodeId, Packet, Payload};
 use farlink_tcp::{Instant, Record};
 
 /// A column of one type.
@@ -105,21 +106,21 @@ pub(crate) struct Probes {
     drops: Vec<Lost>,
     datagrams: Vec<Arrived>,
     /// The flow of the scenario that each number in packets and of ends is.
-    pub(crate) flows: Vec<u32>,
+    pub(crate) flows: ById<FlowId, u32>,
     frames: Vec<Framed>,
     /// One capture point a node that has one.
-    pub(crate) captures: Vec<Option<CapturePoint>>,
+    pub(crate) captures: ById<NodeId, Option<CapturePoint>>,
 }
 
 impl Probes {
     /// The number of a flow in the scenario.
-    fn flow(&self, number: u32) -> u32 {
-        self.flows.get(number as usize).copied().unwrap_or(number)
+    fn flow(&self, id: FlowId) -> u32 {
+        self.flows.get(id).copied().unwrap_or(id.0)
     }
 
     /// A record of an endpoint.
-    pub(crate) fn record(&mut self, flow: u32, side: u8, time: Instant, record: &Record) {
-        let flow = self.flow(flow);
+    pub(crate) fn record(&mut self, end: EndId, time: Instant, record: &Record) {
+        let (flow, side) = (self.flow(end.flow()), end.side() as u8);
         match *record {
             Record::Sent { len: 0, .. }
             | Record::AckSent
@@ -234,7 +235,7 @@ impl Probes {
     }
 
     /// Packets of `link` that began to be sent until `now`.
-    pub(crate) fn departures(&mut self, directed: u32, link: &Link, now: Instant) {
+    pub(crate) fn departures(&mut self, directed: LinkId, link: &Link, now: Instant) {
         let (link_number, direction) = split(directed);
         let all: Vec<_> = link.departures().collect();
         let (low_packets, mut bytes) = link.low_queued();
@@ -253,7 +254,7 @@ impl Probes {
     }
 
     /// Length of a queue after a packet joined it.
-    pub(crate) fn queued(&mut self, time: Instant, directed: u32, packets: u32, bytes: u64) {
+    pub(crate) fn queued(&mut self, time: Instant, directed: LinkId, packets: u32, bytes: u64) {
         let (link, direction) = split(directed);
         self.queue.push(Queue {
             time,
@@ -265,13 +266,13 @@ impl Probes {
     }
 
     /// A packet reached the far end of a link.
-    pub(crate) fn delivery(&mut self, time: Instant, directed: u32, packet: &Packet) {
+    pub(crate) fn delivery(&mut self, time: Instant, directed: LinkId, packet: &Packet) {
         let (link, direction) = split(directed);
         let row = Delivery {
             time,
             link,
             direction,
-            flow: self.flow(packet.flow.0),
+            flow: self.flow(packet.flow),
             bytes: packet.ip_len(),
         };
         self.deliveries.push(row);
@@ -281,13 +282,13 @@ impl Probes {
     pub(crate) fn lost(
         &mut self,
         time: Instant,
-        directed: u32,
+        directed: LinkId,
         packet: &Packet,
         seq: Option<u64>,
         cause: DropCause,
     ) {
         let (link, direction) = split(directed);
-        let flow = self.flow(packet.flow.0);
+        let flow = self.flow(packet.flow);
         self.drops.push(Lost {
             time,
             link,
@@ -305,7 +306,7 @@ impl Probes {
             let len = datagram.body.len();
             self.sent.push(Sent {
                 time,
-                flow: self.flow(packet.flow.0),
+                flow: self.flow(packet.flow),
                 side: 0,
                 seq: datagram.number * u64::from(len),
                 len,
@@ -322,7 +323,7 @@ impl Probes {
         datagram: &Datagram,
         total: u64,
     ) {
-        let flow = self.flow(packet.flow.0);
+        let flow = self.flow(packet.flow);
         self.datagrams.push(Arrived {
             time,
             flow,
@@ -338,9 +339,9 @@ impl Probes {
         });
     }
 
-    /// A frame was sent on a link whose direction down is `base`.
-    pub(crate) fn frame(&mut self, base: u32, sent: &SentFrame) {
-        let (link, direction) = split(base + sent.from as u32);
+    /// A frame was sent on link number `link`.
+    pub(crate) fn frame(&mut self, link: u32, sent: &SentFrame) {
+        let direction = sent.from as u8;
         let frame = &sent.frame;
         self.frames.push(Framed {
             time: sent.at,
@@ -357,8 +358,8 @@ impl Probes {
     }
 
     /// A packet passed the capture point of `node`.
-    pub(crate) fn capture(&mut self, time: Instant, node: u32, packet: &Packet) {
-        if let Some(Some(point)) = self.captures.get_mut(node as usize) {
+    pub(crate) fn capture(&mut self, time: Instant, node: NodeId, packet: &Packet) {
+        if let Some(Some(point)) = self.captures.get_mut(node) {
             // Only a packet that IP could not carry is refused, and the
             // scenario's limits let none be made.
             let _ = point.packet(time, packet);
@@ -386,7 +387,7 @@ impl Probes {
     }
 }
 
-/// Link and direction of a directed link.
-fn split(directed: u32) -> (u32, u8) {
-    (directed / 2, (directed % 2) as u8)
+/// Number of the link and of its direction.
+fn split(directed: LinkId) -> (u32, u8) {
+    (directed.link(), directed.direction() as u8)
 }

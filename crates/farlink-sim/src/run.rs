@@ -1,15 +1,17 @@
 //! Running a scenario: one run, many runs, a run with probes.
 
+use crate::app::Side;
 use crate::build::build;
+use crate::flow::{EndId, FlowState};
 use crate::metrics::{self, Scope, Values, metrics};
 use crate::probe::{Probes, Table};
 use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
 use crate::udp::UdpFlow;
 use crate::world::{Slot, World};
-use farlink_net::Link;
 use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
+use farlink_net::{ById, FlowId, Id, Link, LinkId, NodeId};
 use farlink_tcp::{Instant, Interval};
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
@@ -57,11 +59,11 @@ impl Monitor {
 pub struct Outcome {
     /// Values by flow.
     flows: Vec<Values>,
-    /// Values by directed link.
-    links: Vec<Values>,
-    /// What follows from the parameters of its channel, by directed link, each
-    /// with the number of its stage.
-    derived: Vec<Vec<(usize, Derived)>>,
+    /// Values by link.
+    links: ById<LinkId, Values>,
+    /// What follows from the parameters of its channel, by link, each with the number
+    /// of its stage.
+    derived: ById<LinkId, Vec<(usize, Derived)>>,
     /// Flows that were not done at `max_duration`.
     pub unfinished: usize,
     /// Events handled.
@@ -188,11 +190,11 @@ pub fn trace(
     let mut probes = Probes::default();
     if let Some(snaplen) = snaplen {
         headers_can_say(scenario, "captured")?;
-        probes.captures.resize_with(scenario.nodes.len(), || None);
+        probes.captures = scenario.nodes.iter().map(|_| None).collect();
         for flow in &scenario.flows {
             for node in [flow.from, flow.to] {
                 let name = &scenario.nodes[node];
-                probes.captures[node]
+                probes.captures[NodeId(node as u32)]
                     .get_or_insert_with(|| CapturePoint::new(name, comment, snaplen));
             }
         }
@@ -217,8 +219,8 @@ pub fn trace(
     drive(&mut world, scenario, monitor)?;
     let outcome = outcome(&world, scenario);
     let mut probes = world.probes.take().unwrap_or_default();
-    for (i, link) in world.links.iter().enumerate() {
-        probes.departures(i as u32, link, world.now);
+    for (id, link) in world.links.each() {
+        probes.departures(id, link, world.now);
     }
     let captures = std::mem::take(&mut probes.captures)
         .into_iter()
@@ -263,13 +265,12 @@ impl Outcome {
             .collect();
         let links: Vec<_> = self
             .links
-            .iter()
-            .enumerate()
-            .map(|(i, v)| {
+            .each()
+            .map(|(id, v)| {
                 json!({
-                    "link": scenario.links[i / 2].name,
-                    "direction": if i % 2 == 0 { "down" } else { "up" },
-                    "derived": derived_json(&self.derived[i]),
+                    "link": scenario.links[id.link() as usize].name,
+                    "direction": id.direction().name(),
+                    "derived": derived_json(&self.derived[id]),
                     "metrics": of(Scope::Link, v),
                 })
             })
@@ -302,10 +303,14 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
         world.step();
         if world.unfinished == 0 {
             // Connections close in their own time; TIME-WAIT need not be sat out.
-            while world.ends.get(settled).is_some_and(|e| !e.live || e.over()) {
+            while world
+                .ends
+                .get(EndId::at(settled))
+                .is_some_and(|e| !e.live || e.over())
+            {
                 settled += 1;
             }
-            if settled == world.ends.len() {
+            if settled as usize == world.ends.len() {
                 break;
             }
         }
@@ -328,7 +333,7 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
 
 /// Other traffic on links, which comes between two events in any number.
 struct Others {
-    links: Vec<usize>,
+    links: Vec<LinkId>,
     /// How much time holds about as many of its packets as there are events between
     /// two looks at the monitor.
     step: Interval,
@@ -341,8 +346,10 @@ impl Others {
         let rate: f64 = world.links.iter().map(Link::background_packets).sum();
         let step = 1e9 * LOOK_EVERY as f64 / rate;
         Self {
-            links: (0..world.links.len())
-                .filter(|&link| world.links[link].has_background())
+            links: world
+                .links
+                .each()
+                .filter_map(|(id, link)| link.has_background().then_some(id))
                 .collect(),
             // Without any the rate is 0: no time is too long.
             step: Interval::from_nanos((step as u64).max(1)),
@@ -379,17 +386,16 @@ fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Resu
         now as f64 / limit.as_nanos().max(1) as f64
     } else {
         // The least advanced flow is what the run waits for.
-        let part = |i: usize| -> f64 {
-            let state = &world.flows[i];
+        let part = |(flow, state): (FlowId, &FlowState)| -> f64 {
             if state.done_at.is_some() {
                 return 1.0;
             }
-            match state.stops_after {
-                Some(d) => {
-                    world.now.since(state.opened_at).as_secs_f64() / d.as_secs_f64().max(1e-9)
-                }
-                None => state.program.share(world.ends[2 * i + 1].received),
+            if let Some(d) = state.stops_after {
+                let since = world.now.since(state.opened_at).as_secs_f64();
+                return since / d.as_secs_f64().max(1e-9);
             }
+            let to = EndId::new(flow, Side::To);
+            state.program.share(world.ends[to].received)
         };
         let datagrams = |flow: &UdpFlow| {
             if flow.done {
@@ -398,7 +404,7 @@ fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Resu
                 flow.source.share(world.now)
             }
         };
-        let over_tcp = (0..world.flows.len()).map(part);
+        let over_tcp = world.flows.each().map(part);
         over_tcp
             .chain(world.udp.iter().map(datagrams))
             .fold(1.0, f64::min)
@@ -415,9 +421,9 @@ fn outcome(world: &World, scenario: &Expanded) -> Outcome {
         |end: &crate::flow::End| -> u64 { end.received.div_ceil(u64::from(end.conn.mss()).max(1)) };
     Outcome {
         flows: metrics::of_flows(world),
-        links: (0..)
-            .zip(metrics::needed(world))
-            .map(|(i, needed)| metrics::of_link(world, i, needed, period))
+        links: metrics::needed(world)
+            .each()
+            .map(|(link, &needed)| metrics::of_link(world, link, needed, period))
             .collect(),
         derived: world
             .links
@@ -472,8 +478,8 @@ mod tests {
         others.run_until(end, &mut in_steps, &monitor).unwrap();
         assert!(others.at > Instant::ZERO + Interval::from_millis(15));
         let left = |world: &mut World| {
-            let waiting = world.links[0].queued(end);
-            (waiting, world.links[0].stats_at(end))
+            let link = &mut world.links[LinkId(0)];
+            (link.queued(end), link.stats_at(end))
         };
         assert_eq!(left(&mut at_once), left(&mut in_steps));
     }

@@ -6,7 +6,7 @@
 
 use crate::app::{AppEvent, Command, Side};
 use crate::fast_open::Cookies;
-use crate::flow::{End, FlowState, Times};
+use crate::flow::{End, EndId, FlowState, Times};
 use crate::fragments::Reassemblies;
 use crate::heap::{Event, Heap, Kind};
 use crate::icmp::Answers;
@@ -18,7 +18,7 @@ use crate::world_loss::{Lost, LostLater};
 use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
 use farlink_net::header_compression::Compression;
-use farlink_net::{FlowId, Link, NodeId, Packet, Payload};
+use farlink_net::{ById, FlowId, Id, Link, LinkId, NodeId, Packet, Payload};
 use farlink_tcp::{Event as TcpEvent, Instant, Priority, Segment};
 use std::collections::VecDeque;
 
@@ -28,32 +28,23 @@ pub(crate) const TTL: u8 = 64;
 /// A node.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Directed link for each destination, by node number; empty for a node
-    /// with a single link. `NO_ROUTE` where there is none.
-    pub(crate) routes: Vec<u32>,
+    /// Link for each destination; empty for a node with a single link.
+    /// [`LinkId::NONE`] where there is none.
+    pub(crate) routes: ById<NodeId, LinkId>,
     /// The link to take without a table.
-    pub(crate) only: u32,
+    pub(crate) only: LinkId,
     /// Identification of the next packet it sends.
     pub(crate) ident: u16,
 }
 
 impl Node {
-    /// The directed link to take to node `to`.
+    /// The link to take to node `to`.
     #[inline]
-    pub(crate) fn next_hop(&self, to: u32) -> u32 {
-        match self.routes.get(to as usize) {
+    pub(crate) fn next_hop(&self, to: NodeId) -> LinkId {
+        match self.routes.get(to) {
             Some(&link) => link,
             None => self.only,
         }
-    }
-}
-
-/// The side of its flow that an end is.
-fn side(end: usize) -> Side {
-    if end.is_multiple_of(2) {
-        Side::From
-    } else {
-        Side::To
     }
 }
 
@@ -61,13 +52,10 @@ fn side(end: usize) -> Side {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slot {
     /// Among the flows over TCP.
-    Tcp(usize),
+    Tcp(FlowId),
     /// Among those of datagrams.
     Udp(usize),
 }
-
-/// No way to get there.
-pub(crate) const NO_ROUTE: u32 = u32::MAX;
 
 /// What is counted of a flow, for its metrics alone.
 #[derive(Clone, Debug, Default)]
@@ -87,7 +75,7 @@ pub(crate) struct Tally {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Label {
     /// Node that the packet goes to.
-    pub(crate) dst: u32,
+    pub(crate) dst: NodeId,
     pub(crate) ip_len: u32,
     /// Whether it carries data.
     pub(crate) data: bool,
@@ -107,7 +95,7 @@ impl Label {
             _ => (packet.has_data(), packet.priority() == Priority::Low),
         };
         Self {
-            dst: packet.dst.0,
+            dst: packet.dst,
             ip_len: packet.ip_len(),
             data,
             low,
@@ -120,21 +108,19 @@ impl Label {
 pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) heap: Heap,
-    pub(crate) nodes: Vec<Node>,
-    /// Directed links: link i down is 2 i, up is 2 i + 1.
-    pub(crate) links: Vec<Link>,
-    /// Node at the far end of each directed link.
-    pub(crate) link_to: Vec<u32>,
-    /// Both ends of each flow: the one that data comes from first.
-    pub(crate) ends: Vec<End>,
+    pub(crate) nodes: ById<NodeId, Node>,
+    pub(crate) links: ById<LinkId, Link>,
+    /// Node at the far end of each link.
+    pub(crate) link_to: ById<LinkId, NodeId>,
+    pub(crate) ends: ById<EndId, End>,
     /// Flows over TCP. In packets, flows of datagrams are numbered after them.
-    pub(crate) flows: Vec<FlowState>,
+    pub(crate) flows: ById<FlowId, FlowState>,
     /// Which of either each flow of the scenario is.
     pub(crate) order: Vec<Slot>,
     /// Flows of datagrams.
     pub(crate) udp: Vec<UdpFlow>,
     /// What is counted of each flow.
-    pub(crate) tallies: Vec<Tally>,
+    pub(crate) tallies: ById<FlowId, Tally>,
     /// Packets by number, and the numbers that are free.
     pub(crate) packets: Vec<Packet>,
     pub(crate) labels: Vec<Label>,
@@ -153,7 +139,7 @@ pub(crate) struct World {
     /// When the last flow was done.
     pub(crate) finished_at: Instant,
     /// Packets of real programs that have arrived: their node and number.
-    pub(crate) leaving: Vec<(u32, u32)>,
+    pub(crate) leaving: Vec<(NodeId, u32)>,
     pub(crate) reassemblies: Reassemblies,
     /// What routers answer to packets of real programs.
     pub(crate) answers: Answers,
@@ -165,18 +151,22 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(nodes: Vec<Node>, links: Vec<Link>, link_to: Vec<u32>) -> Self {
+    pub(crate) fn new(
+        nodes: ById<NodeId, Node>,
+        links: ById<LinkId, Link>,
+        link_to: ById<LinkId, NodeId>,
+    ) -> Self {
         Self {
             now: Instant::ZERO,
             heap: Heap::default(),
             nodes,
             links,
             link_to,
-            ends: Vec::new(),
-            flows: Vec::new(),
+            ends: ById::default(),
+            flows: ById::default(),
             order: Vec::new(),
             udp: Vec::new(),
-            tallies: Vec::new(),
+            tallies: ById::default(),
             packets: Vec::new(),
             labels: Vec::new(),
             free: Vec::new(),
@@ -213,26 +203,26 @@ impl World {
         self.now = event.time();
         self.events += 1;
         match event.kind() {
-            Kind::Arrival => self.arrival(event.source()),
+            Kind::Arrival => self.arrival(LinkId(event.source())),
             Kind::Reordered => {
                 self.heap.pop();
-                self.reached(event.source(), event.payload());
+                self.reached(LinkId(event.source()), event.payload());
             }
             Kind::Timer => {
                 self.heap.pop();
-                self.timer(event.source() as usize);
+                self.timer(EndId::at(event.source()));
             }
             Kind::Start => {
                 self.heap.pop();
-                self.start(event.source() as usize);
+                self.start(FlowId(event.source()));
             }
             Kind::Stop => {
                 self.heap.pop();
-                self.stop(event.source() as usize);
+                self.stop(FlowId(event.source()));
             }
             Kind::Wake => {
                 self.heap.pop();
-                self.wake(event.source() as usize);
+                self.wake(FlowId(event.source()));
             }
             Kind::Datagram => {
                 self.heap.pop();
@@ -240,11 +230,11 @@ impl World {
             }
             Kind::Notice => {
                 self.heap.pop();
-                self.notice(event.source() as usize, event.payload());
+                self.notice(EndId::at(event.source()), event.payload());
             }
             Kind::LowDue => {
                 self.heap.pop();
-                self.low_due(event.source());
+                self.low_due(LinkId(event.source()));
             }
             Kind::Line => {
                 self.heap.pop();
@@ -252,7 +242,7 @@ impl World {
             }
             Kind::PathMtu => {
                 self.heap.pop();
-                self.path_mtu(event.source() as usize, event.payload());
+                self.path_mtu(EndId::at(event.source()), event.payload());
             }
             Kind::Reassembly => {
                 self.heap.pop();
@@ -264,15 +254,15 @@ impl World {
 
     /// The first packet in flight on a link arrives.
     #[inline(always)]
-    fn arrival(&mut self, link: u32) {
-        let flying = &mut self.links[link as usize].in_flight;
+    fn arrival(&mut self, link: LinkId) {
+        let flying = &mut self.links[link].in_flight;
         let Some(first) = flying.pop_front() else {
             return;
         };
         match flying.front() {
             Some(next) => {
                 self.heap
-                    .replace(Event::new(next.arrives, Kind::Arrival, link, 0, 0));
+                    .replace(Event::new(next.arrives, Kind::Arrival, link.0, 0, 0));
             }
             None => self.heap.pop(),
         }
@@ -281,11 +271,11 @@ impl World {
 
     /// A packet is at the far end of a link.
     #[inline(always)] // half of all events are this and nothing else
-    pub(crate) fn reached(&mut self, link: u32, number: u32) {
-        if self.links[link as usize].compression.is_some() && !self.expand(link, number) {
+    pub(crate) fn reached(&mut self, link: LinkId, number: u32) {
+        if self.links[link].compression.is_some() && !self.expand(link, number) {
             return;
         }
-        let node = self.link_to[link as usize];
+        let node = self.link_to[link];
         let packet = &mut self.packets[number as usize];
         if let Some(probes) = &mut self.probes {
             probes.delivery(self.now, link, packet);
@@ -320,7 +310,7 @@ impl World {
 
     /// A whole packet of a flow is at its host.
     #[inline]
-    pub(crate) fn delivered(&mut self, link: u32, number: u32) {
+    pub(crate) fn delivered(&mut self, link: LinkId, number: u32) {
         let packet = &self.packets[number as usize];
         if packet.corrupt {
             self.damaged(number);
@@ -330,7 +320,7 @@ impl World {
         let Payload::Tcp(segment) = &packet.payload else {
             return self.datagram_arrived(number);
         };
-        let flow = packet.flow.0 as usize;
+        let flow = packet.flow;
         let state = &self.flows[flow];
         if let Some(opening) = &state.opening
             && !opening.is_current(packet)
@@ -339,12 +329,12 @@ impl World {
             self.free.push(number);
             return;
         }
-        let end = sending_end(packet, state.sender_opens) ^ 1;
+        let end = sending_end(packet, state.sender_opens).other();
         let receiver = &mut self.ends[end];
         if receiver.live {
             let before = receiver.conn.stats().segments_fresh;
             receiver.conn.on_segment(self.now, segment);
-            if end % 2 == 1 && receiver.conn.stats().segments_fresh != before {
+            if end.side() == Side::To && receiver.conn.stats().segments_fresh != before {
                 let transit = &mut self.tallies[flow].transit;
                 transit.arrived(segment.data_seq(), segment.body.len(), self.now);
             }
@@ -355,7 +345,7 @@ impl World {
 
     /// An endpoint's timer goes off, unless it was moved.
     #[inline]
-    fn timer(&mut self, end: usize) {
+    fn timer(&mut self, end: EndId) {
         let e = &mut self.ends[end];
         if e.scheduled != self.now || !e.live {
             return;
@@ -367,14 +357,13 @@ impl World {
         self.serve(end);
     }
 
-    fn start(&mut self, flow: usize) {
+    fn start(&mut self, flow: FlowId) {
         let state = &mut self.flows[flow];
         state.opened_at = self.now;
         if let Some(at) = state.stops_after.map(|d| self.now + d) {
-            self.heap
-                .push(Event::new(at, Kind::Stop, flow as u32, 0, 0));
+            self.heap.push(Event::new(at, Kind::Stop, flow.0, 0, 0));
         }
-        for end in [2 * flow, 2 * flow + 1] {
+        for end in EndId::both(flow) {
             self.ends[end].live = true;
         }
         let mut commands = Vec::new();
@@ -386,14 +375,14 @@ impl World {
 
     /// The end that opens a connection and the one that waits for it, whose clocks
     /// start now, too.
-    fn serve_both(&mut self, flow: usize) {
-        let opener = self.flows[flow].opener() as usize;
-        self.serve(2 * flow + opener);
-        self.serve(2 * flow + 1 - opener);
+    fn serve_both(&mut self, flow: FlowId) {
+        let opener = EndId::new(flow, self.flows[flow].opener());
+        self.serve(opener);
+        self.serve(opener.other());
     }
 
     /// An application wanted to be woken now, unless it changed its mind.
-    fn wake(&mut self, flow: usize) {
+    fn wake(&mut self, flow: FlowId) {
         let state = &mut self.flows[flow];
         if state.wakes_at != self.now || state.done_at.is_some() {
             return;
@@ -401,25 +390,27 @@ impl World {
         state.wakes_at = Instant::MAX;
         self.tell(flow, Side::To, AppEvent::Woken);
         self.open_next(flow);
-        self.serve(2 * flow);
-        self.serve(2 * flow + 1);
+        for end in EndId::both(flow) {
+            self.serve(end);
+        }
     }
 
     /// The time of a flow is over, finished or not.
-    fn stop(&mut self, flow: usize) {
+    fn stop(&mut self, flow: FlowId) {
         self.finish(flow);
-        for end in [2 * flow, 2 * flow + 1] {
+        for end in EndId::both(flow) {
             self.ends[end].live = false;
         }
     }
 
     /// Ends a flow's measurement now.
-    fn finish(&mut self, flow: usize) {
+    fn finish(&mut self, flow: FlowId) {
         let state = &mut self.flows[flow];
         if state.done_at.is_none() {
             state.done_at = Some(self.now);
             let from = state.opened_at;
-            self.tallies[flow].times = Some(self.ends[2 * flow].times(from, self.now));
+            let sender = &self.ends[EndId::new(flow, Side::From)];
+            self.tallies[flow].times = Some(sender.times(from, self.now));
             self.unfinished -= 1;
             self.finished_at = self.now;
         }
@@ -427,7 +418,7 @@ impl World {
 
     /// Lets the application and the endpoint act on what just happened.
     #[inline]
-    pub(crate) fn serve(&mut self, end: usize) {
+    pub(crate) fn serve(&mut self, end: EndId) {
         let e = &mut self.ends[end];
         if !e.live {
             return;
@@ -440,7 +431,7 @@ impl World {
             if e.received >= e.awaits {
                 e.awaits = u64::MAX;
                 let event = AppEvent::Received(e.received);
-                self.tell(end / 2, side(end), event);
+                self.tell(end.flow(), end.side(), event);
             }
         }
         let e = &mut self.ends[end];
@@ -465,15 +456,15 @@ impl World {
         if due < e.scheduled {
             e.scheduled = due;
             self.heap
-                .push(Event::new(due.max(now), Kind::Timer, end as u32, 0, 0));
+                .push(Event::new(due.max(now), Kind::Timer, end.number(), 0, 0));
         }
-        if self.flows[end / 2].missing == 0 {
-            self.finish(end / 2);
+        if self.flows[end.flow()].missing == 0 {
+            self.finish(end.flow());
         }
     }
 
     #[cold]
-    fn happened(&mut self, end: usize, event: TcpEvent) {
+    fn happened(&mut self, end: EndId, event: TcpEvent) {
         if event == TcpEvent::Established && self.opened(end) {
             return;
         }
@@ -482,13 +473,13 @@ impl World {
             TcpEvent::PeerClosed => AppEvent::PeerClosed,
             TcpEvent::Closed(reason) => AppEvent::Closed(reason),
         };
-        self.tell(end / 2, side(end), event);
-        self.open_next(end / 2);
+        self.tell(end.flow(), end.side(), event);
+        self.open_next(end.flow());
     }
 
     /// Tells a flow's application, and does what it answers.
     #[cold]
-    pub(crate) fn tell(&mut self, flow: usize, side: Side, event: AppEvent) {
+    pub(crate) fn tell(&mut self, flow: FlowId, side: Side, event: AppEvent) {
         let mut commands = Vec::new();
         self.flows[flow]
             .program
@@ -496,14 +487,14 @@ impl World {
         self.perform(flow, &commands);
     }
 
-    fn perform(&mut self, flow: usize, commands: &[Command]) {
+    fn perform(&mut self, flow: FlowId, commands: &[Command]) {
         let now = self.now;
         for &command in commands {
             let state = &mut self.flows[flow];
             match command {
-                Command::Write(side, len) => self.ends[2 * flow + side as usize].write(now, len),
-                Command::Await(side, total) => self.ends[2 * flow + side as usize].awaits = total,
-                Command::Close(side) => self.ends[2 * flow + side as usize].close(now),
+                Command::Write(side, len) => self.ends[EndId::new(flow, side)].write(now, len),
+                Command::Await(side, total) => self.ends[EndId::new(flow, side)].awaits = total,
+                Command::Close(side) => self.ends[EndId::new(flow, side)].close(now),
                 Command::Open => {
                     if let Some(opening) = &mut state.opening {
                         opening.wanted = true;
@@ -511,8 +502,7 @@ impl World {
                 }
                 Command::Wake(at) => {
                     state.wakes_at = at;
-                    self.heap
-                        .push(Event::new(at, Kind::Wake, flow as u32, 0, 0));
+                    self.heap.push(Event::new(at, Kind::Wake, flow.0, 0, 0));
                 }
                 Command::Responded(after) => {
                     state.responses += 1;
@@ -521,7 +511,7 @@ impl World {
                     times.add(after.as_nanos());
                 }
                 Command::Complete(side) => {
-                    self.ends[2 * flow + side as usize].complete_at = Some(self.now);
+                    self.ends[EndId::new(flow, side)].complete_at = Some(self.now);
                     state.missing -= 1;
                 }
                 Command::Fail => {
@@ -536,8 +526,8 @@ impl World {
 
     /// Opens the next connection of a flow if it is wanted and nothing of the
     /// one before is left to do.
-    fn open_next(&mut self, flow: usize) {
-        let ends = 2 * flow..2 * flow + 2;
+    fn open_next(&mut self, flow: FlowId) {
+        let ends = EndId::both(flow);
         let state = &mut self.flows[flow];
         let opener = state.opener();
         let Some(opening) = &mut state.opening else {
@@ -545,11 +535,11 @@ impl World {
         };
         if !opening.wanted
             || state.done_at.is_some()
-            || !self.ends[ends.clone()].iter().all(End::over)
+            || !ends.iter().all(|&end| self.ends[end].over())
         {
             return;
         }
-        for (end, (mut conn, isn)) in ends.zip(opening.next()) {
+        for (end, (mut conn, isn)) in ends.into_iter().zip(opening.next()) {
             if self.probes.is_some() {
                 conn.set_tracing(true);
                 self.take_records(end);
@@ -564,30 +554,31 @@ impl World {
 
     /// What an endpoint tells goes to the probes.
     #[cold]
-    fn take_records(&mut self, end: usize) {
+    fn take_records(&mut self, end: EndId) {
         let records: Vec<_> = self.ends[end].conn.drain_records().collect();
         if let Some(probes) = &mut self.probes {
             for (time, record) in records {
                 let record = self.ends[end].placed(record);
-                probes.record((end / 2) as u32, (end % 2) as u8, time, &record);
+                probes.record(end, time, &record);
             }
         }
     }
 
     /// A segment leaves an endpoint.
     #[inline]
-    fn emit(&mut self, end: usize, node: u32, segment: Segment) {
-        if end.is_multiple_of(2) && !segment.body.is_empty() {
-            let transit = &mut self.tallies[end / 2].transit;
+    fn emit(&mut self, end: EndId, node: NodeId, segment: Segment) {
+        let from_sender = end.side() == Side::From;
+        if from_sender && !segment.body.is_empty() {
+            let transit = &mut self.tallies[end.flow()].transit;
             transit.sent(segment.data_seq(), segment.body.len(), self.now);
         }
-        let flow = &self.flows[end / 2];
-        let home = &mut self.nodes[node as usize];
+        let flow = &self.flows[end.flow()];
+        let home = &mut self.nodes[node];
         let packet = Packet {
-            src: NodeId(node),
-            dst: NodeId(self.ends[end].peer),
-            flow: FlowId((end / 2) as u32),
-            from_opener: flow.sender_opens == end.is_multiple_of(2),
+            src: node,
+            dst: self.ends[end].peer,
+            flow: end.flow(),
+            from_opener: flow.sender_opens == from_sender,
             ident: home.ident,
             ttl: TTL,
             corrupt: false,
@@ -619,9 +610,14 @@ impl World {
     }
 }
 
-/// The end that a packet comes from: of a flow's two, the first is the one that
-/// data comes from, whether it opened the connection (`sender_opens`) or not.
+/// The end that a packet comes from: the one that data comes from, whether it opened
+/// the connection (`sender_opens`) or not, or the other.
 #[inline]
-pub(crate) fn sending_end(packet: &Packet, sender_opens: bool) -> usize {
-    2 * packet.flow.0 as usize + usize::from(packet.from_opener != sender_opens)
+pub(crate) fn sending_end(packet: &Packet, sender_opens: bool) -> EndId {
+    let side = if packet.from_opener == sender_opens {
+        Side::From
+    } else {
+        Side::To
+    };
+    EndId::new(packet.flow, side)
 }

@@ -1,16 +1,18 @@
 //! Packets that are lost or damaged: who counts it, and who is told.
 
+use crate::app::Side;
+use crate::flow::EndId;
 use crate::heap::{Event, Kind};
 use crate::world::{World, sending_end};
 use farlink_net::channel::DropCause;
-use farlink_net::{FlowId, Packet, Payload};
+use farlink_net::{FlowId, Id, LinkId, Packet, Payload};
 use farlink_tcp::{Instant, LossCause};
 
 /// A packet of a real program that was lost.
 #[derive(Debug)]
 pub(crate) struct Lost {
     pub(crate) at: Instant,
-    pub(crate) link: u32,
+    pub(crate) link: LinkId,
     pub(crate) cause: DropCause,
     pub(crate) packet: Packet,
 }
@@ -19,8 +21,8 @@ pub(crate) struct Lost {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LostLater {
     pub(crate) at: Instant,
-    /// Number of its flow in packets.
-    pub(crate) flow: u32,
+    /// Its flow.
+    pub(crate) flow: FlowId,
     /// Why; none for a packet of the other end, of which no cause is counted.
     pub(crate) cause: Option<DropCause>,
 }
@@ -29,7 +31,7 @@ impl World {
     /// Takes back what is counted of losses whose time has not come.
     pub(crate) fn forget_future_losses(&mut self) {
         for lost in self.lost_later.drain(..).filter(|lost| lost.at > self.now) {
-            let tally = &mut self.tallies[lost.flow as usize];
+            let tally = &mut self.tallies[lost.flow];
             match lost.cause {
                 Some(cause) => tally.forward[cause as usize] -= 1,
                 None => tally.back -= 1,
@@ -40,21 +42,21 @@ impl World {
     /// A packet is lost that a link delivered: the node at the far end has no use for
     /// it. It is counted among the losses of the link that brought it.
     #[cold]
-    pub(crate) fn lose_beyond(&mut self, link: u32, number: u32, cause: DropCause) {
+    pub(crate) fn lose_beyond(&mut self, link: LinkId, number: u32, cause: DropCause) {
         let priority = self.packets[number as usize].priority();
-        match self.links[link as usize].line {
+        match self.links[link].line {
             Some(line) => {
                 let line = &mut self.lines[line as usize].line;
-                line.count_drop((link % 2) as usize, cause, priority);
+                line.count_drop(link.direction() as usize, cause, priority);
             }
-            None => self.links[link as usize].count_drop(cause, priority),
+            None => self.links[link].count_drop(cause, priority),
         }
         self.lose(link, number, cause, self.now);
     }
 
     /// A packet is lost on a link, which has counted it.
     #[cold]
-    pub(crate) fn lose(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
+    pub(crate) fn lose(&mut self, link: LinkId, number: u32, cause: DropCause, at: Instant) {
         let packet = &self.packets[number as usize];
         if packet.flow == FlowId::NONE {
             if let Some(probes) = &mut self.probes {
@@ -77,7 +79,7 @@ impl World {
         }
     }
 
-    fn lose_of_flow(&mut self, link: u32, number: u32, cause: DropCause, at: Instant) {
+    fn lose_of_flow(&mut self, link: LinkId, number: u32, cause: DropCause, at: Instant) {
         if self.probes.is_some() {
             let seq = self.stream_position(number);
             if let Some(probes) = &mut self.probes {
@@ -85,11 +87,11 @@ impl World {
             }
         }
         let packet = &self.packets[number as usize];
-        let tally = &mut self.tallies[packet.flow.0 as usize];
+        let tally = &mut self.tallies[packet.flow];
         // Datagrams go one way only.
-        let state = self.flows.get(packet.flow.0 as usize);
+        let state = self.flows.get(packet.flow);
         let back =
-            state.is_some_and(|state| !sending_end(packet, state.sender_opens).is_multiple_of(2));
+            state.is_some_and(|state| sending_end(packet, state.sender_opens).side() == Side::To);
         if back {
             tally.back += 1;
         } else {
@@ -103,23 +105,23 @@ impl World {
             {
                 self.lost_later.pop_front();
             }
-            let flow = packet.flow.0;
+            let flow = packet.flow;
             let cause = (!back).then_some(cause);
             self.lost_later.push_back(LostLater { at, flow, cause });
         }
         if matches!(packet.payload, Payload::Udp(_)) {
-            self.datagram_lost(packet.flow.0);
+            self.datagram_lost(packet.flow);
         }
     }
 
     /// The end that a packet goes to, if the packet is of its connection.
-    pub(crate) fn receiving_end(&self, packet: &Packet) -> Option<usize> {
-        let flow = &self.flows[packet.flow.0 as usize];
+    pub(crate) fn receiving_end(&self, packet: &Packet) -> Option<EndId> {
+        let flow = &self.flows[packet.flow];
         let current = flow
             .opening
             .as_ref()
             .is_none_or(|opening| opening.is_current(packet));
-        let end = sending_end(packet, flow.sender_opens) ^ 1;
+        let end = sending_end(packet, flow.sender_opens).other();
         (current && self.ends[end].live).then_some(end)
     }
 
@@ -141,13 +143,13 @@ impl World {
     /// that lost it. Returns whether the packet is kept until then.
     pub(crate) fn tell_loss(
         &mut self,
-        link: u32,
+        link: LinkId,
         number: u32,
         cause: DropCause,
         at: Instant,
     ) -> bool {
         let packet = &self.packets[number as usize];
-        let oracle = |&end: &usize| self.ends[end].conn.wants_loss_notices();
+        let oracle = |&end: &EndId| self.ends[end].conn.wants_loss_notices();
         let Some(segment) = packet.tcp() else {
             return false;
         };
@@ -163,10 +165,10 @@ impl World {
             | DropCause::LinkGiveUp => {
                 let over = match cause {
                     DropCause::Checksum => at, // it went over all of them
-                    _ => at + self.links[link as usize].config().delay,
+                    _ => at + self.links[link].config().delay,
                 };
                 self.serial = self.serial.wrapping_add(1);
-                let event = Event::new(over, Kind::Notice, end as u32, self.serial, number);
+                let event = Event::new(over, Kind::Notice, end.number(), self.serial, number);
                 self.heap.push(event);
                 true
             }
@@ -184,7 +186,7 @@ impl World {
     }
 
     /// The time has come to tell of a loss by the medium.
-    pub(crate) fn notice(&mut self, end: usize, number: u32) {
+    pub(crate) fn notice(&mut self, end: EndId, number: u32) {
         let packet = &self.packets[number as usize];
         if let Some(segment) = packet.tcp()
             && self.receiving_end(packet) == Some(end)

@@ -3,12 +3,12 @@
 
 use crate::heap::{Event, Kind};
 use crate::world::{TTL, World};
-use farlink_net::Payload;
+use farlink_net::{FlowId, Id, Payload};
 
 impl World {
     /// The flow of datagrams that a packet's number of a flow stands for.
-    fn udp_index(&self, flow: u32) -> usize {
-        flow as usize - self.flows.len()
+    fn udp_index(&self, flow: FlowId) -> usize {
+        flow.index() - self.flows.len()
     }
 
     /// A source sends what is due, and its next datagram becomes an event; or it
@@ -17,7 +17,7 @@ impl World {
         let flow = &mut self.udp[index];
         match flow.source.next() {
             Ok(at) if at <= self.now => {
-                let home = &mut self.nodes[flow.node() as usize];
+                let home = &mut self.nodes[flow.node()];
                 let packet = flow.send(self.now, home.ident, TTL);
                 home.ident = home.ident.wrapping_add(1);
                 let node = flow.node();
@@ -50,7 +50,7 @@ impl World {
     pub(crate) fn datagram_arrived(&mut self, number: u32) {
         let packet = &self.packets[number as usize];
         if let Payload::Udp(datagram) = &packet.payload {
-            let index = self.udp_index(packet.flow.0);
+            let index = self.udp_index(packet.flow);
             let flow = &mut self.udp[index];
             flow.under_way -= 1;
             let first = flow
@@ -68,14 +68,14 @@ impl World {
     }
 
     /// A packet that carries a datagram was lost.
-    pub(crate) fn datagram_lost(&mut self, flow: u32) {
+    pub(crate) fn datagram_lost(&mut self, flow: FlowId) {
         let index = self.udp_index(flow);
         self.udp[index].under_way -= 1;
         self.settle(index);
     }
 
     /// A packet that carries a datagram was copied.
-    pub(crate) fn datagram_copied(&mut self, flow: u32) {
+    pub(crate) fn datagram_copied(&mut self, flow: FlowId) {
         let index = self.udp_index(flow);
         self.udp[index].under_way += 1;
     }
@@ -98,7 +98,7 @@ impl World {
             Payload::Udp(datagram) => Some(datagram.number * u64::from(datagram.body.len())),
             Payload::Raw(_) => None,
             Payload::Tcp(segment) => {
-                let state = &self.flows[packet.flow.0 as usize];
+                let state = &self.flows[packet.flow];
                 let from = crate::world::sending_end(packet, state.sender_opens);
                 let opening = state.opening.as_ref();
                 let current = opening.is_none_or(|opening| opening.is_current(packet));

@@ -1,5 +1,6 @@
 use super::*;
-use crate::packet::{Datagram, FlowId, NodeId, Raw};
+use crate::id::{FlowId, NodeId};
+use crate::packet::{Datagram, Raw};
 use crate::wire;
 use farlink_tcp::{Body, Ecn, Flags, Segment, Seq};
 

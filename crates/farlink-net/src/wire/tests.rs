@@ -1,7 +1,8 @@
 //! Bytes and back.
 
 use super::*;
-use crate::packet::{Datagram, FlowId};
+use crate::id::FlowId;
+use crate::packet::Datagram;
 use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
 use farlink_tcp::{ScpsCapabilities, Snack};
 use proptest::prelude::*;

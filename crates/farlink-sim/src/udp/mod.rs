@@ -55,13 +55,13 @@ impl UdpFlow {
     }
 
     /// Node that it sends from.
-    pub(crate) fn node(&self) -> u32 {
-        self.from.0
+    pub(crate) fn node(&self) -> NodeId {
+        self.from
     }
 
     /// Nodes that it goes from and to.
-    pub(crate) fn nodes(&self) -> [u32; 2] {
-        [self.from.0, self.to.0]
+    pub(crate) fn nodes(&self) -> [NodeId; 2] {
+        [self.from, self.to]
     }
 
     /// The next datagram leaves, as packet `ident` of its node.

@@ -1,7 +1,7 @@
 //! What the processes of a channel refuse, and that what they say comes back.
 
-use farlink_net::Fate;
 use farlink_net::channel::DropCause;
+use farlink_net::{Fate, LinkId};
 use farlink_tcp::{Instant, Interval, Priority};
 
 use super::super::{Scenario, load};
@@ -202,7 +202,7 @@ fn realised(
         .replace("19.2 kbit/s", rate);
     let expanded = load(&text, "x.toml", &[]).unwrap().expand().unwrap();
     let mut world = crate::build::build(&expanded, 0, &crate::Monitor::default()).unwrap();
-    let link = &mut world.links[0];
+    let link = &mut world.links[LinkId(0)];
     for i in 0..packets {
         link.offer(
             Instant::ZERO + Interval::from_millis(millis) * i,
@@ -265,11 +265,11 @@ fn directions_share_periods_only_if_the_scenario_says_so() {
         let text = LINK.replace("CHANNEL", &channel);
         let expanded = load(&text, "x.toml", &[]).unwrap().expand().unwrap();
         let mut world = crate::build::build(&expanded, 0, &crate::Monitor::default()).unwrap();
-        let mut lost = |link: usize, i: u64| {
+        let mut lost = |link: u32, i: u64| {
             let now = Instant::ZERO + Interval::from_millis(100) * i;
             // The same packet leaves both transmitters at the same time.
             matches!(
-                world.links[link].offer(now, 100, Priority::Normal),
+                world.links[LinkId(link)].offer(now, 100, Priority::Normal),
                 Fate::Lost { .. }
             )
         };

@@ -1,0 +1,259 @@
+//! What the parts of a network are known by: their places in lists, a type for each
+//! kind of list, so that none is taken for another.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Index, IndexMut};
+
+/// A place in a list of one kind of things.
+pub trait Id: Copy {
+    /// The thing at this place.
+    fn at(number: u32) -> Self;
+
+    /// The place.
+    fn number(self) -> u32;
+
+    /// The place, to index with.
+    #[inline]
+    fn index(self) -> usize {
+        self.number() as usize
+    }
+}
+
+macro_rules! id {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+        pub struct $name(pub u32);
+
+        impl Id for $name {
+            #[inline]
+            fn at(number: u32) -> Self {
+                Self(number)
+            }
+
+            #[inline]
+            fn number(self) -> u32 {
+                self.0
+            }
+        }
+    )*};
+}
+
+id! {
+    /// A node of the network, by its place in the list of nodes.
+    NodeId;
+    /// A flow, by its place in the list of flows.
+    FlowId;
+    /// One direction of a link: that down of link 0 is 0, up is 1, down of link 1 is 2,
+    /// and so on.
+    LinkId;
+}
+
+impl FlowId {
+    /// That of a packet of a real program, which is of no flow of the scenario.
+    pub const NONE: Self = Self(u32::MAX);
+}
+
+/// A direction of a link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Direction {
+    /// From the first node that the link is between to the second.
+    Down,
+    /// The other.
+    Up,
+}
+
+impl Direction {
+    /// Both.
+    pub const BOTH: [Self; 2] = [Self::Down, Self::Up];
+
+    /// Name in scenarios and results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Up => "up",
+        }
+    }
+
+    /// The other one.
+    #[inline]
+    pub const fn reverse(self) -> Self {
+        match self {
+            Self::Down => Self::Up,
+            Self::Up => Self::Down,
+        }
+    }
+}
+
+impl LinkId {
+    /// No direction of any link.
+    pub const NONE: Self = Self(u32::MAX);
+
+    /// A direction of link number `link`.
+    #[inline]
+    pub const fn new(link: u32, direction: Direction) -> Self {
+        Self(2 * link + direction as u32)
+    }
+
+    /// The number of the link that it is a direction of.
+    #[inline]
+    pub const fn link(self) -> u32 {
+        self.0 / 2
+    }
+
+    /// Which of its directions.
+    #[inline]
+    pub const fn direction(self) -> Direction {
+        if self.0.is_multiple_of(2) {
+            Direction::Down
+        } else {
+            Direction::Up
+        }
+    }
+
+    /// The other direction of the same link.
+    #[inline]
+    pub const fn reverse(self) -> Self {
+        Self(self.0 ^ 1)
+    }
+}
+
+/// A list whose things are known by `I`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ById<I, T> {
+    things: Vec<T>,
+    by: PhantomData<I>,
+}
+
+impl<I: Id, T> ById<I, T> {
+    /// Adds a thing at the end.
+    #[inline]
+    pub fn push(&mut self, thing: T) -> I {
+        self.things.push(thing);
+        I::at(self.things.len() as u32 - 1)
+    }
+
+    /// The thing at a place, if there is one.
+    #[inline]
+    pub fn get(&self, id: I) -> Option<&T> {
+        self.things.get(id.index())
+    }
+
+    /// The same, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, id: I) -> Option<&mut T> {
+        self.things.get_mut(id.index())
+    }
+
+    /// Every place.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + ExactSizeIterator + use<I, T> {
+        (0..self.things.len()).map(|index| I::at(index as u32))
+    }
+
+    /// Every thing with its place.
+    pub fn each(&self) -> impl ExactSizeIterator<Item = (I, &T)> + '_ {
+        self.ids().zip(&self.things)
+    }
+}
+
+impl<I, T> Default for ById<I, T> {
+    fn default() -> Self {
+        Self::from(Vec::new())
+    }
+}
+
+impl<I, T> From<Vec<T>> for ById<I, T> {
+    fn from(things: Vec<T>) -> Self {
+        let by = PhantomData;
+        Self { things, by }
+    }
+}
+
+impl<I, T> FromIterator<T> for ById<I, T> {
+    fn from_iter<S: IntoIterator<Item = T>>(iter: S) -> Self {
+        Self::from(Vec::from_iter(iter))
+    }
+}
+
+impl<I: Id, T> Index<I> for ById<I, T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, id: I) -> &T {
+        &self.things[id.index()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for ById<I, T> {
+    #[inline]
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.things[id.index()]
+    }
+}
+
+impl<I, T> Deref for ById<I, T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        &self.things
+    }
+}
+
+impl<I, T> DerefMut for ById<I, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.things
+    }
+}
+
+impl<I, T> IntoIterator for ById<I, T> {
+    type Item = T;
+    type IntoIter = std::vec::IntoIter<T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.things.into_iter()
+    }
+}
+
+impl<'a, I, T> IntoIterator for &'a ById<I, T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.things.iter()
+    }
+}
+
+impl<'a, I, T> IntoIterator for &'a mut ById<I, T> {
+    type Item = &'a mut T;
+    type IntoIter = std::slice::IterMut<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.things.iter_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directions_of_links_are_numbered_in_pairs() {
+        let up = LinkId::new(3, Direction::Up);
+        assert_eq!((up.number(), up.link()), (7, 3));
+        assert_eq!(up.reverse(), LinkId::new(3, Direction::Down));
+        assert_eq!(up.direction().reverse(), up.reverse().direction());
+        let names = Direction::BOTH.map(Direction::name);
+        assert_eq!(names, ["down", "up"]);
+    }
+
+    #[test]
+    fn things_are_found_at_their_places() {
+        let mut all = ById::<NodeId, char>::default();
+        assert_eq!((all.push('a'), all.push('b')), (NodeId(0), NodeId(1)));
+        assert_eq!((all[NodeId(1)], all.get(NodeId(2))), ('b', None));
+        let each: Vec<_> = all.each().collect();
+        assert_eq!(each, [(NodeId(0), &'a'), (NodeId(1), &'b')]);
+    }
+}
