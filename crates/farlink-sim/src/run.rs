@@ -295,7 +295,9 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
     let mut look_at = LOOK_EVERY;
     let mut others = Others::new(world);
     while let Some(next) = world.next_time() {
-        others.run_until(next.min(limit), world, monitor)?;
+        if !others.links.is_empty() {
+            others.run_until(next.min(limit), world, monitor)?;
+        }
         if next > limit {
             world.now = limit;
             break;
@@ -358,7 +360,7 @@ impl Others {
     }
 
     /// Lets it in step by step where the next event is far away.
-    #[inline]
+    #[inline(never)]
     fn run_until(
         &mut self,
         next: Instant,
@@ -366,9 +368,6 @@ impl Others {
         monitor: &Monitor,
     ) -> Result<(), RunError> {
         while next.since(self.at) > self.step {
-            if self.links.is_empty() {
-                break;
-            }
             monitor.stopped()?;
             self.at += self.step;
             for &link in &self.links {

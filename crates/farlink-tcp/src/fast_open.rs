@@ -61,7 +61,15 @@ impl Extra {
 
     /// Bytes in a header, padded to a multiple of four.
     #[inline]
-    pub(crate) const fn wire_len(self) -> u32 {
+    pub(crate) const fn wire_len(&self) -> u32 {
+        match self {
+            Self::None => 0,
+            _ => self.long_len(),
+        }
+    }
+
+    #[cold]
+    const fn long_len(&self) -> u32 {
         match self {
             Self::None => 0,
             Self::Snack(snack) => snack.wire_len(),

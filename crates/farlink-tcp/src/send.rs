@@ -319,12 +319,15 @@ impl Sender {
         recorder: &mut Recorder,
     ) -> (u64, Acked, Option<Interval>) {
         let flight = self.board.flight();
-        let front = self.board.front().copied();
+        let timed = self.loss.fine.is_some();
+        let front = self.board.front().filter(|_| timed).copied();
         let acked = self.board.acknowledge(to);
-        // A SYN is short: on a slow link it says nothing of how long data takes.
-        let data = front.filter(|front| front.start > 0 || !self.loss.sends_front_at_timeout());
-        if let (Some(fine), Some(front)) = (&mut self.loss.fine, data) {
-            fine.acknowledged(now, (to, self.board.max()), front.at, &acked);
+        if let Some(front) = front {
+            // A SYN is short: on a slow link it says nothing of how long data takes.
+            let data = front.start > 0 || !self.loss.sends_front_at_timeout();
+            if let Some(fine) = self.loss.fine.as_mut().filter(|_| data) {
+                fine.acknowledged(now, (to, self.board.max()), front.at, &acked);
+            }
         }
         self.buffer.release(to);
         self.timeouts_in_row = 0;
@@ -427,7 +430,8 @@ impl Sender {
     /// Whether the congestion window is in use, or is taken to be.
     #[inline]
     pub(crate) fn cwnd_limited(&self) -> bool {
-        (!self.cwnd_validation || self.usage.limited(self.cc.cwnd(), self.cc.in_slow_start()))
+        let slow_start = || self.cc.in_slow_start().then(|| self.cc.cwnd());
+        (!self.cwnd_validation || self.usage.limited(slow_start))
             && (!self.limited_by_peer || self.cc.cwnd() < self.max_wnd)
     }
 
@@ -455,33 +459,68 @@ impl Sender {
     /// the piece that goes next.
     #[inline]
     pub(crate) fn next(&mut self, now: Instant) -> Option<Chunk> {
-        let choice = self.choose(now);
-        match choice {
+        if self.only_receives(now) {
+            self.loss.force = false;
+            self.held = Held::Idle;
+            self.usage
+                .note(false, 0, self.board.una(), self.board.max());
+            return None;
+        }
+        match self.choose(now) {
             Ok((chunk, index)) => {
                 self.left(now, &chunk, index);
                 Some(chunk)
             }
             Err(held) => {
-                self.held = held;
-                if held == Held::Pace {
-                    self.pace_at = self.paced_until;
-                    return None;
-                }
-                let used = self.used();
-                let full = held == Held::Cwnd || used + u64::from(self.mss) > self.cwnd();
-                self.usage
-                    .note(full, used, self.board.una(), self.board.max());
-                if matches!(held, Held::Idle | Held::Peer) {
-                    self.application_limits();
-                }
-                if held == Held::Window && self.persist_at == Instant::MAX {
-                    self.persist_at = self.rtt.deadline(now);
-                }
+                self.hold(now, held);
                 None
             }
         }
     }
 
+    /// Whether everything is sent and acknowledged and nothing else may have to leave,
+    /// as at the end that data goes to: what [`Self::choose`] finds out, too, after
+    /// many questions.
+    #[inline]
+    fn only_receives(&self, now: Instant) -> bool {
+        let max = self.board.max();
+        self.board.is_empty()
+            && max >= self.buffer.end()
+            && max > 0
+            && self.buffer.fin() != Some(max)
+            && now >= self.paced_until
+            && !self.probe
+            && self.board.rate.is_none()
+            && self.loss.rack.as_ref().is_none_or(|rack| !rack.probes())
+            && self.spurious.frto == frto::Frto::Off
+    }
+
+    /// Nothing more may leave now.
+    #[inline]
+    fn hold(&mut self, now: Instant, held: Held) {
+        self.held = held;
+        if held == Held::Pace {
+            self.pace_at = self.paced_until;
+            return;
+        }
+        let (una, max) = (self.board.una(), self.board.max());
+        if held == Held::Cwnd {
+            self.usage.note_full(max);
+            return;
+        }
+        let used = self.used();
+        let full = used + u64::from(self.mss) > self.cwnd();
+        self.usage.note(full, used, una, max);
+        if held == Held::Window {
+            if self.persist_at == Instant::MAX {
+                self.persist_at = self.rtt.deadline(now);
+            }
+        } else {
+            self.application_limits();
+        }
+    }
+
+    #[inline]
     fn choose(&mut self, now: Instant) -> Result<Choice, Held> {
         if let Some(probe) = self.tail_probe() {
             return Ok(probe);
@@ -558,6 +597,7 @@ impl Sender {
 
     /// Before the handshake is over: all but the FIN, which waits for it.
     #[cold]
+    #[inline(never)]
     fn choose_early(&mut self, now: Instant) -> Result<Choice, Held> {
         let chunk = self.choose_new(now, 1)?;
         let data = Chunk {
@@ -568,6 +608,7 @@ impl Sender {
     }
 
     /// What was never sent before; `syn` is what a SYN in flight takes of no window.
+    #[inline(always)] // asked for each segment, and elsewhere only before the handshake
     fn choose_new(&mut self, now: Instant, syn: u64) -> Result<Chunk, Held> {
         let max = self.board.max();
         let unsent = self.buffer.end().saturating_sub(max);

@@ -13,6 +13,7 @@
 //! time-out, before anything of a later instant is fed in. Segments must have
 //! passed their checksum and carry this connection's ports.
 
+mod doing;
 mod dummy;
 mod fast_open;
 mod input;
@@ -26,12 +27,11 @@ pub use output::reset_for;
 #[cfg(test)]
 mod tests;
 
-use crate::clock::Clock;
 use crate::config::{Config, Nagle, SnackForm, WindowScale};
 use crate::congestion::Metric;
 use crate::ecn::Negotiation;
-use crate::limit::{Limit, LimitTimes};
-use crate::phase::{Phase, PhaseTimes};
+use crate::limit::LimitTimes;
+use crate::phase::PhaseTimes;
 use crate::receive::Receiver;
 use crate::record::{Mark, Record, Recorder, Stats};
 use crate::recovery::rack;
@@ -40,6 +40,7 @@ use crate::segment::Segment;
 use crate::send::{Sender, context};
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
+use doing::{Clocks, Doing};
 use fast_open::Opening;
 use lifetime::Lifetime;
 use stamps::Stamps;
@@ -156,8 +157,8 @@ pub struct Connection {
     dummy_acks: u32,
     events: VecDeque<Event>,
     recorder: Recorder,
-    phase: Clock<Phase, { Phase::ALL.len() }>,
-    limit: Box<Clock<Limit, { Limit::ALL.len() }>>,
+    doing: Doing,
+    clocks: Box<Clocks>,
     time_wait_at: Instant,
     /// The application reads no more.
     deaf: bool,
@@ -218,8 +219,8 @@ impl Connection {
             dummy_acks: 0,
             events: VecDeque::new(),
             recorder: Recorder::default(),
-            phase: Clock::default(),
-            limit: Box::default(),
+            doing: Doing::default(),
+            clocks: Box::default(),
             time_wait_at: Instant::MAX,
             deaf: false,
             lifetime: Lifetime::new(&config),
@@ -318,13 +319,13 @@ impl Connection {
     /// How long the sender was in each phase up to `until`, from the end of the
     /// handshake to the end of the connection.
     pub fn phase_times(&self, until: Instant) -> PhaseTimes {
-        self.phase.times(until)
+        self.clocks.phase.times(until)
     }
 
     /// How long each thing kept this end from sending more up to `until`, from the
     /// first [`Self::poll_transmit`] to the end of the connection.
     pub fn limit_times(&self, until: Instant) -> LimitTimes {
-        self.limit.times(until)
+        self.clocks.limit.times(until)
     }
 
     /// What the congestion control shows of its inner state at `now`, in the order of
@@ -551,44 +552,6 @@ impl Connection {
         self.rx.acknowledged();
         self.events.push_back(Event::Closed(reason));
         self.recorder.emit(now, Record::Mark(Mark::Closed));
-    }
-
-    /// What the sender is doing and what limits it, now that everything of this
-    /// instant is done.
-    #[inline]
-    pub(super) fn note_state(&mut self, now: Instant) {
-        let (phase, limit) = match self.state {
-            State::Closed | State::TimeWait => (None, None),
-            State::Listen | State::SynSent => (None, Some(Limit::Handshake)),
-            State::SynReceived if !self.tx.early => (None, Some(Limit::Handshake)),
-            _ if self.tx.board.is_empty() => (Some(Phase::Idle), Some(self.tx.limit())),
-            _ if self.tx.loss.repairing(self.tx.board.una()) => {
-                let limit = if self.tx.loss.after_timeout() {
-                    Limit::Timeout
-                } else {
-                    Limit::Recovery
-                };
-                (Some(Phase::Recovery), Some(limit))
-            }
-            _ if self.tx.cc.in_slow_start() => (Some(Phase::SlowStart), Some(self.tx.limit())),
-            _ => (Some(Phase::Avoidance), Some(self.tx.limit())),
-        };
-        self.phase.set(now, phase);
-        if self.limit.set(now, limit) && self.recorder.on() {
-            // Nobody sends over a connection that has ended.
-            let limit = limit.unwrap_or(Limit::Application);
-            self.recorder.emit(now, Record::Limited(limit));
-        }
-    }
-
-    /// The retransmission timer has expired: that is what the sender was waiting for.
-    #[cold]
-    fn waited_for_timer(&mut self) {
-        if self.tx.board.una() > 0
-            && let Some(since) = self.limit.set_since(self.tx.quiet_since(), Limit::Timeout)
-        {
-            self.recorder.emit(since, Record::Limited(Limit::Timeout));
-        }
     }
 
     #[inline]

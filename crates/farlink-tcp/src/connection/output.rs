@@ -148,7 +148,7 @@ impl Connection {
         };
         if syn {
             self.offer(&mut segment.options);
-        } else if acks {
+        } else if acks && self.rx.may_report() {
             self.report(&mut segment.options, room);
         }
         segment.window = if syn {

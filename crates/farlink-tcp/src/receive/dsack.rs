@@ -26,6 +26,12 @@ impl Receiver {
         }
     }
 
+    /// Whether anything was ever missing, damaged or here twice: an ACK may tell of it.
+    #[inline]
+    pub(crate) fn may_report(&self) -> bool {
+        self.holes.is_some() || self.duplicate.is_some()
+    }
+
     /// Whether there may be a block to report: mostly there is none.
     #[inline]
     pub(crate) fn has_report(&self) -> bool {

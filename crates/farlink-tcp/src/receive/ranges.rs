@@ -37,8 +37,11 @@ impl Ranges {
     }
 
     /// The last range that begins at `at` or before.
+    #[inline]
     pub(super) fn up_to(&self, at: Offset) -> Option<(Offset, Offset)> {
-        let found = self.0.range(..=at).next_back();
+        // Most of what is asked for is behind everything.
+        let last = self.0.last_key_value().filter(|&(&start, _)| start <= at);
+        let found = last.or_else(|| self.0.range(..=at).next_back());
         found.map(|(&start, &end)| (start, end))
     }
 
@@ -61,6 +64,14 @@ impl Ranges {
 
     /// Adds `[start, end)`; returns the range that it is in now.
     pub(super) fn insert(&mut self, start: Offset, end: Offset) -> (Offset, Offset) {
+        // Most of what comes goes on with the last range.
+        if let Some(mut last) = self.0.last_entry()
+            && *last.key() <= start
+            && start <= *last.get()
+        {
+            *last.get_mut() = end.max(*last.get());
+            return (*last.key(), *last.get());
+        }
         let (mut left, mut right) = (start, end);
         while let Some((from, to)) = self.up_to(right).filter(|&(_, to)| to >= left) {
             self.0.remove(&from);

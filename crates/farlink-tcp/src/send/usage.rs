@@ -32,11 +32,19 @@ impl CwndUsage {
         }
     }
 
-    /// Whether `cwnd` may grow: it was full, or in slow start at least half of it
-    /// was used, as slow start doubles what was.
+    /// The same of a window that is full, whatever was in flight.
     #[inline]
-    pub(crate) fn limited(&self, cwnd: u64, slow_start: bool) -> bool {
-        self.full || (slow_start && cwnd < 2 * self.most)
+    pub(crate) fn note_full(&mut self, max: Offset) {
+        self.full = true;
+        self.end = max;
+    }
+
+    /// Whether the window may grow: it was full, or in slow start, of which
+    /// `slow_start` is the window, at least half of it was used, as slow start doubles
+    /// what was.
+    #[inline]
+    pub(crate) fn limited(&self, slow_start: impl FnOnce() -> Option<u64>) -> bool {
+        self.full || slow_start().is_some_and(|cwnd| cwnd < 2 * self.most)
     }
 }
 
@@ -48,20 +56,20 @@ mod tests {
     fn half_of_a_window_is_enough_in_slow_start_alone() {
         let mut usage = CwndUsage::default();
         usage.note(false, 6, 0, 6);
-        assert!(usage.limited(11, true) && !usage.limited(12, true));
-        assert!(!usage.limited(11, false));
+        assert!(usage.limited(|| Some(11)) && !usage.limited(|| Some(12)));
+        assert!(!usage.limited(|| None));
     }
 
     #[test]
     fn a_full_window_counts_until_it_is_acknowledged() {
         let mut usage = CwndUsage::default();
-        usage.note(true, 10, 0, 10);
+        usage.note_full(10);
         usage.note(false, 3, 7, 10);
-        assert!(usage.limited(100, false));
+        assert!(usage.limited(|| None));
         usage.note(false, 3, 10, 13);
-        assert!(!usage.limited(100, false));
+        assert!(!usage.limited(|| None));
         // More than before in the same window of data.
         usage.note(false, 6, 11, 17);
-        assert!(usage.limited(11, true));
+        assert!(usage.limited(|| Some(11)));
     }
 }

@@ -1,0 +1,81 @@
+//! What the sender is doing, what limits it, and for how long.
+
+use super::{Connection, State};
+use crate::clock::Clock;
+use crate::limit::Limit;
+use crate::phase::Phase;
+use crate::record::Record;
+use crate::time::Instant;
+
+/// What the sender is doing and what limits it; `None` while that is not counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Doing {
+    phase: Option<Phase>,
+    limit: Option<Limit>,
+}
+
+/// For how long it was each, up to the last change.
+#[derive(Debug, Default)]
+pub(super) struct Clocks {
+    pub(super) phase: Clock<Phase, { Phase::ALL.len() }>,
+    pub(super) limit: Clock<Limit, { Limit::ALL.len() }>,
+}
+
+impl Connection {
+    /// Everything of this instant is done: notes what the sender is doing and what
+    /// limits it, if that is something else than before.
+    #[inline]
+    pub(super) fn note_state(&mut self, now: Instant) {
+        let doing = self.doing();
+        if doing != self.doing {
+            self.note_change(now, doing);
+        }
+    }
+
+    #[inline]
+    fn doing(&self) -> Doing {
+        let (phase, limit) = match self.state {
+            State::Closed | State::TimeWait => (None, None),
+            State::Listen | State::SynSent => (None, Some(Limit::Handshake)),
+            State::SynReceived if !self.tx.early => (None, Some(Limit::Handshake)),
+            _ if self.tx.board.is_empty() => (Some(Phase::Idle), Some(self.tx.limit())),
+            _ if self.tx.loss.repairing(self.tx.board.una()) => {
+                let limit = if self.tx.loss.after_timeout() {
+                    Limit::Timeout
+                } else {
+                    Limit::Recovery
+                };
+                (Some(Phase::Recovery), Some(limit))
+            }
+            _ if self.tx.cc.in_slow_start() => (Some(Phase::SlowStart), Some(self.tx.limit())),
+            _ => (Some(Phase::Avoidance), Some(self.tx.limit())),
+        };
+        Doing { phase, limit }
+    }
+
+    /// What changes seldom stands apart from what each packet needs.
+    #[inline(never)]
+    fn note_change(&mut self, now: Instant, doing: Doing) {
+        self.doing = doing;
+        self.clocks.phase.set(now, doing.phase);
+        if self.clocks.limit.set(now, doing.limit) && self.recorder.on() {
+            // Nobody sends over a connection that has ended.
+            let limit = doing.limit.unwrap_or(Limit::Application);
+            self.recorder.emit(now, Record::Limited(limit));
+        }
+    }
+
+    /// The retransmission timer has expired: that is what the sender was waiting for.
+    #[cold]
+    pub(super) fn waited_for_timer(&mut self) {
+        if self.tx.board.una() > 0
+            && let Some(since) = self
+                .clocks
+                .limit
+                .set_since(self.tx.quiet_since(), Limit::Timeout)
+        {
+            self.doing.limit = Some(Limit::Timeout);
+            self.recorder.emit(since, Record::Limited(Limit::Timeout));
+        }
+    }
+}
