@@ -171,6 +171,7 @@ impl Scoreboard {
     }
 
     /// Everything before `to` is acknowledged.
+    #[inline]
     pub(crate) fn acknowledge(&mut self, to: Offset) -> Acked {
         let mut out = Acked {
             len: to - self.una,

@@ -207,7 +207,7 @@ impl Sender {
     }
 
     /// Window in force: congestion window with recovery's inflation.
-    #[inline]
+    #[inline(always)] // asked for each segment
     pub(crate) fn cwnd(&self) -> u64 {
         let most = self.most_cwnd();
         self.cc
@@ -586,7 +586,7 @@ impl Sender {
     }
 
     /// What a window is charged with.
-    #[inline]
+    #[inline(always)] // asked for each segment
     fn used(&self) -> u64 {
         if self.loss.counts_pipe() {
             self.board.pipe()

@@ -24,7 +24,7 @@ pub(super) struct Clocks {
 impl Connection {
     /// Everything of this instant is done: notes what the sender is doing and what
     /// limits it, if that is something else than before.
-    #[inline]
+    #[inline(always)] // after each packet
     pub(super) fn note_state(&mut self, now: Instant) {
         let doing = self.doing();
         if doing != self.doing {
@@ -32,14 +32,20 @@ impl Connection {
         }
     }
 
-    #[inline]
+    /// The same where no packet is about to come.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_state_unconnected(&mut self, now: Instant) {
+        self.note_state(now);
+    }
+
+    #[inline(always)] // after each packet
     fn doing(&self) -> Doing {
         let (phase, limit) = match self.state {
             State::Closed | State::TimeWait => (None, None),
             State::Listen | State::SynSent => (None, Some(Limit::Handshake)),
             State::SynReceived if !self.tx.early => (None, Some(Limit::Handshake)),
-            _ if self.tx.board.is_empty() => (Some(Phase::Idle), Some(self.tx.limit())),
-            _ if self.tx.loss.repairing(self.tx.board.una()) => {
+            _ if self.tx.loss.repairing(self.tx.board.una()) && !self.tx.board.is_empty() => {
                 let limit = if self.tx.loss.after_timeout() {
                     Limit::Timeout
                 } else {
@@ -47,8 +53,16 @@ impl Connection {
                 };
                 (Some(Phase::Recovery), Some(limit))
             }
-            _ if self.tx.cc.in_slow_start() => (Some(Phase::SlowStart), Some(self.tx.limit())),
-            _ => (Some(Phase::Avoidance), Some(self.tx.limit())),
+            _ => {
+                let phase = if self.tx.board.is_empty() {
+                    Phase::Idle
+                } else if self.tx.cc.in_slow_start() {
+                    Phase::SlowStart
+                } else {
+                    Phase::Avoidance
+                };
+                (Some(phase), Some(self.tx.limit()))
+            }
         };
         Doing { phase, limit }
     }

@@ -38,6 +38,7 @@ impl Connection {
     }
 
     /// 3.10.7.2.
+    #[cold]
     fn on_listen(&mut self, now: Instant, segment: &Segment) {
         if segment.flags.has(Flags::RST) {
             return;
@@ -59,6 +60,7 @@ impl Connection {
     }
 
     /// 3.10.7.3.
+    #[cold]
     fn on_syn_sent(&mut self, now: Instant, segment: &Segment) {
         let acked = if segment.flags.has(Flags::ACK) {
             match segment.ack.offset(self.tx.isn, 0) {
@@ -90,7 +92,7 @@ impl Connection {
             self.rx.acknowledge_now();
             self.established(now);
             // What else is in it is processed as in ESTABLISHED.
-            self.take_text(now, segment, 1);
+            self.take_first_text(now, segment);
         } else {
             // Simultaneous open: the SYN goes out again, now with an ACK.
             self.state = State::SynReceived;
@@ -272,7 +274,15 @@ impl Connection {
         self.take_text(now, segment, start);
     }
 
+    /// What is in a SYN-ACK beside itself.
+    #[cold]
+    #[inline(never)]
+    fn take_first_text(&mut self, now: Instant, segment: &Segment) {
+        self.take_text(now, segment, 1);
+    }
+
     /// The seventh and eighth of 3.10.7.4: data that begins at `start`, and FIN.
+    #[inline(always)] // of each segment, and but for SYNs of no other
     fn take_text(&mut self, now: Instant, segment: &Segment, start: Offset) {
         let (nxt, window) = (self.rx.nxt(), self.rx.window());
         if self.receiving() {
@@ -296,7 +306,7 @@ impl Connection {
     }
 
     /// Data that begins at `start`. Returns whether there still is a connection.
-    #[inline]
+    #[inline(always)] // as `take_text`
     pub(super) fn take_data(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
         let (nxt, window) = (self.rx.nxt(), self.rx.window());
         let data = u64::from(segment.body.len());

@@ -25,7 +25,7 @@ impl Connection {
         }
         match self.state {
             State::Closed | State::Listen => {
-                self.note_state(now);
+                self.note_state_unconnected(now);
                 return None;
             }
             State::SynSent | State::SynReceived if self.syn_due => {

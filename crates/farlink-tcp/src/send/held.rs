@@ -22,7 +22,7 @@ pub(super) enum Held {
 impl Sender {
     /// What stopped the sender when it last sent all that it may. Pacing is only what
     /// holds back a segment that both windows have room for.
-    #[inline]
+    #[inline(always)] // looked at after each packet
     pub(crate) fn limit(&self) -> Limit {
         match self.held {
             Held::Cwnd => Limit::CongestionWindow,
