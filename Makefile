@@ -86,7 +86,7 @@ fmt: $(TOOLS) ## Format the Rust and Python sources in place
 # `make mutants SAMPLE=3/40 PLACES='recovery arq'` takes every fortieth of two folders;
 # QUICK='--test arq_links' names tests that run before all others.
 mutants: $(EXTENSION) ## Wrong changes, one at a time, that a test must notice (hours; SAMPLE=1/40 for a part)
-	$(BIN)/python tools/core_mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(PLACES) $(if $(QUICK),-- $(QUICK))
+	$(BIN)/python tools/core_mutants.py $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(LAST),--last $(LAST)) $(if $(AGAIN),--again) $(PLACES) $(if $(QUICK),-- $(QUICK))
 
 mutants-python: $(EXTENSION) ## The same of the Python that judges results (minutes)
 	$(BIN)/python tools/python_mutants.py

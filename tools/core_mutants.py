@@ -1,124 +1,208 @@
 """Wrong changes to the core, one at a time, that a test must notice: `make mutants`.
 
-Runs cargo-mutants (.cargo/mutants.toml) over the named files: each mutant first with the tests
-of its own crate, and what those let pass with the tests of the simulator, which run whole
-scenarios. What follows `--` names tests that are quick, as `cargo test` has it: these run before
-all others, and only what they let pass meets the rest. Prints what was caught by folder, with
-the interval of a sample, and the survivors.
+cargo-mutants names the changes (.cargo/mutants.toml says of which files), mutant_switches.py puts
+them all in one build. Each mutant meets the tests of its own crate, those first that take least,
+and what these let pass meets the tests of the simulator, which run whole scenarios. What follows
+`--` names tests, as `cargo test` has it, that run before all others. A test that takes five times
+its time has noticed. Prints what was caught by folder, with the interval of a sample, and the
+survivors; target/core-mutants/outcomes.json keeps what caught each.
 
-    tools/core_mutants.py --sample 1/40 recovery congestion
+    tools/core_mutants.py --last own recovery congestion
+    tools/core_mutants.py --again
     tools/core_mutants.py --sample 3/20 channel -- --lib -- channel::
 """
 
 import argparse
 import json
+import math
 import os
-import re
-import shutil
+import resource
 import subprocess
 import sys
-import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
 from pathlib import Path
 
+from mutant_switches import CHOSEN, NONE, CompileError, Copy, Mutant, catalogue
 from scipy.stats import binomtest
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "target" / "core-mutants"
-SETTINGS = tomllib.loads((ROOT / ".cargo" / "mutants.toml").read_text("utf-8"))
-ESCAPED = re.compile(r"[.^$*+?()\[\]{}|\\]")
+OUTCOMES = OUT / "outcomes.json"
+SETTINGS = ROOT / ".cargo" / "mutants.toml"
+SIMULATOR = "farlink-sim"
+STAGES = ["quick", "own", "simulator"]
+UNVIABLE = "does not compile"
+
+TIMES, SECONDS = 5, 1
+"""A test may take so many times the processor time it takes unchanged, and so much more."""
+WAITS = 20
+"""As many times that limit may pass by the clock: a busy machine is no reason."""
+MEMORY = 4_000_000
+"""In kB."""
+# A case that fails is not made smaller and not kept, and each mutant meets the same cases.
+PROPTEST = {
+    "PROPTEST_MAX_SHRINK_ITERS": "0",
+    "PROPTEST_DISABLE_FAILURE_PERSISTENCE": "1",
+    "PROPTEST_RNG_SEED": "1",
+}
 
 
 def main() -> int:
-    """Run the stages; the exit code is 1 if a mutant survived them."""
+    """Try the mutants; the exit code is 1 if one survived."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("places", nargs="*", help="folders or files of crates/*/src; default: all")
     parser.add_argument("--sample", default="0/1", metavar="K/N", help="every N-th, from the K-th")
+    parser.add_argument("--last", choices=STAGES, default=STAGES[-1], help="tests to end with")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests at a time")
+    parser.add_argument("--again", action="store_true", help="only what survived the last time")
     given, _, quick = " ".join(sys.argv[1:]).partition(" -- ")
     asked = parser.parse_args(given.split())
-    shutil.rmtree(OUT, ignore_errors=True)
-    stages = {"quick": brief(quick.split())} if quick else {}
-    stages |= {"own": [], "sim": ["--test-package", "farlink-sim"]}
-    chosen = files(asked.places)
-    drawn = ["--shard", asked.sample, "--sharding", "round-robin"]
-    viable: list[str] = []
-    missed: list[str] = []
-    for stage, tested_with in stages.items():
-        found = run(stage, chosen, [*drawn, *tested_with])
-        if viable:
-            # A deleted field of a struct is tried whatever `--re` says (cargo-mutants 27.1).
-            missed = [name for name in found["missed"] if name in missed]
-        else:
-            viable = found["caught"] + found["timeout"] + found["missed"]
-            missed = found["missed"]
-        if not missed:
-            break
-        chosen = sorted({name.split(":", maxsplit=1)[0] for name in missed})
-        names = "|".join(ESCAPED.sub(lambda m: "\\" + m[0], name) for name in missed)
-        drawn = ["--re", f"^({names})$"]
-    report(viable, missed)
-    return 1 if missed else 0
+    OUT.mkdir(parents=True, exist_ok=True)
+    outcomes: dict[str, str | None] = json.loads(OUTCOMES.read_text()) if asked.again else {}
+    chosen = [m for m in catalogue(ROOT, SETTINGS) if inside(m.file, asked.places)]
+    first, every = map(int, asked.sample.split("/"))
+    chosen = [m for m in chosen[first::every] if outcomes.get(m.name) is None]
+    if not chosen:
+        sys.exit(f"nothing to change in {' '.join(asked.places) or 'the core'}")
+    copy = Copy(ROOT, OUT / "tree")
+    try:
+        stages = STAGES[: STAGES.index(asked.last) + 1]
+        trial = Trial(copy, chosen, stages, quick.split(), asked.jobs)
+        for name, caught in trial.outcomes():
+            outcomes[name] = caught
+            sys.stderr.write(f"{caught or 'SURVIVED'}: {name}\n")
+    finally:
+        OUTCOMES.write_text(json.dumps(outcomes, indent=1))
+    report(outcomes)
+    return int(None in outcomes.values())
 
 
-def brief(tests: Sequence[str]) -> list[str]:
-    """Name the options that build and run these tests alone, and wait less long for their end."""
-    targets, _, names = " ".join(tests).partition(" -- ")
-    chosen = [f"--cargo-arg={word}" for word in targets.split()]
-    limits = ["--minimum-test-timeout", "15", "--timeout-multiplier", "5"]
-    return [*limits, *chosen, *(["--", "--", *names.split()] if names else [])]
+def inside(file: str, places: Sequence[str]) -> bool:
+    """Say whether a file is in one of these places, or if there is none."""
+    below = file.partition("/src/")[2].removesuffix(".rs")
+    named = [place.removesuffix(".rs") for place in places]
+    return not named or any(below == name or below.startswith(f"{name}/") for name in named)
 
 
-def files(places: Sequence[str]) -> list[str]:
-    """Of the core's files, those in these places."""
-    core = {
-        path.relative_to(ROOT).as_posix()
-        for pattern in SETTINGS["examine_globs"]
-        for path in ROOT.glob(pattern)
-    }
-    names = "|".join(re.escape(place.removesuffix(".rs")) for place in places)
-    inside = re.compile(rf"crates/[^/]+/src/({names})(\.rs|/.*)" if places else ".*")
-    found = sorted(filter(inside.fullmatch, core))
-    if not found:
-        sys.exit(f"no file of the core is in {' '.join(places)}")
-    return found
+@dataclass(frozen=True)
+class Test:
+    """A program of tests, and the processor time in seconds that it takes unchanged."""
+
+    program: Path
+    names: Sequence[str]
+    folder: Path
+    takes: float = 20
+
+    def notices(self, number: int, limit: int | None = None) -> bool:
+        """Run it with a mutant; say whether it failed or took too long."""
+        bound = limit or math.ceil(TIMES * self.takes) + SECONDS
+        limited = f'ulimit -c 0 -v {MEMORY} -t {bound}; exec "$0" "$@"'
+        command = ["sh", "-c", limited, str(self.program), "--test-threads=1", *self.names]
+        surroundings = os.environ | PROPTEST | {CHOSEN: str(number)}
+        try:
+            done = subprocess.run(  # noqa: S603
+                command,
+                cwd=self.folder,
+                env=surroundings,
+                check=False,
+                capture_output=True,
+                timeout=WAITS * bound,
+            )
+        except subprocess.TimeoutExpired:
+            return True
+        return done.returncode != 0
+
+    def measured(self) -> "Test":
+        """Run it with no mutant."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        if self.notices(NONE, limit=600):
+            sys.exit(f"{self.program.name} fails with no change made")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        takes = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return Test(self.program, self.names, self.folder, takes)
 
 
-def run(stage: str, chosen: Sequence[str], options: Sequence[str]) -> dict[str, list[str]]:
-    """Run cargo-mutants over these files; return its mutants by outcome."""
-    folder = OUT / stage
-    folder.mkdir(parents=True)
-    # On the command line files would be added to those of the settings.
-    settings = folder / "settings.toml"
-    values = SETTINGS | {"examine_globs": chosen}
-    settings.write_text("".join(f"{k} = {json.dumps(v)}\n" for k, v in values.items()), "utf-8")
-    command = ["cargo", "mutants", "--config", str(settings), "--output", str(folder)]
-    # One folder of builds: third-party crates are built once, not for each stage. A case that
-    # fails is not to be made smaller, which takes longer than all the rest: nobody reads it.
-    folders = {"CARGO_TARGET_DIR": str(ROOT / "target"), "PROPTEST_MAX_SHRINK_ITERS": "0"}
-    surroundings = os.environ | folders
-    done = subprocess.run([*command, *options], cwd=ROOT, env=surroundings, check=False)  # noqa: S603
-    if done.returncode not in {0, 2, 3}:  # 2: some were missed, 3: some took too long
-        sys.exit(
-            f"cargo-mutants ended with {done.returncode}; install it: cargo install cargo-mutants"
-        )
-    outcomes = ("caught", "missed", "timeout")
-    return {
-        name: (folder / "mutants.out" / f"{name}.txt").read_text("utf-8").splitlines()
-        for name in outcomes
-    }
+@dataclass(frozen=True)
+class Trial:
+    """The mutants and the tests that they meet."""
+
+    copy: Copy
+    mutants: Sequence[Mutant]
+    stages: Sequence[str]
+    quick: Sequence[str]
+    jobs: int
+
+    def outcomes(self) -> Iterator[tuple[str, str | None]]:
+        """Try each; give its name with the test that noticed it, if one did."""
+        broken, alone = self.copy.switched(self.mutants)
+        yield from ((m.name, UNVIABLE) for m in self.mutants if m.number in broken)
+        yield from self.switched([m for m in self.mutants if m.number not in broken | alone])
+        yield from self.one_by_one([m for m in self.mutants if m.number in alone])
+
+    def switched(self, mutants: Sequence[Mutant]) -> Iterator[tuple[str, str | None]]:
+        """Try those that are in one build, as many at a time as there are processors."""
+        tests: dict[str, list[Test]] = {}
+        for package in {m.package: 0 for m in mutants}:
+            suites = [[test.measured() for test in suite] for suite in self.suites(package)]
+            tests[package] = [t for s in suites for t in sorted(s, key=lambda test: test.takes)]
+        with ThreadPoolExecutor(self.jobs) as pool:
+            running = {pool.submit(first, tests[m.package], m.number): m.name for m in mutants}
+            try:
+                for done in as_completed(running):
+                    yield running[done], done.result()
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+    def one_by_one(self, mutants: Sequence[Mutant]) -> Iterator[tuple[str, str | None]]:
+        """Try those that take a build each."""
+        self.copy.write_switches([], ())
+        for mutant in mutants:
+            text = (ROOT / mutant.file).read_text("utf-8")
+            self.copy.write(mutant.file, mutant.applied(text, (0, len(text))))
+            try:
+                caught = (first(suite, NONE) for suite in self.suites(mutant.package))
+                yield mutant.name, next(filter(None, caught), None)
+            except CompileError:
+                yield mutant.name, UNVIABLE
+            self.copy.restore(mutant.file)
+
+    def suites(self, package: str) -> Iterator[list[Test]]:
+        """Build the tests that a change of a package meets, first those that come first."""
+        targets, _, names = " ".join(self.quick).partition(" -- ")
+        if self.quick:
+            yield self.built(package, targets.split(), names.split())
+        if "own" in self.stages:
+            yield self.built(package, [], [])
+        if "simulator" in self.stages and package != SIMULATOR:
+            yield self.built(SIMULATOR, [], [])
+
+    def built(self, package: str, targets: Sequence[str], names: Sequence[str]) -> list[Test]:
+        """Build these tests of a package."""
+        folder = self.copy.folder / "crates" / package
+        return [Test(program, names, folder) for program in self.copy.tests(package, targets)]
 
 
-def report(viable: Sequence[str], missed: Sequence[str]) -> None:
+def first(tests: Iterable[Test], number: int) -> str | None:
+    """Name the first test that notices a mutant."""
+    return next((test.program.name for test in tests if test.notices(number)), None)
+
+
+def report(outcomes: Mapping[str, str | None]) -> None:
     """Print the share caught by folder, with its 95 % interval, and the survivors."""
-    folders = Counter(folder(name) for name in viable)
-    survivors = Counter(folder(name) for name in missed)
-    for place, of in [*sorted(folders.items()), ("all", folders.total())]:
-        caught = of - (survivors.total() if place == "all" else survivors[place])
-        interval = binomtest(caught, of).proportion_ci() if of else None
+    viable = {name: caught for name, caught in outcomes.items() if caught != UNVIABLE}
+    survivors = sorted(name for name, caught in viable.items() if caught is None)
+    of, missed = Counter(map(folder, viable)), Counter(map(folder, survivors))
+    for place in [*sorted(of), "all"]:
+        n = of.total() if place == "all" else of[place]
+        caught = n - (missed.total() if place == "all" else missed[place])
+        interval = binomtest(caught, n).proportion_ci() if n else None
         span = f"{interval.low:.1%} to {interval.high:.1%}" if interval else "none"
-        sys.stdout.write(f"{place:32} {caught:5} of {of:5} caught ({span})\n")
-    for name in missed:
+        sys.stdout.write(f"{place:32} {caught:5} of {n:5} caught ({span})\n")
+    sys.stdout.write(f"{len(outcomes) - len(viable)} more do not compile\n")
+    for name in survivors:
         sys.stdout.write(f"survived: {name}\n")
 
 

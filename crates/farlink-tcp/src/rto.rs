@@ -289,6 +289,7 @@ mod tests {
         feed(&mut e, 1000, 400); // (2.3): RTTVAR = 3/4 400 + 1/4 400, SRTT = 7/8 800 + 1/8 400
         assert_eq!((e.srtt(), e.deviation()), (Some(MS(750)), MS(400)));
         assert_eq!(e.rto(), MS(750 + 1600));
+        assert_eq!((e.latest(), e.min()), (Some(MS(400)), Some(MS(400))));
     }
 
     #[test]
@@ -394,6 +395,12 @@ mod tests {
         e.back_off();
         assert_eq!((e.rto(), e.base_rto()), (MS(2000), MS(1000)));
         assert_eq!(e.smooth_bound(), Some(MS(301)));
+        let mut e = RttEstimator::new(RtoConfig {
+            slop: MS(200),
+            ..RtoConfig::default()
+        });
+        feed(&mut e, 0, 400);
+        assert_eq!((e.rto(), e.base_rto()), (MS(1400), MS(1400)));
     }
 
     /// A time-out is rounded to the unit that is next to it, half a unit up.
@@ -421,6 +428,12 @@ mod tests {
         feed(&mut e, 0, 600);
         assert_eq!((e.srtt(), e.deviation()), (Some(MS(600)), MS(300)));
         assert_eq!(e.rto(), MS(1800));
+        // A round trip ends, and another: the margin may fall.
+        for una in [1, 11] {
+            e.window(una, una + 9);
+            feed(&mut e, 0, 600);
+        }
+        assert_eq!(e.rto(), MS(600 + 1200) - (MS(1200) - MS(675)) / 4);
     }
 
     #[test]

@@ -777,4 +777,32 @@ mod tests {
         assert!(!b.judge(3, 10 * u64::from(MSS)));
         b.check();
     }
+
+    /// What closes the gaps between ranges leaves one of all.
+    #[test]
+    fn a_block_that_bridges_ranges_is_one_range() {
+        let mut b = board(10);
+        b.sack(100, 200);
+        b.sack(300, 400);
+        b.sack(500, 600);
+        b.sack(700, 800);
+        assert_eq!(b.sack(300, 600), 100);
+        // 300 bytes above the hole at 200, 400 above the one at 0.
+        assert!(!b.judge(4, 2 * u64::from(MSS)));
+        assert_eq!(b.sack(600, 700), 100);
+        assert!(b.judge(3, 2 * u64::from(MSS)));
+        assert_eq!(b.pipe(), 1000 - 600 - 200);
+        b.check();
+    }
+
+    /// An ACK that ends inside what was SACKed (a peer that dropped it again) leaves
+    /// no hole in front of that.
+    #[test]
+    fn what_was_sacked_at_the_front_is_not_lost() {
+        let mut b = board(10);
+        b.sack(100, 500);
+        b.acknowledge(100);
+        assert!(!b.judge(3, u64::from(MSS)));
+        assert_eq!(b.pipe(), 900 - 400);
+    }
 }

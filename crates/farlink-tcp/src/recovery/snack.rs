@@ -117,3 +117,29 @@ impl SnackForm {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A form that is off, or not known to the peer, is not agreed; the short one if
+    /// the peer knows no more.
+    #[test]
+    fn what_is_agreed_is_what_both_can_do() {
+        let peer = |bits| ScpsCapabilities {
+            bits,
+            connection: 0,
+        };
+        let short = peer(ScpsCapabilities::SNACK_SHORT);
+        let long = peer(ScpsCapabilities::SNACK_SHORT | ScpsCapabilities::SNACK_LONG);
+        for (own, peer, agreed) in [
+            (SnackForm::Off, long, SnackForm::Off),
+            (SnackForm::Long, peer(0), SnackForm::Off),
+            (SnackForm::Long, short, SnackForm::Short),
+            (SnackForm::Short, long, SnackForm::Short),
+            (SnackForm::Long, long, SnackForm::Long),
+        ] {
+            assert!(own.agreed(peer) == agreed, "{own:?}");
+        }
+    }
+}
