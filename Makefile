@@ -23,9 +23,14 @@ export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_QUIET := 1
 
-# The tests of a CI machine need the engine's results, which are the same in any build, not its
-# speed: linking across crates takes longer there than it saves.
-PROFILE := $(if $(CI),--profile ci,--release)
+# On a CI machine all is built once, in one profile that is quick to build and not slow to run:
+# the extension, the Rust tests, clippy and rustdoc share what they can. At a desk the extension is
+# as fast as it gets, and Rust tests are built with what debuggers need.
+PROFILE := $(if $(CI),--profile ci)
+EXTENSION_PROFILE := $(or $(PROFILE),--release)
+
+# There the parts of `make test` run two at a time. Emulations go first: their clock is the world's.
+NICE := $(if $(CI),nice -n 19)
 
 # Stamps: what they stand for is done again only when one of their sources changed.
 TOOLS := $(VENV)/.tools
@@ -33,7 +38,7 @@ EXTENSION := $(VENV)/.extension
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-long lint fmt deny mutants mutants-python bench bench-emu lock clean check-machine
+.PHONY: help demo build test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-emu lock clean check-machine
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,29 +51,34 @@ demo: $(EXTENSION) ## Build into .venv, then download 50 MB over a GEO satellite
 
 build: $(EXTENSION) ## Build the Python package into .venv
 
-test: lint test-rust test-python ## All that CI checks: format, lints, types, Rust and Python tests
+# At a desk what is quick comes first; where parts run beside each other, what others wait for.
+PARTS := test-rust test-python test-emulator
+test: $(if $(CI),$(PARTS) lint,lint $(PARTS)) ## All that CI checks: format, lints, types, Rust and Python tests
 
-# The extension module holds glue only, and is tested from Python.
+# The extension module holds glue only, and is tested from Python; it is in the workspace here, so
+# that its dependencies are built with the features that it needs them with.
 test-rust: check-machine ## The Rust tests
-	$(CARGO) test $(LOCKED) --workspace --exclude farlink-py
+	$(CARGO) test $(LOCKED) $(PROFILE) --workspace
 
-# Emulations run in real time and mostly wait, so four of them share a machine without
+test-python: $(EXTENSION) ## The Python tests, without those of the emulator
+	$(NICE) $(RUN) pytest -m "not long" -rs -n auto --dist worksteal tests/repo tests/captures tests/python tests/validation
+
+# Emulations run in real time and mostly wait, so several of them share a machine without
 # disturbing each other's clocks; those that are work are in a group that runs one at a time.
-test-python: $(EXTENSION) ## The Python tests
-	$(RUN) pytest -m "not long" -rs -n auto tests/repo tests/captures tests/python tests/validation
-	$(RUN) pytest -m "not long" -rs -n 4 --dist loadgroup tests/emulator
+test-emulator: $(EXTENSION) ## The tests of the emulator (Linux, root; skipped elsewhere)
+	$(RUN) pytest -m "not long" -rs -n 6 --dist loadgroup tests/emulator
 
 test-long: $(EXTENSION) ## The tests that take minutes: half a million faults for every TCP, long statistics
-	$(CARGO) test $(LOCKED) --release --workspace --exclude farlink-py -- --ignored
+	$(CARGO) test $(LOCKED) --release --workspace -- --ignored
 	$(RUN) pytest -m long -rs tests || test $$? = 5 # 5: there is none
 
 lint: $(TOOLS) ## Format, clippy, documentation links, ruff and mypy, all without changing a file
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' $(CARGO) doc $(LOCKED) --workspace --no-deps --document-private-items --quiet
+	$(NICE) $(CARGO) clippy $(LOCKED) $(PROFILE) --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' $(NICE) $(CARGO) doc $(LOCKED) $(PROFILE) --workspace --no-deps --document-private-items --quiet
 	$(RUN) ruff check
 	$(RUN) ruff format --check
-	$(RUN) mypy --strict python tests tools
+	$(NICE) $(RUN) mypy --strict python tests tools
 
 # Advisories need their database from the network; without it the rest is checked all the same,
 # and tests/repo checks licences and sources where cargo-deny is not installed.
@@ -123,12 +133,13 @@ check-machine:
 	@command -v cc >/dev/null || { echo "farlink needs a C compiler to link with, and there is no" \
 		"cc here. Install gcc or clang." >&2; exit 2; }
 
+# The lock names all that is needed; what is imported is compiled then.
 $(TOOLS): requirements-dev.lock | check-machine
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "$(PYTHON) cannot make" \
 		"a virtual environment: install its venv module (Debian, Ubuntu: python3-venv)" >&2; exit 2; }
-	$(RUN) pip install -r requirements-dev.lock
+	$(RUN) pip install --no-deps --no-compile -r requirements-dev.lock
 	@touch $@
 
 $(EXTENSION): $(TOOLS) $(RUST_SOURCES) Cargo.toml Cargo.lock pyproject.toml
-	$(RUN) maturin develop $(PROFILE) $(LOCKED)
+	$(RUN) maturin develop $(EXTENSION_PROFILE) $(LOCKED)
 	@touch $@

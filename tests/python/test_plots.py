@@ -71,21 +71,19 @@ def test_the_rate_of_the_link_is_shown(result: fl.Result) -> None:
     assert "satellite, down" in figure.get_suptitle()
 
 
-def test_figures_are_saved_as_png_and_svg(result: fl.Result, tmp_path: Path) -> None:
-    written = result.plot.save(tmp_path)
+def test_figures_are_saved_as_png_and_svg_and_the_same_figure_is_the_same_file(
+    result: fl.Result, tmp_path: Path
+) -> None:
+    written = result.plot.save(tmp_path / "a")
     assert {path.suffix for path in written} == {".png", ".svg"}
     stems = {path.stem for path in written}
     assert stems >= {"sequence", "sequence-sack", "first-loss-sack", "cwnd", "throughput", "queue"}
     for path in written:
         start = path.read_bytes()[:5]
         assert start == (b"\x89PNG\r" if path.suffix == ".png" else b"<?xml")
-    assert sorted(one.name for one in tmp_path.iterdir()) == sorted(path.name for path in written)
-
-
-def test_the_same_figure_is_the_same_file(result: fl.Result, tmp_path: Path) -> None:
-    first = result.plot.save(tmp_path / "a")
-    second = result.plot.save(tmp_path / "b")
-    for one, other in zip(first, second, strict=True):
+    names = sorted(one.name for one in (tmp_path / "a").iterdir())
+    assert names == sorted(path.name for path in written)
+    for one, other in zip(written, result.plot.save(tmp_path / "b"), strict=True):
         assert one.read_bytes() == other.read_bytes(), one.name
 
 
