@@ -7,6 +7,7 @@ use crate::segment::Body;
 use crate::send::{Sender, context};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
+use crate::timers::Timer;
 
 /// State of a sender whose controller sends dummy segments.
 #[derive(Debug)]
@@ -61,7 +62,7 @@ impl Sender {
 
     /// The dummy that leaves now, if one does: position and length.
     pub(crate) fn next_dummy(&mut self, now: Instant) -> Option<(Offset, u32)> {
-        self.dummy_at = Instant::MAX;
+        self.timers.stop(Timer::Dummy);
         let una = self.board.una();
         // Without data that waits for its ACK there is nothing to find out for,
         // and a closed window is closed to copies too.
@@ -73,7 +74,7 @@ impl Sender {
         let dummies = self.dummies.as_mut()?;
         let (start, len) = dummies.last.filter(|_| dummies.peer != Peer::Plain)?;
         if due > now {
-            self.dummy_at = due;
+            self.timers.set(Timer::Dummy, due);
             return None;
         }
         dummies.first_at.get_or_insert(now);

@@ -39,6 +39,7 @@ pub mod seq;
 mod snack;
 mod spurious;
 pub mod time;
+mod timers;
 pub mod variant;
 
 pub use config::Config;

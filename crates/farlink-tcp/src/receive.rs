@@ -4,6 +4,7 @@ use crate::config::{DelayedAck, ReceiverConfig};
 use crate::segment::{MAX_SACK_BLOCKS, SackBlock, SackBlocks};
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
+use crate::timers::{Timer, Timers};
 use autotune::Autotune;
 use ranges::Ranges;
 use std::collections::{BTreeMap, VecDeque};
@@ -59,8 +60,6 @@ pub(crate) struct Receiver {
     need: AckNeed,
     /// ACKs of data that still leave at once.
     quick: u32,
-    /// When a delayed acknowledgment is due.
-    deadline: Instant,
     /// What makes the buffer grow, if it may.
     autotune: Option<Box<Autotune>>,
 }
@@ -110,7 +109,6 @@ impl Receiver {
             waiting: 0,
             need: AckNeed::None,
             quick: config.delayed_ack.quick,
-            deadline: Instant::MAX,
             autotune: config
                 .buffer_max
                 .filter(|&max| max > config.buffer)
@@ -218,12 +216,6 @@ impl Receiver {
         self.need
     }
 
-    /// When a delayed acknowledgment is due; `Instant::MAX` when none waits.
-    #[inline]
-    pub(crate) fn deadline(&self) -> Instant {
-        self.deadline
-    }
-
     /// Asks for an acknowledgment at once.
     #[inline]
     pub(crate) fn acknowledge_now(&mut self) {
@@ -232,10 +224,10 @@ impl Receiver {
 
     /// An acknowledgment left.
     #[inline]
-    pub(crate) fn acknowledged(&mut self) {
+    pub(crate) fn acknowledged(&mut self, timers: &mut Timers) {
         self.need = AckNeed::None;
         self.waiting = 0;
-        self.deadline = Instant::MAX;
+        timers.stop(Timer::DelayedAck);
     }
 
     /// Reads up to `max` bytes of which only the length is known.
@@ -348,10 +340,17 @@ impl Receiver {
 
     /// Data arrived at `[start, start + len)`, already cut to the window.
     #[inline]
-    pub(crate) fn data(&mut self, now: Instant, start: Offset, len: u32, bytes: Option<&[u8]>) {
+    pub(crate) fn data(
+        &mut self,
+        now: Instant,
+        start: Offset,
+        len: u32,
+        bytes: Option<&[u8]>,
+        timers: &mut Timers,
+    ) {
         let end = start + u64::from(len);
         if end <= self.nxt || self.finished() {
-            self.repeat(now); // an old segment: RFC 5681, 4.2
+            self.repeat(now, timers); // an old segment: RFC 5681, 4.2
             return;
         }
         if start > self.nxt {
@@ -359,7 +358,7 @@ impl Receiver {
                 self.park(start, end, bytes);
                 self.came(len);
             }
-            self.repeat(now);
+            self.repeat(now, timers);
             return;
         }
         if let Some(bytes) = bytes {
@@ -376,14 +375,14 @@ impl Receiver {
             self.need = AckNeed::Now;
             return;
         }
-        self.wait(now);
+        self.wait(now, timers);
     }
 
     /// What came moves nothing: the same acknowledgment again.
     #[inline]
-    pub(crate) fn repeat(&mut self, now: Instant) {
+    pub(crate) fn repeat(&mut self, now: Instant, timers: &mut Timers) {
         if self.config.delay_dup_acks {
-            self.wait(now);
+            self.wait(now, timers);
         } else {
             self.need = AckNeed::Now;
         }
@@ -391,7 +390,7 @@ impl Receiver {
 
     /// One more segment waits for an acknowledgment.
     #[inline]
-    fn wait(&mut self, now: Instant) {
+    fn wait(&mut self, now: Instant, timers: &mut Timers) {
         self.waiting += 1;
         let DelayedAck {
             max_delay,
@@ -406,11 +405,12 @@ impl Receiver {
             self.need = AckNeed::Now;
         } else if self.need == AckNeed::None {
             self.need = AckNeed::Delayed;
-            self.deadline = if heartbeat {
+            let due = if heartbeat {
                 now.next_tick(max_delay)
             } else {
                 now + max_delay
             };
+            timers.set(Timer::DelayedAck, due);
         }
     }
 
@@ -516,6 +516,14 @@ impl Receiver {
 }
 
 #[cfg(test)]
+impl Receiver {
+    /// [`Self::data`] where no timer matters.
+    fn arrive(&mut self, now: Instant, start: Offset, len: u32, bytes: Option<&[u8]>) {
+        self.data(now, start, len, bytes, &mut Timers::none());
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::time::Interval;
@@ -538,18 +546,18 @@ mod tests {
     fn sack_blocks_name_the_latest_range_first() {
         let mut r = receiver(ReceiverConfig::default());
         for start in [201, 401, 601, 801, 1001] {
-            r.data(Instant::ZERO, start, 100, None);
+            r.arrive(Instant::ZERO, start, 100, None);
         }
         assert_eq!(
             blocks(&mut r),
             [(1001, 1101), (801, 901), (601, 701), (401, 501)]
         );
-        r.data(Instant::ZERO, 301, 100, None); // joins two ranges
+        r.arrive(Instant::ZERO, 301, 100, None); // joins two ranges
         assert_eq!(
             blocks(&mut r),
             [(201, 501), (1001, 1101), (801, 901), (601, 701)]
         );
-        r.data(Instant::ZERO, 1, 200, None);
+        r.arrive(Instant::ZERO, 1, 200, None);
         assert_eq!(r.nxt(), 501);
         assert_eq!(blocks(&mut r), [(1001, 1101), (801, 901), (601, 701)]);
     }
@@ -559,7 +567,7 @@ mod tests {
         let mut r = receiver(ReceiverConfig::default());
         let stream: Vec<u8> = (0..=255).collect();
         for (from, to) in [(50, 70), (60, 90), (40, 55), (10, 45), (20, 100), (0, 12)] {
-            r.data(
+            r.arrive(
                 Instant::ZERO,
                 1 + from as u64,
                 (to - from) as u32,
@@ -578,15 +586,15 @@ mod tests {
     fn islands_are_bounded_by_the_buffer() {
         let mut r = receiver(ReceiverConfig::default());
         for start in (2..60_000).rev().step_by(2) {
-            r.data(Instant::ZERO, start, 1, Some(b"x"));
+            r.arrive(Instant::ZERO, start, 1, Some(b"x"));
         }
         assert_eq!(r.holes().ranges.len(), 65_535 / 128);
         let last = r.holes().ranges.end().unwrap();
         // One more byte of a range that is there is taken all the same.
-        r.data(Instant::ZERO, last, 1, Some(b"y"));
+        r.arrive(Instant::ZERO, last, 1, Some(b"y"));
         assert_eq!(r.holes().ranges.end(), Some(last + 1));
         // And what is in order always.
-        r.data(Instant::ZERO, 1, 60_000, Some(&vec![7; 60_000]));
+        r.arrive(Instant::ZERO, 1, 60_000, Some(&vec![7; 60_000]));
         assert_eq!((r.nxt(), r.holes().ranges.len()), (60_001, 0));
         let mut out = Vec::new();
         assert_eq!(r.read_bytes(&mut out, usize::MAX), 60_000);
@@ -604,7 +612,7 @@ mod tests {
             } else {
                 2 * buffer / 2 - 2 * at
             };
-            r.data(Instant::ZERO, start, 1, None);
+            r.arrive(Instant::ZERO, start, 1, None);
         }
         assert_eq!(r.holes().ranges.len(), 200_000.min(began));
     }
@@ -615,8 +623,8 @@ mod tests {
             reassembly: false,
             ..ReceiverConfig::default()
         });
-        r.data(Instant::ZERO, 101, 100, None);
-        r.data(Instant::ZERO, 1, 100, None);
+        r.arrive(Instant::ZERO, 101, 100, None);
+        r.arrive(Instant::ZERO, 1, 100, None);
         assert_eq!(r.nxt(), 101);
     }
 
@@ -631,7 +639,7 @@ mod tests {
         let mut edge = 0;
         let mut at = 1;
         for len in (1..60).chain(1..60) {
-            r.data(Instant::ZERO, at, len, None);
+            r.arrive(Instant::ZERO, at, len, None);
             at += u64::from(len);
             let field = u64::from(r.advertise());
             let new = r.nxt() + (field << 5);
@@ -646,9 +654,9 @@ mod tests {
             buffer: 300,
             ..ReceiverConfig::default()
         });
-        r.data(Instant::ZERO, 1, 300, None);
+        r.arrive(Instant::ZERO, 1, 300, None);
         assert_eq!(r.advertise(), 0);
-        r.acknowledged();
+        r.acknowledged(&mut Timers::none());
         r.read_len(99);
         assert_eq!((r.need(), r.advertise()), (AckNeed::None, 0));
         r.read_len(1);
@@ -658,11 +666,11 @@ mod tests {
     #[test]
     fn a_fin_out_of_order_is_in_the_sack_block() {
         let mut r = receiver(ReceiverConfig::default());
-        r.data(Instant::ZERO, 101, 100, None);
+        r.arrive(Instant::ZERO, 101, 100, None);
         r.fin(201);
         assert_eq!(blocks(&mut r), [(101, 202)]);
         assert_eq!((r.nxt(), r.finished(), r.delivered()), (1, false, 0));
-        r.data(Instant::ZERO, 1, 100, None);
+        r.arrive(Instant::ZERO, 1, 100, None);
         assert_eq!((r.nxt(), r.finished(), r.delivered()), (202, true, 200));
         assert_eq!((r.need(), r.unread()), (AckNeed::Now, 200));
         assert_eq!(blocks(&mut r), []);
@@ -672,12 +680,17 @@ mod tests {
     fn delayed_acknowledgment_by_count_time_and_heartbeat() {
         let ms = Interval::from_millis;
         let mut r = receiver(ReceiverConfig::default());
-        r.data(Instant::ZERO + ms(10), 1, 100, None);
+        let mut timers = Timers::none();
+        let due = |timers: &Timers| timers.at(Timer::DelayedAck);
+        r.data(Instant::ZERO + ms(10), 1, 100, None, &mut timers);
         assert_eq!(
-            (r.need(), r.deadline()),
+            (r.need(), due(&timers)),
             (AckNeed::Delayed, Instant::ZERO + ms(210))
         );
-        r.data(Instant::ZERO + ms(20), 101, 100, None);
+        r.acknowledged(&mut timers);
+        assert!(!timers.runs(Timer::DelayedAck));
+        r.arrive(Instant::ZERO + ms(10), 101, 100, None);
+        r.arrive(Instant::ZERO + ms(20), 201, 100, None);
         assert_eq!(r.need(), AckNeed::Now);
         let delayed_ack = DelayedAck {
             heartbeat: true,
@@ -688,7 +701,7 @@ mod tests {
             delayed_ack,
             ..ReceiverConfig::default()
         });
-        r.data(Instant::ZERO + ms(10), 1, 100, None);
-        assert_eq!(r.deadline(), Instant::ZERO + ms(200));
+        r.data(Instant::ZERO + ms(10), 1, 100, None, &mut timers);
+        assert_eq!(due(&timers), Instant::ZERO + ms(200));
     }
 }

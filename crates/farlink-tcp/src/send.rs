@@ -22,6 +22,7 @@ use crate::segment::Body;
 use crate::seq::{Offset, Seq};
 use crate::spurious::{self, Spurious};
 use crate::time::{Instant, Interval};
+use crate::timers::{Timer, Timers};
 pub(crate) use buffer::SendBuffer;
 use held::Held;
 pub(crate) use pacing::PACED_HEADERS;
@@ -113,18 +114,12 @@ pub(crate) struct Sender {
     /// The peer's SYN had our cookie: data leaves before the handshake is over
     /// (RFC 7413, 4.2.2).
     pub(crate) early: bool,
-    /// Retransmission timer.
-    pub(crate) rto_at: Instant,
-    /// Persist timer (RFC 9293, 3.8.6.1).
-    pub(crate) persist_at: Instant,
     /// Pacing lets nothing leave before.
     paced_until: Instant,
-    /// When pacing lets the segment leave that it holds back.
-    pub(crate) pace_at: Instant,
+    /// The timers of the connection, of which most are the sender's.
+    pub(crate) timers: Timers,
     /// Of a controller that sends dummy segments.
     pub(crate) dummies: Option<Box<Dummies>>,
-    /// When the next of them leaves.
-    pub(crate) dummy_at: Instant,
 }
 
 impl Sender {
@@ -143,7 +138,6 @@ impl Sender {
             isn,
             board,
             dummies,
-            dummy_at: Instant::MAX,
             buffer: SendBuffer::new(),
             cc,
             rtt: RttEstimator::new(config.rto),
@@ -180,10 +174,8 @@ impl Sender {
             probes_unanswered: 0,
             probe: false,
             early: false,
-            rto_at: Instant::MAX,
-            persist_at: Instant::MAX,
             paced_until: Instant::ZERO,
-            pace_at: Instant::MAX,
+            timers: Timers::none(),
         }
     }
 
@@ -293,14 +285,14 @@ impl Sender {
             self.wnd = wnd;
             self.max_wnd = self.max_wnd.max(wnd);
             self.cc.on_peer_window(wnd, u64::from(self.mss));
-            if wnd > 0 && (self.probes_in_row > 0 || self.persist_at != Instant::MAX) {
-                self.persist_at = Instant::MAX;
+            if wnd > 0 && (self.probes_in_row > 0 || self.timers.runs(Timer::Persist)) {
+                self.timers.stop(Timer::Persist);
                 self.probes_in_row = 0;
                 self.probe = false;
-                if !self.board.is_empty() && self.rto_at == Instant::MAX {
+                if !self.board.is_empty() && !self.timer_runs() {
                     // The probe's byte found no room: it goes again.
                     self.board.lose_front();
-                    self.rto_at = self.deadline(now);
+                    self.start_timer(now);
                 }
             }
         } else {
@@ -500,7 +492,7 @@ impl Sender {
     fn hold(&mut self, now: Instant, held: Held) {
         self.held = held;
         if held == Held::Pace {
-            self.pace_at = self.paced_until;
+            self.timers.set(Timer::Pacing, self.paced_until);
             return;
         }
         let (una, max) = (self.board.una(), self.board.max());
@@ -512,8 +504,8 @@ impl Sender {
         let full = used + u64::from(self.mss) > self.cwnd();
         self.usage.note(full, used, una, max);
         if held == Held::Window {
-            if self.persist_at == Instant::MAX {
-                self.persist_at = self.rtt.deadline(now);
+            if !self.timers.runs(Timer::Persist) {
+                self.timers.set(Timer::Persist, self.rtt.deadline(now));
             }
         } else {
             self.application_limits();
@@ -740,8 +732,8 @@ impl Sender {
         self.spurious.frto.left(index.is_some());
         self.last_sent = now;
         self.pace(now, chunk);
-        if self.probes_in_row == 0 && self.rto_at == Instant::MAX {
-            self.rto_at = self.deadline(now);
+        if self.probes_in_row == 0 && !self.timer_runs() {
+            self.start_timer(now);
         }
         rack::left(self, now, index.is_some());
     }
@@ -796,7 +788,7 @@ impl Sender {
         if self.loss.sends_front_at_timeout() && !handshake {
             vegas::on_timeout(self, now, recorder);
             self.rtt.back_off();
-            self.rto_at = self.deadline(now);
+            self.start_timer(now);
             return self.timeouts_in_row;
         }
         recorder.emit(now, Record::Mark(Mark::Timeout));
@@ -816,10 +808,10 @@ impl Sender {
         }
         self.distrust_timed();
         self.rtt.back_off();
-        self.rto_at = self.deadline(now);
+        self.start_timer(now);
         self.sent_again = 0;
         if !handshake {
-            self.rto_at = self.deadline(now + self.cc.timeout_delay());
+            self.start_timer(now + self.cc.timeout_delay());
             self.loss.on_timeout(self.board.max());
             // RACK leaves in the pipe what may still arrive.
             self.loss.force = self.loss.rack.is_some();
@@ -852,11 +844,10 @@ impl Sender {
             .rto()
             .saturating_mul(1 << shift)
             .min(Interval::from_secs(60));
-        self.persist_at = self.rtt.on_tick(now + wait);
-        self.rto_at = Instant::MAX;
-        if let Some(rack) = &mut self.loss.rack {
-            rack.stop();
-        }
+        self.timers
+            .set(Timer::Persist, self.rtt.on_tick(now + wait));
+        self.timers.stop(Timer::Retransmission);
+        self.stop_rack();
         self.probe = true;
         recorder.emit(now, Record::Mark(Mark::ZeroWindowProbe));
         self.probes_unanswered

@@ -13,6 +13,7 @@ use crate::send::context;
 use crate::seq::Offset;
 use crate::spurious;
 use crate::time::{Instant, Interval};
+use crate::timers::Timer;
 
 /// Room that the timestamps option takes in every segment (RFC 6691).
 pub(super) const TIMESTAMPS_LEN: u32 = 12;
@@ -216,7 +217,7 @@ impl Connection {
             self.note_duplicate(segment, start);
             self.note_refused(now, segment, start);
             if space > 0 && end <= nxt && !flags.has(Flags::SYN) {
-                self.rx.repeat(now);
+                self.rx.repeat(now, &mut self.tx.timers);
             } else {
                 self.refuse(now, flags);
             }
@@ -332,7 +333,8 @@ impl Connection {
                 .map(|b| &b[(from - start) as usize..(to - start) as usize]);
             let before = self.rx.delivered();
             self.rx.tune(now, self.echo_age(now, segment));
-            self.rx.data(now, from, (to - from) as u32, bytes);
+            let len = (to - from) as u32;
+            self.rx.data(now, from, len, bytes, &mut self.tx.timers);
             let total = self.rx.delivered();
             if total != before {
                 self.recorder.emit(now, Record::Delivered { total });
@@ -430,7 +432,7 @@ impl Connection {
     /// The peer has not heard our ACK of its FIN: the wait starts anew (3.10.7.4).
     fn fin_in_time_wait(&mut self, now: Instant, flags: Flags) {
         if self.state == State::TimeWait && flags.has(Flags::FIN) {
-            self.time_wait_at = now + self.config.msl * 2;
+            self.wait_for_old_segments(now);
             self.rx.acknowledge_now();
         }
     }
@@ -485,12 +487,16 @@ impl Connection {
 
     fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
-        self.tx.rto_at = Instant::MAX;
-        self.tx.persist_at = Instant::MAX;
-        if let Some(rack) = &mut self.tx.loss.rack {
-            rack.stop();
-        }
-        self.time_wait_at = now + self.config.msl * 2;
+        self.tx.timers.stop(Timer::Retransmission);
+        self.tx.timers.stop(Timer::Persist);
+        self.tx.stop_rack();
+        self.wait_for_old_segments(now);
+    }
+
+    /// TIME-WAIT lasts from now on.
+    fn wait_for_old_segments(&mut self, now: Instant) {
+        let at = now + self.config.msl * 2;
+        self.tx.timers.set(Timer::TimeWait, at);
     }
 
     /// The ACK field. Returns whether the rest of the segment counts.

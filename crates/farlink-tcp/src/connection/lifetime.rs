@@ -6,6 +6,7 @@ use crate::config::{Config, KeepAlive};
 use crate::segment::Segment;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
+use crate::timers::Timer;
 
 /// Their timers.
 #[derive(Debug)]
@@ -23,9 +24,6 @@ pub(super) struct Lifetime {
     /// First position that was not acknowledged, and since when.
     una: Offset,
     since: Option<Instant>,
-    keepalive_at: Instant,
-    user_at: Instant,
-    fin_wait_2_at: Instant,
 }
 
 impl Lifetime {
@@ -49,16 +47,8 @@ impl Lifetime {
                 probe_due: false,
                 una: 0,
                 since: None,
-                keepalive_at: Instant::MAX,
-                user_at: Instant::MAX,
-                fin_wait_2_at: Instant::MAX,
             })
         })
-    }
-
-    /// When the first of them goes off.
-    pub(super) fn next(&self) -> Instant {
-        self.keepalive_at.min(self.user_at).min(self.fin_wait_2_at)
     }
 
     /// A segment of the peer came.
@@ -71,9 +61,6 @@ impl Lifetime {
     /// The connection has ended.
     pub(super) fn stop(&mut self) {
         self.probe_due = false;
-        self.keepalive_at = Instant::MAX;
-        self.user_at = Instant::MAX;
-        self.fin_wait_2_at = Instant::MAX;
     }
 }
 
@@ -85,7 +72,7 @@ impl Connection {
             return;
         };
         let una = self.tx.board.una();
-        let closed_window = self.tx.persist_at != Instant::MAX;
+        let closed_window = self.tx.timers.runs(Timer::Persist);
         let waits = (!self.tx.board.is_empty() || closed_window) && self.state != State::TimeWait;
         if !waits {
             life.since = None;
@@ -93,7 +80,7 @@ impl Connection {
             life.since = Some(now);
         }
         life.una = una;
-        life.user_at = match (life.user_timeout, life.since) {
+        let user = match (life.user_timeout, life.since) {
             // A peer that answers window probes is there (RFC 9293, 3.8.6.1).
             (Some(most), Some(since)) if closed_window => since.max(life.heard) + most,
             (Some(most), Some(since)) => since + most,
@@ -103,7 +90,7 @@ impl Connection {
             self.state,
             State::Established | State::CloseWait | State::FinWait2
         );
-        life.keepalive_at = match life.keepalive {
+        let keepalive = match life.keepalive {
             // What is in flight has the retransmission timer (RFC 9293, 3.8.4).
             Some(keepalive) if open && !waits => match life.probes {
                 0 => life.heard + keepalive.idle,
@@ -111,34 +98,29 @@ impl Connection {
             },
             _ => Instant::MAX,
         };
-        life.fin_wait_2_at = match life.fin_wait_2 {
+        let fin_wait_2 = match life.fin_wait_2 {
             Some(most) if self.state == State::FinWait2 => life.heard + most,
             _ => Instant::MAX,
         };
+        self.tx.timers.set(Timer::User, user);
+        self.tx.timers.set(Timer::KeepAlive, keepalive);
+        self.tx.timers.set(Timer::FinWait2, fin_wait_2);
     }
 
-    /// Does what is due. Returns whether the connection has ended by it.
-    pub(super) fn lifetime_timeout(&mut self, now: Instant) -> bool {
-        let Some(life) = &mut self.lifetime else {
-            return false;
+    /// Nothing came for as long as keep-alive waits: another probe, or the end.
+    pub(super) fn keepalive_expired(&mut self, now: Instant) {
+        let Some((life, keepalive)) = self.lifetime.as_mut().zip(self.config.keepalive) else {
+            return;
         };
-        let mut over = now >= life.user_at || now >= life.fin_wait_2_at;
-        if now >= life.keepalive_at
-            && let Some(keepalive) = life.keepalive
-        {
-            if life.probes < keepalive.probes {
-                life.probes += 1;
-                life.probed = now;
-                life.probe_due = true;
-                life.keepalive_at = now + keepalive.interval;
-            } else {
-                over = true;
-            }
-        }
-        if over {
+        if life.probes < keepalive.probes {
+            life.probes += 1;
+            life.probed = now;
+            life.probe_due = true;
+            let again = now + keepalive.interval;
+            self.tx.timers.set(Timer::KeepAlive, again);
+        } else {
             self.end(now, CloseReason::TimedOut);
         }
-        over
     }
 
     /// A keep-alive probe, if one is due: a segment at SND.NXT - 1 without data, which

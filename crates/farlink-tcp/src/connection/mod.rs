@@ -40,6 +40,7 @@ use crate::segment::Segment;
 use crate::send::{Sender, context};
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
+use crate::timers::Timer;
 use doing::{Clocks, Doing};
 use fast_open::Opening;
 use lifetime::Lifetime;
@@ -159,7 +160,6 @@ pub struct Connection {
     recorder: Recorder,
     doing: Doing,
     clocks: Box<Clocks>,
-    time_wait_at: Instant,
     /// The application reads no more.
     deaf: bool,
     /// What ends it when the peer is gone, if that is configured.
@@ -221,7 +221,6 @@ impl Connection {
             recorder: Recorder::default(),
             doing: Doing::default(),
             clocks: Box::default(),
-            time_wait_at: Instant::MAX,
             deaf: false,
             lifetime: Lifetime::new(&config),
             fast_open: Opening::new(&config),
@@ -479,77 +478,68 @@ impl Connection {
     /// When [`Self::on_timeout`] is to be called if nothing happens before.
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        let at = self
-            .tx
-            .rto_at
-            .min(self.tx.persist_at)
-            .min(self.tx.pace_at)
-            .min(self.tx.dummy_at)
-            .min(self.tx.loss.rack_timer())
-            .min(self.rx.deadline())
-            .min(self.time_wait_at)
-            .min(self.lifetime.as_ref().map_or(Instant::MAX, |l| l.next()));
-        (at != Instant::MAX).then_some(at)
+        self.tx.timers.next()
     }
 
     /// The time that [`Self::next_timeout`] named has come.
     pub fn on_timeout(&mut self, now: Instant) {
-        if self.lifetime_timeout(now) {
-            return;
-        }
-        if now >= self.rx.deadline() {
-            self.rx.acknowledge_now();
-        }
-        if now >= self.tx.pace_at {
-            self.tx.pace_at = Instant::MAX;
-        }
-        if now >= self.tx.dummy_at {
-            self.tx.dummy_at = Instant::MAX;
-        }
-        if now >= self.tx.loss.rack_timer() {
-            rack::on_timer(&mut self.tx, now, &mut self.recorder);
-            self.record_state(now);
-        }
-        if now >= self.tx.rto_at {
-            self.waited_for_timer();
-            let most = if self.tx.board.una() == 0 {
-                self.config.max_syn_retransmits
-            } else {
-                self.config.max_retransmits
-            };
-            if self.tx.on_timeout(now, &mut self.recorder) > most {
-                self.end(now, CloseReason::TimedOut);
-                return;
+        for timer in Timer::ALL {
+            if self.tx.timers.take(timer, now) {
+                self.expired(now, timer);
             }
-            self.record_state(now);
         }
-        if now >= self.tx.persist_at
-            && self.tx.on_persist(now, &mut self.recorder) > self.config.max_retransmits
-        {
-            self.end(now, CloseReason::TimedOut);
-            return;
-        }
-        if now >= self.time_wait_at {
-            self.end(now, CloseReason::Done);
+    }
+
+    /// A timer went off, and does not run any more. What ends the connection stops
+    /// the others.
+    fn expired(&mut self, now: Instant, timer: Timer) {
+        match timer {
+            Timer::User | Timer::FinWait2 => self.end(now, CloseReason::TimedOut),
+            Timer::KeepAlive => self.keepalive_expired(now),
+            Timer::DelayedAck => self.rx.acknowledge_now(),
+            // What they held back is asked for again now.
+            Timer::Pacing | Timer::Dummy => {}
+            Timer::Reordering => {
+                rack::on_reordering_timer(&mut self.tx, now, &mut self.recorder);
+                self.record_state(now);
+            }
+            Timer::TailProbe => {
+                rack::on_probe_timer(&mut self.tx, now, &mut self.recorder);
+                self.record_state(now);
+            }
+            Timer::Retransmission => {
+                self.waited_for_timer();
+                let most = if self.tx.board.una() == 0 {
+                    self.config.max_syn_retransmits
+                } else {
+                    self.config.max_retransmits
+                };
+                if self.tx.on_timeout(now, &mut self.recorder) > most {
+                    self.end(now, CloseReason::TimedOut);
+                } else {
+                    self.record_state(now);
+                }
+            }
+            Timer::Persist => {
+                let probes = self.tx.on_persist(now, &mut self.recorder);
+                if probes > self.config.max_retransmits {
+                    self.end(now, CloseReason::TimedOut);
+                }
+            }
+            Timer::TimeWait => self.end(now, CloseReason::Done),
         }
     }
 
     fn end(&mut self, now: Instant, reason: CloseReason) {
         self.state = State::Closed;
         self.syn_due = false;
-        self.tx.rto_at = Instant::MAX;
-        self.tx.persist_at = Instant::MAX;
-        self.tx.pace_at = Instant::MAX;
-        self.tx.dummy_at = Instant::MAX;
         self.dummy_acks = 0;
-        if let Some(rack) = &mut self.tx.loss.rack {
-            rack.stop();
-        }
-        self.time_wait_at = Instant::MAX;
+        self.tx.stop_rack();
+        self.tx.timers.stop_all();
         if let Some(life) = &mut self.lifetime {
             life.stop();
         }
-        self.rx.acknowledged();
+        self.rx.acknowledged(&mut self.tx.timers);
         self.events.push_back(Event::Closed(reason));
         self.recorder.emit(now, Record::Mark(Mark::Closed));
     }

@@ -163,7 +163,7 @@ impl Connection {
             }
             segment.ack = self.rx.ack();
             self.stamps.last_ack_sent = self.rx.nxt();
-            self.rx.acknowledged();
+            self.rx.acknowledged(&mut self.tx.timers);
         }
         segment
     }

@@ -63,17 +63,17 @@ mod tests {
         let mut r = receiver();
         assert!(r.note_damaged(101, 201));
         assert!(!r.expects_damaged());
-        r.data(Instant::ZERO, 1, 100, None);
+        r.arrive(Instant::ZERO, 1, 100, None);
         assert!(r.expects_damaged());
-        r.data(Instant::ZERO, 101, 100, None);
+        r.arrive(Instant::ZERO, 101, 100, None);
         assert!(!r.expects_damaged() && r.holes().damaged.is_empty());
     }
 
     #[test]
     fn what_is_here_or_outside_of_the_window_is_not_missed() {
         let mut r = receiver();
-        r.data(Instant::ZERO, 1, 100, None);
-        r.data(Instant::ZERO, 201, 100, None);
+        r.arrive(Instant::ZERO, 1, 100, None);
+        r.arrive(Instant::ZERO, 201, 100, None);
         assert!(!r.note_damaged(1, 101)); // acknowledged
         assert!(!r.note_damaged(201, 301)); // parked
         assert!(!r.note_damaged(200_000, 200_100));

@@ -92,7 +92,7 @@ mod tests {
         let from = start.max(r.nxt());
         let end = start + u64::from(len);
         if from < end {
-            r.data(Instant::ZERO, from, (end - from) as u32, None);
+            r.arrive(Instant::ZERO, from, (end - from) as u32, None);
         }
         let blocks = r.report(4);
         blocks
@@ -131,7 +131,7 @@ mod tests {
         arrives(&mut r, 1, 500);
         assert_eq!(arrives(&mut r, 1, 500), []);
         let mut r = receiver(true);
-        r.data(Instant::ZERO, 1001, 500, None);
+        r.arrive(Instant::ZERO, 1001, 500, None);
         r.note_duplicate(1001, 1501);
         assert_eq!(r.report(1), r.sack_blocks(1));
         assert_eq!(r.report(2).as_slice().len(), 2);

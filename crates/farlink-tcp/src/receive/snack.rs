@@ -82,7 +82,7 @@ mod tests {
         let mut r = Receiver::new(ReceiverConfig::default(), 100, 0);
         r.synchronize(Seq(0));
         for &(start, len) in arrived {
-            r.data(Instant::ZERO, start, len, None);
+            r.arrive(Instant::ZERO, start, len, None);
         }
         r
     }
@@ -99,10 +99,10 @@ mod tests {
         assert_eq!(next(&mut r, false, 40), Some((0, 1, 0)));
         assert_eq!(next(&mut r, false, 40), Some((2, 2, 0)));
         assert_eq!(next(&mut r, false, 40), Some((0, 1, 0)));
-        r.data(Instant::ZERO, 101, 100, None); // the first is filled
+        r.arrive(Instant::ZERO, 101, 100, None); // the first is filled
         assert_eq!(r.nxt(), 301);
         assert_eq!(next(&mut r, false, 40), Some((0, 2, 0)));
-        r.data(Instant::ZERO, 301, 200, None);
+        r.arrive(Instant::ZERO, 301, 200, None);
         assert_eq!(next(&mut r, false, 40), None);
     }
 
@@ -128,7 +128,7 @@ mod tests {
     fn what_is_too_far_for_the_vector_comes_with_the_next() {
         let mut r = receiver(&[(101, 100)]);
         for i in 1..80 {
-            r.data(Instant::ZERO, 201 + 200 * i, 100, None);
+            r.arrive(Instant::ZERO, 201 + 200 * i, 100, None);
         }
         let first = r.snack(true, 100, 40).unwrap();
         assert_eq!((first.offset, first.size.get()), (0, 1));

@@ -22,6 +22,7 @@ use crate::send::{Sender, context};
 use crate::seq::Offset;
 use crate::spurious;
 use crate::time::Instant;
+use crate::timers::{Timer, Timers};
 
 /// State that the algorithms share.
 #[derive(Debug)]
@@ -135,12 +136,6 @@ impl LossState {
         }
     }
 
-    /// When the next timer of RACK-TLP goes off.
-    #[inline]
-    pub(crate) fn rack_timer(&self) -> Instant {
-        self.rack.as_ref().map_or(Instant::MAX, |rack| rack.timer())
-    }
-
     /// Whether the scoreboard of RFC 6675 is in use.
     #[inline]
     pub(crate) fn sacking(&self) -> bool {
@@ -236,7 +231,7 @@ impl LossState {
         una <= self.marked
     }
 
-    fn enter(&mut self, max: Offset) {
+    fn enter(&mut self, max: Offset, timers: &mut Timers) {
         self.in_recovery = true;
         self.limited_sent = 0;
         self.recover = max;
@@ -250,6 +245,7 @@ impl LossState {
         }
         if let Some(rack) = &mut self.rack {
             rack.recovery_begins();
+            timers.stop(Timer::TailProbe);
         }
     }
 
@@ -397,7 +393,7 @@ fn fast_retransmit(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     if !tx.loss.reduced_for_mark(tx.board.una()) {
         reduce(tx, now, flight, loss, false);
     }
-    tx.loss.enter(tx.board.max());
+    tx.loss.enter(tx.board.max(), &mut tx.timers);
     tx.board.lose_front();
 }
 

@@ -14,6 +14,7 @@ use crate::scoreboard::News;
 use crate::send::{Sender, context};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
+use crate::timers::Timer;
 
 /// State of a connection: the variables of RFC 8985, 5.2 and 7.1.
 #[derive(Debug)]
@@ -37,15 +38,11 @@ pub(crate) struct Rack {
     persist: u32,
     /// `RACK.reo_wnd`, as of the last detection.
     window: Interval,
-    /// The reordering timer.
-    reorder_at: Instant,
     tlp: Tlp,
 }
 
 #[derive(Debug)]
 struct Tlp {
-    /// When a probe is due: PTO.
-    at: Instant,
     /// The next segment that leaves is a probe.
     due: bool,
     /// `TLP.end_seq`.
@@ -88,28 +85,13 @@ impl Rack {
             multiple: 1,
             persist: 0,
             window: Interval::ZERO,
-            reorder_at: Instant::MAX,
             tlp: Tlp {
-                at: Instant::MAX,
                 due: false,
                 end: None,
                 repeats: None,
                 sampled: false,
             },
         }
-    }
-
-    /// The next of its timers.
-    #[inline]
-    pub(crate) fn timer(&self) -> Instant {
-        self.reorder_at.min(self.tlp.at)
-    }
-
-    /// No timer runs any more.
-    pub(crate) fn stop(&mut self) {
-        self.reorder_at = Instant::MAX;
-        self.tlp.at = Instant::MAX;
-        self.tlp.due = false;
     }
 
     /// A round trip was measured.
@@ -126,7 +108,6 @@ impl Rack {
 
     /// Fast or RTO recovery begins (7.1).
     pub(super) fn recovery_begins(&mut self) {
-        self.tlp.at = Instant::MAX;
         self.tlp.due = false;
         self.tlp.end = None;
         self.tlp.repeats = None;
@@ -258,40 +239,50 @@ fn left_timed(tx: &mut Sender, now: Instant, again: bool) {
     }
 }
 
-/// One of the timers went off.
-pub(crate) fn on_timer(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+impl Sender {
+    /// None of its timers runs any more, and no probe is about to leave.
+    pub(crate) fn stop_rack(&mut self) {
+        self.timers.stop(Timer::Reordering);
+        self.timers.stop(Timer::TailProbe);
+        if let Some(rack) = &mut self.loss.rack {
+            rack.tlp.due = false;
+        }
+    }
+}
+
+/// What was not old enough to be lost may be now.
+pub(crate) fn on_reordering_timer(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+    let (flight, window) = (tx.flight_at_loss(), tx.cwnd());
+    let losses = tx.board.losses();
+    detect(tx, now, flight, recorder);
+    if tx.board.losses() > losses {
+        prr::without_ack(tx, window);
+    }
+    tx.restart_timer(now); // 8: after it the time-out is what is left
+}
+
+/// A tail loss probe is due.
+pub(crate) fn on_probe_timer(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     let last = tx.board.last().map(|(_, s)| s.at);
     let fresh = tx.unsent_segment().is_some();
     let Some(rack) = &mut tx.loss.rack else {
         return;
     };
-    if now >= rack.reorder_at {
-        rack.reorder_at = Instant::MAX;
-        let (flight, window) = (tx.flight_at_loss(), tx.cwnd());
-        let losses = tx.board.losses();
-        detect(tx, now, flight, recorder);
-        if tx.board.losses() > losses {
-            prr::without_ack(tx, window);
-        }
-        tx.restart_timer(now); // 8: after it the time-out is what is left
-    } else if now >= rack.tlp.at {
-        rack.tlp.at = Instant::MAX;
-        // 7.3: one probe at a time, and none that says nothing of the last.
-        if rack.tlp.end.is_none() && rack.tlp.sampled && (last.is_some() || fresh) {
-            rack.tlp.due = true;
-            rack.tlp.repeats = last;
-            recorder.emit(now, Record::Mark(Mark::TailProbe));
-        }
-        tx.restart_timer(now);
+    // 7.3: one probe at a time, and none that says nothing of the last.
+    if rack.tlp.end.is_none() && rack.tlp.sampled && (last.is_some() || fresh) {
+        rack.tlp.due = true;
+        rack.tlp.repeats = last;
+        recorder.emit(now, Record::Mark(Mark::TailProbe));
     }
+    tx.restart_timer(now);
 }
 
 /// The retransmission timer went off (6.3).
 pub(crate) fn on_timeout(tx: &mut Sender, now: Instant) {
+    tx.stop_rack();
     let Some(rack) = &mut tx.loss.rack else {
         return;
     };
-    rack.stop();
     rack.recovery_begins();
     let after = rack.rtt + rack.window;
     tx.board.lose_overdue(after, now);
@@ -314,11 +305,13 @@ fn detect(tx: &mut Sender, now: Instant, flight: u64, recorder: &mut Recorder) {
         return;
     };
     let judged = tx.board.judge_by_time(latest, rack.rtt + rack.window, now);
-    rack.reorder_at = judged.again_at.unwrap_or(Instant::MAX);
+    let again_at = judged.again_at.unwrap_or(Instant::MAX);
+    tx.timers.set(Timer::Reordering, again_at);
     if let Some(at) = judged.again_at {
         // 8: one timer at a time.
-        rack.tlp.at = Instant::MAX;
-        tx.rto_at = tx.rto_at.max(at);
+        tx.timers.stop(Timer::TailProbe);
+        let rto_at = tx.timers.at(Timer::Retransmission);
+        tx.timers.set(Timer::Retransmission, rto_at.max(at));
     }
     if let Some(sent_at) = judged.lost
         && !recovering
@@ -334,16 +327,19 @@ fn schedule_probe(tx: &mut Sender, now: Instant) {
         && tx.board.una() > 0
         && !tx.board.is_empty()
         && tx.board.segments_sacked() == 0
-        && tx.rto_at != Instant::MAX;
-    let (srtt, segments, rto_at) = (tx.rtt.srtt(), tx.board.segments(), tx.rto_at);
-    let Some(rack) = &mut tx.loss.rack else {
+        && tx.timer_runs()
+        && !tx.timers.runs(Timer::Reordering);
+    let Some(rack) = &tx.loss.rack else {
         return;
     };
-    let idle = rack.reorder_at == Instant::MAX;
-    rack.tlp.at = match rack.config.tlp {
-        Some(tlp) if quiet && idle => (now + probe_timeout(tlp, srtt, segments)).min(rto_at),
+    let at = match rack.config.tlp {
+        Some(tlp) if quiet => {
+            let pto = now + probe_timeout(tlp, tx.rtt.srtt(), tx.board.segments());
+            pto.min(tx.timers.at(Timer::Retransmission))
+        }
         _ => Instant::MAX,
     };
+    tx.timers.set(Timer::TailProbe, at);
 }
 
 /// Whether the ACK is the probe's, and what that says (7.4.2).
@@ -382,6 +378,8 @@ fn probe_acknowledged(tx: &mut Sender, now: Instant, before: Before, kind: AckKi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Config, Recovery};
+    use crate::seq::Seq;
 
     const MS: fn(u64) -> Interval = Interval::from_millis;
 
@@ -487,15 +485,20 @@ mod tests {
         assert_eq!(r.min_rtt.map(|(rtt, _)| rtt), Some(MS(150)));
     }
 
-    /// A time-out leaves no timer of RACK-TLP running.
+    /// A time-out leaves no timer of RACK-TLP running, and no probe about to leave.
     #[test]
     fn none_of_its_timers_runs_once_it_is_stopped() {
-        let mut r = rack();
-        r.reorder_at = at(10);
-        r.tlp.at = at(20);
-        assert_eq!(r.timer(), at(10));
-        r.stop();
-        assert_eq!(r.timer(), Instant::MAX);
-        assert!(!r.probes());
+        let config = Config {
+            recovery: Recovery::Sack { rescue: false },
+            rack: Some(RackConfig::default()),
+            ..Config::default()
+        };
+        let mut tx = Sender::new(&config, Seq(0));
+        tx.timers.set(Timer::Reordering, at(10));
+        tx.timers.set(Timer::TailProbe, at(20));
+        let due = |tx: &Sender| tx.loss.rack.as_ref().map(|rack| rack.probes());
+        tx.loss.rack.as_mut().unwrap().tlp.due = true;
+        tx.stop_rack();
+        assert_eq!((tx.timers.next(), due(&tx)), (None, Some(false)));
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn begin(
     if !tx.loss.reduced_for_mark(tx.board.una()) {
         reduce(tx, now, flight, loss, false);
     }
-    tx.loss.enter(tx.board.max());
+    tx.loss.enter(tx.board.max(), &mut tx.timers);
     tx.loss_seen(now);
 }
 

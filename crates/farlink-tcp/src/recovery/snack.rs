@@ -38,7 +38,7 @@ pub(crate) fn on_snack(tx: &mut Sender, now: Instant, snack: Snack, recorder: &m
     recorder.emit(now, Record::Mark(Mark::FastRetransmit));
     let loss = Loss { sent_at: missed.at };
     reduce(tx, now, flight, loss, false);
-    tx.loss.enter(tx.board.max());
+    tx.loss.enter(tx.board.max(), &mut tx.timers);
     if !another {
         tx.loss.inflation = i64::from(tx.loss.dup_acks) * i64::from(tx.mss);
     }

@@ -187,7 +187,7 @@ fn retransmit(tx: &mut Sender, now: Instant, mark: Mark, recorder: &mut Recorder
     let flight = tx.flight_at_loss();
     let loss = front_loss(tx, now);
     reduce(tx, now, flight, loss, mark == Mark::Timeout);
-    tx.loss.enter(tx.board.max());
+    tx.loss.enter(tx.board.max(), &mut tx.timers);
     if let (Some(fine), Some(front)) = (&mut tx.loss.fine, tx.board.front()) {
         fine.sends_again(*front);
     }

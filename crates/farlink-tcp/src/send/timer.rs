@@ -3,6 +3,7 @@
 use super::Sender;
 use crate::config::PartialAck;
 use crate::time::{Instant, Interval};
+use crate::timers::Timer;
 
 impl Sender {
     /// Retransmission time-out in force.
@@ -13,7 +14,7 @@ impl Sender {
 
     /// When the retransmission timer goes off that is started now.
     #[inline]
-    pub(super) fn deadline(&self, now: Instant) -> Instant {
+    fn deadline(&self, now: Instant) -> Instant {
         match self.loss.fine_rto() {
             Some(rto) => now + rto,
             None => self.rtt.deadline(now),
@@ -25,16 +26,23 @@ impl Sender {
     #[inline]
     pub(crate) fn restart_timer(&mut self, now: Instant) {
         self.timer_restarted = now;
-        self.rto_at = if self.board.is_empty() {
-            Instant::MAX
+        if self.board.is_empty() {
+            self.timers.stop(Timer::Retransmission);
         } else {
-            self.deadline(now)
-        };
+            self.start_timer(now);
+        }
+    }
+
+    /// The retransmission timer is started now.
+    #[inline]
+    pub(super) fn start_timer(&mut self, now: Instant) {
+        let at = self.deadline(now);
+        self.timers.set(Timer::Retransmission, at);
     }
 
     /// Whether the retransmission timer runs.
     pub(crate) fn timer_runs(&self) -> bool {
-        self.rto_at != Instant::MAX
+        self.timers.runs(Timer::Retransmission)
     }
 
     /// A partial acknowledgment moves the retransmission timer, if it runs.
@@ -42,7 +50,7 @@ impl Sender {
         if !self.timer_runs() {
             return;
         }
-        self.rto_at = match how {
+        let at = match how {
             PartialAck::Restart => match self.loss.fine_rto() {
                 Some(rto) => now + rto,
                 None => self.rtt.on_tick(now + self.rtt.base_rto()),
@@ -53,5 +61,6 @@ impl Sender {
                 self.deadline(now)
             }
         };
+        self.timers.set(Timer::Retransmission, at);
     }
 }

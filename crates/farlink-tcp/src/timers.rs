@@ -1,0 +1,131 @@
+//! The timers of a connection: what each is for, and when it goes off.
+
+use crate::time::Instant;
+
+/// What may go off, in the order in which it is dealt with when several are due.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Timer {
+    /// Nothing was acknowledged for too long ([`Config::user_timeout`]).
+    ///
+    /// [`Config::user_timeout`]: crate::config::Config::user_timeout
+    User,
+    /// The peer has not closed for too long ([`Config::fin_wait_2`]).
+    ///
+    /// [`Config::fin_wait_2`]: crate::config::Config::fin_wait_2
+    FinWait2,
+    /// Nothing came for too long: a keep-alive probe, or the end (RFC 9293, 3.8.4).
+    KeepAlive,
+    /// A delayed acknowledgment is due (RFC 9293, 3.8.6.3).
+    DelayedAck,
+    /// Pacing lets the segment leave that it holds back.
+    Pacing,
+    /// A dummy segment is due.
+    Dummy,
+    /// What was not old enough to be lost is now (RFC 8985, 6.2).
+    Reordering,
+    /// A tail loss probe is due (RFC 8985, 7.2: PTO).
+    TailProbe,
+    /// Retransmission (RFC 6298).
+    Retransmission,
+    /// The window is closed: a probe (RFC 9293, 3.8.6.1).
+    Persist,
+    /// No old segment can be about any more.
+    TimeWait,
+}
+
+impl Timer {
+    /// All of them, in their order.
+    pub(crate) const ALL: [Self; 11] = [
+        Self::User,
+        Self::FinWait2,
+        Self::KeepAlive,
+        Self::DelayedAck,
+        Self::Pacing,
+        Self::Dummy,
+        Self::Reordering,
+        Self::TailProbe,
+        Self::Retransmission,
+        Self::Persist,
+        Self::TimeWait,
+    ];
+}
+
+/// When each goes off; [`Instant::MAX`] for one that does not run.
+#[derive(Debug)]
+pub(crate) struct Timers([Instant; Timer::ALL.len()]);
+
+impl Timers {
+    /// None of them runs.
+    pub(crate) const fn none() -> Self {
+        Self([Instant::MAX; Timer::ALL.len()])
+    }
+
+    /// When it goes off; [`Instant::MAX`] if it does not run.
+    #[inline]
+    pub(crate) fn at(&self, timer: Timer) -> Instant {
+        self.0[timer as usize]
+    }
+
+    #[inline]
+    pub(crate) fn runs(&self, timer: Timer) -> bool {
+        self.at(timer) != Instant::MAX
+    }
+
+    /// Starts it, or starts it anew.
+    #[inline]
+    pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
+        self.0[timer as usize] = at;
+    }
+
+    #[inline]
+    pub(crate) fn stop(&mut self, timer: Timer) {
+        self.set(timer, Instant::MAX);
+    }
+
+    pub(crate) fn stop_all(&mut self) {
+        *self = Self::none();
+    }
+
+    /// Whether it is due at `now`. It does not run any more then.
+    #[inline]
+    pub(crate) fn take(&mut self, timer: Timer, now: Instant) -> bool {
+        let due = now >= self.at(timer);
+        if due {
+            self.stop(timer);
+        }
+        due
+    }
+
+    /// When the first of them goes off.
+    #[inline]
+    pub(crate) fn next(&self) -> Option<Instant> {
+        let first = self.0.into_iter().fold(Instant::MAX, Ord::min);
+        (first != Instant::MAX).then_some(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each has a place of its own, so that none is missed by what looks at all.
+    #[test]
+    fn the_first_of_all_is_the_next() {
+        let at = Instant::from_nanos;
+        let mut timers = Timers::none();
+        assert_eq!(timers.next(), None);
+        for (i, timer) in Timer::ALL.into_iter().enumerate() {
+            assert_eq!(timer as usize, i);
+            timers.set(timer, at(100 - i as u64));
+            assert_eq!(timers.next(), Some(at(100 - i as u64)));
+            assert!(timers.runs(timer));
+        }
+        assert!(!timers.take(Timer::User, at(99)));
+        assert!(timers.take(Timer::User, at(100)) && !timers.runs(Timer::User));
+        timers.stop(Timer::TimeWait);
+        assert_eq!(timers.next(), Some(at(91)));
+        timers.stop_all();
+        assert_eq!(timers.next(), None);
+    }
+}
