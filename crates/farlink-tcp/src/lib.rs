@@ -23,6 +23,7 @@ pub mod connection;
 mod dummy;
 mod ecn;
 mod fast_open;
+pub mod key;
 mod limit;
 mod phase;
 mod priority;

@@ -6,14 +6,16 @@
 
 use std::collections::BTreeMap;
 
-use farlink_tcp::congestion::{self, ALGORITHMS, Algorithm, Control, Parameter, Range, Setting};
+use farlink_tcp::congestion::{self, ALGORITHMS, Algorithm, Control, Range, Setting};
+use farlink_tcp::key::Word;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Map;
 
 use super::decode::{Problem, suggestion};
 use super::tree::Step;
-use super::units::{Scalar, Time};
+use super::units::Scalar;
+use super::value;
 
 /// Parameters as they are written, by algorithm.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -61,7 +63,7 @@ impl ControlSpec {
     pub(super) fn of(control: &Control) -> Option<Self> {
         let all: BTreeMap<_, _> = control
             .settings()
-            .map(|(p, setting)| (p.name.to_owned(), written(setting)))
+            .map(|(p, setting)| (p.name.to_owned(), value::write(setting)))
             .collect();
         let name = control.algorithm().name.to_owned();
         (!all.is_empty()).then(|| Self([(name, all)].into()))
@@ -93,57 +95,27 @@ fn apply(control: &mut Control, parameters: &BTreeMap<String, Scalar>) -> Result
             );
             return Err(Problem::new([Step::from(name.as_str())], says));
         };
-        let fits = read(scalar, parameter).filter(|&s| control.set(name, s).is_ok());
-        if fits.is_none() {
-            let says = format!("= {scalar} is wrong; write {}", wanted(parameter.range));
-            return Err(Problem::new([Step::from(name.as_str())], says));
-        }
+        let read = read(scalar, parameter.range);
+        let setting = read.map_err(|says| Problem::new([Step::from(name.as_str())], says))?;
+        let set = control.set(name, setting);
+        debug_assert_eq!(set, Ok(()), "within the range of {name}");
     }
     Ok(())
 }
 
-fn read(scalar: &Scalar, parameter: &Parameter) -> Option<Setting> {
-    match (parameter.range, scalar) {
-        (Range::Number(..), Scalar::Float(x)) => Some(Setting::Number(*x)),
-        (Range::Number(..), Scalar::Integer(n)) => Some(Setting::Number(*n as f64)),
-        (Range::Count(..), Scalar::Integer(n)) => u32::try_from(*n).ok().map(Setting::Count),
-        (Range::Flag, Scalar::Bool(on)) => Some(Setting::Flag(*on)),
-        (Range::Time(..), scalar) => Time::read(scalar).ok().map(|t| Setting::Time(t.0)),
-        // Of what is off or one of several, true is the last and false none.
-        (Range::Choice(words), Scalar::Bool(on)) if words.contains(&"off") => {
-            let word = if *on { words.last()? } else { &"off" };
-            Some(Setting::Choice(word))
+/// What was written, where true and false may stand for the last word and for "off".
+fn read(written: &Scalar, range: Range) -> Result<Setting, String> {
+    match (range, written) {
+        (Range::Choice([.., last]), Scalar::Bool(true)) if has_off(range.words()) => {
+            Ok(Setting::Choice(last.0))
         }
-        (Range::Choice(words), Scalar::Text(text)) => {
-            let word = words.iter().find(|w| **w == text.as_str())?;
-            Some(Setting::Choice(word))
-        }
-        _ => None,
+        (Range::Choice(words), Scalar::Bool(false)) if has_off(words) => Ok(Setting::Choice("off")),
+        _ => value::read(written, range),
     }
 }
 
-pub(super) fn written(setting: Setting) -> Scalar {
-    match setting {
-        Setting::Number(x) => Scalar::Float(x),
-        Setting::Count(n) => Scalar::Integer(n.into()),
-        Setting::Flag(on) => Scalar::Bool(on),
-        Setting::Time(t) => Scalar::Text(Time(t).to_string()),
-        Setting::Choice(word) => Scalar::Text(word.to_owned()),
-    }
-}
-
-/// What may be written, for people.
-pub(super) fn wanted(range: Range) -> String {
-    match range {
-        Range::Number(low, high) => format!("a number from {low} to {high}"),
-        Range::Count(low, high) => format!("a whole number from {low} to {high}"),
-        Range::Time(low, high) => format!("a time from \"{}\" to \"{}\"", Time(low), Time(high)),
-        Range::Choice(words) => {
-            let quoted: Vec<_> = words.iter().map(|w| format!("{w:?}")).collect();
-            quoted.join(" or ")
-        }
-        Range::Flag => "true or false".to_owned(),
-    }
+fn has_off(words: &[Word]) -> bool {
+    words.iter().any(|word| word.0 == "off")
 }
 
 impl JsonSchema for ControlSpec {
@@ -151,29 +123,21 @@ impl JsonSchema for ControlSpec {
         "Control".into()
     }
 
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut algorithms = Map::new();
         for algorithm in ALGORITHMS.iter().filter(|a| !a.parameters.is_empty()) {
             let mut properties = Map::new();
             for p in algorithm.parameters {
                 let mut value = match p.range {
-                    Range::Number(low, high) => {
-                        serde_json::json!({ "type": "number", "minimum": low, "maximum": high })
-                    }
-                    Range::Count(low, high) => {
-                        serde_json::json!({ "type": "integer", "minimum": low, "maximum": high })
-                    }
-                    Range::Time(..) => serde_json::json!({ "type": "string" }),
-                    Range::Choice(words) if words.contains(&"off") => {
-                        serde_json::json!({ "anyOf": [{ "enum": words }, { "type": "boolean" }] })
-                    }
-                    Range::Choice(words) => serde_json::json!({ "enum": words }),
-                    Range::Flag => serde_json::json!({ "type": "boolean" }),
+                    Range::Choice(words) if has_off(words) => json_schema!({
+                        "anyOf": [value::schema(p.range, generator), { "type": "boolean" }]
+                    }),
+                    range => value::schema(range, generator),
                 };
-                let default = serde_json::to_value(written(p.default)).unwrap_or_default();
-                value["description"] = Value::from(format!("{}.", p.doc));
-                value["default"] = default;
-                properties.insert(p.name.to_owned(), value);
+                let default = value::write(p.default);
+                value.insert("description".to_owned(), format!("{}.", p.doc).into());
+                value.insert("default".to_owned(), serde_json::json!(default));
+                properties.insert(p.name.to_owned(), value.to_value());
             }
             let table = serde_json::json!({
                 "description": format!("{}.", algorithm.summary),

@@ -405,12 +405,12 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "variant = \"reno\"",
         "mss = \"10 B\"",
-        "geo.toml:5: tcp.mss = \"10 B\" is out of range; write 28 B to 65495 B",
+        "geo.toml:5: tcp.mss = \"10 B\" is out of range; write \"28 B\" to \"65495 B\"",
     ),
     (
         "variant = \"reno\"",
         "receive_window = \"2 GiB\"",
-        "geo.toml:5: tcp.receive_window = \"2 GiB\" is out of range; write 1 B to 1 GiB",
+        "geo.toml:5: tcp.receive_window = \"2 GiB\" is out of range; write \"1 B\" to \"1 GiB\"",
     ),
     (
         "variant = \"reno\"",
@@ -432,13 +432,12 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "variant = \"reno\"",
         "window_scale = 15",
-        "geo.toml:5: tcp.window_scale = 15 is wrong; write \"auto\", \"off\" or a shift from 0 to \
-         14",
+        "geo.toml:5: tcp.window_scale = 15 is out of range; write 0 to 14, or \"auto\" or \"off\"",
     ),
     (
         "variant = \"reno\"",
         "delayed_ack = 0.2",
-        "geo.toml:5: tcp.delayed_ack = 0.2 is wrong; write a time such as \"200 ms\", or \"off\"",
+        "geo.toml:5: tcp.delayed_ack = 0.2 has no unit; write for example \"0.2 ms\", or \"off\"",
     ),
     (
         "variant = \"reno\"",
@@ -448,7 +447,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "variant = \"reno\"",
         "control.cubic.beta = 3",
-        "geo.toml:5: tcp.control.cubic.beta = 3 is wrong; write a number from 0.01 to 0.99",
+        "geo.toml:5: tcp.control.cubic.beta = 3 is out of range; write 0.01 to 0.99",
     ),
     (
         "variant = \"reno\"",
@@ -478,7 +477,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "variant = \"reno\"",
         "timer = \"jacobson\"\nrto_gain = 1.5",
-        "geo.toml:6: tcp.rto_gain = 1.5 is out of range; it lies between 0 and 1",
+        "geo.toml:6: tcp.rto_gain = 1.5 is out of range; write 0.000001 to 0.999999",
     ),
     (
         "variant = \"reno\"",

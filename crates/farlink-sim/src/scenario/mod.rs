@@ -29,22 +29,16 @@ pub(crate) mod process;
 mod reference;
 mod spec;
 mod tcp;
-mod tcp_checks;
-mod tcp_choices;
-mod tcp_lifetime;
-mod tcp_needs;
 #[cfg(test)]
 mod tcp_pages;
-mod tcp_profile;
-mod tcp_rack;
-mod tcp_timer;
-mod tcp_wireless;
+mod tcp_together;
 #[cfg(test)]
 mod tests;
 mod trace;
 mod traffic;
 mod tree;
 mod units;
+mod value;
 
 use serde::Deserialize;
 
@@ -72,11 +66,6 @@ pub use spec::{
     GilbertSpec, JitterSpec, LinkSpec, Opener, QueueSpec, ReorderSpec, RouteSpec, Scenario,
 };
 pub use tcp::TcpSpec;
-pub use tcp_choices::{
-    AckDelay, BackoffName, CarefulName, Counting, CwndLimitName, DummyReplyName, FastOpenName,
-    GapFillName, NewRenoExitName, ProfileName, PrrBoundName, RecoveryName, ReduceName,
-    SamplingName, Scale, StartWindow, TimerName, UndoWays,
-};
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
 pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};
 use tree::{At, Node, Step};
@@ -230,11 +219,7 @@ impl Scenario {
             if flow.app.is_udp() {
                 return Ok(TcpSpec::default());
             }
-            let spec = flow.tcp.over(&self.tcp);
-            Ok(TcpSpec {
-                profile: ProfileName::of(spec.profile()),
-                ..TcpSpec::from_config(spec.variant_name(), &spec.resolve()?)
-            })
+            flow.tcp.over(&self.tcp).whole()
         };
         self.flows.iter().map(whole).collect()
     }
@@ -249,7 +234,7 @@ impl Scenario {
             }
         }
         self.tcp.variant = Some(self.tcp.variant_name().to_owned());
-        self.tcp.profile = ProfileName::of(self.tcp.profile());
+        self.tcp.profile = Some(self.tcp.profile().name);
         for link in &mut self.links {
             link.name = Some(link.name_or_default());
             // What the preset said is written out now.

@@ -5,10 +5,12 @@
 
 use std::fmt::Write as _;
 
+use farlink_tcp::config::RtoAlgorithm;
+use farlink_tcp::key::{self, Field, Key, Value};
 use farlink_tcp::variant;
-use serde_json::Value;
+use serde_json::{Value as Json, json};
 
-use super::tcp::TcpSpec;
+use super::{tcp, value};
 
 const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-sim -->\n";
 const END: &str = "<!-- end -->\n";
@@ -78,7 +80,7 @@ const TCP: &str = "In `[tcp]` for every flow, and in `tcp = { ... }` of a flow f
                    `sack`, or of the standard where `sack` has no such parameter.";
 
 fn tables() -> String {
-    let schema: Value = serde_json::from_str(&super::schema()).unwrap();
+    let schema: Json = serde_json::from_str(&super::schema()).unwrap();
     let mut out = String::new();
     for (heading, name, above) in SECTIONS {
         let table = if name.is_empty() {
@@ -94,14 +96,17 @@ fn tables() -> String {
         let required = table["required"].as_array().cloned().unwrap_or_default();
         let mut choices = String::new();
         for (key, property) in in_order(name, table) {
-            let default = if required.contains(&Value::from(key.as_str())) {
+            let default = if required.contains(&Json::from(key.as_str())) {
                 "required".to_owned()
             } else if name == "TcpSpec" {
                 tcp_default(&key)
             } else {
                 plain_default(&property)
             };
-            let (kind, list) = value(&schema, &property);
+            let (kind, list) = match key::lookup(&key) {
+                Some(key) if name == "TcpSpec" => tcp_value(key),
+                _ => kind(&schema, &property),
+            };
             let meaning = sentence(&property);
             let _ = writeln!(out, "| `{key}` | {kind} | {default} | {meaning} |");
             for (choice, meaning) in list {
@@ -116,11 +121,15 @@ fn tables() -> String {
 }
 
 /// Properties in the order of the type; JSON objects have lost it.
-fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
+fn in_order(name: &str, table: &Json) -> Vec<(String, Json)> {
     let properties = table["properties"].as_object().unwrap();
-    let source = if name == "TcpSpec" {
-        include_str!("tcp.rs")
-    } else if name.ends_with("LawTable") {
+    if name == "TcpSpec" {
+        let keys = tcp::names().iter();
+        return keys
+            .map(|&key| (key.to_owned(), properties[key].clone()))
+            .collect();
+    }
+    let source = if name.ends_with("LawTable") {
         include_str!("law.rs")
     } else if name == "CompressionTable" {
         include_str!("compression.rs")
@@ -135,9 +144,7 @@ fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
         let own = own.or(Some(include_str!("background.rs")).filter(|text| defines(&text)));
         own.unwrap_or(include_str!("spec.rs"))
     };
-    let start = source
-        .find(&format!("struct {name} {{"))
-        .or_else(|| source.find("tcp_keys! {"));
+    let start = source.find(&format!("struct {name} {{"));
     let from = if name.is_empty() {
         source.find("struct Scenario {")
     } else {
@@ -159,42 +166,58 @@ fn in_order(name: &str, table: &Value) -> Vec<(String, Value)> {
     out
 }
 
-fn plain_default(property: &Value) -> String {
+fn plain_default(property: &Json) -> String {
     match &property["default"] {
-        Value::Null => "none".to_owned(),
-        Value::Object(table) if table.is_empty() => "none".to_owned(),
-        Value::Array(list) if list.is_empty() => "none".to_owned(),
+        Json::Null => "none".to_owned(),
+        Json::Object(table) if table.is_empty() => "none".to_owned(),
+        Json::Array(list) if list.is_empty() => "none".to_owned(),
         other => format!("`{other}`"),
     }
 }
 
-fn tcp_default(key: &str) -> String {
-    if key == "variant" {
-        return "`\"sack\"`".to_owned();
-    }
+/// The value that a row gives a key: `sack`, or the first that has it, with a timer
+/// that has it if need be.
+fn tcp_default(name: &str) -> String {
+    let Some(key) = key::lookup(name) else {
+        let shown = match name {
+            "variant" => "sack",
+            "profile" => "rfc",
+            "congestion" => "reno",
+            _ => return "none".to_owned(),
+        };
+        return format!("`{shown:?}`");
+    };
     let mut rows: Vec<_> = variant::VARIANTS.iter().collect();
     rows.sort_by_key(|row| row.name != "sack");
     for row in rows {
-        let mut config = (row.config)();
-        for timer in ["", "jacobson"] {
-            if !timer.is_empty() {
-                let spec: TcpSpec = serde_json::from_value(serde_json::json!({
-                    "variant": row.name, "timer": timer,
-                }))
-                .unwrap();
-                config = spec.resolve().unwrap();
-            }
-            let spec = serde_json::to_value(TcpSpec::from_config(row.name, &config)).unwrap();
-            if !spec[key].is_null() {
-                return format!("`{}`", spec[key]);
-            }
+        let config = (row.config)();
+        let mut timed = config.clone();
+        timed.rto.algorithm = RtoAlgorithm::of(Value::Choice("jacobson"));
+        if let Some(value) = key.get(&config).or_else(|| key.get(&timed)) {
+            return format!("`{}`", json!(value::write(value)));
         }
     }
     "none".to_owned()
 }
 
-fn sentence(schema: &Value) -> String {
-    let text = schema["description"].as_str().unwrap_or_default();
+/// What may be written for a key of the table, and the meanings of its words.
+fn tcp_value(key: &Key) -> (String, Vec<(String, String)>) {
+    let words = key.kind.words().iter().filter(|word| !word.1.is_empty());
+    let list: Vec<_> = words
+        .map(|word| (word.0.to_owned(), one_line(word.1)))
+        .collect();
+    if list.is_empty() {
+        (value::wanted(key.kind), list)
+    } else {
+        ("one of the choices below".to_owned(), list)
+    }
+}
+
+fn sentence(schema: &Json) -> String {
+    one_line(schema["description"].as_str().unwrap_or_default())
+}
+
+fn one_line(text: &str) -> String {
     text.split_whitespace()
         .collect::<Vec<_>>()
         .join(" ")
@@ -202,7 +225,7 @@ fn sentence(schema: &Value) -> String {
 }
 
 /// What stands at the right of the equals sign, and the meaning of choices.
-fn value(schema: &Value, property: &Value) -> (String, Vec<(String, String)>) {
+fn kind(schema: &Json, property: &Json) -> (String, Vec<(String, String)>) {
     if let Some(title) = property["title"].as_str() {
         return (title.to_owned(), Vec::new());
     }
@@ -210,7 +233,7 @@ fn value(schema: &Value, property: &Value) -> (String, Vec<(String, String)>) {
         .as_str()
         .and_then(|r| r.strip_prefix("#/$defs/"))
     {
-        return value(schema, &schema["$defs"][name]);
+        return kind(schema, &schema["$defs"][name]);
     }
     for key in ["anyOf", "oneOf"] {
         let Some(list) = property[key].as_array() else {
@@ -223,13 +246,13 @@ fn value(schema: &Value, property: &Value) -> (String, Vec<(String, String)>) {
         if !choices.is_empty() {
             return ("one of the choices below".to_owned(), choices);
         }
-        return value(schema, &list[0]);
+        return kind(schema, &list[0]);
     }
-    let kind = match &property["type"] {
-        Value::Array(kinds) => kinds[0].as_str(),
-        kind => kind.as_str(),
+    let of = match &property["type"] {
+        Json::Array(kinds) => kinds[0].as_str(),
+        one => one.as_str(),
     };
-    let text = match kind {
+    let text = match of {
         Some("string") => "text",
         Some("integer") => "whole number",
         Some("number") => "number",

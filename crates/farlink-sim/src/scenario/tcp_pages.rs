@@ -14,8 +14,8 @@ use farlink_tcp::variant::{self, VARIANTS, Variant};
 use farlink_tcp::{Config, congestion};
 use serde_json::{Map, Value};
 
-use super::control;
 use super::tcp::TcpSpec;
+use super::value;
 
 const BEGIN: &str = "<!-- begin: made from the table of variants by the tests of farlink-sim -->\n";
 const END: &str = "<!-- end -->\n";
@@ -75,12 +75,12 @@ fn facts(row: &Variant) -> String {
             algorithm.name
         );
         for (p, setting) in config.congestion.settings() {
-            let default = serde_json::to_value(control::written(setting)).unwrap_or_default();
+            let default = serde_json::to_value(value::write(setting)).unwrap_or_default();
             let _ = writeln!(
                 out,
                 "| `{}` | `{default}` | {} | {} |",
                 p.name,
-                control::wanted(p.range),
+                value::wanted(p.range),
                 p.doc.replace('|', "\\|")
             );
         }
@@ -186,7 +186,7 @@ fn profiles() -> String {
 /// A value of a profile as a scenario writes it.
 fn value_of(profile: &Profile, value: &farlink_tcp::profile::Value) -> String {
     let written = match value.set {
-        Set::Control(_, _, setting) => serde_json::to_value(control::written(setting)).unwrap(),
+        Set::Control(_, _, setting) => serde_json::to_value(value::write(setting)).unwrap(),
         Set::Config(_) => {
             let config = profile.config(profile.usual).unwrap();
             shown(profile.usual, &config)[value.key].clone()

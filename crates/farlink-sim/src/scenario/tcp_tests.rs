@@ -2,13 +2,22 @@
 //! refused.
 
 use farlink_tcp::config::{
-    AssumeLoss, Backoff, ByteCounting, DummyReply, Eln, FastOpen, InitialWindow, KeepAlive, Nagle,
-    NewRenoExit, Pacing, PartialAck, RackConfig, Sampling, SnackForm, TlpConfig, Undo, WindowScale,
+    AssumeLoss, Backoff, ByteCounting, Careful, DelayedAck, DummyReply, Eln, FastOpen,
+    InitialWindow, KeepAlive, Nagle, NewRenoExit, Pacing, PartialAck, RackConfig, Ratio,
+    ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig, Sampling, SnackForm, TlpConfig, Undo,
+    WindowScale,
 };
 
+use super::super::tree::Node;
 use super::*;
+use farlink_tcp::Interval;
 use farlink_tcp::congestion::{Peach, Reno, Setting};
 use farlink_tcp::variant;
+
+/// What these lines of `[tcp]` say.
+fn spec(toml: &str) -> TcpSpec {
+    TcpSpec::deserialize(&Node::from_toml(toml).unwrap()).unwrap()
+}
 
 /// A TCP for each choice of each axis, so that every key is written once.
 fn corners() -> Vec<Config> {
@@ -199,7 +208,6 @@ fn every_parameter_has_a_key() {
             let waits = ["ebsn", "ackp", "ackp_timer", "ackp_karn"];
             let mut ignored = spec.ignored(&config).into_iter();
             assert_eq!(ignored.find(|(key, _)| !waits.contains(key)), None);
-            assert_eq!(spec.check(), Ok(()));
             let text = serde_json::to_string(&spec).unwrap();
             assert_eq!(serde_json::from_str::<TcpSpec>(&text).unwrap(), spec);
         }
@@ -220,22 +228,14 @@ fn nagle_is_a_rule_or_that_of_the_row() {
     assert_eq!(rule("reno", "\"minshall\""), Nagle::Minshall);
     assert_eq!(rule("sack", "\"rfc896\""), Nagle::Rfc896);
     let wrong = serde_json::from_str::<TcpSpec>("{\"nagle\": \"on\"}").unwrap_err();
-    let says = "= \"on\" is wrong; write \"off\" (or false), \"rfc896\", \"minshall\", or true";
+    let says = "= \"on\" is wrong; write true or false, or \"off\", \"rfc896\" or \"minshall\"";
     assert!(wrong.to_string().starts_with(says), "{wrong}");
 }
 
 #[test]
 fn keys_of_a_flow_win() {
-    let flow = TcpSpec {
-        nagle: Some(NagleRule(Some(Nagle::Off))),
-        ..TcpSpec::default()
-    };
-    let scenario = TcpSpec {
-        nagle: Some(NagleRule(None)),
-        mss: Some(Size(536)),
-        variant: Some("reno".into()),
-        ..TcpSpec::default()
-    };
+    let flow = spec("nagle = false");
+    let scenario = spec("nagle = true\nmss = \"536 B\"\nvariant = \"reno\"");
     let config = flow.over(&scenario).to_config().unwrap();
     assert_eq!(
         (config.nagle, config.mss, config.recovery),
@@ -246,118 +246,92 @@ fn keys_of_a_flow_win() {
 
 #[test]
 fn values_that_fight_are_refused() {
-    let says = |spec: &TcpSpec| spec.to_config().unwrap_err().to_string();
-    assert_eq!(
-        says(&TcpSpec {
-            sack: Some(false),
-            ..TcpSpec::default()
-        }),
-        "tcp.sack = false leaves recovery = \"sack\" without its input; write sack = true, or \
-         another recovery"
-    );
-    assert_eq!(
-        says(&TcpSpec {
-            rto_min: Some(Time(Interval::from_secs(90))),
-            ..TcpSpec::default()
-        }),
-        "tcp.rto_min = \"90 s\" is above rto_max, \"1 min\""
-    );
-    assert_eq!(
-        says(&TcpSpec {
-            variant: Some("newreno".into()),
-            careful: Some(CarefulName::Timestamp),
-            ..TcpSpec::default()
-        }),
-        "tcp.careful = \"timestamp\" needs timestamps = true"
-    );
+    for (tcp, says) in [
+        (
+            "sack = false",
+            "sack = false leaves recovery = \"sack\" without its input; write sack = true, or \
+             another recovery",
+        ),
+        (
+            "rto_min = \"90 s\"",
+            "rto_min = \"90 s\" is above rto_max, \"1 min\"",
+        ),
+        (
+            "variant = \"newreno\"\ncareful = \"timestamp\"",
+            "careful = \"timestamp\" needs timestamps = true",
+        ),
+        (
+            "variant = \"scps\"\nsnack = \"off\"",
+            "snack = \"off\" leaves recovery = \"snack\" without its input; write \"short\" or \
+             \"long\", or another recovery",
+        ),
+        (
+            "variant = \"scps\"\nsack = true",
+            "sack is not offered beside SNACK; write sack = false, or snack = \"off\"",
+        ),
+        (
+            "snack = \"long\"",
+            "snack is not offered beside SACK; write sack = false, or snack = \"off\"",
+        ),
+        (
+            "recovery = \"snack\"",
+            "recovery = \"snack\" needs snack = \"short\" or \"long\"",
+        ),
+        (
+            "ackp = \"constant\"\nackp_timer = \"0 s\"",
+            "ackp_timer = \"0 s\" leaves no time-out; write for example \"2 s\"",
+        ),
+        ("undo = \"dsack\"", "undo = \"dsack\" needs dsack = true"),
+        (
+            "undo = \"eifel\"",
+            "undo = \"eifel\" needs timestamps = true",
+        ),
+        (
+            "variant = \"p-tcp\"\nundo = \"frto\"",
+            "undo = \"frto\" needs coarse_timeout = true",
+        ),
+        (
+            "variant = \"rfc793\"\nundo = \"frto\"",
+            "undo is not for congestion = \"none\", which cannot take a reduction back; write \
+             \"off\", or one of \"reno\", \"vegas\", \"cubic\", \"westwood\", \
+             \"westwood_plus\", \"hybla\", \"adalr\", \"bbr\"",
+        ),
+    ] {
+        let told = spec(tcp).to_config().unwrap_err().to_string();
+        assert_eq!(told, format!("tcp.{says}"), "{tcp}");
+    }
 }
 
 #[test]
-fn snack_and_partial_acks_need_what_they_go_by() {
-    let says = |spec: TcpSpec| spec.to_config().unwrap_err().to_string();
-    let scps = || TcpSpec {
-        variant: Some("scps".into()),
-        ..TcpSpec::default()
+fn keys_without_what_they_need_would_be_ignored() {
+    let ignored = |tcp: &str| {
+        let spec = spec(tcp);
+        spec.ignored(&spec.to_config().unwrap())
     };
-    assert_eq!(
-        says(TcpSpec {
-            snack: Some(SnackName::Off),
-            ..scps()
-        }),
-        "tcp.snack = \"off\" leaves recovery = \"snack\" without its input; write \"short\" or \
-         \"long\", or another recovery"
-    );
-    assert_eq!(
-        says(TcpSpec {
-            sack: Some(true),
-            ..scps()
-        }),
-        "tcp.sack is not offered beside SNACK; write sack = false, or snack = \"off\""
-    );
-    assert_eq!(
-        says(TcpSpec {
-            snack: Some(SnackName::Long),
-            ..TcpSpec::default()
-        }),
-        "tcp.snack is not offered beside SACK; write sack = false, or snack = \"off\""
-    );
-    assert_eq!(
-        says(TcpSpec {
-            recovery: Some(RecoveryName::Snack),
-            ..TcpSpec::default()
-        }),
-        "tcp.recovery = \"snack\" needs snack = \"short\" or \"long\""
-    );
-    assert_eq!(
-        says(TcpSpec {
-            ackp: Some(PartialAckName::Constant),
-            ackp_timer: Some(Time(Interval::ZERO)),
-            ..TcpSpec::default()
-        }),
-        "tcp.ackp_timer = \"0 s\" leaves no time-out; write for example \"2 s\""
-    );
-    let ignored = TcpSpec {
-        ackp: Some(PartialAckName::Restart),
-        ackp_timer: Some(Time(Interval::from_secs(1))),
-        ..TcpSpec::default()
-    };
-    let config = ignored.to_config().unwrap();
     let agent = "an agent at a base station, and a scenario has none yet";
     assert_eq!(
-        ignored.ignored(&config),
+        ignored("ackp = \"restart\"\nackp_timer = \"1 s\""),
         [("ackp", agent), ("ackp_timer", agent)]
+    );
+    assert_eq!(
+        ignored("variant = \"reno\"\nrack = true\ntlp = true\ntlp_srtts = 2"),
+        [
+            ("rack", "recovery = \"sack\""),
+            ("tlp", "rack = true"),
+            ("tlp_srtts", "tlp = true")
+        ]
     );
 }
 
 #[test]
-fn undo_needs_what_it_goes_by() {
-    let says = |variant: &str, undo, dsack| {
-        let spec = TcpSpec {
-            variant: Some(variant.into()),
-            undo: Some(UndoWays(undo)),
-            dsack,
-            ..TcpSpec::default()
-        };
-        spec.to_config().unwrap_err().to_string()
+fn rack_brings_probes_unless_they_are_off() {
+    let rack = |tcp: &str| spec(tcp).to_config().unwrap().rack;
+    assert_eq!(rack("rack = true"), Some(RackConfig::default()));
+    let without = RackConfig {
+        tlp: None,
+        ..RackConfig::default()
     };
-    assert_eq!(
-        says("sack", Undo::DSACK, None),
-        "tcp.undo = \"dsack\" needs dsack = true"
-    );
-    assert_eq!(
-        says("sack", Undo::EIFEL, None),
-        "tcp.undo = \"eifel\" needs timestamps = true"
-    );
-    assert_eq!(
-        says("p-tcp", Undo::FRTO, None),
-        "tcp.undo = \"frto\" needs coarse_timeout = true"
-    );
-    assert_eq!(
-        says("rfc793", Undo::FRTO, None),
-        "tcp.undo is not for congestion = \"none\", which cannot take a reduction back; write \
-         \"off\", or one of \"reno\", \"vegas\", \"cubic\", \"westwood\", \"westwood_plus\", \"hybla\", \
-         \"adalr\", \"bbr\""
-    );
+    assert_eq!(rack("rack = true\ntlp = false"), Some(without));
 }
 
 const PATH: &str = "[[links]]\nbetween = [\"a\", \"b\"]\n\
@@ -463,5 +437,69 @@ fn westwood_plus_is_found_by_either_of_its_names() {
     ] {
         let told = self::told(tcp, &[]);
         assert!(told.contains(&meant("westwood_plus")), "{told}");
+    }
+}
+
+const STUDY: &str = "variant = \"reno\"\ntimer = \"jacobson\"\nrto_tick = \"0 s\"\nrto_round = \
+                     \"500 ms\"\nrto_srtt_initial = \"1 s\"\nrto_dev_initial = \"1 s\"\nrto_min \
+                     = \"2 s\"\nrto_max = \"240 s\"\nkarn = false\nack_gap_fill = \
+                     \"delayed\"\ncwnd_limit = \"receive-window\"";
+
+#[test]
+fn the_timer_of_the_study_is_what_it_prints() {
+    assert_eq!(told(STUDY, &[]), "fine");
+    let text = STUDY.to_owned() + "\nrto_initial = \"5 s\"";
+    assert_eq!(told(&text, &[]), "fine");
+}
+
+#[test]
+fn bad_values_of_the_timer_have_an_exact_message() {
+    for (tcp, message) in [
+        (
+            "rto_round = \"61 s\"",
+            "tcp.rto_round = \"61 s\" is out of range; write at most \"1 min\"",
+        ),
+        (
+            "rto_round = \"500 ms\"\nrto_tick = \"500 ms\"",
+            "tcp.rto_round = \"500 ms\" rounds time-outs alone, and rto_tick = \"500 ms\" \
+             counts samples in ticks too; write rto_tick = \"0 s\", or leave rto_round out",
+        ),
+        (
+            "karn = false\ntimestamps = true",
+            "tcp.karn = false would be ignored: with timestamps = true each ACK tells which \
+             transmission it is of; write timestamps = false",
+        ),
+        (
+            "karn = false\nsampling = \"every-segment\"",
+            "tcp.karn = false times one segment from when it first left; write sampling = \
+             \"one-per-rtt\"",
+        ),
+        (
+            "rto_srtt_initial = \"1 s\"",
+            "tcp.rto_srtt_initial would be ignored; it needs timer = \"jacobson\"",
+        ),
+        (
+            "timer = \"jacobson\"\nrto_dev_initial = \"1 s\"",
+            "tcp.rto_dev_initial says nothing without rto_srtt_initial; write both",
+        ),
+        (
+            "timer = \"jacobson\"\nrto_srtt_initial = \"1 s\"\nrto_dev_initial = \"1 \
+             s\"\nrto_initial = \"3 s\"",
+            "tcp.rto_initial = \"3 s\" differs from rto_srtt_initial and rto_k times \
+             rto_dev_initial, \"5 s\"; leave it out",
+        ),
+        (
+            "delayed_ack = \"off\"\nack_gap_fill = \"delayed\"",
+            "tcp.ack_gap_fill would be ignored; it needs delayed_ack",
+        ),
+        (
+            "cwnd_limit = \"rwnd\"",
+            "tcp.cwnd_limit = \"rwnd\" is unknown; the choices are \"none\", \
+             \"receive-window\"",
+        ),
+    ] {
+        let told = told(tcp, &[]);
+        let said = told.split_once(": ").map(|parts| parts.1);
+        assert_eq!(said, Some(message), "{tcp}");
     }
 }

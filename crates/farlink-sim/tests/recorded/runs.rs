@@ -680,8 +680,11 @@ fn parameters() -> Vec<(String, usize)> {
             let values: Vec<String> = match (parameter.default, parameter.range) {
                 (Setting::Flag(on), _) => vec![(!on).to_string()],
                 (Setting::Choice(usual), Range::Choice(words)) => {
-                    let others = words.iter().filter(|&&word| word != usual);
-                    others.map(|&word| word.to_owned()).collect()
+                    let others = words
+                        .iter()
+                        .map(|word| word.0)
+                        .filter(|&word| word != usual);
+                    others.map(str::to_owned).collect()
                 }
                 (Setting::Number(usual), Range::Number(_, most)) => {
                     let more = usual * 1.25 + 0.01;

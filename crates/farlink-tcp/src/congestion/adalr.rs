@@ -9,7 +9,7 @@ use super::counting::AckCounting;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, InForce, Loss, Parameter, Range, Setting,
-    Start, Undone, half_flight,
+    Start, Undone, Word, half_flight,
 };
 use crate::seq::Offset;
 use crate::time::Interval;
@@ -80,15 +80,11 @@ enum SackPartialAck {
 }
 
 /// One of some words; the first is the default.
-const fn choice(
-    name: &'static str,
-    doc: &'static str,
-    words: &'static [&'static str],
-) -> Parameter {
+const fn choice(name: &'static str, doc: &'static str, words: &'static [Word]) -> Parameter {
     Parameter {
         name,
         doc,
-        default: Setting::Choice(words[0]),
+        default: Setting::Choice(words[0].0),
         range: Range::Choice(words),
     }
 }
@@ -125,31 +121,31 @@ impl Adalr {
                 "rho_clock",
                 "RTT that rho is taken from: \"exact\", or \"timer\" for the sample in ticks of \
                  the retransmission timer",
-                &["exact", "timer"],
+                &[Word("exact", ""), Word("timer", "")],
             ),
             choice(
                 "root",
                 "factors of Algorithm 1: root \"of_rho\", sqrt(rho)/4 and sqrt(rho)/2, or \
                  \"of_quotient\", sqrt(rho/4) and sqrt(rho/2)",
-                &["of_rho", "of_quotient"],
+                &[Word("of_rho", ""), Word("of_quotient", "")],
             ),
             choice(
                 "gaps",
                 "slow start where no sub-phase of Algorithm 1 applies: as \"reno\", or \"hold\" \
                  the window as printed",
-                &["reno", "hold"],
+                &[Word("reno", ""), Word("hold", "")],
             ),
             choice(
                 "subphases",
                 "the \"first\" sub-phase of Algorithm 1 that applies counts, or \"all\" that do, \
                  one after the other, as printed",
-                &["first", "all"],
+                &[Word("first", ""), Word("all", "")],
             ),
             choice(
                 "at_threshold",
                 "cwnd equal to ssthresh is congestion avoidance (\"avoid\"), or neither phase \
                  (\"hold\"), as printed",
-                &["avoid", "hold"],
+                &[Word("avoid", ""), Word("hold", "")],
             ),
             Parameter {
                 name: "boost_below_breakpoint",
@@ -160,26 +156,35 @@ impl Adalr {
             choice(
                 "conditions_window",
                 "peer's window in the conditions of Algorithm 1: \"advertised\" or \"increased\"",
-                &["advertised", "increased"],
+                &[Word("advertised", ""), Word("increased", "")],
             ),
             choice(
                 "rwnd_increase",
                 "peer's window while there was no loss; the paper has no formula. Times \
                  sqrt(rho)/4 (\"mult_sqrt\", calibrated to its Table 5), plus rho/2 segments \
                  (\"add_half_rho\"), plus rho segments (\"add_rho\"), \"none\"",
-                &["mult_sqrt", "add_half_rho", "add_rho", "none"],
+                &[
+                    Word("mult_sqrt", ""),
+                    Word("add_half_rho", ""),
+                    Word("add_rho", ""),
+                    Word("none", ""),
+                ],
             ),
             choice(
                 "deflation",
                 "when Algorithm 2 sets the window: at each \"partial_ack\"; \"literal\", at each \
                  ACK above the recovery point, as printed; never (\"rfc6582\")",
-                &["partial_ack", "literal", "rfc6582"],
+                &[
+                    Word("partial_ack", ""),
+                    Word("literal", ""),
+                    Word("rfc6582", ""),
+                ],
             ),
             choice(
                 "sack_partial_ack",
                 "Algorithm 2 with SACK recovery: \"room\" for two segments above the pipe; \
                  \"deflate\" the window as printed; \"none\"",
-                &["room", "deflate", "none"],
+                &[Word("room", ""), Word("deflate", ""), Word("none", "")],
             ),
             Parameter {
                 name: "timeout_delay",

@@ -5,6 +5,7 @@
 
 use super::{CongestionControl, Metric};
 use crate::config::ByteCounting;
+pub use crate::key::{Kind as Range, Value as Setting};
 use crate::time::Interval;
 use std::fmt;
 
@@ -33,36 +34,6 @@ pub struct Parameter {
     pub default: Setting,
     /// What it may be.
     pub range: Range,
-}
-
-/// A value of a parameter.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Setting {
-    /// A number without a unit.
-    Number(f64),
-    /// A whole number.
-    Count(u32),
-    /// On or off.
-    Flag(bool),
-    /// A time.
-    Time(Interval),
-    /// One of the words of the range.
-    Choice(&'static str),
-}
-
-/// What a parameter may be, bounds included.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Range {
-    /// Between two numbers.
-    Number(f64, f64),
-    /// Between two whole numbers.
-    Count(u32, u32),
-    /// Between two times.
-    Time(Interval, Interval),
-    /// One of these words.
-    Choice(&'static [&'static str]),
-    /// On or off.
-    Flag,
 }
 
 /// An algorithm with a value for each of its parameters.
@@ -209,20 +180,6 @@ impl Control {
             .parameters
             .iter()
             .position(|p| p.name == name)
-    }
-}
-
-impl Range {
-    /// Whether a value is within.
-    pub fn allows(&self, setting: Setting) -> bool {
-        match (*self, setting) {
-            (Self::Number(low, high), Setting::Number(x)) => (low..=high).contains(&x),
-            (Self::Count(low, high), Setting::Count(n)) => (low..=high).contains(&n),
-            (Self::Time(low, high), Setting::Time(t)) => (low..=high).contains(&t),
-            (Self::Choice(words), Setting::Choice(word)) => words.contains(&word),
-            (Self::Flag, Setting::Flag(_)) => true,
-            _ => false,
-        }
     }
 }
 

@@ -8,7 +8,7 @@
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Input, Loss, Parameter, Range, RateSample,
-    Setting, Start, Undone,
+    Setting, Start, Undone, Word,
 };
 use crate::send::PACED_HEADERS;
 use crate::seq::Offset;
@@ -161,7 +161,7 @@ impl Bbr {
                       time and the position of the flow (\"mixed\"; 4.3.4.3 has it random), or \
                       always the probing one (\"probe\")",
                 default: Setting::Choice("mixed"),
-                range: Range::Choice(&["mixed", "probe"]),
+                range: Range::Choice(&[Word("mixed", ""), Word("probe", "")]),
             },
         ],
         metrics: &[

@@ -12,7 +12,7 @@ use super::hystart_classic::Classic;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
-    Undone,
+    Undone, Word,
 };
 use crate::config::Ratio;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
@@ -128,7 +128,7 @@ impl Cubic {
                       (Ha and Rhee 2011, as Linux has it), \"plus\" HyStart++ (RFC 9406); true is \
                       \"plus\", false is \"off\"",
                 default: Setting::Choice("off"),
-                range: Range::Choice(&["off", "classic", "plus"]),
+                range: Range::Choice(&[Word("off", ""), Word("classic", ""), Word("plus", "")]),
             },
             Parameter {
                 name: "counting",
@@ -136,7 +136,7 @@ impl Cubic {
                       segments, one step behind Reno's estimate and without its faster growth \
                       above the window before the loss (4.3)",
                 default: Setting::Choice("rfc9438"),
-                range: Range::Choice(&["rfc9438", "linux"]),
+                range: Range::Choice(&[Word("rfc9438", ""), Word("linux", "")]),
             },
         ],
         metrics: &[

@@ -12,7 +12,7 @@ use super::counting::AckCounting;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
-    Undone, half_flight,
+    Undone, Word, half_flight,
 };
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
 
@@ -81,7 +81,7 @@ impl Hybla {
                 doc: "which round-trip time makes rho: the least seen, so that queueing does not \
                       raise it, or the smoothed one",
                 default: Setting::Choice("min"),
-                range: Range::Choice(&["min", "smoothed"]),
+                range: Range::Choice(&[Word("min", ""), Word("smoothed", "")]),
             },
             Parameter {
                 name: "bandwidth_estimate",

@@ -24,6 +24,7 @@ mod unlimited;
 mod vegas;
 mod westwood;
 
+pub(crate) use crate::key::Word;
 pub use adalr::Adalr;
 pub use algorithm::{Algorithm, Control, Parameter, Range, Setting, SettingError, Start};
 pub use bbr::Bbr;

@@ -6,7 +6,7 @@
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Input, Loss, Parameter, Range, Setting,
-    Start, Undone, half_flight,
+    Start, Undone, Word, half_flight,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -109,14 +109,14 @@ impl Vegas {
                 doc: "what a loss takes from the window: a quarter, as the authors' TCP, a segment \
                       (leung1998, 4.4), or half, as in the reference implementation of SCPS-TP",
                 default: Setting::Choice("quarter"),
-                range: Range::Choice(&["quarter", "segment", "half"]),
+                range: Range::Choice(&[Word("quarter", ""), Word("segment", ""), Word("half", "")]),
             },
             Parameter {
                 name: "increase",
                 doc: "linear increase: a segment a round trip, or at each ACK MSS MSS / cwnd + \
                       MSS / 8 (leung1998, 2.2.3 with equation 1)",
                 default: Setting::Choice("segment"),
-                range: Range::Choice(&["segment", "per-ack"]),
+                range: Range::Choice(&[Word("segment", ""), Word("per-ack", "")]),
             },
             Parameter {
                 name: "timeout_window",

@@ -2,7 +2,7 @@
 
 use super::chance::Chance;
 use super::setup::COOKIE;
-use farlink_tcp::config::FastOpen;
+use farlink_tcp::config::{FastOpen, ReduceFrom};
 use farlink_tcp::{
     CloseReason, Config, Connection, Event, FastOpenCache, FastOpenCookie, Flags, Instant,
     Interval, Mark, Offset, Options, Record, Segment, Seq, State,
@@ -56,7 +56,10 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     pub(crate) fn new(side: usize, config: Config, isn: Seq, active: bool, goal: u64) -> Self {
         let stretches = config.congestion.algorithm().name == "adalr";
-        let rises = config.congestion.algorithm().name.starts_with("westwood");
+        // Westwood sets it to what it estimates, and the letter of RFC 5681 to half of what
+        // may be more than the window.
+        let rises = config.congestion.algorithm().name.starts_with("westwood")
+            || config.reduce_from == ReduceFrom::FlightSizeUnbounded;
         let beyond = if stretches { 300_000 } else { 0 };
         let config = Arc::new(config);
         let mut connection = if active {

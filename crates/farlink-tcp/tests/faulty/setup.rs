@@ -1,246 +1,138 @@
 //! Random configurations, reachable from every row of the table.
 
 use super::chance::Chance;
-use farlink_tcp::config::{
-    AssumeLoss, Backoff, ByteCounting, Careful, Config, CwndLimit, DelayedAck, DummyReply, Eln,
-    FastOpen, InitialWindow, KeepAlive, Nagle, NewRenoExit, Pacing, PartialAck, PrrBound,
-    RackConfig, Ratio, Recovery, ReduceFrom, RtoAlgorithm, Sampling, SnackForm, TlpConfig, Undo,
-    WindowScale,
-};
-use farlink_tcp::congestion::{Range, Setting};
+use farlink_tcp::config::{Config, Recovery};
+use farlink_tcp::key::{self, Kind, Value};
 use farlink_tcp::{FastOpenCookie, Interval, variant::VARIANTS};
 
 /// The cookie that hosts give each other.
 pub(crate) const COOKIE: FastOpenCookie = FastOpenCookie(0x0123_4567_89ab_cdef);
 
-/// Row `row` of the table with every option drawn anew.
+/// Row `row` of the table with every key drawn anew, in the order of the table.
 pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
     let mut config = (VARIANTS[row].config)();
-    config.mss = chance.pick(&[100, 536, 1000, 1460]);
-    let mss = u64::from(config.mss);
-    config.send_buffer = chance.pick(&[mss, 5 * mss + 17, 64_000, u64::MAX]);
-    config.nagle = chance.pick(&[Nagle::Off, Nagle::Rfc896, Nagle::Minshall]);
-    config.timestamps = chance.flip();
-    config.dupack_threshold = chance.pick(&[1, 2, 3, 3]);
-    config.limited_transmit = chance.flip();
-    config.reduce_from = chance.pick(&[ReduceFrom::FlightSize, ReduceFrom::Pipe, ReduceFrom::Cwnd]);
-    config.byte_counting = chance.pick(&[
-        ByteCounting::Off,
-        ByteCounting::Limit(1),
-        ByteCounting::Limit(2),
-        ByteCounting::Unlimited,
-    ]);
-    config.initial_window = chance.pick(&[
-        InitialWindow::Segments(1),
-        InitialWindow::Segments(4),
-        InitialWindow::Segments(10),
-        InitialWindow::Rfc3390,
-    ]);
-    config.initial_ssthresh = chance.pick(&[None, Some(4 * mss)]);
-    config.ecn = chance.flip();
-    config.idle_restart = chance.flip();
-    config.max_retransmits = chance.pick(&[6, 15]);
-    config.restart_on_retransmit = chance.flip();
-    config.restart_on_sack = chance.flip();
-    config.cwnd_validation = chance.flip();
-    config.msl = Interval::from_secs(120);
-    // Longer than any silence that is no end.
-    let hours = |n: u64| Interval::from_secs(3600 * n);
-    config.user_timeout = chance.pick(&[None, Some(hours(24))]);
-    config.fin_wait_2 = chance.pick(&[None, Some(hours(24))]);
-    config.fast_open = chance.pick(&[FastOpen::Off, FastOpen::Request, FastOpen::Cookie]);
-    config.keepalive = chance.pick(&[
-        None,
-        Some(KeepAlive {
-            idle: Interval::from_secs(5),
-            interval: Interval::from_secs(1),
-            probes: 1_000_000,
-        }),
-    ]);
-    config.prr = chance.pick(&[
-        None,
-        Some(PrrBound::SafeAck),
-        Some(PrrBound::Conservative),
-        Some(PrrBound::SlowStart),
-    ]);
-    match &mut config.recovery {
-        Recovery::NewReno {
-            impatient,
-            careful,
-            exit,
-        } => {
-            *exit = chance.pick(&[
-                NewRenoExit::FlightSize,
-                NewRenoExit::FlightSizeRfc3782,
-                NewRenoExit::Ssthresh,
-            ]);
-            *impatient = chance.flip();
-            *careful = chance.pick(&[
-                Careful::Less,
-                Careful::Plain,
-                Careful::AckHeuristic,
-                Careful::TimestampHeuristic,
-            ]);
+    for key in key::all().filter(|key| !ROW.contains(&key.name)) {
+        let value = special(chance, key.name, &config)
+            .or_else(|| any(chance, key.kind))
+            .or_else(|| key.get(&config));
+        if let Some(value) = value {
+            key.set(&mut config, value);
         }
-        Recovery::Sack { rescue } => *rescue = chance.flip(),
-        Recovery::Vegas {
-            fine_k,
-            fine_granularity,
-            coarse_timeout,
-        } => {
-            *fine_k = chance.pick(&[1, 4]);
-            // Of a timer without backoff it decides how soon the peer is given up.
-            let least = if *coarse_timeout { 0 } else { 2 };
-            *fine_granularity = Interval::from_millis(chance.pick(&[least, 20, 100]));
-        }
-        Recovery::Snack {
-            fine_k,
-            fine_granularity,
-        } => {
-            *fine_k = chance.pick(&[1, 4]);
-            *fine_granularity = Interval::from_millis(chance.pick(&[0, 20, 100]));
-        }
-        _ => {}
     }
-    config.undo = chance.pick(&[
-        Undo::OFF,
-        Undo::DSACK,
-        Undo::EIFEL,
-        Undo::FRTO,
-        Undo::DSACK.and(Undo::FRTO),
-        Undo::DSACK.and(Undo::EIFEL).and(Undo::FRTO),
-    ]);
-    config.rack = rack(chance);
-    wireless(chance, &mut config);
-    control(chance, &mut config);
-    timer(chance, &mut config);
-    receiver(chance, &mut config);
+    for parameter in config.congestion.algorithm().parameters {
+        let value = any(chance, parameter.range).unwrap_or(parameter.default);
+        let set = config.congestion.set(parameter.name, value);
+        assert_eq!(set, Ok(()), "{}", parameter.name);
+    }
+    if chance.flip() {
+        config.rto.start = None;
+    }
+    if chance.per_mille(500) {
+        config.keepalive = None;
+    }
     config
 }
 
-fn wireless(chance: &mut Chance, config: &mut Config) {
-    config.assume_loss = chance.pick(&[AssumeLoss::Congestion, AssumeLoss::Corruption]);
-    config.eln = chance.pick(&[Eln::Off, Eln::Oracle, Eln::Checksum]);
-    config.ebsn = chance.flip();
-    config.ackp = chance.pick(&[
-        None,
-        Some(PartialAck::Restart),
-        Some(PartialAck::Constant(Interval::from_secs(2))),
-        Some(PartialAck::BackOff),
-    ]);
-    config.ackp_karn = chance.flip();
-}
+/// What a row is rather than has.
+const ROW: [&str; 1] = ["recovery"];
 
-fn rack(chance: &mut Chance) -> Option<RackConfig> {
-    let tlp = TlpConfig {
-        srtts: chance.pick(&[1, 2]),
-        max_ack_delay: Interval::from_millis(chance.pick(&[0, 200])),
-        ..TlpConfig::default()
-    };
-    let rack = RackConfig {
-        reo_divisor: chance.pick(&[1, 4]),
-        reo_persist: chance.pick(&[1, 16]),
-        min_rtt_window: Interval::from_secs(chance.pick(&[1, 300])),
-        tlp: chance.flip().then_some(tlp),
-    };
-    chance.flip().then_some(rack)
-}
-
-/// Switches, counts and choices of the algorithm, whatever it has.
-fn control(chance: &mut Chance, config: &mut Config) {
-    for parameter in config.congestion.algorithm().parameters {
-        let setting = match parameter.range {
-            Range::Flag => Setting::Flag(chance.flip()),
-            Range::Count(low, high) => Setting::Count(chance.pick(&[low, high.min(low + 2)])),
-            Range::Choice(words) => Setting::Choice(chance.pick(words)),
-            Range::Number(..) | Range::Time(..) => parameter.default,
-        };
-        let set = config.congestion.set(parameter.name, setting);
-        assert_eq!(set, Ok(()), "{}", parameter.name);
+/// A value of what has few of them; a quantity stays what it is.
+fn any(chance: &mut Chance, kind: Kind) -> Option<Value> {
+    match kind {
+        Kind::Flag => Some(Value::Flag(chance.flip())),
+        Kind::Count(low, high) if high - low <= 10_000 => {
+            Some(Value::Count(chance.pick(&[low, high.min(low + 2)])))
+        }
+        Kind::Choice(words) => Some(Value::Choice(chance.pick(words).0)),
+        Kind::Ways(words) => {
+            let bits = (0..words.len()).map(|place| u8::from(chance.flip()) << place);
+            Some(Value::Ways(words, bits.sum()))
+        }
+        Kind::Or(words, other) => {
+            let word = Value::Choice(chance.pick(words).0);
+            match any(chance, *other) {
+                Some(value) if chance.flip() => Some(value),
+                _ => Some(word),
+            }
+        }
+        Kind::Count(..) | Kind::Number(..) | Kind::Time(..) | Kind::Size(..) | Kind::Ratio(..) => {
+            None
+        }
     }
 }
 
-fn timer(chance: &mut Chance, config: &mut Config) {
-    let rto = &mut config.rto;
-    rto.algorithm = chance.pick(&[
-        RtoAlgorithm::Rfc793 {
-            alpha: Ratio::new(9, 10),
-            beta: Ratio::new(2, 1),
-        },
-        RtoAlgorithm::Jacobson {
-            gain: Ratio::new(1, 8),
-            dev_gain: Ratio::new(1, 4),
-            k: 4,
-        },
-        RtoAlgorithm::Rfc6298 {
-            granularity: Interval::from_millis(1),
-        },
-        RtoAlgorithm::Linux,
-    ]);
-    rto.min = Interval::from_millis(chance.pick(&[1, 200, 1000]));
-    rto.max = Interval::from_secs(chance.pick(&[4, 60]));
-    rto.tick = Interval::from_millis(chance.pick(&[0, 0, 500]));
-    rto.backoff = chance.pick(&[Backoff::Exponential, Backoff::Exponential, Backoff::None]);
-    rto.sampling = chance.pick(&[Sampling::OnePerRtt, Sampling::EverySegment]);
-    rto.from_sack = chance.flip();
-    rto.slop = Interval::from_millis(chance.pick(&[0, 200]));
-    rto.round = Interval::from_millis(chance.pick(&[0, 0, 500]));
-    rto.karn = chance.flip();
-    let second = Interval::from_secs(1);
-    rto.start = chance.flip().then_some((second, second));
-    config.pacing = chance.flip().then(Pacing::default);
-    config.cwnd_limit = chance.pick(&[CwndLimit::None, CwndLimit::ReceiveWindow]);
-    config.receiver.delay_gap_fill = chance.flip();
-    config.receiver.delay_dup_acks = chance.flip();
-}
-
-fn receiver(chance: &mut Chance, config: &mut Config) {
+/// Values of the keys whose kind does not say which are worth a try, or which would end
+/// a run for reasons of their own.
+fn special(chance: &mut Chance, key: &str, config: &Config) -> Option<Value> {
     let mss = u64::from(config.mss);
-    let receiver = &mut config.receiver;
-    receiver.buffer = chance.pick(&[mss / 2, mss, 3 * mss + 7, 20_000, 65_535, 300_000]);
-    receiver.window_scale = chance.pick(&[
-        WindowScale::Off,
-        WindowScale::Auto,
-        WindowScale::Shift(0),
-        WindowScale::Shift(7),
-    ]);
-    if receiver.buffer < 20_000 && receiver.window_scale == WindowScale::Shift(7) {
-        receiver.window_scale = WindowScale::Shift(1); // in units of 128 bytes it could not be told
-    }
-    if chance.per_mille(250) {
-        receiver.sack = !receiver.sack;
-    }
-    receiver.dsack = chance.flip();
-    if matches!(config.recovery, Recovery::Snack { .. }) || chance.flip() {
-        receiver.snack = chance.pick(&[SnackForm::Short, SnackForm::Long]);
-    }
-    receiver.dummies = chance.pick(&[
-        DummyReply::Echo,
-        DummyReply::Echo,
-        DummyReply::Ignore,
-        DummyReply::Plain,
-    ]);
-    if chance.per_mille(100) {
-        receiver.reassembly = !receiver.reassembly;
-    }
-    receiver.delayed_ack = chance.pick(&[
-        DelayedAck::OFF,
-        DelayedAck::default(),
-        DelayedAck {
-            max_delay: Interval::from_millis(40),
-            every: 4,
-            heartbeat: false,
-            quick: 3,
-        },
-        DelayedAck {
-            max_delay: Interval::from_millis(200),
-            every: 2,
-            heartbeat: true,
-            quick: 0,
-        },
-    ]);
-    if chance.per_mille(250) {
-        receiver.buffer_max = Some(8 * receiver.buffer);
-        receiver.gradual_window = chance.flip();
+    let buffer = config.receiver.buffer;
+    let millis = |ms| Some(Value::Time(Interval::from_millis(ms)));
+    let hours = |n: u64| Some(Value::Time(Interval::from_secs(3600 * n)));
+    match key {
+        "mss" => Some(Value::Size(chance.pick(&[100, 536, 1000, 1460]))),
+        "send_buffer" => Some(chance.pick(&[
+            Value::Size(mss),
+            Value::Size(5 * mss + 17),
+            Value::Size(64_000),
+            Value::Choice("unlimited"),
+        ])),
+        "receive_window" => {
+            let sizes = [mss / 2, mss, 3 * mss + 7, 20_000, 65_535, 300_000];
+            Some(Value::Size(chance.pick(&sizes)))
+        }
+        "receive_window_max" if chance.per_mille(250) => Some(Value::Size(8 * buffer)),
+        "window_scale" => {
+            // In units of 128 bytes a small buffer could not be told.
+            let shift = if buffer < 20_000 { 1 } else { 7 };
+            let scales = ["off", "auto"].map(Value::Choice);
+            Some(chance.pick(&[scales[0], scales[1], Value::Count(0), Value::Count(shift)]))
+        }
+        "sack" => Some(Value::Flag(config.receiver.sack != chance.per_mille(250))),
+        "snack" if matches!(config.recovery, Recovery::Snack { .. }) => {
+            Some(Value::Choice(chance.pick(&["short", "long"])))
+        }
+        "reassembly" => Some(Value::Flag(
+            config.receiver.reassembly != chance.per_mille(100),
+        )),
+        "delayed_ack" => Some(chance.pick(&[
+            Value::Choice("off"),
+            Value::Time(Interval::from_millis(40)),
+            Value::Time(Interval::from_millis(200)),
+        ])),
+        "ack_every" => Some(Value::Count(chance.pick(&[2, 4]))),
+        "dupack_threshold" => Some(Value::Count(chance.pick(&[1, 2, 3, 3]))),
+        "rack_min_rtt_window" => millis(chance.pick(&[1_000, 300_000])),
+        "tlp_max_ack_delay" | "rto_slop" => millis(chance.pick(&[0, 200])),
+        "fine_k" => Some(Value::Count(chance.pick(&[1, 4]))),
+        // Of a timer without backoff it decides how soon the peer is given up.
+        "fine_granularity" => millis(chance.pick(&[2, 20, 100])),
+        "byte_counting" => Some(chance.pick(&[
+            Value::Choice("off"),
+            Value::Count(1),
+            Value::Count(2),
+            Value::Choice("unlimited"),
+        ])),
+        "initial_window" => Some(chance.pick(&[
+            Value::Count(1),
+            Value::Count(4),
+            Value::Count(10),
+            Value::Choice("rfc3390"),
+        ])),
+        "initial_ssthresh" => {
+            Some(chance.pick(&[Value::Choice("unlimited"), Value::Size(4 * mss)]))
+        }
+        "rto_min" => millis(chance.pick(&[1, 200, 1_000])),
+        "rto_max" => millis(chance.pick(&[4_000, 60_000])),
+        "rto_tick" | "rto_round" => millis(chance.pick(&[0, 0, 500])),
+        "rto_srtt_initial" | "rto_dev_initial" | "keepalive_interval" => millis(1_000),
+        "rto_k" => Some(Value::Count(4)),
+        "ackp_timer" => millis(2_000),
+        "max_retransmits" => Some(Value::Count(chance.pick(&[6, 15]))),
+        "msl" => millis(120_000),
+        "keepalive" => millis(5_000),
+        "keepalive_probes" => Some(Value::Count(1_000_000)),
+        // Longer than any silence that is no end.
+        "user_timeout" | "fin_wait_2_timeout" if chance.flip() => hours(24),
+        _ => None,
     }
 }

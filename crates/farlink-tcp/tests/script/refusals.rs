@@ -115,9 +115,9 @@ const REFUSALS: &[Refusal] = &[
     },
     Refusal {
         name: "key_of_another_recovery",
-        script: "// x\n--tcp reno rescue=on",
+        script: "// x\n--tcp reno rescue=true",
         line: 2,
-        message: "rescue: not a key of Reno",
+        message: "rescue: needs recovery = \"sack\"",
     },
     Refusal {
         name: "options_too_late",

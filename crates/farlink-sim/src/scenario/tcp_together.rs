@@ -1,0 +1,227 @@
+//! Values of a TCP that only make sense together.
+
+use farlink_tcp::Interval;
+use farlink_tcp::config::{
+    Careful, Config, PartialAck, Recovery, RtoAlgorithm, RtoConfig, Sampling, SnackForm,
+    WindowScale,
+};
+use farlink_tcp::congestion::{self, Control};
+use farlink_tcp::key;
+use farlink_tcp::rto::RttEstimator;
+
+use super::decode::Problem;
+use super::tcp::TcpSpec;
+use super::units::{Size, Time};
+
+fn fault(key: &str, says: impl Into<String>) -> Result<(), Problem> {
+    Err(Problem::new([key.into()], says))
+}
+
+/// Takes from a profile what other keys leave without its input, and lets the first
+/// time-out follow from the start of the estimator; what is written stays, and is
+/// refused.
+pub(super) fn without_what_it_needs(written: &TcpSpec, config: &mut Config) {
+    if written.has("receive_window") && !written.has("receive_window_max") {
+        // As SO_RCVBUF does, which ends autotuning.
+        config.receiver.buffer_max = None;
+    }
+    if config.receiver.buffer_max.is_none() && !written.has("gradual_window") {
+        config.receiver.gradual_window = false;
+    }
+    if !written.has("undo") {
+        config.undo = key::able_to_undo(config);
+    }
+    if let Some(first) = first_timeout(&config.rto)
+        && !written.has("rto_initial")
+    {
+        config.rto.initial = first;
+    }
+}
+
+/// The time-out that a mean and a deviation from before the first sample give.
+fn first_timeout(rto: &RtoConfig) -> Option<Interval> {
+    rto.start?;
+    let unbounded = RtoConfig {
+        min: Interval::ZERO,
+        max: Interval::MAX,
+        ..*rto
+    };
+    Some(RttEstimator::new(unbounded).rto())
+}
+
+/// Refuses values that do not go together. The fault is told of the key that is
+/// written, if only one of the two is. `base` is the row.
+pub(super) fn consistent(written: &TcpSpec, base: &Config, config: &Config) -> Result<(), Problem> {
+    start(written, base, config)?;
+    timeouts(written, &config.rto)?;
+    window(config)?;
+    options(written, config)?;
+    samples(config)?;
+    if let Recovery::NewReno { careful, .. } = config.recovery
+        && careful == Careful::TimestampHeuristic
+        && !config.timestamps
+    {
+        return fault("careful", "= \"timestamp\" needs timestamps = true");
+    }
+    undo(config)
+}
+
+/// An estimator begins with a mean and a deviation, or with neither.
+fn start(written: &TcpSpec, base: &Config, config: &Config) -> Result<(), Problem> {
+    let jacobson = matches!(config.rto.algorithm, RtoAlgorithm::Jacobson { .. });
+    let (srtt, deviation) = ("rto_srtt_initial", "rto_dev_initial");
+    for (key, other) in [(srtt, deviation), (deviation, srtt)] {
+        if written.has(key) && !written.has(other) && jacobson && base.rto.start.is_none() {
+            return fault(key, format!("says nothing without {other}; write both"));
+        }
+    }
+    Ok(())
+}
+
+fn timeouts(written: &TcpSpec, rto: &RtoConfig) -> Result<(), Problem> {
+    for (key, value) in [("rto_initial", rto.initial), ("rto_max", rto.max)] {
+        if value.is_zero() {
+            let says = "= \"0 s\" leaves no time-out; write for example \"60 s\"";
+            return fault(key, says);
+        }
+    }
+    for (key, value) in [("rto_min", rto.min), ("rto_initial", rto.initial)] {
+        if value > rto.max {
+            let (value, max) = (Time(value), Time(rto.max));
+            return if written.has(key) {
+                fault(key, format!("= \"{value}\" is above rto_max, \"{max}\""))
+            } else {
+                let says = format!("= \"{max}\" is below {key}, \"{value}\"");
+                fault("rto_max", says)
+            };
+        }
+    }
+    Ok(())
+}
+
+fn window(config: &Config) -> Result<(), Problem> {
+    let receiver = &config.receiver;
+    if let Some(max) = receiver.buffer_max
+        && max < receiver.buffer
+    {
+        let (max, buffer) = (Size(max), Size(receiver.buffer));
+        let says = format!("= \"{max}\" is below receive_window, \"{buffer}\"");
+        return fault("receive_window_max", says);
+    }
+    let (shift, scale) = match receiver.window_scale {
+        WindowScale::Auto => return Ok(()),
+        WindowScale::Off => (0, "\"off\"".to_owned()),
+        WindowScale::Shift(n) => (n, n.to_string()),
+    };
+    let most = 65_535 << shift;
+    if receiver.largest_window() <= most {
+        return Ok(());
+    }
+    let window = Size(receiver.largest_window());
+    let says = format!(
+        "= {scale} cannot offer a receive_window of {window}; write \"auto\", or a window of at \
+         most {most} B"
+    );
+    fault("window_scale", says)
+}
+
+fn options(written: &TcpSpec, config: &Config) -> Result<(), Problem> {
+    if matches!(config.recovery, Recovery::Sack { .. }) && !config.receiver.sack {
+        return if written.has("sack") {
+            let says = "= false leaves recovery = \"sack\" without its input; write sack = true, \
+                        or another recovery";
+            fault("sack", says)
+        } else {
+            fault("recovery", "= \"sack\" needs sack = true")
+        };
+    }
+    let snack = config.receiver.snack != SnackForm::Off;
+    if matches!(config.recovery, Recovery::Snack { .. }) && !snack {
+        return if written.has("snack") {
+            let says = "= \"off\" leaves recovery = \"snack\" without its input; write \"short\" or \
+                        \"long\", or another recovery";
+            fault("snack", says)
+        } else {
+            let says = "= \"snack\" needs snack = \"short\" or \"long\"";
+            fault("recovery", says)
+        };
+    }
+    if snack && config.receiver.sack {
+        let (key, other) = if written.has("snack") {
+            ("snack", "SACK")
+        } else {
+            ("sack", "SNACK")
+        };
+        let says = format!("is not offered beside {other}; write sack = false, or snack = \"off\"");
+        return fault(key, says);
+    }
+    if matches!(config.ackp, Some(PartialAck::Constant(timer)) if timer.is_zero()) {
+        let says = "= \"0 s\" leaves no time-out; write for example \"2 s\"";
+        return fault("ackp_timer", says);
+    }
+    Ok(())
+}
+
+fn samples(config: &Config) -> Result<(), Problem> {
+    let rto = &config.rto;
+    if !rto.round.is_zero() && !rto.tick.is_zero() {
+        let (round, tick) = (Time(rto.round), Time(rto.tick));
+        let says = format!(
+            "= \"{round}\" rounds time-outs alone, and rto_tick = \"{tick}\" counts samples in \
+             ticks too; write rto_tick = \"0 s\", or leave rto_round out"
+        );
+        return fault("rto_round", says);
+    }
+    if !rto.karn && config.timestamps {
+        let says = "= false would be ignored: with timestamps = true each ACK tells which \
+                    transmission it is of; write timestamps = false";
+        return fault("karn", says);
+    }
+    if !rto.karn && rto.sampling == Sampling::EverySegment {
+        let says = "= false times one segment from when it first left; write sampling = \
+                    \"one-per-rtt\"";
+        return fault("karn", says);
+    }
+    if let Some(first) = first_timeout(rto).filter(|&first| first != rto.initial) {
+        let says = format!(
+            "= \"{}\" differs from rto_srtt_initial and rto_k times rto_dev_initial, \"{}\"; leave \
+             it out",
+            Time(rto.initial),
+            Time(first)
+        );
+        return fault("rto_initial", says);
+    }
+    Ok(())
+}
+
+/// What the ways of `undo` go by is there, and the controller can.
+fn undo(config: &Config) -> Result<(), Problem> {
+    if config.undo.dsack && !config.receiver.dsack {
+        return fault("undo", "= \"dsack\" needs dsack = true");
+    }
+    if config.undo.eifel && !config.timestamps {
+        return fault("undo", "= \"eifel\" needs timestamps = true");
+    }
+    if config.undo.frto && !key::able_to_undo(config).frto && can_undo(config) {
+        return fault("undo", "= \"frto\" needs coarse_timeout = true");
+    }
+    if !config.undo.any() || can_undo(config) {
+        return Ok(());
+    }
+    let able: Vec<_> = congestion::ALGORITHMS
+        .iter()
+        .filter(|a| congestion::can_undo(&Control::new(a)))
+        .map(|a| format!("\"{}\"", a.name))
+        .collect();
+    let says = format!(
+        "is not for congestion = \"{}\", which cannot take a reduction back; write \"off\", or one \
+         of {}",
+        config.congestion.algorithm().name,
+        able.join(", ")
+    );
+    fault("undo", says)
+}
+
+fn can_undo(config: &Config) -> bool {
+    congestion::can_undo(&config.congestion)
+}

@@ -1,0 +1,223 @@
+//! The keys of a TCP: one entry for each parameter of [`Config`] that can be chosen.
+//!
+//! An entry says all there is to say of its key: name, meaning, what it may be, where
+//! it stands in [`Config`] and what it needs so that it is not ignored. Whoever reads
+//! scenarios or packet scripts, prints tables, writes the schema or draws random
+//! configurations goes by these entries, so that a new key is its entry and its use.
+//!
+//! What is chosen by name from another table has no entry here: the variant
+//! ([`crate::variant`]), the profile ([`crate::profile`]) and the congestion control
+//! with its parameters ([`crate::congestion`]).
+
+mod lifetime;
+mod notices;
+mod receiver;
+mod recovery;
+mod segments;
+mod timer;
+mod value;
+mod window;
+
+pub use value::{Field, Kind, Value, Word};
+
+use crate::config::{Config, Recovery, RtoAlgorithm, Undo};
+use crate::congestion;
+
+/// A key.
+#[derive(Debug)]
+pub struct Key {
+    /// Name in scenarios: a bare word.
+    pub name: &'static str,
+    /// What it is, with its source; a line for each line of the entry.
+    pub doc: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+    /// What it needs where [`Self::get`] finds nothing, if it ever does.
+    pub needs: Option<&'static str>,
+    /// What has no use for it although it is there.
+    pub idle: Option<Idle>,
+    /// What it waits for that no scenario has yet.
+    pub waits: Option<&'static str>,
+    get: fn(&Config) -> Option<Value>,
+    set: fn(&mut Config, Value),
+}
+
+/// A recovery or a congestion control that has no use for a key. Others have: a
+/// scenario that is run with several TCPs may hold it.
+#[derive(Debug)]
+pub struct Idle {
+    /// Whether this configuration has a use for it.
+    pub counts: fn(&Config) -> bool,
+    /// What has one.
+    pub needs: &'static str,
+}
+
+impl Key {
+    /// The value in a configuration; `None` where it means nothing.
+    pub fn get(&self, config: &Config) -> Option<Value> {
+        (self.get)(config)
+    }
+
+    /// Puts a value into a configuration; where it means nothing, nothing changes.
+    /// Keys are set in the order of [`all`]: what others depend on comes first.
+    ///
+    /// # Panics
+    /// If [`Self::kind`] does not allow the value, which whoever reads one asks first.
+    pub fn set(&self, config: &mut Config, value: Value) {
+        assert!(self.kind.allows(value), "{} = {value:?}", self.name);
+        (self.set)(config, value);
+    }
+}
+
+/// Makes the list of the keys of a subject. An entry is
+///
+/// ```text
+/// /// What it is.
+/// name: kind => field, needs "what", idle IDLE, waits "for what";
+/// ```
+///
+/// where the last three are left out if there is nothing to say. The field is `[path]`
+/// of a field of [`Config`]; or `(|c| place)`, where the place is an
+/// `Option<&mut Field>`, none where the key means nothing; or `{ get |c| value; set
+/// |c, v| ...; }`, where the value is an `Option<Value>`.
+macro_rules! keys {
+    ($($(#[doc = $doc:literal])* $name:ident: $kind:expr => $field:tt
+        $(, needs $needs:expr)? $(, idle $idle:expr)? $(, waits $waits:expr)?;)*) => {
+        pub(super) const KEYS: &[$crate::key::Key] = &[$($crate::key::Key {
+            name: stringify!($name),
+            doc: concat!($($doc, "\n"),*),
+            kind: $kind,
+            needs: keys!(@some $($needs)?),
+            idle: keys!(@some $($idle)?),
+            waits: keys!(@some $($waits)?),
+            get: keys!(@get $field),
+            set: keys!(@set $field),
+        }),*];
+    };
+    (@some) => { None };
+    (@some $some:expr) => { Some($some) };
+    (@get [$($path:ident).+]) => { |config| Some($crate::key::Field::value(&config.$($path).+)) };
+    (@get (|$c:ident| $place:expr)) => {
+        |config| {
+            // A place to read from is also one to write to, which here is a copy.
+            let $c: &mut $crate::config::Config = &mut config.clone();
+            $place.map(|field| $crate::key::Field::value(&*field))
+        }
+    };
+    (@get { get |$c:ident| $get:expr; set |$d:ident, $v:ident| $set:expr; }) => { |$c| $get };
+    (@set [$($path:ident).+]) => {
+        |config, value| config.$($path).+ = $crate::key::Field::of(value)
+    };
+    (@set (|$c:ident| $place:expr)) => {
+        |$c: &mut $crate::config::Config, value| {
+            if let Some(field) = $place {
+                *field = $crate::key::Field::of(value);
+            }
+        }
+    };
+    (@set { get |$c:ident| $get:expr; set |$d:ident, $v:ident| $set:expr; }) => {
+        |$d: &mut $crate::config::Config, $v| $set
+    };
+}
+
+use keys;
+
+/// The keys by subject, in the order in which they are set and shown.
+pub static SUBJECTS: [(&str, &[Key]); 7] = [
+    ("segments", segments::KEYS),
+    ("receiver", receiver::KEYS),
+    ("recovery", recovery::KEYS),
+    ("window", window::KEYS),
+    ("timer", timer::KEYS),
+    ("notices", notices::KEYS),
+    ("lifetime", lifetime::KEYS),
+];
+
+/// All keys in order.
+pub fn all() -> impl Iterator<Item = &'static Key> {
+    SUBJECTS.iter().flat_map(|(_, keys)| *keys)
+}
+
+/// The key of this name.
+pub fn lookup(name: &str) -> Option<&'static Key> {
+    all().find(|key| key.name == name)
+}
+
+/// Takes from a configuration what is left without what it goes by after keys were
+/// set, since a row or a profile had it for another recovery or receiver.
+pub fn settle(config: &mut Config) {
+    let sack = matches!(config.recovery, Recovery::Sack { .. });
+    if !sack {
+        config.prr = None;
+        config.rack = None;
+    }
+    config.restart_on_sack &= sack;
+    config.rto.from_sack &= sack;
+    let receiver = &mut config.receiver;
+    receiver.dsack &= receiver.sack;
+    let delays = !receiver.delayed_ack.max_delay.is_zero();
+    receiver.delay_gap_fill &= delays;
+    receiver.delay_dup_acks &= delays;
+    if !matches!(config.rto.algorithm, RtoAlgorithm::Jacobson { .. }) {
+        config.rto.start = None;
+    }
+    config.ackp_karn &= config.ackp.is_some();
+}
+
+/// Of the ways of [`Config::undo`] those that have what they go by: an option, a timer
+/// that is not the fine clock of Vegas, and a congestion control that can.
+pub fn able_to_undo(config: &Config) -> Undo {
+    let able = congestion::can_undo(&config.congestion);
+    Undo {
+        dsack: able && config.undo.dsack && config.receiver.dsack,
+        eifel: able && config.undo.eifel && config.timestamps,
+        frto: able && config.undo.frto && recovery::coarse_timeout(config),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::variant::VARIANTS;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_name_stands_once_and_every_entry_says_what_it_is() {
+        let names: BTreeSet<_> = all().map(|key| key.name).collect();
+        assert_eq!(names.len(), all().count());
+        for key in all() {
+            assert!(key.doc.trim_end().ends_with('.'), "{}", key.name);
+            assert!(std::ptr::eq(lookup(key.name).unwrap(), key));
+        }
+        assert!(lookup("variant").is_none());
+    }
+
+    /// What a key shows is within its range, and setting it again changes nothing.
+    #[test]
+    fn every_row_says_its_values_and_takes_them_back() {
+        for row in VARIANTS {
+            let config = (row.config)();
+            let mut again = config.clone();
+            for key in all() {
+                if let Some(value) = key.get(&config) {
+                    key.set(&mut again, value);
+                } else {
+                    assert!(key.needs.is_some() || optional(key), "{}", key.name);
+                }
+            }
+            settle(&mut again);
+            assert_eq!(again, config, "{}", row.name);
+        }
+    }
+
+    /// Keys that are there where nothing is shown of them: without a value there is none.
+    fn optional(key: &Key) -> bool {
+        let names = [
+            "receive_window_max",
+            "keepalive",
+            "user_timeout",
+            "fin_wait_2_timeout",
+        ];
+        names.contains(&key.name)
+    }
+}

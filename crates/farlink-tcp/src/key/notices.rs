@@ -1,0 +1,76 @@
+//! What a loss is taken for, and what the path tells of it.
+
+use super::value::words;
+use super::{Kind, Value, Word, keys};
+use crate::config::{AssumeLoss, Eln, PartialAck};
+use crate::time::Interval;
+
+words! { ASSUME_LOSS: AssumeLoss {
+    /// A full queue: the window is reduced.
+    "congestion" Congestion,
+    /// The medium: the window stays.
+    "corruption" Corruption,
+} }
+
+words! { ELN: Eln {
+    /// None.
+    "off" Off,
+    /// The network tells the receiver why a packet was lost.
+    "oracle" Oracle,
+    /// The receiver looks at packets that fail the TCP checksum.
+    "checksum" Checksum,
+} }
+
+const PARTIAL_ACK: &[Word] = &[
+    Word("off", "Not understood, and not offered."),
+    Word("restart", "The timer starts anew, without backoff."),
+    Word("constant", "The timer goes off `ackp_timer` later."),
+    Word("backoff", "The timer backs off and starts anew."),
+];
+
+/// Twice the settled time-out of the testbed (west1997, 4.2).
+const PARTIAL_ACK_TIMER: Interval = Interval::from_secs(2);
+
+/// The word of an answer to partial acknowledgments.
+fn word(answer: Option<PartialAck>) -> Value {
+    Value::Choice(match answer {
+        None => "off",
+        Some(PartialAck::Restart) => "restart",
+        Some(PartialAck::Constant(_)) => "constant",
+        Some(PartialAck::BackOff) => "backoff",
+    })
+}
+
+const AGENT: &str = "an agent at a base station, and a scenario has none yet";
+
+keys! {
+    /// What a loss is taken for that nobody told the cause of (SCPS-TP, CCSDS
+    /// 714.0-B): "corruption" keeps the window.
+    assume_loss: Kind::Choice(ASSUME_LOSS) => [assume_loss], idle super::window::WINDOW;
+    /// Explicit loss notification (west1997, 2.3.3), by the receiver and to the
+    /// sender: what the medium lost goes again and the window stays.
+    eln: Kind::Choice(ELN) => [eln];
+    /// Explicit bad state notification (west1997, 3): a base station's notice
+    /// starts the retransmission timer anew.
+    ebsn: Kind::Flag => [ebsn], waits AGENT;
+    /// Partial acknowledgments of a base station (west1997, 3): offered on the
+    /// SYN, and what they do to the retransmission timer.
+    ackp: Kind::Choice(PARTIAL_ACK) => {
+        get |c| Some(word(c.ackp));
+        set |c, v| if word(c.ackp) != v {
+            c.ackp = match v {
+                Value::Choice("restart") => Some(PartialAck::Restart),
+                Value::Choice("constant") => Some(PartialAck::Constant(PARTIAL_ACK_TIMER)),
+                Value::Choice("backoff") => Some(PartialAck::BackOff),
+                _ => None,
+            };
+        };
+    }, waits AGENT;
+    /// When the timer goes off after a partial acknowledgment.
+    ackp_timer: Kind::seconds(3600) => (|c| match &mut c.ackp {
+        Some(PartialAck::Constant(timer)) => Some(timer),
+        _ => None,
+    }), needs "ackp = \"constant\"", waits AGENT;
+    /// Segments that drew a partial acknowledgment give no round-trip sample.
+    ackp_karn: Kind::Flag => (|c| c.ackp.map(|_| &mut c.ackp_karn)), needs "ackp", waits AGENT;
+}

@@ -1,0 +1,310 @@
+//! How losses are found and repaired.
+
+use super::value::words;
+use super::{Field, Idle, Kind, Value, Word, keys};
+use crate::config::{
+    Careful, Config, NewRenoExit, PrrBound, RackConfig, Recovery, ReduceFrom, TlpConfig, Undo,
+};
+use crate::congestion::{self, Input};
+use crate::time::Interval;
+
+const RECOVERIES: &[Word] = &[
+    Word(
+        "go-back-n",
+        "Time-outs only, then everything again (RFC 793).",
+    ),
+    Word("tahoe", "Fast retransmit, then slow start (Jacobson 1988)."),
+    Word(
+        "reno",
+        "Fast recovery, ended by the first new ACK (RFC 2581).",
+    ),
+    Word(
+        "vegas",
+        "Reno with an exact clock for each segment (Brakmo and Peterson 1995).",
+    ),
+    Word(
+        "snack",
+        "What SNACK names, beside the clocks of Vegas (CCSDS 714.0-B).",
+    ),
+    Word(
+        "newreno",
+        "Partial ACKs; the timer is reset at each (RFC 6582).",
+    ),
+    Word(
+        "newreno-impatient",
+        "Partial ACKs; the timer is reset at the first only (RFC 6582).",
+    ),
+    Word("sack", "Scoreboard and pipe (RFC 6675)."),
+];
+
+impl Field for Recovery {
+    fn value(&self) -> Value {
+        Value::Choice(match self {
+            Self::GoBackN => "go-back-n",
+            Self::Tahoe => "tahoe",
+            Self::Reno => "reno",
+            Self::Vegas { .. } => "vegas",
+            Self::Snack { .. } => "snack",
+            Self::NewReno {
+                impatient: false, ..
+            } => "newreno",
+            Self::NewReno {
+                impatient: true, ..
+            } => "newreno-impatient",
+            Self::Sack { .. } => "sack",
+        })
+    }
+
+    /// With what each has unless other keys say otherwise.
+    fn of(value: Value) -> Self {
+        let (fine_k, fine_granularity) = (4, Interval::ZERO);
+        let newreno = |impatient| Self::NewReno {
+            impatient,
+            careful: Careful::Plain,
+            exit: NewRenoExit::FlightSize,
+        };
+        match value {
+            Value::Choice("go-back-n") => Self::GoBackN,
+            Value::Choice("tahoe") => Self::Tahoe,
+            Value::Choice("reno") => Self::Reno,
+            Value::Choice("vegas") => Self::Vegas {
+                fine_k,
+                fine_granularity,
+                coarse_timeout: true,
+            },
+            Value::Choice("snack") => Self::Snack {
+                fine_k,
+                fine_granularity,
+            },
+            Value::Choice("newreno") => newreno(false),
+            Value::Choice("newreno-impatient") => newreno(true),
+            Value::Choice("sack") => Self::Sack { rescue: true },
+            other => panic!("{other:?} for a recovery"),
+        }
+    }
+}
+
+words! { CAREFUL: Careful {
+    /// Fast retransmit when the ACK covers at least `recover` (RFC 2582, 5).
+    "less" Less,
+    /// Only when it covers more (RFC 6582, 3.2).
+    "plain" Plain,
+    /// With the ACK heuristic (RFC 6582, 4.1).
+    "ack" AckHeuristic,
+    /// With the timestamp heuristic (RFC 6582, 4.2).
+    "timestamp" TimestampHeuristic,
+} }
+
+words! { NEWRENO_EXIT: NewRenoExit {
+    /// min(ssthresh, max(FlightSize, SMSS) + SMSS): option 1 of RFC 6582.
+    "flight" FlightSize,
+    /// min(ssthresh, FlightSize + SMSS), as RFC 3782 has it.
+    "flight-rfc3782" FlightSizeRfc3782,
+    /// ssthresh: option 2, as after Reno's fast recovery.
+    "ssthresh" Ssthresh,
+} }
+
+words! { PRR_BOUND: PrrBound {
+    /// What was delivered; a segment more at ACKs of new data that show no
+    /// further loss (RFC 9937).
+    "safe-ack" SafeAck,
+    /// Never more than was delivered (RFC 6937, PRR-CRB).
+    "conservative" Conservative,
+    /// A segment more at each ACK (RFC 6937, PRR-SSRB).
+    "slow-start" SlowStart,
+} }
+
+words! { REDUCE_FROM: ReduceFrom {
+    /// Sent and not cumulatively acknowledged (RFC 5681, 3.1; RFC 6675, 5).
+    "flight" FlightSize,
+    /// The same to the letter, also where it is more than the congestion window.
+    "flight-unbounded" FlightSizeUnbounded,
+    /// Of that, neither SACKed nor presumed lost.
+    "pipe" Pipe,
+    /// The congestion window (4.3BSD, Linux).
+    "cwnd" Cwnd,
+} }
+
+const UNDO: &[Word] = &[Word("dsack", ""), Word("eifel", ""), Word("frto", "")];
+
+impl Field for Undo {
+    fn value(&self) -> Value {
+        let bit = |on, place| u8::from(on) << place;
+        let bits = bit(self.dsack, 0) | bit(self.eifel, 1) | bit(self.frto, 2);
+        Value::Ways(UNDO, bits)
+    }
+
+    fn of(value: Value) -> Self {
+        let Value::Ways(_, bits) = value else {
+            panic!("{value:?} for ways to undo")
+        };
+        Self {
+            dsack: bits & 1 != 0,
+            eifel: bits & 2 != 0,
+            frto: bits & 4 != 0,
+        }
+    }
+}
+
+fn sack(config: &Config) -> bool {
+    matches!(config.recovery, Recovery::Sack { .. })
+}
+
+/// Whether the retransmission timer is that of the configuration, and not the fine
+/// clock of Vegas.
+pub(super) fn coarse_timeout(config: &Config) -> bool {
+    !matches!(
+        config.recovery,
+        Recovery::Vegas {
+            coarse_timeout: false,
+            ..
+        }
+    )
+}
+
+/// Tail loss probes, where there are any.
+fn tlp(config: &mut Config) -> Option<&mut TlpConfig> {
+    config.rack.as_mut()?.tlp.as_mut()
+}
+
+const NEWRENO: &str = "recovery = \"newreno\" or \"newreno-impatient\"";
+pub(super) const SACK: &str = "recovery = \"sack\"";
+const RACK: &str = "rack = true";
+const TLP: &str = "tlp = true";
+const FINE: &str = "recovery = \"vegas\" or \"snack\"";
+
+const EXIT: Idle = Idle {
+    counts: |c| {
+        let newreno = matches!(c.recovery, Recovery::NewReno { .. });
+        !newreno || congestion::goes_by(&c.congestion, Input::RecoveryExit)
+    },
+    needs: "a congestion control that takes the window of the recovery, which \"none\", bbr and \
+            vegas do not",
+};
+
+const DUPACKS: Idle = Idle {
+    counts: |c| match c.recovery {
+        Recovery::GoBackN => false,
+        Recovery::Snack { .. } => c.limited_transmit,
+        _ => true,
+    },
+    needs: "a recovery that counts duplicate ACKs: with \"snack\" limited transmit alone does, \
+            with \"go-back-n\" nothing",
+};
+
+const PART: Idle = Idle {
+    counts: |c| {
+        let goes_by = |input| congestion::goes_by(&c.congestion, input);
+        coarse_timeout(c) && goes_by(Input::FlightAtTimeout) || goes_by(Input::FlightAtLoss)
+    },
+    needs: "a congestion control that keeps a part of what is in flight, which \"none\", bbr and \
+            the westwoods do not, nor vegas without coarse_timeout",
+};
+
+keys! {
+    /// How losses are repaired. "sack" needs the SACK option, "snack" the SNACK
+    /// option.
+    recovery: Kind::Choice(RECOVERIES) => {
+        get |c| Some(c.recovery.value());
+        set |c, v| if c.recovery.value() != v {
+            c.recovery = match (c.recovery, Recovery::of(v)) {
+                (
+                    Recovery::NewReno { careful, exit, .. },
+                    Recovery::NewReno { impatient, .. },
+                ) => Recovery::NewReno { impatient, careful, exit },
+                (
+                    Recovery::Snack { fine_k, fine_granularity },
+                    Recovery::Vegas { coarse_timeout, .. },
+                ) => Recovery::Vegas { fine_k, fine_granularity, coarse_timeout },
+                (
+                    Recovery::Vegas { fine_k, fine_granularity, .. },
+                    Recovery::Snack { .. },
+                ) => Recovery::Snack { fine_k, fine_granularity },
+                (_, other) => other,
+            };
+        };
+    };
+    /// What keeps the duplicate ACKs of a go-back-N from starting another fast
+    /// retransmit (RFC 6582). "timestamp" needs the timestamps option.
+    careful: Kind::Choice(CAREFUL) => (|c| match &mut c.recovery {
+        Recovery::NewReno { careful, .. } => Some(careful),
+        _ => None,
+    }), needs NEWRENO;
+    /// The window at the end of a NewReno recovery (RFC 6582, 3.2, step 3).
+    newreno_exit: Kind::Choice(NEWRENO_EXIT) => (|c| match &mut c.recovery {
+        Recovery::NewReno { exit, .. } => Some(exit),
+        _ => None,
+    }), needs NEWRENO, idle EXIT;
+    /// Rescue retransmission (RFC 6675, NextSeg rule 4).
+    rescue: Kind::Flag => (|c| match &mut c.recovery {
+        Recovery::Sack { rescue } => Some(rescue),
+        _ => None,
+    }), needs SACK;
+    /// Proportional Rate Reduction (RFC 9937): the window comes down to
+    /// ssthresh with the ACKs of the recovery, not at once.
+    prr: Kind::Flag => {
+        get |c| sack(c).then_some(c.prr.is_some().value());
+        set |c, v| c.prr = bool::of(v).then(|| c.prr.unwrap_or(PrrBound::SafeAck));
+    }, needs SACK;
+    /// What PRR lets out when losses took what is in flight below ssthresh.
+    prr_bound: Kind::Choice(PRR_BOUND) => (|c| c.prr.as_mut()), needs "prr = true";
+    /// RACK: what left a round trip and a reordering window before something that
+    /// was delivered is lost, instead of what has three duplicates above it (RFC
+    /// 8985).
+    rack: Kind::Flag => {
+        get |c| sack(c).then_some(c.rack.is_some().value());
+        set |c, v| c.rack = bool::of(v).then(|| c.rack.unwrap_or_default());
+    }, needs SACK;
+    /// The reordering window is the least round-trip time over this
+    /// (RFC 8985, 6.2: 4), times a multiple that D-SACK raises.
+    rack_reo_divisor: Kind::Count(1, 1_000) => (|c| c.rack.as_mut().map(|rack| &mut rack.reo_divisor)), needs RACK;
+    /// Recoveries without a D-SACK after which that multiple is 1 again
+    /// (RFC 8985, 6.2: 16).
+    rack_reo_persist: Kind::Count(1, 1_000_000) => (|c| c.rack.as_mut().map(|rack| &mut rack.reo_persist)), needs RACK;
+    /// How long the least round-trip time counts.
+    rack_min_rtt_window: Kind::Time(Interval::from_millis(1), Interval::from_secs(86_400)) => (|c| c.rack.as_mut().map(|rack| &mut rack.min_rtt_window)), needs RACK;
+    /// Tail loss probes (RFC 8985, 7), on with `rack` unless written.
+    tlp: Kind::Flag => {
+        get |c| c.rack.map(|rack| rack.tlp.is_some().value());
+        set |c, v| if let Some(RackConfig { tlp, .. }) = &mut c.rack {
+            *tlp = bool::of(v).then(|| tlp.unwrap_or_default());
+        };
+    }, needs RACK;
+    /// Smoothed round-trip times after which a probe leaves (RFC 8985, 7.2: 2).
+    tlp_srtts: Kind::Count(1, 1_000) => (|c| tlp(c).map(|tlp| &mut tlp.srtts)), needs TLP;
+    /// The same before the first sample (RFC 8985, 7.2: 1 s).
+    tlp_initial: Kind::Time(Interval::from_millis(1), Interval::from_secs(3600)) => (|c| tlp(c).map(|tlp| &mut tlp.initial)), needs TLP;
+    /// Added while one segment is in flight, for a delayed ACK.
+    tlp_max_ack_delay: Kind::seconds(60) => (|c| tlp(c).map(|tlp| &mut tlp.max_ack_delay)), needs TLP;
+    /// Coefficient k of the deviation in the fine time-out, SRTT + max(G, k D).
+    fine_k: Kind::Count(1, 1_000) => (|c| match &mut c.recovery {
+        Recovery::Vegas { fine_k, .. } | Recovery::Snack { fine_k, .. } => Some(fine_k),
+        _ => None,
+    }), needs FINE;
+    /// G, the least that the fine time-out exceeds SRTT by.
+    fine_granularity: Kind::seconds(3600) => (|c| match &mut c.recovery {
+        Recovery::Vegas { fine_granularity, .. } | Recovery::Snack { fine_granularity, .. } => {
+            Some(fine_granularity)
+        }
+        _ => None,
+    }), needs FINE;
+    /// The retransmission timer is that of `timer`, and slow start follows it.
+    /// Without, it runs on the fine time-out and sends the first segment again,
+    /// a loss as any other (leung1998, 6.2).
+    coarse_timeout: Kind::Flag => (|c| match &mut c.recovery {
+        Recovery::Vegas { coarse_timeout, .. } => Some(coarse_timeout),
+        _ => None,
+    }), needs "recovery = \"vegas\"";
+    /// Duplicate ACKs that mean a loss (RFC 5681, 3.2).
+    dupack_threshold: Kind::Count(1, 1_000_000) => [dupack_threshold], idle DUPACKS;
+    /// Limited transmit (RFC 3042).
+    limited_transmit: Kind::Flag => [limited_transmit], idle super::window::WINDOW;
+    /// What the slow-start threshold is a part of after a loss.
+    reduce_from: Kind::Choice(REDUCE_FROM) => [reduce_from], idle PART;
+    /// How retransmissions that were not needed are found out; the window is then
+    /// what it was before. "dsack": all were reported as duplicates (RFC 2883, RFC
+    /// 3708), which needs `dsack`. "eifel": a timestamp from before is echoed (RFC
+    /// 3522, RFC 4015), which needs `timestamps`. "frto": ACKs of what a time-out
+    /// did not send again (RFC 5682, RFC 4015).
+    undo: Kind::Ways(UNDO) => [undo];
+}

@@ -1,0 +1,54 @@
+//! What leaves in segments, and when a small one waits.
+
+use super::value::{LIMIT, words};
+use super::{Field, Kind, Value, keys};
+use crate::config::{FastOpen, Nagle};
+
+words! { NAGLE: Nagle {
+    "off" Off,
+    "rfc896" Rfc896,
+    "minshall" Minshall,
+} }
+
+words! { FAST_OPEN: FastOpen {
+    /// Not used.
+    "off" Off,
+    /// The first connection of a host to another asks for a cookie, later ones of
+    /// any flow have it.
+    "request" Request,
+    /// The hosts have met before: the first connection has it, too.
+    "cookie" Cookie,
+} }
+
+keys! {
+    /// Largest segment, in bytes of data.
+    mss: Kind::Size(28, 65_495) => {
+        get |c| Some(Value::Size(c.mss.into()));
+        set |c, v| c.mss = u64::of(v) as u32;
+    };
+    /// What the application may have queued and not yet acknowledged.
+    send_buffer: LIMIT => {
+        get |c| Some(Some(c.send_buffer).filter(|&n| n != u64::MAX).value());
+        set |c, v| c.send_buffer = Option::of(v).unwrap_or(u64::MAX);
+    };
+    /// Timestamps option (RFC 7323).
+    timestamps: Kind::Flag => [timestamps];
+    /// Explicit Congestion Notification (RFC 3168), if both ends have it: queues
+    /// with `mark` mark data instead of dropping it.
+    ecn: Kind::Flag => [ecn];
+    /// Nagle's algorithm: when a segment that is not full waits. "rfc896": while
+    /// anything is unacknowledged (RFC 896; RFC 9293, 3.7.4). "minshall": while another
+    /// that was not full is, so that the end of a large write leaves at once (as Linux).
+    /// true leaves the rule to the variant's row, false is "off".
+    nagle: Kind::Or(NAGLE, &Kind::Flag) => {
+        get |c| Some(c.nagle.value());
+        set |c, v| match v {
+            Value::Flag(true) => {}
+            Value::Flag(false) => c.nagle = Nagle::Off,
+            rule => c.nagle = Nagle::of(rule),
+        };
+    };
+    /// TCP Fast Open (RFC 7413): data on the SYN of a client that has the server's
+    /// cookie, which saves the round trip of the handshake.
+    fast_open: Kind::Choice(FAST_OPEN) => [fast_open];
+}

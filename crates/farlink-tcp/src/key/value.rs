@@ -1,0 +1,173 @@
+//! Values of keys: of what kind they are, what they may be, and the fields of
+//! [`crate::Config`] that hold them.
+
+use crate::config::Ratio;
+use crate::time::Interval;
+
+/// A value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Value {
+    /// A number without a unit.
+    Number(f64),
+    /// A whole number.
+    Count(u32),
+    /// On or off.
+    Flag(bool),
+    /// A time.
+    Time(Interval),
+    /// Bytes.
+    Size(u64),
+    /// A factor in whole millionths.
+    Ratio(Ratio),
+    /// One of the words of the kind.
+    Choice(&'static str),
+    /// Some of these words, a bit for each, the first the lowest.
+    Ways(&'static [Word], u8),
+}
+
+/// What a value may be, bounds included.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Kind {
+    /// Between two numbers.
+    Number(f64, f64),
+    /// Between two whole numbers.
+    Count(u32, u32),
+    /// On or off.
+    Flag,
+    /// Between two times.
+    Time(Interval, Interval),
+    /// Between two numbers of bytes.
+    Size(u64, u64),
+    /// Between two factors.
+    Ratio(Ratio, Ratio),
+    /// One of these words.
+    Choice(&'static [Word]),
+    /// One of these words, or a value of the other kind.
+    Or(&'static [Word], &'static Kind),
+    /// Any of these words together, or none.
+    Ways(&'static [Word]),
+}
+
+/// A word and what it stands for, in a sentence; nothing where the key says it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Word(pub &'static str, pub &'static str);
+
+impl Kind {
+    /// A time of up to so many seconds.
+    pub const fn seconds(most: u64) -> Self {
+        Self::Time(Interval::ZERO, Interval::from_secs(most))
+    }
+
+    /// Whether a value is within.
+    pub fn allows(&self, value: Value) -> bool {
+        match (*self, value) {
+            (Self::Number(low, high), Value::Number(x)) => (low..=high).contains(&x),
+            (Self::Count(low, high), Value::Count(n)) => (low..=high).contains(&n),
+            (Self::Time(low, high), Value::Time(t)) => (low..=high).contains(&t),
+            (Self::Size(low, high), Value::Size(n)) => (low..=high).contains(&n),
+            (Self::Ratio(low, high), Value::Ratio(r)) => (low..=high).contains(&r),
+            (Self::Choice(words) | Self::Or(words, _), Value::Choice(word)) => {
+                words.iter().any(|known| known.0 == word)
+            }
+            (Self::Or(_, other), value) => other.allows(value),
+            (Self::Ways(words), Value::Ways(of, bits)) => {
+                of == words && u32::from(bits) >> words.len() == 0
+            }
+            (Self::Flag, Value::Flag(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// The words that may be written; none for a quantity.
+    pub fn words(&self) -> &'static [Word] {
+        match self {
+            Self::Choice(words) | Self::Or(words, _) | Self::Ways(words) => words,
+            _ => &[],
+        }
+    }
+
+    /// The word of this name as a value.
+    pub fn word(&self, name: &str) -> Option<Value> {
+        let word = self.words().iter().position(|word| word.0 == name)?;
+        Some(match self {
+            Self::Ways(words) => Value::Ways(words, 1 << word),
+            _ => Value::Choice(self.words()[word].0),
+        })
+    }
+}
+
+/// A field of a configuration that a value stands for.
+pub trait Field: Sized {
+    /// The value that it has.
+    fn value(&self) -> Value;
+
+    /// From a value that the kind of the key allows.
+    ///
+    /// # Panics
+    /// With a value of another kind, a mistake in the entry of the key, which a test
+    /// of the table finds.
+    fn of(value: Value) -> Self;
+}
+
+/// Fields that hold what one kind of value holds.
+macro_rules! fields {
+    ($($field:ty: $value:ident),*) => {
+        $(impl Field for $field {
+            fn value(&self) -> Value {
+                Value::$value(*self)
+            }
+
+            fn of(value: Value) -> Self {
+                match value {
+                    Value::$value(held) => held,
+                    other => panic!("{other:?} for a field of {}", stringify!($field)),
+                }
+            }
+        })*
+    };
+}
+
+fields!(bool: Flag, u32: Count, Interval: Time, u64: Size, Ratio: Ratio);
+
+/// A number of bytes, or none of them: unlimited.
+impl Field for Option<u64> {
+    fn value(&self) -> Value {
+        self.map_or(Value::Choice(UNLIMITED.0), Value::Size)
+    }
+
+    fn of(value: Value) -> Self {
+        match value {
+            Value::Choice(_) => None,
+            size => Some(u64::of(size)),
+        }
+    }
+}
+
+/// No limit.
+pub(super) const UNLIMITED: Word = Word("unlimited", "");
+
+/// Bytes up to a limit, or "unlimited".
+pub(super) const LIMIT: Kind = Kind::Or(&[UNLIMITED], &Kind::Size(1, 1 << 40));
+
+/// Gives the choices of a type their words: a list of that name, and the field.
+macro_rules! words {
+    ($list:ident: $type:ty { $($(#[doc = $doc:literal])* $word:literal $choice:ident),* $(,)? }) => {
+        pub(super) const $list: &[$crate::key::Word] =
+            &[$($crate::key::Word($word, concat!($($doc),*))),*];
+
+        impl $crate::key::Field for $type {
+            fn value(&self) -> $crate::key::Value {
+                $crate::key::Value::Choice(match self { $(Self::$choice => $word),* })
+            }
+
+            fn of(value: $crate::key::Value) -> Self {
+                match value {
+                    $($crate::key::Value::Choice($word) => Self::$choice,)*
+                    other => panic!("{other:?} for a field of {}", stringify!($type)),
+                }
+            }
+        }
+    };
+}
+
+pub(super) use words;

@@ -1,0 +1,122 @@
+//! The congestion window: where it begins, what bounds it, and when it grows.
+
+use super::value::{LIMIT, words};
+use super::{Field, Idle, Kind, Value, Word, keys};
+use crate::config::{ByteCounting, Config, CwndLimit, InitialWindow, Ratio};
+use crate::congestion::{Input, goes_by};
+
+words! { CWND_LIMIT: CwndLimit {
+    /// Nothing bounds it (RFC 5681).
+    "none" None,
+    /// The largest window that the peer ever offered.
+    "receive-window" ReceiveWindow,
+} }
+
+const COUNTINGS: &[Word] = &[Word("off", ""), Word("unlimited", "")];
+
+impl Field for ByteCounting {
+    fn value(&self) -> Value {
+        match *self {
+            Self::Off => Value::Choice("off"),
+            Self::Unlimited => Value::Choice("unlimited"),
+            Self::Limit(n) => Value::Count(n),
+        }
+    }
+
+    fn of(value: Value) -> Self {
+        match value {
+            Value::Choice("off") => Self::Off,
+            Value::Choice(_) => Self::Unlimited,
+            limit => Self::Limit(u32::of(limit)),
+        }
+    }
+}
+
+const RFC3390: Word = Word("rfc3390", "");
+
+impl Field for InitialWindow {
+    fn value(&self) -> Value {
+        match *self {
+            Self::Rfc3390 => Value::Choice(RFC3390.0),
+            Self::Segments(n) => Value::Count(n),
+        }
+    }
+
+    fn of(value: Value) -> Self {
+        match value {
+            Value::Choice(_) => Self::Rfc3390,
+            segments => Self::Segments(u32::of(segments)),
+        }
+    }
+}
+
+/// What the window is to a congestion control that has no use for a key.
+macro_rules! input {
+    ($name:ident, $input:ident, $needs:expr) => {
+        pub(super) const $name: Idle = Idle {
+            counts: |c: &Config| goes_by(&c.congestion, Input::$input),
+            needs: $needs,
+        };
+    };
+}
+
+const HAS_WINDOW: &str = "a congestion control that has a window, which \"none\" has not";
+const USES: &str = "a congestion control that grows and ages by the use of its window, which \
+                    \"none\" and bbr do not";
+input!(WINDOW, Window, HAS_WINDOW);
+input!(INITIAL_WINDOW, InitialWindow, HAS_WINDOW);
+input!(
+    SSTHRESH,
+    InitialSsthresh,
+    "a congestion control with a slow start that ends at a threshold, which \"none\" and bbr have \
+     not"
+);
+input!(USE, WindowUse, USES);
+input!(IDLE, IdleRestart, USES);
+input!(
+    PACED,
+    Pacing,
+    "a congestion control with a window and without a rate of its own, which \"none\" and bbr are \
+     not"
+);
+
+const PACING: &str = "pacing = true";
+const RATIO: Kind = Kind::Ratio(Ratio::new(1, 10), Ratio::new(10, 1));
+
+keys! {
+    /// Whether the congestion window grows only while it is in use, or with every
+    /// ACK of new data (RFC 5681 as it stands). It is in use when it was full in the
+    /// last window of data, and in slow start when at least half of it was, as in
+    /// Linux (`tcp_is_cwnd_limited`; the principle is that of RFC 2861, 3, and RFC 9002, 7.8).
+    cwnd_validation: Kind::Flag => [cwnd_validation], idle USE;
+    /// What bounds the congestion window from above, recovery's inflation aside.
+    cwnd_limit: Kind::Choice(CWND_LIMIT) => [cwnd_limit], idle USE;
+    /// Segments leave evenly over the round trip, at a multiple of window over
+    /// SRTT, as from Linux with the qdisc fq. The first ten of a connection are not
+    /// paced. BBR, and Hybla with its own key, pace by rates of their own.
+    pacing: Kind::Flag => {
+        get |c| Some(c.pacing.is_some().value());
+        set |c, v| c.pacing = bool::of(v).then(|| c.pacing.unwrap_or_default());
+    }, idle PACED;
+    /// The multiple while the window is below half the slow-start threshold (Linux:
+    /// `tcp_pacing_ss_ratio`).
+    pacing_ss_ratio: RATIO => (|c| c.pacing.as_mut().map(|p| &mut p.slow_start)), needs PACING, idle PACED;
+    /// The multiple after that (Linux: `tcp_pacing_ca_ratio`).
+    pacing_ca_ratio: RATIO => (|c| c.pacing.as_mut().map(|p| &mut p.avoidance)), needs PACING, idle PACED;
+    /// What an ACK counts for where the window grows by ACKs: "off" for at most a
+    /// segment (RFC 5681), L of RFC 3465 for the bytes that it
+    /// acknowledges and in slow start at most L segments, or "unlimited" as in
+    /// Linux.
+    byte_counting: Kind::Or(COUNTINGS, &Kind::Count(1, 1_000)) => {
+        get |c| goes_by(&c.congestion, Input::ByteCounting).then_some(c.byte_counting.value());
+        set |c, v| c.byte_counting = ByteCounting::of(v);
+    }, needs "a congestion control that grows by ACKs, which vegas, bbr and unlimited do not";
+    /// Window at the start: segments, or "rfc3390".
+    initial_window: Kind::Or(&[RFC3390], &Kind::Count(1, 1_000_000)) => [initial_window],
+        idle INITIAL_WINDOW;
+    /// Slow-start threshold at the start.
+    initial_ssthresh: LIMIT => [initial_ssthresh], idle SSTHRESH;
+    /// Restart from the initial window after an idle time of one RTO
+    /// (RFC 5681, 4.1).
+    idle_restart: Kind::Flag => [idle_restart], idle IDLE;
+}
