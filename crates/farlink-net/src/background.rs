@@ -217,7 +217,7 @@ pub struct BackgroundStats {
 mod tests {
     use super::*;
     use crate::channel::{Channel, DropCause, testing::stream};
-    use crate::{Fate, Link, LinkConfig, QueueLimit};
+    use crate::{Fate, LinkConfig, QueueLimit, Simplex};
     use farlink_tcp::Priority;
 
     fn poisson(load: f64, packet: u32) -> Source {
@@ -236,7 +236,7 @@ mod tests {
         Background::new((0..).zip(sources).map(|(i, &s)| (s, stream(i))).collect())
     }
 
-    fn link(rate: u64, queue: QueueLimit, sources: &[Source]) -> Link {
+    fn link(rate: u64, queue: QueueLimit, sources: &[Source]) -> Simplex {
         let config = LinkConfig {
             rate,
             delay: Interval::ZERO,
@@ -246,7 +246,7 @@ mod tests {
             mark: QueueLimit::Unlimited,
             priorities: false,
         };
-        Link::new(config, Channel::default()).with_background(background(sources))
+        Simplex::new(config, Channel::default()).with_background(background(sources))
     }
 
     fn seconds(s: f64) -> Instant {

@@ -7,6 +7,7 @@
 //! does not know of.
 
 use crate::channel::DropCause;
+use crate::id::{Id, PacketId};
 use crate::packet::{Packet, Payload};
 use crate::rfc1144::{
     Compressor, Config, Decompressor, Discarded, Form, Plan, header_len, header_sum,
@@ -122,7 +123,7 @@ impl Compression {
     }
 
     /// The link takes the packet that was prepared last.
-    pub fn commit(&mut self, number: u32) {
+    pub fn commit(&mut self, number: PacketId) {
         self.compressor.sent(&self.header, &self.plan);
         match self.plan.form {
             Form::Ip => self.stats.ip += 1,
@@ -137,8 +138,8 @@ impl Compression {
         self.keep(number, sent);
     }
 
-    fn keep(&mut self, number: u32, sent: Sent) {
-        let place = number as usize;
+    fn keep(&mut self, number: PacketId, sent: Sent) {
+        let place = number.index();
         if place >= self.sent.len() {
             let nothing = Sent {
                 form: Form::Ip,
@@ -150,14 +151,14 @@ impl Compression {
     }
 
     /// The channel made a second packet of one.
-    pub fn copied(&mut self, number: u32, copy: u32) {
-        let sent = self.sent[number as usize].clone();
+    pub fn copied(&mut self, number: PacketId, copy: PacketId) {
+        let sent = self.sent[number.index()].clone();
         self.keep(copy, sent);
     }
 
     /// The channel changed bits of a packet's frame.
-    pub fn damaged(&mut self, number: u32) {
-        self.sent[number as usize].damaged = true;
+    pub fn damaged(&mut self, number: PacketId) {
+        self.sent[number.index()].damaged = true;
     }
 
     /// A packet of the link was lost; what came of its frame would come at `at`.
@@ -174,12 +175,12 @@ impl Compression {
     }
 
     /// A packet is at the far end: gives it the headers that are made out there.
-    pub fn restore(&mut self, now: Instant, number: u32, packet: &mut Packet) -> Restored {
+    pub fn restore(&mut self, now: Instant, number: PacketId, packet: &mut Packet) -> Restored {
         while self.errors.front().is_some_and(|&at| at <= now) {
             self.errors.pop_front();
             self.decompressor.error();
         }
-        let sent = &self.sent[number as usize];
+        let sent = &self.sent[number.index()];
         if sent.damaged {
             self.decompressor.error();
             return Restored::Discarded;

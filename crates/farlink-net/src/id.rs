@@ -47,6 +47,8 @@ id! {
     /// One direction of a link: that down of link 0 is 0, up is 1, down of link 1 is 2,
     /// and so on.
     LinkId;
+    /// A packet in the network, by its place among those that are.
+    PacketId;
 }
 
 impl FlowId {

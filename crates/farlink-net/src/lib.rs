@@ -18,6 +18,7 @@ pub mod mac;
 pub mod mobility;
 pub mod orbit;
 pub mod packet;
+pub mod packets;
 pub mod pcapng;
 pub mod radio;
 pub mod rfc1144;
@@ -25,6 +26,9 @@ pub mod rng;
 pub mod trace;
 pub mod wire;
 
-pub use id::{ById, Direction, FlowId, Id, LinkId, NodeId};
-pub use link::{Fate, InFlight, Link, LinkConfig, LinkStats, LowFate, QueueLimit};
+pub use id::{ById, Direction, FlowId, Id, LinkId, NodeId, PacketId};
+pub use link::{
+    Due, Fate, Link, LinkConfig, LinkStats, Links, LowFate, Offered, Outcome, QueueLimit, Simplex,
+};
 pub use packet::{Datagram, NotIpv4, Packet, Payload, Raw};
+pub use packets::{Label, Packets};

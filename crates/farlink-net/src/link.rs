@@ -1,789 +1,458 @@
-//! One direction of a link: queue, transmitter, channel, delay.
+//! A link: two directions, each with queue, transmitter, channel and delay, and what may
+//! be on it besides: a class for low priority, a protocol that retransmits, header
+//! compression, a longest packet.
 //!
-//! A packet that arrives while the transmitter is busy waits in the queue; when
-//! it leaves is arithmetic, not an event. The queue's limit counts what waits
-//! for the transmitter: neither the packet being sent nor what is in flight.
+//! It is told the time and the packets, and says what becomes of them ([`Outcome`]) and
+//! when it wants to be called again ([`Links::deadline`]).
 
-mod low;
+mod simplex;
 
-use crate::background::{Background, BackgroundStats};
-use crate::channel::{Channel, DropCause, Verdict};
-use crate::fec::BlockCode;
+use crate::arq::{Line, Output, SentFrame, Tag};
+use crate::background::BackgroundStats;
+use crate::channel::DropCause;
 use crate::fragment::Mtu;
-use crate::trace::Pace;
-use farlink_tcp::{Instant, Interval, Priority};
-pub use low::LowFate;
-use std::collections::VecDeque;
+use crate::header_compression::Restored;
+use crate::id::{Direction, Id, LinkId, PacketId};
+use crate::packets::Packets;
+use farlink_tcp::{Ecn, Instant, Priority};
+pub use simplex::{Fate, LinkConfig, LinkStats, LowFate, QueueLimit, Simplex};
+use std::ops::{Index, IndexMut};
 
-/// What a queue may hold.
+/// What became of a packet that was offered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum QueueLimit {
-    /// Everything.
-    Unlimited,
-    /// So many packets.
-    Packets(u32),
-    /// So many bytes of IP packets.
-    Bytes(u64),
+pub enum Offered {
+    /// It is in flight behind others of its direction.
+    Flies,
+    /// It is in flight, and the next of its direction to arrive, then.
+    FliesFirst(Instant),
+    /// It is longer than packets on this link may be; it stays with its owner.
+    TooLong(Mtu),
+    /// The outcomes tell.
+    Told,
 }
 
-impl QueueLimit {
-    /// Whether a packet of `ip_len` bytes is too many beside what waits.
-    #[inline]
-    pub(crate) fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
-        match self {
-            Self::Unlimited => false,
-            Self::Packets(limit) => packets >= limit,
-            Self::Bytes(limit) => bytes + u64::from(ip_len) > limit,
-        }
-    }
-}
-
-/// Parameters of one direction.
+/// What became of packets on a link, and what it asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LinkConfig {
-    /// Transmission rate in bit/s; not looked at where there is a trace of rates.
-    pub rate: u64,
-    /// Propagation delay.
-    pub delay: Interval,
-    /// Framing in bytes that each packet takes beyond its IP length.
-    pub overhead: u32,
-    /// Block code over each packet with its framing. Its check symbols take time
-    /// of the transmitter; the channel is told the length before coding.
-    pub fec: Option<BlockCode>,
-    /// Limit of the queue.
-    pub queue: QueueLimit,
-    /// ECN-capable packets that would be dropped if this were the limit are
-    /// marked (RFC 3168): a step, not RED. Unlimited marks none.
-    pub mark: QueueLimit,
-    /// Packets of low priority have a class of their own, which is served when
-    /// nothing normal waits and dropped first; without, they are as others.
-    pub priorities: bool,
+pub enum Outcome {
+    /// A packet is the first in flight: [`Links::arrive`] is to be called then.
+    Flies(LinkId, Instant),
+    /// A packet arrives outside the order of the others.
+    Overtakes(LinkId, PacketId, Instant),
+    /// A packet is at the far end, now.
+    Arrived(LinkId, PacketId),
+    /// A packet was copied; this is the copy.
+    Copied(PacketId),
+    /// A packet is lost; the time is when that happens.
+    Lost(LinkId, PacketId, DropCause, Instant),
 }
 
-impl LinkConfig {
-    /// Bytes on the wire of a packet or frame of `bytes` with its framing.
-    #[inline]
-    pub fn coded(&self, bytes: u32) -> u32 {
-        self.fec.map_or(bytes, |code| code.wire(bytes))
-    }
-}
-
-/// A packet on its way, by the number its owner gave it.
+/// What a link wants to be called for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct InFlight {
-    /// When it reaches the far end.
-    pub arrives: Instant,
-    /// Number of the packet.
-    pub packet: u32,
+pub enum Due {
+    /// The transmitter may take a packet of low priority.
+    Low,
+    /// The protocol has something to do.
+    Arq,
 }
 
-/// What becomes of a packet that was handed to the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// It is lost; `at` is when that happened.
-    Lost {
-        /// Why.
-        cause: DropCause,
-        /// When.
-        at: Instant,
-    },
-    /// It arrives.
-    Arrives {
-        /// When.
-        at: Instant,
-        /// With changed bits.
-        corrupt: bool,
-        /// With so many copies beside it.
-        copies: u8,
-        /// Outside the order of the others.
-        overtakes: bool,
-    },
-}
-
-/// Counters of one direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LinkStats {
-    /// Packets that left the transmitter.
-    pub packets: u64,
-    /// Their IP bytes.
-    pub bytes: u64,
-    /// Nanoseconds that the transmitter was sending, or, in a trace of rates, had
-    /// something to send.
-    pub busy: u64,
-    /// Most packets that waited at once.
-    pub queue_max: u64,
-    /// Packets marked.
-    pub marks: u64,
-    /// Packets with data that left the transmitter.
-    pub data: u64,
-    /// Packets lost, by cause.
-    pub drops: [u64; DropCause::ALL.len()],
-    /// Of the packets that left, those of low priority.
-    pub low_packets: u64,
-    /// Of the packets lost, those of low priority, by cause.
-    pub low_drops: [u64; DropCause::ALL.len()],
-}
-
-/// The counters that nearly every packet moves.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    packets: u64,
-    bytes: u64,
-    busy: u64,
-    queue_max: u64,
-    marks: u64,
-    data: u64,
-    low_packets: u64,
-}
-
-/// Packets lost by cause, and those of them of low priority.
-#[derive(Debug, Default)]
-struct Losses {
-    all: [u64; DropCause::ALL.len()],
-    low: [u64; DropCause::ALL.len()],
-    /// Those of them that are lost when they have left the transmitter, which may be
-    /// in the future: when, why, and whether their priority is low.
-    later: VecDeque<(Instant, DropCause, bool)>,
-}
-
-/// What is kept of a packet in the queue and in the transmitter: its IP length, and
-/// whether it is of other traffic, carries data, is of low priority.
-const LENGTH: u32 = (1 << 29) - 1;
-const OTHER: u32 = 1 << 29;
-const DATA: u32 = 1 << 30;
-const LOW: u32 = 1 << 31;
-
-/// One direction of a link at work.
+/// A link.
 #[derive(Debug)]
 pub struct Link {
-    config: LinkConfig,
-    channel: Channel,
-    channel_on: bool,
-    clean: bool,
-    /// Other traffic, with what became of it.
-    background: Option<Box<(Background, BackgroundStats)>>,
-    /// A rate that changes in time; none is a rate that does not.
-    pace: Option<Box<Pace>>,
-    /// Bytes on the wire of the last packet, and the time that they take: lengths
-    /// repeat, and a division costs as much as the rest of a hop.
-    last_sent: (u32, Interval),
-    free_at: Instant,
-    last_arrival: Instant,
-    /// When each waiting packet starts to be sent, and what it is.
-    waiting: VecDeque<(Instant, u32)>,
-    /// The packet that the transmitter took last without a wait, or out of `waiting`.
-    taken: u32,
-    waiting_bytes: u64,
-    /// What waits in the low class.
-    low: VecDeque<low::Waiting>,
-    low_bytes: u64,
-    counts: Counts,
-    /// None before the first loss: thousands of links are nearly all without one.
-    losses: Option<Box<Losses>>,
-    /// Packets in flight, first to arrive first.
-    pub in_flight: VecDeque<InFlight>,
-    /// For its owner: whether an event will look after the low class.
-    pub low_watched: bool,
-    /// The owner's number of the protocol on this link, if it has one; the link
-    /// itself then carries nothing.
-    pub line: Option<u32>,
-    /// For its owner: the longest packets to hand over, if there is a limit.
-    pub mtu: Option<Mtu>,
-    /// The owner's number of the header compression on this direction, if there is
-    /// one; the link is then told the lengths that are sent.
-    pub compression: Option<u32>,
+    simplex: [Simplex; 2],
+    arq: Option<Box<Arq>>,
+}
+
+/// A protocol at work: the directions of its link then carry nothing themselves.
+#[derive(Debug)]
+struct Arq {
+    line: Line,
+    /// The call that counts; others are stale.
+    due: Instant,
+    outputs: Vec<Output>,
 }
 
 impl Link {
-    /// An idle link.
-    pub fn new(config: LinkConfig, channel: Channel) -> Self {
+    /// A link without a protocol.
+    pub fn new(down: Simplex, up: Simplex) -> Self {
         Self {
-            config,
-            clean: channel.is_clean(),
-            channel,
-            channel_on: true,
-            background: None,
-            pace: None,
-            last_sent: (0, Interval::ZERO),
-            free_at: Instant::ZERO,
-            last_arrival: Instant::ZERO,
-            waiting: VecDeque::new(),
-            taken: 0,
-            waiting_bytes: 0,
-            low: VecDeque::new(),
-            low_bytes: 0,
-            counts: Counts::default(),
-            losses: None,
-            in_flight: VecDeque::new(),
-            low_watched: false,
-            line: None,
-            mtu: None,
-            compression: None,
+            simplex: [down, up],
+            arq: None,
         }
     }
 
-    /// The same link with other traffic on it.
-    pub fn with_background(mut self, background: Background) -> Self {
-        self.background = Some(Box::new((background, BackgroundStats::default())));
+    /// The same link with a protocol.
+    pub fn with_arq(mut self, line: Line) -> Self {
+        for simplex in &mut self.simplex {
+            simplex.carries_frames = true;
+        }
+        self.arq = Some(Box::new(Arq {
+            line,
+            due: Instant::MAX,
+            outputs: Vec::new(),
+        }));
         self
     }
 
-    /// Whether there is other traffic.
-    pub fn has_background(&self) -> bool {
-        self.background.is_some()
+    /// One of its directions.
+    pub fn direction(&self, direction: Direction) -> &Simplex {
+        &self.simplex[direction as usize]
     }
 
-    /// Packets of other traffic a second, on average; 0 without any.
-    pub fn background_packets(&self) -> f64 {
-        let background = self.background.as_ref();
-        background.map_or(0.0, |background| background.0.packets())
+    /// Its protocol, if it has one.
+    pub fn arq(&self) -> Option<&Line> {
+        self.arq.as_deref().map(|arq| &arq.line)
+    }
+}
+
+/// All links of a network.
+#[derive(Debug, Default)]
+pub struct Links(Vec<Link>);
+
+impl Index<LinkId> for Links {
+    type Output = Simplex;
+
+    #[inline]
+    fn index(&self, id: LinkId) -> &Simplex {
+        &self.0[id.link() as usize].simplex[id.direction() as usize]
+    }
+}
+
+impl IndexMut<LinkId> for Links {
+    #[inline]
+    fn index_mut(&mut self, id: LinkId) -> &mut Simplex {
+        &mut self.0[id.link() as usize].simplex[id.direction() as usize]
+    }
+}
+
+impl Links {
+    /// Adds a link behind the others.
+    pub fn push(&mut self, link: Link) {
+        self.0.push(link);
     }
 
-    /// What became of other traffic, up to the last packet or question.
-    pub fn background_stats(&self) -> BackgroundStats {
-        self.background
-            .as_ref()
-            .map_or_else(BackgroundStats::default, |background| background.1)
+    /// Every direction of every link.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = LinkId> + ExactSizeIterator + use<> {
+        (0..2 * self.0.len()).map(|number| LinkId::at(number as u32))
     }
 
-    /// The same link with a rate that follows a trace.
-    pub fn with_pace(mut self, pace: Pace) -> Self {
-        self.pace = Some(Box::new(pace));
-        self
+    /// Every direction with what it is.
+    pub fn each(&self) -> impl Iterator<Item = (LinkId, &Simplex)> + '_ {
+        self.ids().zip(self.0.iter().flat_map(|link| &link.simplex))
     }
 
-    /// Parameters.
-    pub fn config(&self) -> &LinkConfig {
-        &self.config
+    /// The link of a direction.
+    pub fn of(&self, id: LinkId) -> &Link {
+        &self.0[id.link() as usize]
     }
 
-    /// Other parameters, for packets handed over from now on: what waits or flies
-    /// keeps its times, and nothing in order overtakes it.
-    pub fn set_config(&mut self, config: LinkConfig) {
-        self.keep_order();
-        self.config = config;
-        self.last_sent = (0, Interval::ZERO);
+    /// Whether there is such a direction.
+    #[inline]
+    pub fn has(&self, id: LinkId) -> bool {
+        (id.link() as usize) < self.0.len()
     }
 
-    /// Another channel, for packets handed over from now on.
-    pub fn set_channel(&mut self, channel: Channel) {
-        self.keep_order();
-        self.channel = channel;
-        self.clean = !self.channel_on || self.channel.is_clean();
+    /// The protocol of a link, if it has one.
+    #[inline]
+    pub fn arq(&self, id: LinkId) -> Option<&Line> {
+        self.of(id).arq()
     }
 
-    /// Whether packets meet the channel; off, they pass untouched, and the channel
-    /// stays as it is.
-    pub fn switch_channel(&mut self, on: bool) {
-        self.keep_order();
-        self.channel_on = on;
-        self.clean = !on || self.channel.is_clean();
-    }
-
-    /// Whether packets meet the channel.
-    pub fn channel_on(&self) -> bool {
-        self.channel_on
-    }
-
-    /// What comes next arrives no earlier than what flies now.
-    fn keep_order(&mut self) {
-        if let Some(last) = self.in_flight.back() {
-            self.last_arrival = self.last_arrival.max(last.arrives);
+    /// Offers a packet to a direction.
+    #[inline(always)] // so that the fate of most packets stays in registers
+    pub fn offer(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        packet: PacketId,
+        packets: &mut Packets,
+        outcomes: &mut Vec<Outcome>,
+    ) -> Offered {
+        let label = packets.label(packet);
+        let over = &mut self[id];
+        if label.low || !over.only_queues(label.ip_len) {
+            return self.offer_with_care(now, id, packet, packets, outcomes);
         }
-    }
-
-    /// What may happen to a packet on its way.
-    pub fn channel(&self) -> &Channel {
-        &self.channel
-    }
-
-    /// Counters, of every packet that the queue took and of every loss that is
-    /// decided, as if their time had come: see [`Self::stats_at`].
-    pub fn stats(&self) -> LinkStats {
-        let none = [0; DropCause::ALL.len()];
-        let (all, low) = match self.losses.as_deref() {
-            Some(losses) => (losses.all, losses.low),
-            None => (none, none),
-        };
-        LinkStats {
-            packets: self.counts.packets,
-            bytes: self.counts.bytes,
-            busy: self.counts.busy,
-            queue_max: self.counts.queue_max,
-            marks: self.counts.marks,
-            data: self.counts.data,
-            drops: all,
-            low_packets: self.counts.low_packets,
-            low_drops: low,
-        }
-    }
-
-    /// Counters at `now`: what waits or is being sent has not left, and has not been
-    /// lost behind the transmitter either. And the same of other traffic.
-    pub fn stats_at(&self, now: Instant) -> (LinkStats, BackgroundStats) {
-        let (mut stats, mut other) = (self.stats(), self.background_stats());
-        if self.free_at > now {
-            stats.busy -= stats.busy.min(self.free_at.since(now).as_nanos());
-            let started = self.waiting.partition_point(|entry| entry.0 <= now);
-            let sending = match started.checked_sub(1) {
-                Some(last) => self.waiting[last].1,
-                None => self.taken,
+        let fate = over.offer(now, label.ip_len, Priority::Normal);
+        if let Some(at) = fate.plain() {
+            over.count_data(label.data);
+            return if over.flies(packet, at) {
+                Offered::FliesFirst(at)
+            } else {
+                Offered::Flies
             };
-            let waiting = self.waiting.iter().skip(started).map(|entry| entry.1);
-            for packet in waiting.chain((sending != 0).then_some(sending)) {
-                let bytes = u64::from(packet & LENGTH);
-                if packet & OTHER == 0 {
-                    stats.packets -= 1;
-                    stats.bytes -= bytes;
-                    stats.data -= u64::from(packet & DATA != 0);
-                    stats.low_packets -= u64::from(packet & LOW != 0);
-                } else {
-                    other.packets -= 1;
-                    other.bytes -= bytes;
+        }
+        over.count_data(label.data && !fate.refused());
+        self.meet(now, id, packet, fate, packets, outcomes);
+        Offered::Told
+    }
+
+    /// Offers a packet to a direction that does more than to queue it.
+    #[cold]
+    fn offer_with_care(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        number: PacketId,
+        packets: &mut Packets,
+        outcomes: &mut Vec<Outcome>,
+    ) -> Offered {
+        let Link { simplex, arq } = &mut self.0[id.link() as usize];
+        let from = id.direction() as usize;
+        let over = &mut simplex[from];
+        let packet = packets.get_mut(number);
+        if let Some(mtu) = over.mtu
+            && packet.ip_len() > mtu.bytes
+        {
+            return Offered::TooLong(mtu);
+        }
+        let priority = packet.priority();
+        let data = packet.has_data();
+        // The queue in front of a protocol has one class.
+        let waits_apart = arq.is_none() && priority == Priority::Low && over.has_priorities();
+        let markable = packet.ecn().markable() && !waits_apart;
+        let mut congested = |over: &mut Simplex, len: u32| match arq {
+            Some(arq) => arq.line.congested(from, len),
+            None => over.congested(now, len),
+        };
+        // What others overtake in the queue is not sent in the order of the queue.
+        let mut len = over.prepare(packet, !waits_apart);
+        let mut mark = markable && congested(over, len);
+        if mark && over.compression.is_some() {
+            // The header that goes is the one with the mark.
+            packet.set_ecn(Ecn::Ce);
+            len = over.prepare(packet, true);
+            mark = congested(over, len);
+        }
+        if waits_apart {
+            over.commit(number);
+            match over.offer_low(now, len, number) {
+                LowFate::Decided(fate) => self.meet(now, id, number, fate, packets, outcomes),
+                LowFate::Waits => {}
+            }
+            return Offered::Told;
+        }
+        let fate = if let Some(arq) = arq {
+            let tag = Tag::of(packet);
+            match arq.line.offer(now, from, number.0, len, tag) {
+                Ok(()) => None,
+                Err(_) => Some(Fate::Lost {
+                    cause: DropCause::Congestion,
+                    at: now,
+                }),
+            }
+        } else {
+            if over.low_watched {
+                while let Some(last) = over.push_out(now, len) {
+                    outcomes.push(Outcome::Lost(id, last, DropCause::Congestion, now));
                 }
             }
-        }
-        if let Some(losses) = &self.losses {
-            for &(_, cause, low) in losses.later.iter().filter(|lost| lost.0 > now) {
-                stats.drops[cause as usize] -= 1;
-                stats.low_drops[cause as usize] -= u64::from(low);
-            }
-        }
-        (stats, other)
-    }
-
-    /// Counts a packet that the link carried and its far end refused.
-    pub fn count_drop(&mut self, cause: DropCause, priority: Priority) {
-        let losses = self.losses.get_or_insert_default();
-        losses.all[cause as usize] += 1;
-        losses.low[cause as usize] += u64::from(priority == Priority::Low);
-    }
-
-    /// Counts a packet that came at `now` and that the channel will lose behind the
-    /// transmitter.
-    fn lose_later(&mut self, now: Instant, cause: DropCause, priority: Priority) {
-        self.count_drop(cause, priority);
-        let at = self.free_at;
-        let later = &mut self.losses.get_or_insert_default().later;
-        while later.front().is_some_and(|lost| lost.0 <= now) {
-            later.pop_front();
-        }
-        later.push_back((at, cause, priority == Priority::Low));
-    }
-
-    /// Packets and IP bytes that wait for the transmitter at `now`, of both
-    /// classes.
-    #[inline]
-    pub fn queued(&mut self, now: Instant) -> (u32, u64) {
-        if self.background.is_some() {
-            self.run_background(now);
-        }
-        self.both_queued(now)
-    }
-
-    #[inline]
-    fn both_queued(&mut self, now: Instant) -> (u32, u64) {
-        let (packets, bytes) = self.normal_queued(now);
-        (packets + self.low.len() as u32, bytes + self.low_bytes)
-    }
-
-    /// Lets the packets of other traffic in that came until `now`.
-    #[cold]
-    fn run_background(&mut self, now: Instant) {
-        let Some(mut background) = self.background.take() else {
-            return;
+            let fate = over.offer(now, len, priority);
+            over.count_data(data && !fate.refused());
+            Some(fate)
         };
-        let (traffic, stats) = &mut *background;
-        while let Some((at, ip_len)) = traffic.next_until(now) {
-            let waiting = self.both_queued(at);
-            if self.admit(at, ip_len, waiting) {
-                *self.newest() |= OTHER;
-                stats.packets += 1;
-                stats.bytes += u64::from(ip_len);
-            } else {
-                stats.drops += 1;
+        if !fate.is_some_and(Fate::refused) {
+            if mark {
+                packet.set_ecn(Ecn::Ce);
+                match arq {
+                    Some(arq) => arq.line.count_mark(from),
+                    None => over.count_mark(),
+                }
+            }
+            over.commit(number);
+        }
+        if let Some(fate) = fate {
+            self.meet(now, id, number, fate, packets, outcomes);
+        }
+        Offered::Told
+    }
+
+    /// What becomes of a packet that was offered.
+    fn meet(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        number: PacketId,
+        fate: Fate,
+        packets: &mut Packets,
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        let over = &mut self[id];
+        let (at, corrupt, copies, overtakes) = match fate {
+            Fate::Arrives {
+                at,
+                corrupt,
+                copies,
+                overtakes,
+            } => (at, corrupt, copies, overtakes),
+            Fate::Lost { cause, at } => {
+                over.frame_lost(now, cause, at);
+                outcomes.push(Outcome::Lost(id, number, cause, at));
+                return;
+            }
+        };
+        if corrupt {
+            match &mut over.compression {
+                Some(compression) => compression.damaged(number),
+                None => packets.get_mut(number).corrupt = true,
             }
         }
-        self.background = Some(background);
-    }
-
-    #[inline]
-    fn normal_queued(&mut self, now: Instant) -> (u32, u64) {
-        while let Some(&(starts, packet)) = self.waiting.front() {
-            if starts > now {
-                break;
+        for _ in 0..copies {
+            let copy = packets.copy(number);
+            if let Some(compression) = &mut over.compression {
+                compression.copied(number, copy);
             }
-            self.waiting.pop_front();
-            self.waiting_bytes -= u64::from(packet & LENGTH);
-            self.taken = packet;
+            outcomes.push(Outcome::Copied(copy));
+            over.launch(id, copy, at, overtakes, outcomes);
         }
-        (self.waiting.len() as u32, self.waiting_bytes)
+        over.launch(id, number, at, overtakes, outcomes);
     }
 
-    /// When the packets that wait in the normal class start to be sent, with
-    /// their IP lengths.
-    pub fn departures(&self) -> impl Iterator<Item = (Instant, u32)> + '_ {
-        let parts = |&(starts, packet): &(Instant, u32)| (starts, packet & LENGTH);
-        self.waiting.iter().map(parts)
+    /// The first packet in flight in a direction arrives. Returns it, and when the next
+    /// does.
+    #[inline(always)]
+    pub fn arrive(&mut self, id: LinkId) -> Option<(PacketId, Option<Instant>)> {
+        let flying = &mut self[id].in_flight;
+        let first = flying.pop_front()?;
+        Some((first.packet, flying.front().map(|next| next.arrives)))
     }
 
-    /// What is kept of the packet that came last.
+    /// A packet at the far end gets its headers, if they were compressed. Returns whether
+    /// it goes on: if not, it has been thrown away there.
     #[inline]
-    fn newest(&mut self) -> &mut u32 {
-        match self.waiting.back_mut() {
-            Some(last) => &mut last.1,
-            None => &mut self.taken,
+    pub fn restore(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        number: PacketId,
+        packets: &mut Packets,
+    ) -> bool {
+        match &mut self[id].compression {
+            None => true,
+            Some(compression) => {
+                let packet = packets.get_mut(number);
+                compression.restore(now, number, packet) == Restored::GoesOn
+            }
         }
     }
 
-    /// Whether an ECN-capable packet of `ip_len` bytes is to be marked that is
-    /// handed over at `now`.
-    pub fn congested(&mut self, now: Instant, ip_len: u32) -> bool {
-        if self.config.mark == QueueLimit::Unlimited {
+    /// When a link wants to be called, and for what, if it has not said so since.
+    /// To be asked whenever it was told something.
+    pub fn deadline(&mut self, id: LinkId) -> Option<(Due, Instant)> {
+        let Link { simplex, arq } = &mut self.0[id.link() as usize];
+        let Some(arq) = arq else {
+            let over = &mut simplex[id.direction() as usize];
+            let due = over.low_due().filter(|_| !over.low_watched)?;
+            over.low_watched = true;
+            return Some((Due::Low, due));
+        };
+        let due = arq.line.deadline();
+        (due < arq.due).then(|| {
+            arq.due = due;
+            (Due::Arq, due)
+        })
+    }
+
+    /// Does what is due now. Returns whether that was anything: a later call may have
+    /// taken its place.
+    #[cold]
+    pub fn advance(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        due: Due,
+        packets: &mut Packets,
+        outcomes: &mut Vec<Outcome>,
+    ) -> bool {
+        match due {
+            Due::Low => {
+                let over = &mut self[id];
+                over.low_watched = false;
+                let started = over.start_low(now);
+                if let Some((number, fate)) = started {
+                    self.meet(now, id, number, fate, packets, outcomes);
+                }
+                started.is_some()
+            }
+            Due::Arq => self.advance_arq(now, id, outcomes),
+        }
+    }
+
+    fn advance_arq(&mut self, now: Instant, id: LinkId, outcomes: &mut Vec<Outcome>) -> bool {
+        let Link { simplex, arq } = &mut self.0[id.link() as usize];
+        let Some(arq) = arq.as_deref_mut().filter(|arq| arq.due == now) else {
             return false;
-        }
-        self.queued(now);
-        if self.free_at <= now {
-            return false;
-        }
-        // What waits in the low class is no congestion to others.
-        let (packets, bytes) = self.normal_queued(now);
-        self.config.mark.is_full(packets, bytes, ip_len)
-    }
-
-    /// Counts the packet that the queue took last, if it carries data.
-    #[inline]
-    pub fn count_data(&mut self, data: bool) {
-        if data {
-            self.counts.data += 1;
-            *self.newest() |= DATA;
-        }
-    }
-
-    /// Whether a packet of `ip_len` bytes and normal priority needs nothing here but
-    /// [`Self::offer`]: its owner has nothing else to see to.
-    #[inline]
-    pub fn only_queues(&self, ip_len: u32) -> bool {
-        self.line.is_none()
-            && !self.low_watched
-            && self.compression.is_none()
-            && self.config.mark == QueueLimit::Unlimited
-            && self.mtu.is_none_or(|mtu| ip_len <= mtu.bytes)
-    }
-
-    /// Packet number `packet` is on its way, behind those that are. Returns whether
-    /// it is the first.
-    #[inline]
-    pub fn flies(&mut self, packet: u32, arrives: Instant) -> bool {
-        let first = self.in_flight.is_empty();
-        self.in_flight.push_back(InFlight { arrives, packet });
-        first
-    }
-
-    /// Counts a packet that was marked.
-    pub fn count_mark(&mut self) {
-        self.counts.marks += 1;
-    }
-
-    /// Takes a packet into the queue or the transmitter, where so many packets and
-    /// bytes wait. Returns whether there was room.
-    #[inline(always)] // as `offer`
-    fn admit(&mut self, now: Instant, ip_len: u32, (packets, bytes): (u32, u64)) -> bool {
-        let busy = self.free_at > now;
-        if busy && self.config.queue.is_full(packets, bytes, ip_len) {
-            return false;
-        }
-        let (starts, waits) = self.occupy(now, ip_len);
-        if waits {
-            self.waiting.push_back((starts, ip_len));
-            self.waiting_bytes += u64::from(ip_len);
-            self.counts.queue_max = self.counts.queue_max.max(u64::from(packets) + 1);
-        } else {
-            self.taken = ip_len;
+        };
+        arq.due = Instant::MAX;
+        arq.line.advance(now, &mut arq.outputs);
+        let directed = |from: usize| LinkId::new(id.link(), Direction::BOTH[from]);
+        for output in arq.outputs.drain(..) {
+            outcomes.push(match output {
+                Output::Arrived { from, packet } => {
+                    Outcome::Arrived(directed(from), PacketId(packet))
+                }
+                Output::Lost {
+                    from,
+                    packet,
+                    cause,
+                } => {
+                    simplex[from].frame_lost(now, cause, now);
+                    Outcome::Lost(directed(from), PacketId(packet), cause, now)
+                }
+            });
         }
         true
     }
 
-    /// The transmitter takes a packet that came at `now` when it is free. Returns
-    /// when that is, and whether it has to wait.
-    #[inline]
-    fn occupy(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
-        let mut waits = self.free_at > now;
-        let mut starts = self.free_at.max(now);
-        let wire = self.config.coded(ip_len + self.config.overhead);
-        if self.last_sent.0 != wire {
-            self.last_sent = (wire, Self::sending(wire, self.config.rate));
-        }
-        let mut sending = self.last_sent.1;
-        if let Some(pace) = &mut self.pace {
-            let (begins, ends) = pace.send(self.free_at, now, wire);
-            sending = ends.since(starts);
-            starts = begins;
-            waits = starts > now;
-            self.free_at = ends;
-        } else {
-            self.free_at = starts + sending;
-        }
-        self.counts.busy += sending.as_nanos();
-        (starts, waits)
-    }
-
-    #[inline(never)]
-    fn sending(wire: u32, rate: u64) -> Interval {
-        Interval::of_bits(u64::from(wire) * 8, rate)
-    }
-
-    /// Hands over a packet of `ip_len` bytes at `now`, first in, first out.
-    #[inline(always)] // so that the fate of most packets stays in registers
-    pub fn offer(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
-        let waiting = self.queued(now);
-        if !self.admit(now, ip_len, waiting) {
-            self.count_drop(DropCause::Congestion, priority);
-            return Fate::Lost {
-                cause: DropCause::Congestion,
-                at: now,
-            };
-        }
-        self.leave(now, ip_len, priority)
-    }
-
-    /// The transmitter, which is free, takes a packet at `now`.
-    fn send(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
-        self.occupy(now, ip_len);
-        self.taken = ip_len;
-        self.leave(now, ip_len, priority)
-    }
-
-    /// What becomes of the packet that came last, at `now`, when it has left the
-    /// transmitter.
-    #[inline(always)] // as `offer`
-    fn leave(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
-        self.counts.packets += 1;
-        if priority == Priority::Low {
-            self.counts.low_packets += 1;
-            *self.newest() |= LOW;
-        }
-        self.counts.bytes += u64::from(ip_len);
-        let wire = ip_len + self.config.overhead;
-        if self.clean {
-            // Later than its own time only after the link was changed.
-            let at = (self.free_at + self.config.delay).max(self.last_arrival);
-            return Fate::Arrives {
-                at,
-                corrupt: false,
-                copies: 0,
-                overtakes: false,
-            };
-        }
-        let passage = self.channel.pass(self.free_at, wire);
-        if let Verdict::Drop(cause) = passage.verdict {
-            self.lose_later(now, cause, priority);
-            return Fate::Lost {
-                cause,
-                at: self.free_at,
-            };
-        }
-        let mut at = self.free_at + self.config.delay + passage.hold;
-        if !passage.may_overtake {
-            // Rounding must not swap what the channel keeps in order.
-            at = at.max(self.last_arrival);
-            self.last_arrival = at;
-        }
-        Fate::Arrives {
-            at,
-            corrupt: passage.verdict == Verdict::Corrupt,
-            copies: passage.copies,
-            overtakes: passage.may_overtake,
+    /// Keeps every frame that protocols send from now on, for [`Self::drain_frames`].
+    pub fn watch_frames(&mut self) {
+        for arq in self.0.iter_mut().filter_map(|link| link.arq.as_mut()) {
+            arq.line.watch();
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+    /// Gives out the frames that the protocol of a link sent since this was asked.
+    /// Returns whether it has a protocol.
+    pub fn drain_frames(&mut self, id: LinkId, take: impl FnMut(SentFrame)) -> bool {
+        let arq = self.0[id.link() as usize].arq.as_deref_mut();
+        arq.map(|arq| arq.line.drain_sent().for_each(take))
+            .is_some()
+    }
 
-    fn geo(queue: QueueLimit) -> Link {
-        let config = LinkConfig {
-            rate: 2_048_000,
-            delay: Interval::from_millis(250),
-            overhead: 0,
-            fec: None,
-            queue,
-            mark: QueueLimit::Unlimited,
-            priorities: true,
+    /// Packets and bytes in the queue in front of the window of a direction, if they
+    /// changed since this was asked.
+    pub fn window_queue_changed(&mut self, id: LinkId) -> Option<(u32, u64)> {
+        let arq = self.0[id.link() as usize].arq.as_deref_mut()?;
+        arq.line.waiting_changed(id.direction() as usize)
+    }
+
+    /// Counts a packet that a direction carried and its far end refused.
+    pub fn count_drop(&mut self, id: LinkId, cause: DropCause, priority: Priority) {
+        let Link { simplex, arq } = &mut self.0[id.link() as usize];
+        let from = id.direction() as usize;
+        match arq {
+            Some(arq) => arq.line.count_drop(from, cause, priority),
+            None => simplex[from].count_drop(cause, priority),
+        }
+    }
+
+    /// Counters of a direction at `now`, and those of other traffic: what waits or is
+    /// being sent has not left.
+    pub fn stats_at(&self, id: LinkId, now: Instant) -> (LinkStats, BackgroundStats) {
+        match self.arq(id) {
+            Some(line) => (
+                *line.stats(id.direction() as usize),
+                BackgroundStats::default(),
+            ),
+            None => self[id].stats_at(now),
+        }
+    }
+
+    /// Packets of a direction that are lost, now or later, for any cause.
+    pub fn lost(&self, id: LinkId) -> u64 {
+        let drops = match self.arq(id) {
+            Some(line) => line.stats(id.direction() as usize).drops,
+            None => self[id].stats().drops,
         };
-        Link::new(config, Channel::default())
-    }
-
-    fn arrival(fate: Fate) -> Option<u64> {
-        match fate {
-            Fate::Arrives { at, .. } => Some(at.as_nanos()),
-            Fate::Lost { .. } => None,
-        }
-    }
-
-    /// There are four for a pair of hosts, and a thousand pairs in a scenario: counters
-    /// of what is rare, and stages that are off, are behind pointers.
-    #[test]
-    fn a_link_is_small() {
-        let size = size_of::<Link>();
-        assert!(size <= 384, "{size} bytes");
-    }
-
-    #[test]
-    fn the_achieved_rate_is_the_configured_rate_at_geo_delay() {
-        // A queue of two packets is enough to keep the transmitter busy: the
-        // bandwidth-delay product does not count against it.
-        let mut link = geo(QueueLimit::Packets(2));
-        let gap = Interval::of_bits(12_000, 2_048_000);
-        let mut now = Instant::ZERO;
-        let mut last = 0;
-        for _ in 0..10_000 {
-            last = arrival(link.offer(now, 1500, Priority::Normal)).expect("never full");
-            now += gap;
-        }
-        let rate = 10_000.0 * 12_000.0 / (last as f64 / 1e9 - 0.25);
-        assert!((rate / 2_048_000.0 - 1.0).abs() < 1e-6, "{rate}");
-    }
-
-    #[test]
-    fn drop_tail_counts_what_waits() {
-        let mut link = geo(QueueLimit::Packets(3));
-        let fates: Vec<_> = (0..6)
-            .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
-            .collect();
-        // One is being sent, three wait, two are dropped.
-        assert_eq!(fates.iter().filter(|f| f.is_some()).count(), 4);
-        assert_eq!(fates[3], Some(4 * 5_859_375 + 250_000_000));
-        assert_eq!(link.stats().drops[DropCause::Congestion as usize], 2);
-        assert_eq!(link.queued(Instant::from_nanos(5_859_375)), (2, 3000));
-        let mut link = geo(QueueLimit::Bytes(3000));
-        let kept = (0..6)
-            .filter(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)).is_some())
-            .count();
-        assert_eq!(kept, 3);
-    }
-
-    #[test]
-    fn marking_is_a_step() {
-        for (mark, from) in [
-            (QueueLimit::Packets(2), 3),
-            (QueueLimit::Bytes(3000), 3),
-            (QueueLimit::Bytes(2999), 2),
-            (QueueLimit::Unlimited, 6),
-        ] {
-            let mut link = geo(QueueLimit::Unlimited);
-            link.config.mark = mark;
-            // The first is being sent, the second and third wait.
-            let marked: Vec<_> = (0..6)
-                .map(|_| {
-                    let marked = link.congested(Instant::ZERO, 1500);
-                    link.offer(Instant::ZERO, 1500, Priority::Normal);
-                    marked
-                })
-                .collect();
-            let expected: Vec<_> = (0..6).map(|i| i >= from).collect();
-            assert_eq!(marked, expected, "{mark:?}");
-        }
-    }
-
-    /// A shorter delay or a clean channel lets nothing overtake what flies, and a
-    /// packet that was handed over keeps its time.
-    #[test]
-    fn a_change_holds_from_then_on_and_keeps_the_order() {
-        let mut link = geo(QueueLimit::Unlimited);
-        let first = arrival(link.offer(Instant::ZERO, 256, Priority::Normal)).unwrap();
-        assert_eq!(first, 251_000_000);
-        let arrives = Instant::from_nanos(first);
-        link.in_flight.push_back(InFlight { arrives, packet: 0 });
-        let mut config = *link.config();
-        (config.delay, config.rate) = (Interval::from_millis(10), 4_096_000);
-        link.set_config(config);
-        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
-        assert_eq!(
-            arrival(link.offer(at(1), 256, Priority::Normal)),
-            Some(251_000_000)
-        );
-        assert_eq!(
-            arrival(link.offer(at(300), 256, Priority::Normal)),
-            Some(310_500_000)
-        );
-    }
-
-    #[test]
-    fn a_channel_is_switched_off_and_on() {
-        use crate::channel::{Loss, Stage};
-        use crate::rng::{Probability, Streams};
-        let stream = Streams::new(1, 0).stream("loss");
-        let all = Loss::new(Probability::new(1.0).unwrap(), stream);
-        let mut link = geo(QueueLimit::Unlimited);
-        link.switch_channel(false);
-        link.set_channel(Channel::new(vec![Stage::Loss(all)]));
-        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_some());
-        link.switch_channel(true);
-        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_none());
-        link.set_channel(Channel::default());
-        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_some());
-    }
-
-    #[test]
-    fn what_waits_for_an_opportunity_is_in_the_queue() {
-        // One packet every 10 ms; an idle link too makes a packet wait.
-        let trace = crate::trace::RateTrace::opportunities(vec![10]).unwrap();
-        let pace = Pace::new(std::sync::Arc::new(trace), Interval::ZERO);
-        let mut link = geo(QueueLimit::Packets(3)).with_pace(pace);
-        let fates: Vec<_> = (0..6)
-            .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
-            .collect();
-        let ms = |n: u64| Some((n + 250) * 1_000_000);
-        assert_eq!(fates, [ms(10), ms(20), ms(30), None, None, None]);
-        assert_eq!(link.queued(Instant::from_nanos(9_999_999)), (3, 4500));
-        assert_eq!(link.queued(Instant::from_nanos(20_000_000)), (1, 1500));
-        assert_eq!(link.stats().busy, 30_000_000);
-        assert_eq!(link.stats().queue_max, 3);
-    }
-
-    #[test]
-    fn the_check_symbols_of_a_code_take_time_and_no_queue_bytes() {
-        let config = LinkConfig {
-            rate: 1_000_000,
-            delay: Interval::ZERO,
-            overhead: 23,
-            fec: Some(BlockCode::new(255, 223, 8, 16).unwrap()),
-            queue: QueueLimit::Unlimited,
-            mark: QueueLimit::Unlimited,
-            priorities: true,
-        };
-        let mut link = Link::new(config, Channel::default());
-        // 200 bytes and the framing are a block of 255; 1500 need 7 * 32 more. The code
-        // covers the framing too: 1550 bytes alone would be 7 blocks, with it they are 8.
-        let wire = [255, 1523 + 224, 255, 1573 + 256];
-        let mut at = 0;
-        for (ip_len, wire) in [200, 1500, 200, 1550].into_iter().zip(wire) {
-            at += wire * 8000;
-            let fate = link.offer(Instant::ZERO, ip_len, Priority::Normal);
-            assert_eq!(arrival(fate), Some(at));
-        }
-        assert_eq!(link.queued(Instant::ZERO), (3, 3250));
-        assert_eq!(link.stats().busy, at);
-    }
-
-    #[test]
-    fn framing_takes_time_and_no_queue_bytes() {
-        let config = LinkConfig {
-            rate: 1_000_000,
-            delay: Interval::ZERO,
-            overhead: 25,
-            fec: None,
-            queue: QueueLimit::Unlimited,
-            mark: QueueLimit::Unlimited,
-            priorities: true,
-        };
-        let mut link = Link::new(config, Channel::default());
-        assert_eq!(
-            arrival(link.offer(Instant::ZERO, 100, Priority::Normal)),
-            Some(1_000_000)
-        );
-        assert_eq!(link.stats().bytes, 100);
+        drops.iter().sum()
     }
 }

@@ -5,8 +5,8 @@ use crate::flow::{FlowState, Opening, udp_ports};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::{Monitor, RunError};
 use crate::scenario::{
-    App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, JitterSpec, Opener, QueueSpec,
-    background, process,
+    App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, ExpandedLink, JitterSpec,
+    Opener, QueueSpec, background, process,
 };
 use crate::udp::UdpFlow;
 use crate::world::{Node, Slot, Tally, World};
@@ -15,10 +15,13 @@ use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert,
     GilbertTime, Jitter, Loss, Reorder, Stage,
 };
+use farlink_net::header_compression::Compression;
 use farlink_net::mac::Mac;
 use farlink_net::rng::{Probability, Stream, Streams};
 use farlink_net::trace::Pace;
-use farlink_net::{ById, Direction, FlowId, Id, Link, LinkConfig, LinkId, NodeId, QueueLimit};
+use farlink_net::{
+    ById, Direction, FlowId, Id, Link, LinkConfig, LinkId, Links, NodeId, QueueLimit, Simplex,
+};
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,71 +44,67 @@ pub(crate) fn build(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<
 /// Builds the nodes and links of run number `run`, without flows.
 pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<World, RunError> {
     let streams = Streams::new(scenario.seed, run);
-    let mut links = ById::default();
-    let mut link_to = ById::default();
+    let mut links = Links::default();
     for (number, link) in scenario.links.iter().enumerate() {
         if number.is_multiple_of(LOOK_EVERY) {
             monitor.stopped()?;
         }
-        for (direction, spec, to) in [("down", &link.down, link.b), ("up", &link.up, link.a)] {
-            let name = format!("link/{}/{direction}", link.name);
-            let channel = channel(spec, &streams, &name)
-                .map_err(|e| RunError::Build(format!("{}.{direction}: {e}", link.name)))?;
-            let mut built = Link::new(link_config(spec), channel);
-            if let Some(plan) = &spec.rate_trace {
-                let offset = plan.start.at(process::trace_share(&streams, &name));
-                built = built.with_pace(Pace::new(Arc::clone(&plan.trace), offset));
-            }
-            built.mtu = spec.mtu;
-            if let Some(traffic) = background::build(&spec.background, &streams, &name) {
-                built = built.with_background(traffic);
-            }
-            links.push(built);
-            link_to.push(NodeId(to as u32));
-        }
+        links.push(self::link(link, &streams)?);
     }
-    if links.len().max(2 * scenario.flows.len()) >= MAX_SOURCES {
+    if links.ids().len().max(2 * scenario.flows.len()) >= MAX_SOURCES {
         return Err(RunError::Build(
             "more links or flows than can be numbered".into(),
         ));
     }
-    let nodes = nodes(scenario, &link_to, false, monitor)?;
-    let mut world = World::new(nodes, links, link_to);
-    lines(scenario, &streams, &mut world, monitor)?;
-    for (number, link) in (0..).zip(&scenario.links) {
-        if let Some(config) = link.header_compression {
-            for direction in Direction::BOTH {
-                world.add_compression(config, LinkId::new(number, direction));
-            }
-        }
+    let nodes = nodes(scenario, &links, false, monitor)?;
+    let mut world = World::new(nodes, links);
+    // Link protocols have something to do from the start.
+    for id in world.links.ids() {
+        world.watch(id);
     }
     Ok(world)
 }
 
-/// Links with a protocol: their channels act on frames.
-fn lines(
-    scenario: &Expanded,
-    streams: &Streams,
-    world: &mut World,
-    monitor: &Monitor,
-) -> Result<(), RunError> {
-    for (i, link) in (0..).zip(&scenario.links) {
-        if (i as usize).is_multiple_of(LOOK_EVERY) {
-            monitor.stopped()?;
+/// Builds a link.
+fn link(link: &ExpandedLink, streams: &Streams) -> Result<Link, RunError> {
+    let ends = [
+        (Direction::Down, &link.down, link.b),
+        (Direction::Up, &link.up, link.a),
+    ];
+    let [down, up] = ends.map(|(direction, spec, to)| {
+        let direction = direction.name();
+        let name = format!("link/{}/{direction}", link.name);
+        let channel = channel(spec, streams, &name)
+            .map_err(|e| RunError::Build(format!("{}.{direction}: {e}", link.name)))?;
+        let mut built = Simplex::new(link_config(spec), channel)
+            .with_end(NodeId(to as u32))
+            .with_mtu(spec.mtu);
+        if let Some(plan) = &spec.rate_trace {
+            let offset = plan.start.at(process::trace_share(streams, &name));
+            built = built.with_pace(Pace::new(Arc::clone(&plan.trace), offset));
         }
-        let Some(arq) = &link.arq else { continue };
-        let half = |direction: Direction| {
-            let here = &world.links[LinkId::new(i, direction)];
-            let name = direction.name();
-            let stream = streams.stream(&format!("link/{}/{name}/mac", link.name));
-            let mac = Mac::new(arq.access[direction as usize], here.config().rate, stream);
-            (*here.config(), here.channel().clone(), mac)
-        };
-        let line = Line::new(arq.line, Direction::BOTH.map(half))
-            .map_err(|e| RunError::Build(format!("{}.arq: {e}", link.name)))?;
-        world.add_line(line, i);
-    }
-    Ok(())
+        if let Some(traffic) = background::build(&spec.background, streams, &name) {
+            built = built.with_background(traffic);
+        }
+        if let Some(config) = link.header_compression {
+            built = built.with_compression(Compression::new(config));
+        }
+        Ok(built)
+    });
+    let built = Link::new(down?, up?);
+    let Some(arq) = &link.arq else {
+        return Ok(built);
+    };
+    // The channels act on frames.
+    let halves = Direction::BOTH.map(|direction| {
+        let here = built.direction(direction);
+        let stream = streams.stream(&format!("link/{}/{}/mac", link.name, direction.name()));
+        let mac = Mac::new(arq.access[direction as usize], here.config().rate, stream);
+        (*here.config(), here.channel().clone(), mac)
+    });
+    let line = Line::new(arq.line, halves)
+        .map_err(|e| RunError::Build(format!("{}.arq: {e}", link.name)))?;
+    Ok(built.with_arq(line))
 }
 
 pub(crate) fn link_config(spec: &DirectionSpec) -> LinkConfig {
@@ -237,7 +236,7 @@ fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {
 /// Nodes with a way to every destination that some flow has, or `everywhere`.
 pub(crate) fn nodes(
     scenario: &Expanded,
-    link_to: &ById<LinkId, NodeId>,
+    links: &Links,
     everywhere: bool,
     monitor: &Monitor,
 ) -> Result<ById<NodeId, Node>, RunError> {
@@ -277,7 +276,7 @@ pub(crate) fn nodes(
         todo.push_back(to);
         while let Some(at) = todo.pop_front() {
             for &link in &leaving[at] {
-                let next = link_to[link].index();
+                let next = links[link].to().index();
                 if distance[next] == u32::MAX {
                     distance[next] = distance[at] + 1;
                     todo.push_back(next);
@@ -286,7 +285,8 @@ pub(crate) fn nodes(
         }
         for at in 0..n {
             if leaving[at].len() > 1 && at != to && distance[at] != u32::MAX {
-                let nearer = |&&link: &&LinkId| distance[link_to[link].index()] == distance[at] - 1;
+                let nearer =
+                    |&&link: &&LinkId| distance[links[link].to().index()] == distance[at] - 1;
                 let link = leaving[at].iter().find(nearer).copied();
                 let routes = &mut nodes[NodeId(at as u32)].routes;
                 routes[NodeId(to as u32)] = link.unwrap_or(LinkId::NONE);
@@ -296,7 +296,7 @@ pub(crate) fn nodes(
     for &(at, to, via) in &scenario.routes {
         let link = leaving[at]
             .iter()
-            .find(|&&link| link_to[link].index() == via);
+            .find(|&&link| links[link].to().index() == via);
         let Some(&link) = link else {
             return Err(RunError::Build(format!(
                 "no link from {} to {}",

@@ -1,250 +1,152 @@
-//! A packet's way over a link: queue, transmitter, channel, and what becomes of it.
+//! A packet's way over a link: it is offered, and what becomes of it is done.
 
 use crate::heap::{Event, Kind};
-use crate::world::{Label, World};
-use farlink_net::channel::DropCause;
-use farlink_net::{Fate, FlowId, LinkId, LowFate, NodeId, Payload};
-use farlink_tcp::{Ecn, Instant, Priority};
+use crate::world::World;
+use farlink_net::{Direction, Due, FlowId, LinkId, NodeId, Offered, Outcome, PacketId, Payload};
 
 impl World {
     /// Sends a packet on from a node. Returns whether there was a way; for packets
     /// of flows there is, since flows without a route are refused when built.
     #[inline]
-    pub(crate) fn forward(&mut self, node: NodeId, number: u32) -> bool {
-        let Label {
-            dst,
-            ip_len,
-            data,
-            low,
-        } = self.labels[number as usize];
-        let link = self.nodes[node].next_hop(dst);
-        let Some(over) = self.links.get_mut(link) else {
+    pub(crate) fn forward(&mut self, node: NodeId, packet: PacketId) -> bool {
+        let link = self.nodes[node].next_hop(self.packets.label(packet).dst);
+        if !self.links.has(link) {
             return false;
-        };
-        if low || self.probes.is_some() || !over.only_queues(ip_len) {
-            self.forward_with_care(node, link, number);
-            return true;
         }
-        let fate = over.offer(self.now, ip_len, Priority::Normal);
-        if let Fate::Arrives {
-            at,
-            corrupt: false,
-            copies: 0,
-            overtakes: false,
-        } = fate
-        {
-            over.count_data(data);
-            if over.flies(number, at) {
-                self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
-            }
-        } else {
-            self.meet(link, number, fate);
-            self.count_data(link, data, fate);
-        }
+        self.offer(node, link, packet);
         true
     }
 
-    /// Sends a packet on over a link that does more than to queue it, or where
-    /// probes are.
-    #[cold]
-    fn forward_with_care(&mut self, node: NodeId, link: LinkId, number: u32) {
-        let packet = &self.packets[number as usize];
-        if let Some(mtu) = self.links[link].mtu
-            && packet.ip_len() > mtu.bytes
-        {
-            self.too_long(node, link, number, mtu);
-        } else {
-            self.send_on(link, number);
+    /// Offers a packet at a node to a link.
+    #[inline]
+    pub(crate) fn offer(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
+        if self.probes.is_some() {
+            self.offer_watched(node, link, packet);
+            return;
+        }
+        let (now, outcomes) = (self.now, &mut self.outcomes);
+        let before = outcomes.len();
+        let packets = &mut self.packets;
+        match self.links.offer(now, link, packet, packets, outcomes) {
+            Offered::Flies => {}
+            Offered::FliesFirst(at) => {
+                self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
+            }
+            Offered::TooLong(mtu) => self.too_long(node, link, packet, mtu),
+            Offered::Told => {
+                self.settle(before);
+                self.watch(link);
+            }
         }
     }
 
-    /// Sends a packet that is not too long for it over a link.
-    pub(crate) fn send_on(&mut self, link: LinkId, number: u32) {
-        let packet = &self.packets[number as usize];
-        if let Some(line) = self.links[link].line {
-            self.hand_over(line, link, number);
+    /// The same where probes are.
+    #[cold]
+    fn offer_watched(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
+        let over = &self.links[link];
+        let ip_len = self.packets[packet].ip_len();
+        if let Some(mtu) = over.mtu().filter(|mtu| ip_len > mtu.bytes) {
+            self.too_long(node, link, packet, mtu);
             return;
         }
-        let mut ip_len = packet.ip_len();
-        let markable = packet.ecn().markable();
-        let priority = packet.priority();
-        let data = packet.has_data();
-        if self.probes.is_some() {
-            self.watch_queue(link);
+        self.watch_queue(link);
+        let (now, outcomes) = (self.now, &mut self.outcomes);
+        let before = outcomes.len();
+        let packets = &mut self.packets;
+        let offered = self.links.offer(now, link, packet, packets, outcomes);
+        if let Offered::FliesFirst(at) = offered {
+            self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
         }
-        if self.links[link].compression.is_some() {
-            ip_len = self.compress(link, number);
-        }
-        if priority == Priority::Low && self.links[link].has_priorities() {
-            self.forward_low(link, number, ip_len);
-            return;
-        }
-        if self.links[link].low_watched {
-            self.push_out(link, ip_len);
-        }
-        let mark = markable && self.links[link].congested(self.now, ip_len);
-        let fate = self.links[link].offer(self.now, ip_len, priority);
-        if mark {
-            self.mark(link, number, fate);
-        }
-        if let Some(which) = self.links[link].compression
-            && !refused(fate)
-        {
-            self.compressions[which as usize].commit(number);
-        }
-        self.meet(link, number, fate);
-        self.count_data(link, data, fate);
+        self.settle(before);
+        self.watch(link);
         self.watch_length(link);
     }
 
-    /// Counts a packet with data that the queue of a link took.
-    fn count_data(&mut self, link: LinkId, data: bool, fate: Fate) {
-        self.links[link].count_data(data && !refused(fate));
-    }
-
-    /// What becomes of a packet on a link.
-    fn meet(&mut self, link: LinkId, number: u32, fate: Fate) {
-        match fate {
-            Fate::Arrives {
-                at,
-                corrupt: false,
-                copies: 0,
-                overtakes: false,
-            } => {
-                self.fly(link, number, at);
-            }
-            Fate::Arrives {
-                at,
-                corrupt,
-                copies,
-                overtakes,
-            } => {
-                let compression = self.links[link].compression;
-                match compression.filter(|_| corrupt) {
-                    Some(which) => self.compressions[which as usize].damaged(number),
-                    None => self.packets[number as usize].corrupt |= corrupt,
-                }
-                for _ in 0..copies {
-                    let copy = self.packets[number as usize].clone();
-                    if matches!(copy.payload, Payload::Udp(_)) {
-                        self.datagram_copied(copy.flow);
-                    }
-                    self.answers.copied += u64::from(copy.flow == FlowId::NONE);
-                    let copy = self.hold(copy);
-                    if let Some(which) = compression {
-                        self.compressions[which as usize].copied(number, copy);
-                    }
-                    self.launch(link, copy, at, overtakes);
-                }
-                self.launch(link, number, at, overtakes);
-            }
-            Fate::Lost { cause, at } => {
-                if self.links[link].compression.is_some() {
-                    self.frame_lost(link, cause, at);
-                }
-                self.lose(link, number, cause, at);
-            }
-        }
-    }
-
-    /// Sends a packet of low priority on over a link that has a class for it.
+    /// A link has something to do, unless that was moved.
     #[cold]
-    fn forward_low(&mut self, link: LinkId, number: u32, ip_len: u32) {
-        if let Some(which) = self.links[link].compression {
-            self.compressions[which as usize].commit(number);
-        }
-        match self.links[link].offer_low(self.now, ip_len, number) {
-            LowFate::Decided(fate) => self.meet(link, number, fate),
-            LowFate::Waits => self.watch_low(link),
-        }
-        self.watch_length(link);
-    }
-
-    /// Makes room for a packet of normal priority.
-    #[cold]
-    fn push_out(&mut self, link: LinkId, ip_len: u32) {
-        while let Some(number) = self.links[link].push_out(self.now, ip_len) {
-            self.lose(link, number, DropCause::Congestion, self.now);
-        }
-    }
-
-    /// Sees to it that the low class of a link is served when its time comes.
-    fn watch_low(&mut self, link: LinkId) {
-        let watched = &mut self.links[link];
-        if let Some(due) = watched.low_due().filter(|_| !watched.low_watched) {
-            watched.low_watched = true;
-            self.heap.push(Event::new(due, Kind::LowDue, link.0, 0, 0));
-        }
-    }
-
-    /// The transmitter of a link was to be free for its low class now; it is,
-    /// unless normal packets came.
-    #[cold]
-    pub(crate) fn low_due(&mut self, link: LinkId) {
-        if self.probes.is_some() {
+    pub(crate) fn link_due(&mut self, link: LinkId, due: Due) {
+        if due == Due::Low {
             self.watch_queue(link);
         }
-        self.links[link].low_watched = false;
-        if let Some((number, fate)) = self.links[link].start_low(self.now) {
-            self.meet(link, number, fate);
+        let (now, outcomes) = (self.now, &mut self.outcomes);
+        let before = outcomes.len();
+        let packets = &mut self.packets;
+        let done = self.links.advance(now, link, due, packets, outcomes);
+        self.settle(before);
+        if done {
             self.watch_length(link);
         }
-        self.watch_low(link);
+        self.watch(link);
     }
 
-    /// The length of a queue changed.
+    /// Does what links said, from this place among the outcomes on: what is done may
+    /// add others behind them.
+    fn settle(&mut self, from: usize) {
+        let mut next = from;
+        while let Some(&outcome) = self.outcomes.get(next) {
+            next += 1;
+            match outcome {
+                Outcome::Flies(link, at) => {
+                    self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
+                }
+                Outcome::Overtakes(link, packet, at) => {
+                    self.serial = self.serial.wrapping_add(1);
+                    let event = Event::new(at, Kind::Reordered, link.0, self.serial, packet.0);
+                    self.heap.push(event);
+                }
+                Outcome::Arrived(link, packet) => self.reached(link, packet),
+                Outcome::Copied(copy) => {
+                    let copy = &self.packets[copy];
+                    let flow = copy.flow;
+                    self.answers.copied += u64::from(flow == FlowId::NONE);
+                    if matches!(copy.payload, Payload::Udp(_)) {
+                        self.datagram_copied(flow);
+                    }
+                }
+                Outcome::Lost(link, packet, cause, at) => self.lose(link, packet, cause, at),
+            }
+        }
+        self.outcomes.truncate(from);
+    }
+
+    /// Sees to it that a link is called when it wants to be.
     #[inline]
-    fn watch_length(&mut self, link: LinkId) {
-        if let Some(probes) = &mut self.probes {
-            let (packets, bytes) = self.links[link].queued(self.now);
-            probes.queued(self.now, link, packets, bytes);
+    pub(crate) fn watch(&mut self, link: LinkId) {
+        if let Some((due, at)) = self.links.deadline(link) {
+            let (kind, source) = match due {
+                Due::Low => (Kind::LowDue, link),
+                // Both directions are one machine.
+                Due::Arq => (Kind::Arq, LinkId::new(link.link(), Direction::Down)),
+            };
+            self.heap.push(Event::new(at, kind, source.0, 0, 0));
         }
     }
 
-    /// The queue marks a packet, unless it is full.
-    #[cold]
-    fn mark(&mut self, link: LinkId, number: u32, fate: Fate) {
-        if !refused(fate) {
-            self.packets[number as usize].set_ecn(Ecn::Ce);
-            self.links[link].count_mark();
-        }
-    }
-
-    fn launch(&mut self, link: LinkId, number: u32, at: Instant, overtakes: bool) {
-        if overtakes {
-            self.serial = self.serial.wrapping_add(1);
-            self.heap
-                .push(Event::new(at, Kind::Reordered, link.0, self.serial, number));
-        } else {
-            self.fly(link, number, at);
-        }
-    }
-
-    /// A packet joins those in flight on a link; only the first is an event.
-    #[inline]
-    fn fly(&mut self, link: LinkId, number: u32, arrives: Instant) {
-        if self.links[link].flies(number, arrives) {
-            self.heap
-                .push(Event::new(arrives, Kind::Arrival, link.0, 0, 0));
-        }
-    }
-
-    #[cold]
+    /// Packets are about to leave the queue of a link.
     fn watch_queue(&mut self, link: LinkId) {
-        if let Some(probes) = &mut self.probes {
+        if let Some(probes) = &mut self.probes
+            && self.links.arq(link).is_none()
+        {
             probes.departures(link, &self.links[link], self.now);
         }
     }
-}
 
-/// Whether a full queue did not take a packet.
-#[inline]
-fn refused(fate: Fate) -> bool {
-    matches!(
-        fate,
-        Fate::Lost {
-            cause: DropCause::Congestion,
-            ..
+    /// The length of a queue changed.
+    fn watch_length(&mut self, link: LinkId) {
+        let Some(probes) = &mut self.probes else {
+            return;
+        };
+        let frame = |frame| probes.frame(link.link(), &frame);
+        if !self.links.drain_frames(link, frame) {
+            let (packets, bytes) = self.links[link].queued(self.now);
+            probes.queued(self.now, link, packets, bytes);
+            return;
         }
-    )
+        for direction in Direction::BOTH {
+            let link = LinkId::new(link.link(), direction);
+            if let Some((packets, bytes)) = self.links.window_queue_changed(link) {
+                probes.queued(self.now, link, packets, bytes);
+            }
+        }
+    }
 }

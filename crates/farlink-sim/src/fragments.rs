@@ -9,7 +9,7 @@ use farlink_net::channel::DropCause;
 use farlink_net::fragment::{Added, Mtu, Piece, Reassembly};
 use farlink_net::icmp::IcmpError;
 use farlink_net::packet::IPV4_HEADER_LEN;
-use farlink_net::{ById, FlowId, Id, LinkId, NodeId, Packet, Payload};
+use farlink_net::{ById, FlowId, Id, LinkId, NodeId, Packet, PacketId, Payload};
 use farlink_tcp::{Ecn, Instant, Interval};
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ type Key = (NodeId, NodeId, u8, u16);
 #[derive(Debug)]
 struct Partial {
     /// The fragment that came first: the whole, once all are there.
-    number: u32,
+    number: PacketId,
     /// Link that it came over.
     link: LinkId,
     /// When it is given up.
@@ -66,8 +66,8 @@ fn same(a: &Packet, b: &Packet) -> bool {
 impl World {
     /// A packet at `node` is longer than the link that it is to be sent over takes.
     #[cold]
-    pub(crate) fn too_long(&mut self, node: NodeId, link: LinkId, number: u32, mtu: Mtu) {
-        let packet = &self.packets[number as usize];
+    pub(crate) fn too_long(&mut self, node: NodeId, link: LinkId, number: PacketId, mtu: Mtu) {
+        let packet = &self.packets[number];
         if let Payload::Raw(raw) = &packet.payload {
             if raw.dont_fragment() {
                 self.refuse(node, link, number, IcmpError::TooBig(mtu.bytes));
@@ -75,14 +75,14 @@ impl World {
             }
             let parts = raw.cut(mtu);
             let template = packet.clone();
-            self.free.push(number);
+            self.packets.release(number);
             self.answers.cut += (parts.len() as u64).saturating_sub(1);
             for raw in parts {
-                let part = self.hold(Packet {
+                let part = self.packets.hold(Packet {
                     payload: Payload::Raw(raw),
                     ..template.clone()
                 });
-                self.send_on(link, part);
+                self.offer(node, link, part);
             }
             return;
         }
@@ -102,19 +102,19 @@ impl World {
             if matches!(template.payload, Payload::Udp(_)) {
                 self.datagram_copied(template.flow);
             }
-            let part = self.hold(Packet {
+            let part = self.packets.hold(Packet {
                 piece: Some(piece),
                 ..template.clone()
             });
-            self.send_on(link, part);
+            self.offer(node, link, part);
         }
         self.absorb(number);
     }
 
     /// The endpoint that sent a packet too long to go on will hear of it when a
     /// message could be there: after the propagation delays of the way back.
-    fn tell_mtu(&mut self, node: NodeId, number: u32, mtu: Mtu) {
-        let packet = &self.packets[number as usize];
+    fn tell_mtu(&mut self, node: NodeId, number: PacketId, mtu: Mtu) {
+        let packet = &self.packets[number];
         if packet.tcp().is_none() {
             return; // nobody there who could send less
         }
@@ -125,7 +125,7 @@ impl World {
                 break;
             }
             heard += self.links[link].config().delay;
-            at = self.link_to[link];
+            at = self.links[link].to();
         }
         if at != packet.src {
             return;
@@ -146,8 +146,8 @@ impl World {
 
     /// A fragment is at its destination.
     #[cold]
-    pub(crate) fn reassemble(&mut self, link: LinkId, number: u32) {
-        let packet = &self.packets[number as usize];
+    pub(crate) fn reassemble(&mut self, link: LinkId, number: PacketId) {
+        let packet = &self.packets[number];
         let Some(piece) = packet.piece else { return };
         let (key, flow) = (key(packet), packet.flow);
         let all = &mut self.reassemblies;
@@ -167,10 +167,10 @@ impl World {
         // Also when it has gone over a link alone and is complete at once.
         if first != number {
             if added != Added::Duplicate {
-                let packet = &self.packets[number as usize];
-                let spoiled = packet.corrupt || !same(packet, &self.packets[first as usize]);
+                let packet = &self.packets[number];
+                let spoiled = packet.corrupt || !same(packet, &self.packets[first]);
                 let congested = packet.ecn() == Ecn::Ce;
-                let whole = &mut self.packets[first as usize];
+                let whole = self.packets.get_mut(first);
                 whole.corrupt |= spoiled;
                 if congested {
                     whole.set_ecn(Ecn::Ce); // RFC 3168, 5.3
@@ -182,7 +182,7 @@ impl World {
             Added::Waits | Added::Duplicate => {}
             Added::Complete => {
                 self.forget(key);
-                self.packets[first as usize].piece = None;
+                self.packets.rewrite(first, |whole| whole.piece = None);
                 self.delivered(link, first);
             }
             Added::Overlap => {
@@ -193,12 +193,12 @@ impl World {
     }
 
     /// A fragment is over: it became part of another packet, or a copy was there.
-    fn absorb(&mut self, number: u32) {
-        let packet = &self.packets[number as usize];
+    fn absorb(&mut self, number: PacketId) {
+        let packet = &self.packets[number];
         if matches!(packet.payload, Payload::Udp(_)) {
             self.datagram_lost(packet.flow);
         }
-        self.free.push(number);
+        self.packets.release(number);
     }
 
     /// Nothing more is known of a datagram. Returns the link of its first fragment.

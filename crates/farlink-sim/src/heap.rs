@@ -29,9 +29,8 @@ pub(crate) enum Kind {
     /// The transmitter of a link may take a packet of low priority; the source is
     /// the link. Late, so that what is normal comes first.
     LowDue,
-    /// A link with a protocol has something to do; the source is its number
-    /// among these.
-    Line,
+    /// A link with a protocol has something to do; the source is its direction down.
+    Arq,
     /// An endpoint hears how long a packet may be; the source is the endpoint.
     PathMtu,
     /// Datagrams of which fragments are missing may be given up.
@@ -76,7 +75,7 @@ impl Event {
             6 => Kind::Notice,
             7 => Kind::Datagram,
             8 => Kind::LowDue,
-            9 => Kind::Line,
+            9 => Kind::Arq,
             10 => Kind::PathMtu,
             _ => Kind::Reassembly,
         }

@@ -5,7 +5,7 @@ use crate::world::{TTL, World};
 use farlink_net::channel::DropCause;
 use farlink_net::icmp::IcmpError;
 use farlink_net::wire::node_address;
-use farlink_net::{ById, FlowId, Link, LinkId, NodeId, Packet, Payload, Raw};
+use farlink_net::{ById, FlowId, LinkId, NodeId, Packet, PacketId, Payload, Raw};
 use farlink_tcp::{Instant, Interval};
 use serde::Serialize;
 
@@ -114,7 +114,8 @@ impl World {
 
     /// The node at the far end of the way from `node` to `to`, if there is one.
     pub(crate) fn next_node(&self, node: NodeId, to: NodeId) -> Option<NodeId> {
-        self.link_to.get(self.nodes[node].next_hop(to)).copied()
+        let link = self.nodes[node].next_hop(to);
+        self.links.has(link).then(|| self.links[link].to())
     }
 
     /// A packet of a real program enters at a node. It has a way from there.
@@ -124,7 +125,7 @@ impl World {
             probes.capture(now, node, &packet);
         }
         self.answers.entered += 1;
-        let number = self.hold(packet);
+        let number = self.packets.hold(packet);
         self.forward(node, number);
     }
 
@@ -132,13 +133,13 @@ impl World {
     pub(crate) fn leave(&mut self, mut take: impl FnMut(NodeId, &mut Packet)) {
         self.answers.left += self.leaving.len() as u64;
         for (node, number) in self.leaving.drain(..) {
-            take(node, &mut self.packets[number as usize]);
-            self.free.push(number);
+            take(node, self.packets.get_mut(number));
+            self.packets.release(number);
         }
     }
 
     /// A packet of a real program is at the node that it is for.
-    pub(crate) fn at_program(&mut self, node: NodeId, link: LinkId, number: u32) {
+    pub(crate) fn at_program(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         if self.is_host(node) {
             self.leaving.push((node, number));
         } else {
@@ -153,19 +154,25 @@ impl World {
 
     /// The hops of a packet are used up (RFC 1812, 5.3.1).
     #[cold]
-    pub(crate) fn expired(&mut self, node: NodeId, link: LinkId, number: u32) {
+    pub(crate) fn expired(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         self.refuse(node, link, number, IcmpError::TimeExceeded);
     }
 
     /// There is no route to where a packet goes.
     #[cold]
-    pub(crate) fn no_route(&mut self, node: NodeId, link: LinkId, number: u32) {
+    pub(crate) fn no_route(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         self.refuse(node, link, number, IcmpError::NetUnreachable);
     }
 
     /// A packet goes no further than `node`; the program that sent it hears of it
     /// by ICMP.
-    pub(crate) fn refuse(&mut self, node: NodeId, link: LinkId, number: u32, error: IcmpError) {
+    pub(crate) fn refuse(
+        &mut self,
+        node: NodeId,
+        link: LinkId,
+        number: PacketId,
+        error: IcmpError,
+    ) {
         let cause = match error {
             IcmpError::TimeExceeded => DropCause::HopLimit,
             IcmpError::TooBig(_) => DropCause::TooBig,
@@ -184,14 +191,14 @@ impl World {
 
     /// A packet is for a router: it answers what it can.
     #[cold]
-    fn at_router(&mut self, node: NodeId, link: LinkId, number: u32) {
-        if self.packets[number as usize].corrupt {
+    fn at_router(&mut self, node: NodeId, link: LinkId, number: PacketId) {
+        if self.packets[number].corrupt {
             self.lose_beyond(link, number, DropCause::Checksum);
             return;
         }
         let raw = self.as_it_is(number);
         self.answers.for_routers += 1;
-        self.free.push(number);
+        self.packets.release(number);
         let Some(raw) = raw else { return };
         if let Some(reply) = raw.echo_reply() {
             self.send_answer(node, reply);
@@ -203,8 +210,8 @@ impl World {
     }
 
     /// A packet of a real program with the bits that errors changed.
-    fn as_it_is(&self, number: u32) -> Option<Raw> {
-        let packet = &self.packets[number as usize];
+    fn as_it_is(&self, number: PacketId) -> Option<Raw> {
+        let packet = &self.packets[number];
         let Payload::Raw(raw) = &packet.payload else {
             return None;
         };
@@ -233,7 +240,7 @@ impl World {
             return;
         }
         self.answers.answered += 1;
-        let answer = self.hold(Packet {
+        let answer = self.packets.hold(Packet {
             src: node,
             dst: to,
             flow: FlowId::NONE,
@@ -250,31 +257,22 @@ impl World {
         } else if !self.forward(node, answer) {
             // A message that finds no way is as if it had never been.
             self.answers.answered -= 1;
-            self.free.push(answer);
+            self.packets.release(answer);
         }
     }
 
     /// Where all packets of real programs are.
     pub(crate) fn balance(&self) -> Balance {
         let own = &self.answers;
-        let drops = |(link, here): (LinkId, &Link)| {
-            let stats = match here.line {
-                Some(line) => *self.lines[line as usize]
-                    .line
-                    .stats(link.direction() as usize),
-                None => here.stats(),
-            };
-            stats.drops.iter().sum::<u64>()
-        };
         Balance {
             entered: own.entered,
             copied: own.copied,
             cut: own.cut,
             answered: own.answered,
             left: own.left,
-            lost: self.links.each().map(drops).sum(),
+            lost: self.links.ids().map(|link| self.links.lost(link)).sum(),
             for_routers: own.for_routers,
-            inside: (self.packets.len() - self.free.len() - self.leaving.len()) as u64,
+            inside: (self.packets.count() - self.leaving.len()) as u64,
             limited: own.limited,
         }
     }

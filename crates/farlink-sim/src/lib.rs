@@ -22,7 +22,6 @@
 
 mod app;
 mod build;
-mod compression;
 mod fast_open;
 mod flow;
 mod forward;
@@ -30,7 +29,6 @@ mod fragments;
 mod heap;
 mod icmp;
 pub mod law;
-mod line;
 mod live;
 mod metrics;
 mod probe;

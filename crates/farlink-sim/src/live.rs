@@ -79,7 +79,7 @@ impl Live {
         let unwatched = Monitor::default();
         let mut world = network(&scenario, run, &unwatched)?;
         // Routers are destinations too: they answer.
-        world.nodes = nodes(&scenario, &world.link_to, true, &unwatched)?;
+        world.nodes = nodes(&scenario, &world.links, true, &unwatched)?;
         let mut is_host = vec![false; scenario.nodes.len()];
         for flow in &scenario.flows {
             is_host[flow.from] = true;
@@ -227,7 +227,7 @@ impl Live {
             ] {
                 let changed = spec.channel != old.channel;
                 let id = LinkId::new(number, direction);
-                if spec != old && self.world.links[id].line.is_some() {
+                if spec != old && self.world.links.arq(id).is_some() {
                     return Err(fixed(&new.name));
                 }
                 let direction = direction.name();
@@ -238,7 +238,8 @@ impl Live {
                 channels.push((link_config(spec), built));
             }
         }
-        for (link, (config, channel)) in self.world.links.iter_mut().zip(channels) {
+        for (id, (config, channel)) in self.world.links.ids().zip(channels) {
+            let link = &mut self.world.links[id];
             if *link.config() != config {
                 link.set_config(config);
             }
@@ -268,7 +269,7 @@ impl Live {
         };
         let chosen: Vec<_> = self.world.links.ids().filter(wanted).collect();
         for &id in &chosen {
-            if self.world.links[id].line.is_some() {
+            if self.world.links.arq(id).is_some() {
                 return Err(fixed(self.name(id)));
             }
         }

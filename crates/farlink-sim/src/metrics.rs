@@ -292,7 +292,7 @@ fn of_tcp(world: &World, flow: FlowId) -> Vec<Option<f64>> {
 
 /// Segments of data, and datagrams received, that had to cross each link.
 pub(crate) fn needed(world: &World) -> ById<LinkId, u64> {
-    let mut needed = ById::from(vec![0; world.links.len()]);
+    let mut needed = world.links.ids().map(|_| 0).collect::<ById<_, _>>();
     let mut cross = |from: NodeId, to: NodeId, packets: u64| {
         let mut at = from;
         // No path is longer than there are nodes, unless routes go round.
@@ -302,7 +302,7 @@ pub(crate) fn needed(world: &World) -> ById<LinkId, u64> {
             }
             let link = world.nodes[at].next_hop(to);
             needed[link] += packets;
-            at = world.link_to[link];
+            at = world.links[link].to();
         }
     };
     for [from, to] in world.ends.as_chunks().0 {
@@ -325,13 +325,9 @@ pub(crate) fn of_link(world: &World, link: LinkId, needed: u64, period: u64) -> 
         let other = here.background_stats();
         other.packets + other.drops
     };
-    let (own, other) = here.stats_at(world.now);
+    let (stats, other) = world.links.stats_at(link, world.now);
     let from = link.direction() as usize;
-    let line = here.line.map(|n| &world.lines[n as usize].line);
-    let stats = match line {
-        Some(line) => *line.stats(from),
-        None => own,
-    };
+    let line = world.links.arq(link);
     let low_full = stats.low_drops[DropCause::Congestion as usize];
     let share = |x: f64| (period > 0).then(|| x / period as f64);
     let mut out = vec![
@@ -373,7 +369,7 @@ pub(crate) fn of_link(world: &World, link: LinkId, needed: u64, period: u64) -> 
         }
         None => out.extend([None; 12]),
     }
-    match world.compression(link).map(Compression::stats) {
+    match here.compression().map(Compression::stats) {
         Some(of) => {
             let counts = [
                 of.compressed,

@@ -7,7 +7,7 @@ use crate::flow::EndId;
 use farlink_net::arq::SentFrame;
 use farlink_net::channel::DropCause;
 use farlink_net::pcapng::CapturePoint;
-use farlink_net::{ById, Datagram, FlowId, Link, LinkId, NodeId, Packet, Payload};
+use farlink_net::{ById, Datagram, FlowId, LinkId, NodeId, Packet, Payload, Simplex};
 use farlink_tcp::{Instant, Record};
 
 /// A column of one type.
@@ -235,7 +235,7 @@ impl Probes {
     }
 
     /// Packets of `link` that began to be sent until `now`.
-    pub(crate) fn departures(&mut self, directed: LinkId, link: &Link, now: Instant) {
+    pub(crate) fn departures(&mut self, directed: LinkId, link: &Simplex, now: Instant) {
         let (link_number, direction) = split(directed);
         let all: Vec<_> = link.departures().collect();
         let (low_packets, mut bytes) = link.low_queued();

@@ -11,7 +11,7 @@ use crate::udp::UdpFlow;
 use crate::world::{Slot, World};
 use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
-use farlink_net::{ById, FlowId, Id, Link, LinkId, NodeId};
+use farlink_net::{ById, FlowId, Id, LinkId, NodeId};
 use farlink_tcp::{Instant, Interval};
 use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
@@ -213,9 +213,7 @@ pub fn trace(
     for end in &mut world.ends {
         end.conn.set_tracing(true);
     }
-    for state in &mut world.lines {
-        state.line.watch();
-    }
+    world.links.watch_frames();
     drive(&mut world, scenario, monitor)?;
     let outcome = outcome(&world, scenario);
     let mut probes = world.probes.take().unwrap_or_default();
@@ -326,9 +324,9 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
         world.now = world.now.max(world.finished_at);
     }
     world.forget_future_losses();
-    for link in &mut world.links {
+    for id in world.links.ids() {
         // Other traffic has gone on since the last packet of a flow.
-        link.queued(world.now);
+        world.links[id].queued(world.now);
     }
     Ok(())
 }
@@ -345,7 +343,8 @@ struct Others {
 
 impl Others {
     fn new(world: &World) -> Self {
-        let rate: f64 = world.links.iter().map(Link::background_packets).sum();
+        let all = world.links.each();
+        let rate: f64 = all.map(|(_, link)| link.background_packets()).sum();
         let step = 1e9 * LOOK_EVERY as f64 / rate;
         Self {
             links: world
@@ -426,8 +425,8 @@ fn outcome(world: &World, scenario: &Expanded) -> Outcome {
             .collect(),
         derived: world
             .links
-            .iter()
-            .map(|link| derived(link.channel()))
+            .each()
+            .map(|(_, link)| derived(link.channel()))
             .collect(),
         unfinished: if cut_off { world.unfinished } else { 0 },
         events: world.events,

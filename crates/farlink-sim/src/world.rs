@@ -10,16 +10,15 @@ use crate::flow::{End, EndId, FlowState, Times};
 use crate::fragments::Reassemblies;
 use crate::heap::{Event, Heap, Kind};
 use crate::icmp::Answers;
-use crate::line::LineState;
 use crate::probe::Probes;
 use crate::transit::Transit;
 use crate::udp::UdpFlow;
 use crate::world_loss::{Lost, LostLater};
-use farlink_net::arq::Output;
 use farlink_net::channel::DropCause;
-use farlink_net::header_compression::Compression;
-use farlink_net::{ById, FlowId, Id, Link, LinkId, NodeId, Packet, Payload};
-use farlink_tcp::{Event as TcpEvent, Instant, Priority, Segment};
+use farlink_net::{
+    ById, Due, FlowId, Id, LinkId, Links, NodeId, Outcome, Packet, PacketId, Packets, Payload,
+};
+use farlink_tcp::{Event as TcpEvent, Instant, Segment};
 use std::collections::VecDeque;
 
 /// Hops a packet may take.
@@ -70,48 +69,16 @@ pub(crate) struct Tally {
     pub(crate) transit: Transit,
 }
 
-/// What every hop asks of a packet: beside the packets, because five of these are
-/// in a line of the cache, and a packet is two lines. Nothing on the way changes it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Label {
-    /// Node that the packet goes to.
-    pub(crate) dst: NodeId,
-    pub(crate) ip_len: u32,
-    /// Whether it carries data.
-    pub(crate) data: bool,
-    /// Whether it is of low priority.
-    pub(crate) low: bool,
-}
-
-impl Label {
-    #[inline]
-    fn of(packet: &Packet) -> Self {
-        let (data, low) = match &packet.payload {
-            // That of any packet, for what nearly all are.
-            Payload::Tcp(segment) if packet.piece.is_none() => {
-                let data = !segment.body.is_empty() && !segment.dummy;
-                (data, segment.priority == Priority::Low)
-            }
-            _ => (packet.has_data(), packet.priority() == Priority::Low),
-        };
-        Self {
-            dst: packet.dst,
-            ip_len: packet.ip_len(),
-            data,
-            low,
-        }
-    }
-}
-
 /// Everything that a run is made of.
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) now: Instant,
     pub(crate) heap: Heap,
     pub(crate) nodes: ById<NodeId, Node>,
-    pub(crate) links: ById<LinkId, Link>,
-    /// Node at the far end of each link.
-    pub(crate) link_to: ById<LinkId, NodeId>,
+    pub(crate) links: Links,
+    pub(crate) packets: Packets,
+    /// What links said that is to be done now.
+    pub(crate) outcomes: Vec<Outcome>,
     pub(crate) ends: ById<EndId, End>,
     /// Flows over TCP. In packets, flows of datagrams are numbered after them.
     pub(crate) flows: ById<FlowId, FlowState>,
@@ -121,15 +88,6 @@ pub(crate) struct World {
     pub(crate) udp: Vec<UdpFlow>,
     /// What is counted of each flow.
     pub(crate) tallies: ById<FlowId, Tally>,
-    /// Packets by number, and the numbers that are free.
-    pub(crate) packets: Vec<Packet>,
-    pub(crate) labels: Vec<Label>,
-    pub(crate) free: Vec<u32>,
-    /// Links with a protocol, and room for what they give out.
-    pub(crate) lines: Vec<LineState>,
-    pub(crate) outputs: Vec<Output>,
-    /// Header compression of directed links that have it.
-    pub(crate) compressions: Vec<Compression>,
     /// Tells events of one kind, time and source apart.
     pub(crate) serial: u32,
     pub(crate) probes: Option<Box<Probes>>,
@@ -139,7 +97,7 @@ pub(crate) struct World {
     /// When the last flow was done.
     pub(crate) finished_at: Instant,
     /// Packets of real programs that have arrived: their node and number.
-    pub(crate) leaving: Vec<(NodeId, u32)>,
+    pub(crate) leaving: Vec<(NodeId, PacketId)>,
     pub(crate) reassemblies: Reassemblies,
     /// What routers answer to packets of real programs.
     pub(crate) answers: Answers,
@@ -151,28 +109,19 @@ pub(crate) struct World {
 }
 
 impl World {
-    pub(crate) fn new(
-        nodes: ById<NodeId, Node>,
-        links: ById<LinkId, Link>,
-        link_to: ById<LinkId, NodeId>,
-    ) -> Self {
+    pub(crate) fn new(nodes: ById<NodeId, Node>, links: Links) -> Self {
         Self {
             now: Instant::ZERO,
             heap: Heap::default(),
             nodes,
             links,
-            link_to,
+            packets: Packets::default(),
+            outcomes: Vec::new(),
             ends: ById::default(),
             flows: ById::default(),
             order: Vec::new(),
             udp: Vec::new(),
             tallies: ById::default(),
-            packets: Vec::new(),
-            labels: Vec::new(),
-            free: Vec::new(),
-            lines: Vec::new(),
-            outputs: Vec::new(),
-            compressions: Vec::new(),
             serial: 0,
             probes: None,
             events: 0,
@@ -206,7 +155,7 @@ impl World {
             Kind::Arrival => self.arrival(LinkId(event.source())),
             Kind::Reordered => {
                 self.heap.pop();
-                self.reached(LinkId(event.source()), event.payload());
+                self.reached(LinkId(event.source()), PacketId(event.payload()));
             }
             Kind::Timer => {
                 self.heap.pop();
@@ -230,15 +179,15 @@ impl World {
             }
             Kind::Notice => {
                 self.heap.pop();
-                self.notice(EndId::at(event.source()), event.payload());
+                self.notice(EndId::at(event.source()), PacketId(event.payload()));
             }
             Kind::LowDue => {
                 self.heap.pop();
-                self.low_due(LinkId(event.source()));
+                self.link_due(LinkId(event.source()), Due::Low);
             }
-            Kind::Line => {
+            Kind::Arq => {
                 self.heap.pop();
-                self.line(event.source());
+                self.link_due(LinkId(event.source()), Due::Arq);
             }
             Kind::PathMtu => {
                 self.heap.pop();
@@ -255,32 +204,36 @@ impl World {
     /// The first packet in flight on a link arrives.
     #[inline(always)]
     fn arrival(&mut self, link: LinkId) {
-        let flying = &mut self.links[link].in_flight;
-        let Some(first) = flying.pop_front() else {
+        let Some((packet, next)) = self.links.arrive(link) else {
             return;
         };
-        match flying.front() {
+        match next {
             Some(next) => {
                 self.heap
-                    .replace(Event::new(next.arrives, Kind::Arrival, link.0, 0, 0));
+                    .replace(Event::new(next, Kind::Arrival, link.0, 0, 0));
             }
             None => self.heap.pop(),
         }
-        self.reached(link, first.packet);
+        self.reached(link, packet);
     }
 
     /// A packet is at the far end of a link.
     #[inline(always)] // half of all events are this and nothing else
-    pub(crate) fn reached(&mut self, link: LinkId, number: u32) {
-        if self.links[link].compression.is_some() && !self.expand(link, number) {
+    pub(crate) fn reached(&mut self, link: LinkId, number: PacketId) {
+        if !self
+            .links
+            .restore(self.now, link, number, &mut self.packets)
+        {
+            self.lose_beyond(link, number, DropCause::Checksum);
             return;
         }
-        let node = self.link_to[link];
-        let packet = &mut self.packets[number as usize];
+        let node = self.links[link].to();
+        let goes_on = self.packets.label(number).dst != node;
+        let packet = self.packets.get_mut(number);
         if let Some(probes) = &mut self.probes {
             probes.delivery(self.now, link, packet);
         }
-        if self.labels[number as usize].dst != node {
+        if goes_on {
             packet.ttl -= 1;
             if packet.ttl == 0 {
                 self.expired(node, link, number);
@@ -310,8 +263,8 @@ impl World {
 
     /// A whole packet of a flow is at its host.
     #[inline]
-    pub(crate) fn delivered(&mut self, link: LinkId, number: u32) {
-        let packet = &self.packets[number as usize];
+    pub(crate) fn delivered(&mut self, link: LinkId, number: PacketId) {
+        let packet = &self.packets[number];
         if packet.corrupt {
             self.damaged(number);
             self.lose_beyond(link, number, DropCause::Checksum);
@@ -326,7 +279,7 @@ impl World {
             && !opening.is_current(packet)
         {
             // A duplicate from a connection before: nobody there misses it.
-            self.free.push(number);
+            self.packets.release(number);
             return;
         }
         let end = sending_end(packet, state.sender_opens).other();
@@ -339,7 +292,7 @@ impl World {
                 transit.arrived(segment.data_seq(), segment.body.len(), self.now);
             }
         }
-        self.free.push(number);
+        self.packets.release(number);
         self.serve(end);
     }
 
@@ -590,23 +543,8 @@ impl World {
         if let Some(probes) = &mut self.probes {
             probes.capture(self.now, node, &packet);
         }
-        let number = self.hold(packet);
+        let number = self.packets.hold(packet);
         self.forward(node, number);
-    }
-
-    /// Gives a packet a number.
-    #[inline(always)] // so that it is made where it stays
-    pub(crate) fn hold(&mut self, packet: Packet) -> u32 {
-        let label = Label::of(&packet);
-        if let Some(number) = self.free.pop() {
-            self.packets[number as usize] = packet;
-            self.labels[number as usize] = label;
-            number
-        } else {
-            self.packets.push(packet);
-            self.labels.push(label);
-            (self.packets.len() - 1) as u32
-        }
     }
 }
 

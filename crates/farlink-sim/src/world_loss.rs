@@ -5,7 +5,7 @@ use crate::flow::EndId;
 use crate::heap::{Event, Kind};
 use crate::world::{World, sending_end};
 use farlink_net::channel::DropCause;
-use farlink_net::{FlowId, Id, LinkId, Packet, Payload};
+use farlink_net::{FlowId, Id, LinkId, Packet, PacketId, Payload};
 use farlink_tcp::{Instant, LossCause};
 
 /// A packet of a real program that was lost.
@@ -42,22 +42,16 @@ impl World {
     /// A packet is lost that a link delivered: the node at the far end has no use for
     /// it. It is counted among the losses of the link that brought it.
     #[cold]
-    pub(crate) fn lose_beyond(&mut self, link: LinkId, number: u32, cause: DropCause) {
-        let priority = self.packets[number as usize].priority();
-        match self.links[link].line {
-            Some(line) => {
-                let line = &mut self.lines[line as usize].line;
-                line.count_drop(link.direction() as usize, cause, priority);
-            }
-            None => self.links[link].count_drop(cause, priority),
-        }
+    pub(crate) fn lose_beyond(&mut self, link: LinkId, number: PacketId, cause: DropCause) {
+        let priority = self.packets[number].priority();
+        self.links.count_drop(link, cause, priority);
         self.lose(link, number, cause, self.now);
     }
 
     /// A packet is lost on a link, which has counted it.
     #[cold]
-    pub(crate) fn lose(&mut self, link: LinkId, number: u32, cause: DropCause, at: Instant) {
-        let packet = &self.packets[number as usize];
+    pub(crate) fn lose(&mut self, link: LinkId, number: PacketId, cause: DropCause, at: Instant) {
+        let packet = &self.packets[number];
         if packet.flow == FlowId::NONE {
             if let Some(probes) = &mut self.probes {
                 probes.lost(at, link, packet, None, cause);
@@ -75,18 +69,18 @@ impl World {
             self.lose_of_flow(link, number, cause, at);
         }
         if !self.tell_loss(link, number, cause, at) {
-            self.free.push(number);
+            self.packets.release(number);
         }
     }
 
-    fn lose_of_flow(&mut self, link: LinkId, number: u32, cause: DropCause, at: Instant) {
+    fn lose_of_flow(&mut self, link: LinkId, number: PacketId, cause: DropCause, at: Instant) {
         if self.probes.is_some() {
             let seq = self.stream_position(number);
             if let Some(probes) = &mut self.probes {
-                probes.lost(at, link, &self.packets[number as usize], seq, cause);
+                probes.lost(at, link, &self.packets[number], seq, cause);
             }
         }
-        let packet = &self.packets[number as usize];
+        let packet = &self.packets[number];
         let tally = &mut self.tallies[packet.flow];
         // Datagrams go one way only.
         let state = self.flows.get(packet.flow);
@@ -128,8 +122,8 @@ impl World {
     /// A packet is at its host with changed bits: its addresses are those of
     /// this connection, and the endpoint may make something of the rest.
     #[cold]
-    pub(crate) fn damaged(&mut self, number: u32) {
-        let packet = &self.packets[number as usize];
+    pub(crate) fn damaged(&mut self, number: PacketId) {
+        let packet = &self.packets[number];
         if let Some(segment) = packet.tcp()
             && let Some(end) = self.receiving_end(packet)
             && self.ends[end].conn.on_damaged(segment)
@@ -144,11 +138,11 @@ impl World {
     pub(crate) fn tell_loss(
         &mut self,
         link: LinkId,
-        number: u32,
+        number: PacketId,
         cause: DropCause,
         at: Instant,
     ) -> bool {
-        let packet = &self.packets[number as usize];
+        let packet = &self.packets[number];
         let oracle = |&end: &EndId| self.ends[end].conn.wants_loss_notices();
         let Some(segment) = packet.tcp() else {
             return false;
@@ -168,7 +162,7 @@ impl World {
                     _ => at + self.links[link].config().delay,
                 };
                 self.serial = self.serial.wrapping_add(1);
-                let event = Event::new(over, Kind::Notice, end.number(), self.serial, number);
+                let event = Event::new(over, Kind::Notice, end.number(), self.serial, number.0);
                 self.heap.push(event);
                 true
             }
@@ -186,14 +180,14 @@ impl World {
     }
 
     /// The time has come to tell of a loss by the medium.
-    pub(crate) fn notice(&mut self, end: EndId, number: u32) {
-        let packet = &self.packets[number as usize];
+    pub(crate) fn notice(&mut self, end: EndId, number: PacketId) {
+        let packet = &self.packets[number];
         if let Some(segment) = packet.tcp()
             && self.receiving_end(packet) == Some(end)
         {
             let conn = &mut self.ends[end].conn;
             conn.on_loss_notice(segment, LossCause::Corruption);
         }
-        self.free.push(number);
+        self.packets.release(number);
     }
 }

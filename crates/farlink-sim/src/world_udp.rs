@@ -3,7 +3,7 @@
 
 use crate::heap::{Event, Kind};
 use crate::world::{TTL, World};
-use farlink_net::{FlowId, Id, Payload};
+use farlink_net::{FlowId, Id, PacketId, Payload};
 
 impl World {
     /// The flow of datagrams that a packet's number of a flow stands for.
@@ -25,7 +25,7 @@ impl World {
                     probes.datagram_sent(self.now, &packet);
                     probes.capture(self.now, node, &packet);
                 }
-                let number = self.hold(packet);
+                let number = self.packets.hold(packet);
                 self.forward(node, number);
                 self.schedule_datagram(index);
             }
@@ -41,14 +41,14 @@ impl World {
                 .push(Event::new(at, Kind::Datagram, index as u32, 0, 0)),
             Err(end) => {
                 flow.ended_at = Some(end);
-                self.settle(index);
+                self.settle_flow(index);
             }
         }
     }
 
     /// A datagram is where it was to go.
-    pub(crate) fn datagram_arrived(&mut self, number: u32) {
-        let packet = &self.packets[number as usize];
+    pub(crate) fn datagram_arrived(&mut self, number: PacketId) {
+        let packet = &self.packets[number];
         if let Payload::Udp(datagram) = &packet.payload {
             let index = self.udp_index(packet.flow);
             let flow = &mut self.udp[index];
@@ -62,16 +62,16 @@ impl World {
                 let bytes = flow.sink.received * u64::from(flow.source.packet());
                 probes.datagram_received(self.now, packet, datagram, bytes);
             }
-            self.settle(index);
+            self.settle_flow(index);
         }
-        self.free.push(number);
+        self.packets.release(number);
     }
 
     /// A packet that carries a datagram was lost.
     pub(crate) fn datagram_lost(&mut self, flow: FlowId) {
         let index = self.udp_index(flow);
         self.udp[index].under_way -= 1;
-        self.settle(index);
+        self.settle_flow(index);
     }
 
     /// A packet that carries a datagram was copied.
@@ -81,7 +81,7 @@ impl World {
     }
 
     /// The flow is done when nothing more is sent and nothing is under way.
-    fn settle(&mut self, index: usize) {
+    fn settle_flow(&mut self, index: usize) {
         let flow = &mut self.udp[index];
         if flow.ended_at.is_some() && flow.under_way == 0 && !flow.done {
             flow.done = true;
@@ -92,8 +92,8 @@ impl World {
 
     /// Whether a lost packet held data that its flow knows by its place in the
     /// stream, and where it began.
-    pub(crate) fn stream_position(&self, number: u32) -> Option<u64> {
-        let packet = &self.packets[number as usize];
+    pub(crate) fn stream_position(&self, number: PacketId) -> Option<u64> {
+        let packet = &self.packets[number];
         match &packet.payload {
             Payload::Udp(datagram) => Some(datagram.number * u64::from(datagram.body.len())),
             Payload::Raw(_) => None,

@@ -11,6 +11,7 @@ use super::{Entity, Protocol};
 use crate::channel::{Channel, DropCause, Verdict};
 use crate::link::{LinkConfig, LinkStats};
 use crate::mac::{Confirmed, Mac};
+use crate::packet::{Packet, Payload};
 use farlink_tcp::{Instant, Priority};
 use std::collections::VecDeque;
 
@@ -58,6 +59,44 @@ pub struct Tag {
 }
 
 impl Tag {
+    /// That of a packet.
+    pub fn of(packet: &Packet) -> Self {
+        let stream = packet.flow.0 << 1 | u32::from(packet.from_opener);
+        let low = packet.priority() == Priority::Low;
+        match &packet.payload {
+            Payload::Tcp(segment) => {
+                let (from, to) = match packet.piece {
+                    // Its data begin behind the header of TCP.
+                    Some(piece) => {
+                        let data = |at: u32| at.saturating_sub(segment.header_len());
+                        let from = u32::from(piece.offset);
+                        (data(from), data(from + u32::from(piece.len)))
+                    }
+                    None => (0, segment.body.len()),
+                };
+                Self {
+                    stream,
+                    seq: segment.seq.0.wrapping_add(from),
+                    len: to - from,
+                    low,
+                }
+            }
+            // A datagram's fragments are not copies of each other.
+            Payload::Udp(_) if packet.piece.is_some_and(|piece| piece.offset > 0) => Self {
+                low,
+                ..Self::default()
+            },
+            Payload::Udp(datagram) => Self {
+                stream,
+                seq: datagram.number as u32,
+                len: u32::from(!datagram.body.is_empty()),
+                low,
+            },
+            // What real programs send again is theirs to know.
+            Payload::Raw(_) => Self::default(),
+        }
+    }
+
     /// Whether both carry a byte of the same data.
     fn overlaps(&self, other: &Self) -> bool {
         let after = self.seq.wrapping_sub(other.seq);

@@ -48,7 +48,7 @@ fn direction() -> Compression {
 /// Sends a packet; returns its length on the link.
 fn send(link: &mut Compression, number: u32, packet: &Packet) -> u32 {
     let len = link.prepare(packet, true);
-    link.commit(number);
+    link.commit(PacketId(number));
     len
 }
 
@@ -63,7 +63,10 @@ fn packets_become_short_and_come_out_as_they_were() {
             let sent = make(number);
             lengths.push(send(&mut link, number, &sent));
             let mut came = sent.clone();
-            assert_eq!(link.restore(NOW, number, &mut came), Restored::GoesOn);
+            assert_eq!(
+                link.restore(NOW, PacketId(number), &mut came),
+                Restored::GoesOn
+            );
             assert_eq!(came, sent);
         }
         assert_eq!(lengths, [140, 103, 103, 103]);
@@ -96,11 +99,14 @@ fn datagrams_fragments_and_what_is_out_of_turn_stay_as_they_are() {
     });
     assert_eq!(send(&mut link, 1, &part), 84);
     assert_eq!(link.prepare(&data(2), false), 140);
-    link.commit(2);
+    link.commit(PacketId(2));
     assert_eq!(link.stats().ip, 3);
     for number in 0..3 {
         let mut came = data(2);
-        assert_eq!(link.restore(NOW, number, &mut came), Restored::GoesOn);
+        assert_eq!(
+            link.restore(NOW, PacketId(number), &mut came),
+            Restored::GoesOn
+        );
         assert_eq!(came, data(2));
     }
 }
@@ -114,10 +120,10 @@ fn what_follows_a_loss_is_wrong() {
         send(&mut link, number, &data(number));
     }
     let mut first = data(0);
-    link.restore(NOW, 0, &mut first);
+    link.restore(NOW, PacketId(0), &mut first);
     link.lost(NOW, DropCause::Loss, NOW);
     let mut came = data(2);
-    assert_eq!(link.restore(NOW, 2, &mut came), Restored::GoesOn);
+    assert_eq!(link.restore(NOW, PacketId(2), &mut came), Restored::GoesOn);
     assert!(came.corrupt);
     assert_eq!(came.tcp().map(|s| s.seq), Some(Seq(101)), "of the lost one");
     assert_eq!(came.ident, 1);
@@ -127,9 +133,9 @@ fn what_follows_a_loss_is_wrong() {
     for number in 0..3 {
         send(&mut link, number, &raw(number));
     }
-    link.restore(NOW, 0, &mut raw(0));
+    link.restore(NOW, PacketId(0), &mut raw(0));
     let mut came = raw(2);
-    link.restore(NOW, 2, &mut came);
+    link.restore(NOW, PacketId(2), &mut came);
     let Payload::Raw(came) = came.payload else {
         panic!("raw")
     };
@@ -156,9 +162,9 @@ fn a_loss_that_the_checksum_does_not_see_is_believed() {
     for (number, one) in (0..).zip(&packets) {
         send(&mut link, number, one);
     }
-    link.restore(NOW, 0, &mut packets[0].clone());
+    link.restore(NOW, PacketId(0), &mut packets[0].clone());
     let mut came = packets[2].clone();
-    link.restore(NOW, 2, &mut came);
+    link.restore(NOW, PacketId(2), &mut came);
     assert!(!came.corrupt);
     let said = came.tcp().map(|s| (s.ack, s.window));
     assert_eq!(said, Some((Seq(1100), 4000)));
@@ -180,11 +186,11 @@ fn a_packet_may_come_out_as_that_of_another_connection() {
     for (number, one) in (0..).zip([data(0), other(1), data(2), data(3)]) {
         send(&mut link, number, &one);
     }
-    link.restore(NOW, 0, &mut data(0));
-    link.restore(NOW, 1, &mut other(1));
+    link.restore(NOW, PacketId(0), &mut data(0));
+    link.restore(NOW, PacketId(1), &mut other(1));
     // The packet that named the first one is lost.
     let mut came = data(3);
-    link.restore(NOW, 3, &mut came);
+    link.restore(NOW, PacketId(3), &mut came);
     assert!(came.corrupt);
     assert_eq!(came.ports(), (5000, 80), "for its own flow to count");
 }
@@ -198,12 +204,15 @@ fn damaged_frames_make_the_far_end_careful() {
     for number in 0..6 {
         send(&mut link, number, &data(number));
     }
-    link.restore(at(10), 0, &mut data(0));
-    link.damaged(1);
-    let fate = link.restore(at(20), 1, &mut data(1));
+    link.restore(at(10), PacketId(0), &mut data(0));
+    link.damaged(PacketId(1));
+    let fate = link.restore(at(20), PacketId(1), &mut data(1));
     assert_eq!(fate, Restored::Discarded);
     assert_eq!(link.stats().tossed, 0, "that one was damaged itself");
-    assert_eq!(link.restore(at(30), 2, &mut data(2)), Restored::Discarded);
+    assert_eq!(
+        link.restore(at(30), PacketId(2), &mut data(2)),
+        Restored::Discarded
+    );
     assert_eq!(link.stats().tossed, 1);
 
     let mut link = direction();
@@ -213,14 +222,23 @@ fn damaged_frames_make_the_far_end_careful() {
     link.lost(at(5), DropCause::BitError, at(25));
     for (number, time) in [(0, 10), (1, 20)] {
         let mut came = data(number);
-        assert_eq!(link.restore(at(time), number, &mut came), Restored::GoesOn);
+        assert_eq!(
+            link.restore(at(time), PacketId(number), &mut came),
+            Restored::GoesOn
+        );
         assert!(!came.corrupt);
     }
-    assert_eq!(link.restore(at(30), 3, &mut data(3)), Restored::Discarded);
+    assert_eq!(
+        link.restore(at(30), PacketId(3), &mut data(3)),
+        Restored::Discarded
+    );
     // One sent again goes whole, and all is well.
     send(&mut link, 7, &data(2));
     let mut again = data(2);
-    assert_eq!(link.restore(at(40), 7, &mut again), Restored::GoesOn);
+    assert_eq!(
+        link.restore(at(40), PacketId(7), &mut again),
+        Restored::GoesOn
+    );
     assert_eq!(again, data(2));
     assert_eq!(link.stats().uncompressed, 2);
 }
@@ -242,12 +260,12 @@ fn a_copy_is_wrong_and_so_is_what_follows_it() {
     for number in 0..3 {
         send(&mut link, number, &data(number));
     }
-    link.copied(1, 9);
-    link.restore(NOW, 0, &mut data(0));
+    link.copied(PacketId(1), PacketId(9));
+    link.restore(NOW, PacketId(0), &mut data(0));
     let mut corrupt = Vec::new();
     for (number, of) in [(1, 1), (9, 1), (2, 2)] {
         let mut came = data(of);
-        link.restore(NOW, number, &mut came);
+        link.restore(NOW, PacketId(number), &mut came);
         corrupt.push(came.corrupt);
     }
     assert_eq!(corrupt, [false, true, true]);
@@ -266,9 +284,9 @@ fn what_was_lost_whole_is_stale() {
     send(&mut link, 0, &data(0));
     assert_eq!(send(&mut link, 1, &marked(1)), 140);
     assert_eq!(send(&mut link, 2, &marked(2)), 103);
-    link.restore(NOW, 0, &mut data(0));
+    link.restore(NOW, PacketId(0), &mut data(0));
     let mut came = marked(2);
-    link.restore(NOW, 2, &mut came);
+    link.restore(NOW, PacketId(2), &mut came);
     assert!(came.corrupt);
     assert_eq!(came.ecn(), Ecn::NotEct);
 }

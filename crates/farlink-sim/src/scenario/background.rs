@@ -279,6 +279,6 @@ mod tests {
         let world = crate::build::build(&scenario.expand().unwrap(), 0, &crate::Monitor::default())
             .unwrap();
         // Without `up` it is as `down`, with traffic of its own.
-        assert!(world.links.iter().all(farlink_net::Link::has_background));
+        assert!(world.links.each().all(|(_, link)| link.has_background()));
     }
 }

@@ -7,14 +7,15 @@
 //! It is decided when the transmitter becomes free, which is the one event that
 //! the class costs, and only while something waits in it.
 
-use super::{Fate, Link};
+use super::{Fate, Simplex};
 use crate::channel::DropCause;
+use crate::id::PacketId;
 use farlink_tcp::{Instant, Priority};
 
 /// A packet of the low class that waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Waiting {
-    packet: u32,
+    packet: PacketId,
     ip_len: u32,
 }
 
@@ -27,7 +28,7 @@ pub enum LowFate {
     Waits,
 }
 
-impl Link {
+impl Simplex {
     /// Whether the queue has a class for packets of low priority.
     #[inline]
     pub fn has_priorities(&self) -> bool {
@@ -42,7 +43,7 @@ impl Link {
 
     /// Hands over packet number `packet`, of low priority and `ip_len` bytes, at
     /// `now`. It takes no place of a normal packet and joins the end of its class.
-    pub fn offer_low(&mut self, now: Instant, ip_len: u32, packet: u32) -> LowFate {
+    pub fn offer_low(&mut self, now: Instant, ip_len: u32, packet: PacketId) -> LowFate {
         let (packets, bytes) = self.queued(now);
         if self.free_at <= now && self.low.is_empty() {
             return LowFate::Decided(self.send(now, ip_len, Priority::Low));
@@ -63,7 +64,7 @@ impl Link {
     /// A normal packet of `ip_len` bytes is about to be handed over at `now`:
     /// the number of the low packet that leaves the queue for it, the latest
     /// first. To be called until it gives none.
-    pub fn push_out(&mut self, now: Instant, ip_len: u32) -> Option<u32> {
+    pub fn push_out(&mut self, now: Instant, ip_len: u32) -> Option<PacketId> {
         let (packets, bytes) = self.queued(now);
         let (low_packets, low_bytes) = self.low_queued();
         let limit = self.config.queue;
@@ -90,7 +91,7 @@ impl Link {
 
     /// The transmitter takes the first of the low class at `now`, if it is free:
     /// its number and what becomes of it.
-    pub fn start_low(&mut self, now: Instant) -> Option<(u32, Fate)> {
+    pub fn start_low(&mut self, now: Instant) -> Option<(PacketId, Fate)> {
         // Other traffic may have come first.
         self.queued(now);
         if self.free_at > now {
@@ -113,7 +114,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// 1500 bytes take a millisecond.
-    fn link(queue: QueueLimit) -> Link {
+    fn link(queue: QueueLimit) -> Simplex {
         let config = LinkConfig {
             rate: 12_000_000,
             delay: Interval::ZERO,
@@ -123,7 +124,7 @@ mod tests {
             mark: QueueLimit::Unlimited,
             priorities: true,
         };
-        Link::new(config, Channel::default())
+        Simplex::new(config, Channel::default())
     }
 
     const MS: u64 = 1_000_000;
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn a_low_packet_finds_an_idle_link_as_any_other() {
         let mut link = link(QueueLimit::Packets(1));
-        let LowFate::Decided(fate) = link.offer_low(at(0), 1500, 7) else {
+        let LowFate::Decided(fate) = link.offer_low(at(0), 1500, PacketId(7)) else {
             panic!("it need not wait");
         };
         assert_eq!((left(fate), link.low_due()), (1, None));
@@ -156,8 +157,8 @@ mod tests {
     fn normal_packets_that_come_later_go_first() {
         let mut link = link(QueueLimit::Unlimited);
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 1);
-        assert_eq!(link.offer_low(at(0), 1500, 7), LowFate::Waits);
-        assert_eq!(link.offer_low(at(0), 1500, 8), LowFate::Waits);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(7)), LowFate::Waits);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(8)), LowFate::Waits);
         assert_eq!(link.low_due(), Some(at(1)));
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
         // Of what comes as the transmitter becomes free, normal packets are first.
@@ -165,10 +166,10 @@ mod tests {
         assert_eq!(link.start_low(at(2)), None);
         assert_eq!(link.low_due(), Some(at(3)));
         let (packet, fate) = link.start_low(at(3)).expect("the transmitter is free");
-        assert_eq!((packet, left(fate)), (7, 4));
+        assert_eq!((packet, left(fate)), (PacketId(7), 4));
         assert_eq!(left(link.offer(at(3), 1500, Priority::Normal)), 5);
         let (packet, fate) = link.start_low(at(5)).expect("the transmitter is free");
-        assert_eq!((packet, left(fate)), (8, 6));
+        assert_eq!((packet, left(fate)), (PacketId(8), 6));
         assert_eq!(link.low_due(), None);
     }
 
@@ -177,17 +178,20 @@ mod tests {
         let mut link = link(QueueLimit::Packets(3));
         link.offer(at(0), 1500, Priority::Normal);
         link.offer(at(0), 1500, Priority::Normal);
-        assert_eq!(link.offer_low(at(0), 1500, 7), LowFate::Waits);
-        assert_eq!(link.offer_low(at(0), 1500, 8), LowFate::Waits);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(7)), LowFate::Waits);
+        assert_eq!(link.offer_low(at(0), 1500, PacketId(8)), LowFate::Waits);
         let refused = Fate::Lost {
             cause: DropCause::Congestion,
             at: at(0),
         };
-        assert_eq!(link.offer_low(at(0), 1500, 9), LowFate::Decided(refused));
-        assert_eq!(link.push_out(at(0), 1500), Some(8));
+        assert_eq!(
+            link.offer_low(at(0), 1500, PacketId(9)),
+            LowFate::Decided(refused)
+        );
+        assert_eq!(link.push_out(at(0), 1500), Some(PacketId(8)));
         assert_eq!(link.push_out(at(0), 1500), None);
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 3);
-        assert_eq!(link.push_out(at(0), 1500), Some(7));
+        assert_eq!(link.push_out(at(0), 1500), Some(PacketId(7)));
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 4);
         // Nothing low is left: the tail is dropped as ever.
         assert_eq!(link.push_out(at(0), 1500), None);
@@ -202,11 +206,11 @@ mod tests {
         let mut link = link(QueueLimit::Bytes(2000));
         link.offer(at(0), 1500, Priority::Normal);
         for packet in 0..4 {
-            assert_eq!(link.offer_low(at(0), 500, packet), LowFate::Waits);
+            assert_eq!(link.offer_low(at(0), 500, PacketId(packet)), LowFate::Waits);
         }
         assert_eq!(link.push_out(at(0), 2001), None);
-        assert_eq!(link.push_out(at(0), 900), Some(3));
-        assert_eq!(link.push_out(at(0), 900), Some(2));
+        assert_eq!(link.push_out(at(0), 900), Some(PacketId(3)));
+        assert_eq!(link.push_out(at(0), 900), Some(PacketId(2)));
         assert_eq!(link.push_out(at(0), 900), None);
         assert_eq!(link.queued(at(0)), (2, 1000));
     }
@@ -238,19 +242,19 @@ mod tests {
                 model.arrives(now, number, len, low);
                 let time = Instant::from_nanos(now);
                 if low {
-                    match link.offer_low(time, len, number) {
+                    match link.offer_low(time, len, PacketId(number)) {
                         LowFate::Decided(Fate::Lost { .. }) => lost.push(number),
-                        LowFate::Decided(fate) => left.push((fate, number)),
+                        LowFate::Decided(fate) => left.push((fate, PacketId(number))),
                         LowFate::Waits => {}
                     }
                     continue;
                 }
                 while let Some(packet) = link.push_out(time, len) {
-                    lost.push(packet);
+                    lost.push(packet.0);
                 }
                 match link.offer(time, len, Priority::Normal) {
                     Fate::Lost { .. } => lost.push(number),
-                    fate @ Fate::Arrives { .. } => left.push((fate, number)),
+                    fate @ Fate::Arrives { .. } => left.push((fate, PacketId(number))),
                 }
             }
             while let Some(due) = link.low_due() {
@@ -261,7 +265,7 @@ mod tests {
             let left: Vec<_> = left
                 .into_iter()
                 .map(|(fate, packet)| match fate {
-                    Fate::Arrives { at, .. } => (at.as_nanos(), packet),
+                    Fate::Arrives { at, .. } => (at.as_nanos(), packet.0),
                     Fate::Lost { .. } => panic!("a clean link"),
                 })
                 .collect();
@@ -369,7 +373,7 @@ mod tests {
                 waited += at.as_nanos() - MS - now;
                 sent += 1;
             } else {
-                link.offer_low(time, 1500, low.arrived.len() as u32);
+                link.offer_low(time, 1500, PacketId(low.arrived.len() as u32));
                 low.arrived.push(now);
             }
         }
@@ -402,10 +406,10 @@ mod tests {
     }
 
     impl Low {
-        fn serve(&mut self, link: &mut Link, until: u64) {
+        fn serve(&mut self, link: &mut Simplex, until: u64) {
             while let Some(due) = link.low_due().filter(|due| due.as_nanos() < until) {
                 let (packet, _) = link.start_low(due).expect("it is due");
-                self.waited += due.as_nanos() - self.arrived[packet as usize];
+                self.waited += due.as_nanos() - self.arrived[packet.0 as usize];
             }
         }
     }

@@ -1,0 +1,894 @@
+//! One direction of a link: queue, transmitter, channel, delay.
+//!
+//! A packet that arrives while the transmitter is busy waits in the queue; when
+//! it leaves is arithmetic, not an event. The queue's limit counts what waits
+//! for the transmitter: neither the packet being sent nor what is in flight.
+
+mod low;
+
+use crate::background::{Background, BackgroundStats};
+use crate::channel::{Channel, DropCause, Verdict};
+use crate::fec::BlockCode;
+use crate::fragment::Mtu;
+use crate::trace::Pace;
+use farlink_tcp::{Instant, Interval, Priority};
+pub use low::LowFate;
+use std::collections::VecDeque;
+
+use super::Outcome;
+use crate::header_compression::Compression;
+use crate::id::{LinkId, NodeId, PacketId};
+use crate::packet::Packet;
+
+/// What a queue may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueueLimit {
+    /// Everything.
+    Unlimited,
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes of IP packets.
+    Bytes(u64),
+}
+
+impl QueueLimit {
+    /// Whether a packet of `ip_len` bytes is too many beside what waits.
+    #[inline]
+    pub(crate) fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
+        match self {
+            Self::Unlimited => false,
+            Self::Packets(limit) => packets >= limit,
+            Self::Bytes(limit) => bytes + u64::from(ip_len) > limit,
+        }
+    }
+}
+
+/// Parameters of one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkConfig {
+    /// Transmission rate in bit/s; not looked at where there is a trace of rates.
+    pub rate: u64,
+    /// Propagation delay.
+    pub delay: Interval,
+    /// Framing in bytes that each packet takes beyond its IP length.
+    pub overhead: u32,
+    /// Block code over each packet with its framing. Its check symbols take time
+    /// of the transmitter; the channel is told the length before coding.
+    pub fec: Option<BlockCode>,
+    /// Limit of the queue.
+    pub queue: QueueLimit,
+    /// ECN-capable packets that would be dropped if this were the limit are
+    /// marked (RFC 3168): a step, not RED. Unlimited marks none.
+    pub mark: QueueLimit,
+    /// Packets of low priority have a class of their own, which is served when
+    /// nothing normal waits and dropped first; without, they are as others.
+    pub priorities: bool,
+}
+
+impl LinkConfig {
+    /// Bytes on the wire of a packet or frame of `bytes` with its framing.
+    #[inline]
+    pub fn coded(&self, bytes: u32) -> u32 {
+        self.fec.map_or(bytes, |code| code.wire(bytes))
+    }
+}
+
+/// A packet on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct InFlight {
+    /// When it reaches the far end.
+    pub(super) arrives: Instant,
+    pub(super) packet: PacketId,
+}
+
+/// What becomes of a packet that was handed to the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It is lost; `at` is when that happened.
+    Lost {
+        /// Why.
+        cause: DropCause,
+        /// When.
+        at: Instant,
+    },
+    /// It arrives.
+    Arrives {
+        /// When.
+        at: Instant,
+        /// With changed bits.
+        corrupt: bool,
+        /// With so many copies beside it.
+        copies: u8,
+        /// Outside the order of the others.
+        overtakes: bool,
+    },
+}
+
+impl Fate {
+    /// When a packet arrives to which nothing happens on the way.
+    #[inline]
+    pub(super) fn plain(self) -> Option<Instant> {
+        match self {
+            Self::Arrives {
+                at,
+                corrupt: false,
+                copies: 0,
+                overtakes: false,
+            } => Some(at),
+            _ => None,
+        }
+    }
+
+    /// Whether a full queue did not take it.
+    #[inline]
+    pub(super) fn refused(self) -> bool {
+        matches!(
+            self,
+            Self::Lost {
+                cause: DropCause::Congestion,
+                ..
+            }
+        )
+    }
+}
+
+/// Counters of one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkStats {
+    /// Packets that left the transmitter.
+    pub packets: u64,
+    /// Their IP bytes.
+    pub bytes: u64,
+    /// Nanoseconds that the transmitter was sending, or, in a trace of rates, had
+    /// something to send.
+    pub busy: u64,
+    /// Most packets that waited at once.
+    pub queue_max: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Packets with data that left the transmitter.
+    pub data: u64,
+    /// Packets lost, by cause.
+    pub drops: [u64; DropCause::ALL.len()],
+    /// Of the packets that left, those of low priority.
+    pub low_packets: u64,
+    /// Of the packets lost, those of low priority, by cause.
+    pub low_drops: [u64; DropCause::ALL.len()],
+}
+
+/// The counters that nearly every packet moves.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    packets: u64,
+    bytes: u64,
+    busy: u64,
+    queue_max: u64,
+    marks: u64,
+    data: u64,
+    low_packets: u64,
+}
+
+/// Packets lost by cause, and those of them of low priority.
+#[derive(Debug, Default)]
+struct Losses {
+    all: [u64; DropCause::ALL.len()],
+    low: [u64; DropCause::ALL.len()],
+    /// Those of them that are lost when they have left the transmitter, which may be
+    /// in the future: when, why, and whether their priority is low.
+    later: VecDeque<(Instant, DropCause, bool)>,
+}
+
+/// What is kept of a packet in the queue and in the transmitter: its IP length, and
+/// whether it is of other traffic, carries data, is of low priority.
+const LENGTH: u32 = (1 << 29) - 1;
+const OTHER: u32 = 1 << 29;
+const DATA: u32 = 1 << 30;
+const LOW: u32 = 1 << 31;
+
+/// One direction of a link at work.
+#[derive(Debug)]
+pub struct Simplex {
+    config: LinkConfig,
+    channel: Channel,
+    channel_on: bool,
+    clean: bool,
+    /// Other traffic, with what became of it.
+    background: Option<Box<(Background, BackgroundStats)>>,
+    /// A rate that changes in time; none is a rate that does not.
+    pace: Option<Box<Pace>>,
+    /// Bytes on the wire of the last packet, and the time that they take: lengths
+    /// repeat, and a division costs as much as the rest of a hop.
+    last_sent: (u32, Interval),
+    free_at: Instant,
+    last_arrival: Instant,
+    /// When each waiting packet starts to be sent, and what it is.
+    waiting: VecDeque<(Instant, u32)>,
+    /// The packet that the transmitter took last without a wait, or out of `waiting`.
+    taken: u32,
+    waiting_bytes: u64,
+    /// What waits in the low class.
+    low: VecDeque<low::Waiting>,
+    low_bytes: u64,
+    counts: Counts,
+    /// None before the first loss: thousands of links are nearly all without one.
+    losses: Option<Box<Losses>>,
+    /// Packets in flight, first to arrive first.
+    pub(super) in_flight: VecDeque<InFlight>,
+    /// Whether a call was asked for to look after the low class.
+    pub(super) low_watched: bool,
+    /// A protocol is on the link, which carries nothing itself.
+    pub(super) carries_frames: bool,
+    to: NodeId,
+    /// The longest packets that it takes, if there is a limit.
+    pub(super) mtu: Option<Mtu>,
+    /// Header compression: the queue is then told the lengths that are sent.
+    pub(super) compression: Option<Box<Compression>>,
+}
+
+impl Simplex {
+    /// An idle link.
+    pub fn new(config: LinkConfig, channel: Channel) -> Self {
+        Self {
+            config,
+            clean: channel.is_clean(),
+            channel,
+            channel_on: true,
+            background: None,
+            pace: None,
+            last_sent: (0, Interval::ZERO),
+            free_at: Instant::ZERO,
+            last_arrival: Instant::ZERO,
+            waiting: VecDeque::new(),
+            taken: 0,
+            waiting_bytes: 0,
+            low: VecDeque::new(),
+            low_bytes: 0,
+            counts: Counts::default(),
+            losses: None,
+            in_flight: VecDeque::new(),
+            low_watched: false,
+            carries_frames: false,
+            to: NodeId::default(),
+            mtu: None,
+            compression: None,
+        }
+    }
+
+    /// The same that leads to a node.
+    pub fn with_end(mut self, to: NodeId) -> Self {
+        self.to = to;
+        self
+    }
+
+    /// The node at the far end.
+    #[inline]
+    pub fn to(&self) -> NodeId {
+        self.to
+    }
+
+    /// The longest packets that it takes, if there is a limit.
+    pub fn mtu(&self) -> Option<Mtu> {
+        self.mtu
+    }
+
+    /// The same with packets no longer than that.
+    pub fn with_mtu(mut self, mtu: Option<Mtu>) -> Self {
+        self.mtu = mtu;
+        self
+    }
+
+    /// The same with compressed headers.
+    pub fn with_compression(mut self, compression: Compression) -> Self {
+        self.compression = Some(Box::new(compression));
+        self
+    }
+
+    /// Its header compression, if it has one.
+    pub fn compression(&self) -> Option<&Compression> {
+        self.compression.as_deref()
+    }
+
+    /// The same link with other traffic on it.
+    pub fn with_background(mut self, background: Background) -> Self {
+        self.background = Some(Box::new((background, BackgroundStats::default())));
+        self
+    }
+
+    /// Whether there is other traffic.
+    pub fn has_background(&self) -> bool {
+        self.background.is_some()
+    }
+
+    /// Packets of other traffic a second, on average; 0 without any.
+    pub fn background_packets(&self) -> f64 {
+        let background = self.background.as_ref();
+        background.map_or(0.0, |background| background.0.packets())
+    }
+
+    /// What became of other traffic, up to the last packet or question.
+    pub fn background_stats(&self) -> BackgroundStats {
+        self.background
+            .as_ref()
+            .map_or_else(BackgroundStats::default, |background| background.1)
+    }
+
+    /// The same link with a rate that follows a trace.
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.pace = Some(Box::new(pace));
+        self
+    }
+
+    /// Parameters.
+    pub fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+
+    /// Other parameters, for packets handed over from now on: what waits or flies
+    /// keeps its times, and nothing in order overtakes it.
+    pub fn set_config(&mut self, config: LinkConfig) {
+        self.keep_order();
+        self.config = config;
+        self.last_sent = (0, Interval::ZERO);
+    }
+
+    /// Another channel, for packets handed over from now on.
+    pub fn set_channel(&mut self, channel: Channel) {
+        self.keep_order();
+        self.channel = channel;
+        self.clean = !self.channel_on || self.channel.is_clean();
+    }
+
+    /// Whether packets meet the channel; off, they pass untouched, and the channel
+    /// stays as it is.
+    pub fn switch_channel(&mut self, on: bool) {
+        self.keep_order();
+        self.channel_on = on;
+        self.clean = !on || self.channel.is_clean();
+    }
+
+    /// Whether packets meet the channel.
+    pub fn channel_on(&self) -> bool {
+        self.channel_on
+    }
+
+    /// What comes next arrives no earlier than what flies now.
+    fn keep_order(&mut self) {
+        if let Some(last) = self.in_flight.back() {
+            self.last_arrival = self.last_arrival.max(last.arrives);
+        }
+    }
+
+    /// What may happen to a packet on its way.
+    pub fn channel(&self) -> &Channel {
+        &self.channel
+    }
+
+    /// Counters, of every packet that the queue took and of every loss that is
+    /// decided, as if their time had come: see [`Self::stats_at`].
+    pub fn stats(&self) -> LinkStats {
+        let none = [0; DropCause::ALL.len()];
+        let (all, low) = match self.losses.as_deref() {
+            Some(losses) => (losses.all, losses.low),
+            None => (none, none),
+        };
+        LinkStats {
+            packets: self.counts.packets,
+            bytes: self.counts.bytes,
+            busy: self.counts.busy,
+            queue_max: self.counts.queue_max,
+            marks: self.counts.marks,
+            data: self.counts.data,
+            drops: all,
+            low_packets: self.counts.low_packets,
+            low_drops: low,
+        }
+    }
+
+    /// Counters at `now`: what waits or is being sent has not left, and has not been
+    /// lost behind the transmitter either. And the same of other traffic.
+    pub fn stats_at(&self, now: Instant) -> (LinkStats, BackgroundStats) {
+        let (mut stats, mut other) = (self.stats(), self.background_stats());
+        if self.free_at > now {
+            stats.busy -= stats.busy.min(self.free_at.since(now).as_nanos());
+            let started = self.waiting.partition_point(|entry| entry.0 <= now);
+            let sending = match started.checked_sub(1) {
+                Some(last) => self.waiting[last].1,
+                None => self.taken,
+            };
+            let waiting = self.waiting.iter().skip(started).map(|entry| entry.1);
+            for packet in waiting.chain((sending != 0).then_some(sending)) {
+                let bytes = u64::from(packet & LENGTH);
+                if packet & OTHER == 0 {
+                    stats.packets -= 1;
+                    stats.bytes -= bytes;
+                    stats.data -= u64::from(packet & DATA != 0);
+                    stats.low_packets -= u64::from(packet & LOW != 0);
+                } else {
+                    other.packets -= 1;
+                    other.bytes -= bytes;
+                }
+            }
+        }
+        if let Some(losses) = &self.losses {
+            for &(_, cause, low) in losses.later.iter().filter(|lost| lost.0 > now) {
+                stats.drops[cause as usize] -= 1;
+                stats.low_drops[cause as usize] -= u64::from(low);
+            }
+        }
+        (stats, other)
+    }
+
+    /// Counts a packet that the link carried and its far end refused.
+    pub fn count_drop(&mut self, cause: DropCause, priority: Priority) {
+        let losses = self.losses.get_or_insert_default();
+        losses.all[cause as usize] += 1;
+        losses.low[cause as usize] += u64::from(priority == Priority::Low);
+    }
+
+    /// Counts a packet that came at `now` and that the channel will lose behind the
+    /// transmitter.
+    fn lose_later(&mut self, now: Instant, cause: DropCause, priority: Priority) {
+        self.count_drop(cause, priority);
+        let at = self.free_at;
+        let later = &mut self.losses.get_or_insert_default().later;
+        while later.front().is_some_and(|lost| lost.0 <= now) {
+            later.pop_front();
+        }
+        later.push_back((at, cause, priority == Priority::Low));
+    }
+
+    /// Packets and IP bytes that wait for the transmitter at `now`, of both
+    /// classes.
+    #[inline]
+    pub fn queued(&mut self, now: Instant) -> (u32, u64) {
+        if self.background.is_some() {
+            self.run_background(now);
+        }
+        self.both_queued(now)
+    }
+
+    #[inline]
+    fn both_queued(&mut self, now: Instant) -> (u32, u64) {
+        let (packets, bytes) = self.normal_queued(now);
+        (packets + self.low.len() as u32, bytes + self.low_bytes)
+    }
+
+    /// Lets the packets of other traffic in that came until `now`.
+    #[cold]
+    fn run_background(&mut self, now: Instant) {
+        let Some(mut background) = self.background.take() else {
+            return;
+        };
+        let (traffic, stats) = &mut *background;
+        while let Some((at, ip_len)) = traffic.next_until(now) {
+            let waiting = self.both_queued(at);
+            if self.admit(at, ip_len, waiting) {
+                *self.newest() |= OTHER;
+                stats.packets += 1;
+                stats.bytes += u64::from(ip_len);
+            } else {
+                stats.drops += 1;
+            }
+        }
+        self.background = Some(background);
+    }
+
+    #[inline]
+    fn normal_queued(&mut self, now: Instant) -> (u32, u64) {
+        while let Some(&(starts, packet)) = self.waiting.front() {
+            if starts > now {
+                break;
+            }
+            self.waiting.pop_front();
+            self.waiting_bytes -= u64::from(packet & LENGTH);
+            self.taken = packet;
+        }
+        (self.waiting.len() as u32, self.waiting_bytes)
+    }
+
+    /// When the packets that wait in the normal class start to be sent, with
+    /// their IP lengths.
+    pub fn departures(&self) -> impl Iterator<Item = (Instant, u32)> + '_ {
+        let parts = |&(starts, packet): &(Instant, u32)| (starts, packet & LENGTH);
+        self.waiting.iter().map(parts)
+    }
+
+    /// What is kept of the packet that came last.
+    #[inline]
+    fn newest(&mut self) -> &mut u32 {
+        match self.waiting.back_mut() {
+            Some(last) => &mut last.1,
+            None => &mut self.taken,
+        }
+    }
+
+    /// Whether an ECN-capable packet of `ip_len` bytes is to be marked that is
+    /// handed over at `now`.
+    pub fn congested(&mut self, now: Instant, ip_len: u32) -> bool {
+        if self.config.mark == QueueLimit::Unlimited {
+            return false;
+        }
+        self.queued(now);
+        if self.free_at <= now {
+            return false;
+        }
+        // What waits in the low class is no congestion to others.
+        let (packets, bytes) = self.normal_queued(now);
+        self.config.mark.is_full(packets, bytes, ip_len)
+    }
+
+    /// Counts the packet that the queue took last, if it carries data.
+    #[inline]
+    pub fn count_data(&mut self, data: bool) {
+        if data {
+            self.counts.data += 1;
+            *self.newest() |= DATA;
+        }
+    }
+
+    /// Whether a packet of `ip_len` bytes and normal priority needs nothing here but
+    /// [`Self::offer`]: its owner has nothing else to see to.
+    #[inline]
+    pub(super) fn only_queues(&self, ip_len: u32) -> bool {
+        !self.carries_frames
+            && !self.low_watched
+            && self.compression.is_none()
+            && self.config.mark == QueueLimit::Unlimited
+            && self.mtu.is_none_or(|mtu| ip_len <= mtu.bytes)
+    }
+
+    /// Packet number `packet` is on its way, behind those that are. Returns whether
+    /// it is the first.
+    #[inline]
+    pub(super) fn flies(&mut self, packet: PacketId, arrives: Instant) -> bool {
+        let first = self.in_flight.is_empty();
+        self.in_flight.push_back(InFlight { arrives, packet });
+        first
+    }
+
+    /// A packet leaves the channel for the far end.
+    pub(super) fn launch(
+        &mut self,
+        id: LinkId,
+        packet: PacketId,
+        at: Instant,
+        overtakes: bool,
+        outcomes: &mut Vec<Outcome>,
+    ) {
+        if overtakes {
+            outcomes.push(Outcome::Overtakes(id, packet, at));
+        } else if self.flies(packet, at) {
+            outcomes.push(Outcome::Flies(id, at));
+        }
+    }
+
+    /// Bytes that a packet will have on the wire if it goes next; one that may not be
+    /// the next (`in_turn`) is not compressed.
+    pub(super) fn prepare(&mut self, packet: &Packet, in_turn: bool) -> u32 {
+        match &mut self.compression {
+            Some(compression) => compression.prepare(packet, in_turn),
+            None => packet.ip_len(),
+        }
+    }
+
+    /// The queue took the packet that was prepared last.
+    pub(super) fn commit(&mut self, packet: PacketId) {
+        if let Some(compression) = &mut self.compression {
+            compression.commit(packet);
+        }
+    }
+
+    /// A packet was lost whose last bit left or would have left at `at`.
+    pub(super) fn frame_lost(&mut self, now: Instant, cause: DropCause, at: Instant) {
+        if let Some(compression) = &mut self.compression {
+            compression.lost(now, cause, at + self.config.delay);
+        }
+    }
+
+    /// Counts a packet that was marked.
+    pub fn count_mark(&mut self) {
+        self.counts.marks += 1;
+    }
+
+    /// Takes a packet into the queue or the transmitter, where so many packets and
+    /// bytes wait. Returns whether there was room.
+    #[inline(always)] // as `offer`
+    fn admit(&mut self, now: Instant, ip_len: u32, (packets, bytes): (u32, u64)) -> bool {
+        let busy = self.free_at > now;
+        if busy && self.config.queue.is_full(packets, bytes, ip_len) {
+            return false;
+        }
+        let (starts, waits) = self.occupy(now, ip_len);
+        if waits {
+            self.waiting.push_back((starts, ip_len));
+            self.waiting_bytes += u64::from(ip_len);
+            self.counts.queue_max = self.counts.queue_max.max(u64::from(packets) + 1);
+        } else {
+            self.taken = ip_len;
+        }
+        true
+    }
+
+    /// The transmitter takes a packet that came at `now` when it is free. Returns
+    /// when that is, and whether it has to wait.
+    #[inline]
+    fn occupy(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
+        let mut waits = self.free_at > now;
+        let mut starts = self.free_at.max(now);
+        let wire = self.config.coded(ip_len + self.config.overhead);
+        if self.last_sent.0 != wire {
+            self.last_sent = (wire, Self::sending(wire, self.config.rate));
+        }
+        let mut sending = self.last_sent.1;
+        if let Some(pace) = &mut self.pace {
+            let (begins, ends) = pace.send(self.free_at, now, wire);
+            sending = ends.since(starts);
+            starts = begins;
+            waits = starts > now;
+            self.free_at = ends;
+        } else {
+            self.free_at = starts + sending;
+        }
+        self.counts.busy += sending.as_nanos();
+        (starts, waits)
+    }
+
+    #[inline(never)]
+    fn sending(wire: u32, rate: u64) -> Interval {
+        Interval::of_bits(u64::from(wire) * 8, rate)
+    }
+
+    /// Hands over a packet of `ip_len` bytes at `now`, first in, first out.
+    #[inline(always)] // so that the fate of most packets stays in registers
+    pub fn offer(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
+        let waiting = self.queued(now);
+        if !self.admit(now, ip_len, waiting) {
+            self.count_drop(DropCause::Congestion, priority);
+            return Fate::Lost {
+                cause: DropCause::Congestion,
+                at: now,
+            };
+        }
+        self.leave(now, ip_len, priority)
+    }
+
+    /// The transmitter, which is free, takes a packet at `now`.
+    fn send(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
+        self.occupy(now, ip_len);
+        self.taken = ip_len;
+        self.leave(now, ip_len, priority)
+    }
+
+    /// What becomes of the packet that came last, at `now`, when it has left the
+    /// transmitter.
+    #[inline(always)] // as `offer`
+    fn leave(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
+        self.counts.packets += 1;
+        if priority == Priority::Low {
+            self.counts.low_packets += 1;
+            *self.newest() |= LOW;
+        }
+        self.counts.bytes += u64::from(ip_len);
+        let wire = ip_len + self.config.overhead;
+        if self.clean {
+            // Later than its own time only after the link was changed.
+            let at = (self.free_at + self.config.delay).max(self.last_arrival);
+            return Fate::Arrives {
+                at,
+                corrupt: false,
+                copies: 0,
+                overtakes: false,
+            };
+        }
+        let passage = self.channel.pass(self.free_at, wire);
+        if let Verdict::Drop(cause) = passage.verdict {
+            self.lose_later(now, cause, priority);
+            return Fate::Lost {
+                cause,
+                at: self.free_at,
+            };
+        }
+        let mut at = self.free_at + self.config.delay + passage.hold;
+        if !passage.may_overtake {
+            // Rounding must not swap what the channel keeps in order.
+            at = at.max(self.last_arrival);
+            self.last_arrival = at;
+        }
+        Fate::Arrives {
+            at,
+            corrupt: passage.verdict == Verdict::Corrupt,
+            copies: passage.copies,
+            overtakes: passage.may_overtake,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn geo(queue: QueueLimit) -> Simplex {
+        let config = LinkConfig {
+            rate: 2_048_000,
+            delay: Interval::from_millis(250),
+            overhead: 0,
+            fec: None,
+            queue,
+            mark: QueueLimit::Unlimited,
+            priorities: true,
+        };
+        Simplex::new(config, Channel::default())
+    }
+
+    fn arrival(fate: Fate) -> Option<u64> {
+        match fate {
+            Fate::Arrives { at, .. } => Some(at.as_nanos()),
+            Fate::Lost { .. } => None,
+        }
+    }
+
+    /// There are four for a pair of hosts, and a thousand pairs in a scenario: counters
+    /// of what is rare, and stages that are off, are behind pointers.
+    #[test]
+    fn a_link_is_small() {
+        let size = size_of::<Simplex>();
+        assert!(size <= 384, "{size} bytes");
+    }
+
+    #[test]
+    fn the_achieved_rate_is_the_configured_rate_at_geo_delay() {
+        // A queue of two packets is enough to keep the transmitter busy: the
+        // bandwidth-delay product does not count against it.
+        let mut link = geo(QueueLimit::Packets(2));
+        let gap = Interval::of_bits(12_000, 2_048_000);
+        let mut now = Instant::ZERO;
+        let mut last = 0;
+        for _ in 0..10_000 {
+            last = arrival(link.offer(now, 1500, Priority::Normal)).expect("never full");
+            now += gap;
+        }
+        let rate = 10_000.0 * 12_000.0 / (last as f64 / 1e9 - 0.25);
+        assert!((rate / 2_048_000.0 - 1.0).abs() < 1e-6, "{rate}");
+    }
+
+    #[test]
+    fn drop_tail_counts_what_waits() {
+        let mut link = geo(QueueLimit::Packets(3));
+        let fates: Vec<_> = (0..6)
+            .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
+            .collect();
+        // One is being sent, three wait, two are dropped.
+        assert_eq!(fates.iter().filter(|f| f.is_some()).count(), 4);
+        assert_eq!(fates[3], Some(4 * 5_859_375 + 250_000_000));
+        assert_eq!(link.stats().drops[DropCause::Congestion as usize], 2);
+        assert_eq!(link.queued(Instant::from_nanos(5_859_375)), (2, 3000));
+        let mut link = geo(QueueLimit::Bytes(3000));
+        let kept = (0..6)
+            .filter(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)).is_some())
+            .count();
+        assert_eq!(kept, 3);
+    }
+
+    #[test]
+    fn marking_is_a_step() {
+        for (mark, from) in [
+            (QueueLimit::Packets(2), 3),
+            (QueueLimit::Bytes(3000), 3),
+            (QueueLimit::Bytes(2999), 2),
+            (QueueLimit::Unlimited, 6),
+        ] {
+            let mut link = geo(QueueLimit::Unlimited);
+            link.config.mark = mark;
+            // The first is being sent, the second and third wait.
+            let marked: Vec<_> = (0..6)
+                .map(|_| {
+                    let marked = link.congested(Instant::ZERO, 1500);
+                    link.offer(Instant::ZERO, 1500, Priority::Normal);
+                    marked
+                })
+                .collect();
+            let expected: Vec<_> = (0..6).map(|i| i >= from).collect();
+            assert_eq!(marked, expected, "{mark:?}");
+        }
+    }
+
+    /// A shorter delay or a clean channel lets nothing overtake what flies, and a
+    /// packet that was handed over keeps its time.
+    #[test]
+    fn a_change_holds_from_then_on_and_keeps_the_order() {
+        let mut link = geo(QueueLimit::Unlimited);
+        let first = arrival(link.offer(Instant::ZERO, 256, Priority::Normal)).unwrap();
+        assert_eq!(first, 251_000_000);
+        let arrives = Instant::from_nanos(first);
+        link.flies(PacketId(0), arrives);
+        let mut config = *link.config();
+        (config.delay, config.rate) = (Interval::from_millis(10), 4_096_000);
+        link.set_config(config);
+        let at = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+        assert_eq!(
+            arrival(link.offer(at(1), 256, Priority::Normal)),
+            Some(251_000_000)
+        );
+        assert_eq!(
+            arrival(link.offer(at(300), 256, Priority::Normal)),
+            Some(310_500_000)
+        );
+    }
+
+    #[test]
+    fn a_channel_is_switched_off_and_on() {
+        use crate::channel::{Loss, Stage};
+        use crate::rng::{Probability, Streams};
+        let stream = Streams::new(1, 0).stream("loss");
+        let all = Loss::new(Probability::new(1.0).unwrap(), stream);
+        let mut link = geo(QueueLimit::Unlimited);
+        link.switch_channel(false);
+        link.set_channel(Channel::new(vec![Stage::Loss(all)]));
+        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_some());
+        link.switch_channel(true);
+        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_none());
+        link.set_channel(Channel::default());
+        assert!(arrival(link.offer(Instant::ZERO, 100, Priority::Normal)).is_some());
+    }
+
+    #[test]
+    fn what_waits_for_an_opportunity_is_in_the_queue() {
+        // One packet every 10 ms; an idle link too makes a packet wait.
+        let trace = crate::trace::RateTrace::opportunities(vec![10]).unwrap();
+        let pace = Pace::new(std::sync::Arc::new(trace), Interval::ZERO);
+        let mut link = geo(QueueLimit::Packets(3)).with_pace(pace);
+        let fates: Vec<_> = (0..6)
+            .map(|_| arrival(link.offer(Instant::ZERO, 1500, Priority::Normal)))
+            .collect();
+        let ms = |n: u64| Some((n + 250) * 1_000_000);
+        assert_eq!(fates, [ms(10), ms(20), ms(30), None, None, None]);
+        assert_eq!(link.queued(Instant::from_nanos(9_999_999)), (3, 4500));
+        assert_eq!(link.queued(Instant::from_nanos(20_000_000)), (1, 1500));
+        assert_eq!(link.stats().busy, 30_000_000);
+        assert_eq!(link.stats().queue_max, 3);
+    }
+
+    #[test]
+    fn the_check_symbols_of_a_code_take_time_and_no_queue_bytes() {
+        let config = LinkConfig {
+            rate: 1_000_000,
+            delay: Interval::ZERO,
+            overhead: 23,
+            fec: Some(BlockCode::new(255, 223, 8, 16).unwrap()),
+            queue: QueueLimit::Unlimited,
+            mark: QueueLimit::Unlimited,
+            priorities: true,
+        };
+        let mut link = Simplex::new(config, Channel::default());
+        // 200 bytes and the framing are a block of 255; 1500 need 7 * 32 more. The code
+        // covers the framing too: 1550 bytes alone would be 7 blocks, with it they are 8.
+        let wire = [255, 1523 + 224, 255, 1573 + 256];
+        let mut at = 0;
+        for (ip_len, wire) in [200, 1500, 200, 1550].into_iter().zip(wire) {
+            at += wire * 8000;
+            let fate = link.offer(Instant::ZERO, ip_len, Priority::Normal);
+            assert_eq!(arrival(fate), Some(at));
+        }
+        assert_eq!(link.queued(Instant::ZERO), (3, 3250));
+        assert_eq!(link.stats().busy, at);
+    }
+
+    #[test]
+    fn framing_takes_time_and_no_queue_bytes() {
+        let config = LinkConfig {
+            rate: 1_000_000,
+            delay: Interval::ZERO,
+            overhead: 25,
+            fec: None,
+            queue: QueueLimit::Unlimited,
+            mark: QueueLimit::Unlimited,
+            priorities: true,
+        };
+        let mut link = Simplex::new(config, Channel::default());
+        assert_eq!(
+            arrival(link.offer(Instant::ZERO, 100, Priority::Normal)),
+            Some(1_000_000)
+        );
+        assert_eq!(link.stats().bytes, 100);
+    }
+}

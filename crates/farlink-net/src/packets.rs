@@ -1,0 +1,110 @@
+//! The packets that are in the network, each at a number that queues, links and events
+//! know it by.
+
+use crate::id::{ById, NodeId, PacketId};
+use crate::packet::{Packet, Payload};
+use farlink_tcp::Priority;
+use std::ops::Index;
+
+/// What every hop asks of a packet: beside the packets, because five of these are
+/// in a line of the cache, and a packet is two lines.
+#[derive(Clone, Copy, Debug)]
+pub struct Label {
+    /// Node that the packet goes to.
+    pub dst: NodeId,
+    /// Its length.
+    pub ip_len: u32,
+    /// Whether it carries data.
+    pub data: bool,
+    /// Whether it is of low priority.
+    pub low: bool,
+}
+
+impl Label {
+    #[inline]
+    fn of(packet: &Packet) -> Self {
+        let (data, low) = match &packet.payload {
+            // That of any packet, for what nearly all are.
+            Payload::Tcp(segment) if packet.piece.is_none() => {
+                let data = !segment.body.is_empty() && !segment.dummy;
+                (data, segment.priority == Priority::Low)
+            }
+            _ => (packet.has_data(), packet.priority() == Priority::Low),
+        };
+        Self {
+            dst: packet.dst,
+            ip_len: packet.ip_len(),
+            data,
+            low,
+        }
+    }
+}
+
+/// The packets that are somewhere.
+#[derive(Debug, Default)]
+pub struct Packets {
+    all: ById<PacketId, Packet>,
+    labels: ById<PacketId, Label>,
+    free: Vec<PacketId>,
+}
+
+impl Packets {
+    /// Gives a packet a number.
+    #[inline(always)] // so that it is made where it stays
+    pub fn hold(&mut self, packet: Packet) -> PacketId {
+        let label = Label::of(&packet);
+        if let Some(id) = self.free.pop() {
+            self.all[id] = packet;
+            self.labels[id] = label;
+            id
+        } else {
+            self.labels.push(label);
+            self.all.push(packet)
+        }
+    }
+
+    /// The packet is over; its number will be that of another.
+    #[inline]
+    pub fn release(&mut self, id: PacketId) {
+        self.free.push(id);
+    }
+
+    /// What every hop asks of a packet.
+    #[inline]
+    pub fn label(&self, id: PacketId) -> Label {
+        self.labels[id]
+    }
+
+    /// The packet itself, for what leaves its label as it is: see [`Self::rewrite`].
+    #[inline]
+    pub fn get_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.all[id]
+    }
+
+    /// Changes a packet in any way.
+    pub fn rewrite<T>(&mut self, id: PacketId, change: impl FnOnce(&mut Packet) -> T) -> T {
+        let done = change(&mut self.all[id]);
+        self.labels[id] = Label::of(&self.all[id]);
+        done
+    }
+
+    /// A second one like it.
+    pub fn copy(&mut self, id: PacketId) -> PacketId {
+        let copy = self.all[id].clone();
+        self.hold(copy)
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.all.len() - self.free.len()
+    }
+}
+
+impl Index<PacketId> for Packets {
+    type Output = Packet;
+
+    #[inline]
+    fn index(&self, id: PacketId) -> &Packet {
+        &self.all[id]
+    }
+}
