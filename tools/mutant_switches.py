@@ -42,7 +42,7 @@ BEGIN, END = re.compile(r"/\*<(\d+)\*/"), re.compile(r"/\*(\d+)>\*/")
 CONST = re.compile(r"\bconst ((?:unsafe )?fn (\w+))")
 ALSO = ["farlink-sim"]
 """Its tests run too; it must compile with the switches."""
-IN_CONSTANT = re.compile(r"cannot call non-const [^`]*`(?:[^`]*::)?([^`:]+)`")
+IN_CONSTANT = re.compile(r"cannot call non-const [^`]*`.*?(\w+)(?:::<[^`]*>)?`")
 
 Span = tuple[int, int]
 

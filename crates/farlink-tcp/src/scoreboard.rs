@@ -653,9 +653,16 @@ mod tests {
         let mut b = board(2);
         assert!(b.front_is_due(at(10), ns(5)));
         b.lose_front();
+        assert_eq!(b.losses(), 100);
         assert!(!b.front_is_due(at(10), ns(5)));
         let (i, _) = b.next_lost().unwrap();
         b.sent_again(i, at(10));
+        assert!(!b.front_is_due(at(14), ns(5)));
+        assert!(b.front_is_due(at(15), ns(5)));
+        // Lost again it is not out, and where that was none it is.
+        b.lose_all();
+        assert!(!b.front_is_due(at(99), ns(5)));
+        b.lose_none();
         assert!(!b.front_is_due(at(14), ns(5)));
         assert!(b.front_is_due(at(15), ns(5)));
     }
@@ -804,5 +811,49 @@ mod tests {
         b.acknowledge(100);
         assert!(!b.judge(3, u64::from(MSS)));
         assert_eq!(b.pipe(), 900 - 400);
+    }
+
+    /// `NextSeg`, rule (3): holes below the highest SACKed byte, each once, though they
+    /// are not lost yet.
+    #[test]
+    fn holes_go_in_order_up_to_the_highest_sacked_byte() {
+        let mut b = board(6);
+        b.acknowledge(100);
+        b.sack(200, 300);
+        b.sack(400, 500);
+        let mut order = Vec::new();
+        while let Some((i, s)) = b.next_hole() {
+            order.push(s.start);
+            b.sent_again(i, Instant::ZERO);
+        }
+        assert_eq!(order, [100, 300]);
+        b.check();
+    }
+
+    /// What was sent again gives no round trip, whichever copy was SACKed or
+    /// acknowledged (Karn).
+    #[test]
+    fn rate_samples_have_a_round_trip_of_what_was_sent_once() {
+        let at = |n| Instant::from_nanos(n);
+        let mut b = Scoreboard {
+            rate: Some(Box::default()),
+            ..Scoreboard::default()
+        };
+        for i in 0..4 {
+            b.sent(MSS, at(i));
+        }
+        b.lose_front();
+        for i in [0, 2] {
+            b.sent_again(i, at(5));
+        }
+        let mut sampled = |what: fn(&mut Scoreboard), now| {
+            what(&mut b);
+            let rate = b.rate.as_mut().unwrap();
+            rate.finish(at(now)).unwrap().rtt.map(Interval::as_nanos)
+        };
+        assert_eq!(sampled(|b| _ = b.sack(100, 200), 10), Some(9));
+        assert_eq!(sampled(|b| _ = b.sack(200, 300), 11), None);
+        assert_eq!(sampled(|b| _ = b.acknowledge(300).len, 12), None);
+        assert_eq!(sampled(|b| _ = b.acknowledge(400).len, 13), Some(10));
     }
 }

@@ -622,7 +622,7 @@ mod tests {
     fn gaps_of_slow_start_are_renos_or_stand_still() {
         // (a) small cwnd, flight a quarter or more; (b) large cwnd, small
         // flight; (c) flight of half the peer's window or more.
-        for (cwnd, flight) in [(8, 16), (24, 8), (36, 32)] {
+        for (cwnd, flight) in [(8, 16), (10, 16), (24, 8), (36, 32)] {
             let mut a = adalr(&[], cwnd * MSS, 40 * MSS);
             assert_eq!(ack(&mut a, 600, flight * MSS, 1), MSS, "{cwnd}");
             let mut literal = adalr(&[word("gaps", "hold")], cwnd * MSS, 40 * MSS);
@@ -637,6 +637,11 @@ mod tests {
         assert_eq!(ack(&mut a, 600, 20 * MSS, 1), 3 * MSS);
         let mut a = adalr(all, 10 * MSS, 40 * MSS); // 1, and then 2
         assert_eq!(ack(&mut a, 600, 10 * MSS, 1), 3 * MSS);
+        // Not when the first step ends below the bound of the next, or on it.
+        for (cwnd, flight) in [(4000, 4000), (8500, 8500), (18_500, 20_000)] {
+            let mut a = adalr(all, cwnd, 40 * MSS);
+            assert_eq!(ack(&mut a, 600, flight, 1), 3 * MSS / 2, "{cwnd}");
+        }
     }
 
     #[test]
@@ -647,6 +652,8 @@ mod tests {
         // As printed neither phase covers it.
         let mut literal = adalr(&[word("at_threshold", "hold")], 40 * MSS, 40 * MSS);
         assert_eq!(ack(&mut literal, 600, 20 * MSS, 1), 0);
+        literal.cwnd += 1;
+        assert!(ack(&mut literal, 600, 20 * MSS, 1) > 0);
     }
 
     #[test]
@@ -666,6 +673,7 @@ mod tests {
         assert_eq!(grown(&[], 10, 31, 0, 1), 25);
         let literal = &[("boost_below_breakpoint", Setting::Flag(true))];
         assert_eq!(grown(literal, 10, 31, 0, 1), 12);
+        assert_eq!(grown(literal, 10, 31, 9, 9), 12);
         let quotient = &[word("root", "of_quotient")];
         assert_eq!(grown(quotient, 600, 31, 0, 1), 106); // sqrt(36/2) = 4.243
         // The conditions by the stretched window: half of 96,000.
@@ -791,5 +799,29 @@ mod tests {
         let mut a = Adalr::new(&Control::new(&Adalr::ALGORITHM), start);
         a.on_peer_window(100, MSS);
         assert_eq!(a.ssthresh(), 2 * MSS);
+    }
+
+    /// The round trip of an ACK in recovery is one like any other.
+    #[test]
+    fn rho_is_of_acks_in_recovery_too() {
+        let rtt = RttEstimator::new(RtoConfig::default());
+        let mut a = adalr(&[], 8 * MSS, 8 * MSS);
+        lose(&mut a, 8 * MSS, 8 * MSS + 1);
+        let cx = Context {
+            now: Instant::ZERO,
+            mss: MSS,
+            flight: 7 * MSS,
+            snd_una: MSS + 1,
+            snd_max: 8 * MSS + 1,
+            rtt: &rtt,
+        };
+        let ack = Ack {
+            bytes: MSS,
+            rtt_sample: Some(Interval::from_millis(500)),
+            fine_rtt: None,
+            cwnd_limited: true,
+        };
+        a.on_recovery_ack(&cx, &ack);
+        assert!((a.rho - 30.0).abs() < 1e-12);
     }
 }

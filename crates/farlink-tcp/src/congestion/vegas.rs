@@ -586,4 +586,21 @@ mod tests {
         flow.ack(3 * MSS, None, true);
         assert_eq!(flow.vegas.cwnd(), 4 * MSS);
     }
+
+    /// Queues of exactly alpha, beta and gamma segments are neither too short nor too
+    /// long: the window rests, and slow start goes on.
+    #[test]
+    fn the_bounds_themselves_are_within() {
+        for segments in [10, 30] {
+            // 10 ms of 100: one segment of ten, three of thirty.
+            let mut flow = avoiding(&[], segments);
+            for _ in 0..3 {
+                assert_eq!(flow.round(100), segments * MSS);
+            }
+        }
+        let mut flow = Flow::new(&[], 10, u64::MAX);
+        flow.vegas.base_rtt = Some(ms(90));
+        flow.round(100);
+        assert_eq!(flow.vegas.ssthresh(), u64::MAX);
+    }
 }

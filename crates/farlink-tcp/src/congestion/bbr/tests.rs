@@ -154,8 +154,10 @@ fn startup_lasts_until_three_rounds_without_a_quarter_more() {
     limited.app_limited = true;
     d.give(&limited);
     assert_eq!((d.bbr.state, d.bbr.full_count), (State::Startup, 2));
+    assert!(d.bbr.in_slow_start());
     d.round(1_249_000, 4 * PRODUCT);
     assert_eq!(d.bbr.state, State::Drain);
+    assert!(!d.bbr.in_slow_start());
     assert_eq!(d.bbr.pacing_rate(), Some(paced(1.0 / 2.885, 1_249_000.0)));
 }
 
@@ -211,6 +213,9 @@ fn quanta_by_rate_on_the_wire() {
     assert_eq!(quantum(23e6), 2000.0);
     assert_eq!(quantum(80e6), 10_000.0); // 1 ms
     assert_eq!(quantum(1e9), 65_536.0);
+    // Two segments at least, where a millisecond is less.
+    bbr.pacing_rate = 24e6 / 8.0;
+    assert_eq!(bbr.send_quantum(9000), 18_000.0);
 }
 
 #[test]
@@ -459,4 +464,18 @@ fn the_send_quantum_has_three_ranges() {
         b.pacing_rate = rate;
         assert_eq!(b.send_quantum(MSS), quantum, "{rate}");
     }
+}
+
+/// 4.2.3.4: the first ACK leaves room for a segment at least, and within the round the
+/// window follows what is out where that is more.
+#[test]
+fn a_recovery_lets_a_segment_out_and_all_that_is_delivered() {
+    let mut d = Driver::probing(&[]);
+    d.loss();
+    let first = d.ack(MSS / 2, RATE, PRODUCT, 90 * MSS);
+    d.give(&first);
+    assert_eq!(d.bbr.cwnd(), 91 * MSS);
+    let second = d.ack(3 * MSS, RATE, PRODUCT, 95 * MSS);
+    d.give(&second);
+    assert_eq!(d.bbr.cwnd(), 98 * MSS);
 }
