@@ -102,7 +102,10 @@ class CompileError(Exception):
 
 
 class Copy:
-    """A copy of the workspace to change and build; third-party crates are built once for all."""
+    """A copy of the workspace to change and build.
+
+    It has a folder of builds of its own: cargo takes what was built of the workspace for new.
+    """
 
     def __init__(self, root: Path, folder: Path) -> None:
         self.root, self.folder = root, folder
@@ -195,7 +198,7 @@ class Copy:
         return subprocess.run(  # noqa: S603
             command,
             cwd=self.folder,
-            env=os.environ | {"CARGO_TARGET_DIR": str(self.root / "target")},
+            env=os.environ | {"CARGO_TARGET_DIR": str(self.folder.parent / "build")},
             check=False,
             capture_output=True,
             text=True,
