@@ -145,8 +145,8 @@ pub struct Config {
     /// How long what was sent may stay unacknowledged, the SYN too, before the
     /// connection is given up (RFC 9293, 3.9.1, and the local value of RFC 5482).
     pub user_timeout: Option<Interval>,
-    /// How long FIN-WAIT-2 may last while nothing comes. RFC 9293 has no end to it;
-    /// Linux takes 60 s (`tcp_fin_timeout`).
+    /// How long FIN-WAIT-2 may last while nothing comes, once the application reads no
+    /// more, either. RFC 9293 has no end to it; Linux takes 60 s (`tcp_fin_timeout`).
     pub fin_wait_2: Option<Interval>,
 }
 

@@ -273,6 +273,15 @@ impl Receiver {
         }
     }
 
+    /// Takes over how large the buffer of `before` is, and whether it grows: nothing
+    /// has come yet.
+    pub(crate) fn settings_of(&mut self, before: &Self) {
+        self.config.buffer = before.config.buffer;
+        if before.autotune.is_none() {
+            self.autotune = None;
+        }
+    }
+
     fn space(&self) -> u64 {
         let space = self.config.buffer.saturating_sub(self.unread());
         space.min(self.most())

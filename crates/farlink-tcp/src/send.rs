@@ -227,6 +227,14 @@ impl Sender {
         self.limit = bytes;
     }
 
+    /// Takes over what the application wrote to and set for `before`.
+    pub(crate) fn settings_of(&mut self, before: Self) {
+        self.buffer = before.buffer;
+        self.cut_short = before.cut_short;
+        self.nagle = before.nagle;
+        self.limit = before.limit;
+    }
+
     /// Peer's window.
     pub(crate) fn wnd(&self) -> u64 {
         self.wnd
@@ -706,6 +714,10 @@ impl Sender {
                 && rate.is_limited()
             {
                 self.cc.on_transmit_start(&context!(self, now, 0));
+            }
+            if self.board.is_empty() {
+                let since_last = now.since(self.last_sent);
+                self.cc.on_pause(&context!(self, now, 0), since_last);
             }
             if self.loss.dup_acks > 0 {
                 let (flight, cwnd) = (self.board.flight(), self.cc.cwnd());

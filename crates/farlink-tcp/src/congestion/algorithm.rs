@@ -52,6 +52,9 @@ pub struct Start {
     pub ssthresh: u64,
     /// What an ACK counts for.
     pub byte_counting: ByteCounting,
+    /// Segments leave spread over the round trip and not as ACKs let them
+    /// ([`crate::config::Config::pacing`]).
+    pub paced: bool,
 }
 
 impl Default for Start {
@@ -60,6 +63,7 @@ impl Default for Start {
             window: 1,
             ssthresh: 1,
             byte_counting: ByteCounting::Off,
+            paced: false,
         }
     }
 }
@@ -223,6 +227,7 @@ mod tests {
                 window: 2920,
                 ssthresh: u64::MAX,
                 byte_counting: ByteCounting::Off,
+                paced: false,
             };
             let built = Control::new(algorithm).build(start);
             assert!(built.cwnd() >= 2920, "{}", algorithm.name);

@@ -46,6 +46,8 @@ pub struct Cubic {
     /// The congestion-avoidance stage that is running.
     epoch: Option<Epoch>,
     hystart: Exit,
+    /// Segments are paced.
+    paced: bool,
     /// What a spurious reduction restores beside cwnd and ssthresh (4.9).
     before: Option<Before>,
     /// Congestion avoidance in whole segments, as Linux counts it.
@@ -62,10 +64,10 @@ enum Exit {
 }
 
 impl Exit {
-    fn new(name: &str) -> Self {
+    fn new(name: &str, paced: bool) -> Self {
         match name {
             "plus" => Self::Plus(HyStart::default()),
-            "classic" => Self::Classic(Classic::default()),
+            "classic" => Self::Classic(Classic::new(paced)),
             _ => Self::Nothing,
         }
     }
@@ -191,7 +193,8 @@ impl Cubic {
             w_max: None,
             cwnd_prior: None,
             epoch: None,
-            hystart: Exit::new(control.choice("hystart")),
+            hystart: Exit::new(control.choice("hystart"), start.paced),
+            paced: start.paced,
             before: None,
             segments: (control.choice("counting") == "linux").then(Segments::default),
         }
@@ -199,8 +202,14 @@ impl Cubic {
 
     fn slow_start(&mut self, cx: &Context<'_>, ack: &Ack) {
         if let Exit::Plus(hystart) = &mut self.hystart {
-            let limit = self.counting.limit(cx.mss);
-            let growth = hystart.on_ack(cx, ack, limit.unwrap_or(GROWTH_LIMIT * cx.mss));
+            // L (RFC 9406, 4.3): no burst leaves a sender that paces.
+            let own = if self.paced {
+                u64::MAX
+            } else {
+                GROWTH_LIMIT * cx.mss
+            };
+            let limit = self.counting.limit(cx.mss).unwrap_or(own);
+            let growth = hystart.on_ack(cx, ack, limit);
             self.grow_conservatively(growth);
         } else if ack.cwnd_limited {
             self.cwnd += self
@@ -223,12 +232,12 @@ impl Cubic {
     }
 
     fn congestion_avoidance(&mut self, cx: &Context<'_>, ack: &Ack) {
+        self.counting.resumed();
         if self.segments.is_some() {
             self.avoid_by_segments(cx, ack);
             return;
         }
         let mss = cx.mss as f64;
-        self.counting.resumed();
         let cwnd = self.cwnd as f64 + self.carry;
         let mut epoch = match self.epoch {
             Some(epoch) => epoch,
@@ -385,7 +394,7 @@ impl CongestionControl for Cubic {
         self.w_max = None;
         self.counting.timed_out();
         if matches!(self.hystart, Exit::Classic(_)) {
-            self.hystart = Exit::new("classic");
+            self.hystart = Exit::new("classic", self.paced);
         }
         self.collapse(cx.mss);
     }
@@ -423,6 +432,13 @@ impl CongestionControl for Cubic {
 
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         self.collapse(self.cwnd.min(initial_window));
+    }
+
+    /// The stage in bytes leaves pauses out by itself, at the ACK after them.
+    fn on_pause(&mut self, cx: &Context<'_>, since_last: Interval) {
+        if let Some(segments) = &mut self.segments {
+            segments.paused(cx.now, since_last);
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! HyStart as it was first published and as Linux has it: leaves slow start for
 //! congestion avoidance when a round of ACKs arrives over half the least
-//! round-trip time, or when the round-trip time grows.
+//! round-trip time (all of it where segments are paced), or when the round-trip
+//! time grows.
 //!
 //! S. Ha, I. Rhee, *Taming the elephants: New TCP slow start*, Computer Networks
 //! 55, 2011; constants and details as in Linux' `tcp_cubic.c`.
@@ -26,6 +27,8 @@ pub(super) struct Classic {
     /// `delay_min`: the least round-trip time since the start or a time-out.
     least: Option<Interval>,
     round: Option<Round>,
+    /// Segments are paced.
+    paced: bool,
     /// Slow start was left already.
     found: bool,
 }
@@ -56,6 +59,20 @@ impl Round {
 }
 
 impl Classic {
+    /// Before the first ACK.
+    pub(super) fn new(paced: bool) -> Self {
+        Self {
+            paced,
+            ..Self::default()
+        }
+    }
+
+    /// How long a train of ACKs is that ends slow start. Pacing spreads what leaves
+    /// over up to half a round trip by itself.
+    fn train(&self, least: Interval) -> Interval {
+        if self.paced { least } else { least / 2 }
+    }
+
     /// Takes an ACK of new data with a window of `cwnd`; whether slow start is to
     /// end here. Linux' allowance for segments that its sending offload hands out
     /// in one piece is left out: here they leave one by one.
@@ -68,6 +85,7 @@ impl Classic {
         if self.found {
             return false;
         }
+        let train = self.train(least);
         let round = match &mut self.round {
             Some(round) if cx.snd_una <= round.end => round,
             round => round.insert(Round::new(cx)),
@@ -77,7 +95,8 @@ impl Classic {
         }
         if cx.now.since(round.last) <= ACK_SPACING {
             round.last = cx.now;
-            self.found = cx.now.since(round.began) > least / 2;
+            let lasted = cx.now.since(round.began);
+            self.found = lasted > train;
         }
         let round_least = round.least.map_or(rtt, |least| least.min(rtt));
         round.least = Some(round_least);
@@ -134,6 +153,21 @@ mod tests {
             }
         }
         None
+    }
+
+    /// Paced, a train of 40 ms is as long as the round trip: the 42nd ACK of those
+    /// 1 ms apart is the first after more than that.
+    #[test]
+    fn a_paced_train_is_a_whole_round_trip_long() {
+        let (mut at, mut una) = (Instant::ZERO, 0);
+        let mut classic = Classic::new(true);
+        let end = round(
+            &mut classic,
+            (&mut at, &mut una),
+            50,
+            (us(1000), us(40_000)),
+        );
+        assert_eq!(end, Some(42));
     }
 
     /// 40 ms: a train is over after more than 20 ms, so the 22nd ACK of those

@@ -300,6 +300,10 @@ pub trait CongestionControl: Any + Debug + Send {
     /// New data is about to leave with nothing in flight, after the application
     /// had nothing to send. Only with rate samples.
     fn on_transmit_start(&mut self, _cx: &Context<'_>) {}
+
+    /// New data is about to leave with nothing in flight, so long after the last
+    /// segment: the pause is none of the window's making.
+    fn on_pause(&mut self, _cx: &Context<'_>, _since_last: Interval) {}
 }
 
 /// Builds the controller that `config` asks for, with the MSS in use.
@@ -308,6 +312,7 @@ pub(crate) fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
         window: config.initial_window.bytes(mss),
         ssthresh: config.initial_ssthresh.unwrap_or(u64::MAX),
         byte_counting: config.byte_counting,
+        paced: config.pacing.is_some(),
     })
 }
 

@@ -27,9 +27,6 @@ const MIN_MSS: u32 = 28;
 impl Connection {
     /// A segment for this connection arrived, its checksum verified.
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
-        if let Some(life) = &mut self.lifetime {
-            life.heard(now);
-        }
         match self.state {
             State::Closed => self.reply = reset_for(segment).map(Box::new),
             State::Listen => self.on_listen(now, segment),
@@ -83,6 +80,7 @@ impl Connection {
         if !segment.flags.has(Flags::SYN) {
             return;
         }
+        self.heard(now);
         self.take_syn(now, segment);
         if let Some(ack) = acked {
             self.ecn.on_syn_ack(segment.flags);
@@ -447,19 +445,23 @@ impl Connection {
     }
 
     /// Whether what a SYN began can be undone: after a passive open of which the
-    /// application has heard nothing.
+    /// application has heard nothing, and which it has not closed.
     fn returns_to_listen(&self) -> bool {
-        self.state == State::SynReceived && !self.active && !self.tx.early
+        let open = self.tx.buffer.fin().is_none();
+        self.state == State::SynReceived && !self.active && !self.tx.early && open
     }
 
     /// A reset in SYN-RECEIVED after a passive open: back to LISTEN. What the
-    /// application wrote waits for the next peer.
+    /// application wrote waits for the next peer, and what it set stays.
     fn listen_again(&mut self) {
         let listening = Self::listen(self.config.clone(), self.local_port, self.tx.isn);
         let before = std::mem::replace(self, listening);
-        self.tx.buffer = before.tx.buffer;
+        self.tx.settings_of(before.tx);
+        self.rx.settings_of(&before.rx);
         self.fast_open = before.fast_open;
         self.recorder = before.recorder;
+        self.doing = before.doing;
+        self.clocks = before.clocks;
     }
 
     /// Whether the peer's data and FIN still mean something.
@@ -522,6 +524,7 @@ impl Connection {
             return false;
         };
         self.tx.heard();
+        self.heard(now);
         let window = self.scaled(segment);
         let same_window = window == self.tx.wnd();
         if ack >= una {

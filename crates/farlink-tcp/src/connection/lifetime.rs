@@ -14,8 +14,10 @@ pub(super) struct Lifetime {
     keepalive: Option<KeepAlive>,
     user_timeout: Option<Interval>,
     fin_wait_2: Option<Interval>,
-    /// When a segment of the peer came last.
+    /// When a valid segment of the peer came last.
     heard: Instant,
+    /// When the application was done with reading, too.
+    closed: Instant,
     /// Keep-alive probes since then, and when the last of them left.
     probes: u32,
     probed: Instant,
@@ -42,6 +44,7 @@ impl Lifetime {
                 user_timeout,
                 fin_wait_2,
                 heard: Instant::ZERO,
+                closed: Instant::ZERO,
                 probes: 0,
                 probed: Instant::ZERO,
                 probe_due: false,
@@ -52,7 +55,7 @@ impl Lifetime {
     }
 
     /// A segment of the peer came.
-    pub(super) fn heard(&mut self, now: Instant) {
+    fn heard(&mut self, now: Instant) {
         self.heard = now;
         self.probes = 0;
         self.probe_due = false;
@@ -65,6 +68,22 @@ impl Lifetime {
 }
 
 impl Connection {
+    /// A segment came that is of this connection and of now.
+    #[inline]
+    pub(super) fn heard(&mut self, now: Instant) {
+        if let Some(life) = &mut self.lifetime {
+            life.heard(now);
+        }
+    }
+
+    /// The application reads no more.
+    pub(super) fn reads_no_more(&mut self, now: Instant) {
+        if let (false, Some(life)) = (self.deaf, &mut self.lifetime) {
+            life.closed = now;
+        }
+        self.deaf = true;
+    }
+
     /// All of this instant is done: sets the timers anew.
     #[cold]
     pub(super) fn watch_lifetime(&mut self, now: Instant) {
@@ -99,7 +118,10 @@ impl Connection {
             _ => Instant::MAX,
         };
         let fin_wait_2 = match life.fin_wait_2 {
-            Some(most) if self.state == State::FinWait2 => life.heard + most,
+            // Who only writes no more goes on reading as long as there is something.
+            Some(most) if self.state == State::FinWait2 && self.deaf => {
+                life.heard.max(life.closed) + most
+            }
             _ => Instant::MAX,
         };
         self.tx.timers.set(Timer::User, user);

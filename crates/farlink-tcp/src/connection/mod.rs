@@ -432,7 +432,7 @@ impl Connection {
         if open && self.rx.unread() > 0 {
             self.abort(now);
         } else {
-            self.deaf = true;
+            self.reads_no_more(now);
             self.shutdown(now);
         }
     }

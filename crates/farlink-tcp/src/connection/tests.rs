@@ -193,3 +193,35 @@ fn nagle_and_buffers_can_be_set_after_the_open() {
     // The edge that was offered stays; behind it the buffer is the new one.
     assert_eq!(b.poll_transmit(now).unwrap().window, 65_535);
 }
+
+/// What the application set on a passive open holds for the next peer, too, after one
+/// that went away in SYN-RECEIVED.
+#[test]
+fn settings_stay_when_a_listener_listens_again() {
+    let config = Arc::new(Config {
+        nagle: Nagle::Minshall,
+        ..Config::default()
+    });
+    let now = Instant::ZERO;
+    let mut server = Connection::listen(config.clone(), 80, Seq(7));
+    server.set_nagle(Nagle::Off);
+    server.set_send_buffer(3000);
+    server.set_receive_buffer(9000);
+    let mut client = Connection::open(config.clone(), 1, 80, Seq(1));
+    server.on_segment(now, &client.poll_transmit(now).unwrap());
+    client.on_segment(now, &server.poll_transmit(now).unwrap());
+    client.abort(now);
+    server.on_segment(now, &client.poll_transmit(now).unwrap());
+    assert_eq!(server.state(), State::Listen);
+
+    let mut client = Connection::open(config, 1, 80, Seq(1));
+    server.on_segment(now, &client.poll_transmit(now).unwrap());
+    let syn_ack = server.poll_transmit(now).unwrap();
+    assert_eq!(syn_ack.window, 9000);
+    client.on_segment(now, &syn_ack);
+    server.on_segment(now, &client.poll_transmit(now).unwrap());
+    assert_eq!(server.write_len(5000), Ok(3000));
+    let sent = std::iter::from_fn(|| server.poll_transmit(now));
+    // Two whole segments, and the rest without an ACK.
+    assert_eq!(sent.map(|s| s.body.len()).sum::<u32>(), 3000);
+}

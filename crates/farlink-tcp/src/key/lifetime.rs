@@ -30,8 +30,8 @@ keys! {
         get |c| c.user_timeout.map(Value::Time);
         set |c, v| c.user_timeout = Some(Interval::of(v));
     };
-    /// How long FIN-WAIT-2 may last while nothing comes (Linux: 60 s). Without it
-    /// there is no end.
+    /// How long FIN-WAIT-2 may last while nothing comes and the application does not
+    /// read any more (Linux: 60 s). Without it there is no end.
     fin_wait_2_timeout: LONG => {
         get |c| c.fin_wait_2.map(Value::Time);
         set |c, v| c.fin_wait_2 = Some(Interval::of(v));

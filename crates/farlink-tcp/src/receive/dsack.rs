@@ -6,7 +6,7 @@ use crate::seq::Offset;
 
 impl Receiver {
     /// `[start, end)` arrived and nothing of it is taken yet. What of it was
-    /// there before goes into the next ACK, which leaves at once. Of two
+    /// there before goes into the next ACK, which leaves at once unless duplicates wait. Of two
     /// duplicate parts the first is told (RFC 2883, 4.2.3).
     pub(crate) fn note_duplicate(&mut self, start: Offset, end: Offset) {
         if !self.config.dsack {
@@ -22,7 +22,10 @@ impl Receiver {
         };
         if left < right {
             self.duplicate = Some((left, right));
-            self.need = AckNeed::Now;
+            // Where duplicates wait, what brought this one waits as they do.
+            if !self.config.delay_dup_acks {
+                self.need = AckNeed::Now;
+            }
         }
     }
 

@@ -360,14 +360,16 @@ fn probe_acknowledged(tx: &mut Sender, now: Instant, before: Before, kind: AckKi
     }
     rack.tlp.end = None;
     rack.tlp.repeats = None;
-    // The probe has repaired a loss, which is congestion all the same.
+    // The probe has repaired a loss, which is congestion all the same, unless losses
+    // are taken for corruption.
     if let Some(sent_at) = repeats
         && !both_arrived
         && !recovering(tx)
         && !tx.loss.reduced_for_mark(before.una)
+        && !tx.loss.assume_corruption
     {
-        tx.cc
-            .on_loss(&context!(tx, now, before.flight), &Loss { sent_at });
+        let flight = tx.at_most_window(before.flight);
+        tx.cc.on_loss(&context!(tx, now, flight), &Loss { sent_at });
         let window = tx.cc.ssthresh().min(tx.cc.cwnd());
         tx.cc
             .on_recovered(&context!(tx, now, tx.board.flight()), window);

@@ -60,6 +60,14 @@ impl Segments {
         self.credit = 0;
     }
 
+    /// Nothing was sent for so long: the stage does not count it (`tcp_cubic.c`:
+    /// `cubictcp_cwnd_event`).
+    pub(super) fn paused(&mut self, now: Instant, pause: Interval) {
+        if let Some(stage) = &mut self.stage {
+            stage.since = (stage.since + pause).min(now);
+        }
+    }
+
     /// K of the stage in seconds.
     pub(super) fn k(&self) -> Option<f64> {
         self.stage.map(|stage| stage.k as f64 / 1024.0)

@@ -446,18 +446,50 @@ fn counted_as_linux_all_windows_are_whole_segments() {
     assert_eq!((c.cwnd(), c.w_max), (4 * MSS, Some(5000.0))); // 4.9, 5.95
 }
 
-/// RFC 9406, 4.3: an ACK adds at most eight segments, or the L of byte counting.
+/// RFC 9406, 4.3: an ACK adds at most eight segments, where segments are paced as many
+/// as it covers, or the L of byte counting.
 #[test]
 fn conservative_slow_start_has_the_limit_of_byte_counting_or_its_own() {
-    for (byte_counting, grown) in [(ByteCounting::Off, 8), (ByteCounting::Limit(3), 3)] {
+    for (byte_counting, paced, grown) in [
+        (ByteCounting::Off, false, 8),
+        (ByteCounting::Off, true, 10),
+        (ByteCounting::Limit(3), true, 3),
+        (ByteCounting::Limit(3), false, 3),
+    ] {
         let start = Start {
             window: 10 * MSS,
             ssthresh: u64::MAX,
             byte_counting,
+            paced,
         };
         let mut c = built(&[("hystart", Setting::Choice("plus"))], start);
         Path::new(ms(100)).ack(&mut c, 10 * MSS, true);
         assert_eq!(c.cwnd(), (10 + grown) * MSS);
+    }
+}
+
+/// RFC 3465, 2.3: L is one segment in the slow start after a time-out, and no longer
+/// once congestion avoidance goes on, however that counts.
+#[test]
+fn congestion_avoidance_ends_the_limit_after_a_time_out() {
+    for counting in ["rfc9438", "linux"] {
+        let start = Start {
+            window: 4 * MSS,
+            ssthresh: 4 * MSS,
+            byte_counting: ByteCounting::Limit(2),
+            ..Start::default()
+        };
+        let mut c = built(&[("counting", Setting::Choice(counting))], start);
+        let path = Path::new(ms(100));
+        c.on_timeout(&path.cx(4 * MSS), true);
+        path.ack(&mut c, 2 * MSS, true);
+        assert_eq!(c.cwnd(), 2 * MSS, "{counting}");
+        path.ack(&mut c, MSS, true); // at ssthresh, 0.7 of 4 in whole segments at least 2
+        path.ack(&mut c, MSS, true);
+        c.on_idle(&path.cx(0), MSS);
+        let before = c.cwnd();
+        path.ack(&mut c, 2 * MSS, true);
+        assert_eq!(c.cwnd(), before + 2 * MSS, "{counting}");
     }
 }
 
