@@ -13,6 +13,7 @@ pub mod fragment;
 pub mod header_compression;
 pub mod icmp;
 pub mod id;
+pub mod law;
 pub mod link;
 pub mod mac;
 pub mod mobility;

@@ -383,3 +383,8 @@ fn flows(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod channel_tests;
+#[cfg(test)]
+mod radio_tests;

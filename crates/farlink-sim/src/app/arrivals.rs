@@ -1,7 +1,7 @@
 //! When conversations begin.
 
 use super::command::{Command, Side};
-use crate::law::Law;
+use farlink_net::law::Law;
 use farlink_net::rng::Stream;
 use farlink_tcp::Instant;
 

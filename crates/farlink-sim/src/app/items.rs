@@ -10,8 +10,8 @@
 use super::arrivals::Arrivals;
 use super::command::{AppEvent, Command, Side};
 use super::tcplib;
-use crate::law::Law;
 use crate::scenario::{ConversationSpec, Protocol};
+use farlink_net::law::Law;
 use farlink_net::rng::Stream;
 use farlink_tcp::{CloseReason, Instant};
 

@@ -5,7 +5,7 @@
 //! jumps and the tails are kept whole. docs/applications.md says what is drawn
 //! from which.
 
-use crate::law::Law;
+use farlink_net::law::Law;
 
 /// Points of times that are published in milliseconds, in nanoseconds.
 const fn from_ms<const N: usize>(mut points: [(f64, f64); N]) -> [(f64, f64); N] {

@@ -8,8 +8,8 @@
 use super::arrivals::Arrivals;
 use super::command::{AppEvent, Command, Side};
 use super::tcplib;
-use crate::law::Law;
 use crate::scenario::ConversationSpec;
+use farlink_net::law::Law;
 use farlink_net::rng::Stream;
 use farlink_tcp::{CloseReason, Instant};
 use std::collections::VecDeque;

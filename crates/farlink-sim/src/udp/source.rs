@@ -96,7 +96,7 @@ fn span(on: Interval) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::law::Law;
+    use farlink_net::law::Law;
     use farlink_net::rng::Streams;
 
     const SECOND: f64 = 1e9;

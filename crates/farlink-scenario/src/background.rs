@@ -1,0 +1,276 @@
+//! `background`: other traffic on a direction of a link.
+
+use farlink_net::background::{Background, Law, Source};
+use farlink_net::rng::Streams;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::checks::fault;
+use super::decode::Problem;
+use super::units::{Rate, Size};
+
+/// A kind of other traffic: conversations that begin as a Poisson process and
+/// each send so many bytes. They take the transmitter and room in the queue, do
+/// not slow down when the queue is full, and meet no stage of the channel.
+/// Either `load` or `arrivals`.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BackgroundSpec {
+    /// Mean load that is offered, IP bits per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Rate>,
+    /// Conversations that begin per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<f64>,
+    /// IP bytes of a packet, 21 B to 64 KiB; the last one of a conversation has
+    /// what is left.
+    #[serde(default = "full")]
+    pub packet: Size,
+    /// Mean IP bytes of a conversation; without it each is one packet, so that
+    /// packets are a Poisson process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// Law of the bytes of a conversation; "constant" without it. Needs `size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_law: Option<BackgroundLaw>,
+    /// Shape of `size_law`: of "pareto", above 1; of "log-normal", the standard
+    /// deviation of the natural logarithm.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_shape: Option<f64>,
+    /// Mean rate at which a conversation sends, IP bits per second. Needs `size`;
+    /// required there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Law of the time from packet to packet in a conversation; "constant"
+    /// without it. Needs `size`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spacing_law: Option<BackgroundLaw>,
+    /// Shape of `spacing_law`, as `size_shape`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spacing_shape: Option<f64>,
+}
+
+fn full() -> Size {
+    Size(1500)
+}
+
+/// Laws of background traffic.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BackgroundLaw {
+    /// Always the mean.
+    Constant,
+    /// Exponential.
+    Exponential,
+    /// The logarithm is normal.
+    LogNormal,
+    /// P(X > x) = (m / x)^shape above a minimum m.
+    Pareto,
+}
+
+/// A law with its shape; `keys` are those of the law and of the shape.
+fn law(name: Option<BackgroundLaw>, shape: Option<f64>, keys: [&str; 2]) -> Result<Law, Problem> {
+    let [law_key, shape_key] = keys;
+    let within = |low: f64, high: f64, what: &str| match shape {
+        Some(shape) if (low..=high).contains(&shape) => Ok(shape),
+        Some(shape) => Err(fault(
+            shape_key,
+            format!("= {shape} is out of range; write {low} to {high} for \"{what}\""),
+        )),
+        None => Err(Problem::new(
+            [],
+            format!("has no {shape_key:?}; {law_key} = \"{what}\" needs one, {low} to {high}"),
+        )),
+    };
+    match name.unwrap_or(BackgroundLaw::Constant) {
+        BackgroundLaw::LogNormal => Ok(Law::LogNormal {
+            sigma: within(0.01, 5.0, "log-normal")?,
+        }),
+        BackgroundLaw::Pareto => Ok(Law::Pareto {
+            shape: within(1.01, 100.0, "pareto")?,
+        }),
+        BackgroundLaw::Constant | BackgroundLaw::Exponential if shape.is_some() => Err(fault(
+            shape_key,
+            format!("would be ignored; it needs {law_key} = \"pareto\" or \"log-normal\""),
+        )),
+        BackgroundLaw::Constant => Ok(Law::Constant),
+        BackgroundLaw::Exponential => Ok(Law::Exponential),
+    }
+}
+
+impl BackgroundSpec {
+    /// The source that it describes.
+    fn source(&self) -> Result<Source, Problem> {
+        if !(21..=65_536).contains(&self.packet.0) {
+            let says = format!(
+                "= \"{}\" is out of range; write \"21 B\" to \"64 KiB\"",
+                self.packet
+            );
+            return Err(fault("packet", says));
+        }
+        let size_law = law(self.size_law, self.size_shape, ["size_law", "size_shape"])?;
+        let spacing = ["spacing_law", "spacing_shape"];
+        let spacing_law = law(self.spacing_law, self.spacing_shape, spacing)?;
+        let (size, rate) = match (self.size, self.rate) {
+            (Some(size), Some(rate)) => {
+                if size < Size(21) || size > Size(1 << 40) {
+                    let says =
+                        format!("= \"{size}\" is out of range; write \"21 B\" to \"1024 GiB\"");
+                    return Err(fault("size", says));
+                }
+                if rate == Rate(0) {
+                    return Err(fault(
+                        "rate",
+                        "= \"0 bit/s\" never ends; write a rate above 0",
+                    ));
+                }
+                (size.0, rate.0)
+            }
+            (Some(_), None) => {
+                let says = "has no \"rate\"; write for example rate = \"1.5 Mbit/s\"";
+                return Err(Problem::new([], says));
+            }
+            (None, _) => {
+                let given = [
+                    ("rate", self.rate.is_some()),
+                    ("size_law", self.size_law.is_some()),
+                    ("spacing_law", self.spacing_law.is_some()),
+                ];
+                if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
+                    return Err(fault(key, "would be ignored; it needs size"));
+                }
+                // A single packet: there is no time between packets.
+                (self.packet.0, 1_000_000_000)
+            }
+        };
+        let arrivals = match (self.load, self.arrivals) {
+            (Some(load), None) => {
+                if load == Rate(0) || load > Rate(1_000_000_000_000) {
+                    let says = format!(
+                        "= \"{load}\" is out of range; write \"1 bit/s\" to \"1000 Gbit/s\""
+                    );
+                    return Err(fault("load", says));
+                }
+                load.0 as f64 / 8.0 / size as f64
+            }
+            (None, Some(arrivals)) => {
+                if !(1e-9..=1e9).contains(&arrivals) {
+                    let says = format!("= {arrivals} is out of range; write 1e-9 to 1e9");
+                    return Err(fault("arrivals", says));
+                }
+                arrivals
+            }
+            (Some(_), Some(_)) => {
+                return Err(fault("arrivals", "would be ignored beside load"));
+            }
+            (None, None) => {
+                let says = "has no \"load\"; write for example load = \"30 Mbit/s\", or arrivals = \
+                            42.3";
+                return Err(Problem::new([], says));
+            }
+        };
+        let source = Source {
+            arrivals,
+            size: size as f64,
+            size_law,
+            packet: self.packet.0 as u32,
+            rate: rate as f64,
+            spacing_law,
+        };
+        if source.active() > 1e6 {
+            let says = format!(
+                "has {:.0} conversations under way at a time; at most 1000000 are possible",
+                source.active()
+            );
+            return Err(Problem::new([], says));
+        }
+        Ok(source)
+    }
+}
+
+/// Checks the sources of a direction; paths begin with `background`.
+pub(super) fn check(specs: &[BackgroundSpec]) -> Result<(), Problem> {
+    for (i, spec) in specs.iter().enumerate() {
+        let here = |problem: Problem| problem.within(i).within("background");
+        spec.source().map_err(here)?;
+    }
+    Ok(())
+}
+
+/// The traffic of a direction called `name`, each source with a stream of its own.
+pub fn build(specs: &[BackgroundSpec], streams: &Streams, name: &str) -> Option<Background> {
+    let sources = specs.iter().enumerate().filter_map(|(i, spec)| {
+        let stream = streams.stream(&format!("{name}/background/{i}"));
+        Some((spec.source().ok()?, stream))
+    });
+    (!specs.is_empty()).then(|| Background::new(sources.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::load;
+
+    const LINK: &str = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"45 Mbit/s\", delay = \
+                        \"1 ms\", background = SOURCES }\n[[flows]]\nfrom = \"a\"\nto = \
+                        \"b\"\nsize = \"1 kB\"\n";
+
+    /// (sources, the message after `x.toml:3: links[0].down.background[0]`).
+    const FAULTS: &[(&str, &str)] = &[
+        (
+            "[{}]",
+            " has no \"load\"; write for example load = \"30 Mbit/s\", or arrivals = 42.3",
+        ),
+        (
+            "[{ load = \"1 Mbit/s\", arrivals = 3 }]",
+            ".arrivals would be ignored beside load",
+        ),
+        (
+            "[{ load = \"1 Mbit/s\", size = \"10 kB\" }]",
+            " has no \"rate\"; write for example rate = \"1.5 Mbit/s\"",
+        ),
+        (
+            "[{ load = \"1 Mbit/s\", size_law = \"exponential\" }]",
+            ".size_law would be ignored; it needs size",
+        ),
+        (
+            "[{ load = \"1 Mbit/s\", size = \"10 kB\", rate = \"1 Mbit/s\", size_law = \"pareto\" }]",
+            " has no \"size_shape\"; size_law = \"pareto\" needs one, 1.01 to 100",
+        ),
+        (
+            "[{ load = \"1 Mbit/s\", size = \"10 kB\", rate = \"1 Mbit/s\", size_law = \"pareto\", \
+             size_shape = 1 }]",
+            ".size_shape = 1 is out of range; write 1.01 to 100 for \"pareto\"",
+        ),
+        (
+            "[{ load = \"1 Mbit/s\", size = \"10 kB\", rate = \"1 Mbit/s\", spacing_shape = 2 }]",
+            ".spacing_shape would be ignored; it needs spacing_law = \"pareto\" or \"log-normal\"",
+        ),
+        (
+            "[{ load = \"1 Mbit/s\", packet = \"20 B\" }]",
+            ".packet = \"20 B\" is out of range; write \"21 B\" to \"64 KiB\"",
+        ),
+        (
+            "[{ arrivals = 0 }]",
+            ".arrivals = 0 is out of range; write 1e-9 to 1e9",
+        ),
+    ];
+
+    #[test]
+    fn bad_input_has_an_exact_message() {
+        for (sources, message) in FAULTS {
+            let error = load(&LINK.replace("SOURCES", sources), "x.toml", &[]).unwrap_err();
+            let message = format!("x.toml:3: links[0].down.background[0]{message}");
+            assert_eq!(error.to_string(), message, "{sources}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_comes_back() {
+        let sources = "[{ load = \"30 Mbit/s\", packet = \"552 B\" }, { arrivals = 42.3, size = \
+                       \"100 kB\", size_law = \"pareto\", size_shape = 1.2, rate = \"1.5 Mbit/s\", \
+                       spacing_law = \"exponential\" }]";
+        let scenario = load(&LINK.replace("SOURCES", sources), "x.toml", &[]).unwrap();
+        let again = load(&scenario.to_json(), "again", &[]).unwrap();
+        assert_eq!(again.links, scenario.links);
+    }
+}

@@ -1,0 +1,37 @@
+//! What is said of values that are not as they may be.
+
+use farlink_tcp::Interval;
+
+use super::decode::Problem;
+use super::tree::Step;
+use super::units::Time;
+
+/// Longest time that is simulated: ten years.
+pub(super) const LONGEST_RUN: Interval = Interval::from_secs(87_600 * 3600);
+/// Longest delay of a link or a stage.
+pub(super) const LONGEST_DELAY: Interval = Interval::from_secs(3600);
+
+/// A fault of a key; `says` completes a sentence that begins with it.
+pub(super) fn fault(key: &str, says: impl Into<String>) -> Problem {
+    Problem::new([key.into()], says)
+}
+
+/// A fault of a value; `says` begins with it.
+pub(super) fn out_of_range(path: impl IntoIterator<Item = Step>, says: &str) -> Problem {
+    Problem::new(path, format!("= {says}"))
+}
+
+/// Refuses a time that is too long.
+pub(super) fn at_most(key: &str, time: Time, most: Interval) -> Result<(), Problem> {
+    if time.0 <= most {
+        return Ok(());
+    }
+    let most = Time(most);
+    let says = format!("= \"{time}\" is out of range; write at most \"{most}\"");
+    Err(fault(key, says))
+}
+
+/// A key without what it needs.
+pub(super) fn ignored(key: &str, needs: &str) -> Problem {
+    fault(key, format!("would be ignored; it needs {needs}"))
+}

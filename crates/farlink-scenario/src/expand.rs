@@ -1,0 +1,748 @@
+//! From a scenario to what is built: numbered nodes, single links, single
+//! flows with whole TCP configurations. Every rule that concerns more than one
+//! value is checked here.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use farlink_net::fec::BlockCode;
+use farlink_net::fragment::Mtu;
+use farlink_net::rfc1144;
+use farlink_tcp::config::Config;
+use farlink_tcp::time::Interval;
+
+use super::app::{App, app};
+use super::arq::{ArqLink, ArqSpec};
+use super::background::{self, BackgroundSpec};
+use super::bdp;
+use super::channel;
+use super::checks::{LONGEST_DELAY, LONGEST_RUN, at_most, ignored, out_of_range};
+use super::compression::CompressionSpec;
+use super::decode::{Problem, example, suggestion};
+use super::fec;
+use super::fragments;
+use super::process;
+use super::spec::{
+    AppName, ChannelSpec, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario,
+};
+use super::trace::RatePlan;
+use super::tree::Step;
+use super::units::{Rate, Size, Time};
+
+/// Most nodes, links or flows that a scenario may have.
+const MOST: u32 = 1_000_000;
+
+/// A scenario with every count and `{}` spelled out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Expanded {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// When to stop, if not when every flow is done.
+    pub duration: Option<Interval>,
+    /// When to stop a run that does not end.
+    pub max_duration: Interval,
+    /// Names of the nodes; the index of a name is the number used below.
+    pub nodes: Vec<String>,
+    /// Links, in the order written.
+    pub links: Vec<ExpandedLink>,
+    /// Static routes as (at, to, via).
+    pub routes: Vec<(usize, usize, usize)>,
+    /// Flows, in the order written.
+    pub flows: Vec<ExpandedFlow>,
+}
+
+/// One link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExpandedLink {
+    /// Its name, which no other link has.
+    pub name: String,
+    /// Node that `down` leaves.
+    pub a: usize,
+    /// Node that `up` leaves.
+    pub b: usize,
+    /// From `a` to `b`.
+    pub down: DirectionSpec,
+    /// From `b` to `a`.
+    pub up: DirectionSpec,
+    /// Protocol at both ends.
+    pub arq: Option<ArqLink>,
+    /// Header compression of both directions.
+    pub header_compression: Option<rfc1144::Config>,
+}
+
+/// One direction of a link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DirectionSpec {
+    /// Rate of the transmitter in bit/s; of a trace its mean.
+    pub rate: u64,
+    /// Rates over time, instead of `rate`.
+    pub rate_trace: Option<RatePlan>,
+    /// One-way propagation delay.
+    pub delay: Interval,
+    /// Framing per packet in bytes.
+    pub overhead: u32,
+    /// Block code over each packet.
+    pub fec: Option<BlockCode>,
+    /// Limit of what waits for the transmitter.
+    pub queue: QueueSpec,
+    /// From where on ECN-capable packets are marked.
+    pub mark: QueueSpec,
+    /// Whether packets of low priority have a class of their own.
+    pub priorities: bool,
+    /// Longest packets and how longer ones are cut.
+    pub mtu: Option<Mtu>,
+    /// Stages in order of passage; within one table the standard order.
+    pub channel: Vec<ChannelSpec>,
+    /// Other traffic.
+    pub background: Vec<BackgroundSpec>,
+}
+
+/// One flow.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExpandedFlow {
+    /// Its name, which no other flow has.
+    pub name: String,
+    /// Node that the data comes from.
+    pub from: usize,
+    /// Node that the data goes to.
+    pub to: usize,
+    /// What is carried.
+    pub app: App,
+    /// When the connection is opened or the first datagram sent.
+    pub start: Interval,
+    /// Which end opens it.
+    pub opens: Opener,
+    /// Whether no router may cut its packets.
+    pub dont_fragment: bool,
+    /// How long hosts wait for the rest of a packet.
+    pub reassembly_timeout: Interval,
+    /// TCP at `from`; the flows of one entry share it. Datagrams use neither.
+    pub sender: Arc<Config>,
+    /// TCP at `to`.
+    pub receiver: Arc<Config>,
+}
+
+/// `path` of steps of either kind.
+macro_rules! path {
+    ($($step:expr),*) => { [$(Step::from($step)),*] };
+}
+
+pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
+    run_time(scenario)?;
+    if let Some(name) = &scenario.name {
+        good_name(name, "name")?;
+    }
+    let mut nodes = Nodes::default();
+    let links = links(scenario, &mut nodes)?;
+    let net = Net::new(nodes.names.len(), &links);
+    let routes = routes(scenario, &nodes, &net)?;
+    let flows = flows(scenario, &nodes)?;
+    reachable(&flows, &nodes, &net, &routes)?;
+    Ok(Expanded {
+        seed: scenario.seed,
+        duration: scenario.duration.map(|t| t.0),
+        max_duration: scenario.max_duration.0,
+        nodes: nodes.names,
+        links,
+        routes,
+        flows: flows.into_iter().map(|(_, flow)| flow).collect(),
+    })
+}
+
+/// `pattern` with the number where `{}` stands.
+fn numbered(pattern: &str, number: u32) -> String {
+    pattern.replace("{}", &number.to_string())
+}
+
+fn run_time(scenario: &Scenario) -> Result<(), Problem> {
+    let max = scenario.max_duration;
+    at_most("max_duration", max, LONGEST_RUN)?;
+    if max.0.is_zero() {
+        return Err(out_of_range(
+            path!["max_duration"],
+            "\"0 s\" is no time; write \"24 h\"",
+        ));
+    }
+    let Some(duration) = scenario.duration else {
+        return Ok(());
+    };
+    if duration.0.is_zero() {
+        return Err(out_of_range(
+            path!["duration"],
+            "\"0 s\" is no time; write \"100 s\"",
+        ));
+    }
+    if duration > max {
+        let says = format!("\"{duration}\" is above max_duration, \"{max}\"");
+        return Err(out_of_range(path!["duration"], &says));
+    }
+    Ok(())
+}
+
+/// Names become parts of file names and of column values.
+fn good_name(name: &str, key: &str) -> Result<(), Problem> {
+    let plain = name.replace("{}", "");
+    let good = |c: char| c.is_alphanumeric() || "._-+".contains(c);
+    if name.is_empty() || name.starts_with('.') || name.len() > 100 || !plain.chars().all(good) {
+        let says = format!(
+            "= {name:?} is not a name; write 1 to 100 letters, digits, \".\", \"_\", \"-\" or \"+\", \
+             not beginning with \".\""
+        );
+        return Err(Problem::new(path![key], says));
+    }
+    Ok(())
+}
+
+fn counted(count: u32, total: &mut u64) -> Result<(), Problem> {
+    *total += u64::from(count);
+    if count == 0 || *total > MOST.into() {
+        let says = format!("{count} is out of range; write 1 to {MOST} in all");
+        return Err(out_of_range(path!["count"], &says));
+    }
+    Ok(())
+}
+
+/// Nodes in the order in which they are first named.
+#[derive(Default)]
+struct Nodes {
+    names: Vec<String>,
+    numbers: HashMap<String, usize>,
+}
+
+impl Nodes {
+    fn number(&mut self, name: String) -> usize {
+        let next = self.names.len();
+        let number = *self.numbers.entry(name.clone()).or_insert(next);
+        if number == next {
+            self.names.push(name);
+        }
+        number
+    }
+
+    /// The node of this name, or the fault at `key`.
+    fn find(&self, name: &str, key: &str) -> Result<usize, Problem> {
+        self.numbers.get(name).copied().ok_or_else(|| {
+            let hint = suggestion(name, &self.names, "nodes");
+            // A thousand numbered nodes are no help.
+            let hint = if hint.len() > 200 {
+                "nodes are named in links"
+            } else {
+                &hint
+            };
+            Problem::new(path![key], format!("= {name:?} is not a node; {hint}"))
+        })
+    }
+
+    /// The node of each number for a name with `{}`.
+    fn find_all(&self, pattern: &str, key: &str) -> Result<Vec<usize>, Problem> {
+        if !pattern.contains("{}") {
+            return Ok(vec![self.find(pattern, key)?]);
+        }
+        let found: Vec<usize> = (0..)
+            .map_while(|n| self.numbers.get(&numbered(pattern, n)).copied())
+            .collect();
+        if found.is_empty() {
+            let first = numbered(pattern, 0);
+            let says = format!("= {pattern:?} has no nodes; there is no {first:?} in links");
+            return Err(Problem::new(path![key], says));
+        }
+        Ok(found)
+    }
+}
+
+fn links(scenario: &Scenario, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Problem> {
+    if scenario.links.is_empty() {
+        return Err(Problem::new(
+            path!["links"],
+            format!("is empty{}", example("links")),
+        ));
+    }
+    let mut out: Vec<ExpandedLink> = Vec::new();
+    let mut names: HashMap<String, usize> = HashMap::new();
+    let mut pairs: HashMap<(usize, usize), usize> = HashMap::new();
+    let mut total = 0;
+    for (i, link) in scenario.links.iter().enumerate() {
+        let here = |problem: Problem| problem.within(i).within("links");
+        counted(link.count, &mut total).map_err(here)?;
+        for copy in one_link(link, nodes).map_err(here)? {
+            if let Some(other) = names.insert(copy.name.clone(), i) {
+                let says = if other == i {
+                    format!(
+                        "= {:?} would be the name of several links; write \"{{}}\" in it",
+                        copy.name
+                    )
+                } else {
+                    format!(
+                        "= {:?} is the name of links[{other}] too; write another",
+                        copy.name
+                    )
+                };
+                return Err(here(Problem::new(path!["name"], says)));
+            }
+            let pair = (copy.a.min(copy.b), copy.a.max(copy.b));
+            if let Some(other) = pairs.insert(pair, i) {
+                let says = format!(
+                    "= {:?} are joined by links[{other}] already; a second link would carry nothing",
+                    link.between
+                );
+                return Err(here(Problem::new(path!["between"], says)));
+            }
+            out.push(copy);
+        }
+    }
+    Ok(out)
+}
+
+fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Problem> {
+    for name in &link.between {
+        good_name(name, "between")?;
+    }
+    let name = link.name_or_default();
+    good_name(&name, "name")?;
+    if link.count > 1 && !link.between.iter().any(|name| name.contains("{}")) {
+        let says = format!(
+            "= {} needs \"{{}}\" in a name in between, for example \"{}{{}}\"",
+            link.count, link.between[1]
+        );
+        return Err(Problem::new(path!["count"], says));
+    }
+    if link.between[0] == link.between[1] {
+        let says = format!("joins {:?} to itself; name two nodes", link.between[0]);
+        return Err(Problem::new(path!["between"], says));
+    }
+    let mut down = direction(link.down.as_ref(), "down")?;
+    let mut up = match &link.up {
+        Some(_) => direction(link.up.as_ref(), "up")?,
+        None => down.clone(),
+    };
+    process::check_shared(&down.channel, &up.channel)?;
+    let round_trip = down.delay + up.delay;
+    for (key, one) in [("down", &mut down), ("up", &mut up)] {
+        for (limit, written) in [("queue", &mut one.queue), ("mark", &mut one.mark)] {
+            let rate = Rate(one.rate);
+            bdp::check(limit, *written, rate, round_trip).map_err(|fault| fault.within(key))?;
+            *written = bdp::in_bytes(*written, rate, round_trip);
+        }
+    }
+    let arq = link.arq.as_ref().map(ArqSpec::resolve).transpose();
+    let arq = arq.map_err(|problem| problem.within("arq"))?;
+    let compression = link.header_compression.map(CompressionSpec::resolve);
+    let header_compression = compression
+        .transpose()
+        .map_err(|problem| problem.within("header_compression"))?;
+    (0..link.count)
+        .map(|n| {
+            let a = nodes.number(numbered(&link.between[0], n));
+            let b = nodes.number(numbered(&link.between[1], n));
+            if a == b {
+                let says = format!("joins {:?} to itself; name two nodes", nodes.names[a]);
+                return Err(Problem::new(path!["between"], says));
+            }
+            Ok(ExpandedLink {
+                name: numbered(&name, n),
+                a,
+                b,
+                down: down.clone(),
+                up: up.clone(),
+                arq,
+                header_compression,
+            })
+        })
+        .collect()
+}
+
+fn direction(table: Option<&DirectionTable>, key: &'static str) -> Result<DirectionSpec, Problem> {
+    let missing = |key: &str| {
+        Problem::new(
+            [],
+            format!("has no {key:?}{}, or name a preset", example(key)),
+        )
+    };
+    let table = table.ok_or_else(|| missing(key))?;
+    one_direction(table, &missing).map_err(|problem| problem.within(key))
+}
+
+fn one_direction(
+    table: &DirectionTable,
+    missing: &dyn Fn(&str) -> Problem,
+) -> Result<DirectionSpec, Problem> {
+    let rate_trace = match &table.rate_trace {
+        Some(trace) => Some(trace.plan().map_err(|p| p.within("rate_trace"))?),
+        None => None,
+    };
+    let rate = match (table.rate, &rate_trace) {
+        (Some(_), Some(_)) => {
+            let says = "would be ignored beside rate_trace; write one of them";
+            return Err(Problem::new(path!["rate"], says));
+        }
+        (None, Some(plan)) => Rate(plan.trace.mean().max(1)),
+        (rate, None) => rate.ok_or_else(|| missing("rate"))?,
+    };
+    let most = Rate(1_000_000_000_000);
+    if rate.0 == 0 || rate > most {
+        let says = format!("\"{rate}\" is out of range; write \"1 bit/s\" to \"{most}\"");
+        return Err(out_of_range(path!["rate"], &says));
+    }
+    let delay = table.delay.ok_or_else(|| missing("delay"))?;
+    at_most("delay", delay, LONGEST_DELAY)?;
+    if table.overhead > Size(65_536) {
+        let says = format!(
+            "\"{}\" is out of range; write at most \"64 KiB\"",
+            table.overhead
+        );
+        return Err(out_of_range(path!["overhead"], &says));
+    }
+    for (key, limit) in [("queue", table.queue), ("mark", table.mark)] {
+        match limit {
+            QueueSpec::Packets(n) if n == 0 || n > MOST => {
+                let says =
+                    format!("{n} is out of range; write 1 to {MOST}, or {key} = \"unlimited\"");
+                return Err(out_of_range(path![key, "packets"], &says));
+            }
+            QueueSpec::Bytes(n) if n == 0 || n > 1 << 40 => {
+                let says = format!(
+                    "\"{}\" is out of range; write \"1 B\" to \"1024 GiB\", or {key} = \"unlimited\"",
+                    Size(n)
+                );
+                return Err(out_of_range(path![key, "bytes"], &says));
+            }
+            _ => {}
+        }
+    }
+    channel::check(&table.channel.0, LONGEST_DELAY)?;
+    background::check(&table.background)?;
+    let fec = fec::resolve(table.fec.as_ref(), &table.channel.0)?;
+    Ok(DirectionSpec {
+        rate: rate.0,
+        rate_trace,
+        delay: delay.0,
+        overhead: table.overhead.0 as u32,
+        fec,
+        queue: table.queue,
+        mark: table.mark,
+        priorities: table.priorities,
+        mtu: fragments::mtu(table)?,
+        channel: table.channel.0.clone(),
+        background: table.background.clone(),
+    })
+}
+
+/// The links as a graph.
+struct Net {
+    /// Neighbours of each node, in the order of the links.
+    neighbours: Vec<Vec<usize>>,
+}
+
+impl Net {
+    fn new(nodes: usize, links: &[ExpandedLink]) -> Self {
+        let mut neighbours = vec![Vec::new(); nodes];
+        for link in links {
+            neighbours[link.a].push(link.b);
+            neighbours[link.b].push(link.a);
+        }
+        Self { neighbours }
+    }
+
+    /// The neighbour of each node on the way to `to`; none where there is no
+    /// way, and at `to` itself.
+    fn next_hops(&self, to: usize) -> Vec<Option<usize>> {
+        let mut distance = vec![usize::MAX; self.neighbours.len()];
+        distance[to] = 0;
+        let mut order = vec![to];
+        let mut done = 0;
+        while let Some(&node) = order.get(done) {
+            done += 1;
+            for &next in &self.neighbours[node] {
+                if distance[next] == usize::MAX {
+                    distance[next] = distance[node] + 1;
+                    order.push(next);
+                }
+            }
+        }
+        (0..distance.len())
+            .map(|node| {
+                let nearer = |&next: &usize| distance[next] < distance[node];
+                self.neighbours[node].iter().copied().find(nearer)
+            })
+            .collect()
+    }
+
+    /// A number for each node that is the same where a path exists.
+    fn islands(&self) -> Vec<usize> {
+        let mut island = vec![usize::MAX; self.neighbours.len()];
+        for first in 0..island.len() {
+            let mut open = vec![first];
+            while let Some(node) = open.pop() {
+                if island[node] == usize::MAX {
+                    island[node] = first;
+                    open.extend(&self.neighbours[node]);
+                }
+            }
+        }
+        island
+    }
+}
+
+type Routes = Vec<(usize, usize, usize)>;
+
+fn routes(scenario: &Scenario, nodes: &Nodes, net: &Net) -> Result<Routes, Problem> {
+    let mut out: Routes = Vec::new();
+    let mut seen: HashMap<(usize, usize), usize> = HashMap::new();
+    for (i, route) in scenario.routes.iter().enumerate() {
+        let here = |problem: Problem| problem.within(i).within("routes");
+        let at = nodes.find(&route.at, "at").map_err(here)?;
+        let to = nodes.find(&route.to, "to").map_err(here)?;
+        let via = nodes.find(&route.via, "via").map_err(here)?;
+        if at == to {
+            let says = format!(
+                "= {:?} is where the route begins; name another node",
+                route.to
+            );
+            return Err(here(Problem::new(path!["to"], says)));
+        }
+        if !net.neighbours[at].contains(&via) {
+            let near: Vec<_> = net.neighbours[at]
+                .iter()
+                .map(|&n| &nodes.names[n])
+                .collect();
+            let says = format!(
+                "= {:?} is not a neighbour of {:?}; {}",
+                route.via,
+                route.at,
+                suggestion(&route.via, &near, "neighbours")
+            );
+            return Err(here(Problem::new(path!["via"], says)));
+        }
+        if let Some(other) = seen.insert((at, to), i) {
+            let says = format!("is for the same packets as routes[{other}]; remove one");
+            return Err(here(Problem::new([], says)));
+        }
+        out.push((at, to, via));
+    }
+    Ok(out)
+}
+
+/// Flows with the number of their entry.
+type Flows = Vec<(usize, ExpandedFlow)>;
+
+fn flows(scenario: &Scenario, nodes: &Nodes) -> Result<Flows, Problem> {
+    if scenario.flows.is_empty() {
+        return Err(Problem::new(
+            path!["flows"],
+            format!("is empty{}", example("flows")),
+        ));
+    }
+    scenario
+        .tcp
+        .check()
+        .map_err(|problem| problem.within("tcp"))?;
+    let mut out: Flows = Vec::new();
+    let mut names: HashMap<String, usize> = HashMap::new();
+    // How many flows each key of [tcp] would mean nothing to.
+    let mut idle: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut total = 0;
+    let mut over_tcp = 0;
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let here = |problem: Problem| problem.within(i).within("flows");
+        counted(flow.count, &mut total).map_err(here)?;
+        let config = flow_tcp(scenario, flow, i)?;
+        if !flow.app.is_udp() {
+            over_tcp += 1;
+            for key in scenario.tcp.ignored(&config) {
+                *idle.entry(key).or_default() += 1;
+            }
+        }
+        let name = scenario.flow_name(i);
+        for copy in one_flow(scenario, flow, &name, nodes, &Arc::new(config)).map_err(here)? {
+            if let Some(other) = names.insert(copy.name.clone(), i) {
+                let says = format!(
+                    "= {:?} is the name of flows[{other}] too; write another",
+                    copy.name
+                );
+                return Err(here(Problem::new(path!["name"], says)));
+            }
+            out.push((i, copy));
+        }
+    }
+    if over_tcp == 0 {
+        no_tcp_at_all(scenario)?;
+    }
+    match idle.into_iter().find(|&(_, times)| times == over_tcp) {
+        Some(((key, needs), _)) => Err(ignored(key, needs).within("tcp")),
+        None => Ok(out),
+    }
+}
+
+/// A scenario of datagrams may name a variant, as sweeps over TCPs do, and nothing
+/// else of TCP.
+fn no_tcp_at_all(scenario: &Scenario) -> Result<(), Problem> {
+    let mut tcp = scenario.tcp.clone();
+    tcp.variant = None;
+    tcp.profile = None;
+    if tcp.is_empty() {
+        return Ok(());
+    }
+    let says = "would be ignored: no flow uses TCP; remove it";
+    Err(Problem::new(path!["tcp"], says))
+}
+
+/// The TCP of a flow, with faults told where the key is written.
+fn flow_tcp(scenario: &Scenario, flow: &FlowSpec, i: usize) -> Result<Config, Problem> {
+    let here = |problem: Problem| problem.within("tcp").within(i).within("flows");
+    if flow.app.is_udp() {
+        // One that is written is refused with the other keys of the flow.
+        return scenario
+            .tcp
+            .resolve()
+            .map_err(|problem| problem.within("tcp"));
+    }
+    flow.tcp.check().map_err(here)?;
+    let config = flow.tcp.over(&scenario.tcp).resolve().map_err(|problem| {
+        let own = matches!(problem.path.first(), Some(Step::Key(key)) if flow.tcp.has(key));
+        if own {
+            here(problem)
+        } else {
+            problem.within("tcp")
+        }
+    })?;
+    let idle = match flow.tcp.variant {
+        // For another TCP that is put over the scenario they may mean something.
+        None => Vec::new(),
+        Some(_) => flow.tcp.idle(&config),
+    };
+    match flow.tcp.ignored(&config).iter().chain(&idle).next() {
+        Some((key, needs)) => Err(here(ignored(key, needs))),
+        None => Ok(config),
+    }
+}
+
+fn one_flow(
+    scenario: &Scenario,
+    flow: &FlowSpec,
+    name: &str,
+    nodes: &Nodes,
+    config: &Arc<Config>,
+) -> Result<Vec<ExpandedFlow>, Problem> {
+    good_name(name, "name")?;
+    let app = app(flow)?;
+    let opens = opener(flow);
+    let reassembly_timeout = fragments::reassembly_timeout(flow)?;
+    let from = nodes.find_all(&flow.from, "from")?;
+    let to = nodes.find_all(&flow.to, "to")?;
+    at_most("start", flow.start, LONGEST_RUN)?;
+    at_most("stagger", flow.stagger, LONGEST_RUN)?;
+    if flow.count == 1 && !flow.stagger.0.is_zero() {
+        return Err(Problem::new(
+            path!["stagger"],
+            "would be ignored; it needs count",
+        ));
+    }
+    (0..flow.count)
+        .map(|n| {
+            let name = match (flow.count, name.contains("{}")) {
+                (2.., false) => format!("{name}.{n}"),
+                _ => numbered(name, n),
+            };
+            let (from, to) = (from[n as usize % from.len()], to[n as usize % to.len()]);
+            if from == to {
+                let says = format!(
+                    "= {:?} is where the flow comes from; name another node",
+                    nodes.names[to]
+                );
+                return Err(Problem::new(path!["to"], says));
+            }
+            let start = flow.start.0 + flow.stagger.0 * u64::from(n);
+            let (key, stop) = match scenario.duration {
+                Some(duration) => ("duration", duration),
+                None => ("max_duration", scenario.max_duration),
+            };
+            if start >= stop.0 {
+                let says = format!(
+                    "lets {name:?} begin at \"{}\", when the run is over; {key} is \"{stop}\"",
+                    Time(start)
+                );
+                return Err(Problem::new(path!["start"], says));
+            }
+            let (sender, receiver) = (Arc::clone(config), Arc::clone(config));
+            Ok(ExpandedFlow {
+                name,
+                from,
+                to,
+                app,
+                start,
+                opens,
+                dont_fragment: flow.dont_fragment,
+                reassembly_timeout,
+                sender,
+                receiver,
+            })
+        })
+        .collect()
+}
+
+/// The end that opens the connections of a flow.
+fn opener(flow: &FlowSpec) -> Opener {
+    match flow.app {
+        AppName::Http | AppName::Web | AppName::Telnet | AppName::Rlogin | AppName::Ftp => {
+            Opener::Receiver
+        }
+        _ => flow.opens.unwrap_or(Opener::Sender),
+    }
+}
+
+/// Every flow has a way, and its acknowledgments a way back.
+fn reachable(flows: &Flows, nodes: &Nodes, net: &Net, routes: &Routes) -> Result<(), Problem> {
+    let islands = net.islands();
+    let fixed: HashMap<(usize, usize), usize> = routes
+        .iter()
+        .map(|&(at, to, via)| ((at, to), via))
+        .collect();
+    for (i, flow) in flows {
+        let here = |problem: Problem| problem.within(*i).within("flows");
+        let (from, to) = (&nodes.names[flow.from], &nodes.names[flow.to]);
+        if islands[flow.from] != islands[flow.to] {
+            let says = format!("has no path from {from:?} to {to:?}; add a link");
+            return Err(here(Problem::new([], says)));
+        }
+        if fixed.is_empty() {
+            continue;
+        }
+        for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
+            let shortest = net.next_hops(to);
+            let mut at = from;
+            let mut hops = 0;
+            while at != to {
+                at = fixed.get(&(at, to)).copied().or(shortest[at]).unwrap_or(to);
+                hops += 1;
+                if hops > nodes.names.len() {
+                    let says = format!(
+                        "has routes that go round in a circle: packets from {:?} for {:?} come \
+                         back to {:?}",
+                        nodes.names[from], nodes.names[to], nodes.names[at]
+                    );
+                    return Err(here(Problem::new([], says)));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+impl LinkSpec {
+    pub(super) fn name_or_default(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.between.join("-"))
+    }
+}
+
+impl Scenario {
+    pub(super) fn flow_name(&self, i: usize) -> String {
+        let usual = || {
+            if self.flows.len() == 1 {
+                "flow".to_owned()
+            } else {
+                format!("flow{i}")
+            }
+        };
+        self.flows[i].name.clone().unwrap_or_else(usual)
+    }
+}

@@ -1,0 +1,60 @@
+//! Keys about fragments: `mtu` and `fragments` of a direction, `reassembly_timeout`
+//! of a flow.
+
+use super::checks::out_of_range;
+use super::decode::Problem;
+use super::spec::{DirectionTable, FlowSpec, Fragments};
+use super::units::{Size, Time};
+use farlink_net::fragment::Mtu;
+use farlink_tcp::Interval;
+
+/// RFC 791, 3.2: what every link takes.
+const LEAST_MTU: Size = Size(68);
+const MOST_MTU: Size = Size(65_535);
+/// RFC 791, 3.2.
+const TIMEOUT: Interval = Interval::from_secs(15);
+const LEAST_TIMEOUT: Interval = Interval::from_millis(1);
+const MOST_TIMEOUT: Interval = Interval::from_secs(3600);
+
+pub(super) fn mtu(table: &DirectionTable) -> Result<Option<Mtu>, Problem> {
+    let Some(mtu) = table.mtu else {
+        return match table.fragments {
+            Some(_) => Err(Problem::new(
+                ["fragments".into()],
+                "would be ignored; it needs mtu",
+            )),
+            None => Ok(None),
+        };
+    };
+    if mtu < LEAST_MTU || mtu > MOST_MTU {
+        let says = format!("\"{mtu}\" is out of range; write \"68 B\" to \"65535 B\"");
+        return Err(out_of_range(["mtu".into()], &says));
+    }
+    let unit = match table.fragments {
+        Some(Fragments::Wong1998) => 1,
+        Some(Fragments::Rfc791) | None => 8,
+    };
+    Ok(Some(Mtu {
+        bytes: mtu.0 as u32,
+        unit,
+    }))
+}
+
+pub(super) fn reassembly_timeout(flow: &FlowSpec) -> Result<Interval, Problem> {
+    let Some(time) = flow.reassembly_timeout else {
+        return Ok(TIMEOUT);
+    };
+    if flow.dont_fragment {
+        let says = "would be ignored; it needs dont_fragment = false";
+        return Err(Problem::new(["reassembly_timeout".into()], says));
+    }
+    if time.0 < LEAST_TIMEOUT || time.0 > MOST_TIMEOUT {
+        let says = format!(
+            "\"{time}\" is out of range; write \"{}\" to \"{}\"",
+            Time(LEAST_TIMEOUT),
+            Time(MOST_TIMEOUT)
+        );
+        return Err(out_of_range(["reassembly_timeout".into()], &says));
+    }
+    Ok(time.0)
+}

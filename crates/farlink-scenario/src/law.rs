@@ -1,0 +1,278 @@
+//! Times and sizes that are drawn: one value, or a table that names a
+//! distribution.
+
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::checks::out_of_range;
+use super::decode::Problem;
+use super::tree::Step;
+use super::units::{Size, Time};
+use farlink_net::law::Law;
+
+/// Distributions of times and sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LawName {
+    /// Exponential. Needs `mean`.
+    Exponential,
+    /// P(X > x) = (min / x)^shape. Needs `shape`, and `mean` or `min`; with `max`,
+    /// given that X is at most that. Without `max` a `mean` needs a shape above 1.
+    Pareto,
+    /// The logarithm is normal with standard deviation `sigma`. Needs `mean` and
+    /// `sigma`.
+    LogNormal,
+}
+
+/// A distribution of a time.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TimeLawTable {
+    /// Which.
+    pub distribution: LawName,
+    /// Mean, above 0 s; with `max`, of the values up to that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<Time>,
+    /// Smallest value, for "pareto", instead of `mean`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<Time>,
+    /// Largest value, for "pareto".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<Time>,
+    /// Shape, for "pareto", above 0 and up to 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<f64>,
+    /// Standard deviation of the natural logarithm, for "log-normal", above 0 and
+    /// up to 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sigma: Option<f64>,
+}
+
+/// A distribution of a size.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SizeLawTable {
+    /// Which.
+    pub distribution: LawName,
+    /// Mean, above 0 B; with `max`, of the values up to that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean: Option<Size>,
+    /// Smallest value, for "pareto", instead of `mean`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<Size>,
+    /// Largest value, for "pareto".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<Size>,
+    /// Shape, for "pareto", above 0 and up to 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shape: Option<f64>,
+    /// Standard deviation of the natural logarithm, for "log-normal", above 0 and
+    /// up to 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sigma: Option<f64>,
+}
+
+/// Declares a value that may be drawn.
+macro_rules! drawn {
+    ($(#[$doc:meta])* $name:ident, $title:literal, $value:ident, $table:ident, $number:expr, $example:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Debug)]
+        pub enum $name {
+            /// Always this.
+            Just($value),
+            /// Drawn.
+            Drawn($table),
+        }
+
+        impl $name {
+            /// The one value, for what takes no distribution.
+            pub(super) fn just(self, key: &str, app: &str) -> Result<$value, Problem> {
+                match self {
+                    Self::Just(value) => Ok(value),
+                    Self::Drawn(_) => {
+                        let says = format!(
+                            "is a distribution, and app = {app:?} takes one value; write for \
+                             example {key} = {:?}",
+                            $example
+                        );
+                        Err(Problem::new([Step::from(key)], says))
+                    }
+                }
+            }
+
+            /// The distribution, checked, in nanoseconds or bytes.
+            pub(super) fn law(&self, key: &str) -> Result<Law, Problem> {
+                match self {
+                    Self::Just(value) => Ok(Law::Constant($number(value))),
+                    Self::Drawn(t) => {
+                        let bounds = [t.mean, t.min, t.max].map(|x| x.as_ref().map($number));
+                        table_law(t.distribution, bounds, t.shape, t.sigma, $example)
+                            .map_err(|problem| problem.within(key))
+                    }
+                }
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    Self::Just(value) => value.serialize(serializer),
+                    Self::Drawn(table) => table.serialize(serializer),
+                }
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Any;
+                impl<'de> Visitor<'de> for Any {
+                    type Value = $name;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str(concat!(
+                            "a value such as \"", $example, "\" or a table such as ",
+                            "{ distribution = \"exponential\", mean = \"", $example, "\" }"
+                        ))
+                    }
+                    fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<$name, E> {
+                        $value::deserialize(v.into_deserializer()).map($name::Just)
+                    }
+                    // Numbers are refused, with what is said of any value without its unit.
+                    fn visit_i64<E: serde::de::Error>(self, v: i64) -> Result<$name, E> {
+                        $value::deserialize(v.into_deserializer()).map($name::Just)
+                    }
+                    fn visit_u64<E: serde::de::Error>(self, v: u64) -> Result<$name, E> {
+                        $value::deserialize(v.into_deserializer()).map($name::Just)
+                    }
+                    fn visit_f64<E: serde::de::Error>(self, v: f64) -> Result<$name, E> {
+                        $value::deserialize(v.into_deserializer()).map($name::Just)
+                    }
+                    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<$name, A::Error> {
+                        $table::deserialize(MapAccessDeserializer::new(map)).map($name::Drawn)
+                    }
+                }
+                deserializer.deserialize_any(Any)
+            }
+        }
+
+        impl JsonSchema for $name {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+                let value = generator.subschema_for::<$value>();
+                let table = generator.subschema_for::<$table>();
+                json_schema!({ "title": $title, "anyOf": [value, table] })
+            }
+        }
+    };
+}
+
+drawn!(
+    /// A time, or a distribution of one.
+    TimeLaw, "time or distribution", Time, TimeLawTable,
+    |time: &Time| time.0.as_nanos() as f64, "10 s"
+);
+drawn!(
+    /// A size, or a distribution of one.
+    SizeLaw, "size or distribution", Size, SizeLawTable,
+    |size: &Size| size.0 as f64, "10 kB"
+);
+
+/// The distribution that a table says.
+fn table_law(
+    name: LawName,
+    [mean, min, max]: [Option<f64>; 3],
+    shape: Option<f64>,
+    sigma: Option<f64>,
+    example: &str,
+) -> Result<Law, Problem> {
+    use LawName::{Exponential, LogNormal, Pareto};
+    let keys = [
+        ("min", min.is_some(), Pareto),
+        ("max", max.is_some(), Pareto),
+        ("shape", shape.is_some(), Pareto),
+        ("sigma", sigma.is_some(), LogNormal),
+    ];
+    for (key, written, wanted) in keys {
+        if written && name != wanted {
+            let wanted = if wanted == Pareto {
+                "pareto"
+            } else {
+                "log-normal"
+            };
+            let says = format!("would be ignored; it needs distribution = {wanted:?}");
+            return Err(Problem::new([Step::from(key)], says));
+        }
+    }
+    for (key, value) in [("mean", mean), ("min", min), ("max", max)] {
+        if value == Some(0.0) {
+            let says = format!("is 0 and must be above it; write for example {example:?}");
+            return Err(Problem::new([Step::from(key)], says));
+        }
+    }
+    let missing = |key: &str, example: &str| {
+        Problem::new(
+            [],
+            format!("has no {key:?}; write for example {key} = {example}"),
+        )
+    };
+    let quoted = format!("{example:?}");
+    let needs_mean = || mean.ok_or_else(|| missing("mean", &quoted));
+    let between = |key: &str, value: Option<f64>, most: f64, example: &str| match value {
+        Some(x) if x > 0.0 && x <= most => Ok(x),
+        Some(x) => {
+            let says = format!("{x} is out of range; write a number above 0 and up to {most}");
+            Err(out_of_range([Step::from(key)], &says))
+        }
+        None => Err(missing(key, example)),
+    };
+    Ok(match name {
+        Exponential => Law::Exponential {
+            mean: needs_mean()?,
+        },
+        LogNormal => {
+            let sigma = between("sigma", sigma, 10.0, "1.0")?;
+            Law::log_normal_of_mean(needs_mean()?, sigma)
+        }
+        Pareto => {
+            let shape = between("shape", shape, 100.0, "1.5")?;
+            if mean.is_some() && min.is_some() {
+                return Err(Problem::new(
+                    [],
+                    "has both \"mean\" and \"min\"; write one of them",
+                ));
+            }
+            let below_max = |key: &str, value: f64, max: f64| {
+                if value < max {
+                    return Ok(());
+                }
+                let says = format!("is not above {key}; write a larger max");
+                Err(Problem::new([Step::from("max")], says))
+            };
+            match (mean, min, max) {
+                (Some(mean), _, Some(most)) => {
+                    below_max("mean", mean, most)?;
+                    Law::bounded_pareto_of_mean(mean, most, shape)
+                }
+                (Some(mean), _, None) if shape > 1.0 => Law::pareto_of_mean(mean, shape),
+                (Some(_), _, None) => {
+                    let says = format!(
+                        "= {shape} has no mean; write a shape above 1, or \"min\" instead of \
+                         \"mean\", or a \"max\""
+                    );
+                    return Err(Problem::new([Step::from("shape")], says));
+                }
+                (None, Some(least), Some(most)) => {
+                    below_max("min", least, most)?;
+                    Law::BoundedPareto { least, most, shape }
+                }
+                (None, Some(least), None) => Law::Pareto { least, shape },
+                (None, None, _) => return Err(missing("mean", &quoted)),
+            }
+        }
+    })
+}

@@ -1,0 +1,336 @@
+//! The scenario language: from text to a path, flows and TCPs.
+//!
+//! [`load`] reads TOML or JSON, fills in presets, applies overrides and checks
+//! everything, so that what comes out can be built. [`Scenario::to_json`]
+//! writes it back with every default spelled out; that text loads to the same
+//! scenario. [`Scenario::expand`] numbers nodes and spells out counts.
+
+#![forbid(unsafe_code)]
+
+mod app;
+mod arq;
+pub mod background;
+mod bdp;
+mod burst;
+mod channel;
+mod checks;
+mod compression;
+mod control;
+mod decode;
+mod expand;
+#[cfg(test)]
+mod faults;
+mod fec;
+mod files;
+mod fragments;
+mod law;
+mod library;
+mod mac;
+mod preset;
+pub mod process;
+#[cfg(test)]
+mod reference;
+mod spec;
+mod tcp;
+#[cfg(test)]
+mod tcp_pages;
+mod tcp_together;
+#[cfg(test)]
+mod tests;
+mod trace;
+mod traffic;
+mod tree;
+mod units;
+mod value;
+
+use serde::Deserialize;
+
+pub use app::{App, HttpSpec, RepeatSpec};
+pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec, RetryFromName};
+pub use background::{BackgroundLaw, BackgroundSpec};
+pub use burst::Burst;
+pub use compression::{CompressionName, CompressionSpec};
+pub use control::ControlSpec;
+use decode::Problem;
+pub use expand::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
+pub use fec::FecSpec;
+pub use files::Reader;
+pub use law::{LawName, SizeLaw, SizeLawTable, TimeLaw, TimeLawTable};
+pub use library::library;
+pub use preset::presets_json;
+pub use process::{
+    AdvanceName, BandName, ByteErrorsSpec, CongestionSpec, FadeRuleName, FadingName,
+    ForwardingName, InternetDelaySpec, InterruptionName, MobileSpec, MobilityName, MobilitySpec,
+    ModulationName, MovesName, NoiseName, OrbitSpec, PathLossName, RadioSpec, RaisedSpec,
+    RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec, ScriptedLossSpec,
+};
+pub use spec::{
+    AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec, Fragments,
+    GilbertSpec, JitterSpec, LinkSpec, Opener, QueueSpec, ReorderSpec, RouteSpec, Scenario,
+};
+pub use tcp::TcpSpec;
+pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
+pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};
+use tree::{At, Node, Step};
+pub use units::{
+    Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, SymbolRate, Time,
+};
+
+/// What is wrong with a scenario, in one line: where, what, and what to write
+/// instead.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{place}{text}")]
+pub struct ScenarioError {
+    /// `geo.toml:14: `, or nothing.
+    place: String,
+    text: String,
+}
+
+impl ScenarioError {
+    fn new(origin: &str, at: &At, text: &impl ToString) -> Self {
+        let place = match at {
+            At::Nowhere if origin.is_empty() => String::new(),
+            At::Nowhere => format!("{origin}: "),
+            At::Line(line) => format!("{origin}:{line}: "),
+            At::Set(set) => format!("override {set}: "),
+            At::Preset(name) => format!("preset {name}: "),
+        };
+        Self {
+            place: brief(&place),
+            text: brief(&text.to_string()),
+        }
+    }
+
+    /// Without a place, for what was not read from text.
+    fn bare(problem: &Problem) -> Self {
+        Self::new("", &At::Nowhere, problem)
+    }
+}
+
+/// A sentence with what is too long in it cut: a value can be a whole file.
+fn brief(text: &str) -> String {
+    let cut = |text: &str, most: usize, first: usize, last: usize| -> String {
+        let count = text.chars().count();
+        if count <= most {
+            return text.to_owned();
+        }
+        let head: String = text.chars().take(first).collect();
+        let tail: String = text.chars().skip(count - last).collect();
+        format!("{head}...{tail}")
+    };
+    let words: Vec<_> = text.split(' ').map(|word| cut(word, 300, 80, 40)).collect();
+    cut(&words.join(" "), 2000, 1000, 600)
+}
+
+/// Reads a scenario, fills in what it leaves open and checks it.
+///
+/// `text` is JSON if it begins with a brace, else TOML. `origin` is the name
+/// of the file in error messages. `overrides` are (path, value) as in
+/// `("links.0.down.delay", "300ms")`.
+///
+/// # Errors
+/// Bad syntax, an unknown or ignored key, a value without its unit or out of
+/// range, a flow without a path: anything that could not be built.
+pub fn load(
+    text: &str,
+    origin: &str,
+    overrides: &[(String, String)],
+) -> Result<Scenario, ScenarioError> {
+    let mut none = |_: &str| Err("a scenario loaded from text alone has no files".to_owned());
+    load_with(text, origin, overrides, &mut none)
+}
+
+/// As [`load`], with the texts of the files that the scenario names, which become
+/// part of it. `read` is asked for each file once for each place that names it.
+///
+/// # Errors
+/// As [`load`], and what `read` says.
+pub fn load_with(
+    text: &str,
+    origin: &str,
+    overrides: &[(String, String)],
+    read: &mut Reader<'_>,
+) -> Result<Scenario, ScenarioError> {
+    let json = text.trim_start().starts_with('{');
+    let parsed = if json {
+        Node::from_json(text)
+    } else {
+        Node::from_toml(text)
+    };
+    let mut tree = parsed.map_err(|(at, fault)| ScenarioError::new(origin, &at, &fault))?;
+    // An override of `up` changes the copy of `down` that an absent `up` is, with
+    // what the other overrides made of it.
+    let (up, rest): (Vec<_>, Vec<_>) = overrides
+        .iter()
+        .partition(|(path, _)| path.contains(".up."));
+    let mut mirrored = false;
+    for (path, value) in rest.iter().chain(&up) {
+        if !mirrored && path.contains(".up.") {
+            tree.mirror_links();
+            mirrored = true;
+        }
+        tree.set(path, value).map_err(|fault| {
+            ScenarioError::new(origin, &At::Set(format!("{path}={value}").into()), &fault)
+        })?;
+    }
+    let scenario = files::inline(&mut tree, read).and_then(|()| whole(&mut tree, overrides));
+    scenario.map_err(|problem| ScenarioError::new(origin, &tree.locate(&problem.path), &problem))
+}
+
+/// The JSON Schema of a scenario.
+pub fn schema() -> String {
+    let mut schema = schemars::schema_for!(Scenario);
+    schema.insert("title".to_owned(), "farlink scenario".into());
+    serde_json::to_string_pretty(&schema).unwrap_or_default()
+}
+
+impl Scenario {
+    /// The scenario with every default spelled out, as JSON that [`load`]
+    /// takes. `tcp` holds what was chosen, and so can be overridden;
+    /// `resolved_tcp` tells the whole TCP of each entry of `flows`.
+    pub fn to_json(&self) -> String {
+        let mut whole = self.clone();
+        whole.resolved_tcp = self.whole_tcp().ok();
+        serde_json::to_string(&whole).unwrap_or_default()
+    }
+
+    /// Numbers the nodes and spells out counts and TCP configurations.
+    ///
+    /// # Errors
+    /// The same as [`load`], if the scenario was changed since.
+    pub fn expand(&self) -> Result<Expanded, ScenarioError> {
+        expand::expand(self).map_err(|problem| ScenarioError::bare(&problem))
+    }
+
+    /// Keys of `[tcp]` that mean nothing to any flow, with what they need.
+    fn idle_keys(&self) -> Result<Vec<(&'static str, &'static str)>, Problem> {
+        let mut idle: Option<Vec<_>> = None;
+        for flow in self.flows.iter().filter(|flow| !flow.app.is_udp()) {
+            let config = flow.tcp.over(&self.tcp).resolve()?;
+            let own = self.tcp.idle(&config);
+            match &mut idle {
+                Some(idle) => idle.retain(|key| own.contains(key)),
+                None => idle = Some(own),
+            }
+        }
+        Ok(idle.unwrap_or_default())
+    }
+
+    /// Every key of the TCP of each entry of `flows`; none for UDP.
+    fn whole_tcp(&self) -> Result<Vec<TcpSpec>, Problem> {
+        let whole = |flow: &FlowSpec| {
+            if flow.app.is_udp() {
+                return Ok(TcpSpec::default());
+            }
+            flow.tcp.over(&self.tcp).whole()
+        };
+        self.flows.iter().map(whole).collect()
+    }
+
+    /// Spells out the defaults that depend on something else.
+    fn fill(&mut self) {
+        for flow in self.flows.iter_mut().filter(|flow| !flow.app.is_udp()) {
+            // A flow of another profile has another usual variant.
+            if flow.tcp.profile.is_some() && flow.tcp.variant.is_none() {
+                let whole = flow.tcp.over(&self.tcp);
+                flow.tcp.variant = Some(whole.variant_name().to_owned());
+            }
+        }
+        self.tcp.variant = Some(self.tcp.variant_name().to_owned());
+        self.tcp.profile = Some(self.tcp.profile().name);
+        for link in &mut self.links {
+            link.name = Some(link.name_or_default());
+            // What the preset said is written out now.
+            link.preset = None;
+            if link.up.is_none() {
+                link.up.clone_from(&link.down);
+            }
+            bdp::spell_out(link);
+            if let Some(arq) = &mut link.arq {
+                arq.fill();
+            }
+        }
+        for i in 0..self.flows.len() {
+            self.flows[i].name = Some(self.flow_name(i));
+            self.flows[i].fill_app();
+        }
+    }
+
+    /// Compares what a resolved scenario says of its TCPs with what the rest
+    /// of it gives: a changed table of variants must not change an old result
+    /// unseen.
+    fn compare(&self, said: &[TcpSpec]) -> Result<(), Problem> {
+        const HELP: &str = "if the change is meant, remove resolved_tcp";
+        let given = self.whole_tcp()?;
+        if given.len() != said.len() {
+            let says = format!(
+                "has {} elements for {} flows; {HELP}",
+                said.len(),
+                given.len()
+            );
+            return Err(Problem::new(["resolved_tcp".into()], says));
+        }
+        for (i, (given, said)) in given.iter().zip(said).enumerate() {
+            if let Some((key, says)) = said.difference(given) {
+                let path = [
+                    Step::from("resolved_tcp"),
+                    Step::from(i),
+                    key.as_str().into(),
+                ];
+                return Err(Problem::new(path, format!("{says}; {HELP}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses keys that mean nothing to the TCP that they are written for. A TCP that was
+/// put over the scenario, now or when it was resolved, may leave some of its keys idle,
+/// since the same scenario is run with others; what is written beside it may not be.
+fn refuse_idle(
+    scenario: &Scenario,
+    resolved: bool,
+    overrides: &[(String, String)],
+) -> Result<(), Problem> {
+    let put = |key: &str| {
+        overrides
+            .iter()
+            .any(|(path, _)| path == &format!("tcp.{key}"))
+    };
+    let others = resolved || ["variant", "profile"].into_iter().any(put);
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        let config = flow.tcp.over(&scenario.tcp).resolve()?;
+        let own = |key: &str| {
+            let path = format!("flows.{i}.tcp.{key}");
+            !others || overrides.iter().any(|(put, _)| *put == path)
+        };
+        let idle = flow.tcp.idle(&config);
+        if let Some((key, needs)) = idle.into_iter().find(|(key, _)| own(key)) {
+            let problem = checks::ignored(key, needs).within("tcp");
+            return Err(problem.within(i).within("flows"));
+        }
+    }
+    let idle = scenario.idle_keys()?.into_iter();
+    match idle.into_iter().find(|(key, _)| !others || put(key)) {
+        Some((key, needs)) => Err(checks::ignored(key, needs).within("tcp")),
+        None => Ok(()),
+    }
+}
+
+fn whole(tree: &mut Node, overrides: &[(String, String)]) -> Result<Scenario, Problem> {
+    preset::apply(tree)?;
+    let mut scenario = Scenario::deserialize(&*tree)?;
+    let said = scenario.resolved_tcp.take();
+    expand::expand(&scenario)?;
+    refuse_idle(&scenario, said.is_some(), overrides)?;
+    scenario.fill();
+    let own_tcp = |(path, _): &(String, String)| {
+        path.starts_with("tcp") || path.starts_with("flows") || path.starts_with("resolved_tcp")
+    };
+    if let Some(said) = said
+        && !overrides.iter().any(own_tcp)
+    {
+        scenario.compare(&said)?;
+    }
+    Ok(scenario)
+}

@@ -1,0 +1,27 @@
+//! The scenarios that come with the program, from the folder `scenarios/`.
+
+macro_rules! scenarios {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../scenarios/", $name, ".toml")))),*]
+    };
+}
+
+/// Name and TOML text of each scenario that comes with the program.
+pub fn library() -> &'static [(&'static str, &'static str)] {
+    scenarios![
+        "geo-omueti2007",
+        "geo-http-omueti2007",
+        "geo-lossy",
+        "geo-bursts",
+        "geo-mixed",
+        "several-losses",
+        "cdpd-rlp-wong1998",
+        "fairness-omueti2007",
+        "gigabit-cubic",
+        "dumbbell-100",
+        "dumbbell-1000",
+        "dumbbell-1000-pairs",
+        "internet-leung1998",
+        "leo-reconfiguration",
+    ]
+}

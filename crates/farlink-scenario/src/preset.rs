@@ -1,0 +1,271 @@
+//! Link presets: named links with a source, in `scenarios/presets.toml`.
+
+use std::fmt::Write as _;
+
+use farlink_tcp::Interval;
+use serde::{Deserialize, Serialize};
+
+use super::arq::ArqSpec;
+use super::bdp;
+use super::decode::{Problem, suggestion};
+use super::spec::{DirectionTable, QueueSpec};
+use super::tree::{At, Entry, Node, Step, Value};
+use super::units::Scalar;
+
+const TEXT: &str = include_str!("../../../scenarios/presets.toml");
+
+/// Length of the packets that a queue counted in packets is reckoned with.
+const FULL_PACKET: u64 = 1500;
+
+/// The file of presets.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    preset: Vec<Preset>,
+}
+
+/// A named link.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Preset {
+    name: String,
+    description: String,
+    /// Where the values come from, and which of them do not.
+    source: String,
+    /// Year of the source.
+    date: String,
+    down: DirectionTable,
+    up: DirectionTable,
+    /// Link protocol.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    arq: Option<ArqSpec>,
+}
+
+/// A preset with what follows from it.
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    preset: &'a Preset,
+    /// Down, in seconds.
+    one_way_delay_s: f64,
+    /// Both delays, in seconds.
+    rtt_s: f64,
+    /// Rate down times round-trip time, in bytes.
+    bdp_bytes: u64,
+    /// Limit of the queue down; null if unlimited.
+    buffer_bytes: Option<u64>,
+    /// The same over the bandwidth-delay product.
+    buffer_bdp: Option<f64>,
+}
+
+/// All presets as a JSON list: name, description, source, date, both
+/// directions, and derived from them the one-way delay (s), the round-trip
+/// time (s), the bandwidth-delay product (bytes) and the buffer (bytes, and in
+/// bandwidth-delay products), the last three for the direction down. A queue
+/// that counts packets is reckoned with 1500 bytes each.
+pub fn presets_json() -> String {
+    let presets = all();
+    let listed: Vec<_> = presets.iter().map(list).collect();
+    serde_json::to_string(&listed).unwrap_or_default()
+}
+
+/// Puts under each link with a `preset` what the preset says.
+pub(super) fn apply(tree: &mut Node) -> Result<(), Problem> {
+    let Some(links) = tree.get_mut("links") else {
+        return Ok(());
+    };
+    if !links
+        .elements_mut()
+        .iter()
+        .any(|link| link.get("preset").is_some())
+    {
+        return Ok(());
+    }
+    let known = nodes();
+    for (i, link) in links.elements_mut().iter_mut().enumerate() {
+        // Anything but a text is refused when the link is decoded.
+        let Some(name) = link.get_text("preset") else {
+            continue;
+        };
+        let Some(preset) = known
+            .iter()
+            .find(|node| node.get_text("name") == Some(name))
+        else {
+            let names: Vec<_> = known
+                .iter()
+                .filter_map(|node| node.get_text("name"))
+                .collect();
+            let says = format!(
+                "= {name:?} is not a preset; {}",
+                suggestion(name, &names, "presets")
+            );
+            return Err(Problem::new(
+                ["links".into(), Step::from(i), "preset".into()],
+                says,
+            ));
+        };
+        let at = At::Preset(name.into());
+        let mut source = format!("preset {name}");
+        if let Some(text) = preset.get_text("source") {
+            let _ = write!(source, ": {text}");
+        }
+        let mut added = 0;
+        for key in ["down", "up", "arq"] {
+            let mut node = preset.get(key).map(|node| moved(node, &at));
+            // A trace of rates stands for the rate.
+            if link
+                .get(key)
+                .is_some_and(|own| own.get("rate_trace").is_some())
+                && let Some(node) = &mut node
+            {
+                node.remove("rate");
+            }
+            added += node.map_or(0, |node| {
+                link.fill_from(
+                    &only(key, node),
+                    &["queue", "mark", "fec", "channel", "background", "arq"],
+                )
+            });
+        }
+        if added == 0 {
+            let says = "would be ignored; the link says all of it itself";
+            return Err(Problem::new(
+                ["links".into(), Step::from(i), "preset".into()],
+                says,
+            ));
+        }
+        let source = Node {
+            at,
+            value: Value::Scalar(Scalar::Text(source)),
+        };
+        link.fill_from(&only("source", source), &[]);
+    }
+    Ok(())
+}
+
+/// A table with one key.
+fn only(key: &str, node: Node) -> Node {
+    let at = node.at.clone();
+    let entry = Entry {
+        key: key.to_owned(),
+        at: at.clone(),
+        node,
+    };
+    Node {
+        at,
+        value: Value::Table(vec![entry]),
+    }
+}
+
+/// The same values, said to stand at `at`.
+fn moved(node: &Node, at: &At) -> Node {
+    let value = match &node.value {
+        Value::Scalar(scalar) => Value::Scalar(scalar.clone()),
+        Value::List(nodes) => Value::List(nodes.iter().map(|node| moved(node, at)).collect()),
+        Value::Table(entries) => Value::Table(
+            entries
+                .iter()
+                .map(|entry| Entry {
+                    key: entry.key.clone(),
+                    at: at.clone(),
+                    node: moved(&entry.node, at),
+                })
+                .collect(),
+        ),
+    };
+    Node {
+        at: at.clone(),
+        value,
+    }
+}
+
+/// The entries of the file as written; it is part of the program and tested.
+fn nodes() -> Vec<Node> {
+    let tree = Node::from_toml(TEXT).unwrap_or_else(|_| Node::empty(At::Nowhere));
+    match tree.get("preset").map(|node| &node.value) {
+        Some(Value::List(nodes)) => nodes.clone(),
+        _ => Vec::new(),
+    }
+}
+
+fn all() -> Vec<Preset> {
+    Node::from_toml(TEXT)
+        .ok()
+        .and_then(|tree| File::deserialize(&tree).ok())
+        .map_or_else(Vec::new, |file| file.preset)
+}
+
+fn list(preset: &Preset) -> Listed<'_> {
+    let seconds = |table: &DirectionTable| table.delay.map_or(0.0, |delay| delay.0.as_secs_f64());
+    let one_way_delay_s = seconds(&preset.down);
+    let rtt_s = one_way_delay_s + seconds(&preset.up);
+    let bdp = preset
+        .down
+        .rate
+        .map_or(0.0, |rate| rate.0 as f64 / 8.0 * rtt_s);
+    let round_trip = preset.down.delay.map_or(Interval::ZERO, |down| {
+        down.0 + preset.up.delay.map_or(Interval::ZERO, |up| up.0)
+    });
+    let limit = preset.down.rate.map_or(preset.down.queue, |rate| {
+        bdp::in_bytes(preset.down.queue, rate, round_trip)
+    });
+    let buffer_bytes = match limit {
+        QueueSpec::Packets(n) => Some(u64::from(n) * FULL_PACKET),
+        QueueSpec::Bytes(n) => Some(n),
+        QueueSpec::Unlimited | QueueSpec::Bdp { .. } => None,
+    };
+    let buffer_bdp = buffer_bytes
+        .filter(|_| bdp > 0.0)
+        .map(|bytes| bytes as f64 / bdp);
+    Listed {
+        preset,
+        one_way_delay_s,
+        rtt_s,
+        bdp_bytes: bdp as u64,
+        buffer_bytes,
+        buffer_bdp,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_of_presets_is_sound() {
+        let tree = Node::from_toml(TEXT).unwrap();
+        let file = File::deserialize(&tree).unwrap();
+        for preset in &file.preset {
+            assert!(
+                preset.source.len() > 20,
+                "{} says too little of its source",
+                preset.name
+            );
+            for table in [&preset.down, &preset.up] {
+                assert!(
+                    table.rate.is_some() && table.delay.is_some(),
+                    "{}",
+                    preset.name
+                );
+            }
+            assert_eq!(
+                file.preset.iter().filter(|p| p.name == preset.name).count(),
+                1
+            );
+        }
+    }
+
+    #[test]
+    fn derived_values_are_arithmetic() {
+        let presets: serde_json::Value = serde_json::from_str(&presets_json()).unwrap();
+        let geo = presets
+            .as_array()
+            .and_then(|list| list.iter().find(|p| p["name"] == "geo-omueti2007"))
+            .unwrap();
+        assert_eq!(geo["one_way_delay_s"], 0.25);
+        assert_eq!(geo["rtt_s"], 0.5);
+        // 2048 kbit/s for half a second.
+        assert_eq!(geo["bdp_bytes"], 128_000);
+        assert_eq!(geo["down"]["rate"], "2048 kbit/s");
+    }
+}

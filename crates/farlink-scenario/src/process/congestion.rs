@@ -1,0 +1,124 @@
+//! `congestion`: periods of congestion in time.
+
+use farlink_net::channel::{ChannelError, Congestion};
+use farlink_tcp::Interval;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::checks::fault;
+use super::super::decode::Problem;
+use super::super::units::{Probability, Time};
+use super::place::{Place, probability};
+
+/// Periods of congestion somewhere on the way (Fritchman's two states as Wong
+/// 1998 uses them), both kinds exponential in time: `duration`, and one of
+/// `clear`, `share` and `periods`.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CongestionSpec {
+    /// Mean length of a congested period (1 / beta).
+    pub duration: Time,
+    /// Mean time from the end of one to the start of the next (1 / alpha).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clear: Option<Time>,
+    /// Share of time that is congested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<Probability>,
+    /// Congested periods per second.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub periods: Option<f64>,
+    /// Probability that a packet is lost in a congested period; 1 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Probability>,
+    /// Probability that a packet is lost in a clear one; 0 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_clear: Option<Probability>,
+    /// Whether both directions of the link are congested at the same times; else
+    /// each has periods of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
+}
+
+/// Longest mean time in a state.
+const LONGEST: Interval = Interval::from_secs(1_000_000_000);
+
+impl CongestionSpec {
+    /// Mean time in a clear period.
+    fn clear(&self) -> Result<Interval, Problem> {
+        const FORMS: &str = "write { duration = \"25 s\", clear = \"475 s\" }, { duration = \"25 \
+                             s\", share = 0.05 } or { duration = \"25 s\", periods = 0.002 }";
+        let duration = self.duration.0.as_secs_f64();
+        let seconds = match (self.clear, self.share, self.periods) {
+            (Some(clear), None, None) => return Ok(clear.0),
+            (None, Some(share), None) => {
+                if share.0 == 0.0 || share.0 == 1.0 {
+                    let says = format!(
+                        "= {} leaves one state only; write a share above 0 and below 1",
+                        share.0
+                    );
+                    return Err(fault("share", says));
+                }
+                duration * (1.0 - share.0) / share.0
+            }
+            (None, None, Some(periods)) => {
+                let most = 1.0 / duration;
+                if !(periods > 0.0 && periods < most) {
+                    let says = format!(
+                        "= {periods} is out of range; periods of \"{}\" come less than {most} \
+                         times a second",
+                        self.duration
+                    );
+                    return Err(fault("periods", says));
+                }
+                1.0 / periods - duration
+            }
+            (None, None, None) => {
+                return Err(Problem::new([], format!("says too little; {FORMS}")));
+            }
+            (Some(_), Some(_), _) => {
+                return Err(fault(
+                    "share",
+                    format!("would be ignored beside clear; {FORMS}"),
+                ));
+            }
+            (_, _, Some(_)) => {
+                return Err(fault(
+                    "periods",
+                    format!("would be ignored beside clear or share; {FORMS}"),
+                ));
+            }
+        };
+        Ok(Interval::from_nanos((seconds * 1e9).round() as u64))
+    }
+
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let range = "is out of range; write \"1 us\" to \"1000000000 s\"";
+        let good = |time: Interval| (Interval::from_micros(1)..=LONGEST).contains(&time);
+        if !good(self.duration.0) {
+            return Err(fault(
+                "duration",
+                format!("= \"{}\" {range}", self.duration),
+            ));
+        }
+        let clear = self.clear()?;
+        if !good(clear) {
+            let says = format!("gives clear periods of \"{}\", which {range}", Time(clear));
+            return Err(Problem::new([], says));
+        }
+        Ok(())
+    }
+
+    pub(super) fn build(&self, place: &Place<'_>) -> Result<Congestion, ChannelError> {
+        let clear = self.clear().map_err(|_| {
+            ChannelError::Cannot("congestion does not say how often: write clear or share")
+        })?;
+        Congestion::new(
+            clear,
+            self.duration.0,
+            probability(self.loss_clear, 0.0)?,
+            probability(self.loss, 1.0)?,
+            place.times("congestion/periods", self.shared),
+            place.stream("congestion"),
+        )
+    }
+}

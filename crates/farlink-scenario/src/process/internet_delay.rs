@@ -1,0 +1,135 @@
+//! `internet_delay`: a constant and an Erlang variate, now and then a larger one.
+
+use farlink_net::channel::{ChannelError, InternetDelay, Raised};
+use farlink_net::rng::Probability as Chance;
+use farlink_tcp::Interval;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::checks::{at_most, fault};
+use super::super::decode::Problem;
+use super::super::units::{Probability, Time};
+use super::place::Place;
+
+/// Delay of the Internet between (Leung 1998, section 3.3.2; Wong 1998, section
+/// 3.2.4), drawn for each packet and each direction.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InternetDelaySpec {
+    /// The part that every packet has, up to 1 h.
+    pub constant: Time,
+    /// Mean of the Erlang variate that is added, up to 1 h.
+    pub mean: Time,
+    /// Order of the Erlang variate, 1 (exponential) to 100.
+    #[serde(default = "two")]
+    pub order: u32,
+    /// Share of packets that find the Internet in its state of raised delay,
+    /// below 1. Needs `raised`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raised_share: Option<Probability>,
+    /// Mean number of packets in a row that do; without it packets find it
+    /// independently, which is a run of 1 / (1 - `raised_share`). Needs `raised`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raised_run: Option<f64>,
+    /// Erlang variates of the raised state, as `{ weight = 0.75, mean = "10 ms"
+    /// }`; each packet draws one of them by its weight. Needs `raised_share`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub raised: Vec<RaisedSpec>,
+    /// Whether a packet waits for those sent before it; else it may overtake
+    /// them.
+    #[serde(default = "yes")]
+    pub keep_order: bool,
+}
+
+/// One of the variates of the raised state.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RaisedSpec {
+    /// How often it is drawn, in proportion to the sum of the weights.
+    pub weight: f64,
+    /// Its mean, up to 1 h.
+    pub mean: Time,
+}
+
+fn two() -> u32 {
+    2
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl InternetDelaySpec {
+    pub(super) fn check(&self, longest: Interval) -> Result<(), Problem> {
+        at_most("constant", self.constant, longest)?;
+        at_most("mean", self.mean, longest)?;
+        if !(1..=100).contains(&self.order) {
+            let says = format!("= {} is out of range; write 1 to 100", self.order);
+            return Err(fault("order", says));
+        }
+        let Some(share) = self.raised_share else {
+            if self.raised_run.is_some() {
+                let says = "would be ignored; it needs raised_share";
+                return Err(fault("raised_run", says));
+            }
+            if !self.raised.is_empty() {
+                let says = "would be ignored; it needs raised_share, for example 0.04";
+                return Err(fault("raised", says));
+            }
+            return Ok(());
+        };
+        if self.raised.is_empty() {
+            let says = "would be ignored; it needs raised = [{ weight = 1, mean = \"100 ms\" }]";
+            return Err(fault("raised_share", says));
+        }
+        if share.0 == 1.0 {
+            let says = "= 1 leaves no packet for mean; write a share below 1";
+            return Err(fault("raised_share", says));
+        }
+        if let Some(run) = self.raised_run {
+            // One packet at least is between two runs: S01 <= 1.
+            let least = (share.0 / (1.0 - share.0)).max(1.0);
+            if !(run >= least && run <= 1e9) {
+                let says = format!(
+                    "= {run} is out of range; write {least} to 1e9 packets for a share of {}",
+                    share.0
+                );
+                return Err(fault("raised_run", says));
+            }
+        }
+        let mut sum = 0.0;
+        for (i, part) in self.raised.iter().enumerate() {
+            let here = |problem: Problem| problem.within(i).within("raised");
+            at_most("mean", part.mean, longest).map_err(here)?;
+            if !(0.0..=1e9).contains(&part.weight) {
+                let says = format!("= {} is out of range; write 0 to 1e9", part.weight);
+                return Err(here(fault("weight", says)));
+            }
+            sum += part.weight;
+        }
+        if sum == 0.0 {
+            let says = "has no weight above 0; write for example weight = 1";
+            return Err(fault("raised", says));
+        }
+        Ok(())
+    }
+
+    pub(super) fn build(&self, place: &Place<'_>) -> Result<InternetDelay, ChannelError> {
+        let raised = match self.raised_share {
+            Some(share) if share.0 > 0.0 => {
+                let run = self.raised_run.unwrap_or(1.0 / (1.0 - share.0));
+                let enter = share.0 / (1.0 - share.0) / run;
+                let means = self.raised.iter().map(|part| (part.weight, part.mean.0));
+                Some(Raised {
+                    enter: Chance::new(enter.min(1.0))?,
+                    leave: Chance::new(1.0 / run)?,
+                    means: means.collect(),
+                })
+            }
+            _ => None,
+        };
+        let (constant, mean) = (self.constant.0, self.mean.0);
+        let stream = place.stream("internet_delay");
+        InternetDelay::new(constant, self.order, mean, raised, self.keep_order, stream)
+    }
+}

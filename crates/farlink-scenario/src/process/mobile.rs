@@ -1,0 +1,388 @@
+//! `mobile`: handoffs and fades of a mobile.
+
+use farlink_net::channel::{
+    ChannelError, FadeRule, Fading, Forwarding, Handoffs, Mobile, MobileStreams, StateLoss,
+};
+use farlink_tcp::Interval;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::checks::fault;
+use super::super::decode::Problem;
+use super::super::units::{Frequency, Length, Probability, Size, Speed, Time};
+use super::place::{Place, probability};
+
+/// A mobile that changes cells and fades (Leung 1998, section 3.2.1). Handoffs:
+/// `cell_radius` and `handoff_region` with `speed`, or `handoff_interval` and
+/// `handoff_duration`. Fades: `carrier` with `speed` and either `fade_margin` or
+/// `crossing_rate` and `crossing_duration`; or `fade_interval` and
+/// `fade_duration`. One of the two kinds may be absent.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MobileSpec {
+    /// Speed of the mobile.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<Speed>,
+    /// Radius of a cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell_radius: Option<Length>,
+    /// Size of the region in which a handoff goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff_region: Option<Length>,
+    /// Mean time from the end of a handoff to the next (1/a).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff_interval: Option<Time>,
+    /// Mean time that a handoff takes (1/b).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff_duration: Option<Time>,
+    /// What becomes of packets in a handoff; "drop" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff: Option<ForwardingName>,
+    /// Bytes on the wire that are kept for forwarding at most; any number
+    /// without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff_buffer: Option<Size>,
+    /// Carrier frequency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrier: Option<Frequency>,
+    /// How far below the rms of a Rayleigh envelope a fade begins, in dB, 0 to
+    /// 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fade_margin: Option<f64>,
+    /// Normalised level-crossing rate n_R, instead of `fade_margin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crossing_rate: Option<f64>,
+    /// Normalised fade duration t_R, instead of `fade_margin`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crossing_duration: Option<f64>,
+    /// Mean time between fades (1/c).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fade_interval: Option<Time>,
+    /// Mean time that a fade takes (1/d).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fade_duration: Option<Time>,
+    /// Which packets are in a fade; "per-packet" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fade_rule: Option<FadeRuleName>,
+    /// Probability that a packet in a fade is lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_bad: Option<Probability>,
+    /// Bit error rate in a fade, instead of `loss_bad`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ber_bad: Option<Probability>,
+    /// Probability that a packet outside of fades is lost; 0 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_good: Option<Probability>,
+    /// Bit error rate outside of fades, instead of `loss_good`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ber_good: Option<Probability>,
+    /// Whether handoffs, and fades of the rules that look at time, come at the
+    /// same times in both directions of the link; else each has its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
+}
+
+/// What becomes of packets in a handoff.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForwardingName {
+    /// They are lost (`drops_handoff`).
+    Drop,
+    /// They are kept and sent in order, at the rate of the link, when it is over.
+    Forward,
+}
+
+/// Rules for fades.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FadeRuleName {
+    /// A chain that moves once per packet: a state ends with the probability
+    /// that it ends within the packet's transmission time.
+    PerPacket,
+    /// The state of the fading at the end of the packet's transmission.
+    Instant,
+    /// A packet is in a fade if any of its transmission is.
+    Overlap,
+}
+
+const HANDOFFS: &str = "write cell_radius = \"2 km\", handoff_region = \"100 m\" and speed, or \
+                        handoff_interval = \"140 s\" and handoff_duration = \"3.5 s\"";
+const FADES: &str = "write carrier = \"850 MHz\", fade_margin = 30 and speed, or fade_interval = \
+                     \"200 ms\" and fade_duration = \"5 ms\"";
+
+/// Bounds of every mean time.
+const SHORTEST: Interval = Interval::from_nanos(1000);
+const LONGEST: Interval = Interval::from_secs(1_000_000_000);
+
+impl MobileSpec {
+    /// Mean time between handoffs and of one, if there are any.
+    fn handoffs(&self) -> Result<Option<[Interval; 2]>, Problem> {
+        let motion = (self.cell_radius, self.handoff_region);
+        let times = (self.handoff_interval, self.handoff_duration);
+        match (motion, times) {
+            ((None, None), (None, None)) => Ok(None),
+            ((None, None), (Some(interval), Some(duration))) => Ok(Some([interval.0, duration.0])),
+            ((Some(radius), Some(region)), (None, None)) => {
+                let speed = self.speed(HANDOFFS)?;
+                let means = Handoffs::from_motion(radius.metres(), region.metres(), speed);
+                Ok(Some(means))
+            }
+            ((None, None), _) => Err(Problem::new(
+                [],
+                format!(
+                    "has no {:?}; {HANDOFFS}",
+                    if times.0.is_none() {
+                        "handoff_interval"
+                    } else {
+                        "handoff_duration"
+                    }
+                ),
+            )),
+            ((_, _), (None, None)) => Err(Problem::new(
+                [],
+                format!(
+                    "has no {:?}; {HANDOFFS}",
+                    if motion.0.is_none() {
+                        "cell_radius"
+                    } else {
+                        "handoff_region"
+                    }
+                ),
+            )),
+            _ => {
+                let key = if times.0.is_some() {
+                    "handoff_interval"
+                } else {
+                    "handoff_duration"
+                };
+                let says = format!("would be ignored beside the cells; {HANDOFFS}");
+                Err(fault(key, says))
+            }
+        }
+    }
+
+    /// Mean time between fades and of one, if there are any.
+    fn fades(&self) -> Result<Option<[Interval; 2]>, Problem> {
+        let levels = [
+            ("fade_margin", self.fade_margin),
+            ("crossing_rate", self.crossing_rate),
+            ("crossing_duration", self.crossing_duration),
+        ];
+        let level = levels.iter().find(|(_, level)| level.is_some());
+        let times = [
+            ("fade_interval", self.fade_interval),
+            ("fade_duration", self.fade_duration),
+        ];
+        let Some(carrier) = self.carrier else {
+            if let Some((key, _)) = level {
+                return Err(fault(
+                    key,
+                    format!("would be ignored; it needs carrier; {FADES}"),
+                ));
+            }
+            return match (self.fade_interval, self.fade_duration) {
+                (None, None) => Ok(None),
+                (Some(interval), Some(duration)) => Ok(Some([interval.0, duration.0])),
+                (None, _) => Err(Problem::new(
+                    [],
+                    format!("has no \"fade_interval\"; {FADES}"),
+                )),
+                (_, None) => Err(Problem::new(
+                    [],
+                    format!("has no \"fade_duration\"; {FADES}"),
+                )),
+            };
+        };
+        if let Some((key, _)) = times.iter().find(|(_, time)| time.is_some()) {
+            let says = format!("would be ignored beside carrier; {FADES}");
+            return Err(fault(key, says));
+        }
+        let speed = self.speed(FADES)?;
+        if carrier == Frequency(0) || carrier > Frequency(1_000_000_000_000) {
+            let says = format!("= \"{carrier}\" is out of range; write \"1 Hz\" to \"1000 GHz\"");
+            return Err(fault("carrier", says));
+        }
+        let [rate, duration] = match levels.map(|(_, level)| level) {
+            [Some(margin), None, None] => {
+                if !(0.0..=100.0).contains(&margin) {
+                    let says = format!("= {margin} is out of range; write 0 to 100 (dB)");
+                    return Err(fault("fade_margin", says));
+                }
+                Fading::at_margin(margin)
+            }
+            [None, Some(rate), Some(duration)] => [rate, duration],
+            [None, None, None] => {
+                return Err(Problem::new([], format!("has no \"fade_margin\"; {FADES}")));
+            }
+            [Some(_), _, _] => {
+                let key = if self.crossing_rate.is_some() {
+                    "crossing_rate"
+                } else {
+                    "crossing_duration"
+                };
+                return Err(fault(key, "would be ignored beside fade_margin"));
+            }
+            [None, rate, _] => {
+                let key = if rate.is_none() {
+                    "crossing_rate"
+                } else {
+                    "crossing_duration"
+                };
+                let says = format!("has no {key:?}; write both, or fade_margin");
+                return Err(Problem::new([], says));
+            }
+        };
+        Fading::from_motion(speed, carrier.hertz(), rate, duration)
+            .map(Some)
+            .map_err(|_| {
+                let says = format!(
+                    "= {rate} with crossing_duration = {duration} leaves no time between fades; \
+                     write two numbers above 0 whose product is below 1"
+                );
+                fault("crossing_rate", says)
+            })
+    }
+
+    /// Speed in metres per second.
+    fn speed(&self, forms: &str) -> Result<f64, Problem> {
+        let Some(speed) = self.speed else {
+            return Err(Problem::new([], format!("has no \"speed\"; {forms}")));
+        };
+        if speed == Speed(0) || speed > Speed(3_600_000_000 * 100) {
+            let says = format!("= \"{speed}\" is out of range; write \"1 mm/h\" to \"100 km/s\"");
+            return Err(fault("speed", says));
+        }
+        Ok(speed.metres_per_second())
+    }
+
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let (handoffs, fades) = (self.handoffs()?, self.fades()?);
+        if handoffs.is_none() && fades.is_none() {
+            return Err(Problem::new(
+                [],
+                "has neither handoffs nor fades; write cell_radius, handoff_region and speed, or \
+                 carrier, fade_margin, loss_bad and speed",
+            ));
+        }
+        for (what, times) in [("handoffs", handoffs), ("fades", fades)] {
+            let mut times = times.into_iter().flatten();
+            if let Some(time) = times.find(|time| !(SHORTEST..=LONGEST).contains(time)) {
+                let says = format!(
+                    "gives {what} a mean time of \"{}\", which is out of range; \"1 us\" to \
+                     \"1000000000 s\" are possible",
+                    Time(time)
+                );
+                return Err(Problem::new([], says));
+            }
+        }
+        if self.speed.is_some() && self.cell_radius.is_none() && self.carrier.is_none() {
+            return Err(fault(
+                "speed",
+                "would be ignored; it needs cell_radius or carrier",
+            ));
+        }
+        if handoffs.is_none() {
+            let given = [
+                ("handoff", self.handoff.is_some()),
+                ("handoff_buffer", self.handoff_buffer.is_some()),
+            ];
+            if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
+                return Err(fault(key, format!("would be ignored; {HANDOFFS}")));
+            }
+        } else if self.handoff_buffer.is_some() && self.handoff != Some(ForwardingName::Forward) {
+            return Err(fault(
+                "handoff_buffer",
+                "would be ignored; it needs handoff = \"forward\"",
+            ));
+        }
+        let losses = [
+            ("loss_bad", self.loss_bad),
+            ("ber_bad", self.ber_bad),
+            ("loss_good", self.loss_good),
+            ("ber_good", self.ber_good),
+        ];
+        if fades.is_none() {
+            if self.fade_rule.is_some() {
+                return Err(fault("fade_rule", format!("would be ignored; {FADES}")));
+            }
+            if let Some((key, _)) = losses.iter().find(|(_, loss)| loss.is_some()) {
+                return Err(fault(
+                    key,
+                    format!("would be ignored without fades; {FADES}"),
+                ));
+            }
+            return Ok(());
+        }
+        match (self.loss_bad, self.ber_bad) {
+            (None, None) => {
+                let says = "has no \"loss_bad\"; write loss_bad = 0.1 or ber_bad = 5e-5";
+                return Err(Problem::new([], says));
+            }
+            (Some(_), Some(_)) => {
+                return Err(fault("ber_bad", "would be ignored beside loss_bad"));
+            }
+            _ => {}
+        }
+        if self.loss_good.is_some() && self.ber_good.is_some() {
+            return Err(fault("ber_good", "would be ignored beside loss_good"));
+        }
+        Ok(())
+    }
+
+    /// Whether it has bit errors.
+    pub(crate) fn has_ber(&self) -> bool {
+        self.ber_good.is_some() || self.ber_bad.is_some()
+    }
+
+    pub(super) fn build(&self, place: &Place<'_>) -> Result<Mobile, ChannelError> {
+        // Checked when the scenario was read.
+        let wrong = |_| ChannelError::Cannot("mobile does not say what it needs");
+        let handoffs = self.handoffs().map_err(wrong)?;
+        let fades = self.fades().map_err(wrong)?;
+        let loss = |packet: Option<Probability>, bits: Option<Probability>| {
+            Ok::<_, ChannelError>(match bits {
+                Some(_) => StateLoss::Bits(probability(bits, 0.0)?),
+                None => StateLoss::Packet(probability(packet, 0.0)?),
+            })
+        };
+        let (good, bad) = (
+            loss(self.loss_good, self.ber_good)?,
+            loss(self.loss_bad, self.ber_bad)?,
+        );
+        let forwarding = match self.handoff {
+            Some(ForwardingName::Forward) => Forwarding::Forward {
+                limit: self.handoff_buffer.map(|size| size.0),
+            },
+            Some(ForwardingName::Drop) | None => Forwarding::Drop,
+        };
+        let rule = match self.fade_rule {
+            Some(FadeRuleName::PerPacket) | None => FadeRule::PerPacket,
+            Some(FadeRuleName::Instant) => FadeRule::Instant,
+            Some(FadeRuleName::Overlap) => FadeRule::Overlap,
+        };
+        let mobile = Mobile::new(
+            place.rate,
+            handoffs.map(|[interval, duration]| Handoffs {
+                interval,
+                duration,
+                forwarding,
+            }),
+            fades.map(|[interval, duration]| Fading {
+                interval,
+                duration,
+                good,
+                bad,
+                rule,
+            }),
+            MobileStreams {
+                handoffs: place.times("mobile/handoffs", self.shared),
+                fades: place.times("mobile/fades", self.shared),
+                packets: place.stream("mobile"),
+            },
+        )?;
+        Ok(match place.fec {
+            Some(code) => mobile.with_code(code),
+            None => mobile,
+        })
+    }
+}

@@ -1,0 +1,329 @@
+//! `mobility`: how the nodes of a radio move.
+
+use farlink_net::mobility::{Area, Model, Separation, Span, Turning, Walker};
+use farlink_net::rng::Stream;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::checks::fault;
+use super::super::decode::Problem;
+use super::super::units::{Length, Speed, Time};
+
+/// Nodes that move in a rectangle. Which keys a model takes is said with it.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MobilitySpec {
+    /// How the nodes move.
+    pub model: MobilityName,
+    /// Width and height of the area, 1 m to 1000 km.
+    pub area: [Length; 2],
+    /// Whether both ends of the link move, or one and the other stands in the
+    /// middle of the area; "both" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<MovesName>,
+    /// Least and greatest speed of a leg. All models but "gauss-markov".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<[Speed; 2]>,
+    /// Least and greatest time of a pause; none without it. "random-waypoint",
+    /// "vatne2006", "random-direction" and "random-trip".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<[Time; 2]>,
+    /// Length of a step. "vatne2006" and "gauss-markov".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Time>,
+    /// Least and greatest time of a leg, whole steps for "vatne2006"; twice the
+    /// same for "random-walk".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leg: Option<[Time; 2]>,
+    /// Standard deviation, in radians, of the angle about the last one; any angle
+    /// alike without it. "vatne2006".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turning: Option<f64>,
+    /// Weight of the past, 0 (none) to 1 (a straight line). "gauss-markov".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<f64>,
+    /// Mean speed. "gauss-markov".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_speed: Option<Speed>,
+    /// Standard deviation of the speed. "gauss-markov".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed_deviation: Option<Speed>,
+    /// Standard deviation of the angle in radians. "gauss-markov".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub angle_deviation: Option<f64>,
+}
+
+/// Models of mobility.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MobilityName {
+    /// Straight to a place anywhere, a pause, and so on (Johnson and Maltz 1996).
+    RandomWaypoint,
+    /// The random waypoint of Vatne and Haugen (2006): speed, angle and number of
+    /// steps are drawn, and borders are met as they say.
+    Vatne2006,
+    /// Any angle and a speed, for a fixed time or to the border.
+    RandomWalk,
+    /// Any angle, to the border, and a pause there (Royer and others 2001).
+    RandomDirection,
+    /// Speed and angle that remember (Liang and Haas 1999).
+    GaussMarkov,
+    /// The random waypoint, begun as it is after a long time (Le Boudec and
+    /// Vojnovic 2005).
+    RandomTrip,
+}
+
+/// Which ends move.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MovesName {
+    /// Both, each on its own.
+    Both,
+    /// The first; the other stands in the middle of the area.
+    One,
+}
+
+impl MobilityName {
+    const fn text(self) -> &'static str {
+        match self {
+            Self::RandomWaypoint => "random-waypoint",
+            Self::Vatne2006 => "vatne2006",
+            Self::RandomWalk => "random-walk",
+            Self::RandomDirection => "random-direction",
+            Self::GaussMarkov => "gauss-markov",
+            Self::RandomTrip => "random-trip",
+        }
+    }
+}
+
+/// (key, is given, how it is written, models that need it, models that take it).
+type Row = (
+    &'static str,
+    bool,
+    &'static str,
+    &'static [MobilityName],
+    &'static [MobilityName],
+);
+
+impl MobilitySpec {
+    fn keys(&self) -> [Row; 9] {
+        use MobilityName::{
+            GaussMarkov, RandomDirection, RandomTrip, RandomWalk, RandomWaypoint, Vatne2006,
+        };
+        const GAUSS: &[MobilityName] = &[GaussMarkov];
+        [
+            (
+                "speed",
+                self.speed.is_some(),
+                "[\"0.5 m/s\", \"5 m/s\"]",
+                &[
+                    RandomWaypoint,
+                    Vatne2006,
+                    RandomWalk,
+                    RandomDirection,
+                    RandomTrip,
+                ],
+                &[],
+            ),
+            (
+                "pause",
+                self.pause.is_some(),
+                "[\"0 s\", \"10 s\"]",
+                &[],
+                &[RandomWaypoint, Vatne2006, RandomDirection, RandomTrip],
+            ),
+            (
+                "step",
+                self.step.is_some(),
+                "\"1 s\"",
+                &[Vatne2006, GaussMarkov],
+                &[],
+            ),
+            (
+                "leg",
+                self.leg.is_some(),
+                "[\"5 s\", \"30 s\"]",
+                &[Vatne2006, RandomWalk],
+                &[],
+            ),
+            ("turning", self.turning.is_some(), "1.5", &[], &[Vatne2006]),
+            ("memory", self.memory.is_some(), "0.75", GAUSS, &[]),
+            (
+                "mean_speed",
+                self.mean_speed.is_some(),
+                "\"3 m/s\"",
+                GAUSS,
+                &[],
+            ),
+            (
+                "speed_deviation",
+                self.speed_deviation.is_some(),
+                "\"0.5 m/s\"",
+                GAUSS,
+                &[],
+            ),
+            (
+                "angle_deviation",
+                self.angle_deviation.is_some(),
+                "0.4",
+                GAUSS,
+                &[],
+            ),
+        ]
+    }
+
+    pub(in super::super) fn check(&self) -> Result<(), Problem> {
+        for side in self.area {
+            if !(1.0..=1e6).contains(&side.metres()) {
+                let says = format!("has \"{side}\", out of range; write \"1 m\" to \"1000 km\"");
+                return Err(fault("area", says));
+            }
+        }
+        for (key, given, example, needed, taken) in self.keys() {
+            if needed.contains(&self.model) && !given {
+                let says = format!(
+                    "has no {key:?}; model = {:?} needs it: write for example {key} = {example}",
+                    self.model.text()
+                );
+                return Err(Problem::new([], says));
+            }
+            if given && !needed.contains(&self.model) && !taken.contains(&self.model) {
+                let says = format!(
+                    "would be ignored; model = {:?} has no such thing",
+                    self.model.text()
+                );
+                return Err(fault(key, says));
+            }
+        }
+        if let Some([low, high]) = self.speed {
+            if low > high {
+                let says = format!("goes from \"{low}\" to \"{high}\"; write the smaller first");
+                return Err(fault("speed", says));
+            }
+            if low.0 == 0 || high.metres_per_second() > 1e5 {
+                let says = "is out of range; write speeds above 0, up to \"100 km/s\"";
+                return Err(fault("speed", says));
+            }
+        }
+        for (key, span) in [("pause", self.pause), ("leg", self.leg)] {
+            if let Some([low, high]) = span.filter(|[low, high]| low > high) {
+                let says = format!("goes from \"{low}\" to \"{high}\"; write the smaller first");
+                return Err(fault(key, says));
+            }
+        }
+        let least = farlink_tcp::Interval::from_millis(1);
+        for (key, time) in [("step", self.step), ("leg", self.leg.map(|leg| leg[0]))] {
+            if let Some(time) = time.filter(|time| time.0 < least) {
+                let says = format!("= \"{time}\" is out of range; write \"1 ms\" or more");
+                return Err(fault(key, says));
+            }
+        }
+        if let (MobilityName::RandomWalk, Some([low, high])) = (self.model, self.leg)
+            && low != high
+        {
+            let says = format!("of a random walk has one length; write [\"{low}\", \"{low}\"]");
+            return Err(fault("leg", says));
+        }
+        if self.memory.is_some_and(|m| !(0.0..=1.0).contains(&m)) {
+            return Err(fault("memory", "is out of range; write 0 to 1"));
+        }
+        for (key, value) in [
+            ("turning", self.turning),
+            ("angle_deviation", self.angle_deviation),
+        ] {
+            if value.is_some_and(|v| !(0.0..=100.0).contains(&v)) {
+                return Err(fault(key, "is out of range; write 0 to 100 (radians)"));
+            }
+        }
+        self.check_steps()
+    }
+
+    /// After a border the next leg must fit in.
+    fn check_steps(&self) -> Result<(), Problem> {
+        let (MobilityName::Vatne2006, Some(speed), Some(leg), Some(step)) =
+            (self.model, self.speed, self.leg, self.step)
+        else {
+            return Ok(());
+        };
+        if leg[1].0 < step.0 {
+            let says = format!(
+                "= \"{step}\" is longer than a leg; write at most \"{}\"",
+                leg[1]
+            );
+            return Err(fault("step", says));
+        }
+        let shortest = speed[0].metres_per_second() * leg[0].0.as_secs_f64();
+        let side = self.area[0].metres().min(self.area[1].metres());
+        if shortest > side / 2.0 {
+            let says = format!(
+                "makes every leg {shortest} m or more, too long to stay inside {side} m; write \
+                 shorter ones"
+            );
+            return Err(fault("leg", says));
+        }
+        Ok(())
+    }
+
+    fn model(&self) -> Model {
+        let span = |pair: Option<[f64; 2]>| {
+            let [low, high] = pair.unwrap_or([0.0, 0.0]);
+            Span { low, high }
+        };
+        let seconds = |pair: Option<[Time; 2]>| pair.map(|p| p.map(|t| t.0.as_secs_f64()));
+        let speeds = |speed: Option<Speed>| speed.map_or(0.0, Speed::metres_per_second);
+        let speed = span(self.speed.map(|p| p.map(Speed::metres_per_second)));
+        let pause = span(seconds(self.pause));
+        let step = self.step.map_or(1.0, |step| step.0.as_secs_f64());
+        let in_steps = |span: Span| Span {
+            low: (span.low / step).floor(),
+            high: (span.high / step).floor(),
+        };
+        match self.model {
+            MobilityName::RandomWaypoint => Model::Waypoint { speed, pause },
+            MobilityName::RandomTrip => Model::Trip { speed, pause },
+            MobilityName::RandomDirection => Model::Direction { speed, pause },
+            MobilityName::RandomWalk => Model::Walk {
+                speed,
+                time: span(seconds(self.leg)).low,
+            },
+            MobilityName::Vatne2006 => {
+                let steps = in_steps(span(seconds(self.leg)));
+                Model::Steps {
+                    step,
+                    speed,
+                    steps: Span {
+                        low: steps.low.max(1.0),
+                        high: steps.high.max(1.0),
+                    },
+                    pause: in_steps(pause),
+                    turning: self.turning.map_or(Turning::Uniform, Turning::Gaussian),
+                }
+            }
+            MobilityName::GaussMarkov => Model::GaussMarkov {
+                step,
+                memory: self.memory.unwrap_or(0.0),
+                speed: speeds(self.mean_speed),
+                speed_deviation: speeds(self.speed_deviation),
+                angle_deviation: self.angle_deviation.unwrap_or(0.0),
+            },
+        }
+    }
+
+    /// Two nodes; `stream` gives the stream of each.
+    pub(in super::super) fn build(&self, stream: impl Fn(&str) -> Stream) -> Separation {
+        let area = Area {
+            width: self.area[0].metres(),
+            height: self.area[1].metres(),
+        };
+        let walker = |name: &str| Walker::new(self.model(), area, stream(name));
+        match self.moves {
+            Some(MovesName::One) => {
+                Separation::One(Box::new(walker("mobility/first")), area.middle())
+            }
+            Some(MovesName::Both) | None => {
+                let both = [walker("mobility/first"), walker("mobility/second")];
+                Separation::Both(Box::new(both))
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Where a process stands on its link, and what it draws from.
+
+use farlink_net::channel::ChannelError;
+use farlink_net::fec::BlockCode;
+use farlink_net::rng::{Probability, Stream, Streams};
+
+use super::super::units;
+
+/// Where a process stands: the transmitter before it, and its streams.
+pub struct Place<'a> {
+    /// Rate of the transmitter in bit/s.
+    pub rate: u64,
+    /// Framing per packet in bytes.
+    pub overhead: u32,
+    /// Block code over each packet.
+    pub fec: Option<BlockCode>,
+    /// Streams of the run.
+    pub streams: &'a Streams,
+    /// The direction: `link/NAME/down` or `link/NAME/up`.
+    pub direction: &'a str,
+    /// Number of the table of stages.
+    pub table: usize,
+}
+
+impl Place<'_> {
+    /// The stream of this name that this direction alone has.
+    pub fn stream(&self, name: &str) -> Stream {
+        let (direction, table) = (self.direction, self.table);
+        self.streams
+            .stream(&format!("{direction}/channel/{table}/{name}"))
+    }
+
+    /// Where the traces of this direction begin, see [`trace_share`].
+    pub(crate) fn trace_share(&self) -> f64 {
+        trace_share(self.streams, self.direction)
+    }
+
+    /// The stream of the times at which something happens: one for both
+    /// directions if they share it.
+    pub(super) fn times(&self, name: &str, shared: bool) -> Stream {
+        let link = self.direction.rsplit_once('/').map_or("", |parts| parts.0);
+        if shared {
+            let table = self.table;
+            self.streams
+                .stream(&format!("{link}/channel/{table}/{name}"))
+        } else {
+            self.stream(name)
+        }
+    }
+}
+
+/// The random number that says where the traces of a direction begin: one for all
+/// of them, so that rate, delay and loss of one recording stay together.
+pub fn trace_share(streams: &Streams, direction: &str) -> f64 {
+    streams
+        .stream(&format!("{direction}/trace_offset"))
+        .uniform()
+}
+
+/// A probability as the network has it.
+pub(super) fn probability(
+    value: Option<units::Probability>,
+    without: f64,
+) -> Result<Probability, ChannelError> {
+    Ok(Probability::new(value.map_or(without, |p| p.0))?)
+}

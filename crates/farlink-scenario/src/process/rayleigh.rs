@@ -1,0 +1,266 @@
+//! `rayleigh`: fades of a Rayleigh channel.
+
+use farlink_net::channel::{
+    Advance, ChannelError, JakesFading, Process, RayleighChain, RayleighField,
+};
+use farlink_net::fading::{self, Margin};
+use farlink_tcp::Interval;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::checks::fault;
+use super::super::decode::Problem;
+use super::super::units::{Frequency, Probability, Speed, Time};
+use super::place::{Place, probability};
+
+/// Fades of a Rayleigh channel: `doppler`, or `speed` and `carrier`, with
+/// `fade_margin` or `loss`. Or the chain itself: `alpha` and `beta`.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RayleighSpec {
+    /// Doppler frequency, in Hz, above 0 to 1e6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doppler: Option<f64>,
+    /// Speed of the mobile, instead of `doppler`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed: Option<Speed>,
+    /// Carrier frequency, with `speed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub carrier: Option<Frequency>,
+    /// How far the mean power is above the threshold, in dB, -10 to 100.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fade_margin: Option<f64>,
+    /// Share of time in a fade, instead of `fade_margin`; above 0, below 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Probability>,
+    /// What is simulated; "markov" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<RayleighModel>,
+    /// Markov: length of a step, for which the transition probabilities are; of
+    /// the studies, the time that a packet takes. 1 us to 1 h.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<Time>,
+    /// Markov: when the chain moves; "time" without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advance: Option<AdvanceName>,
+    /// Markov in time: a packet is lost if there is a fade at any step until so
+    /// long after it left; otherwise the step in which it leaves decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exposure: Option<Time>,
+    /// Markov: probability of good to bad per step, instead of what gives it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<Probability>,
+    /// Markov: probability of bad to good per step, with `alpha`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beta: Option<Probability>,
+    /// Jakes: number of sinusoids, 8 to 1024; 64 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sinusoids: Option<u32>,
+    /// Whether both directions of the link are in a fade at the same times; else
+    /// each has its own. Not with `advance = "packet"`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared: bool,
+}
+
+/// Models of Rayleigh fading.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RayleighModel {
+    /// The first-order chain of Zorzi, Rao and Milstein (1995).
+    Markov,
+    /// The signal itself, with the Doppler spectrum of Clarke and Jakes.
+    Jakes,
+}
+
+/// When the chain moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdvanceName {
+    /// Once every `step`.
+    Time,
+    /// Once every packet.
+    Packet,
+}
+
+const FIELD: &str = "write speed = \"0.65 m/s\" and carrier = \"2.4 GHz\", or doppler = 5.2 (Hz)";
+
+/// What the transitions come from.
+enum Source {
+    Field(RayleighField),
+    Chain([Probability; 2]),
+}
+
+impl RayleighSpec {
+    fn source(&self) -> Result<Source, Problem> {
+        let given = [
+            ("doppler", self.doppler.is_some()),
+            ("speed", self.speed.is_some()),
+            ("carrier", self.carrier.is_some()),
+            ("fade_margin", self.fade_margin.is_some()),
+            ("loss", self.loss.is_some()),
+        ];
+        let (alpha, beta) = match (self.alpha, self.beta) {
+            (None, None) => return self.field().map(Source::Field),
+            (Some(alpha), Some(beta)) => (alpha, beta),
+            (alpha, _) => {
+                let absent = if alpha.is_none() { "alpha" } else { "beta" };
+                let says = format!("has no {absent:?}; write alpha and beta, or neither");
+                return Err(Problem::new([], says));
+            }
+        };
+        if let Some((key, _)) = given.iter().find(|(_, given)| *given) {
+            return Err(fault(key, "would be ignored beside alpha and beta"));
+        }
+        if alpha.0 == 0.0 && beta.0 == 0.0 {
+            let says = "= 0 with beta = 0 never changes the state; write one of them above 0";
+            return Err(fault("alpha", says));
+        }
+        Ok(Source::Chain([alpha, beta]))
+    }
+
+    fn field(&self) -> Result<RayleighField, Problem> {
+        let doppler = match (self.doppler, self.speed, self.carrier) {
+            (Some(doppler), None, None) => {
+                if !(doppler > 0.0 && doppler <= 1e6) {
+                    let says = format!("= {doppler} is out of range; write above 0 to 1e6 (Hz)");
+                    return Err(fault("doppler", says));
+                }
+                doppler
+            }
+            (Some(_), speed, _) => {
+                let key = if speed.is_some() { "speed" } else { "carrier" };
+                return Err(fault(key, "would be ignored beside doppler"));
+            }
+            (None, Some(speed), Some(carrier)) => {
+                if speed.0 == 0 || carrier.0 == 0 {
+                    let key = if speed.0 == 0 { "speed" } else { "carrier" };
+                    return Err(fault(key, format!("= 0 gives no fading; {FIELD}")));
+                }
+                fading::doppler(speed.metres_per_second(), carrier.hertz())
+            }
+            (None, None, None) => return Err(Problem::new([], format!("has no speed; {FIELD}"))),
+            (None, speed, _) => {
+                let absent = if speed.is_none() { "speed" } else { "carrier" };
+                return Err(Problem::new([], format!("has no {absent:?}; {FIELD}")));
+            }
+        };
+        let margin = match (self.fade_margin, self.loss) {
+            (Some(_), Some(_)) => return Err(fault("loss", "would be ignored beside fade_margin")),
+            (Some(db), None) => {
+                if !(-10.0..=100.0).contains(&db) {
+                    let says = format!("= {db} is out of range; write -10 to 100 (dB)");
+                    return Err(fault("fade_margin", says));
+                }
+                Margin::from_db(db)
+            }
+            (None, Some(loss)) => {
+                if loss.0 <= 0.0 || loss.0 >= 1.0 {
+                    let says = format!("= {} is out of range; write above 0 and below 1", loss.0);
+                    return Err(fault("loss", says));
+                }
+                Margin::from_share(loss.0)
+            }
+            (None, None) => {
+                return Err(Problem::new(
+                    [],
+                    "has no \"fade_margin\"; write fade_margin = 20 (dB), or loss = 0.01",
+                ));
+            }
+        };
+        Ok(RayleighField { doppler, margin })
+    }
+
+    pub(super) fn check(&self, longest: Interval) -> Result<(), Problem> {
+        let source = self.source()?;
+        if self.model == Some(RayleighModel::Jakes) {
+            let of_the_chain = [
+                ("step", self.step.is_some()),
+                ("advance", self.advance.is_some()),
+                ("exposure", self.exposure.is_some()),
+                ("alpha", self.alpha.is_some()),
+            ];
+            if let Some((key, _)) = of_the_chain.iter().find(|(_, given)| *given) {
+                let says = "would be ignored; it is of model = \"markov\"";
+                return Err(fault(key, says));
+            }
+            if let Some(n) = self.sinusoids.filter(|n| !(8..=1024).contains(n)) {
+                let says = format!("= {n} is out of range; write 8 to 1024");
+                return Err(fault("sinusoids", says));
+            }
+            return Ok(());
+        }
+        if self.sinusoids.is_some() {
+            let says = "would be ignored; it needs model = \"jakes\"";
+            return Err(fault("sinusoids", says));
+        }
+        let packet = self.advance == Some(AdvanceName::Packet);
+        match self.step {
+            // Steps of a chain given as such that moves per packet have no length.
+            None if packet && matches!(source, Source::Chain(_)) => {}
+            Some(_) if packet && matches!(source, Source::Chain(_)) => {
+                let says = "would be ignored beside alpha and advance = \"packet\"";
+                return Err(fault("step", says));
+            }
+            None => {
+                return Err(Problem::new(
+                    [],
+                    "has no \"step\"; write the time that a packet takes, for example step = \
+                     \"1.92 ms\"",
+                ));
+            }
+            Some(Time(step)) => {
+                if step < Interval::from_micros(1) || step > longest {
+                    let says = format!(
+                        "= \"{}\" is out of range; write \"1 us\" to \"{}\"",
+                        Time(step),
+                        Time(longest)
+                    );
+                    return Err(fault("step", says));
+                }
+            }
+        }
+        if let Some(exposure) = self.exposure {
+            if packet {
+                let says = "would be ignored; it needs advance = \"time\"";
+                return Err(fault("exposure", says));
+            }
+            super::super::checks::at_most("exposure", exposure, longest)?;
+        }
+        if self.shared && packet {
+            let says = "= true needs times; it cannot be with advance = \"packet\"";
+            return Err(fault("shared", says));
+        }
+        Ok(())
+    }
+
+    pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+        let source = self
+            .source()
+            .map_err(|_| ChannelError::Cannot("rayleigh does not say what it needs"))?;
+        let stream = place.times("rayleigh", self.shared);
+        let (field, chain) = match source {
+            Source::Field(field) => (Some(field), None),
+            Source::Chain([alpha, beta]) => {
+                let of = |p| probability(Some(p), 0.0);
+                (None, Some([of(alpha)?, of(beta)?]))
+            }
+        };
+        if let (Some(RayleighModel::Jakes), Some(field)) = (self.model, field) {
+            let n = self.sinusoids.unwrap_or(64);
+            return Ok(Box::new(JakesFading::new(field, n, stream)));
+        }
+        let step = self.step.map_or(Interval::from_secs(1), |step| step.0);
+        let exposure = self.exposure.map_or(Interval::ZERO, |time| time.0);
+        let advance = match self.advance {
+            Some(AdvanceName::Packet) => Advance::Packet,
+            Some(AdvanceName::Time) | None => Advance::Time,
+        };
+        Ok(Box::new(match (field, chain) {
+            (Some(field), _) => RayleighChain::new(field, step, advance, exposure, stream),
+            (None, Some(chain)) => {
+                RayleighChain::with_transitions(chain, step, advance, exposure, stream)
+            }
+            (None, None) => return Err(ChannelError::Cannot("rayleigh says nothing")),
+        }))
+    }
+}

@@ -1,0 +1,108 @@
+//! `satellite`: clear sky and rain, per packet.
+
+use farlink_net::channel::{ChannelError, Satellite};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::checks::fault;
+use super::super::decode::Problem;
+use super::super::units::{Probability, Size};
+use super::place::{Place, probability};
+
+/// A satellite link in clear sky and rain (Leung 1998, section 3.1): either
+/// `ber_rain`, or `loss` and `loss_size`.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SatelliteSpec {
+    /// Probability of going from clear sky to rain, after each packet.
+    pub b: Probability,
+    /// Probability of going from rain to clear sky, after each packet.
+    pub g: Probability,
+    /// Bit error rate in clear sky; 0 without it. Nominal links have 1e-8 or less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ber_clear: Option<Probability>,
+    /// Bit error rate in rain. A modem loses synchronisation at about 1e-3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ber_rain: Option<Probability>,
+    /// Mean loss of packets of `loss_size`, from which the bit error rate in
+    /// rain follows; less than b / (b + g) if clear sky loses nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Probability>,
+    /// Length of IP packets that `loss` is of, 1 B to 64 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_size: Option<Size>,
+}
+
+impl SatelliteSpec {
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        const FORMS: &str = "write { b = 0.01, g = 0.05, ber_rain = 5e-6 } or { b = 0.01, g = \
+                             0.05, loss = 0.01, loss_size = \"554 B\" }";
+        if self.b.0 == 0.0 && self.g.0 == 0.0 {
+            return Err(fault(
+                "b",
+                "= 0 with g = 0 never changes the state; write one of them above 0",
+            ));
+        }
+        match (self.ber_rain, self.loss, self.loss_size) {
+            (Some(_), None, None) => Ok(()),
+            (Some(_), Some(_), _) => Err(fault(
+                "loss",
+                format!("would be ignored beside ber_rain; {FORMS}"),
+            )),
+            (_, None, Some(_)) => Err(fault(
+                "loss_size",
+                format!("would be ignored; it needs loss; {FORMS}"),
+            )),
+            (None, Some(_), None) => {
+                Err(Problem::new([], format!("has no \"loss_size\"; {FORMS}")))
+            }
+            (None, None, None) => Err(Problem::new([], format!("has no \"ber_rain\"; {FORMS}"))),
+            (None, Some(loss), Some(size)) => {
+                if size == Size(0) || size > Size(65_536) {
+                    let says = format!("= \"{size}\" is out of range; write \"1 B\" to \"64 KiB\"");
+                    return Err(fault("loss_size", says));
+                }
+                let of = |p: f64| farlink_net::rng::Probability::new(p).ok();
+                let clear = of(self.ber_clear.map_or(0.0, |p| p.0));
+                let rain = self.b.0 / (self.b.0 + self.g.0);
+                let found = clear.zip(of(self.b.0)).zip(of(self.g.0)).zip(of(loss.0));
+                let ber = found.and_then(|(((clear, b), g), loss)| {
+                    Satellite::ber_for_loss(b, g, clear, loss, size.0 as u32)
+                });
+                if ber.is_none() {
+                    let says = format!(
+                        "= {} cannot be reached: rain has b / (b + g) = {:.4} of the packets, and \
+                         clear sky loses what ber_clear says; write a loss between the two",
+                        loss.0, rain
+                    );
+                    return Err(fault("loss", says));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) fn build(&self, place: &Place<'_>) -> Result<Satellite, ChannelError> {
+        let (b, g) = (
+            probability(Some(self.b), 0.0)?,
+            probability(Some(self.g), 0.0)?,
+        );
+        let clear = probability(self.ber_clear, 0.0)?;
+        let rain = match (self.loss, self.loss_size) {
+            (Some(loss), Some(size)) => {
+                let bytes = size.0 as u32 + place.overhead;
+                let loss = probability(Some(loss), 0.0)?;
+                Satellite::ber_for_loss(b, g, clear, loss, bytes).ok_or(ChannelError::Cannot(
+                    "the loss of satellite cannot be reached with the link's overhead: clear sky \
+                     alone loses more; write a larger loss",
+                ))?
+            }
+            _ => probability(self.ber_rain, 0.0)?,
+        };
+        let sky = Satellite::new(b, g, clear, rain, place.stream("satellite"))?;
+        Ok(match place.fec {
+            Some(code) => sky.with_code(code),
+            None => sky,
+        })
+    }
+}

@@ -1,0 +1,58 @@
+//! `scripted_loss`: losses at places that are written down.
+
+use farlink_net::channel::{ChannelError, Scripted};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::checks::fault;
+use super::super::decode::Problem;
+use super::super::units::Size;
+
+/// Most numbers of one stage.
+const MOST: usize = 100_000;
+
+/// Losses at chosen places, for examples that follow a drawing.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScriptedLossSpec {
+    /// Numbers of what is lost, rising, counted from 1 among all that comes to
+    /// this stage: packets, fragments, or with `arq` frames of any kind.
+    /// Retransmissions count as any other. A number that is not reached in a run
+    /// loses nothing.
+    pub packets: Vec<u64>,
+    /// What is shorter on the wire, `overhead` included, is not counted and not
+    /// lost: "100 B" leaves out ACKs and short frames of a protocol.
+    #[serde(default = "nothing")]
+    pub min_size: Size,
+}
+
+fn nothing() -> Size {
+    Size(0)
+}
+
+impl ScriptedLossSpec {
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        let says = if self.packets.is_empty() {
+            "= [] loses nothing; write numbers, [3, 7]".to_owned()
+        } else if self.packets.len() > MOST {
+            format!("has more than {MOST} numbers; write fewer, or loss = 0.01")
+        } else if self.packets[0] == 0 {
+            "has a 0; the first packet is 1".to_owned()
+        } else if let Some(&[a, b]) = self.packets.windows(2).find(|pair| pair[0] >= pair[1]) {
+            format!("has {b} behind {a}; write each number once, in order")
+        } else if self.min_size > Size(65_535) {
+            let says = format!(
+                "= \"{}\" is longer than any packet; write at most \"65535 B\"",
+                self.min_size
+            );
+            return Err(fault("min_size", says));
+        } else {
+            return Ok(());
+        };
+        Err(fault("packets", says))
+    }
+
+    pub(super) fn build(&self) -> Result<Scripted, ChannelError> {
+        Scripted::new(&self.packets, self.min_size.0 as u32)
+    }
+}

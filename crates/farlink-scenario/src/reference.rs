@@ -1,0 +1,295 @@
+//! The tables of `docs/scenario.md`, made from the schema.
+//!
+//! The test fails when the file is not current; with `UPDATE_DOCS=1` in the
+//! environment it writes the file instead.
+
+use std::fmt::Write as _;
+
+use farlink_tcp::config::RtoAlgorithm;
+use farlink_tcp::key::{self, Field, Key, Value};
+use farlink_tcp::variant;
+use serde_json::{Value as Json, json};
+
+use super::{tcp, value};
+
+const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-scenario -->\n";
+const END: &str = "<!-- end -->\n";
+
+/// Heading, type in the schema and what stands above the table.
+const SECTIONS: [(&str, &str, &str); 33] = [
+    ("Top level", "", ""),
+    ("`[tcp]`", "TcpSpec", TCP),
+    ("`[[links]]`", "LinkSpec", ""),
+    ("`[links.down]`, `[links.up]`", "DirectionTable", ""),
+    (
+        "`queue = { ... }`, `mark = { ... }`",
+        "QueueTable",
+        "One of the first three, or `\"unlimited\"`, which for `mark` is none.",
+    ),
+    (
+        "`fec = { ... }`",
+        "FecSpec",
+        "`code`, or `n` and `k`. See `docs/fec.md`.",
+    ),
+    ("`background = [{ ... }]`", "BackgroundSpec", ""),
+    (
+        "`rate_trace = { ... }`",
+        "RateTraceTable",
+        "Or a rate such as `\"12 Mbit/s\"`. Formats: `docs/channels-radio.md`.",
+    ),
+    ("`channel = { ... }`", "ChannelSpec", ""),
+    ("`rayleigh = { ... }`", "RayleighSpec", ""),
+    ("`radio = { ... }`", "RadioSpec", ""),
+    ("`mobility = { ... }`", "MobilitySpec", ""),
+    ("`loss_trace = { ... }`", "LossTraceSpec", ""),
+    ("`delay_trace = { ... }`", "DelayTraceSpec", ""),
+    ("`orbit = { ... }`", "OrbitSpec", ""),
+    ("`reconfiguration = { ... }`", "ReconfigurationSpec", ""),
+    ("`gilbert = { ... }`", "GilbertSpec", ""),
+    ("`reorder = { ... }`", "ReorderSpec", ""),
+    ("`jitter = { ... }`", "JitterSpec", ""),
+    ("`satellite = { ... }`", "SatelliteSpec", ""),
+    ("`mobile = { ... }`", "MobileSpec", ""),
+    ("`congestion = { ... }`", "CongestionSpec", ""),
+    ("`byte_errors = { ... }`", "ByteErrorsSpec", ""),
+    ("`scripted_loss = { ... }`", "ScriptedLossSpec", ""),
+    ("`internet_delay = { ... }`", "InternetDelaySpec", ""),
+    ("`raised = [{ ... }]` of `internet_delay`", "RaisedSpec", ""),
+    ("`[links.arq]`", "ArqSpec", ""),
+    ("`mac = { ... }`", "MacSpec", ""),
+    (
+        "`header_compression = { ... }`",
+        "CompressionTable",
+        "Or its method alone, `\"rfc1144\"`. See `docs/header-compression.md`.",
+    ),
+    ("`[[routes]]`", "RouteSpec", ""),
+    ("`[[flows]]`", "FlowSpec", ""),
+    (
+        "A time that is drawn: `{ distribution = ... }`",
+        "TimeLawTable",
+        LAW,
+    ),
+    ("A size that is drawn", "SizeLawTable", ""),
+];
+
+const LAW: &str = "Where a key of a flow takes a time or a distribution, it takes `\"10 s\"` or such a \
+                   table.";
+
+const TCP: &str = "In `[tcp]` for every flow, and in `tcp = { ... }` of a flow for that one. Without \
+                   a key the value is that of the row of the variant; the default shown is that of \
+                   `sack`, or of the standard where `sack` has no such parameter.";
+
+fn tables() -> String {
+    let schema: Json = serde_json::from_str(&super::schema()).unwrap();
+    let mut out = String::new();
+    for (heading, name, above) in SECTIONS {
+        let table = if name.is_empty() {
+            &schema
+        } else {
+            &schema["$defs"][name]
+        };
+        let _ = writeln!(out, "\n### {heading}\n");
+        if !above.is_empty() {
+            let _ = writeln!(out, "{above}\n");
+        }
+        out.push_str("| key | value | default | meaning |\n| --- | --- | --- | --- |\n");
+        let required = table["required"].as_array().cloned().unwrap_or_default();
+        let mut choices = String::new();
+        for (key, property) in in_order(name, table) {
+            let default = if required.contains(&Json::from(key.as_str())) {
+                "required".to_owned()
+            } else if name == "TcpSpec" {
+                tcp_default(&key)
+            } else {
+                plain_default(&property)
+            };
+            let (kind, list) = match key::lookup(&key) {
+                Some(key) if name == "TcpSpec" => tcp_value(key),
+                _ => kind(&schema, &property),
+            };
+            let meaning = sentence(&property);
+            let _ = writeln!(out, "| `{key}` | {kind} | {default} | {meaning} |");
+            for (choice, meaning) in list {
+                let _ = writeln!(choices, "- `{key} = \"{choice}\"`: {meaning}");
+            }
+        }
+        if !choices.is_empty() {
+            let _ = write!(out, "\n{choices}");
+        }
+    }
+    out
+}
+
+/// Properties in the order of the type; JSON objects have lost it.
+fn in_order(name: &str, table: &Json) -> Vec<(String, Json)> {
+    let properties = table["properties"].as_object().unwrap();
+    if name == "TcpSpec" {
+        let keys = tcp::names().iter();
+        return keys
+            .map(|&key| (key.to_owned(), properties[key].clone()))
+            .collect();
+    }
+    let source = if name.ends_with("LawTable") {
+        include_str!("law.rs")
+    } else if name == "CompressionTable" {
+        include_str!("compression.rs")
+    } else if name == "FecSpec" {
+        include_str!("fec.rs")
+    } else if ["ArqSpec", "MacSpec"].contains(&name) {
+        include_str!("arq.rs")
+    } else {
+        let defines = |text: &&&str| text.contains(&format!("struct {name} {{"));
+        let own = super::process::SOURCES.iter().find(defines);
+        let own = own.copied();
+        let own = own.or(Some(include_str!("background.rs")).filter(|text| defines(&text)));
+        own.unwrap_or(include_str!("spec.rs"))
+    };
+    let start = source.find(&format!("struct {name} {{"));
+    let from = if name.is_empty() {
+        source.find("struct Scenario {")
+    } else {
+        start
+    };
+    let body = &source[from.unwrap()..];
+    let place = |key: &str| {
+        let private = body.find(&format!("    {key}: "));
+        body.find(&format!("pub {key}: "))
+            .into_iter()
+            .chain(private)
+            .min()
+    };
+    let mut out: Vec<_> = properties
+        .iter()
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
+    out.sort_by_key(|(key, _)| place(key));
+    out
+}
+
+fn plain_default(property: &Json) -> String {
+    match &property["default"] {
+        Json::Null => "none".to_owned(),
+        Json::Object(table) if table.is_empty() => "none".to_owned(),
+        Json::Array(list) if list.is_empty() => "none".to_owned(),
+        other => format!("`{other}`"),
+    }
+}
+
+/// The value that a row gives a key: `sack`, or the first that has it, with a timer
+/// that has it if need be.
+fn tcp_default(name: &str) -> String {
+    let Some(key) = key::lookup(name) else {
+        let shown = match name {
+            "variant" => "sack",
+            "profile" => "rfc",
+            "congestion" => "reno",
+            _ => return "none".to_owned(),
+        };
+        return format!("`{shown:?}`");
+    };
+    let mut rows: Vec<_> = variant::VARIANTS.iter().collect();
+    rows.sort_by_key(|row| row.name != "sack");
+    for row in rows {
+        let config = (row.config)();
+        let mut timed = config.clone();
+        timed.rto.algorithm = RtoAlgorithm::of(Value::Choice("jacobson"));
+        if let Some(value) = key.get(&config).or_else(|| key.get(&timed)) {
+            return format!("`{}`", json!(value::write(value)));
+        }
+    }
+    "none".to_owned()
+}
+
+/// What may be written for a key of the table, and the meanings of its words.
+fn tcp_value(key: &Key) -> (String, Vec<(String, String)>) {
+    let words = key.kind.words().iter().filter(|word| !word.1.is_empty());
+    let list: Vec<_> = words
+        .map(|word| (word.0.to_owned(), one_line(word.1)))
+        .collect();
+    if list.is_empty() {
+        (value::wanted(key.kind), list)
+    } else {
+        ("one of the choices below".to_owned(), list)
+    }
+}
+
+fn sentence(schema: &Json) -> String {
+    one_line(schema["description"].as_str().unwrap_or_default())
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
+        .replace('|', "\\|")
+}
+
+/// What stands at the right of the equals sign, and the meaning of choices.
+fn kind(schema: &Json, property: &Json) -> (String, Vec<(String, String)>) {
+    if let Some(title) = property["title"].as_str() {
+        return (title.to_owned(), Vec::new());
+    }
+    if let Some(name) = property["$ref"]
+        .as_str()
+        .and_then(|r| r.strip_prefix("#/$defs/"))
+    {
+        return kind(schema, &schema["$defs"][name]);
+    }
+    for key in ["anyOf", "oneOf"] {
+        let Some(list) = property[key].as_array() else {
+            continue;
+        };
+        let choices: Vec<_> = list
+            .iter()
+            .filter_map(|c| Some((c["const"].as_str()?.to_owned(), sentence(c))))
+            .collect();
+        if !choices.is_empty() {
+            return ("one of the choices below".to_owned(), choices);
+        }
+        return kind(schema, &list[0]);
+    }
+    let of = match &property["type"] {
+        Json::Array(kinds) => kinds[0].as_str(),
+        one => one.as_str(),
+    };
+    let text = match of {
+        Some("string") => "text",
+        Some("integer") => "whole number",
+        Some("number") => "number",
+        Some("boolean") => "true or false",
+        Some("array") if property["items"]["type"] == "integer" => "list of whole numbers",
+        Some("array") if property["minItems"] == 2 => "list of two texts",
+        Some("array") => "list of tables",
+        _ => "table",
+    };
+    (text.to_owned(), Vec::new())
+}
+
+#[test]
+fn the_reference_is_current() {
+    let page = include_str!("../../../docs/scenario.md");
+    let (head, rest) = page.split_once(BEGIN).expect("a begin mark");
+    let (_, tail) = rest.split_once(END).expect("an end mark");
+    let fresh = format!("{head}{BEGIN}{}\n{END}{tail}", tables());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
+        std::fs::write(path, &fresh).unwrap();
+    } else {
+        assert!(
+            page == fresh,
+            "docs/scenario.md is not current: run the tests with UPDATE_DOCS=1"
+        );
+    }
+}
+
+#[test]
+fn the_example_of_the_reference_loads() {
+    let page = include_str!("../../../docs/scenario.md");
+    let example = page
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|s| s.split("```").next())
+        .unwrap();
+    let scenario = super::load(example, "scenario.md", &[]).unwrap();
+    assert_eq!(scenario.expand().unwrap().flows.len(), 1);
+}

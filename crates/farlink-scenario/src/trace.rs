@@ -1,0 +1,760 @@
+//! Traces in a scenario: rate, delay and loss over time, from the text of a file.
+//!
+//! Nothing here reads a file. Whoever loads the scenario does, and its text
+//! becomes part of the resolved scenario, so that a run stays a function of it.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use farlink_net::channel::{ChannelError, DelayTrace, LossTrace, Process};
+use farlink_net::trace::{RateTrace, Timeline, TraceError};
+use farlink_net::{acm, rng};
+use farlink_tcp::Interval;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::decode::Problem;
+use super::process::place::Place;
+use super::tree::Step;
+use super::units::{Probability, Rate, Scalar, SymbolRate, Time};
+
+/// Highest rate in a trace.
+const MOST: u64 = 1_000_000_000_000;
+
+/// Rate of a transmitter over time: a rate such as "12 Mbit/s" for the evenly
+/// spaced packet-delivery trace of it, or a table.
+#[derive(Clone, PartialEq, Debug)]
+pub enum RateTraceSpec {
+    /// Opportunities of 1500 bytes at the whole milliseconds of a constant rate.
+    Even(Rate),
+    /// A trace.
+    Table(RateTraceTable),
+}
+
+/// A trace of rates: a packet-delivery trace or a CSV file.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RateTraceTable {
+    /// File with the trace, beside the scenario: a packet-delivery trace of
+    /// Mahimahi (a line for each opportunity of 1500 bytes, with its
+    /// millisecond) or CSV with the columns `time` and `rate`, or with
+    /// `symbol_rate` `time` and `esno`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The trace itself, instead of a file. A resolved scenario has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Written into a resolved scenario: the file that `data` comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Symbol rate of a DVB-S2 carrier that adapts its coding: a trace of Es/N0
+    /// in dB becomes the rate of the most efficient modulation and code that it
+    /// allows (EN 302 307-1, Table 13, normal frames without pilots), and 0 below
+    /// all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub symbol_rate: Option<SymbolRate>,
+    /// How far above the ideal threshold Es/N0 must be, in dB, 0 to 20; 0 without
+    /// it. Needs `symbol_rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
+    /// Whether a CSV trace begins again at the time of its last row; otherwise
+    /// the last row holds. A packet-delivery trace always does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<bool>,
+    /// How far into the trace time 0 is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Time>,
+    /// Whether each run begins at a random place of a trace that repeats. The
+    /// traces of one direction move together.
+    #[serde(default)]
+    pub random_offset: bool,
+}
+
+/// Extra delay over time, beyond `delay` of the link.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DelayTraceSpec {
+    /// File with the trace, beside the scenario: CSV with the columns `time` and
+    /// `delay`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The trace itself, instead of a file. A resolved scenario has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Written into a resolved scenario: the file that `data` comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Straight lines between the rows instead of steps.
+    #[serde(default)]
+    pub interpolate: bool,
+    /// Whether a packet waits for those sent before it.
+    #[serde(default = "yes")]
+    pub keep_order: bool,
+    /// Whether the trace begins again at the time of its last row; otherwise the
+    /// last row holds.
+    #[serde(default)]
+    pub repeat: bool,
+    /// How far into the trace time 0 is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Time>,
+    /// Whether each run begins at a random place of a trace that repeats. The
+    /// traces of one direction move together.
+    #[serde(default)]
+    pub random_offset: bool,
+}
+
+/// Probability of loss over time, independent from packet to packet.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LossTraceSpec {
+    /// File with the trace, beside the scenario: CSV with the columns `time` and
+    /// `loss`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The trace itself, instead of a file. A resolved scenario has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Written into a resolved scenario: the file that `data` comes from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Whether the trace begins again at the time of its last row; otherwise the
+    /// last row holds.
+    #[serde(default)]
+    pub repeat: bool,
+    /// How far into the trace time 0 is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offset: Option<Time>,
+    /// Whether each run begins at a random place of a trace that repeats. The
+    /// traces of one direction move together.
+    #[serde(default)]
+    pub random_offset: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+const RATES: &str = "a rate such as \"12 Mbit/s\", { file = \"lte.trace\" } or { data = \"...\" }";
+
+impl Serialize for RateTraceSpec {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Even(rate) => rate.serialize(serializer),
+            Self::Table(table) => table.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for RateTraceSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = RateTraceSpec;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(RATES)
+            }
+            fn visit_str<E: serde::de::Error>(self, v: &str) -> Result<RateTraceSpec, E> {
+                Rate::from_str(v)
+                    .map(RateTraceSpec::Even)
+                    .map_err(|_| E::custom(format!("= {v:?} is no rate; write {RATES}")))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RateTraceSpec, A::Error> {
+                RateTraceTable::deserialize(MapAccessDeserializer::new(map))
+                    .map(RateTraceSpec::Table)
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl JsonSchema for RateTraceSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "RateTrace".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let rate = generator.subschema_for::<Rate>();
+        let table = generator.subschema_for::<RateTraceTable>();
+        json_schema!({ "title": "rate or table", "anyOf": [rate, table] })
+    }
+}
+
+/// Which part of a trace a run begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Start {
+    offset: Interval,
+    /// Added to the offset times a random number; zero for none.
+    random: Interval,
+}
+
+impl Start {
+    /// Where time 0 is in the trace, for a run that drew `share` in [0, 1).
+    pub fn at(self, share: f64) -> Interval {
+        let random = self.random.as_nanos() as f64 * share;
+        self.offset + Interval::from_nanos(random as u64)
+    }
+}
+
+/// A transmitter's rate over time, read and checked.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RatePlan {
+    /// The rates.
+    pub trace: Arc<RateTrace>,
+    /// Where a run begins in them.
+    pub start: Start,
+}
+
+impl RateTraceSpec {
+    /// Reads the trace.
+    pub(super) fn plan(&self) -> Result<RatePlan, Problem> {
+        let table = match self {
+            Self::Even(Rate(rate)) if *rate == 0 || *rate > MOST => {
+                let says = format!(
+                    "= \"{}\" is out of range; write \"1 bit/s\" to \"{}\"",
+                    Rate(*rate),
+                    Rate(MOST)
+                );
+                return Err(Problem::new([], says));
+            }
+            Self::Even(Rate(rate)) => {
+                return Ok(RatePlan {
+                    trace: Arc::new(RateTrace::Even(*rate)),
+                    start: Start {
+                        offset: Interval::ZERO,
+                        random: Interval::ZERO,
+                    },
+                });
+            }
+            Self::Table(table) => table,
+        };
+        let text = Text::of(
+            table.file.as_ref(),
+            table.data.as_ref(),
+            table.from.as_ref(),
+        )?;
+        let csv = is_csv(text.text);
+        table.coding(csv)?;
+        let trace = if csv {
+            let (times, rates) = match table.symbol_rate {
+                Some(symbols) => {
+                    let (times, ratios) = text.columns("esno", decibels)?;
+                    let margin = table.margin.unwrap_or(0.0);
+                    let rate = |ratio: f64| acm::rate(symbols.0, ratio, margin);
+                    (times, ratios.into_iter().map(rate).collect())
+                }
+                None => text.columns("rate", rate)?,
+            };
+            let repeats = table.repeat.unwrap_or(false);
+            let line = Timeline::new(&times, repeats).map_err(|e| text.fault(&e))?;
+            RateTrace::steps(line, rates).map_err(|e| text.fault(&e))?
+        } else {
+            if table.repeat.is_some() {
+                let says = "would be ignored; a packet-delivery trace begins again at its end";
+                return Err(Problem::new([Step::from("repeat")], says));
+            }
+            RateTrace::opportunities(text.milliseconds()?).map_err(|e| text.fault(&e))?
+        };
+        let repeats = match &trace {
+            RateTrace::Steps { timeline, .. } => timeline.repeats(),
+            _ => true,
+        };
+        let length = trace.length().unwrap_or(Interval::ZERO);
+        Ok(RatePlan {
+            trace: Arc::new(trace),
+            start: start(table.offset, table.random_offset, repeats, length)?,
+        })
+    }
+}
+
+impl RateTraceTable {
+    /// Checks what says how Es/N0 becomes a rate.
+    fn coding(&self, csv: bool) -> Result<(), Problem> {
+        let fault = |key: &str, says: String| Err(Problem::new([Step::from(key)], says));
+        let Some(symbols) = self.symbol_rate else {
+            return match self.margin {
+                Some(_) => fault("margin", "would be ignored; it needs symbol_rate".into()),
+                None => Ok(()),
+            };
+        };
+        if symbols.0 == 0 || symbols.0 > MOST / 10 {
+            let most = SymbolRate(MOST / 10);
+            let says = format!("= \"{symbols}\" is out of range; write \"1 Bd\" to \"{most}\"");
+            return fault("symbol_rate", says);
+        }
+        if !csv {
+            let says = "would be ignored; it needs CSV with the columns time and esno";
+            return fault("symbol_rate", says.into());
+        }
+        match self.margin {
+            Some(margin) if !(0.0..=20.0).contains(&margin) => {
+                let says = format!("= {margin} is out of range; write 0 to 20 (dB)");
+                fault("margin", says)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl DelayTraceSpec {
+    fn read(&self, longest: Interval) -> Result<(Timeline, Vec<Interval>, Start), Problem> {
+        let text = Text::of(self.file.as_ref(), self.data.as_ref(), self.from.as_ref())?;
+        let (times, delays) = text.columns("delay", time)?;
+        if let Some(delay) = delays.iter().find(|delay| **delay > longest) {
+            let says = format!(
+                "a delay of \"{}\" is out of range; write at most \"{}\"",
+                Time(*delay),
+                Time(longest)
+            );
+            return Err(text.fault(&says));
+        }
+        let line = Timeline::new(&times, self.repeat).map_err(|e| text.fault(&e))?;
+        let start = start(self.offset, self.random_offset, self.repeat, line.length())?;
+        Ok((line, delays, start))
+    }
+
+    pub(super) fn check(&self, longest: Interval) -> Result<(), Problem> {
+        self.read(longest).map(|_| ())
+    }
+
+    pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+        let (line, delays, start) = self
+            .read(Interval::MAX)
+            .map_err(|_| ChannelError::Cannot("delay_trace was not checked"))?;
+        Ok(Box::new(DelayTrace::new(
+            line,
+            delays,
+            self.interpolate,
+            start.at(place.trace_share()),
+            self.keep_order,
+        )))
+    }
+}
+
+impl LossTraceSpec {
+    fn read(&self) -> Result<(Timeline, Vec<rng::Probability>, Start), Problem> {
+        let text = Text::of(self.file.as_ref(), self.data.as_ref(), self.from.as_ref())?;
+        let (times, losses) = text.columns("loss", probability)?;
+        let line = Timeline::new(&times, self.repeat).map_err(|e| text.fault(&e))?;
+        let start = start(self.offset, self.random_offset, self.repeat, line.length())?;
+        Ok((line, losses, start))
+    }
+
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        self.read().map(|_| ())
+    }
+
+    pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+        let (line, losses, start) = self
+            .read()
+            .map_err(|_| ChannelError::Cannot("loss_trace was not checked"))?;
+        Ok(Box::new(LossTrace::new(
+            line,
+            losses,
+            start.at(place.trace_share()),
+            place.stream("loss_trace"),
+        )))
+    }
+}
+
+fn start(
+    offset: Option<Time>,
+    random: bool,
+    repeats: bool,
+    length: Interval,
+) -> Result<Start, Problem> {
+    if random && !repeats {
+        let says = "needs a trace that repeats; write repeat = true";
+        return Err(Problem::new([Step::from("random_offset")], says));
+    }
+    let offset = offset.map_or(Interval::ZERO, |time| time.0);
+    if offset > length && !repeats {
+        let says = format!(
+            "= \"{}\" is behind the last row, at \"{}\"",
+            Time(offset),
+            Time(length)
+        );
+        return Err(Problem::new([Step::from("offset")], says));
+    }
+    Ok(Start {
+        offset,
+        random: if random { length } else { Interval::ZERO },
+    })
+}
+
+/// Whether a trace is CSV: a packet-delivery trace has numbers alone.
+fn is_csv(text: &str) -> bool {
+    let first = rows(text).next().map_or("", |(_, line)| line);
+    first.contains(|c: char| !c.is_ascii_digit())
+}
+
+/// Lines that say something, with their numbers from 1.
+fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..)
+        .zip(text.trim_start_matches('\u{feff}').lines())
+        .map(|(number, line)| (number, line.trim()))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The text of a trace, and what it is called.
+struct Text<'a> {
+    name: &'a str,
+    text: &'a str,
+}
+
+impl<'a> Text<'a> {
+    fn of(
+        file: Option<&'a String>,
+        data: Option<&'a String>,
+        from: Option<&'a String>,
+    ) -> Result<Self, Problem> {
+        match (file, data) {
+            (Some(_), Some(_)) => Err(Problem::new(
+                [],
+                "has both \"file\" and \"data\"; write one of them",
+            )),
+            (None, None) => Err(Problem::new(
+                [],
+                "has no trace; write file = \"NAME\" or data = \"...\"",
+            )),
+            (Some(name), None) => Err(Problem::new(
+                [Step::from("file")],
+                format!("= {name:?} was not read; write the trace itself as data = \"...\""),
+            )),
+            (None, Some(text)) => Ok(Self {
+                name: from.map_or("data", String::as_str),
+                text,
+            }),
+        }
+    }
+
+    fn fault(&self, says: &impl ToString) -> Problem {
+        Problem::new([], format!("from {:?}: {}", self.name, says.to_string()))
+    }
+
+    fn line(&self, number: usize, says: &str) -> Problem {
+        Problem::new([], format!("from {:?}, line {number}: {says}", self.name))
+    }
+
+    fn milliseconds(&self) -> Result<Vec<u32>, Problem> {
+        rows(self.text)
+            .map(|(number, line)| {
+                line.parse().map_err(|_| {
+                    let says = format!("{line:?} is not a whole number of milliseconds");
+                    self.line(number, &says)
+                })
+            })
+            .collect()
+    }
+
+    /// The columns `time` and `wanted` of a CSV text.
+    fn columns<T>(
+        &self,
+        wanted: &str,
+        read: fn(&str, &str) -> Result<T, String>,
+    ) -> Result<(Vec<Interval>, Vec<T>), Problem> {
+        let mut lines = rows(self.text);
+        let Some((number, head)) = lines.next() else {
+            return Err(self.fault(&TraceError::Empty));
+        };
+        let names: Vec<_> = head.split(',').map(column).collect();
+        let find = |name: &str| {
+            names
+                .iter()
+                .position(|(known, _)| known.eq_ignore_ascii_case(name))
+                .ok_or_else(|| {
+                    let says = format!(
+                        "no column {name:?}; write a first line such as \"{}\"",
+                        match wanted {
+                            "rate" => "time (s),rate (Mbit/s)",
+                            "esno" => "time (s),esno (dB)",
+                            "delay" => "time (s),delay (ms)",
+                            _ => "time (s),loss",
+                        }
+                    );
+                    self.line(number, &says)
+                })
+        };
+        let (at, of) = (find("time")?, find(wanted)?);
+        let (mut times, mut values) = (Vec::new(), Vec::new());
+        for (number, line) in lines {
+            let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+            if cells.len() != names.len() {
+                let says = format!(
+                    "{} values under {} names; write one for each",
+                    cells.len(),
+                    names.len()
+                );
+                return Err(self.line(number, &says));
+            }
+            let fault = |name: &str, says: String| self.line(number, &format!("{name} {says}"));
+            times.push(time(cells[at], names[at].1).map_err(|says| fault("time", says))?);
+            values.push(read(cells[of], names[of].1).map_err(|says| fault(wanted, says))?);
+        }
+        Ok((times, values))
+    }
+}
+
+/// Name and unit of a column: `rate (Mbit/s)`, `rate [Mbit/s]`, `rate_Mbit/s`.
+fn column(head: &str) -> (&str, &str) {
+    let head = head.trim().trim_matches('"');
+    let end = head
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(head.len());
+    let unit = head[end..].trim_matches([' ', '(', ')', '[', ']', '_']);
+    (&head[..end], unit)
+}
+
+/// A quantity with the unit of its column, or its own; to the nearest of what
+/// there is a whole number of.
+fn quantity<Q: FromStr<Err = String>>(
+    cell: &str,
+    unit: &str,
+    whole: fn(Q) -> u64,
+) -> Result<u64, String> {
+    if unit.is_empty() {
+        return cell.parse().map(whole);
+    }
+    let exact = format!("{cell} {unit}").parse::<Q>();
+    let Ok(number) = cell.parse::<f64>() else {
+        return exact.map(whole);
+    };
+    match exact {
+        Ok(value) => Ok(whole(value)),
+        Err(fault) if number < 0.0 || !number.is_finite() => Err(fault),
+        // More digits than can be held, as measurements have.
+        Err(_) => {
+            let worth = whole(format!("1 {unit}").parse()?) as f64;
+            Ok((number * worth).round() as u64)
+        }
+    }
+}
+
+fn time(cell: &str, unit: &str) -> Result<Interval, String> {
+    quantity::<Time>(cell, unit, |time| time.0.as_nanos()).map(Interval::from_nanos)
+}
+
+fn rate(cell: &str, unit: &str) -> Result<u64, String> {
+    let rate = quantity::<Rate>(cell, unit, |rate| rate.0)?;
+    if rate > MOST {
+        return Err(format!("= {cell:?} is above \"{}\"", Rate(MOST)));
+    }
+    Ok(rate)
+}
+
+/// A ratio in decibels, of either sign.
+fn decibels(cell: &str, unit: &str) -> Result<f64, String> {
+    let number = cell.trim_end_matches("dB").trim().parse::<f64>();
+    match number {
+        Ok(number) if number.is_finite() && ["", "dB"].contains(&unit) => Ok(number),
+        _ => Err(format!(
+            "= {cell:?} is not a ratio in dB; write for example 10.5"
+        )),
+    }
+}
+
+fn probability(cell: &str, unit: &str) -> Result<rng::Probability, String> {
+    let written = Scalar::Text(format!("{cell} {unit}"));
+    let read = Probability::read(&written)?;
+    rng::Probability::new(read.0).map_err(|e| e.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(data: &str) -> RateTraceTable {
+        RateTraceTable {
+            data: Some(data.to_owned()),
+            ..RateTraceTable::default()
+        }
+    }
+
+    fn rates(table: RateTraceTable) -> Result<RatePlan, String> {
+        RateTraceSpec::Table(table)
+            .plan()
+            .map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn columns_are_found_by_name_and_units_are_of_column_or_cell() {
+        let csv =
+            "# measured\ntime (s),delay [ms],rate (Mbit/s)\n100.5,40,1.5\n\n101,41,0.0000015\n";
+        let plan = rates(table(csv)).unwrap();
+        let RateTrace::Steps { timeline, rates } = &*plan.trace else {
+            panic!("a CSV trace")
+        };
+        // 1.5 bit/s is rounded; time counts from the first row.
+        assert_eq!(*rates, [1_500_000, 2]);
+        assert_eq!(timeline.length(), Interval::from_millis(500));
+        let cells = "time,rate\n0 s,1 Mbit/s\n10 ms,512 kbit/s\n";
+        assert!(is_csv(cells));
+        let plan = self::rates(table(cells)).unwrap();
+        let RateTrace::Steps { rates, .. } = &*plan.trace else {
+            panic!("a CSV trace")
+        };
+        assert_eq!(*rates, [1_000_000, 512_000]);
+    }
+
+    #[test]
+    fn a_signal_to_noise_ratio_becomes_the_rate_of_the_best_code() {
+        let csv = "time (s),esno (dB)\n0,10\n60,-3.5\n61,6.5\n90,12 dB\n";
+        let adaptive = |margin| RateTraceTable {
+            symbol_rate: Some(SymbolRate(30_000_000)),
+            margin,
+            ..table(csv)
+        };
+        let plan = rates(adaptive(Some(1.0))).unwrap();
+        let RateTrace::Steps { rates: found, .. } = &*plan.trace else {
+            panic!("a CSV trace")
+        };
+        // 16APSK 2/3, none, 8PSK 3/5 and 16APSK 3/4: 9.97, 5.5 + 1 and 10.21 + 1 dB.
+        assert_eq!(*found, [79_116_030, 0, 53_399_730, 89_001_840]);
+        let refused = |table: RateTraceTable| rates(table).unwrap_err();
+        assert_eq!(
+            refused(adaptive(Some(21.0))),
+            "margin = 21 is out of range; write 0 to 20 (dB)"
+        );
+        let lonely = RateTraceTable {
+            symbol_rate: None,
+            ..adaptive(Some(1.0))
+        };
+        assert_eq!(
+            refused(lonely),
+            "margin would be ignored; it needs symbol_rate"
+        );
+        let counted = RateTraceTable {
+            data: Some("1\n2\n".to_owned()),
+            ..adaptive(None)
+        };
+        assert_eq!(
+            refused(counted),
+            "symbol_rate would be ignored; it needs CSV with the columns time and esno"
+        );
+        let named = RateTraceTable {
+            data: Some("time (s),snr\n0,1\n".to_owned()),
+            ..adaptive(None)
+        };
+        assert_eq!(
+            refused(named),
+            "the scenario from \"data\", line 1: no column \"esno\"; write a first line such as \
+             \"time (s),esno (dB)\""
+        );
+        let worded = RateTraceTable {
+            data: Some("time (s),esno (dB)\n0,good\n".to_owned()),
+            ..adaptive(None)
+        };
+        assert!(refused(worded).contains("esno = \"good\" is not a ratio in dB"));
+    }
+
+    #[test]
+    fn numbers_alone_are_a_packet_delivery_trace() {
+        let plan = rates(table("1\n3\n3\n")).unwrap();
+        assert_eq!(
+            *plan.trace,
+            RateTrace::Opportunities {
+                times: vec![1, 3, 3]
+            }
+        );
+        assert_eq!(plan.trace.mean(), 12_000_000);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_trace_is_said_with_its_line() {
+        let with = |change: fn(&mut RateTraceTable), data: &str| {
+            let mut table = table(data);
+            change(&mut table);
+            rates(table).map(|_| ()).unwrap_err()
+        };
+        let same = |_: &mut RateTraceTable| {};
+        for (fault, message) in [
+            (
+                with(same, "1\n2.5\n"),
+                "from \"data\", line 2: \"2.5\" is not a whole number of milliseconds",
+            ),
+            (
+                with(same, "time,speed\n"),
+                "from \"data\", line 1: no column \"rate\"; write a first line such as \"time \
+                 (s),rate (Mbit/s)\"",
+            ),
+            (
+                with(same, "time (s),rate\n0,5\n"),
+                "from \"data\", line 2: rate = \"5\" has no unit; write for example \"5 kbit/s\"",
+            ),
+            (
+                with(same, "time (s),rate (Mbit/s)\n0,5\n1\n"),
+                "from \"data\", line 3: 1 values under 2 names; write one for each",
+            ),
+            (
+                with(same, "time (s),rate (Mbit/s)\n0,5\n1,0\n"),
+                "from \"data\": the rate is 0 at the end and the link would never send again; \
+                 write a rate above 0 in the last row, or repeat = true",
+            ),
+            (
+                with(same, "time (s),rate (Mbit/s)\n0,-5\n"),
+                "from \"data\", line 2: rate = \"-5 Mbit/s\" is negative; write a rate of 0 bit/s \
+                 or more",
+            ),
+            (
+                with(same, ""),
+                "from \"data\": the trace is empty; write at least one row",
+            ),
+            (
+                with(|t| t.repeat = Some(true), "1\n2\n"),
+                "repeat would be ignored; a packet-delivery trace begins again at its end",
+            ),
+            (
+                with(
+                    |t| t.random_offset = true,
+                    "time (s),rate (Mbit/s)\n0,5\n1,6\n",
+                ),
+                "random_offset needs a trace that repeats; write repeat = true",
+            ),
+            (
+                with(
+                    |t| t.offset = Some(Time(Interval::from_secs(2))),
+                    "time (s),rate (b/s)\n0,5\n",
+                ),
+                "offset = \"2 s\" is behind the last row, at \"0 s\"",
+            ),
+            (
+                with(|t| t.file = Some("x".into()), "1\n"),
+                "the scenario has both \"file\" and \"data\"; write one of them",
+            ),
+        ] {
+            let fault = fault.replace("the scenario from", "from");
+            assert_eq!(fault, message);
+        }
+    }
+
+    #[test]
+    fn a_loss_is_a_number_or_a_percentage() {
+        let read = |data: &str| {
+            let spec = LossTraceSpec {
+                data: Some(data.to_owned()),
+                ..LossTraceSpec::default()
+            };
+            spec.read()
+                .map(|(_, losses, _)| losses)
+                .map_err(|e| e.to_string())
+        };
+        let half = rng::Probability::new(0.5).unwrap();
+        assert_eq!(read("time (s),loss\n0,0.5\n"), Ok(vec![half]));
+        assert_eq!(read("time (s),loss (%)\n0,50\n"), Ok(vec![half]));
+        assert!(
+            read("time (s),loss\n0,1.5\n")
+                .unwrap_err()
+                .contains("line 2")
+        );
+    }
+
+    #[test]
+    fn a_random_offset_is_a_share_of_the_length() {
+        let mut table = table("10\n");
+        table.random_offset = true;
+        table.offset = Some(Time(Interval::from_millis(3)));
+        let plan = rates(table).unwrap();
+        assert_eq!(plan.start.at(0.25), Interval::from_micros(5500));
+    }
+}
