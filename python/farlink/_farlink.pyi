@@ -16,24 +16,23 @@ class ScenarioError(FarlinkError, ValueError):
 class RunError(FarlinkError):
     """A run could not be finished."""
 
+class Columns:
+    """Columns of one length, by the C data interface of Arrow (`pyarrow.record_batch`)."""
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
+
 class TraceTables(TypedDict):
     """One run with its probes on."""
 
     result: str
-    flows: list[str]
-    links: list[str]
-    causes: list[str]
-    frame_kinds: list[str]
-    limits: list[str]
-    marks: list[str]
     pcaps: dict[str, bytes]
-    tables: dict[str, dict[str, tuple[str, bytes]]]
+    tables: dict[str, Columns]
 
 class ChannelSample(TypedDict):
     """What became of packets by themselves in a channel."""
 
     told: str
-    columns: dict[str, tuple[str, bytes]]
+    columns: Columns
 
 def version() -> str: ...
 def resolve(
@@ -47,16 +46,14 @@ def presets() -> str: ...
 def scenarios() -> list[tuple[str, str]]: ...
 def variants() -> str: ...
 def profiles() -> str: ...
-def metrics() -> str: ...
+def registry() -> str: ...
 def simulate(
     jobs: list[tuple[str, int]],
     threads: int,
     progress: Progress | None = None,
     done: list[str] | None = None,
 ) -> list[str]: ...
-def trajectory(
-    scenario: str, run: int, link: str, step: float, duration: float
-) -> list[tuple[str, list[float]]]: ...
+def trajectory(scenario: str, run: int, link: str, step: float, duration: float) -> Columns: ...
 def trace(
     scenario: str, run: int, snaplen: int | None, progress: Progress | None
 ) -> TraceTables: ...

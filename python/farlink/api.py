@@ -157,8 +157,6 @@ def trajectory(
     >>> walk = fl.trajectory("moving.toml", duration=600)  # doctest: +SKIP
     >>> walk.plot(x="x1", y="y1")  # doctest: +SKIP
     """
-    import pandas as pd
-
     try:
         fits = step > 0 and step <= duration < math.inf and duration / step <= _MOST_ROWS
     except TypeError:
@@ -172,7 +170,10 @@ def trajectory(
     where = source.find(scenario)
     text = next(iter(where.resolve(None, _changes(overrides, seed)).values()))
     name = link if link is not None else str(json.loads(text)["links"][0]["name"])
-    return pd.DataFrame(dict(_farlink.trajectory(text, run, name, step, duration)))
+    import pyarrow as pa
+
+    columns = _farlink.trajectory(text, run, name, step, duration)
+    return cast("pd.DataFrame", pa.record_batch(columns).to_pandas())
 
 
 def load(path: str | Path) -> Result:

@@ -83,18 +83,18 @@ class ChannelSample:
     def __init__(
         self, name: str, scenario: dict[str, Any], sampled: Mapping[str, Any], run: int
     ) -> None:
+        import pyarrow as pa
+
         told = json.loads(sampled["told"])
-        columns = {
-            key: np.frombuffer(data, dtype=kind) for key, (kind, data) in sampled["columns"].items()
-        }
+        columns = pa.record_batch(sampled["columns"])
         self.name = name
         self.scenario = scenario
         self.run = run
-        self.fate: Array = columns["fate"]
-        self.copies: Array = columns["copies"]
+        self.fate: Array = columns.column("fate").to_numpy()
+        self.copies: Array = columns.column("copies").to_numpy()
         self.lost: Array = self.fate != _DELIVERED
         dropped = self.fate >= _DROPPED
-        self.delay: Array = np.where(dropped, np.nan, columns["delay"] / 1e9)
+        self.delay: Array = np.where(dropped, np.nan, columns.column("delay").to_numpy() / 1e9)
         self.causes: list[str] = told["causes"]
         self.spacing_s = float(told["spacing_s"])
         self.bytes = int(told["bytes"])

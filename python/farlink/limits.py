@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from farlink import units
+from farlink import registry, units
 from farlink.result import Result
 
 if TYPE_CHECKING:
@@ -13,14 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "sentences", "table"]
 
 KINDS = {
-    "handshake": "handshake",
-    "application": "application",
-    "send_buffer": "send buffer",
-    "receive_window": "receive window",
-    "congestion_window": "congestion window",
-    "pacing": "pacing",
-    "recovery": "recovery",
-    "timeouts": "time-outs",
+    name: name.replace("_", " ").replace("timeouts", "time-outs") for name in registry.limits()
 }
 """What a transfer waits for, as metrics and traces name it, and in words."""
 
@@ -43,15 +36,12 @@ _ALL = {
 }
 
 _SAYS = {
-    "handshake": "the handshake limits {who} ({share})",
     "application": "the application limits {who} ({share}): all that it wrote is sent",
-    "send_buffer": "the send buffer limits {who} ({share})",
-    "receive_window": "the receive window limits {who} ({share})",
-    "congestion_window": "the congestion window limits {who} ({share})",
     "pacing": "pacing limits {who} ({share})",
     "recovery": "the repair of losses limits {who} ({share})",
     "timeouts": "waiting for time-outs limits {who} ({share})",
 }
+"""Where "the receive window limits {who} ({share})" would not do."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +115,8 @@ def sentences(result: Result, busiest: str, used: Mapping[str, float]) -> list[s
             lines = [_mixed(row) for row in group]
         else:
             who = _who([row.tcp for row in group], len(rows))
-            text = _SAYS[kind].format(who=who, share=_share(group, kind))
+            usual = f"the {KINDS[kind]} limits {{who}} ({{share}})"
+            text = _SAYS.get(kind, usual).format(who=who, share=_share(group, kind))
             lines = [text + (_bound(group) if kind == "receive_window" else "")]
         end = f"; {busiest}, is full" if full else ""
         said += [line[0].upper() + line[1:] + end for line in lines]

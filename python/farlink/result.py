@@ -1,13 +1,12 @@
 """The result of a run: its numbers, and the way to its traces and plots."""
 
 import json
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from farlink import _farlink, files, folder, resultfile
+from farlink import _farlink, files, folder, registry, resultfile
 from farlink.checks import text_of, whole
 from farlink.errors import RunError, ScenarioError
 from farlink.stats import Estimate, mean_ci95, median_ci95, paired_difference
@@ -21,38 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_SNAPLEN", "Result", "assemble"]
 
-SUMMED = (
-    "goodput",
-    "goodput_over_run",
-    "reverse_goodput",
-    "bytes_delivered",
-    "segments_sent",
-    "segments_retransmitted",
-    "timeouts",
-    "fast_retransmits",
-    "dup_acks",
-    "acks_sent",
-    "window_probes",
-    "tail_probes",
-    "undos",
-    "responses",
-    "datagrams_sent",
-    "datagrams_received",
-    "datagrams_lost",
-    "datagrams_duplicated",
-    "datagrams_reordered",
-    "acks_lost",
-    "dummies_sent",
-    "dummies_acked",
-    "segments_out_of_order",
-    "segments_duplicate",
-    "timeouts_repeated",
-)
-"""Flow metrics that add up over the flows of a run; the others are averaged."""
-
-
 MOST_SNAPLEN = 65_535
 """Longest IPv4 packet, in bytes."""
+
+_UNKNOWN = registry.Measure("", "flow", "", "ratio", "mean", "")
+"""Of a result of another version."""
 
 
 class Result:
@@ -352,7 +324,8 @@ class Result:
             )
         rows = [row for row in rows if udp is None or _is_udp(row) == udp]
         per_run = zip(*(row["metrics"][metric]["values"] for row in rows), strict=True)
-        return [_combine(metric, values) for values in per_run]
+        known = registry.measures("flow").get(metric, _UNKNOWN)
+        return [known.of_all(values) for values in per_run]
 
     def _check_same(self, tcp: str, run: int, trace: Trace) -> None:
         saved = {
@@ -374,7 +347,6 @@ def assemble(
     wall_s: float,
 ) -> dict[str, Any]:
     """Build the document of a result from the outcomes of the runs of each TCP."""
-    units = {(one["scope"], one["name"]): one["unit"] for one in json.loads(_farlink.metrics())}
     first = next(iter(scenarios.values()))
     return {
         "format": resultfile.FORMAT,
@@ -382,9 +354,9 @@ def assemble(
         "seed": first["seed"],
         "runs": len(next(iter(outcomes.values()))),
         "tcp": list(scenarios),
-        "results": _rows(outcomes, "flows", ["flow"], "flow", units),
-        "links": _rows(outcomes, "links", ["link", "direction", "derived"], "link", units),
-        "fairness": _rows(outcomes, "run", [], "run", units),
+        "results": _rows(outcomes, "flows", ["flow"], "flow"),
+        "links": _rows(outcomes, "links", ["link", "direction", "derived"], "link"),
+        "fairness": _rows(outcomes, "run", [], "run"),
         "events": sum(one["events"] for per_tcp in outcomes.values() for one in per_tcp),
         "wall_s": wall_s,
         "scenario": first,
@@ -397,7 +369,6 @@ def _rows(
     part: str,
     keys: Sequence[str],
     scope: str,
-    units: Mapping[tuple[str, str], str],
 ) -> list[dict[str, Any]]:
     rows = []
     for tcp, runs in outcomes.items():
@@ -410,7 +381,7 @@ def _rows(
                     "mean": estimate.mean,
                     "ci95": [estimate.low, estimate.high],
                     "n": estimate.n,
-                    "unit": units[scope, name],
+                    "unit": registry.unit(scope, name),
                     "values": values,
                 }
             rows.append({"tcp": tcp, **{key: row[key] for key in keys}, "metrics": metrics})
@@ -449,11 +420,3 @@ def _is_udp(row: Mapping[str, Any]) -> bool:
     """Whether a row of flow metrics is of a flow of datagrams."""
     sent = row["metrics"].get("datagrams_sent")
     return sent is not None and sent["n"] > 0
-
-
-def _combine(metric: str, values: Sequence[float | None]) -> float | None:
-    present = [value for value in values if value is not None]
-    if not present:
-        return None
-    adds = metric in SUMMED or metric.startswith("lost_")
-    return sum(present) if adds else statistics.fmean(present)

@@ -2,84 +2,28 @@
 
 import json
 import math
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from farlink import files
+from farlink import files, registry
 from farlink.checks import text_of
 from farlink.errors import ScenarioError
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
+    import pyarrow as pa
 
     from farlink._farlink import TraceTables
 
-__all__ = ["FORMATS", "NAMES", "SIDES", "Trace", "round_bin"]
+__all__ = ["FORMATS", "NAMES", "Trace", "round_bin"]
 
 FORMATS = ("parquet", "csv")
 """What tables can be written as."""
 
-SIDES = ("from", "to")
-"""The two ends of a flow: data goes from -> to, and back with `reverse`."""
-
-_DIRECTIONS = ("down", "up")
-_NONE = 2**64 - 1
 _MOST_BINS = 1_000_000
 
-
-@dataclass(frozen=True)
-class _Spec:
-    """Which columns of which table of the engine a trace has, and their units."""
-
-    table: str
-    units: Mapping[str, str]
-
-
-_AT_END = {"time": "s", "flow": "", "side": ""}
-_AT_LINK = {"time": "s", "link": "", "direction": ""}
-
-_SPECS = {
-    "cwnd": _Spec("state", {**_AT_END, "cwnd": "B"}),
-    "ssthresh": _Spec("state", {**_AT_END, "ssthresh": "B"}),
-    "flight": _Spec("state", {**_AT_END, "flight": "B"}),
-    "rtt": _Spec("rtt", {**_AT_END, "rtt": "s"}),
-    "srtt": _Spec("state", {**_AT_END, "srtt": "s"}),
-    "rto": _Spec("state", {**_AT_END, "rto": "s"}),
-    "segments": _Spec("segments", {**_AT_END, "seq": "B", "len": "B", "retransmission": ""}),
-    "acks": _Spec("acks", {**_AT_END, "ack": "B", "window": "B"}),
-    "sacks": _Spec("sacks", {**_AT_END, "left": "B", "right": "B"}),
-    "marks": _Spec("marks", {**_AT_END, "kind": ""}),
-    "limits": _Spec("limits", {**_AT_END, "limit": ""}),
-    "delivered": _Spec("delivered", {**_AT_END, "bytes": "B"}),
-    "arrivals": _Spec(
-        "arrivals", {**_AT_END, "seq": "B", "len": "B", "duplicate": "", "out_of_order": ""}
-    ),
-    "datagrams": _Spec(
-        "datagrams", {"time": "s", "flow": "", "number": "", "bytes": "B", "delay": "s"}
-    ),
-    "queue": _Spec("queue", {**_AT_LINK, "packets": "packets", "bytes": "B"}),
-    "throughput": _Spec("deliveries", {**_AT_LINK, "throughput": "bit/s"}),
-    "drops": _Spec("drops", {**_AT_LINK, "flow": "", "bytes": "B", "seq": "B", "cause": ""}),
-    "frames": _Spec(
-        "frames",
-        {
-            **_AT_LINK,
-            "frame": "",
-            "ns": "",
-            "nr": "",
-            "poll": "",
-            "bytes": "B",
-            "retransmission": "",
-            "lost": "",
-        },
-    ),
-}
-
-NAMES = tuple(_SPECS)
+NAMES = tuple(registry.traces())
 """Names of the traces; docs/results.md says what each holds."""
 
 
@@ -107,17 +51,17 @@ class Trace:
 
         if name not in NAMES:
             raise ScenarioError(f"trace {text_of(name)} is not known; there are {', '.join(NAMES)}")
-        spec = _SPECS[name]
+        kind = registry.traces()[name]
         if name == "throughput":
             table = self._throughput(bin_s)
-            table.attrs["units"] = dict(spec.units)
+            table.attrs["units"] = kind.units
             return table
         if bin_s is not None:
             raise ScenarioError(f"bin_s is for the trace 'throughput'; {name!r} is not binned")
         if name not in self._tables:
-            columns = {column: self._column(spec.table, column) for column in spec.units}
-            self._tables[name] = pd.DataFrame(columns)
-            self._tables[name].attrs["units"] = dict(spec.units)
+            batch = self._batch(kind.table)
+            self._tables[name] = pd.DataFrame({one: _column(batch, one) for one in kind.units})
+            self._tables[name].attrs["units"] = kind.units
         return self._tables[name]
 
     def write(self, directory: Path, table_format: str) -> list[Path]:
@@ -154,49 +98,10 @@ class Trace:
             "bins"
         )
 
-    def _values(self, table: str, column: str) -> "np.ndarray[Any, Any]":
-        import numpy as np
+    def _batch(self, table: str) -> "pa.RecordBatch":
+        import pyarrow as pa
 
-        dtype, data = self._raw["tables"][table][column]
-        return np.frombuffer(data, dtype=np.dtype(dtype).newbyteorder("<"))
-
-    def _column(self, table: str, column: str) -> "pd.Series[Any] | pd.Categorical[Any]":
-        """Convert one column of the engine to what people read."""
-        import numpy as np
-        import pandas as pd
-
-        values = self._values(table, column)
-        categories = self._categories(column)
-        if categories is not None:
-            return pd.Categorical.from_codes(
-                values.astype(np.int64), categories=pd.Index(categories)
-            )
-        if column in ("time", "rtt", "srtt", "rto", "delay"):
-            seconds = values / 1e9
-            if column == "srtt":
-                seconds[values == 0] = math.nan
-            return pd.Series(seconds)
-        if column in ("cwnd", "ssthresh"):
-            return pd.Series(np.where(values == _NONE, math.inf, values.astype(np.float64)))
-        if column in ("retransmission", "poll", "lost", "duplicate", "out_of_order"):
-            return pd.Series(values.astype(bool))
-        if table == "drops" and column == "seq":
-            absent = values == _NONE
-            whole = np.where(absent, 0, values).astype(np.int64)
-            return pd.Series(pd.arrays.IntegerArray(whole, absent))
-        return pd.Series(values.astype(np.int64))
-
-    def _categories(self, column: str) -> list[str] | None:
-        return {
-            "flow": self._raw["flows"],
-            "side": list(SIDES),
-            "link": self._raw["links"],
-            "direction": list(_DIRECTIONS),
-            "kind": self._raw["marks"],
-            "limit": self._raw["limits"],
-            "cause": self._raw["causes"],
-            "frame": self._raw["frame_kinds"],
-        }.get(column)
+        return pa.record_batch(self._raw["tables"][table])
 
     def _throughput(self, bin_s: float | None) -> "pd.DataFrame":
         """Bits that arrived at the far end of each link per bin, over the bin's width.
@@ -208,29 +113,43 @@ class Trace:
         import pandas as pd
 
         width = self._width(bin_s)
-        time = self._values("deliveries", "time")
-        link = self._values("deliveries", "link").astype(np.int64)
-        direction = self._values("deliveries", "direction").astype(np.int64)
-        size = self._values("deliveries", "bytes").astype(np.float64)
-        number = (time / 1e9 / width).astype(np.int64)
+        batch = self._batch("deliveries")
+        link, direction = batch.column("link"), batch.column("direction")
+        size = batch.column("bytes").to_numpy().astype(np.float64)
+        number = (batch.column("time").to_numpy() / width).astype(np.int64)
         bins = max(int(number.max(initial=-1)) + 1, math.ceil(self.simulated_s / width))
-        pairs = len(self._raw["links"]) * len(_DIRECTIONS)
-        pair = link * len(_DIRECTIONS) + direction
-        bits = 8 * np.bincount(pair * bins + number, weights=size, minlength=pairs * bins)
+        links, directions = link.dictionary, direction.dictionary
+        pairs = len(links) * len(directions)
+        pair = link.indices.to_numpy() * len(directions) + direction.indices.to_numpy()
+        bits = 8 * np.bincount(
+            pair.astype(np.int64) * bins + number, weights=size, minlength=pairs * bins
+        )
         used = np.flatnonzero(bits.reshape(pairs, bins).any(axis=1))
-        links = np.repeat(used // len(_DIRECTIONS), bins)
-        directions = np.repeat(used % len(_DIRECTIONS), bins)
+        which, way = np.divmod(np.repeat(used, bins), len(directions))
         middle = (np.arange(bins) + 0.5) * width
         return pd.DataFrame(
             {
                 "time": np.tile(middle, len(used)),
-                "link": pd.Categorical.from_codes(links, categories=pd.Index(self._raw["links"])),
+                "link": pd.Categorical.from_codes(which, categories=pd.Index(links.to_pylist())),
                 "direction": pd.Categorical.from_codes(
-                    directions, categories=pd.Index(_DIRECTIONS)
+                    way, categories=pd.Index(directions.to_pylist())
                 ),
                 "throughput": bits.reshape(pairs, bins)[used].ravel() / width,
             }
         )
+
+
+def _column(batch: "pa.RecordBatch", name: str) -> "pd.Series[Any]":
+    """Take a column; whole numbers of which some may be absent stay whole."""
+    import pandas as pd
+    import pyarrow as pa
+
+    column = batch.column(name)
+    if batch.schema.field(name).nullable:
+        column = column.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
+    else:
+        column = column.to_pandas()
+    return cast("pd.Series[Any]", column)
 
 
 def round_bin(simulated_s: float) -> float:

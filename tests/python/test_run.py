@@ -10,10 +10,9 @@ import pytest
 
 import farlink as fl
 from conftest import ENDLESS, SMALL, without_wall_time
-from farlink import ScenarioError, _farlink
+from farlink import ScenarioError, _farlink, registry
 from farlink.cli.table import show
 from farlink.cli.text import console
-from farlink.result import _combine
 
 
 def test_two_runs_are_the_same_with_any_number_of_jobs(small: Path, result: fl.Result) -> None:
@@ -71,10 +70,13 @@ def test_the_file_says_all_that_is_promised(result: fl.Result) -> None:
     json.dumps(data, allow_nan=False)
 
 
+SCOPES = ("flow", "link", "run")
+
+
 def test_every_metric_has_a_unit_and_a_definition(result: fl.Result) -> None:
-    known = {(one["scope"], one["name"]): one for one in json.loads(_farlink.metrics())}
-    assert {one["unit"] for one in known.values()} <= {"bit/s", "s", "B", ""}
-    assert all(one["definition"] for one in known.values())
+    known = {(s, name): m for s in SCOPES for name, m in registry.measures(s).items()}
+    assert {one.unit for one in known.values()} <= {"bit/s", "s", "B", ""}
+    assert all(one.definition for one in known.values())
     flow = {name for row in result.data["results"] for name in row["metrics"]}
     link = {name for row in result.data["links"] for name in row["metrics"]}
     run = {name for row in result.data["fairness"] for name in row["metrics"]}
@@ -86,12 +88,10 @@ def test_flow_metrics_add_up_over_flows_if_they_are_amounts() -> None:
     # Amounts are bytes, bits a second and counts. Times are averaged, and so are these shares
     # and extremes, whose units are those of amounts.
     no_amounts = {"completed", "fair_share", "loss_rate", "loss_burst_max", "receive_window_max"}
-    for metric in json.loads(_farlink.metrics()):
-        if metric["scope"] == "flow":
-            name = metric["name"]
-            amount = metric["unit"] in {"", "B", "bit/s"} and name not in no_amounts
-            amount = amount and not name.startswith("limited_")
-            assert (_combine(name, [1.0, None, 5.0]) == 6.0) == amount, name
+    for name, metric in registry.measures("flow").items():
+        amount = metric.unit in {"", "B", "bit/s"} and name not in no_amounts
+        amount = amount and not name.startswith("limited_")
+        assert (metric.of_all([1.0, None, 5.0]) == 6.0) == amount, name
 
 
 def test_what_arrives_is_what_was_sent(result: fl.Result) -> None:

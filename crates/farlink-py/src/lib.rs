@@ -1,14 +1,16 @@
 //! The extension module `farlink._farlink`: texts and numbers in, texts and
 //! columns out. What people touch is Python; this only carries.
 
+mod columns;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod errors;
 mod job;
 
+use columns::Columns;
 use farlink_sim::scenario::Expanded;
-use farlink_sim::{Asked, Column, Metric, Outcome, scenario};
-use farlink_tcp::{Interval, Mark, profile::PROFILES, variant::VARIANTS};
+use farlink_sim::{Asked, Column, Outcome, scenario};
+use farlink_tcp::{Interval, profile::PROFILES, variant::VARIANTS};
 use job::{Jobs, watch};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -26,7 +28,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(scenarios, m)?)?;
     m.add_function(wrap_pyfunction!(variants, m)?)?;
     m.add_function(wrap_pyfunction!(profiles, m)?)?;
-    m.add_function(wrap_pyfunction!(metrics, m)?)?;
+    m.add_function(wrap_pyfunction!(registry, m)?)?;
     m.add_function(wrap_pyfunction!(simulate, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
     m.add_function(wrap_pyfunction!(trajectory, m)?)?;
@@ -110,11 +112,16 @@ fn profiles() -> String {
     serde_json::Value::from(all).to_string()
 }
 
-/// Every metric with unit and definition, as JSON.
+/// Every measure with unit and definition, every trace with its columns, and the
+/// quantities of congestion controls, as JSON.
 #[pyfunction]
-fn metrics() -> PyResult<String> {
-    let all: Vec<Metric> = farlink_sim::metrics();
-    serde_json::to_string(&all).map_err(|e| errors::internal(&e))
+fn registry() -> String {
+    serde_json::json!({
+        "measures": farlink_sim::metrics(),
+        "traces": farlink_sim::traces(),
+        "quantities": farlink_sim::quantities(),
+    })
+    .to_string()
 }
 
 /// Runs jobs of (resolved scenario, run number); results in their order. When it raises
@@ -173,38 +180,14 @@ fn trace(
     })?;
     let out = PyDict::new(py);
     out.set_item("result", traced.outcome.to_json(expanded))?;
-    out.set_item(
-        "flows",
-        expanded
-            .flows
-            .iter()
-            .map(|f| f.name.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    out.set_item(
-        "links",
-        expanded
-            .links
-            .iter()
-            .map(|l| l.name.as_str())
-            .collect::<Vec<_>>(),
-    )?;
-    out.set_item("causes", farlink_sim::drop_causes())?;
-    out.set_item("frame_kinds", farlink_sim::frame_kinds())?;
-    out.set_item("limits", farlink_sim::limits())?;
-    out.set_item("marks", Mark::ALL.map(Mark::name).to_vec())?;
     let pcaps = PyDict::new(py);
     for (name, bytes) in &traced.captures {
         pcaps.set_item(name, PyBytes::new(py, bytes))?;
     }
     out.set_item("pcaps", pcaps)?;
     let tables = PyDict::new(py);
-    for table in &traced.tables {
-        let columns = PyDict::new(py);
-        for (name, column) in &table.columns {
-            columns.set_item(name, packed(py, column))?;
-        }
-        tables.set_item(table.name, columns)?;
+    for table in traced.tables {
+        tables.set_item(table.name, Columns::of(table, expanded)?)?;
     }
     out.set_item("tables", tables)?;
     Ok(out)
@@ -219,7 +202,7 @@ fn trajectory(
     link: &str,
     step: f64,
     duration: f64,
-) -> PyResult<Vec<(&'static str, Vec<f64>)>> {
+) -> PyResult<Columns> {
     let expanded = scenario::load(scenario, "resolved scenario", &[])
         .and_then(|s| s.expand())
         .map_err(|e| errors::scenario(py, &e.to_string()))?;
@@ -227,13 +210,13 @@ fn trajectory(
     let found = farlink_sim::trajectory(&expanded, run, link, nanos(step), nanos(duration))
         .map_err(|e| errors::run(py, &e))?;
     let [x1, y1, x2, y2] = found.places;
-    Ok(vec![
-        ("time", found.time),
-        ("x1", x1),
-        ("y1", y1),
-        ("x2", x2),
-        ("y2", y2),
-        ("distance", found.distance),
+    Columns::raw([
+        ("time", Column::F64(found.time)),
+        ("x1", Column::F64(x1)),
+        ("y1", Column::F64(y1)),
+        ("x2", Column::F64(x2)),
+        ("y2", Column::F64(y2)),
+        ("distance", Column::F64(found.distance)),
     ])
 }
 
@@ -267,21 +250,6 @@ fn sample_channel<'py>(
         .map_err(|e| errors::scenario(py, &e.to_string()))?;
     let out = PyDict::new(py);
     out.set_item("told", sample.to_json())?;
-    let columns = PyDict::new(py);
-    for (name, column) in &sample.columns {
-        columns.set_item(name, packed(py, column))?;
-    }
-    out.set_item("columns", columns)?;
+    out.set_item("columns", Columns::raw(sample.columns)?)?;
     Ok(out)
-}
-
-/// A column as its NumPy type and its little-endian bytes.
-fn packed<'py>(py: Python<'py>, column: &Column) -> (&'static str, Bound<'py, PyBytes>) {
-    let (dtype, bytes): (_, Vec<u8>) = match column {
-        Column::I64(v) => ("<i8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-        Column::U64(v) => ("<u8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-        Column::U32(v) => ("<u4", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
-        Column::U8(v) => ("|u1", v.clone()),
-    };
-    (dtype, PyBytes::new(py, &bytes))
 }

@@ -44,8 +44,11 @@ mod world_udp;
 pub use farlink_scenario as scenario;
 pub use icmp::Balance;
 pub use live::{LinkReport, Live, QUEUE_MOST, Refused};
-pub use metrics::{Metric, Scope, drop_causes, frame_kinds, limits, metrics};
-pub use probe::{Column, Table};
+pub use metrics::{Combine, Kind, Metric, Scope, metrics};
+pub use probe::{
+    Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
+    limits, quantities, traces,
+};
 pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, run_each, trace};
 pub use sample::{Asked, MOST_PACKETS, Sample, SampleError, sample_channel};
 pub use trajectory::{Trajectory, trajectory};

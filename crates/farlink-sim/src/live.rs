@@ -4,7 +4,7 @@
 use crate::Monitor;
 use crate::build::{channel, link_config, network, nodes};
 use crate::icmp::Balance;
-use crate::metrics::{self, Scope, metrics};
+use crate::metrics::{self, Scope};
 use crate::run::{RunError, headers_can_say};
 use crate::scenario::{DirectionSpec, Expanded, QueueSpec};
 use crate::world::World;
@@ -318,19 +318,16 @@ impl Live {
 
     /// What each direction of each link did, up to `now`.
     pub fn report(&self, now: Instant) -> Vec<LinkReport> {
-        let all = metrics();
         self.bounded
             .each()
             .map(|(id, &bounded)| LinkReport {
                 link: self.name(id).to_owned(),
                 direction: id.direction().name(),
                 bounded,
-                metrics: all
-                    .iter()
-                    .filter(|m| m.scope == Scope::Link)
-                    .zip(metrics::of_link(&self.world, id, 0, now.as_nanos()).iter())
-                    .map(|(m, v)| (m.name.clone(), v.map_or(Value::Null, Value::from)))
-                    .collect(),
+                metrics: metrics::named(
+                    Scope::Link,
+                    &metrics::of_link(&self.world, id, 0, now.as_nanos()),
+                ),
             })
             .collect()
     }

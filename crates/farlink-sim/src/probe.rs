@@ -3,96 +3,29 @@
 //! A run without probes carries an empty `Option` and nothing else. Columns are
 //! plain vectors, ready to be handed to a data frame without a copy per row.
 
+mod tables;
+
 use crate::flow::EndId;
 use farlink_net::arq::SentFrame;
 use farlink_net::channel::DropCause;
 use farlink_net::pcapng::CapturePoint;
 use farlink_net::{ById, Datagram, FlowId, LinkId, NodeId, Packet, Payload, Simplex};
 use farlink_tcp::{Instant, Record};
+use tables::{
+    Ack, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Moment, QUANTITIES,
+    Queue, Rtt, Sack, Sent, State,
+};
 
-/// A column of one type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Column {
-    /// Signed 64 bits: times in nanoseconds.
-    I64(Vec<i64>),
-    /// Unsigned 64 bits.
-    U64(Vec<u64>),
-    /// Unsigned 32 bits.
-    U32(Vec<u32>),
-    /// Unsigned 8 bits.
-    U8(Vec<u8>),
-}
-
-/// A named table of columns of one length, in order of time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
-    /// Name.
-    pub name: &'static str,
-    /// Columns with their names; the first is `time`.
-    pub columns: Vec<(&'static str, Column)>,
-}
-
-/// Declares a table: a row type and the columns it becomes.
-macro_rules! table {
-    ($(#[$doc:meta])* $row:ident $name:literal { $($field:ident: $ty:ident $column:ident),* $(,)? }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug)]
-        #[allow(clippy::struct_field_names)] // the field's names: `rtt` of an `Rtt`
-        pub(crate) struct $row {
-            time: Instant,
-            $($field: $ty,)*
-        }
-
-        impl $row {
-            fn table(mut rows: Vec<Self>) -> Table {
-                rows.sort_by_key(|r| r.time);
-                let time = rows.iter().map(|r| r.time.as_nanos() as i64).collect();
-                Table {
-                    name: $name,
-                    columns: vec![
-                        ("time", Column::I64(time)),
-                        $((stringify!($field), Column::$column(rows.iter().map(|r| r.$field).collect())),)*
-                    ],
-                }
-            }
-        }
-    };
-}
-
-table!(/// Sender state.
-    State "state" { flow: u32 U32, side: u8 U8, cwnd: u64 U64, ssthresh: u64 U64, flight: u64 U64, srtt: u64 U64, rto: u64 U64 });
-table!(/// Round-trip samples.
-    Rtt "rtt" { flow: u32 U32, side: u8 U8, rtt: u64 U64 });
-table!(/// Data that left.
-    Sent "segments" { flow: u32 U32, side: u8 U8, seq: u64 U64, len: u32 U32, retransmission: u8 U8 });
-table!(/// Acknowledgments that arrived.
-    Ack "acks" { flow: u32 U32, side: u8 U8, ack: u64 U64, window: u64 U64 });
-table!(/// SACK blocks that arrived with news.
-    Sack "sacks" { flow: u32 U32, side: u8 U8, left: u64 U64, right: u64 U64 });
-table!(/// Moments.
-    Moment "marks" { flow: u32 U32, side: u8 U8, kind: u8 U8 });
-table!(/// What keeps a sender from sending more, from then on.
-    Limited "limits" { flow: u32 U32, side: u8 U8, limit: u8 U8 });
-table!(/// In-order data received.
-    Delivered "delivered" { flow: u32 U32, side: u8 U8, bytes: u64 U64 });
-table!(/// Data that arrived, and what it brought.
-    Came "arrivals" { flow: u32 U32, side: u8 U8, seq: u64 U64, len: u32 U32, duplicate: u8 U8, out_of_order: u8 U8 });
-table!(/// Length of a queue.
-    Queue "queue" { link: u32 U32, direction: u8 U8, packets: u32 U32, bytes: u64 U64 });
-table!(/// Packets that reached the far end of a link.
-    Delivery "deliveries" { link: u32 U32, direction: u8 U8, flow: u32 U32, bytes: u32 U32 });
-table!(/// Packets lost.
-    Lost "drops" { link: u32 U32, direction: u8 U8, flow: u32 U32, bytes: u32 U32, seq: u64 U64, cause: u8 U8 });
-table!(/// Frames of a link with a protocol.
-    Framed "frames" { link: u32 U32, direction: u8 U8, frame: u8 U8, ns: u8 U8, nr: u8 U8, poll: u8 U8, bytes: u32 U32, retransmission: u8 U8, lost: u8 U8 });
-
-table!(/// Datagrams that arrived, the first copy of each.
-    Arrived "datagrams" { flow: u32 U32, number: u64 U64, bytes: u32 U32, delay: u64 U64 });
+pub use tables::{
+    Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
+    limits, quantities, traces,
+};
 
 /// Everything that is recorded in a run.
 #[derive(Debug, Default)]
 pub(crate) struct Probes {
     state: Vec<State>,
+    inner: Vec<Inner>,
     rtt: Vec<Rtt>,
     sent: Vec<Sent>,
     acks: Vec<Ack>,
@@ -128,8 +61,7 @@ impl Probes {
             | Record::DummyAcked
             | Record::DupAck
             | Record::DuplicateReported
-            | Record::TimeoutRepeated
-            | Record::Inner { .. } => {}
+            | Record::TimeoutRepeated => {}
             Record::Sent {
                 seq,
                 len,
@@ -188,6 +120,16 @@ impl Probes {
                     flight,
                     srtt,
                     rto,
+                });
+            }
+            Record::Inner { metric, value } => {
+                let quantity = QUANTITIES.iter().position(|&name| name == metric.name);
+                self.inner.push(Inner {
+                    time,
+                    flow,
+                    side,
+                    quantity: quantity.unwrap_or_default() as u8,
+                    value: value.unwrap_or(f64::NAN),
                 });
             }
             Record::Limited(limit) => {
@@ -370,6 +312,7 @@ impl Probes {
     pub(crate) fn into_tables(self) -> Vec<Table> {
         vec![
             State::table(self.state),
+            Inner::table(self.inner),
             Rtt::table(self.rtt),
             Sent::table(self.sent),
             Ack::table(self.acks),

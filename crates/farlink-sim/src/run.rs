@@ -3,7 +3,7 @@
 use crate::app::Side;
 use crate::build::build;
 use crate::flow::{EndId, FlowState};
-use crate::metrics::{self, Scope, Values, metrics};
+use crate::metrics::{self, Scope, Values, named};
 use crate::probe::{Probes, Table};
 use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
@@ -13,7 +13,7 @@ use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
 use farlink_net::{ById, FlowId, Id, LinkId, NodeId};
 use farlink_tcp::{Instant, Interval};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -234,7 +234,7 @@ pub fn trace(
 
 impl Outcome {
     /// Values of every flow, every directed link or of the run, each in the order of
-    /// [`metrics`]; NaN where there was nothing to measure.
+    /// [`crate::metrics()`]; NaN where there was nothing to measure.
     pub fn values(&self, scope: Scope) -> Vec<Vec<f64>> {
         let of = |values: &[Values]| values.iter().map(Values::to_vec).collect();
         match scope {
@@ -247,19 +247,11 @@ impl Outcome {
     /// As JSON: flows, links and the run with their metrics, events, simulated
     /// seconds.
     pub fn to_json(&self, scenario: &Expanded) -> String {
-        let all = metrics();
-        let of = |scope: Scope, values: &Values| -> Map<String, Value> {
-            all.iter()
-                .filter(|m| m.scope == scope)
-                .zip(values.iter())
-                .map(|(m, v)| (m.name.clone(), v.map_or(Value::Null, Value::from)))
-                .collect()
-        };
         let flows: Vec<_> = scenario
             .flows
             .iter()
             .zip(&self.flows)
-            .map(|(f, v)| json!({ "flow": f.name, "metrics": of(Scope::Flow, v) }))
+            .map(|(f, v)| json!({ "flow": f.name, "metrics": named(Scope::Flow, v) }))
             .collect();
         let links: Vec<_> = self
             .links
@@ -269,7 +261,7 @@ impl Outcome {
                     "link": scenario.links[id.link() as usize].name,
                     "direction": id.direction().name(),
                     "derived": derived_json(&self.derived[id]),
-                    "metrics": of(Scope::Link, v),
+                    "metrics": named(Scope::Link, v),
                 })
             })
             .collect();
@@ -277,7 +269,7 @@ impl Outcome {
         json!({
             "flows": flows,
             "links": links,
-            "run": [{ "metrics": of(Scope::Run, &whole) }],
+            "run": [{ "metrics": named(Scope::Run, &whole) }],
             "events": self.events,
             "simulated_s": self.simulated.as_secs_f64(),
         })

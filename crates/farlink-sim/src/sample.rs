@@ -34,7 +34,7 @@ pub struct Sample {
     /// `fate`: 0 delivered, 1 delivered corrupt, 2 and more dropped for the cause
     /// of number fate - 2; `delay`: nanoseconds beyond the link's own delay, of
     /// lost packets up to where they were lost; `copies`.
-    pub columns: Vec<(&'static str, Column)>,
+    pub columns: [(&'static str, Column); 3],
     /// The traffic, with the overhead of the link and the spacing used.
     pub sampling: Sampling,
     /// The closed form under that traffic.
@@ -120,7 +120,7 @@ pub fn sample_channel(
         copies.push(passage.copies);
     }
     Ok(Sample {
-        columns: vec![
+        columns: [
             ("fate", Column::U8(fates)),
             ("delay", Column::I64(delays)),
             ("copies", Column::U8(copies)),

@@ -51,10 +51,10 @@ fn covered(file: &str) -> Names {
 /// All that there is to cover, now.
 fn all_names(traced: &Trace) -> Names {
     let measures = SCOPES.map(|(scope, name)| {
-        let all = metrics().into_iter().filter(|m| m.scope == scope);
+        let all = metrics().iter().filter(|m| m.scope == scope);
         (
             format!("measures of a {name}"),
-            all.map(|m| m.name).collect(),
+            all.map(|m| m.name.clone()).collect(),
         )
     });
     let columns = traced.tables.iter().map(|table| {
@@ -87,6 +87,7 @@ fn cell(digest: &mut Digest, table: &str, name: &str, column: &Column, row: usiz
         Column::U64(v) => v[row],
         Column::U32(v) => v[row].into(),
         Column::U8(v) => v[row].into(),
+        Column::F64(v) => v[row].to_bits(),
     };
     let words = match (table, name) {
         ("drops", "cause") => drop_causes(),
@@ -104,12 +105,13 @@ fn length(column: &Column) -> usize {
         Column::U64(v) => v.len(),
         Column::U32(v) => v.len(),
         Column::U8(v) => v.len(),
+        Column::F64(v) => v.len(),
     }
 }
 
 /// Values of `scope`, each row in the order of the names.
 fn measured(outcome: &Outcome, scope: Scope, names: &[String]) -> Vec<Vec<f64>> {
-    let all: Vec<_> = metrics().into_iter().filter(|m| m.scope == scope).collect();
+    let all: Vec<_> = metrics().iter().filter(|m| m.scope == scope).collect();
     let at: Vec<_> = names
         .iter()
         .map(|name| all.iter().position(|m| m.name == *name))

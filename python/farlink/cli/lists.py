@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from farlink import _farlink, files, source, units
+from farlink import _farlink, files, registry, source, units
 from farlink.cli import complete, text
 from farlink.errors import ScenarioError
 
@@ -73,9 +73,9 @@ def tcp(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
 
 def metrics(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
     """List the metrics of a result, with unit and definition."""
-    rows = json.loads(_farlink.metrics())
-    order = ("name", "unit", "scope")
-    rows = [{key: row[key] for key in order} | row for row in rows]
+    known = [one for scope in ("flow", "link", "run") for one in registry.measures(scope).values()]
+    order = ("name", "unit", "scope", "kind", "combine", "definition")
+    rows = [{key: getattr(one, key) for key in order} for one in known]
     _print(rows, words, as_json, short=("name", "unit", "definition"))
 
 

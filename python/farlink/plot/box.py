@@ -1,13 +1,12 @@
 """A metric over all runs: a box per TCP, and what each run adds over the first TCP."""
 
-import json
 from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from farlink import _farlink, units
+from farlink import registry, units
 from farlink.errors import ScenarioError
 from farlink.plot.curves import colour
 from farlink.plot.style import MUTED, WIDTH, Picture, Scaled, styled, title
@@ -40,7 +39,7 @@ def draw_box(result: "Result", metric: str) -> Figure:
     figure = Picture(figsize=(WIDTH, height), layout="constrained")
     ratios = [1.25, 1.0] if others else [1.0]
     axes = figure.subplots(1, len(ratios), width_ratios=ratios, squeeze=False)[0]
-    unit = _unit(metric)
+    unit = registry.unit("flow", metric)
     largest = max(float(np.nanmax(np.abs(one), initial=0.0)) for one in runs.values())
     shades = [colour(result, tcp) for tcp in result.tcp]
     far = _far_apart(list(runs.values()))
@@ -137,10 +136,3 @@ def _steps(axes: "Axes") -> tuple[float, ...]:
 
 
 _FEW_DECADES = 2.5
-
-
-def _unit(metric: str) -> str:
-    for one in json.loads(_farlink.metrics()):
-        if one["scope"] == "flow" and one["name"] == metric:
-            return str(one["unit"])
-    return ""

@@ -10,13 +10,13 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from farlink import _farlink, source
+from farlink import _farlink, registry, source
 from farlink.studies.quantity import Quantity
 from farlink.trace import Trace
 
@@ -177,7 +177,7 @@ class Lab:
             where = " ".join(str(part) for part in name)
             raise KeyError(f"{cell.label}: a run has no {where}")
         values = np.array([one.row[one.columns[name]] for one in runs])
-        return Quantity(values, f"{metric}({cell.label})", _units()[scope, metric])
+        return Quantity(values, f"{metric}({cell.label})", registry.unit(scope, metric))
 
     def _missing(self, cells: Iterable[Cell]) -> dict[str, range]:
         """Return the runs to simulate by cell; cells that differ in `runs` share theirs."""
@@ -253,8 +253,3 @@ class _Plan(Lab):
 
 class _NotYetError(Exception):
     """Stops a function that wants more than a plan can give."""
-
-
-@cache
-def _units() -> dict[tuple[str, str], str]:
-    return {(one["scope"], one["name"]): one["unit"] for one in json.loads(_farlink.metrics())}

@@ -1,0 +1,333 @@
+//! The measures of a flow.
+
+use super::{Subject, measures, seconds, share};
+use crate::flow::{End, EndId, FlowState, Times};
+use crate::quantile::Quantiles;
+use crate::udp::UdpFlow;
+use crate::world::{Slot, Tally, World};
+use farlink_net::{FlowId, Id};
+use farlink_tcp::{Instant, Interval, Limit, Phase, Stats};
+
+measures! { FLOW: OfFlow;
+    "goodput" "bit/s" Rate Sum |f| f.goodput(),
+        "application bytes delivered in order at the receiving end, of datagrams those that came, \
+        times 8, over duration; of datagrams over the time from their start to the arrival of the \
+        last less the least delay, where a queue makes that longer";
+    "duration" "s" Time Mean |f| f.duration(),
+        "from the sending of the first SYN to the delivery of the last byte; for a bulk flow, and for \
+        a flow that is cut off or fails, to its end; for datagrams as long as their source was at \
+        work, the time to the next one after the last included";
+    "bytes_delivered" "B" Size Sum |f| Some(f.delivered() as f64),
+        "application bytes delivered in order at the receiving end, of datagrams those that came";
+    "completed" "" Flag Mean |f| Some(f64::from(u8::from(f.completed()))),
+        "1 if everything that was to be delivered was, else 0; for bulk flows 1, for datagrams 1 if \
+        all were sent";
+    "reverse_goodput" "bit/s" Rate Sum |f| f.tcp()?.reverse_goodput(),
+        "the same as goodput for the bytes that go the other way; none without reverse data";
+    "segments_sent" "" Count Sum |f| f.stat(|s| s.segments_sent),
+        "segments with data that the sending end sent, retransmissions included, bare SYN and FIN not";
+    "segments_retransmitted" "" Count Sum |f| f.stat(|s| s.segments_retransmitted),
+        "of these, those that held data sent before";
+    "timeouts" "" Count Sum |f| f.stat(|s| s.timeouts),
+        "expiries of the retransmission timer of the sending end";
+    "fast_retransmits" "" Count Sum |f| f.stat(|s| s.fast_retransmits),
+        "recoveries that duplicate ACKs or SACK began at the sending end (one a window of losses, \
+        however many segments it repaired)";
+    "dup_acks" "" Count Sum |f| f.stat(|s| s.dup_acks),
+        "duplicate ACKs that the sending end received; with SACK, ACKs with SACK news";
+    "acks_sent" "" Count Sum |f| f.peer_stat(|s| s.acks_sent),
+        "segments without data that the receiving end sent";
+    "rtt_mean" "s" Time Mean |f| f.mean_of(|t| (t.stats.rtt_sum, t.stats.rtt_samples)),
+        "mean of the round-trip samples that the sending end's estimator took";
+    "rtt_min" "s" Time Mean |f| f.tcp()?.stats.rtt_min.map(Interval::as_secs_f64),
+        "least of these samples";
+    "rtt_max" "s" Time Mean |f| f.tcp().filter(|t| t.stats.rtt_samples > 0).map(|t| t.stats.rtt_max.as_secs_f64()),
+        "greatest of these samples";
+    "rto_mean" "s" Time Mean |f| f.mean_of(|t| (t.stats.rto_sum, t.stats.rtt_samples)),
+        "mean of the retransmission time-out after each of these samples";
+    "window_probes" "" Count Sum |f| f.stat(|s| s.probes),
+        "zero-window probes that the sending end sent";
+    "tail_probes" "" Count Sum |f| f.stat(|s| s.tail_probes),
+        "tail loss probes that the sending end sent (RFC 8985, 7)";
+    "undos" "" Count Sum |f| f.stat(|s| s.undos),
+        "reductions of the window that the sending end took back";
+    "responses" "" Count Sum |f| f.tcp().filter(|t| t.state.program.responds()).map(|t| t.state.responses as f64),
+        "pages (http), files (repeat, web), items (smtp, nntp, ftp) or answers to keystrokes (telnet, \
+        rlogin) that were there whole; none for other applications";
+    "response_time_mean" "s" Time Mean |f| f.mean_of(|t| (t.state.response_sum.as_nanos(), t.state.responses)),
+        "mean of their response times: from the SYN of a new connection, or from the request on one \
+        that was open, to the delivery of the last byte; for a keystroke from the instant that it \
+        was typed";
+    "fair_share" "" Ratio Mean |f| Some(f.goodput()? / f.mean_goodput?),
+        "goodput over the mean goodput of all flows of the run: 1 is an equal share. What flows of \
+        one TCP get beside those of another is the other's friendliness; none with one flow";
+    "goodput_over_run" "bit/s" Rate Sum |f| Some(f.delivered() as f64 * 8.0 / f.run),
+        "bytes_delivered times 8 over the simulated time of the whole run: those of all flows add up \
+        to what their paths carried, while a goodput is over its flow's own duration";
+    "time_slow_start" "s" Time Mean |f| f.phase(Phase::SlowStart),
+        "time in which the sending end had data outstanding and a window below ssthresh (for BBR: in \
+        Startup, for Peach: in Sudden Start), and repaired no loss";
+    "time_congestion_avoidance" "s" Time Mean |f| f.phase(Phase::Avoidance),
+        "the same with a window of ssthresh or above";
+    "time_recovery" "s" Time Mean |f| f.phase(Phase::Recovery),
+        "time from a fast retransmit or a time-out until all that was outstanding then was \
+        acknowledged (Tahoe repairs in slow start after a fast retransmit)";
+    "time_idle" "s" Time Mean |f| f.phase(Phase::Idle),
+        "time in which the connection was open and everything that the sending end sent was \
+        acknowledged";
+    "limited_handshake" "" Share Mean |f| f.limited(Limit::Handshake),
+        "share of the time from the first SYN to the end of the flow that no connection was open yet: \
+        the flow waits for a handshake. This and what follows up to limited_timeouts sum to 1, and \
+        say what kept the sending end from sending more";
+    "limited_application" "" Share Mean |f| f.limited(Limit::Application),
+        "share in which all that the application wrote was sent, or its end was held by Nagle's rule; \
+        or no connection was there, and none was wanted";
+    "limited_send_buffer" "" Share Mean |f| f.limited(Limit::SendBuffer),
+        "share in which all that found room in the send buffer was sent, and the application waited \
+        to write more";
+    "limited_receive_window" "" Share Mean |f| f.limited(Limit::ReceiveWindow),
+        "share in which the window that the receiving end offered had no room for the next segment";
+    "limited_congestion_window" "" Share Mean |f| f.limited(Limit::CongestionWindow),
+        "share in which that window had room, and the congestion window none";
+    "limited_pacing" "" Share Mean |f| f.limited(Limit::Pacing),
+        "share in which both windows had room, and the next segment waited for its turn by the pacing \
+        rate";
+    "limited_recovery" "" Share Mean |f| f.limited(Limit::Recovery),
+        "share from a fast retransmit until all that was outstanding then was acknowledged, whatever \
+        the windows were (Tahoe repairs in slow start, which is none)";
+    "limited_timeouts" "" Share Mean |f| f.limited(Limit::Timeout),
+        "share in which the sending end waited for its retransmission timer, from the last that it \
+        sent or that was acknowledged, and repaired what was outstanding when the timer expired";
+    "receive_window_max" "B" Size Mean |f| f.tcp().filter(|t| t.started).map(|t| t.from.largest_peer_window() as f64),
+        "largest window that the receiving end offered";
+    "acks_lost" "" Count Sum |f| f.tcp().map(|_| f.tally.back as f64),
+        "packets from the receiving end that were lost, for any cause";
+    "dummies_sent" "" Count Sum |f| f.stat(|s| s.dummies_sent),
+        "dummy segments that the sending end sent (Peach), which are not among the segments above";
+    "dummies_acked" "" Count Sum |f| f.stat(|s| s.dummies_acked),
+        "of these, those whose ACK came back";
+    "response_time_p95" "s" Time Mean |f| f.tcp()?.responses()?.percentile(95).map(seconds),
+        "time that 95 % of them are up to (nearest rank, right to 0.4 %)";
+    "response_time_max" "s" Time Mean |f| f.tcp()?.responses()?.most().map(seconds),
+        "greatest of them";
+    "segment_delay_mean" "s" Time Mean |f| f.tcp().and(f.tally.transit.mean_nanos()).map(|nanos| nanos / 1e9),
+        "mean time from when the sending end first sent a segment of data to when it came, whole, to \
+        the receiving end: each once, a segment that was lost by the retransmission that came first \
+        (the average end-to-end delay of TCP of Wong 1998)";
+    "segments_out_of_order" "" Count Sum |f| f.peer_stat(|s| s.segments_out_of_order),
+        "segments with data that came to the receiving end when something before them was missing";
+    "segments_duplicate" "" Count Sum |f| f.peer_stat(|s| s.segments_duplicate),
+        "segments with data that came to the receiving end when all of their data had come before: \
+        retransmissions that were not needed, but for those that were lost themselves, and copies \
+        that a link made";
+    "timeouts_repeated" "" Count Sum |f| f.stat(|s| s.timeouts_repeated),
+        "of the time-outs, those before which nothing new had been acknowledged since the time-out \
+        before: backed off, and of the same segment";
+    "datagrams_sent" "" Count Sum |f| f.udp().map(|u| u.source.sent as f64),
+        "UDP datagrams sent; none, as what follows up to jitter, for flows over TCP";
+    "datagrams_received" "" Count Sum |f| f.udp().map(|u| u.sink.received as f64),
+        "of these, those that arrived whole at least once";
+    "datagrams_lost" "" Count Sum |f| f.udp().map(|u| u.lost() as f64),
+        "of these, those that did not, less those that were under way when the run was cut off";
+    "datagrams_duplicated" "" Count Sum |f| f.udp().map(|u| u.sink.duplicated as f64),
+        "further copies that arrived";
+    "datagrams_reordered" "" Count Sum |f| f.udp().map(|u| u.sink.reordered as f64),
+        "datagrams received after one that was sent later (RFC 4737, 3.3)";
+    "loss_rate" "" Share Mean |f| f.udp().and_then(|u| share(u.lost(), u.lost() + u.sink.received)),
+        "datagrams lost over datagrams lost and received";
+    "loss_burst_max" "" Count Mean |f| f.udp().map(|u| u.longest_loss() as f64),
+        "most datagrams lost in a row";
+    "delay_mean" "s" Time Mean |f| f.udp()?.sink.delay_mean().map(|nanos| nanos / 1e9),
+        "mean one-way delay of the datagrams received: from the program that sends to the arrival of \
+        the last bit, first copies only";
+    "delay_sd" "s" Time Mean |f| f.udp()?.sink.delay_deviation().map(|nanos| nanos / 1e9),
+        "standard deviation of these delays";
+    "delay_min" "s" Time Mean |f| f.udp()?.sink.delays().least().map(seconds),
+        "least of these delays";
+    "delay_max" "s" Time Mean |f| f.udp()?.sink.delays().most().map(seconds),
+        "greatest of these delays";
+    "delay_p99" "s" Time Mean |f| f.udp()?.sink.delays().percentile(99).map(seconds),
+        "delay that 99 % of them are up to (nearest rank, right to 0.4 %)";
+    "jitter" "s" Time Mean |f| f.udp()?.sink.jitter().map(|nanos| nanos / 1e9),
+        "interarrival jitter at the end of the run (RFC 3550, 6.4.1: mean change of the delay from \
+        one datagram to the next, smoothed over about 16)";    each "lost_" "" Count Sum |f, cause| Some(f.tally.forward[cause as usize] as f64),
+        "packets from the sending end that were lost";
+}
+
+/// What the measures above are taken from.
+pub(super) enum OfFlow {}
+
+impl Subject for OfFlow {
+    type View<'a> = Flow<'a>;
+}
+
+/// A flow at the end of a run.
+pub(super) struct Flow<'a> {
+    own: Own<'a>,
+    tally: &'a Tally,
+    /// Simulated time of the run, in seconds.
+    run: f64,
+    /// Of all flows, if there are several.
+    pub(super) mean_goodput: Option<f64>,
+}
+
+enum Own<'a> {
+    Tcp(Tcp<'a>),
+    Udp(&'a UdpFlow, Instant),
+}
+
+struct Tcp<'a> {
+    state: &'a FlowState,
+    from: &'a End,
+    to: &'a End,
+    /// End of the measurement.
+    end: Instant,
+    started: bool,
+    /// Of the end that data comes from.
+    stats: Stats,
+    times: Times,
+}
+
+impl<'a> Flow<'a> {
+    pub(super) fn new(world: &'a World, slot: Slot) -> Self {
+        let (own, number) = match slot {
+            Slot::Tcp(number) => (Own::Tcp(Tcp::new(world, number)), number),
+            Slot::Udp(index) => {
+                let number = FlowId::at((world.flows.len() + index) as u32);
+                (Own::Udp(&world.udp[index], world.now), number)
+            }
+        };
+        Self {
+            own,
+            tally: &world.tallies[number],
+            run: world.now.as_secs_f64(),
+            mean_goodput: None,
+        }
+    }
+
+    pub(super) fn goodput(&self) -> Option<f64> {
+        match &self.own {
+            Own::Tcp(tcp) => tcp.rate(tcp.to),
+            Own::Udp(udp, now) => {
+                // A queue on the way stretches what the source sent.
+                let arriving = udp.sink.span(udp.source.started());
+                let arriving = arriving.map_or(0.0, Interval::as_secs_f64);
+                let seconds = udp_duration(udp, *now).max(arriving);
+                (udp.source.sent > 0 && seconds > 0.0)
+                    .then(|| self.delivered() as f64 * 8.0 / seconds)
+            }
+        }
+    }
+
+    fn duration(&self) -> Option<f64> {
+        match &self.own {
+            Own::Tcp(tcp) => tcp.started.then(|| tcp.duration(tcp.to)),
+            Own::Udp(udp, now) => (udp.source.sent > 0).then(|| udp_duration(udp, *now)),
+        }
+    }
+
+    fn delivered(&self) -> u64 {
+        match &self.own {
+            Own::Tcp(tcp) => tcp.to.received,
+            Own::Udp(udp, _) => udp.sink.received * u64::from(udp.source.packet()),
+        }
+    }
+
+    fn completed(&self) -> bool {
+        match &self.own {
+            Own::Tcp(Tcp { state, .. }) => {
+                state.missing == 0 || (state.stops_after.is_some() && !state.failed)
+            }
+            Own::Udp(udp, _) => udp.ended_at.is_some(),
+        }
+    }
+
+    fn tcp(&self) -> Option<&Tcp<'a>> {
+        match &self.own {
+            Own::Tcp(tcp) => Some(tcp),
+            Own::Udp(..) => None,
+        }
+    }
+
+    fn udp(&self) -> Option<&'a UdpFlow> {
+        match self.own {
+            Own::Tcp(_) => None,
+            Own::Udp(udp, _) => Some(udp),
+        }
+    }
+
+    /// A counter of the end that data comes from.
+    fn stat(&self, of: fn(&Stats) -> u64) -> Option<f64> {
+        self.tcp().map(|tcp| of(&tcp.stats) as f64)
+    }
+
+    /// A counter of the other end.
+    fn peer_stat(&self, of: fn(&Stats) -> u64) -> Option<f64> {
+        self.tcp().map(|tcp| of(&tcp.to.stats()) as f64)
+    }
+
+    /// The mean in seconds of a sum in nanoseconds over so many.
+    fn mean_of(&self, of: fn(&Tcp<'_>) -> (u64, u64)) -> Option<f64> {
+        let (sum, n) = of(self.tcp()?);
+        share(sum, n).map(|nanos| nanos / 1e9)
+    }
+
+    fn phase(&self, phase: Phase) -> Option<f64> {
+        self.tcp()
+            .map(|tcp| seconds(tcp.times.phases[phase as usize]))
+    }
+
+    fn limited(&self, limit: Limit) -> Option<f64> {
+        let limits = self.tcp()?.times.limits;
+        share(limits[limit as usize], limits.iter().sum())
+    }
+}
+
+impl<'a> Tcp<'a> {
+    fn new(world: &'a World, number: FlowId) -> Self {
+        let state = &world.flows[number];
+        let [from, to] = EndId::both(number).map(|end| &world.ends[end]);
+        let end = state.done_at.unwrap_or(world.now);
+        let times = world.tallies[number].times;
+        Self {
+            state,
+            from,
+            to,
+            end,
+            started: state.done_at.is_some() || from.live,
+            stats: from.stats(),
+            times: times.unwrap_or_else(|| from.times(state.opened_at, end)),
+        }
+    }
+
+    /// From the first SYN until all had come to an end, in seconds.
+    fn duration(&self, end: &End) -> f64 {
+        let until = end.complete_at.unwrap_or(self.end);
+        until.since(self.state.opened_at).as_secs_f64()
+    }
+
+    /// What an end received over that time.
+    fn rate(&self, end: &End) -> Option<f64> {
+        let seconds = self.duration(end);
+        (self.started && seconds > 0.0).then(|| end.received as f64 * 8.0 / seconds)
+    }
+
+    fn reverse_goodput(&self) -> Option<f64> {
+        let reverse = self.state.program.reverse();
+        reverse.then(|| self.rate(self.from)).flatten()
+    }
+
+    fn responses(&self) -> Option<&'a Quantiles> {
+        self.state.response_times.as_deref()
+    }
+}
+
+/// How long the source of a flow of datagrams was at work, in seconds.
+fn udp_duration(udp: &UdpFlow, now: Instant) -> f64 {
+    let ended = match udp.ended_at {
+        Some(ended) if udp.done => ended,
+        Some(ended) => ended.min(now),
+        None => now,
+    };
+    ended.since(udp.source.started()).as_secs_f64()
+}

@@ -1,0 +1,187 @@
+//! The measures of a direction of a link.
+
+use super::{Subject, measures, share};
+
+use crate::world::World;
+use farlink_net::arq::{Line, LineStats};
+use farlink_net::background::BackgroundStats;
+use farlink_net::channel::DropCause;
+use farlink_net::header_compression::CompressionStats;
+use farlink_net::{ById, LinkId, LinkStats, NodeId};
+use farlink_tcp::Instant;
+
+measures! { LINK: OfLink;
+    "utilisation" "" Share Apart |l| l.over(l.stats.busy as f64).map(|x| x.min(1.0)),
+        "share of the run that the transmitter was sending, framing and other traffic included";
+    "throughput" "bit/s" Rate Apart |l| l.over(l.stats.bytes as f64 * 8e9),
+        "IP bytes of flows sent, times 8, over the run; of compressed headers what was sent";
+    "packets" "" Count Apart |l| Some(l.stats.packets as f64),
+        "packets of flows sent";
+    "bytes" "B" Size Apart |l| Some(l.stats.bytes as f64),
+        "their IP bytes";
+    "queue_max" "" Count Apart |l| Some(l.stats.queue_max as f64),
+        "most packets that waited for the transmitter at once";
+    "drops" "" Count Apart |l| Some(l.stats.drops.iter().sum::<u64>() as f64),
+        "packets lost, for any cause";
+    "marks" "" Count Apart |l| Some(l.stats.marks as f64),
+        "ECN-capable packets that the queue marked as having met congestion (RFC 3168)";
+    "low_packets" "" Count Apart |l| Some(l.stats.low_packets as f64),
+        "of the packets sent, those of low priority (dummy segments and their ACKs)";
+    "low_drops_congestion" "" Count Apart |l| Some(l.low_drops().0 as f64),
+        "of the packets lost, those of low priority that found no room or gave theirs up";
+    "low_drops_other" "" Count Apart |l| Some(l.low_drops().1 as f64),
+        "of the packets lost, those of low priority that were lost for other causes";
+    "goodput_share" "" Share Apart |l| share(l.needed, l.stats.data),
+        "segments of data that had to cross (bytes delivered over the MSS, rounded up, for each flow \
+        whose path leads over it; of datagrams those received), over the segments of data that the \
+        transmitter sent: 1 without retransmissions (the wired and wireless goodput of West 1997)";
+    "background_throughput" "bit/s" Rate Apart |l| l.has_other.then(|| l.over(l.other.bytes as f64 * 8e9)).flatten(),
+        "IP bytes of other traffic (`background`) sent, times 8, over the run; none without any";
+    "background_loss" "" Share Apart |l| share(l.other.drops, l.offered),
+        "share of the packets of other traffic that found the queue full";
+    "frames_sent" "" Count Apart |l| l.frames(|s| s.information),
+        "frames with a packet that were handed to the MAC, retransmissions included; this and what \
+        follows up to window_max only for a link with a protocol (arq)";
+    "frames_retransmitted" "" Count Apart |l| l.frames(|s| s.retransmitted),
+        "of these, those whose packet was sent before";
+    "frames_supervisory" "" Count Apart |l| l.frames(|s| s.supervisory),
+        "frames without a packet: acknowledgments, rejects, status, SABME and UA";
+    "frames_lost" "" Count Apart |l| l.frames(|s| s.lost),
+        "frames of any kind that the channel lost or damaged; a packet is lost only if it is given up \
+        (drops_link_give_up)";
+    "frames_duplicate" "" Count Apart |l| l.frames(|s| s.duplicates),
+        "frames that came when the receiver had their packet already";
+    "frames_discarded" "" Count Apart |l| l.frames(|s| s.discarded),
+        "frames that came undamaged and new, and were thrown away: out of sequence in go-back-N, or \
+        while the link was being re-established";
+    "link_resets" "" Count Apart |l| l.frames(|s| s.resets),
+        "times that the sender of this direction re-established the link after N2 time-outs";
+    "competing_retransmissions" "" Count Apart |l| l.frames(|s| s.competing),
+        "TCP segments that came to the link while a frame with data of theirs had been sent and not \
+        yet delivered: TCP and the link repair the same loss";
+    "link_delay_mean" "s" Time Apart |l| l.link_delay_mean(),
+        "mean time from when a frame was first handed to the MAC to when its packet first came to the \
+        link layer at the far end; packets that never came not counted";
+    "window_mean" "" Count Apart |l| l.line.and_then(|line| l.over(line.window_area(l.from, l.now) as f64)),
+        "mean over the run of the frames that were sent and not acknowledged";
+    "window_max" "" Count Apart |l| l.frames(|s| s.window_max),
+        "most of these at once";
+    "access_failures" "" Count Apart |l| l.frames(|s| s.access_failures),
+        "frames of any kind that the MAC gave up, because the medium was never free for them \
+        (csma-ca, aloha); only for a link with a protocol";
+    "vj_compressed" "" Count Apart |l| l.headers(|s| s.compressed),
+        "packets that the link took with compressed headers; this and what follows up to vj_errors \
+        only for a link with header_compression";
+    "vj_uncompressed" "" Count Apart |l| l.headers(|s| s.uncompressed),
+        "packets that it took whole and that set what is remembered of their connection \
+        (UNCOMPRESSED_TCP)";
+    "vj_ip" "" Count Apart |l| l.headers(|s| s.ip),
+        "packets that it took as they were (TYPE_IP): no TCP, SYN, FIN, RST, fragments";
+    "vj_bytes_saved" "B" Size Apart |l| l.headers(|s| s.saved),
+        "bytes of headers that compression spared the link";
+    "vj_tossed" "" Count Apart |l| l.headers(|s| s.tossed),
+        "packets thrown away at the far end, because a damaged frame came before or nothing was known \
+        of their connection (drops_checksum)";
+    "vj_errors" "" Count Apart |l| l.headers(|s| s.wrong),
+        "packets whose headers came out wrong at the far end; the checksum of TCP tells their \
+        receiver (drops_checksum there)";    each "drops_" "" Count Apart |l, cause| Some(l.stats.drops[cause as usize] as f64),
+        "packets lost";
+}
+
+/// What the measures above are taken from.
+pub(super) enum OfLink {}
+
+impl Subject for OfLink {
+    type View<'a> = Link<'a>;
+}
+
+/// A directed link after `period` nanoseconds.
+pub(super) struct Link<'a> {
+    stats: LinkStats,
+    /// Other traffic, if the link has any.
+    has_other: bool,
+    other: BackgroundStats,
+    /// Packets of it.
+    offered: u64,
+    line: Option<&'a Line>,
+    compression: Option<&'a CompressionStats>,
+    /// Which end of the line sends in this direction.
+    from: usize,
+    needed: u64,
+    now: Instant,
+    period: u64,
+}
+
+impl<'a> Link<'a> {
+    pub(super) fn new(world: &'a World, link: LinkId, needed: u64, period: u64) -> Self {
+        let here = &world.links[link];
+        let before = here.background_stats();
+        let (stats, other) = world.links.stats_at(link, world.now);
+        Self {
+            stats,
+            has_other: here.has_background(),
+            other,
+            offered: before.packets + before.drops,
+            line: world.links.arq(link),
+            compression: here.compression().map(|ends| ends.stats()),
+            from: link.direction() as usize,
+            needed,
+            now: world.now,
+            period,
+        }
+    }
+
+    /// A sum over the nanoseconds of the run.
+    fn over(&self, sum: f64) -> Option<f64> {
+        (self.period > 0).then(|| sum / self.period as f64)
+    }
+
+    /// Packets of low priority lost by a full queue, and for other causes.
+    fn low_drops(&self) -> (u64, u64) {
+        let full = self.stats.low_drops[DropCause::Congestion as usize];
+        (full, self.stats.low_drops.iter().sum::<u64>() - full)
+    }
+
+    /// A counter of the link protocol.
+    fn frames(&self, of: fn(&LineStats) -> u64) -> Option<f64> {
+        Some(of(self.line?.line_stats(self.from)) as f64)
+    }
+
+    fn link_delay_mean(&self) -> Option<f64> {
+        let frames = self.line?.line_stats(self.from);
+        (frames.accepted > 0).then(|| frames.delay as f64 / 1e9 / frames.accepted as f64)
+    }
+
+    /// A counter of header compression.
+    fn headers(&self, of: fn(&CompressionStats) -> u64) -> Option<f64> {
+        Some(of(self.compression?) as f64)
+    }
+}
+
+/// Segments of data, and datagrams received, that had to cross each link.
+pub(crate) fn needed(world: &World) -> ById<LinkId, u64> {
+    let mut needed = world.links.ids().map(|_| 0).collect::<ById<_, _>>();
+    let mut cross = |from: NodeId, to: NodeId, packets: u64| {
+        let mut at = from;
+        // No path is longer than there are nodes, unless routes go round.
+        for _ in 0..world.nodes.len() {
+            if at == to {
+                break;
+            }
+            let link = world.nodes[at].next_hop(to);
+            needed[link] += packets;
+            at = world.links[link].to();
+        }
+    };
+    for [from, to] in world.ends.as_chunks().0 {
+        for (a, b) in [(from, to), (to, from)] {
+            let segments = b.received.div_ceil(u64::from(a.conn.mss().max(1)));
+            cross(a.node, b.node, segments);
+        }
+    }
+    for flow in &world.udp {
+        let [from, to] = flow.nodes();
+        cross(from, to, flow.sink.received);
+    }
+    needed
+}

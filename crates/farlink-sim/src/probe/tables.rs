@@ -1,0 +1,374 @@
+//! The registry of traces: each table with its columns, their units and meanings, and
+//! when it gets a row. What a column holds stands beside it.
+
+use farlink_net::arq::FrameKind;
+use farlink_net::channel::DropCause;
+use farlink_tcp::congestion::ALGORITHMS;
+use farlink_tcp::{Instant, Limit, Mark};
+use serde::{Serialize, Serializer};
+use std::sync::LazyLock;
+
+/// A column of one type.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Column {
+    /// Signed 64 bits: times in nanoseconds.
+    I64(Vec<i64>),
+    /// Unsigned 64 bits.
+    U64(Vec<u64>),
+    /// Unsigned 32 bits.
+    U32(Vec<u32>),
+    /// Unsigned 8 bits.
+    U8(Vec<u8>),
+    /// Numbers, NaN where there is none.
+    F64(Vec<f64>),
+}
+
+/// A named table of columns of one length, in order of time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    /// Name.
+    pub name: &'static str,
+    /// Columns with their names; the first is `time`.
+    pub columns: Vec<(&'static str, Column)>,
+}
+
+/// What the numbers of a column stand for.
+#[derive(Clone, Copy, Debug)]
+pub enum Holds {
+    /// Nanoseconds, shown in seconds.
+    Time,
+    /// The same, 0 where there is none.
+    TimeOrNone,
+    /// Whole numbers.
+    Whole,
+    /// The same, the largest where there is none.
+    WholeOrNone,
+    /// Whole numbers, of which the largest is no limit.
+    Window,
+    /// Numbers, NaN where there is none.
+    Real,
+    /// Whether.
+    Flag,
+    /// Places in the list of the scenario's flows.
+    Flow,
+    /// Places in the list of its links.
+    Link,
+    /// Places in this list.
+    Name(fn() -> Vec<&'static str>),
+}
+
+/// A column of a trace.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct TraceColumn {
+    /// Name.
+    pub name: &'static str,
+    /// Unit; empty for numbers without one, names and flags.
+    pub unit: &'static str,
+    /// What the numbers of the engine's table stand for.
+    #[serde(rename = "names", serialize_with = "names_of")]
+    pub holds: Holds,
+    /// What it is, where its name does not say so.
+    pub definition: &'static str,
+}
+
+/// The names that there may be in a column.
+fn names_of<S: Serializer>(holds: &Holds, serializer: S) -> Result<S::Ok, S::Error> {
+    let names = match holds {
+        Holds::Name(names) => names(),
+        _ => Vec::new(),
+    };
+    serializer.collect_seq(names)
+}
+
+/// A trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceKind {
+    /// Name.
+    pub name: &'static str,
+    /// The table of the engine that has its columns.
+    pub table: &'static str,
+    /// Columns in order.
+    pub columns: Vec<TraceColumn>,
+    /// What a row is made for.
+    pub when: &'static str,
+}
+
+/// A quantity of the trace `control`.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Quantity {
+    /// Congestion control that has it.
+    pub algorithm: &'static str,
+    /// Name.
+    pub name: &'static str,
+    /// Unit.
+    pub unit: &'static str,
+    /// What it is.
+    pub definition: &'static str,
+}
+
+const fn column(
+    name: &'static str,
+    unit: &'static str,
+    holds: Holds,
+    definition: &'static str,
+) -> TraceColumn {
+    TraceColumn {
+        name,
+        unit,
+        holds,
+        definition,
+    }
+}
+
+const TIME: TraceColumn = column("time", "s", Holds::Time, "");
+const FLOW: TraceColumn = column("flow", "", Holds::Flow, "");
+const SIDE: TraceColumn = column("side", "", Holds::Name(sides), "");
+const LINK: TraceColumn = column("link", "", Holds::Link, "");
+const DIRECTION: TraceColumn = column("direction", "", Holds::Name(directions), "");
+
+/// Names of the ends of a flow: data goes from the first to the second.
+fn sides() -> Vec<&'static str> {
+    vec!["from", "to"]
+}
+
+fn directions() -> Vec<&'static str> {
+    vec!["down", "up"]
+}
+
+/// Names of the causes of loss, in the order of their numbers in traces.
+pub fn drop_causes() -> Vec<&'static str> {
+    DropCause::ALL.iter().map(|cause| cause.name()).collect()
+}
+
+/// Names of what limits a sender, in the order of their numbers in traces.
+pub fn limits() -> Vec<&'static str> {
+    Limit::ALL.map(Limit::name).to_vec()
+}
+
+/// Names of the kinds of frames, in the order of their numbers in traces.
+pub fn frame_kinds() -> Vec<&'static str> {
+    FrameKind::NAMES.to_vec()
+}
+
+fn marks() -> Vec<&'static str> {
+    Mark::ALL.map(Mark::name).to_vec()
+}
+
+/// Each quantity that a congestion control shows.
+pub fn quantities() -> Vec<Quantity> {
+    let of = |algorithm: &&'static farlink_tcp::congestion::Algorithm| {
+        let metrics = algorithm.metrics.iter();
+        let algorithm = algorithm.name;
+        metrics.map(move |metric| Quantity {
+            algorithm,
+            name: metric.name,
+            unit: metric.unit,
+            definition: metric.doc,
+        })
+    };
+    ALGORITHMS.iter().flat_map(of).collect()
+}
+
+/// Their names, each once, in the order of their numbers in traces.
+pub(super) static QUANTITIES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let mut names: Vec<_> = quantities().iter().map(|one| one.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+});
+
+/// Declares the tables: the type of a row, and the columns that it becomes. Rows are of
+/// an `end` of a flow, a `flow` or a `link`.
+macro_rules! tables {
+    ($($row:ident $name:literal $of:ident $when:literal {
+        $($field:ident $ty:ident $column:ident $holds:expr, $unit:literal $doc:literal;)*
+    })*) => {
+        $(tables!(@$of $row $name { $($field $ty $column)* });)*
+
+        /// Tables with their own columns.
+        fn all() -> Vec<(&'static str, &'static [TraceColumn], Vec<TraceColumn>, &'static str)> {
+            vec![$((
+                $name,
+                tables!(@$of),
+                vec![$(column(stringify!($field), $unit, $holds, $doc)),*],
+                $when,
+            )),*]
+        }
+    };
+    (@end) => { &[TIME, FLOW, SIDE] };
+    (@flow) => { &[TIME, FLOW] };
+    (@link) => { &[TIME, LINK, DIRECTION] };
+    (@end $row:ident $name:literal { $($rest:tt)* }) => {
+        tables!(@row $row $name { flow u32 U32 side u8 U8 $($rest)* });
+    };
+    (@flow $row:ident $name:literal { $($rest:tt)* }) => {
+        tables!(@row $row $name { flow u32 U32 $($rest)* });
+    };
+    (@link $row:ident $name:literal { $($rest:tt)* }) => {
+        tables!(@row $row $name { link u32 U32 direction u8 U8 $($rest)* });
+    };
+    (@row $row:ident $name:literal { $($field:ident $ty:ident $column:ident)* }) => {
+        #[derive(Clone, Copy, Debug)]
+        #[allow(clippy::struct_field_names)] // the field's names: `rtt` of an `Rtt`
+        pub(super) struct $row {
+            pub(super) time: Instant,
+            $(pub(super) $field: $ty,)*
+        }
+
+        impl $row {
+            pub(super) fn table(mut rows: Vec<Self>) -> Table {
+                rows.sort_by_key(|r| r.time);
+                let time = rows.iter().map(|r| r.time.as_nanos() as i64).collect();
+                Table {
+                    name: $name,
+                    columns: vec![
+                        ("time", Column::I64(time)),
+                        $((stringify!($field), Column::$column(rows.iter().map(|r| r.$field).collect())),)*
+                    ],
+                }
+            }
+        }
+    };
+}
+
+tables! {
+    State "state" end "an ACK, a time-out or a loss changed the sender's state" {
+        cwnd u64 U64 Holds::Window, "B" "congestion window, with what recovery inflates it by; infinite for a TCP that has none";
+        ssthresh u64 U64 Holds::Window, "B" "slow-start threshold, infinite while unlimited";
+        flight u64 U64 Holds::Whole, "B" "sent, and neither acknowledged nor presumed lost; what is sent again counts again";
+        srtt u64 U64 Holds::TimeOrNone, "s" "smoothed round-trip time; none before the first sample";
+        rto u64 U64 Holds::Time, "s" "retransmission time-out in force";
+    }
+    Inner "control" end "a quantity of the congestion control is another than before" {
+        quantity u8 U8 Holds::Name(|| QUANTITIES.clone()), "" "which, by the name below";
+        value f64 F64 Holds::Real, "" "its value, in the unit below; none where it is not known";
+    }
+    Rtt "rtt" end "a sample was taken" {
+        rtt u64 U64 Holds::Time, "s" "a sample that the estimator took";
+    }
+    Sent "segments" end "a segment with data, or a datagram, left" {
+        seq u64 U64 Holds::Whole, "B" "";
+        len u32 U32 Holds::Whole, "B" "";
+        retransmission u8 U8 Holds::Flag, "" "whether any of it was sent before";
+    }
+    Ack "acks" end "an ACK arrived" {
+        ack u64 U64 Holds::Whole, "B" "";
+        window u64 U64 Holds::Whole, "B" "the offered window ends at `ack` + `window`";
+    }
+    Sack "sacks" end "a block with news arrived" {
+        left u64 U64 Holds::Whole, "B" "first byte of a SACK block";
+        right u64 U64 Holds::Whole, "B" "beyond its last byte";
+    }
+    Moment "marks" end "that happened" {
+        kind u8 U8 Holds::Name(marks), "" "";
+    }
+    Limited "limits" end "that changed; it holds until the next row" {
+        limit u8 U8 Holds::Name(limits), "" "what keeps the end from sending more, as the metrics `limited_...` define it. The wait for a time-out begins when the metric says, before the timer expired";
+    }
+    Delivered "delivered" end "the application got data" {
+        bytes u64 U64 Holds::Whole, "B" "delivered in order so far";
+    }
+    Came "arrivals" end "a segment with data came to an open connection; `side` is the receiving end" {
+        seq u64 U64 Holds::Whole, "B" "";
+        len u32 U32 Holds::Whole, "B" "";
+        duplicate u8 U8 Holds::Flag, "" "all of it had come before";
+        out_of_order u8 U8 Holds::Flag, "" "something before it was missing";
+    }
+    Arrived "datagrams" flow "the first copy of a datagram arrived" {
+        number u64 U64 Holds::Whole, "" "from 0";
+        bytes u32 U32 Holds::Whole, "B" "";
+        delay u64 U64 Holds::Time, "s" "from the program that sent it";
+    }
+    Queue "queue" link "a packet joined or left" {
+        packets u32 U32 Holds::Whole, "packets" "what waits for the transmitter; the packet being sent is not counted";
+        bytes u64 U64 Holds::Whole, "B" "the same";
+    }
+    Delivery "deliveries" link "a packet came to the far end" {
+        flow u32 U32 Holds::Flow, "" "";
+        bytes u32 U32 Holds::Whole, "B" "";
+    }
+    Lost "drops" link "a packet was lost" {
+        flow u32 U32 Holds::Flow, "" "";
+        bytes u32 U32 Holds::Whole, "B" "";
+        seq u64 U64 Holds::WholeOrNone, "B" "none without data";
+        cause u8 U8 Holds::Name(drop_causes), "" "";
+    }
+    Framed "frames" link "a frame of a link with a protocol had been sent" {
+        frame u8 U8 Holds::Name(frame_kinds), "" "";
+        ns u8 U8 Holds::Whole, "" "modulo the modulus";
+        nr u8 U8 Holds::Whole, "" "modulo the modulus";
+        poll u8 U8 Holds::Flag, "" "P or F";
+        bytes u32 U32 Holds::Whole, "B" "on the wire";
+        retransmission u8 U8 Holds::Flag, "" "";
+        lost u8 U8 Holds::Flag, "" "";
+    }
+}
+
+/// Every column of the table of this name.
+pub fn columns_of(table: &str) -> Vec<TraceColumn> {
+    let found = all().into_iter().find(|one| one.0 == table);
+    found.map_or_else(Vec::new, |(_, common, own, _)| [common, &own].concat())
+}
+
+/// Every trace: the tables, but for two. The sender's state is a trace for each of its
+/// columns, and what links delivered is shown as a throughput over intervals of time.
+pub fn traces() -> Vec<TraceKind> {
+    let mut traces = Vec::new();
+    for (table, common, own, when) in all() {
+        let mut add = |name, own: &[TraceColumn], when| {
+            let columns = [common, own].concat();
+            traces.push(TraceKind {
+                name,
+                table,
+                columns,
+                when,
+            });
+        };
+        match table {
+            "state" => {
+                for one in own {
+                    add(one.name, &[one], when);
+                }
+            }
+            "deliveries" => {
+                let doc = "IP bytes that arrived at the far end during a bin, over its width; `time` is the \
+                           middle of the bin";
+                let one = column("throughput", "bit/s", Holds::Real, doc);
+                add(
+                    one.name,
+                    &[one],
+                    "per bin of a link direction that carried anything",
+                );
+            }
+            _ => add(table, &own, when),
+        }
+    }
+    traces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::Probes;
+
+    /// The registry tells of each column that a table has, in its order.
+    #[test]
+    fn every_column_is_described() {
+        for table in Probes::default().into_tables() {
+            let names: Vec<_> = table.columns.iter().map(|column| column.0).collect();
+            let described: Vec<_> = columns_of(table.name).iter().map(|c| c.name).collect();
+            assert_eq!(names, described, "{}", table.name);
+        }
+        assert_eq!(Probes::default().into_tables().len(), all().len());
+    }
+
+    /// A quantity has a number of eight bits, and one unit in all congestion controls, so
+    /// that a plot of it by its name has one axis.
+    #[test]
+    fn quantities_fit() {
+        assert!(QUANTITIES.len() < 256);
+        for one in quantities() {
+            assert!(!one.definition.is_empty() && !one.name.is_empty());
+        }
+    }
+}

@@ -1,0 +1,81 @@
+"""The measures and traces that the engine has: it holds the one list of them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from statistics import fmean
+from typing import Any
+
+from farlink import _farlink
+
+__all__ = ["Measure", "TraceKind", "limits", "measures", "quantities", "traces", "unit"]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of a flow, of a direction of a link or of a run."""
+
+    name: str
+    scope: str
+    unit: str
+    kind: str
+    combine: str
+    definition: str
+
+    def of_all(self, values: Sequence[float | None]) -> float | None:
+        """Make one value of those of several flows of a run; None if none has one."""
+        present = [value for value in values if value is not None]
+        if not present:
+            return None
+        return sum(present) if self.combine == "sum" else fmean(present)
+
+
+@dataclass(frozen=True)
+class TraceKind:
+    """A trace: its columns with their units, and the table of the engine that has them."""
+
+    name: str
+    table: str
+    columns: Sequence[Mapping[str, Any]]
+    when: str
+
+    @property
+    def units(self) -> dict[str, str]:
+        """Unit of each column, empty if it has none."""
+        return {column["name"]: column["unit"] for column in self.columns}
+
+
+@cache
+def _registry() -> dict[str, list[dict[str, Any]]]:
+    known: dict[str, list[dict[str, Any]]] = json.loads(_farlink.registry())
+    return known
+
+
+@cache
+def measures(scope: str) -> Mapping[str, Measure]:
+    """Return the measures of a "flow", of a direction of a "link" or of a "run", by name."""
+    known = [Measure(**one) for one in _registry()["measures"]]
+    return {one.name: one for one in known if one.scope == scope}
+
+
+@cache
+def traces() -> Mapping[str, TraceKind]:
+    """Return every trace by name."""
+    return {one["name"]: TraceKind(**one) for one in _registry()["traces"]}
+
+
+def quantities() -> list[dict[str, str]]:
+    """Return what each congestion control shows in the trace `control`."""
+    return _registry()["quantities"]
+
+
+def unit(scope: str, name: str) -> str:
+    """Return the unit of a measure; empty if it has none or is not known."""
+    return known.unit if (known := measures(scope).get(name)) else ""
+
+
+def limits() -> list[str]:
+    """Return what may keep a sender from sending more: a share of time each."""
+    prefix = "limited_"
+    return [name.removeprefix(prefix) for name in measures("flow") if name.startswith(prefix)]
