@@ -171,6 +171,8 @@ pub(super) struct Flow<'a> {
     pub(super) mean_goodput: Option<f64>,
 }
 
+// A thousand are there for a moment.
+#[allow(clippy::large_enum_variant)]
 enum Own<'a> {
     Tcp(Tcp<'a>),
     Udp(&'a UdpFlow, Instant),

@@ -6,7 +6,7 @@ use crate::world::World;
 use farlink_net::arq::{Line, LineStats};
 use farlink_net::background::BackgroundStats;
 use farlink_net::channel::DropCause;
-use farlink_net::header_compression::CompressionStats;
+use farlink_net::header_compression::{Compression, CompressionStats};
 use farlink_net::{ById, LinkId, LinkStats, NodeId};
 use farlink_tcp::Instant;
 
@@ -123,7 +123,7 @@ impl<'a> Link<'a> {
             other,
             offered: before.packets + before.drops,
             line: world.links.arq(link),
-            compression: here.compression().map(|ends| ends.stats()),
+            compression: here.compression().map(Compression::stats),
             from: link.direction() as usize,
             needed,
             now: world.now,
