@@ -35,7 +35,8 @@ def measures() -> str:
 
 
 def traces() -> str:
-    lines = ["| trace | columns beside those | a row when |", "| --- | --- | --- |"]
+    beside = "time, flow and side, or time, link and direction"
+    lines = [f"| trace | columns beside {beside} | a row when |", "| --- | --- | --- |"]
     for one in registry.traces().values():
         names = tuple(column["name"] for column in one.columns)
         common = next(some for some in sorted(COMMON, key=len)[::-1] if names[: len(some)] == some)
@@ -48,7 +49,7 @@ def column_of(column: Mapping[str, Any]) -> str:
     unit = f" ({column['unit']})" if column["unit"] not in ("", column["name"]) else ""
     # Those of quantities have a table of their own.
     names = ", ".join(column["names"]) if column["name"] != "quantity" else ""
-    told = ". ".join(filter(None, [names, column["definition"]]))
+    told = "; ".join(filter(None, [names, column["definition"]]))
     return f"`{column['name']}`{unit}" + (f": {told}" if told else "")
 
 

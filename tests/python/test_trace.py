@@ -5,10 +5,11 @@ import math
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import farlink as fl
-from farlink import _farlink
+from farlink import _farlink, registry, source
 from farlink.trace import NAMES, round_bin
 
 
@@ -23,8 +24,8 @@ def test_every_trace_is_a_table_with_units(result: fl.Result, name: str) -> None
     units = table.attrs["units"]
     assert units["time"] == "s"
     assert set(units) == set(table.columns) - {"tcp"}
-    # A run over TCP need have no SACK blocks, and has no datagrams and no link with a protocol.
-    assert name in ("sacks", "datagrams", "frames") or len(table) > 0
+    # A run over TCP need have no SACK blocks, and has no datagrams, no link with a protocol,
+    assert name in ("sacks", "datagrams", "frames", "control") or len(table) > 0
 
 
 def test_without_a_tcp_all_are_told_apart(result: fl.Result) -> None:
@@ -180,3 +181,24 @@ def test_captures_are_kept_beside_the_traces(result: fl.Result, tmp_path: Path) 
     short = sum(path.stat().st_size for path in written)
     whole = sum(path.stat().st_size for path in result.save_pcaps(tmp_path, snaplen=0))
     assert whole > 2 * short
+
+
+def test_a_congestion_control_shows_its_inner_state() -> None:
+    result = fl.run("geo-omueti2007", tcp="bbr", overrides={"flows.0.size": "500 kB"})
+    table = result.trace("control")
+    state = table[table["quantity"] == "state"]["value"]
+    # Startup, Drain and ProbeBW.
+    assert state.iloc[0] == 0
+    assert set(state) <= {0.0, 1.0, 2.0, 3.0}
+    shown = {one["name"] for one in registry.quantities() if one["algorithm"] == "bbr"}
+    assert set(table["quantity"].unique()) <= shown
+
+
+def test_columns_are_arrow() -> None:
+    """Whoever reads Arrow takes the columns of the engine, with their types."""
+    where = source.find("geo-lossy").resolve(None, [("flows.0.size", "1 MB")])
+    raw = _farlink.trace(next(iter(where.values())), 0, None, None)
+    batch = pa.record_batch(raw["tables"]["drops"])
+    assert batch.schema.field("time").type == pa.float64()
+    assert batch.schema.field("seq").nullable
+    assert batch.column("cause").dictionary.to_pylist()[:2] == ["congestion", "loss"]

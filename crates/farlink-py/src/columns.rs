@@ -84,13 +84,18 @@ fn read(
     const NONE: u64 = u64::MAX;
     let seconds = |n: u64| n as f64 / 1e9;
     let data = match known.holds {
-        Holds::Time => real(whole(column).map(seconds)),
-        Holds::TimeOrNone => {
-            real(whole(column).map(|n| if n == 0 { f64::NAN } else { seconds(n) }))
-        }
-        Holds::Whole => plain(Column::I64(whole(column).map(|n| n as i64).collect())),
+        Holds::Time => real(column.numbers().into_iter().map(seconds)),
+        Holds::TimeOrNone => real(
+            column
+                .numbers()
+                .into_iter()
+                .map(|n| if n == 0 { f64::NAN } else { seconds(n) }),
+        ),
+        Holds::Whole => plain(Column::I64(
+            column.numbers().into_iter().map(|n| n as i64).collect(),
+        )),
         Holds::WholeOrNone => {
-            let numbers: Vec<_> = whole(column).collect();
+            let numbers: Vec<_> = column.numbers().into_iter().collect();
             let there = BooleanBuffer::collect_bool(numbers.len(), |i| numbers[i] != NONE);
             let shown = numbers
                 .iter()
@@ -102,34 +107,32 @@ fn read(
                 .build();
             return (data, true);
         }
-        Holds::Window => {
-            real(whole(column).map(|n| if n == NONE { f64::INFINITY } else { n as f64 }))
-        }
+        Holds::Window => real(
+            column
+                .numbers()
+                .into_iter()
+                .map(|n| if n == NONE { f64::INFINITY } else { n as f64 }),
+        ),
         Holds::Real => plain(column),
         Holds::Flag => {
-            let set: Vec<_> = whole(column).map(|n| n != 0).collect();
+            let set: Vec<_> = column.numbers().into_iter().map(|n| n != 0).collect();
             let bits = BooleanBuffer::from(set.as_slice());
             ArrayDataBuilder::new(DataType::Boolean)
                 .len(set.len())
                 .add_buffer(bits.into_inner())
                 .build()
         }
-        Holds::Flow => named(column, scenario.flows.iter().map(|flow| flow.name.as_str())),
-        Holds::Link => named(column, scenario.links.iter().map(|link| link.name.as_str())),
-        Holds::Name(names) => named(column, names().into_iter()),
+        Holds::Flow => named(
+            &column,
+            scenario.flows.iter().map(|flow| flow.name.as_str()),
+        ),
+        Holds::Link => named(
+            &column,
+            scenario.links.iter().map(|link| link.name.as_str()),
+        ),
+        Holds::Name(names) => named(&column, names().into_iter()),
     };
     (data, false)
-}
-
-/// Numbers of any type; times are never negative.
-fn whole(column: Column) -> Box<dyn Iterator<Item = u64>> {
-    match column {
-        Column::I64(v) => Box::new(v.into_iter().map(|n| n as u64)),
-        Column::U64(v) => Box::new(v.into_iter()),
-        Column::U32(v) => Box::new(v.into_iter().map(u64::from)),
-        Column::U8(v) => Box::new(v.into_iter().map(u64::from)),
-        Column::F64(v) => Box::new(v.into_iter().map(|x| x as u64)),
-    }
 }
 
 fn real(numbers: impl Iterator<Item = f64>) -> Result<ArrayData, ArrowError> {
@@ -151,7 +154,7 @@ fn plain(column: Column) -> Result<ArrayData, ArrowError> {
 
 /// Places in a list of names.
 fn named<'a>(
-    column: Column,
+    column: &Column,
     names: impl Iterator<Item = &'a str>,
 ) -> Result<ArrayData, ArrowError> {
     let (mut text, mut ends) = (String::new(), vec![0i32]);
@@ -164,7 +167,7 @@ fn named<'a>(
         .add_buffer(Buffer::from_vec(ends))
         .add_buffer(Buffer::from_vec(text.into_bytes()))
         .build()?;
-    let places: Vec<_> = whole(column).map(|n| n as i32).collect();
+    let places: Vec<_> = column.numbers().into_iter().map(|n| n as i32).collect();
     let kind = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     ArrayDataBuilder::new(kind)
         .len(places.len())

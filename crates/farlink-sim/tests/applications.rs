@@ -1,7 +1,7 @@
 //! Applications over whole runs.
 #![allow(missing_docs)]
 
-use farlink_sim::{Column, Monitor, Trace, run, scenario, trace};
+use farlink_sim::{Monitor, Trace, run, scenario, trace};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -265,17 +265,12 @@ fn rows<'a>(
         .iter()
         .find(|table| table.name == name)
         .expect("a table");
-    let cell = |column: &Column, i: usize| match column {
-        Column::I64(v) => v.get(i).map(|&x| x as u64),
-        Column::U64(v) => v.get(i).copied(),
-        Column::U32(v) => v.get(i).map(|&x| u64::from(x)),
-        Column::U8(v) => v.get(i).map(|&x| u64::from(x)),
-    };
+    let columns = table.columns.iter();
+    let columns: Vec<_> = columns.map(|(name, c)| (*name, c.numbers())).collect();
     (0..).map_while(move |i| {
-        table
-            .columns
-            .iter()
-            .map(|(name, column)| Some((*name, cell(column, i)?)))
+        let cells = columns.iter();
+        cells
+            .map(|(name, column)| Some((*name, *column.get(i)?)))
             .collect()
     })
 }

@@ -1,6 +1,6 @@
 //! BBR on whole paths: what it fills, and what waits in the queue.
 
-use farlink_sim::{Column, Monitor, Table, Trace, scenario, trace};
+use farlink_sim::{Monitor, Table, Trace, scenario, trace};
 
 fn play(text: &str, set: &[(&str, &str)]) -> Trace {
     let set: Vec<_> = set
@@ -19,12 +19,8 @@ fn table<'a>(trace: &'a Trace, name: &str) -> &'a Table {
 
 fn column(table: &Table, name: &str) -> Vec<f64> {
     let (_, column) = table.columns.iter().find(|(n, _)| *n == name).unwrap();
-    match column {
-        Column::I64(v) => v.iter().map(|&x| x as f64).collect(),
-        Column::U64(v) => v.iter().map(|&x| x as f64).collect(),
-        Column::U32(v) => v.iter().map(|&x| f64::from(x)).collect(),
-        Column::U8(v) => v.iter().map(|&x| f64::from(x)).collect(),
-    }
+    let numbers = column.numbers();
+    numbers.into_iter().map(|n| n as f64).collect()
 }
 
 /// Bits per second delivered in order between two times in seconds.

@@ -1,6 +1,6 @@
 //! RACK-TLP and F-RTO in whole runs.
 
-use farlink_sim::{Column, Monitor, Trace, run, scenario, trace};
+use farlink_sim::{Monitor, Trace, run, scenario, trace};
 use farlink_tcp::Mark;
 use serde_json::Value;
 
@@ -164,15 +164,9 @@ fn traced(tcp: &str) -> (usize, usize, u64) {
 /// The columns of a table as whole numbers.
 fn columns(run: &Trace, table: &str) -> Vec<(&'static str, Vec<u64>)> {
     let table = run.tables.iter().find(|t| t.name == table).unwrap();
-    let numbers = |column: &Column| match column {
-        Column::I64(v) => v.iter().map(|&x| x.cast_unsigned()).collect(),
-        Column::U64(v) => v.clone(),
-        Column::U32(v) => v.iter().map(|&x| x.into()).collect(),
-        Column::U8(v) => v.iter().map(|&x| x.into()).collect(),
-    };
     let columns = table.columns.iter();
     columns
-        .map(|(name, column)| (*name, numbers(column)))
+        .map(|(name, column)| (*name, column.numbers()))
         .collect()
 }
 

@@ -80,32 +80,24 @@ impl Digest {
     }
 }
 
-/// A cell of a column: a number, or the name that a number stands for.
-fn cell(digest: &mut Digest, table: &str, name: &str, column: &Column, row: usize) {
-    let number = match column {
-        Column::I64(v) => v[row] as u64,
-        Column::U64(v) => v[row],
-        Column::U32(v) => v[row].into(),
-        Column::U8(v) => v[row].into(),
-        Column::F64(v) => v[row].to_bits(),
+/// The cells of a column: numbers, or the names that they stand for.
+fn cells(digest: &mut Digest, table: &str, name: &str, column: &Column) {
+    let numbers = match column {
+        Column::F64(v) => v.iter().map(|x| x.to_bits()).collect(),
+        other => other.numbers(),
     };
     let words = match (table, name) {
         ("drops", "cause") => drop_causes(),
         ("limits", "limit") => limits(),
         ("marks", "kind") => Mark::ALL.map(Mark::name).to_vec(),
         ("frames", "frame") => frame_kinds(),
-        _ => return digest.bytes(&number.to_le_bytes()),
+        _ => Vec::new(),
     };
-    digest.text(words[number as usize]);
-}
-
-fn length(column: &Column) -> usize {
-    match column {
-        Column::I64(v) => v.len(),
-        Column::U64(v) => v.len(),
-        Column::U32(v) => v.len(),
-        Column::U8(v) => v.len(),
-        Column::F64(v) => v.len(),
+    for number in numbers {
+        match words.get(number as usize) {
+            Some(word) => digest.text(word),
+            None => digest.bytes(&number.to_le_bytes()),
+        }
     }
 }
 
@@ -148,9 +140,7 @@ fn digest(traced: &Trace, names: &Names) -> u64 {
             let column = table.columns.iter().find(|(name, _)| name == wanted);
             let (_, column) = column.expect("a recorded column is not there any more");
             digest.text(wanted);
-            for row in 0..length(column) {
-                cell(&mut digest, name, wanted, column, row);
-            }
+            cells(&mut digest, name, wanted, column);
         }
     }
     for (node, bytes) in &traced.captures {

@@ -1,7 +1,7 @@
 //! Flows of datagrams over whole runs.
 #![allow(missing_docs)]
 
-use farlink_sim::{Column, Monitor, Trace, run, scenario, trace};
+use farlink_sim::{Monitor, Trace, run, scenario, trace};
 use serde_json::Value;
 
 fn expand(text: &str) -> scenario::Expanded {
@@ -286,12 +286,7 @@ fn traces_and_captures_hold_datagrams() {
             .iter()
             .find(|c| c.0 == name)
             .expect("a column");
-        match column {
-            Column::I64(v) => v.iter().map(|&x| x as u64).collect(),
-            Column::U64(v) => v.clone(),
-            Column::U32(v) => v.iter().map(|&x| x.into()).collect(),
-            Column::U8(v) => v.iter().map(|&x| x.into()).collect::<Vec<u64>>(),
-        }
+        column.numbers()
     };
     let json: Value = serde_json::from_str(&trace.outcome.to_json(&expand(&text))).expect("JSON");
     let received = metric(&json, 0, "datagrams_received") as usize;

@@ -1,7 +1,7 @@
 //! A GEO path without losses whose delay outruns the retransmission timer: the
 //! reductions are spurious, and undo takes them back.
 
-use farlink_sim::{Column, Monitor, Table, Trace, scenario, trace};
+use farlink_sim::{Monitor, Table, Trace, scenario, trace};
 use farlink_tcp::Mark;
 
 const GEO: &str = r#"
@@ -43,12 +43,7 @@ fn table<'a>(trace: &'a Trace, name: &str) -> &'a Table {
 
 fn column(table: &Table, name: &str) -> Vec<u64> {
     let (_, column) = table.columns.iter().find(|(n, _)| *n == name).unwrap();
-    match column {
-        Column::I64(v) => v.iter().map(|&x| x.cast_unsigned()).collect(),
-        Column::U64(v) => v.clone(),
-        Column::U32(v) => v.iter().map(|&x| x.into()).collect(),
-        Column::U8(v) => v.iter().map(|&x| x.into()).collect(),
-    }
+    column.numbers()
 }
 
 /// Times in nanoseconds of the marks of this kind, of the end that sends.

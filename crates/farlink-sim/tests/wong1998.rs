@@ -5,7 +5,7 @@
 mod common;
 
 use common::{expand, metric, result};
-use farlink_sim::{Column, Monitor, Table, frame_kinds, trace};
+use farlink_sim::{Monitor, Table, frame_kinds, trace};
 
 fn tables(text: &str) -> Vec<Table> {
     let traced = trace(&expand(text), 0, None, "", &Monitor::default());
@@ -16,12 +16,7 @@ fn tables(text: &str) -> Vec<Table> {
 fn column(tables: &[Table], table: &str, name: &str) -> Vec<u64> {
     let table = tables.iter().find(|t| t.name == table).expect(table);
     let column = table.columns.iter().find(|c| c.0 == name).expect(name);
-    match &column.1 {
-        Column::I64(values) => values.iter().map(|&v| v as u64).collect(),
-        Column::U64(values) => values.clone(),
-        Column::U32(values) => values.iter().map(|&v| v.into()).collect(),
-        Column::U8(values) => values.iter().map(|&v| v.into()).collect(),
-    }
+    column.1.numbers()
 }
 
 /// The radio link, on which packets go in fragments of 128 bytes.

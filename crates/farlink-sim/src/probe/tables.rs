@@ -23,6 +23,19 @@ pub enum Column {
     F64(Vec<f64>),
 }
 
+impl Column {
+    /// Its whole numbers, none of which is below 0; what others hold is cut to them.
+    pub fn numbers(&self) -> Vec<u64> {
+        match self {
+            Self::I64(v) => v.iter().map(|&n| n as u64).collect(),
+            Self::U64(v) => v.clone(),
+            Self::U32(v) => v.iter().map(|&n| n.into()).collect(),
+            Self::U8(v) => v.iter().map(|&n| n.into()).collect(),
+            Self::F64(v) => v.iter().map(|&x| x as u64).collect(),
+        }
+    }
+}
+
 /// A named table of columns of one length, in order of time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
