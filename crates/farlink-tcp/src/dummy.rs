@@ -56,8 +56,8 @@ impl Dummies {
 }
 
 impl Sender {
-    fn source(&mut self) -> Option<&mut dyn DummySegments> {
-        self.cc.dummies()
+    fn source(&mut self) -> Option<&mut (dyn DummySegments + 'static)> {
+        self.extras.dummies.of_mut(&mut *self.cc)
     }
 
     /// The dummy that leaves now, if one does: position and length.
@@ -81,7 +81,7 @@ impl Sender {
         dummies.until = now + rto;
         dummies.outstanding += 1;
         let cx = context!(self, now, self.board.flight());
-        if let Some(source) = self.cc.dummies() {
+        if let Some(source) = self.extras.dummies.of_mut(&mut *self.cc) {
             source.on_sent(&cx);
         }
         // Of what is acknowledged the buffer has no bytes any more.
@@ -115,7 +115,7 @@ impl Sender {
         }
         recorder.emit(now, Record::DummyAcked);
         let cx = context!(self, now, self.board.flight());
-        if let Some(source) = self.cc.dummies() {
+        if let Some(source) = self.extras.dummies.of_mut(&mut *self.cc) {
             source.on_ack(&cx);
         }
         true

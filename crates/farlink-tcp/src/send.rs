@@ -10,7 +10,7 @@ mod timer;
 mod usage;
 
 use crate::config::{Config, CwndLimit, Nagle, Pacing, ReduceFrom, Sampling};
-use crate::congestion::{self, CongestionControl};
+use crate::congestion::{self, CongestionControl, Extras, Repair};
 use crate::connection::WriteError;
 use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
@@ -65,6 +65,8 @@ pub(crate) struct Sender {
     pub(crate) board: Scoreboard,
     pub(crate) buffer: SendBuffer,
     pub(crate) cc: Box<dyn CongestionControl>,
+    /// What it has beside its window.
+    pub(crate) extras: &'static Extras,
     pub(crate) rtt: RttEstimator,
     pub(crate) loss: LossState,
     pub(crate) spurious: Spurious,
@@ -124,12 +126,13 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(config: &Config, isn: Seq) -> Self {
-        let mut cc = congestion::build(config, config.mss);
+        let cc = congestion::build(config, config.mss);
+        let extras = &config.congestion.algorithm().extras;
         let mut board = Scoreboard::default();
-        if cc.wants_rate_samples() {
+        if extras.rate.is_some() {
             board.rate = Some(Box::<RateSampler>::default());
         }
-        let dummies = cc.dummies().is_some().then(|| Box::new(Dummies::new()));
+        let dummies = extras.dummies.is_some().then(|| Box::new(Dummies::new()));
         let loss = LossState::new(config);
         if loss.rack.is_some() {
             board.order = Some(Box::default());
@@ -140,6 +143,7 @@ impl Sender {
             dummies,
             buffer: SendBuffer::new(),
             cc,
+            extras,
             rtt: RttEstimator::new(config.rto),
             loss,
             spurious: Spurious::new(config),
@@ -253,7 +257,11 @@ impl Sender {
     /// Position after the last byte that is sent in the belief that the peer
     /// has room for it.
     fn believed_edge(&self) -> Offset {
-        self.board.una() + self.cc.peer_window(self.wnd, u64::from(self.mss))
+        let taken = match self.extras.peer_window.of(&*self.cc) {
+            Some(peer) => peer.peer_window(self.wnd, u64::from(self.mss)),
+            None => self.wnd,
+        };
+        self.board.una() + taken
     }
 
     /// Position for a segment without data: after all that was sent, but not
@@ -292,7 +300,9 @@ impl Sender {
             self.window_from = (seq, ack);
             self.wnd = wnd;
             self.max_wnd = self.max_wnd.max(wnd);
-            self.cc.on_peer_window(wnd, u64::from(self.mss));
+            if let Some(peer) = self.extras.peer_window.of_mut(&mut *self.cc) {
+                peer.on_peer_window(wnd, u64::from(self.mss));
+            }
             if wnd > 0 && (self.probes_in_row > 0 || self.timers.runs(Timer::Persist)) {
                 self.timers.stop(Timer::Persist);
                 self.probes_in_row = 0;
@@ -394,8 +404,11 @@ impl Sender {
             ..sample
         };
         let cx = context!(self, now, prior_flight);
-        self.cc.on_rate_sample(&cx, &sample);
-        if self.cc.limits_itself()
+        let Some(model) = self.extras.rate.of_mut(&mut *self.cc) else {
+            return;
+        };
+        model.on_rate_sample(&cx, &sample);
+        if model.limits_itself()
             && let Some(rate) = &mut self.board.rate
         {
             rate.limit(flight);
@@ -544,7 +557,9 @@ impl Sender {
             if i > 0 && self.board.una() == 0 {
                 return Err(Held::Idle); // before the handshake only the SYN goes again
             }
-            let burst = self.loss.after_timeout() && self.sent_again >= self.cc.retransmit_limit();
+            let repair = self.extras.repair.of(&*self.cc);
+            let burst = self.loss.after_timeout()
+                && repair.is_some_and(|repair| self.sent_again >= repair.retransmit_limit());
             let force = self.loss.force || self.loss.sends_lost_at_once();
             // A FIN is no data: a full segment with one fits a window of a segment.
             let chunk = self.again(sent);
@@ -713,7 +728,10 @@ impl Sender {
                 && self.board.is_empty()
                 && rate.is_limited()
             {
-                self.cc.on_transmit_start(&context!(self, now, 0));
+                let cx = context!(self, now, 0);
+                if let Some(model) = self.extras.rate.of_mut(&mut *self.cc) {
+                    model.on_transmit_start(&cx);
+                }
             }
             if self.board.is_empty() {
                 let since_last = now.since(self.last_sent);
@@ -737,7 +755,7 @@ impl Sender {
         {
             dummies.data(chunk.start, chunk.len);
             let cx = context!(self, now, self.board.flight());
-            if let Some(source) = self.cc.dummies() {
+            if let Some(source) = self.extras.dummies.of_mut(&mut *self.cc) {
                 source.on_data_sent(&cx);
             }
         }
@@ -823,7 +841,9 @@ impl Sender {
         self.start_timer(now);
         self.sent_again = 0;
         if !handshake {
-            self.start_timer(now + self.cc.timeout_delay());
+            let repair = self.extras.repair.of(&*self.cc);
+            let delay = repair.map_or(Interval::ZERO, Repair::timeout_delay);
+            self.start_timer(now + delay);
             self.loss.on_timeout(self.board.max());
             // RACK leaves in the pipe what may still arrive.
             self.loss.force = self.loss.rack.is_some();

@@ -134,7 +134,9 @@ pub(crate) fn begin(tx: &mut Sender, by_timeout: bool) {
         episode.by_timeout |= by_timeout;
         return;
     }
-    tx.cc.remember();
+    if let Some(undo) = tx.extras.undo.of_mut(&mut *tx.cc) {
+        undo.remember();
+    }
     // With SACK a segment may be on its way again already: by NextSeg's rule 3, or
     // from the recovery before. Then an ACK tells of that retransmission.
     let mut unreported = BTreeMap::new();
@@ -252,7 +254,10 @@ pub(crate) fn undo(tx: &mut Sender, now: Instant, response: Option<u64>, recorde
             ssthresh: episode.ssthresh.max(tx.cc.ssthresh()),
         }
     };
-    tx.cc.on_spurious(&context!(tx, now, flight), &undone);
+    let cx = context!(tx, now, flight);
+    if let Some(undo) = tx.extras.undo.of_mut(&mut *tx.cc) {
+        undo.on_spurious(&cx, &undone);
+    }
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@
 //! ambiguities; each is a parameter, and `docs/tcp/adalr-sack.md` has them all.
 
 use super::counting::AckCounting;
+use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, InForce, Loss, Parameter, Range, Setting,
-    Start, Undone, Word, half_flight,
+    Ack, Algorithm, CongestionControl, Context, Control, Extras, InForce, Input, Loss, Parameter,
+    PeerWindow, Range, Repair, Setting, Start, UndoReduction, Undone, Word, half_flight,
 };
 use crate::seq::Offset;
 use crate::time::Interval;
@@ -224,6 +225,13 @@ impl Adalr {
                 }
             ),
         ],
+        goes_by: Input::ALL,
+        extras: Extras {
+            undo: access!(Self),
+            peer_window: access!(Self),
+            repair: access!(Self),
+            ..Extras::NONE
+        },
         build: |control, start| Box::new(Self::new(control, start)),
     };
 
@@ -411,19 +419,6 @@ impl CongestionControl for Adalr {
         self.sample(ack);
     }
 
-    fn partial_ack_window(&self, cx: &Context<'_>, ack: &Ack, now: InForce) -> Option<u64> {
-        if self.settings.deflation != Deflation::PartialAck {
-            return None;
-        }
-        match (now.pipe, self.settings.sack) {
-            (None, _) | (Some(_), SackPartialAck::Deflate) => {
-                Some(Self::deflated(now.window, ack.bytes, cx.mss))
-            }
-            (Some(pipe), SackPartialAck::Room) => Some(now.window.max(pipe + 2 * cx.mss)),
-            (Some(_), SackPartialAck::None) => None,
-        }
-    }
-
     fn on_recovered(&mut self, _cx: &Context<'_>, window: u64) {
         self.cwnd = window;
     }
@@ -437,10 +432,16 @@ impl CongestionControl for Adalr {
         self.counting.timed_out();
     }
 
-    fn can_undo(&self) -> bool {
-        true
+    fn collapse(&mut self, window: u64) {
+        self.cwnd = window;
     }
 
+    fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
+        self.cwnd = self.cwnd.min(initial_window);
+    }
+}
+
+impl UndoReduction for Adalr {
     fn remember(&mut self) {
         self.before = Some((self.follow, self.recover));
     }
@@ -454,15 +455,9 @@ impl CongestionControl for Adalr {
             (self.follow, self.recover) = before;
         }
     }
+}
 
-    fn collapse(&mut self, window: u64) {
-        self.cwnd = window;
-    }
-
-    fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
-        self.cwnd = self.cwnd.min(initial_window);
-    }
-
+impl PeerWindow for Adalr {
     fn on_peer_window(&mut self, advertised: u64, mss: u64) {
         self.advertised = advertised;
         if self.follow && (self.ssthresh == u64::MAX || self.ssthresh < advertised) {
@@ -480,6 +475,21 @@ impl CongestionControl for Adalr {
             Rwnd::AddHalfRho => advertised + segments(self.rho / 2.0),
             Rwnd::AddRho => advertised + segments(self.rho),
             Rwnd::None => advertised,
+        }
+    }
+}
+
+impl Repair for Adalr {
+    fn partial_ack_window(&self, cx: &Context<'_>, ack: &Ack, now: InForce) -> Option<u64> {
+        if self.settings.deflation != Deflation::PartialAck {
+            return None;
+        }
+        match (now.pipe, self.settings.sack) {
+            (None, _) | (Some(_), SackPartialAck::Deflate) => {
+                Some(Self::deflated(now.window, ack.bytes, cx.mss))
+            }
+            (Some(pipe), SackPartialAck::Room) => Some(now.window.max(pipe + 2 * cx.mss)),
+            (Some(_), SackPartialAck::None) => None,
         }
     }
 

@@ -3,7 +3,7 @@
 //! Whoever reads scenarios, prints tables or writes the schema goes by these
 //! descriptions, so a new algorithm is its own file and its line in the list.
 
-use super::{CongestionControl, Metric};
+use super::{CongestionControl, Extras, Input, Metric};
 use crate::config::ByteCounting;
 pub use crate::key::{Kind as Range, Value as Setting};
 use crate::time::Interval;
@@ -19,6 +19,10 @@ pub struct Algorithm {
     pub parameters: &'static [Parameter],
     /// What it shows of its inner state.
     pub metrics: &'static [Metric],
+    /// What of [`Config`](crate::Config) it goes by; the rest means nothing to it.
+    pub goes_by: &'static [Input],
+    /// What it has beside its window.
+    pub extras: Extras,
     /// Builds it.
     pub build: fn(&Control, Start) -> Box<dyn CongestionControl>,
 }

@@ -5,10 +5,11 @@
 //! window a multiple of that rate times the least round trip. Section numbers
 //! are the draft's.
 
+use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Input, Loss, Parameter, Range, RateSample,
-    Setting, Start, Undone, Word,
+    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
+    RateSample, RateSampled, Setting, Start, UndoReduction, Undone, Word,
 };
 use crate::send::PACED_HEADERS;
 use crate::seq::Offset;
@@ -207,6 +208,13 @@ impl Bbr {
                 |bbr: &Self, _: &Context<'_>| bbr.pacing_rate().map(|rate| rate as f64)
             ),
         ],
+        // The rest is in its model of the path.
+        goes_by: &[Input::Window, Input::InitialWindow],
+        extras: Extras {
+            undo: access!(Self),
+            rate: access!(Self),
+            ..Extras::NONE
+        },
         build: |control, start| Box::new(Self::new(control, start)),
     };
 
@@ -538,27 +546,8 @@ impl CongestionControl for Bbr {
         self.collapse(cx.mss);
     }
 
-    fn can_undo(&self) -> bool {
-        true
-    }
-
-    /// The model has no part in a loss; what the repair held back is given back,
-    /// and whether the pipe is full is looked at anew (as Linux).
-    fn on_spurious(&mut self, _cx: &Context<'_>, _undone: &Undone) {
-        self.repair = Repair::None;
-        self.conserve = false;
-        self.full_bandwidth = 0.0;
-        self.full_count = 0;
-        self.restore_window();
-    }
-
     fn collapse(&mut self, window: u64) {
         self.cwnd = window;
-    }
-
-    /// The rest is in its model of the path.
-    fn goes_by(&self) -> &'static [Input] {
-        &[Input::Window, Input::InitialWindow]
     }
 
     fn on_idle(&mut self, _cx: &Context<'_>, _initial_window: u64) {}
@@ -574,11 +563,21 @@ impl CongestionControl for Bbr {
         self.min_rtt_at = cx.now;
         self.init_pacing_rate(cx);
     }
+}
 
-    fn wants_rate_samples(&self) -> bool {
-        true
+impl UndoReduction for Bbr {
+    /// The model has no part in a loss; what the repair held back is given back,
+    /// and whether the pipe is full is looked at anew (as Linux).
+    fn on_spurious(&mut self, _cx: &Context<'_>, _undone: &Undone) {
+        self.repair = Repair::None;
+        self.conserve = false;
+        self.full_bandwidth = 0.0;
+        self.full_count = 0;
+        self.restore_window();
     }
+}
 
+impl RateSampled for Bbr {
     fn on_rate_sample(&mut self, cx: &Context<'_>, sample: &RateSample) {
         self.update_model(cx, sample);
         if !self.has_seen_rtt && cx.rtt.srtt().is_some() {

@@ -7,12 +7,13 @@ mod tests;
 
 use self::linux::{Law, Segments};
 use super::counting::AckCounting;
+use super::extras::access;
 use super::hystart::{GROWTH_LIMIT, Growth, HyStart};
 use super::hystart_classic::Classic;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
-    Undone, Word,
+    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
+    Setting, Start, UndoReduction, Undone, Word,
 };
 use crate::config::Ratio;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
@@ -176,6 +177,11 @@ impl Cubic {
                 }
             ),
         ],
+        goes_by: Input::ALL,
+        extras: Extras {
+            undo: access!(Self),
+            ..Extras::NONE
+        },
         build: |control, start| Box::new(Self::new(control, start)),
     };
 
@@ -399,10 +405,25 @@ impl CongestionControl for Cubic {
         self.collapse(cx.mss);
     }
 
-    fn can_undo(&self) -> bool {
-        true
+    fn collapse(&mut self, window: u64) {
+        self.cwnd = window;
+        self.carry = 0.0;
+        self.epoch = None;
     }
 
+    fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
+        self.collapse(self.cwnd.min(initial_window));
+    }
+
+    /// The stage in bytes leaves pauses out by itself, at the ACK after them.
+    fn on_pause(&mut self, cx: &Context<'_>, since_last: Interval) {
+        if let Some(segments) = &mut self.segments {
+            segments.paused(cx.now, since_last);
+        }
+    }
+}
+
+impl UndoReduction for Cubic {
     fn remember(&mut self) {
         self.before = Some(Before {
             w_max: self.w_max,
@@ -421,23 +442,6 @@ impl CongestionControl for Cubic {
             self.cwnd_prior = before.cwnd_prior;
             self.epoch = before.epoch;
             self.hystart = before.hystart;
-        }
-    }
-
-    fn collapse(&mut self, window: u64) {
-        self.cwnd = window;
-        self.carry = 0.0;
-        self.epoch = None;
-    }
-
-    fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
-        self.collapse(self.cwnd.min(initial_window));
-    }
-
-    /// The stage in bytes leaves pauses out by itself, at the ACK after them.
-    fn on_pause(&mut self, cx: &Context<'_>, since_last: Interval) {
-        if let Some(segments) = &mut self.segments {
-            segments.paused(cx.now, since_last);
         }
     }
 }

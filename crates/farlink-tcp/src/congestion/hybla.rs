@@ -9,10 +9,11 @@
 //! `rho^2 / W` segments.
 
 use super::counting::AckCounting;
+use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
-    Undone, Word, half_flight,
+    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
+    Setting, Start, UndoReduction, Undone, Word, half_flight,
 };
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
 
@@ -118,6 +119,11 @@ impl Hybla {
             "RTT / RTT0, at least 1",
             |hybla: &Self, cx: &Context<'_>| Some(hybla.rho(cx))
         )],
+        goes_by: Input::ALL,
+        extras: Extras {
+            undo: access!(Self),
+            ..Extras::NONE
+        },
         build: |control, start| Box::new(Self::new(control, start)),
     };
 
@@ -292,22 +298,6 @@ impl CongestionControl for Hybla {
         self.counting.timed_out();
     }
 
-    fn can_undo(&self) -> bool {
-        true
-    }
-
-    fn remember(&mut self) {
-        self.probing = self.probe != Probe::Done;
-    }
-
-    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
-        self.set_window(undone.window);
-        self.ssthresh = undone.ssthresh;
-        if std::mem::take(&mut self.probing) {
-            self.probe = Probe::Waiting; // with ACKs that come close together
-        }
-    }
-
     fn collapse(&mut self, window: u64) {
         self.scale_window = false; // a lost SYN forbids more than a segment
         self.set_window(window);
@@ -324,6 +314,20 @@ impl CongestionControl for Hybla {
         }
         let bits = 8 * u128::from(self.cwnd + self.cwnd / self.mss * HEADERS);
         u64::try_from(bits * u128::from(NANOS_PER_SEC) / u128::from(srtt)).ok()
+    }
+}
+
+impl UndoReduction for Hybla {
+    fn remember(&mut self) {
+        self.probing = self.probe != Probe::Done;
+    }
+
+    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.set_window(undone.window);
+        self.ssthresh = undone.ssthresh;
+        if std::mem::take(&mut self.probing) {
+            self.probe = Probe::Waiting; // with ACKs that come close together
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod bbr;
 mod counting;
 mod cubic;
 mod dummies;
+mod extras;
 mod hybla;
 mod hystart;
 mod hystart_classic;
@@ -30,6 +31,7 @@ pub use algorithm::{Algorithm, Control, Parameter, Range, Setting, SettingError,
 pub use bbr::Bbr;
 pub use cubic::Cubic;
 pub use dummies::DummySegments;
+pub use extras::{Access, Extras, PeerWindow, RateSampled, Repair, UndoReduction};
 pub use hybla::Hybla;
 pub use metric::Metric;
 pub use peach::Peach;
@@ -165,7 +167,8 @@ impl Input {
     ];
 }
 
-/// A window controller. All windows are in bytes.
+/// A window controller: what every algorithm has. All windows are in bytes. What only
+/// some have is in their [`Extras`].
 pub trait CongestionControl: Any + Debug + Send {
     /// Congestion window.
     fn cwnd(&self) -> u64;
@@ -204,12 +207,6 @@ pub trait CongestionControl: Any + Debug + Send {
     /// New data was acknowledged while a loss is repaired.
     fn on_recovery_ack(&mut self, _cx: &Context<'_>, _ack: &Ack) {}
 
-    /// The window in force until the next ACK of part of what is repaired;
-    /// `None` leaves it to recovery (RFC 6582, 3.2 step 3; RFC 6675).
-    fn partial_ack_window(&self, _cx: &Context<'_>, _ack: &Ack, _now: InForce) -> Option<u64> {
-        None
-    }
-
     /// The loss is repaired. `window` is what recovery allows to be in flight
     /// at once (RFC 6582, 3.2 step 3), never more than `cwnd()` needs to be.
     fn on_recovered(&mut self, _cx: &Context<'_>, _window: u64) {}
@@ -218,88 +215,17 @@ pub trait CongestionControl: Any + Debug + Send {
     /// time-out of the same segment (RFC 5681, 3.1: ssthresh is kept then).
     fn on_timeout(&mut self, cx: &Context<'_>, first: bool);
 
-    /// Slow start has to begin anew from one segment without a time-out
-    /// (Tahoe's fast retransmit).
-    fn on_tahoe_loss(&mut self, cx: &Context<'_>, loss: &Loss) {
-        self.on_loss(cx, loss);
-        self.collapse(cx.mss);
-    }
-
-    /// What of [`Config`] it goes by; the rest means nothing to it. The answer is
-    /// that of the algorithm and never changes.
-    fn goes_by(&self) -> &'static [Input] {
-        Input::ALL
-    }
-
-    /// Whether [`Self::on_spurious`] does anything. The answer is that of the
-    /// algorithm and never changes.
-    fn can_undo(&self) -> bool {
-        false
-    }
-
-    /// The window is about to be reduced, which may be taken back later: what is
-    /// needed for that beside cwnd and ssthresh is to be kept.
-    fn remember(&mut self) {}
-
-    /// The reduction before which [`Self::remember`] was called, and those after
-    /// it, were not called for: there was no loss.
-    fn on_spurious(&mut self, _cx: &Context<'_>, _undone: &Undone) {}
-
     /// Sets the window to `window` bytes, leaving ssthresh.
     fn collapse(&mut self, window: u64);
 
     /// Nothing was sent for a retransmission time-out (RFC 5681, 4.1).
     fn on_idle(&mut self, cx: &Context<'_>, initial_window: u64);
 
-    /// The peer advertised a window.
-    fn on_peer_window(&mut self, _advertised: u64, _mss: u64) {}
-
-    /// Window that the peer is taken to have when it advertised this one.
-    fn peer_window(&self, advertised: u64, _mss: u64) -> u64 {
-        advertised
-    }
-
-    /// Put on top of the time-out that a time-out starts.
-    fn timeout_delay(&self) -> Interval {
-        Interval::ZERO
-    }
-
-    /// Most segments that one ACK may let out again after a time-out, at least 1.
-    fn retransmit_limit(&self) -> u32 {
-        u32::MAX
-    }
-
     /// Rate in bit/s at which segments are to leave; `None` for as fast as the
     /// window allows.
     fn pacing_rate(&self) -> Option<u64> {
         None
     }
-
-    /// The source of dummy segments that it is, if it is one. The answer is that
-    /// of the algorithm and never changes.
-    fn dummies(&mut self) -> Option<&mut dyn DummySegments> {
-        None
-    }
-
-    /// Whether [`Self::on_rate_sample`] is to be called. The answer is that of
-    /// the algorithm and never changes.
-    fn wants_rate_samples(&self) -> bool {
-        false
-    }
-
-    /// An ACK delivered something, cumulatively or selectively, in recovery or
-    /// not: called last, after the hooks above that the ACK may cause.
-    fn on_rate_sample(&mut self, _cx: &Context<'_>, _sample: &RateSample) {}
-
-    /// Whether the window is kept small on purpose, so that the rate of what
-    /// is sent now says nothing of the path. Asked after each rate sample.
-    fn limits_itself(&self) -> bool {
-        false
-    }
-
-    /// New data is about to leave with nothing in flight, after the application
-    /// had nothing to send. Only with rate samples.
-    fn on_transmit_start(&mut self, _cx: &Context<'_>) {}
 
     /// New data is about to leave with nothing in flight, so long after the last
     /// segment: the pause is none of the window's making.
@@ -318,17 +244,17 @@ pub(crate) fn build(config: &Config, mss: u32) -> Box<dyn CongestionControl> {
 
 /// Whether this algorithm can take a reduction of its window back.
 pub fn can_undo(control: &Control) -> bool {
-    control.build(Start::default()).can_undo()
+    control.algorithm().extras.undo.is_some()
 }
 
 /// Whether this algorithm goes by that part of [`Config`].
 pub fn goes_by(control: &Control, input: Input) -> bool {
-    control.build(Start::default()).goes_by().contains(&input)
+    control.algorithm().goes_by.contains(&input)
 }
 
 /// Whether this algorithm sends dummy segments.
 pub fn sends_dummies(control: &Control) -> bool {
-    control.build(Start::default()).dummies().is_some()
+    control.algorithm().extras.dummies.is_some()
 }
 
 /// max(flight / 2, 2 MSS), equation (4) of RFC 5681.

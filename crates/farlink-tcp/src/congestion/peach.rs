@@ -8,10 +8,11 @@
 //! segment more.
 
 use super::counting::AckCounting;
+use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, DummySegments, Loss, Parameter, Range,
-    Setting, Start, half_flight,
+    Ack, Algorithm, CongestionControl, Context, Control, DummySegments, Extras, Input, Loss,
+    Parameter, PeerWindow, Range, Setting, Start, half_flight,
 };
 use crate::time::{Instant, Interval};
 
@@ -120,6 +121,12 @@ impl Peach {
                 |peach: &Self, _: &Context<'_>| Some(peach.train.left as f64)
             ),
         ],
+        goes_by: Input::ALL,
+        extras: Extras {
+            peer_window: access!(Self),
+            dummies: access!(Self),
+            ..Extras::NONE
+        },
         build: |control, start| Box::new(Self::new(control, start)),
     };
 
@@ -286,7 +293,9 @@ impl CongestionControl for Peach {
             self.begin(Beginning::Data);
         }
     }
+}
 
+impl PeerWindow for Peach {
     fn on_peer_window(&mut self, advertised: u64, mss: u64) {
         self.rwnd = advertised;
         let train = &mut self.train;
@@ -302,10 +311,6 @@ impl CongestionControl for Peach {
                 self.opening_until = self.opening_until.map(|until| until + rest);
             }
         }
-    }
-
-    fn dummies(&mut self) -> Option<&mut dyn DummySegments> {
-        Some(self)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Slow start, congestion avoidance, multiplicative decrease: RFC 5681.
 
 use super::counting::AckCounting;
+use super::extras::access;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Loss, Parameter, Range, Setting, Start,
-    Undone, half_flight,
+    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
+    Setting, Start, UndoReduction, Undone, half_flight,
 };
 
 /// The window of the Reno family (Jacobson 1988; RFC 5681).
@@ -28,6 +29,11 @@ impl Reno {
             range: Range::Flag,
         }],
         metrics: &[],
+        goes_by: Input::ALL,
+        extras: Extras {
+            undo: access!(Self),
+            ..Extras::NONE
+        },
         build: |control, start| Box::new(Self::new(control, start)),
     };
 
@@ -92,15 +98,6 @@ impl CongestionControl for Reno {
         self.counting.timed_out();
     }
 
-    fn can_undo(&self) -> bool {
-        true
-    }
-
-    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
-        self.cwnd = undone.window;
-        self.ssthresh = undone.ssthresh;
-    }
-
     fn collapse(&mut self, window: u64) {
         self.cwnd = window;
         self.counting.reduced();
@@ -108,6 +105,13 @@ impl CongestionControl for Reno {
 
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         self.cwnd = self.cwnd.min(initial_window);
+    }
+}
+
+impl UndoReduction for Reno {
+    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.cwnd = undone.window;
+        self.ssthresh = undone.ssthresh;
     }
 }
 
@@ -189,7 +193,6 @@ mod tests {
             rtt: &rtt,
         };
         let mut reno = reno(&[], 20 * MSS, 30 * MSS);
-        assert!(reno.can_undo());
         reno.on_timeout(&cx, true);
         reno.on_spurious(
             &cx,

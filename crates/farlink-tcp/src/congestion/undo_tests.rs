@@ -1,7 +1,10 @@
 //! A loss that was none leaves no trace: what is undone grows as what never was
 //! reduced.
 
-use super::{ALGORITHMS, Ack, CongestionControl, Context, Control, Loss, Start, Undone, can_undo};
+use super::{
+    ALGORITHMS, Ack, CongestionControl, Context, Control, Extras, Loss, Start, UndoReduction,
+    Undone, can_undo,
+};
 use crate::config::RtoConfig;
 use crate::rto::RttEstimator;
 use crate::time::{Instant, Interval};
@@ -12,6 +15,7 @@ const RTT: Interval = Interval::from_millis(100);
 /// A sender that its window limits, on a path of 100 ms.
 struct Flow {
     cc: Box<dyn CongestionControl>,
+    extras: &'static Extras,
     rtt: RttEstimator,
     now: Instant,
     una: u64,
@@ -28,12 +32,16 @@ impl Flow {
         rtt.sample(Instant::ZERO, Instant::ZERO + RTT);
         let mut flow = Self {
             cc: control.build(start),
+            extras: &control.algorithm().extras,
             rtt,
             now: Instant::ZERO + RTT,
             una: 1,
         };
+        let extras = flow.extras;
         flow.call(|cc, cx| {
-            cc.on_peer_window(1_000 * MSS, MSS);
+            if let Some(peer) = extras.peer_window.of_mut(cc) {
+                peer.on_peer_window(1_000 * MSS, MSS);
+            }
             cc.on_established(cx);
         });
         flow
@@ -74,6 +82,10 @@ impl Flow {
     }
 }
 
+fn undo<'a>(extras: &Extras, cc: &'a mut dyn CongestionControl) -> &'a mut dyn UndoReduction {
+    extras.undo.of_mut(cc).unwrap()
+}
+
 /// Every algorithm but BBR, whose window is not a matter of ACKs (its own tests
 /// have it), in slow start and after it, after a fast retransmit and a time-out.
 #[test]
@@ -89,12 +101,13 @@ fn growth_goes_on_as_if_nothing_had_been() {
                 let mut hurt = Flow::new(&control, ssthresh);
                 calm.acks(40);
                 hurt.acks(40);
+                let extras = hurt.extras;
                 let undone = Undone {
                     window: hurt.cc.cwnd(),
                     ssthresh: hurt.cc.ssthresh(),
                 };
                 hurt.call(|cc, cx| {
-                    cc.remember();
+                    undo(extras, cc).remember();
                     if timeout {
                         cc.on_timeout(cx, true);
                     } else {
@@ -106,7 +119,7 @@ fn growth_goes_on_as_if_nothing_had_been() {
                 if timeout {
                     assert!(hurt.cc.cwnd() <= 2 * MSS, "{what}");
                 }
-                hurt.call(|cc, cx| cc.on_spurious(cx, &undone));
+                hurt.call(|cc, cx| undo(extras, cc).on_spurious(cx, &undone));
                 assert_eq!(hurt.cc.cwnd(), undone.window, "{what}");
                 assert_eq!(hurt.cc.ssthresh(), undone.ssthresh, "{what}");
                 let (one, other) = (calm.acks(200), hurt.acks(200));

@@ -1,6 +1,6 @@
 //! No congestion control: RFC 793, where the receiver's window is the only limit.
 
-use super::{Ack, Algorithm, CongestionControl, Context, Input, Loss};
+use super::{Ack, Algorithm, CongestionControl, Context, Extras, Loss};
 
 /// Never limits anything.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ impl Unlimited {
         summary: "no window but the receiver's (RFC 793)",
         parameters: &[],
         metrics: &[],
+        goes_by: &[],
+        extras: Extras::NONE,
         build: |_, _| Box::new(Self),
     };
 }
@@ -33,10 +35,6 @@ impl CongestionControl for Unlimited {
     fn on_timeout(&mut self, _cx: &Context<'_>, _first: bool) {}
 
     fn collapse(&mut self, _window: u64) {}
-
-    fn goes_by(&self) -> &'static [Input] {
-        &[]
-    }
 
     fn on_idle(&mut self, _cx: &Context<'_>, _initial_window: u64) {}
 }

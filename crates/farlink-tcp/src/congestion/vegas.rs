@@ -3,10 +3,11 @@
 //!
 //! The window of losses is here; when a loss is seen is [`crate::recovery`]'s.
 
+use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Control, Input, Loss, Parameter, Range, Setting,
-    Start, Undone, Word, half_flight,
+    Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
+    Setting, Start, UndoReduction, Undone, Word, half_flight,
 };
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
@@ -139,6 +140,20 @@ impl Vegas {
                 |vegas: &Self, cx: &Context<'_>| vegas.diff.map(|bytes| bytes / cx.mss as f64)
             ),
         ],
+        // A loss takes a part of the window away, and recovery leaves it so.
+        goes_by: &[
+            Input::Window,
+            Input::InitialWindow,
+            Input::InitialSsthresh,
+            Input::WindowUse,
+            Input::IdleRestart,
+            Input::Pacing,
+            Input::FlightAtTimeout,
+        ],
+        extras: Extras {
+            undo: access!(Self),
+            ..Extras::NONE
+        },
         build: |control, start| Box::new(Self::new(control, start)),
     };
 
@@ -286,23 +301,17 @@ impl CongestionControl for Vegas {
         self.last_cut = Some(cx.now);
     }
 
-    /// A loss takes a part of the window away, and recovery leaves it so.
-    fn goes_by(&self) -> &'static [Input] {
-        &[
-            Input::Window,
-            Input::InitialWindow,
-            Input::InitialSsthresh,
-            Input::WindowUse,
-            Input::IdleRestart,
-            Input::Pacing,
-            Input::FlightAtTimeout,
-        ]
+    fn collapse(&mut self, window: u64) {
+        self.cwnd = window;
+        self.phase = Phase::Hold;
     }
 
-    fn can_undo(&self) -> bool {
-        true
+    fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
+        self.collapse(self.cwnd.min(initial_window));
     }
+}
 
+impl UndoReduction for Vegas {
     fn remember(&mut self) {
         self.before = Some(Before {
             phase: self.phase,
@@ -322,15 +331,6 @@ impl CongestionControl for Vegas {
             self.began = before.began;
             self.last_cut = before.last_cut;
         }
-    }
-
-    fn collapse(&mut self, window: u64) {
-        self.cwnd = window;
-        self.phase = Phase::Hold;
-    }
-
-    fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
-        self.collapse(self.cwnd.min(initial_window));
     }
 }
 

@@ -349,7 +349,8 @@ fn set_by_controller(tx: &mut Sender, now: Instant, new: NewAck, pipe: Option<u6
         pipe,
     };
     let cx = context!(tx, now, new.flight);
-    let wanted = tx.cc.partial_ack_window(&cx, &new.ack, in_force);
+    let repair = tx.extras.repair.of(&*tx.cc);
+    let wanted = repair.and_then(|repair| repair.partial_ack_window(&cx, &new.ack, in_force));
     if let Some(window) = wanted {
         tx.loss.inflation = window.cast_signed() - tx.cc.cwnd().cast_signed();
     }

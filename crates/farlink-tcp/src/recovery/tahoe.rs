@@ -18,7 +18,8 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     let loss = front_loss(tx, now);
     if !tx.loss.assume_corruption {
         spurious::begin(tx, false);
-        tx.cc.on_tahoe_loss(&context!(tx, now, flight), &loss);
+        tx.cc.on_loss(&context!(tx, now, flight), &loss);
+        tx.cc.collapse(u64::from(tx.mss)); // slow start, without a time-out
         tx.loss.reduced = true;
     }
     tx.board.lose_all();

@@ -14,10 +14,11 @@ mod per_ack;
 mod per_rtt;
 
 use super::counting::AckCounting;
+use super::extras::access;
 use super::metric::metric;
 use super::{
-    Ack, Algorithm, CongestionControl, Context, Input, Loss, Metric, Parameter, Range, Setting,
-    Start, Undone,
+    Ack, Algorithm, CongestionControl, Context, Extras, Input, Loss, Metric, Parameter, Range,
+    Setting, Start, UndoReduction, Undone,
 };
 use crate::time::{Instant, Interval};
 use per_ack::Tustin;
@@ -45,6 +46,21 @@ pub static WESTWOOD: Algorithm = Algorithm {
         },
     ],
     metrics: metrics::<Tustin>(),
+    // After a loss ssthresh comes from the estimate alone.
+    goes_by: &[
+        Input::Window,
+        Input::InitialWindow,
+        Input::InitialSsthresh,
+        Input::ByteCounting,
+        Input::WindowUse,
+        Input::IdleRestart,
+        Input::Pacing,
+        Input::RecoveryExit,
+    ],
+    extras: Extras {
+        undo: access!(Westwood<Tustin>),
+        ..Extras::NONE
+    },
     build: |control, start| {
         let filter = Tustin::new(control.time("tau"), control.count("m"));
         Box::new(Westwood::new(filter, false, start))
@@ -86,6 +102,21 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
         },
     ],
     metrics: metrics::<PerRtt>(),
+    // After a loss ssthresh comes from the estimate alone.
+    goes_by: &[
+        Input::Window,
+        Input::InitialWindow,
+        Input::InitialSsthresh,
+        Input::ByteCounting,
+        Input::WindowUse,
+        Input::IdleRestart,
+        Input::Pacing,
+        Input::RecoveryExit,
+    ],
+    extras: Extras {
+        undo: access!(Westwood<PerRtt>),
+        ..Extras::NONE
+    },
     build: |control, start| {
         let filter = PerRtt::new(
             control.number("filter_gain"),
@@ -246,35 +277,19 @@ impl<E: Estimator> CongestionControl for Westwood<E> {
         self.counting.timed_out();
     }
 
-    /// After a loss ssthresh comes from the estimate alone.
-    fn goes_by(&self) -> &'static [Input] {
-        &[
-            Input::Window,
-            Input::InitialWindow,
-            Input::InitialSsthresh,
-            Input::ByteCounting,
-            Input::WindowUse,
-            Input::IdleRestart,
-            Input::Pacing,
-            Input::RecoveryExit,
-        ]
-    }
-
-    fn can_undo(&self) -> bool {
-        true
-    }
-
-    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
-        self.cwnd = undone.window;
-        self.ssthresh = undone.ssthresh;
-    }
-
     fn collapse(&mut self, window: u64) {
         self.cwnd = window;
     }
 
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         self.cwnd = self.cwnd.min(initial_window);
+    }
+}
+
+impl<E: Estimator> UndoReduction for Westwood<E> {
+    fn on_spurious(&mut self, _cx: &Context<'_>, undone: &Undone) {
+        self.cwnd = undone.window;
+        self.ssthresh = undone.ssthresh;
     }
 }
 
