@@ -134,7 +134,7 @@ impl Sender {
         }
         let dummies = extras.dummies.is_some().then(|| Box::new(Dummies::new()));
         let loss = LossState::new(config);
-        if loss.rack.is_some() {
+        if loss.rack().is_some() {
             board.order = Some(Box::default());
         }
         Self {
@@ -329,13 +329,13 @@ impl Sender {
         recorder: &mut Recorder,
     ) -> (u64, Acked, Option<Interval>) {
         let flight = self.board.flight();
-        let timed = self.loss.fine.is_some();
+        let timed = self.loss.fine().is_some();
         let front = self.board.front().filter(|_| timed).copied();
         let acked = self.board.acknowledge(to);
         if let Some(front) = front {
             // A SYN is short: on a slow link it says nothing of how long data takes.
             let data = front.start > 0 || !self.loss.sends_front_at_timeout();
-            if let Some(fine) = self.loss.fine.as_mut().filter(|_| data) {
+            if let Some(fine) = self.loss.fine_mut().filter(|_| data) {
                 fine.acknowledged(now, (to, self.board.max()), front.at, &acked);
             }
         }
@@ -368,8 +368,8 @@ impl Sender {
     #[inline]
     pub(crate) fn plain(&self) -> bool {
         self.board.rate.is_none()
-            && self.loss.rack.is_none()
-            && self.loss.prr.is_none()
+            && self.loss.rack().is_none()
+            && self.loss.prr().is_none()
             && self.spurious.frto == frto::Frto::Off
     }
 
@@ -504,7 +504,7 @@ impl Sender {
             && now >= self.paced_until
             && !self.probe
             && self.board.rate.is_none()
-            && self.loss.rack.as_ref().is_none_or(|rack| !rack.probes())
+            && self.loss.rack().is_none_or(|rack| !rack.probes())
             && self.spurious.frto == frto::Frto::Off
     }
 
@@ -828,7 +828,7 @@ impl Sender {
             spurious::begin(self, true);
             frto::on_timeout(self, self.loss.in_recovery || self.loss.after_timeout());
         }
-        if self.loss.rack.is_some() && !handshake {
+        if self.loss.rack().is_some() && !handshake {
             rack::on_timeout(self, now);
         } else {
             self.board.lose_all();
@@ -846,7 +846,7 @@ impl Sender {
             self.start_timer(now + delay);
             self.loss.on_timeout(self.board.max());
             // RACK leaves in the pipe what may still arrive.
-            self.loss.force = self.loss.rack.is_some();
+            self.loss.force = self.loss.rack().is_some();
         }
         if handshake && self.early {
             // RFC 5681, 3.1: one segment if the SYN-ACK was lost.

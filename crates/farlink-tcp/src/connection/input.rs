@@ -546,7 +546,7 @@ impl Connection {
         }
         let rated = self.tx.rated_flight();
         let before = prr::before_ack(&self.tx);
-        let timed = if self.tx.loss.rack.is_some() {
+        let timed = if self.tx.loss.rack().is_some() {
             let echoed = self.echoed(now, segment);
             rack::before_ack(&mut self.tx, now, echoed)
         } else {
@@ -694,10 +694,12 @@ impl Connection {
         let echoed = self.echoed(now, segment);
         let cwnd_limited = self.tx.cwnd_limited();
         let (flight, acked, rtt_sample) = self.tx.acknowledge(now, ack, echoed, &mut self.recorder);
-        self.tx.loss.echo_of_latest = match (segment.options.timestamps, acked.latest) {
-            (Some(ts), Some(at)) => ts.echo == self.stamps.at(at),
-            _ => false,
-        };
+        if let Some(newreno) = self.tx.loss.newreno_mut() {
+            newreno.echo_of_latest = match (segment.options.timestamps, acked.latest) {
+                (Some(ts), Some(at)) => ts.echo == self.stamps.at(at),
+                _ => false,
+            };
+        }
         self.tx.judge_silence(now);
         let ack = Ack {
             bytes: acked.len,

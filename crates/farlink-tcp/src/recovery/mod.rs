@@ -23,11 +23,16 @@ use crate::seq::Offset;
 use crate::spurious;
 use crate::time::Instant;
 use crate::timers::{Timer, Timers};
+use newreno::NewReno;
+use prr::Prr;
+use rack::Rack;
+use sack::Sack;
+use vegas::FineTimeout;
 
 /// State that the algorithms share.
 #[derive(Debug)]
 pub(crate) struct LossState {
-    pub(crate) kind: Recovery,
+    pub(super) algorithm: Algorithm,
     threshold: u32,
     limited_transmit: bool,
     /// Bytes that limited transmit let out since the last new ACK.
@@ -41,14 +46,6 @@ pub(crate) struct LossState {
     pub(crate) inflation: i64,
     /// The next retransmission leaves whatever the window says.
     pub(crate) force: bool,
-    partial_acks: u32,
-    /// `RescueRxt` of RFC 6675; `None` until used in this recovery.
-    rescue: Option<Offset>,
-    /// Position acknowledged by the ACK before the last (RFC 6582, 4.1).
-    previous_ack: Offset,
-    /// The last new ACK echoes the timestamp of the latest transmission of the
-    /// segment it acknowledges: that one was needed (RFC 6582, 4.2).
-    pub(crate) echo_of_latest: bool,
     /// Whether a time-out happened since `recover` was passed.
     after_timeout: bool,
     /// Position after the highest byte sent when the window was last reduced for
@@ -58,17 +55,60 @@ pub(crate) struct LossState {
     pub(crate) reduced: bool,
     /// The ACK at hand says that data was marked: nothing grows for it.
     pub(crate) mark_echoed: bool,
-    /// Vegas only.
-    pub(crate) fine: Option<Box<vegas::FineTimeout>>,
-    /// SACK only, if configured.
-    pub(crate) prr: Option<prr::Prr>,
     /// Losses are taken for corruption.
     pub(crate) assume_corruption: bool,
     /// Position after the last byte that was out when a marked ACK came (ELN);
     /// zero when there is nothing to repair.
     repair_end: Offset,
-    /// SACK only, if configured.
-    pub(crate) rack: Option<Box<rack::Rack>>,
+}
+
+/// How losses are found and repaired, with what that alone has: nothing of an
+/// algorithm is there with another.
+#[derive(Debug)]
+pub(super) enum Algorithm {
+    GoBackN,
+    Tahoe,
+    Reno,
+    NewReno(NewReno),
+    Sack(Sack),
+    Vegas {
+        fine: Box<FineTimeout>,
+        coarse_timeout: bool,
+    },
+    Snack {
+        fine: Box<FineTimeout>,
+    },
+}
+
+impl Algorithm {
+    fn new(config: &Config) -> Self {
+        let fine = |k, granularity| Box::new(FineTimeout::new(k, granularity));
+        match config.recovery {
+            Recovery::GoBackN => Self::GoBackN,
+            Recovery::Tahoe => Self::Tahoe,
+            Recovery::Reno => Self::Reno,
+            Recovery::NewReno {
+                impatient,
+                careful,
+                exit,
+            } => Self::NewReno(NewReno::new(impatient, careful, exit)),
+            Recovery::Sack { rescue } => Self::Sack(Sack::new(config, rescue)),
+            Recovery::Vegas {
+                fine_k,
+                fine_granularity,
+                coarse_timeout,
+            } => Self::Vegas {
+                fine: fine(fine_k, fine_granularity),
+                coarse_timeout,
+            },
+            Recovery::Snack {
+                fine_k,
+                fine_granularity,
+            } => Self::Snack {
+                fine: fine(fine_k, fine_granularity),
+            },
+        }
+    }
 }
 
 /// A new acknowledgment, for recovery.
@@ -85,7 +125,7 @@ pub(crate) struct NewAck {
 impl LossState {
     pub(crate) fn new(config: &Config) -> Self {
         Self {
-            kind: config.recovery,
+            algorithm: Algorithm::new(config),
             threshold: config.dupack_threshold,
             limited_transmit: config.limited_transmit,
             limited_sent: 0,
@@ -94,26 +134,12 @@ impl LossState {
             recover: 0,
             inflation: 0,
             force: false,
-            partial_acks: 0,
-            rescue: None,
-            previous_ack: 0,
-            echo_of_latest: false,
             after_timeout: false,
             marked: 0,
             reduced: false,
             mark_echoed: false,
-            fine: vegas::FineTimeout::of(config.recovery).map(Box::new),
-            prr: config
-                .prr
-                .filter(|_| matches!(config.recovery, Recovery::Sack { .. }))
-                .filter(|_| config.assume_loss == AssumeLoss::Congestion)
-                .map(prr::Prr::new),
             assume_corruption: config.assume_loss == AssumeLoss::Corruption,
             repair_end: 0,
-            rack: config
-                .rack
-                .filter(|_| matches!(config.recovery, Recovery::Sack { .. }))
-                .map(|rack| Box::new(rack::Rack::new(rack))),
         }
     }
 
@@ -126,20 +152,81 @@ impl LossState {
     /// The peer does not do SACK: NewReno is what remains.
     pub(crate) fn without_sack(&mut self) {
         if self.sacking() {
-            self.kind = Recovery::NewReno {
-                impatient: false,
-                careful: Careful::Plain,
-                exit: NewRenoExit::FlightSize,
-            };
-            self.prr = None;
-            self.rack = None;
+            let newreno = NewReno::new(false, Careful::Plain, NewRenoExit::FlightSize);
+            self.algorithm = Algorithm::NewReno(newreno);
+        }
+    }
+
+    /// RACK-TLP, if it is in use.
+    #[inline]
+    pub(crate) fn rack(&self) -> Option<&Rack> {
+        match &self.algorithm {
+            Algorithm::Sack(sack) => sack.rack.as_deref(),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn rack_mut(&mut self) -> Option<&mut Rack> {
+        match &mut self.algorithm {
+            Algorithm::Sack(sack) => sack.rack.as_deref_mut(),
+            _ => None,
+        }
+    }
+
+    /// Proportional rate reduction, if it is in use.
+    #[inline]
+    pub(crate) fn prr(&self) -> Option<&Prr> {
+        match &self.algorithm {
+            Algorithm::Sack(sack) => sack.prr.as_ref(),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(super) fn prr_mut(&mut self) -> Option<&mut Prr> {
+        match &mut self.algorithm {
+            Algorithm::Sack(sack) => sack.prr.as_mut(),
+            _ => None,
+        }
+    }
+
+    /// The clock of Vegas, if it is in use.
+    #[inline]
+    pub(crate) fn fine(&self) -> Option<&FineTimeout> {
+        match &self.algorithm {
+            Algorithm::Vegas { fine, .. } | Algorithm::Snack { fine } => Some(fine),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn fine_mut(&mut self) -> Option<&mut FineTimeout> {
+        match &mut self.algorithm {
+            Algorithm::Vegas { fine, .. } | Algorithm::Snack { fine } => Some(fine),
+            _ => None,
+        }
+    }
+
+    /// What NewReno alone has, if it is in use.
+    #[inline]
+    pub(crate) fn newreno_mut(&mut self) -> Option<&mut NewReno> {
+        match &mut self.algorithm {
+            Algorithm::NewReno(newreno) => Some(newreno),
+            _ => None,
+        }
+    }
+
+    fn forget_rescue(&mut self) {
+        if let Algorithm::Sack(sack) = &mut self.algorithm {
+            sack.rescued = None;
         }
     }
 
     /// Whether the scoreboard of RFC 6675 is in use.
     #[inline]
     pub(crate) fn sacking(&self) -> bool {
-        matches!(self.kind, Recovery::Sack { .. })
+        matches!(self.algorithm, Algorithm::Sack(_))
     }
 
     /// Whether the window is charged with the pipe: SACKed bytes have left the
@@ -152,14 +239,14 @@ impl LossState {
     /// Whether holes below SACKed data may be filled that are not presumed lost
     /// (NextSeg, rules 3 and 4). RACK waits for time, or probes.
     pub(crate) fn counts_holes(&self) -> bool {
-        self.sacking() && self.in_recovery && self.rack.is_none()
+        self.sacking() && self.in_recovery && self.rack().is_none()
     }
 
     /// Whether a recovery may send the same segment more than once: RACK sees
     /// that a retransmission is lost.
     #[inline]
     pub(crate) fn retransmits_again(&self) -> bool {
-        self.in_recovery && self.rack.is_some()
+        self.in_recovery && self.rack().is_some()
     }
 
     /// What limited transmit lets out beyond the window (RFC 3042); with SACK
@@ -184,7 +271,7 @@ impl LossState {
     /// Something of `len` leaves, new or not.
     #[inline]
     pub(crate) fn data(&mut self, len: u64) {
-        if let Some(prr) = &mut self.prr {
+        if let Some(prr) = self.prr_mut() {
             prr.sent(len);
         }
     }
@@ -203,12 +290,16 @@ impl LossState {
     /// Whether rule (4) of `NextSeg` may be used: once until the rescue
     /// retransmission is acknowledged.
     pub(crate) fn may_rescue(&self, una: Offset) -> bool {
-        matches!(self.kind, Recovery::Sack { rescue: true })
-            && self.rescue.is_none_or(|point| una > point)
+        match &self.algorithm {
+            Algorithm::Sack(sack) => sack.rescue && sack.rescued.is_none_or(|point| una > point),
+            _ => false,
+        }
     }
 
     pub(crate) fn rescued(&mut self) {
-        self.rescue = Some(self.recover);
+        if let Algorithm::Sack(sack) = &mut self.algorithm {
+            sack.rescued = Some(self.recover);
+        }
     }
 
     /// The retransmission timer went off with `max` the highest position sent.
@@ -221,7 +312,7 @@ impl LossState {
         self.recover = max;
         self.after_timeout = true;
         self.reduced |= !self.assume_corruption;
-        self.rescue = None;
+        self.forget_rescue();
         self.repair_end = 0;
     }
 
@@ -235,17 +326,22 @@ impl LossState {
         self.in_recovery = true;
         self.limited_sent = 0;
         self.recover = max;
-        self.partial_acks = 0;
-        self.rescue = None;
         self.force = true;
         self.reduced |= !self.assume_corruption;
         self.repair_end = 0;
-        if let Some(prr) = &mut self.prr {
-            prr.enter();
-        }
-        if let Some(rack) = &mut self.rack {
-            rack.recovery_begins();
-            timers.stop(Timer::TailProbe);
+        match &mut self.algorithm {
+            Algorithm::NewReno(newreno) => newreno.partial_acks = 0,
+            Algorithm::Sack(sack) => {
+                sack.rescued = None;
+                if let Some(prr) = &mut sack.prr {
+                    prr.enter();
+                }
+                if let Some(rack) = &mut sack.rack {
+                    rack.recovery_begins();
+                    timers.stop(Timer::TailProbe);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -255,7 +351,7 @@ impl LossState {
         self.after_timeout = false;
         self.recover = una;
         self.limited_sent = 0;
-        self.rescue = None;
+        self.forget_rescue();
     }
 
     fn leave(&mut self) {
@@ -271,13 +367,13 @@ pub(crate) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
     recorder.emit(now, Record::DupAck);
     tx.loss.dup_acks += 1;
     tx.cc.on_dup_ack(&context!(tx, now, tx.board.flight()));
-    match tx.loss.kind {
-        Recovery::GoBackN => {}
-        Recovery::Tahoe => tahoe::on_dup_ack(tx, now, recorder),
-        Recovery::Reno => reno::on_dup_ack(tx, now, recorder),
-        Recovery::Vegas { .. } | Recovery::Snack { .. } => vegas::on_dup_ack(tx, now, recorder),
-        Recovery::NewReno { careful, .. } => newreno::on_dup_ack(tx, now, careful, recorder),
-        Recovery::Sack { .. } => sack::on_dup_ack(tx, now, recorder),
+    match tx.loss.algorithm {
+        Algorithm::GoBackN => {}
+        Algorithm::Tahoe => tahoe::on_dup_ack(tx, now, recorder),
+        Algorithm::Reno => reno::on_dup_ack(tx, now, recorder),
+        Algorithm::Vegas { .. } | Algorithm::Snack { .. } => vegas::on_dup_ack(tx, now, recorder),
+        Algorithm::NewReno(newreno) => newreno::on_dup_ack(tx, now, newreno, recorder),
+        Algorithm::Sack(_) => sack::on_dup_ack(tx, now, recorder),
     }
 }
 
@@ -291,16 +387,14 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
     tx.cc.on_delivered(&context!(tx, now, new.flight), &new.ack);
     let mut restart = true;
     if tx.loss.in_recovery {
-        match tx.loss.kind {
-            Recovery::GoBackN | Recovery::Tahoe => {}
-            Recovery::Reno | Recovery::Vegas { .. } => reno::on_recovery_ack(tx, now, recorder),
-            Recovery::Snack { .. } => snack::on_recovery_ack(tx, now, new, recorder),
-            Recovery::NewReno {
-                impatient, exit, ..
-            } => {
-                restart = newreno::on_recovery_ack(tx, now, new, (impatient, exit), recorder);
+        match tx.loss.algorithm {
+            Algorithm::GoBackN | Algorithm::Tahoe => {}
+            Algorithm::Reno | Algorithm::Vegas { .. } => reno::on_recovery_ack(tx, now, recorder),
+            Algorithm::Snack { .. } => snack::on_recovery_ack(tx, now, new, recorder),
+            Algorithm::NewReno(newreno) => {
+                restart = newreno::on_recovery_ack(tx, now, new, newreno, recorder);
             }
-            Recovery::Sack { .. } => sack::on_recovery_ack(tx, now, new, recorder),
+            Algorithm::Sack(_) => sack::on_recovery_ack(tx, now, new, recorder),
         }
     } else {
         tx.loss.dup_acks = 0;
@@ -311,7 +405,9 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
         }
     }
     vegas::after_new_ack(tx, now, recorder);
-    tx.loss.previous_ack = new.before;
+    if let Some(newreno) = tx.loss.newreno_mut() {
+        newreno.previous_ack = new.before;
+    }
     if restart {
         tx.restart_timer(now);
     }

@@ -102,7 +102,7 @@ impl Prr {
 /// What has to be known of the sender before an ACK; `None` without PRR.
 #[inline]
 pub(crate) fn before_ack(tx: &Sender) -> Option<Before> {
-    tx.loss.prr.is_some().then(|| Before {
+    tx.loss.prr().is_some().then(|| Before {
         delivered: tx.board.delivered(),
         una: tx.board.una(),
         losses: tx.board.losses(),
@@ -126,7 +126,7 @@ pub(crate) fn after_ack(tx: &mut Sender, before: Before) -> bool {
         mss: u64::from(tx.mss),
     };
     let outstanding = tx.board.max().saturating_sub(before.delivered);
-    let Some(prr) = &mut tx.loss.prr else {
+    let Some(prr) = tx.loss.prr_mut() else {
         return false;
     };
     if prr.starting {
@@ -145,7 +145,7 @@ pub(crate) fn after_ack(tx: &mut Sender, before: Before) -> bool {
 /// Losses were found without an ACK, with `window` in force before: one segment
 /// leaves, the rest waits for ACKs.
 pub(super) fn without_ack(tx: &mut Sender, window: u64) {
-    if tx.loss.prr.is_none() || !tx.loss.in_recovery || tx.cc.ssthresh() == u64::MAX {
+    if tx.loss.prr().is_none() || !tx.loss.in_recovery || tx.cc.ssthresh() == u64::MAX {
         return;
     }
     tx.loss.force = true;

@@ -178,7 +178,7 @@ fn probe_timeout(config: TlpConfig, srtt: Option<Interval>, segments: usize) -> 
 /// timestamp it echoes. `None` without RACK.
 #[inline]
 pub(crate) fn before_ack(tx: &mut Sender, now: Instant, echoed: Option<Instant>) -> Option<Before> {
-    let rack = tx.loss.rack.as_mut()?;
+    let rack = tx.loss.rack_mut()?;
     rack.tlp.due = false;
     let (least, fack) = (rack.min_rtt.map(|(least, _)| least), rack.fack);
     tx.board.order.as_mut()?.begin(now, echoed, least, fack);
@@ -203,7 +203,7 @@ pub(crate) fn after_ack(
     probe_acknowledged(tx, now, before, kind);
     let recovered = before.recovering && !recovering(tx);
     let (una, max) = (tx.board.una(), tx.board.max());
-    let Some(rack) = &mut tx.loss.rack else {
+    let Some(rack) = tx.loss.rack_mut() else {
         return;
     };
     rack.update(now, news);
@@ -217,14 +217,14 @@ pub(crate) fn after_ack(
 /// New data, or with `again` old, left.
 #[inline]
 pub(crate) fn left(tx: &mut Sender, now: Instant, again: bool) {
-    if tx.loss.rack.is_some() {
+    if tx.loss.rack().is_some() {
         left_timed(tx, now, again);
     }
 }
 
 fn left_timed(tx: &mut Sender, now: Instant, again: bool) {
     let max = tx.board.max();
-    let Some(rack) = &mut tx.loss.rack else {
+    let Some(rack) = tx.loss.rack_mut() else {
         return;
     };
     if rack.tlp.due {
@@ -244,7 +244,7 @@ impl Sender {
     pub(crate) fn stop_rack(&mut self) {
         self.timers.stop(Timer::Reordering);
         self.timers.stop(Timer::TailProbe);
-        if let Some(rack) = &mut self.loss.rack {
+        if let Some(rack) = self.loss.rack_mut() {
             rack.tlp.due = false;
         }
     }
@@ -265,7 +265,7 @@ pub(crate) fn on_reordering_timer(tx: &mut Sender, now: Instant, recorder: &mut 
 pub(crate) fn on_probe_timer(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     let last = tx.board.last().map(|(_, s)| s.at);
     let fresh = tx.unsent_segment().is_some();
-    let Some(rack) = &mut tx.loss.rack else {
+    let Some(rack) = tx.loss.rack_mut() else {
         return;
     };
     // 7.3: one probe at a time, and none that says nothing of the last.
@@ -280,7 +280,7 @@ pub(crate) fn on_probe_timer(tx: &mut Sender, now: Instant, recorder: &mut Recor
 /// The retransmission timer went off (6.3).
 pub(crate) fn on_timeout(tx: &mut Sender, now: Instant) {
     tx.stop_rack();
-    let Some(rack) = &mut tx.loss.rack else {
+    let Some(rack) = tx.loss.rack_mut() else {
         return;
     };
     rack.recovery_begins();
@@ -297,7 +297,7 @@ fn detect(tx: &mut Sender, now: Instant, flight: u64, recorder: &mut Recorder) {
     let recovering = recovering(tx);
     let hurried = recovering || tx.board.segments_sacked() >= u64::from(tx.loss.threshold);
     let srtt = tx.rtt.srtt();
-    let Some(rack) = &mut tx.loss.rack else {
+    let Some(rack) = tx.loss.rack_mut() else {
         return;
     };
     rack.window = rack.reordering_window(hurried, srtt);
@@ -329,7 +329,7 @@ fn schedule_probe(tx: &mut Sender, now: Instant) {
         && tx.board.segments_sacked() == 0
         && tx.timer_runs()
         && !tx.timers.runs(Timer::Reordering);
-    let Some(rack) = &tx.loss.rack else {
+    let Some(rack) = tx.loss.rack() else {
         return;
     };
     let at = match rack.config.tlp {
@@ -344,7 +344,7 @@ fn schedule_probe(tx: &mut Sender, now: Instant) {
 
 /// Whether the ACK is the probe's, and what that says (7.4.2).
 fn probe_acknowledged(tx: &mut Sender, now: Instant, before: Before, kind: AckKind) {
-    let Some(rack) = &mut tx.loss.rack else {
+    let Some(rack) = tx.loss.rack_mut() else {
         return;
     };
     let Some(end) = rack.tlp.end.filter(|&end| kind.ack >= end) else {
@@ -498,8 +498,8 @@ mod tests {
         let mut tx = Sender::new(&config, Seq(0));
         tx.timers.set(Timer::Reordering, at(10));
         tx.timers.set(Timer::TailProbe, at(20));
-        let due = |tx: &Sender| tx.loss.rack.as_ref().map(|rack| rack.probes());
-        tx.loss.rack.as_mut().unwrap().tlp.due = true;
+        let due = |tx: &Sender| tx.loss.rack().map(Rack::probes);
+        tx.loss.rack_mut().unwrap().tlp.due = true;
         tx.stop_rack();
         assert_eq!((tx.timers.next(), due(&tx)), (None, Some(false)));
     }

@@ -3,15 +3,44 @@
 //! `Update`, `IsLost`, `SetPipe` are the scoreboard's; `NextSeg` is in the order
 //! in which the sender chooses.
 
+use super::prr::Prr;
+use super::rack::Rack;
 use super::{NewAck, front_loss, recovered, reduce, set_by_controller};
+use crate::config::{AssumeLoss, Config};
 use crate::congestion::Loss;
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
+use crate::seq::Offset;
 use crate::time::Instant;
+
+/// What SACK recovery alone has. RACK and PRR work on its scoreboard.
+#[derive(Debug)]
+pub(crate) struct Sack {
+    /// Whether rule (4) of `NextSeg` is used.
+    pub(super) rescue: bool,
+    /// `RescueRxt`; `None` until used in this recovery.
+    pub(super) rescued: Option<Offset>,
+    pub(super) prr: Option<Prr>,
+    pub(super) rack: Option<Box<Rack>>,
+}
+
+impl Sack {
+    pub(super) fn new(config: &Config, rescue: bool) -> Self {
+        let prr = config
+            .prr
+            .filter(|_| config.assume_loss == AssumeLoss::Congestion);
+        Self {
+            rescue,
+            rescued: None,
+            prr: prr.map(Prr::new),
+            rack: config.rack.map(|rack| Box::new(Rack::new(rack))),
+        }
+    }
+}
 
 /// An ACK brought SACK news and acknowledged nothing new (section 2, DupAck).
 pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
-    if tx.loss.rack.is_some() {
+    if tx.loss.rack().is_some() {
         return; // time tells
     }
     let flight = tx.flight_at_loss(); // before the lost leave it
@@ -59,7 +88,7 @@ pub(super) fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, record
         recovered(tx, now, window.min(tx.cc.cwnd()), recorder);
         return;
     }
-    if tx.loss.rack.is_none() {
+    if tx.loss.rack().is_none() {
         tx.board.judge(tx.loss.threshold, u64::from(tx.mss)); // step B
     }
     set_by_controller(tx, now, new, Some(tx.board.pipe()));

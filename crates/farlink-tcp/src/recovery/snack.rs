@@ -5,8 +5,8 @@
 //! all is acknowledged that was out when it began, so that the ACKs of what
 //! arrives behind several holes keep new data leaving.
 
-use super::{LossState, NewAck, recovered, reduce};
-use crate::config::{Recovery, SnackForm};
+use super::{Algorithm, LossState, NewAck, recovered, reduce};
+use crate::config::SnackForm;
 use crate::congestion::Loss;
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
@@ -63,7 +63,7 @@ impl LossState {
     /// Whether SNACK is listened to.
     #[inline]
     pub(crate) fn snacking(&self) -> bool {
-        matches!(self.kind, Recovery::Snack { .. })
+        matches!(self.algorithm, Algorithm::Snack { .. })
     }
 
     /// What is presumed lost leaves whatever the window: the peer has said that
@@ -76,17 +76,13 @@ impl LossState {
 
     /// The peer does not do SNACK: Vegas is what remains.
     pub(crate) fn without_snack(&mut self) {
-        if let Recovery::Snack {
-            fine_k,
-            fine_granularity,
-        } = self.kind
-        {
-            self.kind = Recovery::Vegas {
-                fine_k,
-                fine_granularity,
+        self.algorithm = match std::mem::replace(&mut self.algorithm, Algorithm::GoBackN) {
+            Algorithm::Snack { fine } => Algorithm::Vegas {
+                fine,
                 coarse_timeout: true,
-            };
-        }
+            },
+            other => other,
+        };
     }
 }
 

@@ -5,8 +5,8 @@
 //! that is longer than a time-out from an exact clock, it is sent again at once.
 //! Three duplicate ACKs, and the coarse timer, are still what they are in Reno.
 
-use super::{LossState, front_loss, reduce};
-use crate::config::{Recovery, RtoConfig};
+use super::{Algorithm, LossState, front_loss, reduce};
+use crate::config::RtoConfig;
 use crate::record::{Mark, Record, Recorder};
 use crate::rto::RttEstimator;
 use crate::scoreboard::{Acked, Sent};
@@ -39,33 +39,21 @@ pub(crate) struct FineTimeout {
 }
 
 impl FineTimeout {
-    /// For a recovery that uses it.
-    pub(super) fn of(recovery: Recovery) -> Option<Self> {
-        let (Recovery::Vegas {
-            fine_k,
-            fine_granularity,
-            ..
-        }
-        | Recovery::Snack {
-            fine_k,
-            fine_granularity,
-        }) = recovery
-        else {
-            return None;
-        };
+    /// SRTT + max(granularity, k D).
+    pub(super) fn new(k: u32, granularity: Interval) -> Self {
         let exact = RtoConfig {
             tick: Interval::ZERO,
             ..RtoConfig::default()
         };
-        Some(Self {
+        Self {
             estimator: RttEstimator::new(exact),
-            k: fine_k.into(),
-            granularity: fine_granularity,
+            k: k.into(),
+            granularity,
             checks: 0,
             again: None,
             ambiguous: None,
             floor: Interval::ZERO,
-        })
+        }
     }
 
     /// The ACK of new data up to `to` covers `front`, the first segment that was
@@ -150,7 +138,7 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
 /// After any new ACK: other segments of the window may have been lost before
 /// the one that was sent again.
 pub(super) fn after_new_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
-    let Some(fine) = &mut tx.loss.fine else {
+    let Some(fine) = tx.loss.fine_mut() else {
         return;
     };
     if fine.checks == 0 {
@@ -171,7 +159,7 @@ pub(crate) fn on_timeout(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
 /// Whether the first unacknowledged segment is out for longer than the fine
 /// time-out, and not about to be sent again.
 fn expired(tx: &mut Sender, now: Instant) -> bool {
-    let timeout = tx.loss.fine.as_deref().and_then(FineTimeout::timeout);
+    let timeout = tx.loss.fine().and_then(FineTimeout::timeout);
     match (timeout, tx.board.front()) {
         (Some(timeout), Some(front)) if now.since(front.at) > timeout => {
             tx.board.next_lost().is_none()
@@ -188,7 +176,7 @@ fn retransmit(tx: &mut Sender, now: Instant, mark: Mark, recorder: &mut Recorder
     let loss = front_loss(tx, now);
     reduce(tx, now, flight, loss, mark == Mark::Timeout);
     tx.loss.enter(tx.board.max(), &mut tx.timers);
-    if let (Some(fine), Some(front)) = (&mut tx.loss.fine, tx.board.front()) {
+    if let (Some(fine), Some(front)) = (tx.loss.fine_mut(), tx.board.front()) {
         fine.sends_again(*front);
     }
     tx.board.lose_front();
@@ -200,19 +188,20 @@ impl LossState {
     /// The fine time-out where it is what the retransmission timer runs on.
     #[inline]
     pub(crate) fn fine_rto(&self) -> Option<Interval> {
-        let fine = self.fine.as_ref()?;
-        if self.sends_front_at_timeout() {
-            Some(fine.timeout()?.max(LEAST_TIMER))
-        } else {
-            None
+        match &self.algorithm {
+            Algorithm::Vegas {
+                fine,
+                coarse_timeout: false,
+            } => Some(fine.timeout()?.max(LEAST_TIMER)),
+            _ => None,
         }
     }
 
     /// Whether [`on_timeout`] is what a time-out does.
     pub(crate) fn sends_front_at_timeout(&self) -> bool {
         matches!(
-            self.kind,
-            Recovery::Vegas {
+            self.algorithm,
+            Algorithm::Vegas {
                 coarse_timeout: false,
                 ..
             }
@@ -220,7 +209,7 @@ impl LossState {
     }
 
     pub(super) fn look_again(&mut self) {
-        if let Some(fine) = &mut self.fine {
+        if let Some(fine) = self.fine_mut() {
             fine.checks = CHECKED_ACKS;
         }
     }
@@ -233,12 +222,7 @@ mod tests {
     const MS: fn(u64) -> Interval = Interval::from_millis;
 
     fn fine(fine_k: u32, granularity: u64) -> FineTimeout {
-        let recovery = Recovery::Vegas {
-            fine_k,
-            fine_granularity: MS(granularity),
-            coarse_timeout: true,
-        };
-        FineTimeout::of(recovery).unwrap()
+        FineTimeout::new(fine_k, MS(granularity))
     }
 
     fn feed(fine: &mut FineTimeout, rtt: u64) {
@@ -266,6 +250,5 @@ mod tests {
             feed(&mut f, 80);
         }
         assert_eq!(f.timeout(), Some(MS(82)));
-        assert!(FineTimeout::of(Recovery::Reno).is_none());
     }
 }

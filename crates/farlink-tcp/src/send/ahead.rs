@@ -17,7 +17,7 @@ impl Sender {
     /// the window and pacing say (RFC 8985, 7.3).
     #[inline]
     pub(super) fn tail_probe(&self) -> Option<Choice> {
-        if !self.loss.rack.as_ref()?.probes() {
+        if !self.loss.rack()?.probes() {
             return None;
         }
         let fresh = self.unsent_segment().map(|chunk| (chunk, None));

@@ -16,7 +16,7 @@ impl Sender {
         self.rtt.window(self.board.una(), self.board.max());
         let rtt = self.rtt.sample(sent, now);
         self.spurious.sampled(&mut self.rtt, sent, rtt);
-        if let Some(rack) = &mut self.loss.rack {
+        if let Some(rack) = self.loss.rack_mut() {
             rack.sampled();
         }
         let rto = self.rto();
