@@ -187,3 +187,52 @@ impl Theory {
 fn sum(a: Option<&DelayDistribution>, b: Option<&DelayDistribution>) -> Option<DelayDistribution> {
     Some(a?.plus(b?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+    }
+
+    /// a(1) = 1/2: bursts of 1 / (0.9 / 2), gaps of 1 / (0.1 / 2) packets.
+    #[test]
+    fn bursts_and_gaps_follow_from_the_first_lag() {
+        let theory = Theory::of_loss(0.1, vec![0.5]);
+        near(theory.burst.unwrap(), 1.0 / 0.45);
+        near(theory.gap.unwrap(), 20.0);
+    }
+
+    /// Both let two packets in a row through with (0.81 + 0.09 a) 0.64: at a = 1/2
+    /// that is 0.5472, of which 0.72^2 is chance and 0.28 0.72 the variance.
+    #[test]
+    fn what_two_stages_deliver_is_the_product() {
+        let both = Theory::of_loss(0.1, vec![0.5, 0.25]).then(Theory::of_loss(0.2, vec![0.0; 2]));
+        near(both.loss.unwrap(), 0.28);
+        let lags = both.autocorrelation.unwrap();
+        near(lags[0], 1.0 / 7.0);
+        near(lags[1], 1.0 / 14.0);
+    }
+
+    /// The loss is known where its correlation is not, and delays add whatever is lost.
+    #[test]
+    fn what_is_known_of_two_stages_stays_known() {
+        let unknown = Theory {
+            loss: Some(0.1),
+            ..Theory::default()
+        };
+        let both = unknown.then(Theory::independent(0.2));
+        near(both.loss.unwrap(), 0.28);
+        assert_eq!(both.autocorrelation, None);
+        let counts = Theory::of_loss(0.2, vec![0.5]);
+        near(Theory::independent(0.1).then(counts).loss.unwrap(), 0.28);
+        let held = |seconds| Theory {
+            delay: Some(DelayDistribution::constant(seconds)),
+            ..Theory::default()
+        };
+        let both = held(1.0).then(held(2.0));
+        assert_eq!(both.loss, None);
+        near(both.delay.unwrap().mean, 3.0);
+    }
+}

@@ -456,4 +456,24 @@ mod tests {
                 .contains("weights")
         );
     }
+
+    /// Of one term an exponential variate; of two and three the terms of a Poisson
+    /// distribution, of mean 6 where x is twice or thrice the mean.
+    #[test]
+    fn the_tail_of_an_erlang_variate() {
+        for (order, mean, x, terms) in [
+            (1, 0.5, 1.0, 1.0),
+            (2, 1.0, 3.0, 7.0),
+            (3, 1.0, 2.0, 25.0),
+            (2, 1.0, 0.0, 1.0),
+        ] {
+            let rate = f64::from(order) * x / mean;
+            let tail = erlang_tail(order, mean, x);
+            assert!((tail - terms * libm::exp(-rate)).abs() < 1e-12, "{order}");
+        }
+        // It is never negative, and with a mean of zero never more than that.
+        assert_eq!(erlang_tail(2, 1.0, -0.1), 1.0);
+        assert_eq!(erlang_tail(2, 0.0, -0.1), 1.0);
+        assert_eq!(erlang_tail(2, 0.0, 0.0), 0.0);
+    }
 }
