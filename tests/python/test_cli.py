@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import IO
 
@@ -282,24 +281,14 @@ def test_a_run_that_fails_is_code_1(
 
 
 def test_control_c_is_code_130_and_writes_nothing(tmp_path: Path, small: Path) -> None:
-    command = [sys.executable, "-m", "farlink", "run", str(small)]
-    for change in ENDLESS.items():
-        command += ["--set", "=".join(change)]
-    command += ["--json", str(tmp_path / "r.json")]
-    # Where these tests run in the background, Ctrl-C may be ignored; programs inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        time.sleep(2)
-        assert process.poll() is None, process.communicate()
-        started = time.monotonic()
+    options = [one for change in ENDLESS.items() for one in ("--set", "=".join(change))]
+    options += ["--json", str(tmp_path / "r.json")]
+    with started("run", str(small), *options) as process:
         process.send_signal(signal.SIGINT)
         try:
             out, err = process.communicate(timeout=20)
         finally:
             process.kill()
-        assert time.monotonic() - started < 5
     assert process.returncode == 130
     assert (out, err) == ("", "farlink: interrupted\n")
     assert not (tmp_path / "r.json").exists()
@@ -307,8 +296,38 @@ def test_control_c_is_code_130_and_writes_nothing(tmp_path: Path, small: Path) -
 
 def start(*arguments: str, stdout: IO[str] | int) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "farlink", *arguments]
+    return _popen(command, stdout)
+
+
+def _popen(command: list[str], stdout: IO[str] | int) -> subprocess.Popen[str]:
+    # Where these tests run in the background, Ctrl-C may be ignored; programs inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     return subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True)
+
+
+TELL = """
+import sys
+from farlink import _farlink, cli
+simulate = _farlink.simulate
+def tell(work, threads, progress, done):
+    told = []
+    def look(simulated, expected, over, runs):
+        if not told and (over if runs > 1 else simulated):
+            told.append(print("running", flush=True))
+        if progress:
+            progress(simulated, expected, over, runs)
+    return simulate(work, threads, look, done)
+_farlink.simulate = tell
+cli.main(sys.argv[1:])
+"""
+
+
+def started(*arguments: str) -> subprocess.Popen[str]:
+    """Start the command, and wait until it simulates; of many runs, until one is over."""
+    process = _popen([sys.executable, "-c", TELL, *arguments], subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "running\n"
+    return process
 
 
 MANY = ["--runs", "300000", "--set", "flows.0.size=20kB"]
@@ -319,8 +338,7 @@ def test_control_c_among_many_short_runs_keeps_those_that_are_done(
 ) -> None:
     path, out = tmp_path / "r.json", tmp_path / "out"
     options = [*MANY, "--json", str(path), "--out", str(out)]
-    with start("run", str(small), *options, stdout=subprocess.PIPE) as process:
-        time.sleep(4)
+    with started("run", str(small), *options) as process:
         process.send_signal(signal.SIGINT)
         told, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
