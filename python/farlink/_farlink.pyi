@@ -57,21 +57,8 @@ def trajectory(scenario: str, run: int, link: str, step: float, duration: float)
 def trace(
     scenario: str, run: int, snaplen: int | None, progress: Progress | None
 ) -> TraceTables: ...
-def emulate(
-    scenario: str,
-    run: int,
-    servers: list[tuple[str, list[str]]],
-    main: tuple[str, list[str]] | None,
-    congestion: str | None = None,
-    seconds: float | None = None,
-    endpoints: list[tuple[str, str]] = ...,
-    checked: tuple[str, str, int, int] | None = None,
-    plain: bool = False,
-    realtime: bool = False,
-    pcap: str | None = None,
-    snaplen: int = 0,
-    sample: bool = False,
-) -> str: ...
+def emulate(scenario: str, options: str) -> str: ...
+def ask(path: str, request: str) -> str: ...
 def sample_channel(
     scenario: str,
     link: str,

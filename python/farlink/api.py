@@ -94,7 +94,7 @@ def run(
     threads = whole("jobs", jobs if jobs is not None else (os.cpu_count() or 1), _MOST_JOBS)
     if progress is not None and not callable(progress):
         raise ScenarioError(f"progress is {text_of(progress)}; give a function or nothing")
-    texts = where.resolve(_names(tcp), _changes(overrides, seed))
+    texts = where.resolve(_names(tcp), source.changes(overrides, seed))
     # By run and not by TCP: what is done when somebody stops it is then of every TCP.
     work = [(text, k) for k in range(count) for text in texts.values()]
     started = time.perf_counter()
@@ -168,7 +168,7 @@ def trajectory(
         )
     run = whole("run", run, 2**64 - 1, least=0)
     where = source.find(scenario)
-    text = next(iter(where.resolve(None, _changes(overrides, seed)).values()))
+    text = next(iter(where.resolve(None, source.changes(overrides, seed)).values()))
     name = link if link is not None else str(json.loads(text)["links"][0]["name"])
     import pyarrow as pa
 
@@ -204,22 +204,6 @@ def profiles() -> "pd.DataFrame":
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of a scenario, for editors."""
     return cast("dict[str, Any]", json.loads(_farlink.schema()))
-
-
-def _changes(overrides: Mapping[str, object] | None, seed: int | None) -> list[tuple[str, str]]:
-    if overrides is not None and not isinstance(overrides, Mapping):
-        raise ScenarioError(
-            f"overrides is {text_of(overrides)}; write values by path, for example "
-            '{"links.0.down.delay": "300 ms"}'
-        )
-    changes = []
-    for path, value in (overrides or {}).items():
-        if not isinstance(path, str):
-            raise ScenarioError(f"overrides has the key {text_of(path)}; write a path as a string")
-        changes.append((path, source.override_text(value)))
-    if seed is not None:
-        changes.append(("seed", str(whole("seed", seed, 2**64 - 1, least=0))))
-    return changes
 
 
 def _names(tcp: Sequence[str] | str | None) -> list[str] | None:

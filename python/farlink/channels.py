@@ -367,9 +367,7 @@ def sample(
     direction, spacing = asked.direction, asked.spacing
     if direction not in ("down", "up"):
         raise ScenarioError(f"direction {direction!r}: write 'down' or 'up'")
-    changes = [(path, source.override_text(value)) for path, value in asked.overrides.items()]
-    if asked.seed is not None:
-        changes.append(("seed", str(asked.seed)))
+    changes = source.changes(asked.overrides, asked.seed)
     where, extra, alone = _find(what, parameters)
     text = _farlink.resolve(where.text, where.origin, [*extra, *changes])
     scenario = json.loads(text)

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from farlink import api, captured, emulation, files, source, units
+from farlink import api, captured, emulation, files, folder, source, units
 from farlink.errors import RunError, ScenarioError
 from farlink.result import Result
 from farlink.stats import Estimate, mean_ci95
@@ -117,13 +117,19 @@ class Comparison:
         return page.as_html(lambda out: show(self, out))
 
     def save(self, directory: Path) -> list[Path]:
-        """Write comparison.json, and the sequence plots as sequence.png and sequence.svg."""
+        """Write comparison.json, and the sequence plots as sequence.png and sequence.svg.
+
+        The folder has all of them or is as it was, and what an earlier result of farlink left
+        there goes.
+        """
         from farlink.plot.compare import draw_pair
         from farlink.plot.style import save
 
-        path = directory / "comparison.json"
-        files.write_text(path, json.dumps(self.data, indent=1) + "\n")
-        return [path, *save(draw_pair(self), directory / "sequence")]
+        name = "comparison.json"
+        with folder.filling(directory, last=name) as stage:
+            plots = save(draw_pair(self), stage / "sequence")
+            files.write_text(stage / name, json.dumps(self.data, indent=1) + "\n")
+        return [directory / path.name for path in (stage / name, *plots)]
 
 
 def compare(
@@ -233,29 +239,27 @@ def _tree(
     seed: int | None,
 ) -> tuple[dict[str, Any], int]:
     """Return the scenario with one transfer of so many bytes, and the bytes."""
-    changes = [(path, source.override_text(value)) for path, value in (overrides or {}).items()]
-    if seed is not None:
-        changes.append(("seed", str(seed)))
-    (text,) = source.find(scenario).resolve(None, changes).values()
+    (text,) = source.find(scenario).resolve(None, source.changes(overrides, seed)).values()
     tree: dict[str, Any] = json.loads(text)
     flow = tree["flows"][0]
     wanted = size if size is not None else flow.get("size")
-    amount = units.parse_size(wanted) if wanted is not None else None
-    if amount is None or amount < 1 or amount != int(amount):
+    amount = units.whole_size(wanted) if wanted is not None else None
+    if amount is None:
         raise ScenarioError("--transfer: write a size such as 5MB; the first flow has none to take")
     kept = ("name", "seed", "links", "routes", "max_duration")
     out = {key: tree[key] for key in kept if key in tree}
+    begins, ends = source.ends(flow)
     out["flows"] = [
         {
             "name": "transfer",
-            "from": flow["from"].replace("{}", "0"),
-            "to": flow["to"].replace("{}", "0"),
+            "from": begins,
+            "to": ends,
             "app": "file",
-            "size": f"{int(amount)} B",
+            "size": f"{amount} B",
             "opens": "receiver",
         }
     ]
-    return out, int(amount)
+    return out, amount
 
 
 def _sequence(

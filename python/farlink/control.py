@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from farlink import _farlink
 from farlink.errors import FarlinkError, ScenarioError
 
 __all__ = ["Running", "find", "running"]
@@ -51,23 +52,13 @@ class Running:
 
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
-            with socket.socket(socket.AF_UNIX) as client:
-                client.settimeout(_PATIENCE_S)
-                client.connect(str(self.path))
-                client.sendall(json.dumps(request).encode() + b"\n")
-                with client.makefile() as lines:
-                    line = lines.readline()
+            answer: dict[str, Any] = json.loads(_farlink.ask(str(self.path), json.dumps(request)))
         except PermissionError as error:
             raise FarlinkError(
                 f"emulation {self.name} ({self.pid}): only its owner may control it"
             ) from error
         except OSError as error:
             raise FarlinkError(f"emulation {self.name} ({self.pid}) is gone") from error
-        if not line:
-            raise FarlinkError(f"emulation {self.name} ({self.pid}) is gone")
-        answer: dict[str, Any] = json.loads(line)
-        if "error" in answer:
-            raise ScenarioError(str(answer["error"]))
         return answer
 
 

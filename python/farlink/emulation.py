@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from farlink import _farlink, files, source, units
+from farlink import _farlink, checks, files, source, units
 from farlink.errors import FarlinkError, ScenarioError
 
-__all__ = ["BEHIND_S", "Emulated", "Interrupted", "check_kernel", "emulate", "transfer"]
+__all__ = ["BEHIND_S", "Emulated", "Interrupted", "Options", "check_kernel", "emulate", "transfer"]
 
 BEHIND_S = 1e-3
 """An emulation fell behind if one packet in a hundred was later than this, in seconds."""
@@ -73,23 +73,49 @@ class Emulated:
         return float(self.data["lateness"]["p99_s"]) > BEHIND_S
 
 
+class Options(TypedDict, total=False):
+    """How a path is emulated: the keywords of `emulate` and `transfer`."""
+
+    host: str | None
+    """Where the program runs; by default where the first flow goes to."""
+    servers: Sequence[Command]
+    """(host, program and arguments) of programs that are started before, and killed after."""
+    tcp: str | None
+    """Congestion control of the hosts' kernels; by default the kernel's own."""
+    overrides: Mapping[str, object] | None
+    """As for `run`."""
+    seed: int | None
+    """As for `run`."""
+    seconds: float | None
+    """End after so long, whatever the program does; up to 1e9."""
+    endpoints: Mapping[str, str] | None
+    """Names of hosts that are no kernel but the TCP of this package in user space, each with the
+    TCP (`farlink tcp`) that it is. It answers on ports 7 (echo), 9 (discard) and 19 (data without
+    end). No program can run there."""
+    plain: bool
+    """One packet to each read and write of a device: slower, and what the default, which passes
+    several of a connection at once, is compared with."""
+    realtime: bool | None
+    """By default the engine's thread runs before all others of normal priority (SCHED_FIFO) where
+    the system allows it; "realtime" and "realtime_refused" of `data` tell. With True it must, and
+    the process also stays in memory, idle processors stay awake, and the thread watches the clock
+    for the last 50 us before a packet is due, which takes more of a processor. With False it runs
+    at normal priority."""
+    run: int
+    """Number of the run: others draw other random numbers in the channels."""
+    pcap: Path | None
+    """Directory for <host>.pcapng, what each host sends and gets, and lost.pcapng, what the links
+    lose, with the cause as a comment of each packet."""
+    snaplen: int
+    """Bytes kept of each packet; 0 keeps all."""
+    sample: bool
+    """Look at the kernel's TCP every 50 ms; `data` has "sockets" then."""
+
+
 def emulate(
     scenario: str | Path | Mapping[str, object],
     command: Sequence[str] | None = None,
-    *,
-    host: str | None = None,
-    servers: Sequence[Command] = (),
-    tcp: str | None = None,
-    overrides: Mapping[str, object] | None = None,
-    seed: int | None = None,
-    seconds: float | None = None,
-    endpoints: Mapping[str, str] | None = None,
-    plain: bool = False,
-    realtime: bool | None = None,
-    run: int = 0,
-    pcap: Path | None = None,
-    snaplen: int = 0,
-    sample: bool = False,
+    **options: Unpack[Options],
 ) -> Emulated:
     """Run a program in a host of a scenario, whose links carry its packets in real time.
 
@@ -103,38 +129,9 @@ def emulate(
         As for `run`.
     command
         Program and arguments. Without it the network is there for `seconds`.
-    host
-        Where the program runs; by default where the first flow goes to.
-    servers
-        (host, program and arguments) of programs that are started before, and killed after.
-    tcp
-        Congestion control of the hosts' kernels; by default the kernel's own.
-    overrides, seed
-        As for `run`.
-    seconds
-        End after so long, whatever the program does; up to 1e9.
-    endpoints
-        Names of hosts that are no kernel but the TCP of this package in user space, each with
-        the TCP (`farlink tcp`) that it is. It answers on ports 7 (echo), 9 (discard) and 19
-        (data without end). No program can run there.
-    plain
-        One packet to each read and write of a device: slower, and what the default, which
-        passes several of a connection at once, is compared with.
-    realtime
-        By default the engine's thread runs before all others of normal priority (SCHED_FIFO) where
-        the system allows it; "realtime" and "realtime_refused" of `data` tell. With True it must,
-        and the process also stays in memory, idle processors stay awake, and the thread watches
-        the clock for the last 50 us before a packet is due, which takes more of a processor. With
-        False it runs at normal priority.
-    run
-        Number of the run: others draw other random numbers in the channels.
-    pcap
-        Directory for <host>.pcapng, what each host sends and gets, and lost.pcapng, what the
-        links lose, with the cause as a comment of each packet.
-    snaplen
-        Bytes kept of each packet; 0 keeps all.
-    sample
-        Look at the kernel's TCP every 50 ms; `data` has "sockets" then.
+    options
+        Each described in `emulation.Options`: host, servers, tcp, overrides, seed, seconds,
+        endpoints, plain, realtime, run, pcap, snaplen, sample.
 
     Raises
     ------
@@ -145,154 +142,55 @@ def emulate(
     Interrupted
         At Ctrl-C, if there is no command. With one, Ctrl-C is for that command.
     """
-    return _emulate(
-        scenario,
-        command,
-        host=host,
-        servers=servers,
-        tcp=tcp,
-        overrides=overrides,
-        seed=seed,
-        seconds=seconds,
-        endpoints=endpoints,
-        plain=plain,
-        realtime=realtime,
-        run=run,
-        pcap=pcap,
-        snaplen=snaplen,
-        sample=sample,
-    )
-
-
-def _emulate(
-    scenario: str | Path | Mapping[str, object],
-    command: Sequence[str] | None,
-    *,
-    host: str | None = None,
-    servers: Sequence[Command] = (),
-    tcp: str | None = None,
-    overrides: Mapping[str, object] | None = None,
-    seed: int | None = None,
-    seconds: float | None = None,
-    endpoints: Mapping[str, str] | None = None,
-    checked: int | None = None,
-    plain: bool = False,
-    realtime: bool | None = None,
-    run: int = 0,
-    pcap: Path | None = None,
-    snaplen: int = 0,
-    sample: bool = False,
-) -> Emulated:
-    """Emulate; `checked` is the size of a transfer that user-space hosts take part in."""
-    text, default = _resolved(scenario, overrides, seed)
-    own = [
-        (name, _resolved(scenario, overrides, seed, variant)[0])
-        for name, variant in (endpoints or {}).items()
-    ]
-    fetches = checked is not None and default[1] in (endpoints or {})
-    engine = getattr(_farlink, "emulate", None)
-    if engine is None:
-        raise FarlinkError("emulation needs Linux: it is made of network namespaces")
-    main = None if command is None else (host or default[1], list(command))
-    if main is None and seconds is None and not fetches:
-        raise ScenarioError("an emulation needs a command, or seconds to last")
-    if seconds is not None and not 0 < seconds <= LONGEST_S:
-        raise ScenarioError(f"seconds is {seconds:g}; write a time above 0, up to {LONGEST_S:g} s")
-    if snaplen and pcap is None:
-        raise ScenarioError(
-            f"snaplen {snaplen} has no effect without pcap, which names a directory"
-        )
-    if not 0 <= snaplen < 2**32:
-        raise ScenarioError(f"snaplen is {snaplen}; write 0 (all of a packet) or a number of bytes")
-    if pcap is not None:
-        files.check_directory(pcap)
-        pcap.mkdir(parents=True, exist_ok=True)
-    started = [(name, list(argv)) for name, argv in servers]
-    directory = None if pcap is None else str(pcap)
-    program = main is not None and checked is None
-    with _signals(program=program):
-        out = engine(
-            text,
-            run,
-            started,
-            main,
-            tcp,
-            seconds,
-            endpoints=own,
-            checked=None if checked is None else (*default, DATA_PORT, checked),
-            plain=plain,
-            realtime=realtime,
-            pcap=directory,
-            snaplen=snaplen,
-            sample=sample,
-        )
-    data = json.loads(out)
-    tree = json.loads(text)
-    data |= {"scenario": tree.get("name") or "scenario", "seed": tree["seed"], "run": run}
-    # The program of a transfer may be the one that Ctrl-C reaches first.
-    interrupted = data["exit_code"] == 128 + signal.SIGINT and not program
-    if data.pop("interrupted") or interrupted:
-        data["exit_code"] = 128 + signal.SIGINT
-        raise Interrupted(Emulated(data))
-    return Emulated(data)
+    _check("emulate", options)
+    return _emulate(scenario, command, options)
 
 
 def transfer(
     scenario: str | Path | Mapping[str, object],
     size: str,
     *,
-    tcp: str | None = None,
-    overrides: Mapping[str, object] | None = None,
-    seed: int | None = None,
-    endpoints: Mapping[str, str] | None = None,
-    plain: bool = False,
-    realtime: bool | None = None,
-    run: int = 0,
-    pcap: Path | None = None,
-    snaplen: int = 0,
-    sample: bool = False,
     output: Path | None = None,
+    **options: Unpack[Options],
 ) -> Emulated:
     """Transfer checked data over the first flow's path, by the TCP of the kernel.
 
     `size` is written as in scenarios ("10 MB"). Every byte is compared at the receiver, which
     prints a line of JSON (to the file `output` if given); a wrong or missing one is exit code 1.
-    With `endpoints` the sender or the receiver or both are this package's TCP. The rest is as
-    for `emulate`.
+    With `endpoints` the sender or the receiver or both are this package's TCP. The other options
+    are as for `emulate`, but for those about programs (host, servers, seconds), which there are
+    none of.
     """
-    count = units.parse_size(size)
-    if count is None or count < 1 or count != int(count):
+    _check("transfer", options)
+    of_programs = {
+        "host": options.pop("host", None),
+        "servers": options.pop("servers", None),
+        "seconds": options.pop("seconds", None),
+    }
+    for name, value in of_programs.items():
+        if value:
+            raise ScenarioError(f"{name} has no effect on a transfer over the first flow's path")
+    count = units.whole_size(size)
+    if count is None:
         raise ScenarioError(f"transfer {size!r}: write a size such as 10MB")
-    _, (sender, receiver) = _resolved(scenario, overrides, seed)
+    _, (sender, receiver) = _resolved(scenario, options)
     # For each connection and not for the host: the kernel keeps some for root alone, which no
     # namespace can have as its default.
+    tcp = options.pop("tcp", None)
     control = [tcp] if tcp else []
     check_kernel(tcp)
     program = [sys.executable, str(Path(__file__).with_name("transfer.py"))]
-    own = endpoints or {}
+    own = options.get("endpoints") or {}
     if tcp and sender in own and receiver in own:
         raise ScenarioError(
             f"tcp {tcp!r} has no effect: both ends of the transfer are in user space"
         )
     report = ["--output", str(output)] if output else []
-    fetch = [*program, *report, "fetch", sender, str(int(count)), *control]
-    serve = [*program, "serve", str(int(count)), *control]
-    done = _emulate(
-        scenario,
-        None if receiver in own else fetch,
-        host=receiver,
-        servers=[] if sender in own else [(sender, serve)],
-        overrides=overrides,
-        seed=seed,
-        endpoints=own,
-        checked=int(count),
-        plain=plain,
-        realtime=realtime,
-        run=run,
-        pcap=pcap,
-        snaplen=snaplen,
-        sample=sample,
-    )
+    fetch = [*program, *report, "fetch", sender, str(count), *control]
+    serve = [*program, "serve", str(count), *control]
+    options["host"] = receiver
+    options["servers"] = [] if sender in own else [(sender, serve)]
+    done = _emulate(scenario, None if receiver in own else fetch, options, checked=count)
     if receiver in own:
         # As the program would have.
         fetched = done.data["endpoints"][receiver]["fetched"]
@@ -305,6 +203,88 @@ def transfer(
     return done
 
 
+def _check(function: str, options: Options) -> None:
+    """Refuse what is no option, as Python does for a keyword that is not there."""
+    for name in options.keys() - Options.__annotations__.keys():
+        raise TypeError(f"{function}() got an unexpected keyword argument {name!r}")
+
+
+def _emulate(
+    scenario: str | Path | Mapping[str, object],
+    command: Sequence[str] | None,
+    options: Options,
+    checked: int | None = None,
+) -> Emulated:
+    """Emulate; `checked` is the size of a transfer that user-space hosts take part in."""
+    text, default = _resolved(scenario, options)
+    endpoints = options.get("endpoints") or {}
+    own = [
+        {"host": name, "scenario": _resolved(scenario, options, variant)[0]}
+        for name, variant in endpoints.items()
+    ]
+    engine = getattr(_farlink, "emulate", None)
+    if engine is None:
+        raise FarlinkError("emulation needs Linux: it is made of network namespaces")
+    main = None if command is None else (options.get("host") or default[1], command)
+    seconds, fetches = options.get("seconds"), checked is not None and default[1] in endpoints
+    if main is None and seconds is None and not fetches:
+        raise ScenarioError("an emulation needs a command, or seconds to last")
+    if seconds is not None and not 0 < seconds <= LONGEST_S:
+        raise ScenarioError(f"seconds is {seconds:g}; write a time above 0, up to {LONGEST_S:g} s")
+    run = checks.whole("run", options.get("run", 0), 2**64 - 1, least=0)
+    pcap, snaplen = options.get("pcap"), options.get("snaplen", 0)
+    if snaplen and pcap is None:
+        raise ScenarioError(
+            f"snaplen {snaplen} has no effect without pcap, which names a directory"
+        )
+    if not 0 <= snaplen < 2**32:
+        raise ScenarioError(f"snaplen is {snaplen}; write 0 (all of a packet) or a number of bytes")
+    if pcap is not None:
+        files.check_directory(pcap)
+        pcap.mkdir(parents=True, exist_ok=True)
+    asked = {
+        "run": run,
+        "servers": [_task(server) for server in options.get("servers") or ()],
+        "main": main and _task(main),
+        "tcp": options.get("tcp"),
+        "seconds": seconds,
+        "endpoints": own,
+        "transfer": checked
+        and {"sender": default[0], "receiver": default[1], "port": DATA_PORT, "bytes": checked},
+        "plain": options.get("plain", False),
+        "realtime": options.get("realtime"),
+        "pcap": pcap and str(pcap),
+        "snaplen": snaplen,
+        "sample": options.get("sample", False),
+    }
+    program = main is not None and checked is None
+    with _signals(program=program):
+        data = json.loads(engine(text, _utf8(json.dumps(asked, ensure_ascii=False))))
+    tree = json.loads(text)
+    data |= {"scenario": tree.get("name") or "scenario", "seed": tree["seed"], "run": run}
+    # The program of a transfer may be the one that Ctrl-C reaches first.
+    interrupted = data["exit_code"] == 128 + signal.SIGINT and not program
+    if data.pop("interrupted") or interrupted:
+        data["exit_code"] = 128 + signal.SIGINT
+        raise Interrupted(Emulated(data))
+    return Emulated(data)
+
+
+def _task(command: Command) -> dict[str, object]:
+    host, argv = command
+    return {"host": host, "argv": list(argv)}
+
+
+def _utf8(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ScenarioError(
+            f"{error.object[error.start : error.end]!r} in a command or a path is no UTF-8"
+        ) from None
+    return text
+
+
 def check_kernel(tcp: str | None) -> None:
     """Raise `ScenarioError` if this kernel has no TCP of that name."""
     known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
@@ -315,18 +295,12 @@ def check_kernel(tcp: str | None) -> None:
 
 
 def _resolved(
-    scenario: str | Path | Mapping[str, object],
-    overrides: Mapping[str, object] | None,
-    seed: int | None,
-    variant: str | None = None,
+    scenario: str | Path | Mapping[str, object], options: Options, variant: str | None = None
 ) -> tuple[str, tuple[str, str]]:
     """Return the resolved scenario, with another TCP if named, and the nodes of its first flow."""
-    changes = [(path, source.override_text(value)) for path, value in (overrides or {}).items()]
-    if seed is not None:
-        changes.append(("seed", str(seed)))
+    changes = source.changes(options.get("overrides"), options.get("seed"))
     (text,) = source.find(scenario).resolve(variant and [variant], changes).values()
-    flow = json.loads(text)["flows"][0]
-    return text, (flow["from"].replace("{}", "0"), flow["to"].replace("{}", "0"))
+    return text, source.ends(json.loads(text)["flows"][0])
 
 
 @contextmanager

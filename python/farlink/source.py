@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from farlink import _farlink, files, resultfile
-from farlink.checks import text_of
+from farlink.checks import text_of, whole
 from farlink.errors import ScenarioError
 
-__all__ = ["Source", "find", "override_text", "profiles", "split"]
+__all__ = ["Source", "changes", "ends", "find", "override_text", "profiles", "split"]
 
 
 @dataclass(frozen=True)
@@ -137,6 +137,34 @@ def split(tcp: str) -> tuple[str | None, str]:
     """Take the profile from the name of a TCP: "linux-cubic" is ("linux", "cubic")."""
     profile, dash, variant = tcp.partition("-")
     return (profile, variant) if dash and profile in profiles() else (None, tcp)
+
+
+def changes(overrides: Mapping[str, object] | None, seed: int | None) -> list[tuple[str, str]]:
+    """Write overrides, and a seed that comes last, as paths and values.
+
+    Raises
+    ------
+    ScenarioError
+        If they are no values by path, TOML has nothing like one, or there is no such seed.
+    """
+    if overrides is not None and not isinstance(overrides, Mapping):
+        raise ScenarioError(
+            f"overrides is {text_of(overrides)}; write values by path, for example "
+            '{"links.0.down.delay": "300 ms"}'
+        )
+    written = []
+    for path, value in (overrides or {}).items():
+        if not isinstance(path, str):
+            raise ScenarioError(f"overrides has the key {text_of(path)}; write a path as a string")
+        written.append((path, override_text(value)))
+    if seed is not None:
+        written.append(("seed", str(whole("seed", seed, 2**64 - 1, least=0))))
+    return written
+
+
+def ends(flow: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the nodes that a flow of a resolved scenario begins and ends at, or its first."""
+    return flow["from"].replace("{}", "0"), flow["to"].replace("{}", "0")
 
 
 def override_text(value: object) -> str:

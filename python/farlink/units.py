@@ -3,7 +3,7 @@
 import math
 import re
 
-__all__ = ["parse_rate", "parse_size", "parse_time", "prefixed", "rounded"]
+__all__ = ["parse_rate", "parse_size", "parse_time", "prefixed", "rounded", "whole_size"]
 
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 _SIZES = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -47,6 +47,12 @@ def parse_size(text: object) -> float | None:
     if match is None or match[2] not in _SIZES:
         return None
     return float(match[1]) * _SIZES[match[2]]
+
+
+def whole_size(text: object) -> int | None:
+    """Read a size of whole bytes, one at least ("10 MB"); None if it is none."""
+    size = parse_size(text)
+    return int(size) if size is not None and 1 <= size < math.inf and size == int(size) else None
 
 
 def parse_rate(text: object) -> float | None:

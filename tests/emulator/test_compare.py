@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
 
-from farlink import comparison
+from farlink import comparison, folder
 from farlink.plot.compare import draw_pair
 
 TOO_LATE_S = 0.02
@@ -30,6 +30,7 @@ def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:
     (row,) = json.loads((tmp_path / "comparison.json").read_text())["rows"]
     assert abs(row["ratio"] - 1) < 0.05
     assert {path.name for path in tmp_path.iterdir()} == {
+        folder.LIST,
         "comparison.json",
         "sequence.png",
         "sequence.svg",

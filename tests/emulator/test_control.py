@@ -1,10 +1,13 @@
 """Captures, the kernel's TCP, and changes of a running emulation."""
 
 import json
+import os
 import shutil
+import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -151,6 +154,53 @@ def test_the_socket_is_its_owners(geo: control.Running) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert "PermissionError" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("request_line", "says"),
+    [
+        ('{"version": 2, "do": "dance"}', "the request is of version 2"),
+        ('{"do": "show"}', "the request is of no version"),
+    ],
+)
+def test_a_request_of_another_version_is_told_so(
+    geo: control.Running, request_line: str, says: str
+) -> None:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(geo.path))
+        client.sendall(request_line.encode() + b"\n")
+        answer = json.loads(client.makefile().readline())
+    assert answer.keys() == {"version", "error"}
+    assert "which speaks version 1 of the control protocol" in answer["error"]
+    assert says in answer["error"]
+
+
+def test_an_emulation_of_another_version_is_told_in_one_line(tmp_path: Path) -> None:
+    """One that runs since before there were versions, as its socket answers."""
+    files = Path("/run/farlink")
+    files.mkdir(exist_ok=True)
+    own = Path("/proc/self/ns/pid").stat().st_ino
+    path = files / f"farlink-{os.getpid()}-99-{own}-0-old.ctl"
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+        server.listen()
+
+        def answer() -> None:
+            for _ in range(2):  # whether it is there, and the request
+                client, _ = server.accept()
+                with client, client.makefile() as lines:
+                    if lines.readline():
+                        client.sendall(b'{"error": "no request: unknown field `version`"}\n')
+
+        thread = threading.Thread(target=answer, daemon=True)
+        thread.start()
+        try:
+            done = ctl(control.Running("old", os.getpid(), path), "show")
+        finally:
+            path.unlink()
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "it was started by another farlink, which speaks no version of the control" in line
 
 
 def test_one_of_several_is_named(geo: control.Running) -> None:

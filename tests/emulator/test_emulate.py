@@ -171,6 +171,25 @@ def test_losses_are_those_of_the_channel_and_every_packet_is_accounted_for() -> 
     assert abs(down["drops_loss"] - 0.1 * sent) < 4 * math.sqrt(0.09 * sent)
 
 
+def test_results_go_to_standard_output_where_that_is_asked_for(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*FARLINK, "emulate", "geo-omueti2007", "--json", "-", "--quiet", "--", "true"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert json.loads(done.stdout)["exit_code"] == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_no_option_is_refused() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        fl.emulate(path(), ["true"], colour="red")  # type: ignore[call-arg]
+    with pytest.raises(fl.ScenarioError, match="host has no effect on a transfer"):
+        fl.emulation.transfer(path(), "1 kB", host="client")
+
+
 def test_nothing_is_left_behind_and_the_exit_code_is_the_programs() -> None:
     before = set(NAMES.iterdir()) if NAMES.exists() else set()
     done = fl.emulate(path(), ["sh", "-c", "sleep 1000 & exit 7"], host="client")

@@ -1,14 +1,14 @@
 //! Live control: a local socket through which a running emulation is looked at and
-//! changed. One request and one answer a connection, each a line of JSON.
+//! changed, in the words of [`crate::protocol`].
 
 use crate::EmuError;
 use crate::drive::Emulation;
 use crate::namespace::RunFile;
+use crate::protocol::{self, Answer, LONGEST, Request, Unread, VERSION};
 use crate::remote::Remote;
 use farlink_sim::scenario;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
@@ -24,8 +24,6 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two looks at whether to go on, in milliseconds.
 const LOOK_MS: u16 = 100;
-/// A request is not longer.
-const LONGEST: u64 = 1 << 20;
 
 /// The socket of an emulation. Dropping it takes it away.
 #[derive(Debug)]
@@ -33,24 +31,6 @@ pub struct Control {
     file: RunFile,
     stop: Arc<AtomicBool>,
     server: Option<JoinHandle<()>>,
-}
-
-/// What can be asked.
-#[derive(Deserialize)]
-#[serde(tag = "do", rename_all = "lowercase", deny_unknown_fields)]
-enum Request {
-    /// What the links are set to.
-    Show,
-    /// Change values of links.
-    Set { changes: Vec<(String, String)> },
-    /// Switch channels.
-    Channel {
-        on: bool,
-        link: Option<String>,
-        direction: Option<String>,
-    },
-    /// Counters.
-    Stats,
 }
 
 impl Control {
@@ -123,18 +103,17 @@ impl Desk {
         let answer = if owns(client) {
             let mut line = String::new();
             BufReader::new(client.take(LONGEST)).read_line(&mut line)?;
-            serde_json::from_str(&line)
-                .map_err(|e| format!("no request: {e}"))
+            protocol::read(&line)
+                .map_err(unread)
                 .and_then(|request| self.answer(request))
         } else {
             Err("only its owner may control an emulation".into())
         };
-        let answer = answer.unwrap_or_else(|error| json!({ "error": error }));
         let mut client = client;
-        client.write_all(format!("{answer}\n").as_bytes())
+        client.write_all(protocol::write(&answer.unwrap_or_else(Answer::Error)).as_bytes())
     }
 
-    fn answer(&mut self, request: Request) -> Result<Value, String> {
+    fn answer(&mut self, request: Request) -> Result<Answer, String> {
         match request {
             Request::Show => self.show(),
             Request::Set { changes } => {
@@ -163,17 +142,22 @@ impl Desk {
             Request::Stats => self
                 .remote
                 .call(Emulation::stats)
+                .map(Answer::Stats)
                 .ok_or_else(|| NO_ANSWER.into()),
         }
     }
 
-    fn show(&self) -> Result<Value, String> {
+    fn show(&self) -> Result<Answer, String> {
         let off = self
             .remote
             .call(|emulation, _| emulation.live.channels_off())
             .ok_or(NO_ANSWER)?;
-        let scenario: Value = serde_json::from_str(&self.text).map_err(|e| e.to_string())?;
-        Ok(json!({ "links": scenario["links"], "channels_off": off }))
+        let mut scenario: Value = serde_json::from_str(&self.text).map_err(|e| e.to_string())?;
+        let name = |(link, direction): (_, &str)| (link, direction.to_owned());
+        Ok(Answer::State {
+            links: scenario["links"].take(),
+            channels_off: off.into_iter().map(name).collect(),
+        })
     }
 
     fn set(&mut self, changes: &[(String, String)]) -> Result<(), String> {
@@ -212,6 +196,19 @@ impl Desk {
             "there is no link {name:?} with that direction; the links are {}",
             known.join(", ")
         )
+    }
+}
+
+/// What to say to a line that is no request.
+fn unread(unread: Unread) -> String {
+    match unread {
+        Unread::Version(theirs) => format!(
+            "the emulation was started by farlink {}, which speaks version {VERSION} of the \
+             control protocol, and the request is of {}: use the farlink that started it",
+            env!("CARGO_PKG_VERSION"),
+            protocol::name(theirs)
+        ),
+        Unread::Malformed(why) => format!("no request: {why}"),
     }
 }
 

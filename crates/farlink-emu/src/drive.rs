@@ -6,26 +6,26 @@ use crate::arrival::Arrivals;
 use crate::capture::Captures;
 use crate::clock::Clock;
 use crate::endpoint::{Endpoint, EndpointConfig};
-use crate::host::{Counters, Host, HostConfig, Port};
+use crate::host::{Host, HostConfig, Port};
 use crate::keeper::Keeper;
 use crate::lateness::Lateness;
 use crate::namespace::RunFile;
 use crate::realtime::{self, Budget, Mode, Ran};
 use crate::remote::{Job, Remote};
+use crate::report::{HostReport, Report, Traffic};
 use crate::tun::LONGEST;
 use farlink_net::Raw;
 use farlink_net::packet::IPV4_HEADER_LEN;
 use farlink_sim::scenario::Expanded;
-use farlink_sim::{Balance, LinkReport, Live, QUEUE_MOST, Refused};
+use farlink_sim::{Live, Refused};
 use farlink_tcp::segment::TCP_HEADER_LEN;
 use farlink_tcp::{Instant, Interval};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::timer::{Expiration, TimerSetTimeFlags};
 use nix::sys::timerfd::{ClockId, TimerFd, TimerFlags};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fs;
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
@@ -76,27 +76,6 @@ pub struct Emulation {
     jobs: Receiver<Job>,
 }
 
-/// What an emulation did.
-#[derive(Clone, Debug)]
-pub struct Report {
-    /// How long it ran.
-    pub duration: Interval,
-    /// How late packets left.
-    pub lateness: Lateness,
-    /// Counters of the links.
-    pub links: Vec<LinkReport>,
-    /// Name, address and packets of each host.
-    pub hosts: Vec<(String, Ipv4Addr, Counters)>,
-    /// Where all packets are.
-    pub balance: Balance,
-    /// Packets that are not in the captures, since the disk could not keep up.
-    pub uncaptured: u64,
-    /// Why the captures end before the run does.
-    pub capture_failure: Option<String>,
-    /// What the engine's thread ran at.
-    pub priority: Ran,
-}
-
 /// Does `work` with each item, of many at a time: making and ending a host is mostly
 /// waiting for the kernel. The order of the results is that of the items.
 fn in_parallel<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sync) -> Vec<U> {
@@ -118,42 +97,6 @@ fn in_parallel<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sync) ->
 impl Drop for Emulation {
     fn drop(&mut self) {
         in_parallel(std::mem::take(&mut self.hosts), drop);
-    }
-}
-
-impl Report {
-    /// Duration, links, hosts, and where all packets are, as JSON. What hosts sent
-    /// (`offered`) either entered the network or is named by why it did not.
-    pub fn to_json(&self) -> Value {
-        let link = |l: &LinkReport| {
-            json!({
-                "link": l.link, "direction": l.direction, "metrics": l.metrics,
-                "queue_bound_bytes": l.bounded.then_some(QUEUE_MOST),
-            })
-        };
-        let mut hosts = Vec::new();
-        let mut all = Counters::default();
-        for (name, address, counters) in &self.hosts {
-            let mut row = json!(counters);
-            row["host"] = name.as_str().into();
-            row["address"] = address.to_string().into();
-            hosts.push(row);
-            all.not_ipv4 += counters.not_ipv4;
-            all.no_host += counters.no_host;
-            all.overflowed += counters.overflowed;
-        }
-        let mut packets = json!(self.balance);
-        packets["offered"] =
-            (self.balance.entered + all.not_ipv4 + all.no_host + all.overflowed).into();
-        packets["not_ipv4"] = all.not_ipv4.into();
-        packets["no_host"] = all.no_host.into();
-        packets["overflowed"] = all.overflowed.into();
-        json!({
-            "duration_s": self.duration.as_secs_f64(),
-            "hosts": hosts,
-            "links": self.links.iter().map(link).collect::<Vec<_>>(),
-            "packets": packets,
-        })
     }
 }
 
@@ -286,12 +229,9 @@ impl Emulation {
         self.remote.clone()
     }
 
-    /// Counters as JSON, at `now`.
+    /// What a look at it shows, at `now`.
     pub(crate) fn stats(&mut self, now: Instant) -> Value {
-        let report = self.report(now);
-        let mut stats = report.to_json();
-        stats["late_p99_s"] = report.lateness.quantile(0.99).as_secs_f64().into();
-        stats
+        self.report(now).stats()
     }
 
     /// Does what other threads asked for.
@@ -663,16 +603,17 @@ impl Emulation {
 
     fn report(&mut self, now: Instant) -> Report {
         self.hosts.iter_mut().for_each(Host::look_at_device);
-        let host = |host: &Host| (host.name.clone(), host.address, host.counters);
-        Report {
-            hosts: self.hosts.iter().map(host).collect(),
-            duration: now.since(Instant::ZERO),
-            lateness: self.lateness.clone(),
-            links: self.live.report(now),
-            balance: self.live.balance(),
-            uncaptured: 0,
-            capture_failure: None,
-            priority: self.priority.clone(),
-        }
+        let host = |host: &Host| HostReport {
+            host: host.name.clone(),
+            address: host.address,
+            counters: host.counters,
+        };
+        let traffic = Traffic::new(
+            now.since(Instant::ZERO),
+            self.hosts.iter().map(host).collect(),
+            self.live.report(now),
+            self.live.balance(),
+        );
+        Report::of(traffic, self.lateness.clone(), self.priority.clone())
     }
 }

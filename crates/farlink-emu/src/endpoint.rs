@@ -96,20 +96,6 @@ impl EndpointConfig {
     }
 }
 
-impl Dropped {
-    /// Names and counts.
-    pub fn by_reason(&self) -> [(&'static str, u64); 6] {
-        [
-            ("checksum", self.checksum),
-            ("not_tcp", self.not_tcp),
-            ("fragment", self.fragment),
-            ("malformed", self.malformed),
-            ("no_port", self.no_port),
-            ("full", self.full),
-        ]
-    }
-}
-
 /// What a user-space host did.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EndpointReport {

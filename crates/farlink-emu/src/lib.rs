@@ -6,6 +6,7 @@
 
 mod arrival;
 mod capture;
+mod client;
 mod clock;
 mod control;
 mod drive;
@@ -16,20 +17,29 @@ mod keeper;
 mod lateness;
 mod namespace;
 mod offload;
+mod options;
+mod protocol;
 mod realtime;
 mod remote;
+mod report;
+mod run;
 mod session;
 mod sockets;
 mod tun;
 
+pub use client::ask;
 pub use control::Control;
-pub use drive::{Emulation, Report, Stop};
+pub use drive::{Emulation, Stop};
 pub use endpoint::{Dropped, Endpoint, EndpointConfig, EndpointReport, Fetch, Fetched, Service};
 pub use host::{Counters, Host, HostConfig};
 pub use lateness::Lateness;
 pub use namespace::{Namespace, sweep};
+pub use options::{Options, Transfer, UserSpace};
+pub use protocol::{Answer, Request};
 pub use realtime::{Mode, Ran};
-pub use session::{Outcome, Server, Task, session};
+pub use report::{HostReport, LinkRow, Packets, Report, Samples, Server, Traffic};
+pub use run::emulate;
+pub use session::{Task, session};
 pub use sockets::{Sample, Sampler};
 
 use std::io;

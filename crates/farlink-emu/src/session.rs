@@ -2,9 +2,10 @@
 //! with all that they started.
 
 use crate::EmuError;
-use crate::drive::{Emulation, Report};
-use crate::endpoint::EndpointReport;
+use crate::drive::Emulation;
 use crate::namespace::Namespace;
+use crate::report::{Report, Server};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -18,34 +19,13 @@ const LOOK: Duration = Duration::from_millis(10);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A program to run.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Task {
     /// Name of its host.
     pub host: String,
     /// Program and arguments.
     pub argv: Vec<String>,
-}
-
-/// What became of a session.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    /// Exit code of the program: 128 and the signal if one killed it.
-    pub code: i32,
-    /// What the network did.
-    pub report: Report,
-    /// Names of the user-space hosts and what they did.
-    pub endpoints: Vec<(String, EndpointReport)>,
-    /// The servers, as they were given.
-    pub servers: Vec<Server>,
-}
-
-/// What became of a server.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Server {
-    /// Its host and program.
-    pub task: Task,
-    /// Its exit code if it ended before the session did.
-    pub code: Option<i32>,
 }
 
 /// A program that is to be started.
@@ -110,7 +90,7 @@ pub fn session<E>(
     servers: &[Task],
     main: Option<&Task>,
     mut tick: impl FnMut() -> Result<bool, E>,
-) -> Result<Result<Outcome, E>, EmuError> {
+) -> Result<Result<Report, E>, EmuError> {
     let mut prepared = Vec::new();
     for task in servers.iter().chain(main) {
         prepared.push(prepare(emulation, task)?);
@@ -172,19 +152,17 @@ pub fn session<E>(
         });
         (report, code)
     });
-    let (report, code) = (report?, code?);
-    let endpoints = emulation
+    let (mut report, code) = (report?, code?);
+    report.endpoints = emulation
         .hosts()
         .iter()
         .filter_map(|host| Some((host.name.clone(), host.endpoint()?.report())))
         .collect();
-    let servers = servers.iter().cloned().zip(codes);
-    let servers = servers.map(|(task, code)| Server { task, code }).collect();
-    Ok(code.map(|code| Outcome {
-        code,
-        report,
-        endpoints,
-        servers,
+    let server = |(task, exit_code)| Server { task, exit_code };
+    report.servers = servers.iter().cloned().zip(codes).map(server).collect();
+    Ok(code.map(|code| Report {
+        exit_code: code,
+        ..report
     }))
 }
 

@@ -34,6 +34,8 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(trajectory, m)?)?;
     #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::emulate, m)?)?;
+    #[cfg(target_os = "linux")]
+    m.add_function(wrap_pyfunction!(emulate::ask, m)?)?;
     m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
     Ok(())
 }

@@ -1,12 +1,14 @@
 """`farlink emulate` and `farlink shell`: programs over the links of a scenario."""
 
+import functools
+import inspect
 import json
 import os
 import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -47,19 +49,9 @@ _SNAPLEN = typer.Option(0, "--snaplen", help="Bytes captured of a packet.", meta
 _SEED = typer.Option(None, "--seed", help="Replace the seed.", metavar="N")
 
 
-def emulate(
-    scenario: str = _SCENARIO,
-    command: list[str] = typer.Argument(
-        None, help="Program and arguments, behind --.", metavar="-- COMMAND"
-    ),
+def _options(
     host: str | None = _HOST,
     at: list[str] = _AT,
-    transfer: str = typer.Option(
-        "", "--transfer", help="Transfer checked data instead of a program.", metavar="SIZE"
-    ),
-    seconds: float | None = typer.Option(
-        None, "--seconds", help="End after so long, whatever the program does.", metavar="N"
-    ),
     tcp: list[str] = _TCP,
     endpoint: list[str] = _ENDPOINT,
     plain: bool = _PLAIN,
@@ -68,6 +60,51 @@ def emulate(
     seed: int | None = _SEED,
     pcap: Path | None = _PCAP,
     snaplen: int = _SNAPLEN,
+) -> emulation.Options:
+    """Read what both commands take."""
+    return {
+        "host": host,
+        "servers": _servers(at),
+        "tcp": text.one_name(tcp),
+        "overrides": dict(text.assignments(changes)),
+        "seed": seed,
+        "endpoints": _endpoints(endpoint),
+        "plain": plain,
+        "realtime": realtime,
+        "pcap": pcap,
+        "snaplen": snaplen,
+    }
+
+
+def _with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command what `_options` reads in the place of its parameter `options`."""
+    reads = inspect.signature(_options).parameters
+    own = inspect.signature(command).parameters.values()
+    merged = [one for each in own for one in (reads.values() if each.name == "options" else [each])]
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:  # noqa: ANN401 (as the signature below says)
+        options = _options(**{name: given.pop(name) for name in reads})
+        command(options=options, **given)
+
+    run.__signature__ = inspect.Signature(merged)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in merged}
+    return run
+
+
+@_with_options
+def emulate(
+    options: emulation.Options,
+    scenario: str = _SCENARIO,
+    command: list[str] = typer.Argument(
+        None, help="Program and arguments, behind --.", metavar="-- COMMAND"
+    ),
+    transfer: str = typer.Option(
+        "", "--transfer", help="Transfer checked data instead of a program.", metavar="SIZE"
+    ),
+    seconds: float | None = typer.Option(
+        None, "--seconds", help="End after so long, whatever the program does.", metavar="N"
+    ),
     trace: Path | None = typer.Option(
         None, "--trace", help="Write the state of the kernel's TCP here.", metavar="DIR"
     ),
@@ -75,7 +112,7 @@ def emulate(
         False, "--plots", help="Draw the traces; with --pcap also the sequence numbers."
     ),
     json_file: Path | None = typer.Option(
-        None, "--json", help="Write what happened here.", metavar="FILE"
+        None, "--json", help="Write what happened here; - is standard output.", metavar="FILE"
     ),
     strict: bool = typer.Option(False, "--strict", help="Fail if the engine fell behind."),
     quiet: bool = typer.Option(False, "--quiet", help="No table."),
@@ -85,52 +122,25 @@ def emulate(
         raise ScenarioError(
             "write what is to run: -- COMMAND, --transfer SIZE, or --seconds N for neither"
         )
-    if transfer and (host or at):
+    if transfer and (options["host"] or options["servers"]):
         raise ScenarioError(
             "--in and --at have no effect with --transfer, which runs over the first flow's path"
         )
-    if json_file is not None:
+    if json_file is not None and not text.is_standard_output(json_file):
         files.check_file(json_file)
     if trace is not None:
         files.check_directory(trace)
     elif plots:
         raise ScenarioError("--plots draws what --trace DIR writes; write both")
-    overrides: dict[str, object] = dict(text.assignments(changes))
-    kernel_tcp = text.one_name(tcp)
-
-    def run() -> emulation.Emulated:
+    asked: emulation.Options = {**options, "seconds": seconds, "sample": trace is not None}
+    try:
         if transfer:
-            return emulation.transfer(
-                scenario,
-                transfer,
-                tcp=kernel_tcp,
-                overrides=overrides,
-                seed=seed,
-                endpoints=_endpoints(endpoint),
-                plain=plain,
-                realtime=realtime,
-                pcap=pcap,
-                snaplen=snaplen,
-                sample=trace is not None,
-            )
-        return emulation.emulate(
-            scenario,
-            command or None,
-            host=host,
-            servers=_servers(at),
-            tcp=kernel_tcp,
-            overrides=overrides,
-            seed=seed,
-            seconds=seconds,
-            endpoints=_endpoints(endpoint),
-            plain=plain,
-            realtime=realtime,
-            pcap=pcap,
-            snaplen=snaplen,
-            sample=trace is not None,
-        )
-
-    done = _until_the_end(run)
+            done = emulation.transfer(scenario, transfer, **asked)
+        else:
+            done = emulation.emulate(scenario, command or None, **asked)
+    except emulation.Interrupted as interrupted:
+        # What it did until Ctrl-C counts too.
+        done = interrupted.done
     _show(done, json_file=json_file, quiet=quiet)
     if trace is not None:
         seen = KernelTrace.of(done)
@@ -140,7 +150,7 @@ def emulate(
         elif plots:
             from farlink.plot.style import save
 
-            name = kernel_tcp or "kernel"
+            name, pcap = options["tcp"] or "kernel", options["pcap"]
             figures = seen.plots(name, pcap)
             save(figures.cwnd(), trace / "cwnd")
             if pcap is not None:
@@ -149,42 +159,10 @@ def emulate(
     _end(done, strict=strict)
 
 
-def _until_the_end(run: Callable[[], emulation.Emulated]) -> emulation.Emulated:
-    """Run an emulation; what it did until Ctrl-C counts too."""
-    try:
-        return run()
-    except emulation.Interrupted as interrupted:
-        return interrupted.done
-
-
-def shell(
-    scenario: str = _SCENARIO,
-    host: str | None = _HOST,
-    at: list[str] = _AT,
-    tcp: list[str] = _TCP,
-    endpoint: list[str] = _ENDPOINT,
-    plain: bool = _PLAIN,
-    realtime: bool | None = REALTIME,
-    changes: list[str] = _SET,
-    seed: int | None = _SEED,
-    pcap: Path | None = _PCAP,
-    snaplen: int = _SNAPLEN,
-) -> None:
+@_with_options
+def shell(options: emulation.Options, scenario: str = _SCENARIO) -> None:
     """Open a shell in a host of a scenario (Linux, root); the network ends with it."""
-    done = emulation.emulate(
-        scenario,
-        [os.environ.get("SHELL", "/bin/sh")],
-        host=host,
-        servers=_servers(at),
-        tcp=text.one_name(tcp),
-        overrides=dict(text.assignments(changes)),
-        seed=seed,
-        endpoints=_endpoints(endpoint),
-        plain=plain,
-        realtime=realtime,
-        pcap=pcap,
-        snaplen=snaplen,
-    )
+    done = emulation.emulate(scenario, [os.environ.get("SHELL", "/bin/sh")], **options)
     _show(done, json_file=None, quiet=False)
     _end(done, strict=False)
 
@@ -225,7 +203,7 @@ def _show(done: emulation.Emulated, *, json_file: Path | None, quiet: bool) -> N
         tables(done, text.console(sys.stderr))
     if json_file is not None:
         summary = {key: one for key, one in done.data.items() if key != "sockets"}
-        files.write_text(json_file, json.dumps(summary, indent=1) + "\n")
+        text.write_json(json_file, json.dumps(summary, indent=1) + "\n")
 
 
 def _end(done: emulation.Emulated, *, strict: bool) -> None:

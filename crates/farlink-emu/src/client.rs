@@ -1,0 +1,81 @@
+//! The other end of the control socket: asks a running emulation.
+
+use crate::protocol::{self, Answer, Request, Unread, VERSION};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long an emulation may take to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks the emulation whose socket is at `path`.
+///
+/// # Errors
+/// `PermissionDenied` if it is somebody else's, another kind if it is gone.
+pub fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
+    let mut stream = UnixStream::connect(path)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(protocol::write(request).as_bytes())?;
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line)?;
+    if line.is_empty() {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(protocol::read(&line).unwrap_or_else(|unread| {
+        Answer::Error(match unread {
+            Unread::Version(theirs) => format!(
+                "it was started by another farlink, which speaks {} of the control protocol; this \
+                 one speaks version {VERSION}: use the farlink that started it",
+                protocol::name(theirs)
+            ),
+            Unread::Malformed(why) => format!("its answer cannot be read: {why}"),
+        })
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    /// What a client says to an emulation that answers with `line`.
+    fn answer_to(line: &'static str) -> Answer {
+        let path = std::env::temp_dir().join(format!("farlink-client-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).unwrap();
+        let server = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = String::new();
+            let reading = stream.try_clone().unwrap();
+            BufReader::new(reading).read_line(&mut asked).unwrap();
+            stream.write_all(line.as_bytes()).unwrap();
+            asked
+        });
+        let answer = ask(&path, &Request::Show).unwrap();
+        assert_eq!(server.join().unwrap(), protocol::write(&Request::Show));
+        let _ = std::fs::remove_file(&path);
+        answer
+    }
+
+    #[test]
+    fn an_emulation_of_another_version_gets_one_clear_line() {
+        let Answer::Error(older) = answer_to("{\"error\": \"no request: unknown field\"}\n") else {
+            panic!("no error");
+        };
+        assert!(
+            older.contains("speaks no version of the control protocol"),
+            "{older}"
+        );
+        let Answer::Error(newer) = answer_to("{\"version\": 2, \"stars\": 5}\n") else {
+            panic!("no error");
+        };
+        assert!(
+            newer.contains("speaks version 2 of the control protocol"),
+            "{newer}"
+        );
+        let right = "{\"version\": 1, \"error\": \"no such link\"}\n";
+        assert_eq!(answer_to(right), Answer::Error("no such link".into()));
+    }
+}

@@ -1,0 +1,136 @@
+//! What an emulation is asked for: one object, which Python writes as JSON.
+
+use crate::EmuError;
+use crate::endpoint::{EndpointConfig, Fetch, Service};
+use crate::host::HostConfig;
+use crate::realtime::Mode;
+use crate::session::Task;
+use farlink_sim::scenario::{self, Expanded};
+use serde::Deserialize;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Everything about an emulation but its scenario. What is not given has its default.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Options {
+    /// Number of the run, from which the channels draw their random numbers.
+    pub run: u64,
+    /// Programs that are started before `main`, and killed after it.
+    pub servers: Vec<Task>,
+    /// The program whose end is the end.
+    pub main: Option<Task>,
+    /// Congestion control of the hosts' kernels; by default the kernel's own.
+    pub tcp: Option<String>,
+    /// End after so many seconds, whatever the program does.
+    pub seconds: Option<f64>,
+    /// Hosts in user space.
+    pub endpoints: Vec<UserSpace>,
+    /// A transfer of checked data whose ends the hosts in user space are, where they are.
+    pub transfer: Option<Transfer>,
+    /// One packet to a read or write of a device.
+    pub plain: bool,
+    /// Real-time priority: a must, not wanted, or by default where it can be had.
+    pub realtime: Option<bool>,
+    /// Directory for captures.
+    pub pcap: Option<PathBuf>,
+    /// Bytes captured of a packet; 0 for all.
+    pub snaplen: u32,
+    /// Whether the kernel's TCP is looked at.
+    pub sample: bool,
+}
+
+/// A host in user space.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UserSpace {
+    /// Its name.
+    pub host: String,
+    /// Resolved scenario whose flows have its TCP.
+    pub scenario: String,
+}
+
+/// Checked data from one host to another.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transfer {
+    /// Host that has the data.
+    pub sender: String,
+    /// Host that fetches it.
+    pub receiver: String,
+    /// Port of the sender.
+    pub port: u16,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Options {
+    pub(crate) fn host(&self) -> HostConfig {
+        HostConfig {
+            congestion: self.tcp.clone(),
+            plain: self.plain,
+            ..HostConfig::default()
+        }
+    }
+
+    pub(crate) fn mode(&self) -> Mode {
+        match self.realtime {
+            None => Mode::Best,
+            Some(true) => Mode::Realtime,
+            Some(false) => Mode::Normal,
+        }
+    }
+
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        self.seconds.map(Duration::from_secs_f64)
+    }
+
+    /// The hosts in user space, each with its TCP and what it serves and fetches.
+    pub(crate) fn endpoints(&self) -> Result<Vec<EndpointConfig>, EmuError> {
+        self.endpoints
+            .iter()
+            .map(|own| self.endpoint(own))
+            .collect()
+    }
+
+    fn endpoint(&self, own: &UserSpace) -> Result<EndpointConfig, EmuError> {
+        let host = &own.host;
+        let scenario = expand(&own.scenario)?;
+        let node = scenario.nodes.iter().position(|name| name == host);
+        let tcp = scenario.flows.iter().find_map(|flow| match node {
+            Some(node) if flow.from == node => Some(flow.sender.clone()),
+            Some(node) if flow.to == node => Some(flow.receiver.clone()),
+            _ => None,
+        });
+        let tcp = tcp.ok_or_else(|| {
+            EmuError::Scenario(format!(
+                "endpoint {host:?}: no flow of the scenario begins or ends there"
+            ))
+        })?;
+        let mut services = vec![
+            (7, Service::Echo),
+            (9, Service::Discard),
+            (19, Service::Data(u64::MAX)),
+        ];
+        let served = self.transfer.iter().filter(|t| t.sender == *host);
+        services.extend(served.map(|t| (t.port, Service::Data(t.bytes))));
+        let fetched = self.transfer.iter().find(|t| t.receiver == *host);
+        Ok(EndpointConfig {
+            host: host.clone(),
+            tcp,
+            services,
+            fetch: fetched.map(|t| Fetch {
+                host: t.sender.clone(),
+                port: t.port,
+                size: t.bytes,
+            }),
+        })
+    }
+}
+
+/// A resolved scenario, ready to be built.
+pub(crate) fn expand(text: &str) -> Result<Expanded, EmuError> {
+    scenario::load(text, "resolved scenario", &[])
+        .and_then(|s| s.expand())
+        .map_err(|e| EmuError::Scenario(e.to_string()))
+}

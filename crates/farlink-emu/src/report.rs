@@ -1,0 +1,281 @@
+//! What an emulation did, and all of it as JSON: the one place where names and units of
+//! that are decided.
+
+use crate::endpoint::{Dropped, EndpointReport, Fetched};
+use crate::host::Counters;
+use crate::lateness::Lateness;
+use crate::realtime::Ran;
+use crate::session::Task;
+use crate::sockets::Sample;
+use farlink_sim::{Balance, LinkReport, QUEUE_MOST};
+use farlink_tcp::Interval;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// What an emulation did.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// What the network carried.
+    #[serde(flatten)]
+    pub traffic: Traffic,
+    /// How late packets left.
+    pub lateness: Lateness,
+    /// Packets that are not in the captures, since the disk could not keep up.
+    pub uncaptured: u64,
+    /// Why the captures end before the run does.
+    pub capture_failure: Option<String>,
+    /// What the engine's thread ran at.
+    #[serde(flatten)]
+    pub priority: Ran,
+    /// Exit code of the program: 128 and the signal if one killed it.
+    pub exit_code: i32,
+    /// Whether Ctrl-C ended it.
+    pub interrupted: bool,
+    /// The servers, as they were given.
+    pub servers: Vec<Server>,
+    /// Names of the hosts in user space and what they did.
+    pub endpoints: BTreeMap<String, EndpointReport>,
+    /// Names of dead runs that were taken away at the start.
+    pub swept: Vec<String>,
+    /// What was seen of the kernel's TCP, if it was looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sockets: Option<Samples>,
+}
+
+/// What the network carried.
+#[derive(Clone, Debug, Serialize)]
+pub struct Traffic {
+    /// How long it was there, in seconds.
+    pub duration_s: f64,
+    /// The hosts.
+    pub hosts: Vec<HostReport>,
+    /// Each direction of each link.
+    pub links: Vec<LinkRow>,
+    /// Where all packets are.
+    pub packets: Packets,
+}
+
+/// What a host sent and got.
+#[derive(Clone, Debug, Serialize)]
+pub struct HostReport {
+    /// Its name.
+    pub host: String,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its packets.
+    #[serde(flatten)]
+    pub counters: Counters,
+}
+
+/// What a direction of a link carried and lost.
+#[derive(Clone, Debug, Serialize)]
+pub struct LinkRow {
+    /// Name of the link.
+    pub link: String,
+    /// "down" or "up".
+    pub direction: &'static str,
+    /// Metrics by name, null where nothing was measured.
+    pub metrics: Map<String, Value>,
+    /// Where its queue ends, in bytes, if the scenario gives it no end.
+    pub queue_bound_bytes: Option<u64>,
+}
+
+/// Where all packets are: what hosts sent (`offered`) either entered the network or is named by
+/// why it did not.
+#[derive(Clone, Debug, Serialize)]
+pub struct Packets {
+    /// Those that entered.
+    #[serde(flatten)]
+    pub balance: Balance,
+    /// That hosts sent.
+    pub offered: u64,
+    /// No whole IPv4 datagrams.
+    pub not_ipv4: u64,
+    /// To an address that no host has.
+    pub no_host: u64,
+    /// Dropped by the full device of a host.
+    pub overflowed: u64,
+}
+
+/// What was seen of the kernel's TCP, in order of time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Samples(pub Vec<Sample>);
+
+/// What became of a server.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Server {
+    /// Its host and program.
+    #[serde(flatten)]
+    pub task: Task,
+    /// Its exit code if it ended before the session did.
+    pub exit_code: Option<i32>,
+}
+
+impl Report {
+    /// Of a network that nobody has used yet.
+    pub(crate) fn of(traffic: Traffic, lateness: Lateness, priority: Ran) -> Self {
+        Self {
+            traffic,
+            lateness,
+            uncaptured: 0,
+            capture_failure: None,
+            priority,
+            exit_code: 0,
+            interrupted: false,
+            servers: Vec::new(),
+            endpoints: BTreeMap::new(),
+            swept: Vec::new(),
+            sockets: None,
+        }
+    }
+
+    /// All of it as JSON; docs/emulator.md describes it.
+    pub fn to_json(&self) -> Value {
+        json!(self)
+    }
+
+    /// What a look at a running emulation shows.
+    pub(crate) fn stats(&self) -> Value {
+        let mut stats = json!(self.traffic);
+        stats["late_p99_s"] = seconds(self.lateness.quantile(0.99)).into();
+        stats
+    }
+}
+
+impl Traffic {
+    pub(crate) fn new(
+        duration: Interval,
+        hosts: Vec<HostReport>,
+        links: Vec<LinkReport>,
+        balance: Balance,
+    ) -> Self {
+        let sum = |of: fn(&Counters) -> u64| hosts.iter().map(|h| of(&h.counters)).sum::<u64>();
+        let (not_ipv4, no_host) = (sum(|c| c.not_ipv4), sum(|c| c.no_host));
+        let overflowed = sum(|c| c.overflowed);
+        Self {
+            duration_s: seconds(duration),
+            packets: Packets {
+                balance,
+                offered: balance.entered + not_ipv4 + no_host + overflowed,
+                not_ipv4,
+                no_host,
+                overflowed,
+            },
+            hosts,
+            links: links.into_iter().map(LinkRow::from).collect(),
+        }
+    }
+}
+
+impl From<LinkReport> for LinkRow {
+    fn from(link: LinkReport) -> Self {
+        Self {
+            link: link.link,
+            direction: link.direction,
+            metrics: link.metrics,
+            queue_bound_bytes: link.bounded.then_some(QUEUE_MOST),
+        }
+    }
+}
+
+fn seconds(interval: Interval) -> f64 {
+    interval.as_secs_f64()
+}
+
+impl Serialize for Lateness {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        json!({
+            "packets": self.count(),
+            "mean_s": seconds(self.mean()),
+            "p50_s": seconds(self.quantile(0.5)),
+            "p99_s": seconds(self.quantile(0.99)),
+            "max_s": seconds(self.max()),
+        })
+        .serialize(to)
+    }
+}
+
+impl Serialize for Ran {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let refused = match self {
+            Self::Refused(reason) => Some(reason),
+            Self::Realtime | Self::Normal => None,
+        };
+        json!({ "realtime": *self == Self::Realtime, "realtime_refused": refused }).serialize(to)
+    }
+}
+
+impl Serialize for EndpointReport {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Dropped {
+            checksum,
+            not_tcp,
+            fragment,
+            malformed,
+            no_port,
+            full,
+        } = self.dropped;
+        json!({
+            "fetched": self.fetched,
+            "dropped": {
+                "checksum": checksum,
+                "not_tcp": not_tcp,
+                "fragment": fragment,
+                "malformed": malformed,
+                "no_port": no_port,
+                "full": full,
+            },
+            "accepted": self.accepted,
+            "segments_sent": self.stats.segments_sent,
+            "segments_retransmitted": self.stats.segments_retransmitted,
+            "acks_sent": self.stats.acks_sent,
+            "timeouts": self.stats.timeouts,
+            "fast_retransmits": self.stats.fast_retransmits,
+        })
+        .serialize(to)
+    }
+}
+
+impl Serialize for Fetched {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let lasted = seconds(self.duration);
+        json!({
+            "bytes": self.bytes,
+            "seconds": lasted,
+            "goodput_bit_s": 8.0 * self.bytes as f64 / lasted.max(1e-9),
+            "correct": self.correct,
+            "failure": self.failure.map(|reason| format!("{reason:?}")),
+        })
+        .serialize(to)
+    }
+}
+
+/// A list a column.
+impl Serialize for Samples {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let of = |field: fn(&Sample) -> Value| self.0.iter().map(field).collect::<Vec<_>>();
+        json!({
+            "time_ns": of(|s| s.time.into()),
+            "host": of(|s| s.host.into()),
+            "local": of(|s| s.local.to_string().into()),
+            "peer": of(|s| s.peer.to_string().into()),
+            "ca_state": of(|s| s.ca_state.into()),
+            "backoff": of(|s| s.backoff.into()),
+            "mss": of(|s| s.mss.into()),
+            "cwnd": of(|s| s.cwnd.into()),
+            "ssthresh": of(|s| s.ssthresh.into()),
+            "flight": of(|s| s.flight.into()),
+            "srtt_us": of(|s| s.srtt.into()),
+            "rttvar_us": of(|s| s.rttvar.into()),
+            "min_rtt_us": of(|s| s.min_rtt.into()),
+            "rto_us": of(|s| s.rto.into()),
+            "retransmissions": of(|s| s.retransmissions.into()),
+            "acked": of(|s| s.acked.into()),
+            "received": of(|s| s.received.into()),
+            "delivery_rate": of(|s| s.delivery_rate.into()),
+        })
+        .serialize(to)
+    }
+}

@@ -1,0 +1,72 @@
+//! An emulation from its beginning to its report.
+
+use crate::control::Control;
+use crate::namespace::sweep;
+use crate::options::{self, Options};
+use crate::report::{Report, Samples};
+use crate::session::session;
+use crate::sockets::Sampler;
+use crate::{EmuError, Emulation};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+
+/// Time between two looks at the kernel's TCP.
+const SAMPLED: Duration = Duration::from_millis(50);
+
+/// Carries packets between the hosts of a resolved scenario while a program runs in one. Without
+/// a program it lasts for `options.seconds`.
+///
+/// `signals` is asked every few milliseconds whether to go on, and told whether packets are
+/// carried by then, so that there is something to report; an error of its own ends all.
+///
+/// # Errors
+/// If the scenario or the options are wrong, or the system refuses.
+pub fn emulate<E>(
+    scenario: &str,
+    options: &Options,
+    mut signals: impl FnMut(bool) -> Result<bool, E>,
+) -> Result<Result<Report, E>, EmuError> {
+    let expanded = options::expand(scenario)?;
+    let endpoints = options.endpoints()?;
+    let swept = sweep();
+    let mut emulation = Emulation::new(&expanded, options.run, &options.host(), &endpoints)?;
+    if let Err(error) = signals(false) {
+        return Ok(Err(error));
+    }
+    emulation.set_mode(options.mode());
+    if let Some(directory) = &options.pcap {
+        let comment = format!("farlink {}, emulated", env!("CARGO_PKG_VERSION"));
+        emulation.capture(directory, &comment, options.snaplen)?;
+    }
+    let control = Control::open(&emulation, &name_of(scenario), scenario)?;
+    let sampler = options
+        .sample
+        .then(|| Sampler::start(&emulation, SAMPLED))
+        .transpose()?;
+    let mut interrupted = false;
+    let (began, limit) = (Instant::now(), options.limit());
+    let ended = session(
+        &mut emulation,
+        &options.servers,
+        options.main.as_ref(),
+        || {
+            interrupted = !signals(true)?;
+            Ok(!interrupted && limit.is_none_or(|limit| began.elapsed() < limit))
+        },
+    );
+    drop(control);
+    let samples = sampler.map(Sampler::finish);
+    let mut report = match ended? {
+        Ok(report) => report,
+        Err(error) => return Ok(Err(error)),
+    };
+    report.sockets = samples.transpose()?.map(Samples);
+    report.interrupted = interrupted;
+    report.swept = swept;
+    Ok(Ok(report))
+}
+
+fn name_of(scenario: &str) -> String {
+    let tree: Value = serde_json::from_str(scenario).unwrap_or_default();
+    tree["name"].as_str().unwrap_or("scenario").to_owned()
+}
