@@ -6,7 +6,8 @@ python rates.py udp-send CLIENT PACKETS INTERVAL_NS LEAST_NS OUT
 python rates.py udp-receive OUT
 
 What receives writes (time in ns, bytes so far) of every look to OUT; what sends datagrams writes
-the seconds from the first to the last, and of these what pauses lasted beyond 100 ms.
+the seconds from the first to the last, and of these what pauses lasted beyond 100 ms, or how far
+it came to be behind its times beyond that, if that is more.
 """
 
 import json
@@ -71,7 +72,7 @@ def tcp_receive(server: str, out: str) -> None:
 
 def udp_send(client: str, packets: int, interval_ns: int, least_ns: int, out: str) -> None:
     """Send numbered datagrams, each when it is due, and so long after the one before at least."""
-    held_up = 0
+    held_up = behind = 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
         began = last = time.monotonic_ns()
         for number in range(packets):
@@ -80,8 +81,9 @@ def udp_send(client: str, packets: int, interval_ns: int, least_ns: int, out: st
                 time.sleep((due - now) / 1e9)
             s.sendto(struct.pack("!Q", number).ljust(PAYLOAD, b"\0"), (client, PORT))
             held_up += max(0, now - last - max(PAUSE_NS, interval_ns))
+            behind = max(behind, now - began - number * interval_ns - PAUSE_NS)
             last = now
-    Path(out).write_text(json.dumps([(last - began) / 1e9, held_up / 1e9]))
+    Path(out).write_text(json.dumps([(last - began) / 1e9, max(held_up, behind) / 1e9]))
     time.sleep(PATIENCE_S)
 
 
