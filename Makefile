@@ -29,7 +29,8 @@ export PIP_QUIET := 1
 PROFILE := $(if $(CI),--profile ci)
 EXTENSION_PROFILE := $(or $(PROFILE),--release)
 
-# There the parts of `make test` run two at a time. Emulations go first: their clock is the world's.
+# There the parts of `make test` run beside each other. Emulations go first: their clock is the
+# world's.
 NICE := $(if $(CI),nice -n 19)
 
 # Stamps: what they stand for is done again only when one of their sources changed.
@@ -72,7 +73,8 @@ test-long: $(EXTENSION) ## The tests that take minutes: half a million faults fo
 	$(CARGO) test $(LOCKED) --release --workspace -- --ignored
 	$(RUN) pytest -m long -rs tests || test $$? = 5 # 5: there is none
 
-lint: $(TOOLS) ## Format, clippy, documentation links, ruff and mypy, all without changing a file
+# On a CI machine the extension is built before clippy takes cargo's lock: the longest tests wait for it.
+lint: $(TOOLS) $(if $(CI),| $(EXTENSION)) ## Format, clippy, documentation links, ruff and mypy, all without changing a file
 	$(CARGO) fmt --all --check
 	$(NICE) $(CARGO) clippy $(LOCKED) $(PROFILE) --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings -A rustdoc::private_intra_doc_links' $(NICE) $(CARGO) doc $(LOCKED) $(PROFILE) --workspace --no-deps --document-private-items --quiet
