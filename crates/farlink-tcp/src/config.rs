@@ -91,6 +91,10 @@ pub struct Config {
     pub restart_on_sack: bool,
     /// What a window reduction takes the part of.
     pub reduce_from: ReduceFrom,
+    /// A time-out does not reduce ssthresh where a loss or a mark of the same window
+    /// of data has reduced it and is still being repaired, as in Linux
+    /// (`tcp_enter_loss`). RFC 5681, 3.1, reduces it again.
+    pub reduce_once: bool,
     /// Proportional Rate Reduction while SACK recovery lasts, and its bound;
     /// without, the window is ssthresh at once (RFC 6675).
     pub prr: Option<PrrBound>,
@@ -126,6 +130,14 @@ pub struct Config {
     /// Restart from the initial window after an idle time of one RTO
     /// (RFC 5681, 4.1).
     pub idle_restart: bool,
+    /// Such a restart halves the window once for each RTO of the idle time, not below
+    /// the initial window, and leaves ssthresh at three quarters of the window before
+    /// at least, as Linux does (`tcp_cwnd_restart`).
+    pub idle_decay: bool,
+    /// Time-outs of a SYN or SYN-ACK after which the connection begins with one
+    /// segment, at least 1. RFC 5681, 3.1, wants it after the first, Linux does it
+    /// after the second, because a time-out of 1 s (RFC 6298) is often too short.
+    pub lost_syns: u32,
     /// How the retransmission time-out is found.
     pub rto: RtoConfig,
     /// The receiving side.
@@ -167,6 +179,7 @@ impl Default for Config {
             restart_on_retransmit: false,
             restart_on_sack: false,
             reduce_from: ReduceFrom::FlightSize,
+            reduce_once: false,
             prr: None,
             rack: None,
             undo: Undo::OFF,
@@ -180,6 +193,8 @@ impl Default for Config {
             initial_window: InitialWindow::Segments(10),
             initial_ssthresh: None,
             idle_restart: true,
+            idle_decay: false,
+            lost_syns: 1,
             rto: RtoConfig::default(),
             receiver: ReceiverConfig::default(),
             max_retransmits: 15,

@@ -3,6 +3,7 @@
 mod ahead;
 mod buffer;
 mod held;
+mod idle;
 mod pacing;
 mod reduction;
 mod sampled;
@@ -25,6 +26,7 @@ use crate::time::{Instant, Interval};
 use crate::timers::{Timer, Timers};
 pub(crate) use buffer::SendBuffer;
 use held::Held;
+use idle::Idle;
 pub(crate) use pacing::PACED_HEADERS;
 use usage::CwndUsage;
 
@@ -90,7 +92,9 @@ pub(crate) struct Sender {
     cut_short: bool,
     /// Why nothing more left when it was last asked for.
     held: Held,
-    idle_window: Option<u64>,
+    idle: Idle,
+    reduce_once: bool,
+    lost_syns: u32,
     cwnd_validation: bool,
     one_sample: bool,
     /// What was sent twice gives no sample.
@@ -160,9 +164,9 @@ impl Sender {
             limit: config.send_buffer,
             cut_short: false,
             held: Held::Idle,
-            idle_window: config
-                .idle_restart
-                .then(|| config.initial_window.bytes(config.mss)),
+            idle: Idle::new(config, config.mss),
+            reduce_once: config.reduce_once,
+            lost_syns: config.lost_syns,
             cwnd_validation: config.cwnd_validation,
             one_sample: config.rto.sampling == Sampling::OnePerRtt,
             karn: config.rto.karn,
@@ -186,20 +190,29 @@ impl Sender {
     /// The handshake settled the segment size and whether SACK may be used.
     pub(crate) fn negotiated(&mut self, config: &Config, mss: u32, sack: bool) {
         self.mss = mss;
-        let lost_syn = self.timeouts_in_row > 0;
         self.cc = congestion::build(config, mss);
-        self.idle_window = config
-            .idle_restart
-            .then(|| config.initial_window.bytes(mss));
-        if lost_syn {
-            // RFC 5681, 3.1: one segment if the SYN was lost.
-            self.cc.collapse(u64::from(mss));
-            self.rtt.after_syn_timeout();
-        }
+        self.idle = Idle::new(config, mss);
+        self.after_lost_syns(self.timeouts_in_row);
         if !sack {
             self.loss.without_sack();
             self.board.order = None;
         }
+    }
+
+    /// The handshake, or its first half, needed so many time-outs.
+    pub(crate) fn after_lost_syns(&mut self, timeouts: u32) {
+        if timeouts > 0 {
+            self.rtt.after_syn_timeout();
+        }
+        if timeouts >= self.lost_syns {
+            // RFC 5681, 3.1: one segment if a SYN was lost.
+            self.cc.collapse(u64::from(self.mss));
+        }
+    }
+
+    /// Time-outs since the last acknowledgment.
+    pub(crate) fn timeouts_in_row(&self) -> u32 {
+        self.timeouts_in_row
     }
 
     /// Window in force: congestion window with recovery's inflation.
@@ -635,13 +648,8 @@ impl Sender {
                 Err(Held::Idle)
             };
         }
-        if self.board.is_empty()
-            && let Some(initial) = self.idle_window
-            && now.since(self.last_sent) > self.rtt.rto()
-            && self.board.una() > 1
-        {
-            let cx = context!(self, now, 0);
-            self.cc.on_idle(&cx, initial);
+        if self.board.is_empty() && self.board.una() > 1 {
+            self.restart_after_idle(now);
         }
         let usable = self.believed_edge().saturating_sub(max);
         let mss = u64::from(self.mss);
@@ -824,6 +832,7 @@ impl Sender {
         recorder.emit(now, Record::Mark(Mark::Timeout));
         let flight = self.at_most_window(self.reduced_from());
         let reduces = !handshake && !self.loss.assume_corruption;
+        let again = self.reduce_once && self.loss.reduced_since(self.board.una());
         if reduces {
             spurious::begin(self, true);
             frto::on_timeout(self, self.loss.in_recovery || self.loss.after_timeout());
@@ -848,12 +857,12 @@ impl Sender {
             // RACK leaves in the pipe what may still arrive.
             self.loss.force = self.loss.rack().is_some();
         }
-        if handshake && self.early {
+        if handshake && self.early && self.timeouts_in_row >= self.lost_syns {
             // RFC 5681, 3.1: one segment if the SYN-ACK was lost.
             self.cc.collapse(u64::from(self.mss));
         }
         if reduces {
-            let first = self.timeouts_in_row == 1;
+            let first = self.timeouts_in_row == 1 && !again;
             let cx = context!(self, now, flight);
             self.cc.on_timeout(&cx, first);
         }

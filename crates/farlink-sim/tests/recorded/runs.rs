@@ -132,6 +132,9 @@ const TCP: &[(&str, &str)] = &[
     ("loss", "initial_window=rfc3390"),
     ("queue", "initial_ssthresh=12kB"),
     ("pages", "idle_restart=false"),
+    ("pages", "idle_decay=true"),
+    ("timeouts", "lost_syns=2"),
+    ("timeouts", "reduce_once=true"),
     ("timeouts", "timer=rfc793 rto_alpha=0.5 rto_beta=1.3"),
     (
         "timeouts",

@@ -411,6 +411,10 @@ impl CongestionControl for Cubic {
         self.epoch = None;
     }
 
+    fn raise_ssthresh(&mut self, least: u64) {
+        self.ssthresh = self.ssthresh.max(least);
+    }
+
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         self.collapse(self.cwnd.min(initial_window));
     }

@@ -303,6 +303,10 @@ impl CongestionControl for Hybla {
         self.set_window(window);
     }
 
+    fn raise_ssthresh(&mut self, least: u64) {
+        self.ssthresh = self.ssthresh.max(least);
+    }
+
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         self.set_window(self.cwnd.min(initial_window));
     }

@@ -218,7 +218,11 @@ pub trait CongestionControl: Any + Debug + Send {
     /// Sets the window to `window` bytes, leaving ssthresh.
     fn collapse(&mut self, window: u64);
 
-    /// Nothing was sent for a retransmission time-out (RFC 5681, 4.1).
+    /// The slow-start threshold is `least` bytes at least.
+    fn raise_ssthresh(&mut self, _least: u64) {}
+
+    /// Nothing was sent for a retransmission time-out (RFC 5681, 4.1): the window is
+    /// `initial_window` at most.
     fn on_idle(&mut self, cx: &Context<'_>, initial_window: u64);
 
     /// Rate in bit/s at which segments are to leave; `None` for as fast as the

@@ -287,6 +287,10 @@ impl CongestionControl for Peach {
         self.cwnd = window;
     }
 
+    fn raise_ssthresh(&mut self, least: u64) {
+        self.ssthresh = self.ssthresh.max(least);
+    }
+
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         if self.cwnd > initial_window {
             self.cwnd = initial_window;

@@ -512,7 +512,11 @@ impl Connection {
                 return false;
             }
             if una == 0 {
+                let timeouts = self.tx.timeouts_in_row();
                 self.acknowledge_syn(now, segment, 1);
+                if !self.tx.early {
+                    self.tx.after_lost_syns(timeouts);
+                }
             }
             self.established(now);
             self.tx.update_window(now, start, 1, self.scaled(segment));

@@ -151,6 +151,7 @@ pub fn settle(config: &mut Config) {
         config.prr = None;
         config.rack = None;
     }
+    config.idle_decay &= config.idle_restart;
     config.restart_on_sack &= sack;
     config.rto.from_sack &= sack;
     let receiver = &mut config.receiver;

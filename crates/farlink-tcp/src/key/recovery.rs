@@ -192,6 +192,16 @@ const DUPACKS: Idle = Idle {
             with \"go-back-n\" nothing",
 };
 
+const ONCE: Idle = Idle {
+    counts: |c| {
+        let goes_by = |input| congestion::goes_by(&c.congestion, input);
+        let one = matches!(c.recovery, Recovery::GoBackN | Recovery::Tahoe);
+        let reduces = goes_by(Input::FlightAtTimeout) || goes_by(Input::InitialSsthresh);
+        coarse_timeout(c) && reduces && (c.ecn || !one)
+    },
+    needs: "a time-out that sets a slow-start threshold, and a recovery that lasts or ecn = true",
+};
+
 const PART: Idle = Idle {
     counts: |c| {
         let goes_by = |input| congestion::goes_by(&c.congestion, input);
@@ -301,6 +311,10 @@ keys! {
     limited_transmit: Kind::Flag => [limited_transmit], idle super::window::WINDOW;
     /// What the slow-start threshold is a part of after a loss.
     reduce_from: Kind::Choice(REDUCE_FROM) => [reduce_from], idle PART;
+    /// A time-out does not reduce the slow-start threshold where a loss or a mark of the
+    /// same window of data has reduced it and is still being repaired, as in Linux
+    /// (`tcp_enter_loss`); RFC 5681, 3.1, reduces it again.
+    reduce_once: Kind::Flag => [reduce_once], idle ONCE;
     /// How retransmissions that were not needed are found out; the window is then
     /// what it was before. "dsack": all were reported as duplicates (RFC 2883, RFC
     /// 3708), which needs `dsack`. "eifel": a timestamp from before is echoed (RFC

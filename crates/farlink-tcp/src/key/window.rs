@@ -119,4 +119,12 @@ keys! {
     /// Restart from the initial window after an idle time of one RTO
     /// (RFC 5681, 4.1).
     idle_restart: Kind::Flag => [idle_restart], idle IDLE;
+    /// That restart halves the window once for each RTO of the idle time, not below the
+    /// initial window, and the slow-start threshold is three quarters of the window
+    /// before at least, as in Linux (`tcp_cwnd_restart`).
+    idle_decay: Kind::Flag => (|c| c.idle_restart.then_some(&mut c.idle_decay)),
+        needs "idle_restart = true", idle IDLE;
+    /// Time-outs of a SYN or SYN-ACK after which the connection begins with one segment:
+    /// the first in RFC 5681, 3.1, the second in Linux (`tcp_init_transfer`).
+    lost_syns: Kind::Count(1, 1_000_000) => [lost_syns], idle WINDOW;
 }

@@ -136,6 +136,11 @@ const VALUES: &[Value] = &[
         source: "net.inet.tcp.retries = 12, TCP_MAXRXTSHIFT",
     },
     Value {
+        key: "max_syn_retransmits",
+        set: Set::Config(|c| c.max_syn_retransmits = 5),
+        source: "net.inet.tcp.keepinit = 75 s, which ends an open; ours ends after 63 s",
+    },
+    Value {
         key: "cwnd_validation",
         set: Set::Config(|c| c.cwnd_validation = false),
         source: "net.inet.tcp.newcwv = 0",
@@ -184,6 +189,16 @@ const VALUES: &[Value] = &[
         key: "byte_counting",
         set: Set::Config(|c| c.byte_counting = ByteCounting::Limit(2)),
         source: "net.inet.tcp.rfc3465 = 1, abc_l_var = 2",
+    },
+    Value {
+        key: "control.vegas.loss_cut",
+        set: Set::Control("vegas", "loss_cut", Setting::Choice("half")),
+        source: "cc_vegas.c: vegas_cong_signal leaves losses to newreno_cc_cong_signal",
+    },
+    Value {
+        key: "control.vegas.timeout_window",
+        set: Set::Control("vegas", "timeout_window", Setting::Count(1)),
+        source: "cc_newreno.c: newreno_cc_cong_signal, CC_RTO",
     },
     Value {
         key: "control.cubic.hystart",

@@ -2,10 +2,10 @@
 
 use super::{Member, Profile, Set, Value};
 use crate::config::{
-    ByteCounting, CwndLimit, DelayedAck, InitialWindow, Nagle, PrrBound, RackConfig, Recovery,
+    ByteCounting, Config, CwndLimit, DelayedAck, InitialWindow, Nagle, PrrBound, RackConfig, Recovery,
     ReduceFrom, RtoAlgorithm, Sampling, Undo, WindowScale,
 };
-use crate::congestion::Setting;
+use crate::congestion::{Hybla, Setting};
 use crate::time::Interval;
 
 /// The TCP of a Linux kernel with the settings that it comes with.
@@ -43,11 +43,19 @@ pub static LINUX: Profile = Profile {
     values: VALUES,
 };
 
+/// Hybla sets its own window at the start, and counts ACKs.
+fn is_hybla(config: &Config) -> bool {
+    config.congestion.algorithm().name == Hybla::ALGORITHM.name
+}
+
 const VALUES: &[Value] = &[
     Value {
         key: "initial_window",
-        set: Set::Config(|c| c.initial_window = InitialWindow::Segments(10)),
-        source: "TCP_INIT_CWND, include/net/tcp.h (RFC 6928)",
+        set: Set::Config(|c| {
+            c.initial_window = InitialWindow::Segments(if is_hybla(c) { 1 } else { 10 });
+        }),
+        source: "TCP_INIT_CWND, include/net/tcp.h (RFC 6928); 1 of hybla, multiplied by rho \
+                 (tcp_hybla.c: hybla_init)",
     },
     Value {
         key: "timestamps",
@@ -100,6 +108,11 @@ const VALUES: &[Value] = &[
         source: "tcp_cong.c: tcp_reno_ssthresh; tcp_cubic.c: cubictcp_recalc_ssthresh",
     },
     Value {
+        key: "reduce_once",
+        set: Set::Config(|c| c.reduce_once = true),
+        source: "tcp_input.c: tcp_enter_loss",
+    },
+    Value {
         key: "undo",
         set: Set::Config(|c| c.undo = Undo::DSACK.and(Undo::EIFEL).and(Undo::FRTO)),
         source: "tcp_input.c: tcp_try_undo_recovery, tcp_try_undo_loss; tcp_frto = 2",
@@ -148,6 +161,21 @@ const VALUES: &[Value] = &[
         key: "max_retransmits",
         set: Set::Config(|c| c.max_retransmits = 15),
         source: "tcp_retries2 = 15",
+    },
+    Value {
+        key: "max_syn_retransmits",
+        set: Set::Config(|c| c.max_syn_retransmits = 6),
+        source: "tcp_syn_retries = 6, 127 s; there 5 for a SYN-ACK (tcp_synack_retries)",
+    },
+    Value {
+        key: "lost_syns",
+        set: Set::Config(|c| c.lost_syns = 2),
+        source: "tcp_input.c: tcp_init_transfer",
+    },
+    Value {
+        key: "idle_decay",
+        set: Set::Config(|c| c.idle_decay = c.idle_restart),
+        source: "tcp_slow_start_after_idle = 1; tcp_output.c: tcp_cwnd_restart",
     },
     Value {
         key: "cwnd_validation",
@@ -214,8 +242,15 @@ const VALUES: &[Value] = &[
     },
     Value {
         key: "byte_counting",
-        set: Set::Config(|c| c.byte_counting = ByteCounting::Unlimited),
-        source: "tcp_cong.c: tcp_slow_start, tcp_cong_avoid_ai count what an ACK covers",
+        set: Set::Config(|c| {
+            c.byte_counting = if is_hybla(c) {
+                ByteCounting::Off
+            } else {
+                ByteCounting::Unlimited
+            };
+        }),
+        source: "tcp_cong.c: tcp_slow_start, tcp_cong_avoid_ai count what an ACK covers; \"off\" of \
+                 hybla (tcp_hybla.c: hybla_cong_avoid)",
     },
     Value {
         key: "control.cubic.hystart",
@@ -226,6 +261,36 @@ const VALUES: &[Value] = &[
         key: "control.cubic.counting",
         set: Set::Control("cubic", "counting", Setting::Choice("linux")),
         source: "tcp_cubic.c: bictcp_update; tcp_cong.c: tcp_cong_avoid_ai",
+    },
+    Value {
+        key: "control.vegas.alpha",
+        set: Set::Control("vegas", "alpha", Setting::Number(2.0)),
+        source: "tcp_vegas.c: alpha = 2",
+    },
+    Value {
+        key: "control.vegas.beta",
+        set: Set::Control("vegas", "beta", Setting::Number(4.0)),
+        source: "tcp_vegas.c: beta = 4",
+    },
+    Value {
+        key: "control.vegas.loss_cut",
+        set: Set::Control("vegas", "loss_cut", Setting::Choice("half")),
+        source: "tcp_vegas.c: tcp_reno_ssthresh",
+    },
+    Value {
+        key: "control.vegas.timeout_window",
+        set: Set::Control("vegas", "timeout_window", Setting::Count(1)),
+        source: "tcp_input.c: tcp_enter_loss",
+    },
+    Value {
+        key: "control.hybla.bandwidth_estimate",
+        set: Set::Control("hybla", "bandwidth_estimate", Setting::Flag(false)),
+        source: "tcp_hybla.c has none",
+    },
+    Value {
+        key: "control.hybla.scale_initial_window",
+        set: Set::Control("hybla", "scale_initial_window", Setting::Flag(true)),
+        source: "tcp_hybla.c: hybla_init",
     },
     Value {
         key: "control.bbr.pacing_margin",

@@ -316,6 +316,12 @@ impl LossState {
         self.repair_end = 0;
     }
 
+    /// Whether a loss or a mark of the window of data at `una` has reduced the window
+    /// of congestion and is still being dealt with.
+    pub(crate) fn reduced_since(&self, una: Offset) -> bool {
+        (self.in_recovery && una < self.recover) || una < self.marked
+    }
+
     /// Whether the window that the loss at `una` was sent in made the sender
     /// reduce already, for a mark (RFC 3168, 6.1.2).
     fn reduced_for_mark(&self, una: Offset) -> bool {

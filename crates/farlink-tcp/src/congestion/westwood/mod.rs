@@ -281,6 +281,10 @@ impl<E: Estimator> CongestionControl for Westwood<E> {
         self.cwnd = window;
     }
 
+    fn raise_ssthresh(&mut self, least: u64) {
+        self.ssthresh = self.ssthresh.max(least);
+    }
+
     fn on_idle(&mut self, _cx: &Context<'_>, initial_window: u64) {
         self.cwnd = self.cwnd.min(initial_window);
     }
