@@ -2,8 +2,8 @@
 
 use super::{Member, Profile, Set, Value};
 use crate::config::{
-    ByteCounting, Config, CwndLimit, DelayedAck, InitialWindow, Nagle, PrrBound, RackConfig, Recovery,
-    ReduceFrom, RtoAlgorithm, Sampling, Undo, WindowScale,
+    ByteCounting, Config, CwndLimit, DelayedAck, InitialWindow, Nagle, PrrBound, RackConfig,
+    Recovery, ReduceFrom, RtoAlgorithm, Sampling, Undo, WindowScale,
 };
 use crate::congestion::{Hybla, Setting};
 use crate::time::Interval;
