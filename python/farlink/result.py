@@ -23,6 +23,12 @@ __all__ = ["MOST_SNAPLEN", "Result", "assemble"]
 MOST_SNAPLEN = 65_535
 """Longest IPv4 packet, in bytes."""
 
+_AGENT = ["agent", "at", "wireless"]
+"""What tells one agent from another: its kind, its node and the link that it looks after."""
+
+_ABSENT = {"mean": None, "ci95": [None, None], "n": 0}
+"""A counter that an agent does not have."""
+
 _UNKNOWN = registry.Measure("", "flow", "", "ratio", "mean", "")
 """Of a result of another version."""
 
@@ -88,6 +94,17 @@ class Result:
     def links(self) -> "pd.DataFrame":
         """Link metrics: like `summary`, with a row per TCP, link and direction."""
         return _frame(self.data["links"], ["tcp", "link", "direction"])
+
+    @cached_property
+    def agents(self) -> "pd.DataFrame":
+        """What agents counted: like `summary`, with a row per TCP, agent, its node and link.
+
+        Agents of different kinds have different counters; there are no rows without agents.
+        """
+        import pandas as pd
+
+        rows = self.data.get("agents")
+        return _frame(rows, ["tcp", *_AGENT]) if rows else pd.DataFrame()
 
     @cached_property
     def fairness(self) -> "pd.DataFrame":
@@ -165,9 +182,7 @@ class Result:
         Parameters
         ----------
         name
-            One of `farlink.trace.NAMES`: cwnd, ssthresh, flight, rtt, srtt,
-            rto, segments, acks, sacks, marks, delivered, arrivals, datagrams, queue,
-            throughput, drops.
+            One of `trace_names`, such as cwnd, segments, drops or throughput.
         tcp
             By default all, told apart by the column `tcp`.
         run
@@ -348,6 +363,7 @@ def assemble(
 ) -> dict[str, Any]:
     """Build the document of a result from the outcomes of the runs of each TCP."""
     first = next(iter(scenarios.values()))
+    agents = any("agents" in one for per_tcp in outcomes.values() for one in per_tcp)
     return {
         "format": resultfile.FORMAT,
         "version": _farlink.version(),
@@ -357,6 +373,7 @@ def assemble(
         "results": _rows(outcomes, "flows", ["flow"], "flow"),
         "links": _rows(outcomes, "links", ["link", "direction", "derived"], "link"),
         "fairness": _rows(outcomes, "run", [], "run"),
+        **({"agents": _rows(outcomes, "agents", _AGENT, "agent")} if agents else {}),
         "events": sum(one["events"] for per_tcp in outcomes.values() for one in per_tcp),
         "wall_s": wall_s,
         "scenario": first,
@@ -398,8 +415,8 @@ def _frame(rows: Sequence[dict[str, Any]], keys: list[str]) -> "pd.DataFrame":
         else pd.Index(labels[0], name=keys[0])
     )
     columns = {}
-    for name in rows[0]["metrics"]:
-        metrics = [row["metrics"][name] for row in rows]
+    for name in _units(rows):
+        metrics = [row["metrics"].get(name, _ABSENT) for row in rows]
         columns[name, "mean"] = [metric["mean"] for metric in metrics]
         columns[name, "ci95_low"] = [metric["ci95"][0] for metric in metrics]
         columns[name, "ci95_high"] = [metric["ci95"][1] for metric in metrics]
@@ -413,7 +430,7 @@ def _frame(rows: Sequence[dict[str, Any]], keys: list[str]) -> "pd.DataFrame":
 
 
 def _units(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
-    return {name: metric["unit"] for name, metric in rows[0]["metrics"].items()}
+    return {name: metric["unit"] for row in rows for name, metric in row["metrics"].items()}
 
 
 def _is_udp(row: Mapping[str, Any]) -> bool:

@@ -106,13 +106,14 @@ class _Check:
         self.runs = self.part(document, "runs", runs, f"whole number from 1 to {MOST_RUNS}")
         self.part(document, "events", _whole(0, math.inf), "whole number from 0")
         self.part(document, "wall_s", _is_number, "number")
-        for key, labels in (("results", ["flow"]), ("links", ["link", "direction"]),
-                            ("fairness", [])):  # fmt: skip
+        agents = [("agents", ["agent", "at", "wireless"])] if "agents" in document else []
+        for key, labels in [("results", ["flow"]), ("links", ["link", "direction"]),
+                            ("fairness", []), *agents]:  # fmt: skip
             rows = self.part(document, key, _is_list, "list of rows")
             self.rows(rows, key, labels, tcp)
 
     def rows(self, rows: list[Any], key: str, labels: list[str], tcp: list[str]) -> None:
-        known: set[str] | None = None
+        known: dict[object, set[str]] = {}
         seen = set()
         for i, row in enumerate(rows):
             at = f"{key}[{i}]"
@@ -129,8 +130,8 @@ class _Check:
             metrics = row.get("metrics")
             if not _is_table(metrics):
                 self.wrong(f"{at}.metrics is no table")
-            known = known or set(metrics)
-            if set(metrics) != known or not metrics:
+            # Agents of one kind have the same counters.
+            if set(metrics) != known.setdefault(row.get("agent"), set(metrics)) or not metrics:
                 self.wrong(f"{at}.metrics has other metrics than the first row")
             for name, metric in metrics.items():
                 self.metric(metric, f"{at}.metrics.{name}")

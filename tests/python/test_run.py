@@ -13,6 +13,7 @@ from conftest import ENDLESS, SMALL, without_wall_time
 from farlink import ScenarioError, _farlink, registry
 from farlink.cli.table import show
 from farlink.cli.text import console
+from farlink.result import assemble
 
 
 def test_two_runs_are_the_same_with_any_number_of_jobs(small: Path, result: fl.Result) -> None:
@@ -367,3 +368,23 @@ def test_goodputs_of_a_row_are_those_over_the_run() -> None:
     assert over_run < 1e6 < own
     row = next(line for line in stream.getvalue().splitlines() if line.strip().startswith("sack"))
     assert float(row.split()[1]) == pytest.approx(over_run / 1e3, rel=0.01)
+
+
+def test_what_agents_counted_is_in_the_result(result: fl.Result, tmp_path: Path) -> None:
+    """Each kind of agent has counters of its own, and a result with them is a file as any."""
+    kinds: tuple[dict[str, object], ...] = (
+        {"agent": "eln", "at": "base", "wireless": "radio", "metrics": {"marked": 3}},
+        {"agent": "snoop", "at": "base", "wireless": "radio", "metrics": {"kept": 2}},
+    )
+    tcp = result.tcp[0]
+    rows = [row for row in result.data["results"] if row["tcp"] == tcp]
+    one = {"flow": "a", "metrics": dict.fromkeys(rows[0]["metrics"], 1.0)}
+    link = {"link": "l", "direction": "down", "derived": [], "metrics": {"packets": 1.0}}
+    run = {"metrics": {"jain": None}}
+    outcome = {"flows": [one], "links": [link], "run": [run], "agents": kinds, "events": 1}
+    again = fl.Result(assemble({tcp: result.scenario(tcp)}, {tcp: [outcome, outcome]}, 1.0))
+    again.to_json(tmp_path / "result.json")
+    agents = fl.load(tmp_path / "result.json").agents
+    assert agents["marked"]["mean"].tolist()[0] == 3
+    assert agents["marked"]["n"].tolist() == [2, 0]
+    assert result.agents.empty

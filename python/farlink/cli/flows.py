@@ -1,29 +1,46 @@
 """The table of several flows: a row for each, or how many flows are spread."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from farlink import units
+from farlink import registry, units
 from farlink.result import Result
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["table"]
+__all__ = ["Column", "table"]
 
 _MOST_ROWS = 24
 """With more flows than this over all TCPs, a row is a TCP and tells of how its flows differ."""
 
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table on the terminal: a measure of a flow."""
+
+    title: str
+    metric: str
+    factor: float = 1.0
+    """What one of the column is of the measure's unit: 0.001 shows seconds as ms."""
+
+    @property
+    def unit(self) -> str:
+        """Unit that is shown, without a prefix for large values."""
+        prefix = "m" if self.factor == 1e-3 else ""
+        return prefix + registry.unit("flow", self.metric)
+
+
 _COLUMNS = (
-    ("goodput", "goodput", "bit/s", 1.0),
-    ("transfer\ntime", "duration", "s", 1.0),
-    ("retrans-\nmissions", "segments_retransmitted", "", 1.0),
-    ("time-\nouts", "timeouts", "", 1.0),
-    ("mean\nRTT", "rtt_mean", "ms", 1e-3),
+    Column("goodput", "goodput"),
+    Column("transfer\ntime", "duration"),
+    Column("retrans-\nmissions", "segments_retransmitted"),
+    Column("time-\nouts", "timeouts"),
+    Column("mean\nRTT", "rtt_mean", 1e-3),
 )
-"""Title, metric, unit and by what the metric is divided."""
 
 _QUARTERS = (("least", 0), ("quarter", 25), ("median", 50), ("3 quarters", 75), ("most", 100))
 
@@ -38,12 +55,12 @@ def table(result: Result) -> "Table":
 def _each(rows: Sequence[Mapping[str, Any]]) -> "Table":
     shown = _empty("tcp", "flow")
     cells = [[str(row["tcp"]), str(row["flow"])] for row in rows]
-    for title, metric, unit, factor in _COLUMNS:
-        means = [row["metrics"][metric]["mean"] for row in rows]
-        divisor, prefixed = (factor, unit)
-        if factor == 1.0:
-            divisor, prefixed = units.prefixed(max((mean or 0) for mean in means), unit)
-        _add(shown, title, prefixed)
+    for one in _COLUMNS:
+        means = [row["metrics"][one.metric]["mean"] for row in rows]
+        divisor, prefixed = one.factor, one.unit
+        if divisor == 1.0:
+            divisor, prefixed = units.prefixed(max((mean or 0) for mean in means), one.unit)
+        _add(shown, one.title, prefixed)
         for row, mean in zip(cells, means, strict=True):
             row.append("-" if mean is None else units.rounded(mean / divisor))
     for row in cells:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -10,6 +9,7 @@ from rich.table import Table
 
 from farlink import limits, units
 from farlink.cli import flows
+from farlink.cli.flows import Column
 from farlink.result import Result
 from farlink.stats import Estimate, mean_ci95, median_ci95
 
@@ -26,40 +26,32 @@ _FEWEST_FOR_MEDIAN = 6
 """Fewest runs whose median has an interval."""
 
 
-@dataclass(frozen=True)
-class _Column:
-    title: str
-    metric: str
-    unit: str = ""
-    factor: float = 1.0
+_GOODPUT = Column("goodput", "goodput")
 
-
-_GOODPUT = _Column("goodput", "goodput", "bit/s")
-
-_OVER_RUN = _Column("goodput", "goodput_over_run", "bit/s")
+_OVER_RUN = Column("goodput", "goodput_over_run")
 """What flows got in the time of the whole run: goodputs, each in its flow's own time, do not add
 up to what the path carried."""
 
 _COLUMNS = (
     _GOODPUT,
-    _Column("transfer\ntime", "duration", "s"),
-    _Column("retrans-\nmissions", "segments_retransmitted"),
-    _Column("time-\nouts", "timeouts"),
-    _Column("fast re-\ntransmits", "fast_retransmits"),
-    _Column("mean\nRTT", "rtt_mean", "ms", 1e-3),
+    Column("transfer\ntime", "duration"),
+    Column("retrans-\nmissions", "segments_retransmitted"),
+    Column("time-\nouts", "timeouts"),
+    Column("fast re-\ntransmits", "fast_retransmits"),
+    Column("mean\nRTT", "rtt_mean", 1e-3),
 )
 
 _DATAGRAMS = (
-    _Column("sent", "datagrams_sent"),
+    Column("sent", "datagrams_sent"),
     _GOODPUT,
-    _Column("lost\n(%)", "loss_rate", factor=0.01),
-    _Column("mean\ndelay", "delay_mean", "ms", 1e-3),
-    _Column("99 %\nbelow", "delay_p99", "ms", 1e-3),
-    _Column("jitter", "jitter", "ms", 1e-3),
+    Column("lost\n(%)", "loss_rate", factor=0.01),
+    Column("mean\ndelay", "delay_mean", 1e-3),
+    Column("99 %\nbelow", "delay_p99", 1e-3),
+    Column("jitter", "jitter", 1e-3),
 )
 """Of the flows of datagrams, in a table of their own: they have no TCP."""
 
-_RESPONSE = _Column("response\ntime", "response_time_mean", "s")
+_RESPONSE = Column("response\ntime", "response_time_mean")
 
 
 def show(result: Result, out: "Sink") -> None:
@@ -98,7 +90,7 @@ def show(result: Result, out: "Sink") -> None:
 def _table(
     result: Result,
     title: str,
-    columns: Sequence[_Column],
+    columns: Sequence[Column],
     last: tuple[str, list[Estimate]] | None,
     between: str,
     *,
@@ -120,7 +112,7 @@ def _table(
     return table
 
 
-def _of_all(result: Result, column: _Column) -> _Column:
+def _of_all(result: Result, column: Column) -> Column:
     """Take the goodput of several flows over the run, where the result has that."""
     known = result.data["results"][0]["metrics"]
     several = _flows(result) > 1 and _OVER_RUN.metric in known
@@ -164,7 +156,7 @@ def _bracketed(median: Estimate, factor: float, sign: str = "") -> str:
     return f"{number} [{low} to {high}]"
 
 
-def _columns(result: Result) -> list[_Column]:
+def _columns(result: Result) -> list[Column]:
     """Leave out the time of the whole transfer where it is answers that users wait for."""
     answers = any(result.total(_RESPONSE.metric, tcp).mean is not None for tcp in result.tcp)
     return [_RESPONSE if answers and one.metric == "duration" else one for one in _COLUMNS]
