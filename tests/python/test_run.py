@@ -86,12 +86,9 @@ def test_every_metric_has_a_unit_and_a_definition(result: fl.Result) -> None:
 
 
 def test_flow_metrics_add_up_over_flows_if_they_are_amounts() -> None:
-    # Amounts are bytes, bits a second and counts. Times are averaged, and so are these shares
-    # and extremes, whose units are those of amounts.
-    no_amounts = {"completed", "fair_share", "loss_rate", "loss_burst_max", "receive_window_max"}
+    # Amounts are bytes, bits a second and counts, but for the largest of some.
     for name, metric in registry.measures("flow").items():
-        amount = metric.unit in {"", "B", "bit/s"} and name not in no_amounts
-        amount = amount and not name.startswith("limited_")
+        amount = metric.kind in {"count", "size", "rate"} and not name.endswith("_max")
         assert (metric.of_all([1.0, None, 5.0]) == 6.0) == amount, name
 
 

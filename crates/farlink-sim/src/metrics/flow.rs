@@ -28,6 +28,11 @@ measures! { FLOW: OfFlow;
         "segments with data that the sending end sent, retransmissions included, bare SYN and FIN not";
     "segments_retransmitted" "" Count Sum |f| f.stat(|s| s.segments_retransmitted),
         "of these, those that held data sent before";
+    "retransmitted_share" "" Share Mean |f| {
+            let stats = f.tcp()?.stats;
+            share(stats.segments_retransmitted, stats.segments_sent)
+        },
+        "segments_retransmitted over segments_sent";
     "timeouts" "" Count Sum |f| f.stat(|s| s.timeouts),
         "expiries of the retransmission timer of the sending end";
     "fast_retransmits" "" Count Sum |f| f.stat(|s| s.fast_retransmits),
