@@ -1,8 +1,9 @@
 //! What flows carry: the keys of each application, checked.
 
 use farlink_tcp::time::Interval;
+use serde_json::json;
 
-use super::checks::{LONGEST_RUN, at_most, out_of_range};
+use super::checks::{LONGEST_RUN, at_most, ignored, out_of_range};
 use super::decode::Problem;
 use super::law::{SizeLaw, TimeLaw};
 use super::spec::{AppName, Connections, FlowSpec, Opener};
@@ -101,21 +102,9 @@ impl AppName {
         matches!(self, Self::Cbr | Self::Onoff)
     }
 
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::File => "file",
-            Self::Bulk => "bulk",
-            Self::Http => "http",
-            Self::Repeat => "repeat",
-            Self::Web => "web",
-            Self::Telnet => "telnet",
-            Self::Rlogin => "rlogin",
-            Self::Smtp => "smtp",
-            Self::Nntp => "nntp",
-            Self::Ftp => "ftp",
-            Self::Cbr => "cbr",
-            Self::Onoff => "onoff",
-        }
+    /// As it is written.
+    pub(super) fn name(self) -> String {
+        json!(self).as_str().unwrap_or_default().to_owned()
     }
 }
 
@@ -187,7 +176,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
     let mut flow = flow.clone();
     flow.fill_app();
     let mut keys = Keys {
-        app: flow.app.name(),
+        app: &flow.app.name(),
         duration: None,
     };
     let duration = flow.duration.map(|t| time_of("duration", Some(t)));
@@ -244,57 +233,15 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
 
 /// Keys that mean nothing to the application of a flow.
 fn refuse_others(flow: &FlowSpec) -> Result<(), Problem> {
-    use AppName::{Bulk, Cbr, File, Ftp, Http, Nntp, Onoff, Repeat, Rlogin, Smtp, Telnet, Web};
-    const TALKS: &[AppName] = &[Telnet, Rlogin, Smtp, Nntp, Ftp];
-    let keys: [(&str, bool, &[AppName]); 25] = [
-        (
-            "size",
-            flow.size.is_some(),
-            &[File, Repeat, Web, Smtp, Nntp, Ftp],
-        ),
-        ("reverse", flow.reverse.is_some(), &[File]),
-        (
-            "duration",
-            flow.duration.is_some(),
-            &[
-                Bulk, Http, Repeat, Web, Telnet, Rlogin, Smtp, Nntp, Ftp, Cbr, Onoff,
-            ],
-        ),
-        ("pages", flow.pages.is_some(), &[Http]),
-        ("page_interval", flow.page_interval.is_some(), &[Http]),
-        ("think_time", flow.think_time.is_some(), &[Http, Web]),
-        ("request", flow.request.is_some(), &[Http, Web]),
-        ("main_object", flow.main_object.is_some(), &[Http]),
-        ("inline_objects", flow.inline_objects.is_some(), &[Http]),
-        ("inline_object", flow.inline_object.is_some(), &[Http]),
-        ("connections", flow.connections.is_some(), &[Http, Web]),
-        ("pipelining", flow.pipelining.is_some(), &[Http]),
-        ("files", flow.files.is_some(), &[Repeat, Web]),
-        ("interval", flow.interval.is_some(), &[Repeat]),
-        ("conversations", flow.conversations.is_some(), TALKS),
-        ("arrivals", flow.arrivals.is_some(), TALKS),
-        ("typing", flow.typing.is_some(), &[Telnet, Rlogin]),
-        ("keystrokes", flow.keystrokes.is_some(), &[Telnet, Rlogin]),
-        ("items", flow.items.is_some(), &[Nntp, Ftp]),
-        ("turns", flow.turns.is_some(), &[Smtp, Nntp, Ftp]),
-        ("rate", flow.rate.is_some(), &[Cbr, Onoff]),
-        ("packet", flow.packet.is_some(), &[Cbr, Onoff]),
-        ("datagrams", flow.datagrams.is_some(), &[Cbr, Onoff]),
-        ("on", flow.on.is_some(), &[Onoff]),
-        ("off", flow.off.is_some(), &[Onoff]),
-    ];
-    for (key, written, wanted) in keys {
-        if written && !wanted.contains(&flow.app) {
-            let says = format!("would be ignored; it needs app = {}", either(wanted));
-            return Err(Problem::new([Step::from(key)], says));
-        }
+    match flow.misplaced(flow.app) {
+        Some((key, apps)) => Err(ignored(key, &format!("app = {}", either(apps)))),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// `"a"`, `"a" or "b"`, `"a", "b" or "c"`.
 fn either(apps: &[AppName]) -> String {
-    let names: Vec<_> = apps.iter().map(|a| format!("\"{}\"", a.name())).collect();
+    let names: Vec<_> = apps.iter().map(|app| json!(app).to_string()).collect();
     match names.as_slice() {
         [] => String::new(),
         [one] => one.clone(),

@@ -7,9 +7,11 @@ use farlink_net::mac::Access;
 use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
-use super::checks::{at_most, fault, out_of_range};
+use super::checks::{at_most, fault, ignored, out_of_range};
 use super::decode::Problem;
+use super::table::table;
 use super::tree::Step;
 use super::units::{Probability, Size, Time};
 
@@ -18,87 +20,69 @@ const SHORTEST_PERIOD: Interval = Interval::from_millis(1);
 /// Bytes of a header or a supervisory frame without another word.
 const HEADER: u64 = 6;
 
-/// A link protocol that numbers frames, acknowledges them and sends them again,
-/// at both ends of a link, each packet in a frame of its own. The defaults are
-/// those of Wong 1998, section 4.4.2, where it has one.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ArqSpec {
-    /// Protocol.
-    pub protocol: ArqName,
-    /// How a frame gets the medium; without it at once, one frame after the
-    /// other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mac: Option<MacSpec>,
-    /// Bytes of a frame beyond its packet; "6 B" without it. `overhead` of the
-    /// direction comes on top, for every frame.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub header: Option<Size>,
-    /// Bytes of RR, REJ, SREJ, SABME and UA, for "lapb" and "mdlp"; "6 B"
-    /// without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub supervisory: Option<Size>,
-    /// Bytes of a status frame, for "rlp"; without it 6 and a bit for each frame
-    /// of the window and for N(R), in whole bytes: 8 for a window of 15.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status: Option<Size>,
-    /// Modulus of the sequence numbers: 8 or 128, which it is without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub modulus: Option<u32>,
-    /// Most unacknowledged frames; 15 without it. At most the modulus less one,
-    /// and less than half the modulus for "mdlp" and "rlp".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub window: Option<u32>,
-    /// Whether packets are handed on in the order in which they were sent, for
-    /// "mdlp" and "rlp"; true without it. LAPB cannot do otherwise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_sequence: Option<bool>,
-    /// Time to retransmission, for "lapb", from what `retry_from` says; "1 s"
-    /// without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub t1: Option<Time>,
-    /// Longest delay of an acknowledgment, for "lapb"; "300 ms" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub t2: Option<Time>,
-    /// Whether the first frame after T1 polls (ITU-T X.25, 2.4.5.9), for "lapb";
-    /// true without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub poll: Option<bool>,
-    /// Time to the poll, for "mdlp", from what `retry_from` says; "1 s" without
-    /// it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub t200: Option<Time>,
-    /// Longest delay of an acknowledgment, for "mdlp"; "300 ms" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub t205: Option<Time>,
-    /// Whether an SREJ is repeated when what a later one asked for comes first,
-    /// for "mdlp"; false without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub srej_repeat: Option<bool>,
-    /// From when `t1` or `t200` runs, for "lapb" and "mdlp"; "last-frame" without
-    /// it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_from: Option<RetryFromName>,
-    /// Time-outs in a row after which the link is re-established, for "lapb" and
-    /// "mdlp", 1 to 1000; without it never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub n2: Option<u32>,
-    /// Whether re-establishing keeps what is queued, and only what the receiver
-    /// misses is given up (Wong 1998, 5.1.1). Needs `n2`; false without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub best_effort: Option<bool>,
-    /// Time from one status frame to the next, for "rlp", 1 ms or more; "200 ms"
-    /// without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub status_period: Option<Time>,
-    /// Least time from the end of a frame to its retransmission, for "rlp";
-    /// "300 ms" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_interval: Option<Time>,
-    /// How long the receiver waits for a frame that it misses, for "rlp" (Wong
-    /// 1998, 5.1.2); without it for ever.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_recovery_delay: Option<Time>,
+table! {
+    /// A link protocol that numbers frames, acknowledges them and sends them again,
+    /// at both ends of a link, each packet in a frame of its own. The defaults are
+    /// those of Wong 1998, section 4.4.2, where it has one.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct ArqSpec for ArqName {
+        /// Protocol.
+        protocol: ArqName;
+        /// How a frame gets the medium; without it at once, one frame after the
+        /// other.
+        mac?: MacSpec;
+        /// Bytes of a frame beyond its packet; "6 B" without it. `overhead` of the
+        /// direction comes on top, for every frame.
+        header?: Size;
+        /// Bytes of RR, REJ, SREJ, SABME and UA, for "lapb" and "mdlp"; "6 B"
+        /// without it.
+        supervisory?: Size, of [Lapb, Mdlp];
+        /// Bytes of a status frame, for "rlp"; without it 6 and a bit for each frame
+        /// of the window and for N(R), in whole bytes: 8 for a window of 15.
+        status?: Size, of [Rlp];
+        /// Modulus of the sequence numbers: 8 or 128, which it is without it.
+        modulus?: u32, of [Lapb, Mdlp, Rlp];
+        /// Most unacknowledged frames; 15 without it. At most the modulus less one,
+        /// and less than half the modulus for "mdlp" and "rlp".
+        window?: u32, of [Lapb, Mdlp, Rlp];
+        /// Whether packets are handed on in the order in which they were sent, for
+        /// "mdlp" and "rlp"; true without it. LAPB cannot do otherwise.
+        in_sequence?: bool, of [Mdlp, Rlp];
+        /// Time to retransmission, for "lapb", from what `retry_from` says; "1 s"
+        /// without it.
+        t1?: Time, of [Lapb];
+        /// Longest delay of an acknowledgment, for "lapb"; "300 ms" without it.
+        t2?: Time, of [Lapb];
+        /// Whether the first frame after T1 polls (ITU-T X.25, 2.4.5.9), for "lapb";
+        /// true without it.
+        poll?: bool, of [Lapb];
+        /// Time to the poll, for "mdlp", from what `retry_from` says; "1 s" without
+        /// it.
+        t200?: Time, of [Mdlp];
+        /// Longest delay of an acknowledgment, for "mdlp"; "300 ms" without it.
+        t205?: Time, of [Mdlp];
+        /// Whether an SREJ is repeated when what a later one asked for comes first,
+        /// for "mdlp"; false without it.
+        srej_repeat?: bool, of [Mdlp];
+        /// From when `t1` or `t200` runs, for "lapb" and "mdlp"; "last-frame" without
+        /// it.
+        retry_from?: RetryFromName, of [Lapb, Mdlp];
+        /// Time-outs in a row after which the link is re-established, for "lapb" and
+        /// "mdlp", 1 to 1000; without it never.
+        n2?: u32, of [Lapb, Mdlp];
+        /// Whether re-establishing keeps what is queued, and only what the receiver
+        /// misses is given up (Wong 1998, 5.1.1). Needs `n2`; false without it.
+        best_effort?: bool, of [Lapb, Mdlp];
+        /// Time from one status frame to the next, for "rlp", 1 ms or more; "200 ms"
+        /// without it.
+        status_period?: Time, of [Rlp];
+        /// Least time from the end of a frame to its retransmission, for "rlp";
+        /// "300 ms" without it.
+        min_interval?: Time, of [Rlp];
+        /// How long the receiver waits for a frame that it misses, for "rlp" (Wong
+        /// 1998, 5.1.2); without it for ever.
+        max_recovery_delay?: Time, of [Rlp];
+    }
 }
 
 /// Link protocols.
@@ -126,56 +110,46 @@ pub enum RetryFromName {
     FirstFrame,
 }
 
-/// Medium access.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MacSpec {
-    /// Law of the time that a frame waits for the medium.
-    pub access: AccessName,
-    /// That time, or its mean; up to 1 h. Required for "constant" and
-    /// "exponential".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub delay: Option<Time>,
-    /// Directions in which frames wait.
-    #[serde(default)]
-    pub direction: Directions,
-    /// What other stations offer together, 0 to 100: in frames per frame time for
-    /// "csma-ca", per slot for "aloha". They are silent with e^-load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load: Option<f64>,
-    /// How many other stations share `load`, 1 to 1000000: silent with
-    /// (1 - load / stations)^stations. Without it as many as one likes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stations: Option<u32>,
-    /// Probability that the channel is busy each time that it is sensed, for
-    /// "csma-ca" instead of `load`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub busy: Option<Probability>,
-    /// Length of a symbol, for "csma-ca"; "16 us" without it, that of 2450 MHz.
-    /// Periods of backoff are 20, sensing 8, turning round 12 symbols.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub symbol: Option<Time>,
-    /// macMinBE, for "csma-ca", 0 to 8; 3 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_be: Option<u32>,
-    /// macMaxBE, for "csma-ca", `min_be` to 8; 5 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_be: Option<u32>,
-    /// macMaxCSMABackoffs, for "csma-ca", 0 to 5; 4 without it. A channel that is
-    /// busy once more gives the frame up.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_backoffs: Option<u32>,
-    /// Length of a slot, for "aloha", 1 us to 1 h. A longer frame takes several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slot: Option<Time>,
-    /// Slots to choose the next try from after a collision, for "aloha", 1 to
-    /// 65536; 8 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub backoff: Option<u32>,
-    /// Times that a frame is sent before it is given up, for "aloha", 1 to 1000;
-    /// 16 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub attempts: Option<u32>,
+table! {
+    /// Medium access.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct MacSpec {
+        /// Law of the time that a frame waits for the medium.
+        access: AccessName;
+        /// That time, or its mean; up to 1 h. Required for "constant" and
+        /// "exponential".
+        delay?: Time;
+        /// Directions in which frames wait.
+        #[serde(default)]
+        direction: Directions;
+        /// What other stations offer together, 0 to 100: in frames per frame time for
+        /// "csma-ca", per slot for "aloha". They are silent with e^-load.
+        load?: f64;
+        /// How many other stations share `load`, 1 to 1000000: silent with
+        /// (1 - load / stations)^stations. Without it as many as one likes.
+        stations?: u32;
+        /// Probability that the channel is busy each time that it is sensed, for
+        /// "csma-ca" instead of `load`.
+        busy?: Probability;
+        /// Length of a symbol, for "csma-ca"; "16 us" without it, that of 2450 MHz.
+        /// Periods of backoff are 20, sensing 8, turning round 12 symbols.
+        symbol?: Time;
+        /// macMinBE, for "csma-ca", 0 to 8; 3 without it.
+        min_be?: u32;
+        /// macMaxBE, for "csma-ca", `min_be` to 8; 5 without it.
+        max_be?: u32;
+        /// macMaxCSMABackoffs, for "csma-ca", 0 to 5; 4 without it. A channel that is
+        /// busy once more gives the frame up.
+        max_backoffs?: u32;
+        /// Length of a slot, for "aloha", 1 us to 1 h. A longer frame takes several.
+        slot?: Time;
+        /// Slots to choose the next try from after a collision, for "aloha", 1 to
+        /// 65536; 8 without it.
+        backoff?: u32;
+        /// Times that a frame is sent before it is given up, for "aloha", 1 to 1000;
+        /// 16 without it.
+        attempts?: u32;
+    }
 }
 
 /// Laws of the access delay.
@@ -350,45 +324,9 @@ impl ArqSpec {
 
     /// Keys that mean nothing to the protocol.
     fn refuse_ignored(&self) -> Result<(), Problem> {
-        use ArqName::{Lapb, Mdlp, Rlp};
-        let hdlc: &[ArqName] = &[Lapb, Mdlp];
-        let selective: &[ArqName] = &[Mdlp, Rlp];
-        let any: &[ArqName] = &[Lapb, Mdlp, Rlp];
-        let keys: [(&str, bool, &[ArqName]); 17] = [
-            ("supervisory", self.supervisory.is_some(), hdlc),
-            ("status", self.status.is_some(), &[Rlp]),
-            ("modulus", self.modulus.is_some(), any),
-            ("window", self.window.is_some(), any),
-            ("in_sequence", self.in_sequence.is_some(), selective),
-            ("t1", self.t1.is_some(), &[Lapb]),
-            ("t2", self.t2.is_some(), &[Lapb]),
-            ("poll", self.poll.is_some(), &[Lapb]),
-            ("t200", self.t200.is_some(), &[Mdlp]),
-            ("t205", self.t205.is_some(), &[Mdlp]),
-            ("srej_repeat", self.srej_repeat.is_some(), &[Mdlp]),
-            ("retry_from", self.retry_from.is_some(), hdlc),
-            ("n2", self.n2.is_some(), hdlc),
-            ("best_effort", self.best_effort.is_some(), hdlc),
-            ("status_period", self.status_period.is_some(), &[Rlp]),
-            ("min_interval", self.min_interval.is_some(), &[Rlp]),
-            (
-                "max_recovery_delay",
-                self.max_recovery_delay.is_some(),
-                &[Rlp],
-            ),
-        ];
-        for (key, written, of) in keys {
-            if written && !of.contains(&self.protocol) {
-                let names: Vec<String> = of
-                    .iter()
-                    .map(|name| format!("\"{}\"", format!("{name:?}").to_lowercase()))
-                    .collect();
-                let says = format!(
-                    "would be ignored; it needs protocol = {}",
-                    names.join(" or ")
-                );
-                return Err(fault(key, says));
-            }
+        if let Some((key, protocols)) = self.misplaced(self.protocol) {
+            let names: Vec<_> = protocols.iter().map(|p| json!(p).to_string()).collect();
+            return Err(ignored(key, &format!("protocol = {}", names.join(" or "))));
         }
         if self.best_effort == Some(true) && self.n2.is_none() {
             return Err(fault("best_effort", "would be ignored; it needs n2"));

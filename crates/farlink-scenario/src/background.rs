@@ -7,47 +7,41 @@ use serde::{Deserialize, Serialize};
 
 use super::checks::fault;
 use super::decode::Problem;
+use super::table::table;
 use super::units::{Rate, Size};
 
-/// A kind of other traffic: conversations that begin as a Poisson process and
-/// each send so many bytes. They take the transmitter and room in the queue, do
-/// not slow down when the queue is full, and meet no stage of the channel.
-/// Either `load` or `arrivals`.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct BackgroundSpec {
-    /// Mean load that is offered, IP bits per second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub load: Option<Rate>,
-    /// Conversations that begin per second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<f64>,
-    /// IP bytes of a packet, 21 B to 64 KiB; the last one of a conversation has
-    /// what is left.
-    #[serde(default = "full")]
-    pub packet: Size,
-    /// Mean IP bytes of a conversation; without it each is one packet, so that
-    /// packets are a Poisson process.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size: Option<Size>,
-    /// Law of the bytes of a conversation; "constant" without it. Needs `size`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size_law: Option<BackgroundLaw>,
-    /// Shape of `size_law`: of "pareto", above 1; of "log-normal", the standard
-    /// deviation of the natural logarithm.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub size_shape: Option<f64>,
-    /// Mean rate at which a conversation sends, IP bits per second. Needs `size`;
-    /// required there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// Law of the time from packet to packet in a conversation; "constant"
-    /// without it. Needs `size`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spacing_law: Option<BackgroundLaw>,
-    /// Shape of `spacing_law`, as `size_shape`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spacing_shape: Option<f64>,
+table! {
+    /// A kind of other traffic: conversations that begin as a Poisson process and
+    /// each send so many bytes. They take the transmitter and room in the queue, do
+    /// not slow down when the queue is full, and meet no stage of the channel.
+    /// Either `load` or `arrivals`.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct BackgroundSpec {
+        /// Mean load that is offered, IP bits per second.
+        load?: Rate;
+        /// Conversations that begin per second.
+        arrivals?: f64;
+        /// IP bytes of a packet, 21 B to 64 KiB; the last one of a conversation has
+        /// what is left.
+        #[serde(default = "full")]
+        packet: Size;
+        /// Mean IP bytes of a conversation; without it each is one packet, so that
+        /// packets are a Poisson process.
+        size?: Size;
+        /// Law of the bytes of a conversation; "constant" without it. Needs `size`.
+        size_law?: BackgroundLaw;
+        /// Shape of `size_law`: of "pareto", above 1; of "log-normal", the standard
+        /// deviation of the natural logarithm.
+        size_shape?: f64;
+        /// Mean rate at which a conversation sends, IP bits per second. Needs `size`;
+        /// required there.
+        rate?: Rate;
+        /// Law of the time from packet to packet in a conversation; "constant"
+        /// without it. Needs `size`.
+        spacing_law?: BackgroundLaw;
+        /// Shape of `spacing_law`, as `size_shape`.
+        spacing_shape?: f64;
+    }
 }
 
 fn full() -> Size {

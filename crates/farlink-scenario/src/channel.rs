@@ -1,30 +1,304 @@
-//! Checks of the stages of a channel.
+//! The stages of a channel: which there are, in what order, and their checks. Those
+//! with a file of their own are in `process`.
 
+use std::fmt;
+
+use farlink_net::channel::{ChannelError, Stage};
 use farlink_tcp::time::Interval;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::burst::Burst;
-use super::checks::{at_most, fault};
+use super::checks::{LONGEST_DELAY, at_most, fault};
 use super::decode::Problem;
-use super::process;
-use super::spec::{ChannelSpec, Distribution, GilbertSpec, JitterSpec};
-use super::units::Time;
+use super::process::{
+    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, Place, RadioSpec,
+    RayleighSpec, ReconfigurationSpec, SatelliteSpec, ScriptedLossSpec,
+};
+use super::table::table;
+use super::trace::{DelayTraceSpec, LossTraceSpec};
+use super::units::{Probability, Time};
 
-/// Checks each table of stages; paths begin with `channel`.
-pub(super) fn check(stages: &[ChannelSpec], longest: Interval) -> Result<(), Problem> {
-    for (i, stage) in stages.iter().enumerate() {
-        one(stage, longest).map_err(|problem| {
-            let problem = if stages.len() > 1 {
-                problem.within(i)
-            } else {
-                problem
+/// The stages of a channel, each group as it was written.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Channel(pub Vec<ChannelSpec>);
+
+impl Serialize for Channel {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [] => ChannelSpec::default().serialize(serializer),
+            [table] => table.serialize(serializer),
+            tables => tables.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Channel {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Channel;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table such as { ber = 1e-6 }, or a list of such tables")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Channel, A::Error> {
+                let table = ChannelSpec::deserialize(MapAccessDeserializer::new(map))?;
+                let empty = table == ChannelSpec::default();
+                Ok(Channel(if empty { Vec::new() } else { vec![table] }))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Channel, A::Error> {
+                let mut tables = Vec::deserialize(SeqAccessDeserializer::new(list))?;
+                tables.retain(|table| *table != ChannelSpec::default());
+                Ok(Channel(tables))
+            }
+        }
+        deserializer.deserialize_any(Any)
+    }
+}
+
+impl JsonSchema for Channel {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Stages".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<ChannelSpec>();
+        json_schema!({
+            "title": "table or list of tables",
+            "anyOf": [table, { "type": "array", "items": table }],
+        })
+    }
+}
+
+table! {
+    /// Stages of a channel in the standard order. Each key that is written adds a stage.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+    pub struct ChannelSpec {
+        /// Losses in bursts (Gilbert 1960, Elliott 1963), per packet or in time.
+        gilbert?: GilbertSpec;
+        /// Probability that a packet is lost, whatever its length.
+        loss?: Probability;
+        /// Bit error rate: a packet of n bytes, overhead included, is lost when
+        /// more than `correctable_bits` of its 8n bits are in error.
+        ber?: Probability;
+        /// Bit errors per packet that are corrected. Needs `ber`.
+        correctable_bits?: u32;
+        /// Clear sky and rain of a satellite link, per packet (Leung 1998).
+        satellite?: SatelliteSpec;
+        /// Handoffs and fades of a mobile, in time (Leung 1998).
+        mobile?: MobileSpec;
+        /// Periods of congestion, in time (Wong 1998).
+        congestion?: CongestionSpec;
+        /// Errors at random distances in bytes, which spoil a checksum (West and
+        /// Vaidya 1997).
+        byte_errors?: ByteErrorsSpec;
+        /// Fades of a Rayleigh channel, in time or per packet.
+        rayleigh?: RayleighSpec;
+        /// A radio of IEEE 802.15.4: loss by distance and length.
+        radio?: RadioSpec;
+        /// Probability of loss from a trace.
+        loss_trace?: LossTraceSpec;
+        /// Losses at places that are written down.
+        scripted_loss?: ScriptedLossSpec;
+        /// Probability that a packet arrives with changed bits.
+        corrupt?: Probability;
+        /// Probability that a packet arrives twice.
+        duplicate?: Probability;
+        /// Packets held back so that later ones overtake them.
+        reorder?: ReorderSpec;
+        /// Random extra delay.
+        jitter?: JitterSpec;
+        /// Delay of the Internet between (Leung 1998).
+        internet_delay?: InternetDelaySpec;
+        /// Extra delay from a trace.
+        delay_trace?: DelayTraceSpec;
+        /// Delay and handovers of satellites on circular orbits.
+        orbit?: OrbitSpec;
+        /// Changes of the path at a fixed interval, as on today's LEO services.
+        reconfiguration?: ReconfigurationSpec;
+    }
+}
+
+table! {
+    /// Burst losses: either `loss` and `burst`, or `p` and `r` with `h` and `k`.
+    #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+    pub struct GilbertSpec {
+        /// Mean loss, as a probability below 1.
+        loss?: Probability;
+        /// Mean length of a burst: packets, 1 or more, of a chain that moves per
+        /// packet; or a time, of a chain that moves in time whatever is sent.
+        burst?: Burst;
+        /// Probability of going from the good to the bad state, per packet.
+        p?: Probability;
+        /// Probability of going from the bad to the good state, per packet.
+        r?: Probability;
+        /// Probability of delivery in the bad state; 0 without it.
+        h?: Probability;
+        /// Probability of delivery in the good state; 1 without it.
+        k?: Probability;
+    }
+}
+
+table! {
+    /// Reordering.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct ReorderSpec {
+        /// Probability that a packet is held back.
+        probability: Probability;
+        /// How long it is held back, up to 1 h.
+        delay: Time;
+    }
+}
+
+table! {
+    /// Random extra delay, drawn for each packet.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct JitterSpec {
+        /// Distribution of the extra delay.
+        distribution: Distribution;
+        /// Mean, up to 1 h. Of the normal distribution before it is truncated at 0.
+        mean: Time;
+        /// Uniform: half the width, at most the mean. Normal: standard deviation.
+        spread?: Time;
+        /// Whether a packet waits for those sent before it.
+        #[serde(default = "yes")]
+        keep_order: bool;
+    }
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// Distributions of jitter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Distribution {
+    /// From mean - spread to mean + spread.
+    Uniform,
+    /// Normal, values below 0 drawn again.
+    Normal,
+    /// Exponential.
+    Exponential,
+}
+
+/// The processes that lose or damage packets, in the standard order.
+macro_rules! losses {
+    ($do:ident) => {
+        $do! {
+            satellite mobile congestion byte_errors rayleigh radio loss_trace scripted_loss
+        }
+    };
+}
+
+/// The processes that delay packets, in the standard order.
+macro_rules! delays {
+    ($do:ident) => {
+        $do! { internet_delay delay_trace orbit reconfiguration }
+    };
+}
+
+/// The processes that both directions of a link may share.
+macro_rules! shared {
+    ($do:ident) => {
+        $do! { congestion mobile rayleigh reconfiguration }
+    };
+}
+
+impl ChannelSpec {
+    /// Adds the processes that lose or damage packets.
+    ///
+    /// # Errors
+    /// Values that do not go together with those of the link.
+    pub fn losses(&self, place: &Place<'_>, stages: &mut Vec<Stage>) -> Result<(), ChannelError> {
+        macro_rules! add {
+            ($($key:ident)*) => {$(if let Some(spec) = &self.$key {
+                stages.push(Stage::Process(spec.build(place)?));
+            })*};
+        }
+        losses!(add);
+        Ok(())
+    }
+
+    /// Adds the processes that delay packets.
+    ///
+    /// # Errors
+    /// As [`Self::losses`].
+    pub fn delays(&self, place: &Place<'_>, stages: &mut Vec<Stage>) -> Result<(), ChannelError> {
+        macro_rules! add {
+            ($($key:ident)*) => {$(if let Some(spec) = &self.$key {
+                stages.push(Stage::Process(spec.build(place)?));
+            })*};
+        }
+        delays!(add);
+        Ok(())
+    }
+
+    /// Checks the processes.
+    fn check_processes(&self) -> Result<(), Problem> {
+        macro_rules! check {
+            ($($key:ident)*) => {$(if let Some(spec) = &self.$key {
+                spec.check().map_err(|problem| problem.within(stringify!($key)))?;
+            })*};
+        }
+        losses!(check);
+        delays!(check);
+        Ok(())
+    }
+
+    /// A process that is said to be shared and that the table of the other direction
+    /// does not have with the same values.
+    fn not_shared(&self, other: Option<&Self>) -> Option<&'static str> {
+        macro_rules! find {
+            ($($key:ident)*) => {$(if let Some(spec) = &self.$key
+                && spec.shared
+                && other.and_then(|other| other.$key.as_ref()) != Some(spec)
+            {
+                return Some(stringify!($key));
+            })*};
+        }
+        shared!(find);
+        None
+    }
+}
+
+/// Checks that what one direction shares the other has too, with the same values.
+pub(super) fn check_shared(down: &[ChannelSpec], up: &[ChannelSpec]) -> Result<(), Problem> {
+    for (key, here, there, other) in [("down", down, up, "up"), ("up", up, down, "down")] {
+        for (i, table) in here.iter().enumerate() {
+            let Some(process) = table.not_shared(there.get(i)) else {
+                continue;
             };
-            problem.within("channel")
-        })?;
+            let says = format!(
+                "= true, but {other} has no such stage with the same values; write it there too"
+            );
+            let problem = fault("shared", says).within(process);
+            return Err(in_table(problem, i, here).within(key));
+        }
     }
     Ok(())
 }
 
-fn one(stage: &ChannelSpec, longest: Interval) -> Result<(), Problem> {
+/// A fault of table `i`, which has a number if there are several.
+fn in_table(problem: Problem, i: usize, tables: &[ChannelSpec]) -> Problem {
+    let problem = if tables.len() > 1 {
+        problem.within(i)
+    } else {
+        problem
+    };
+    problem.within("channel")
+}
+
+/// Checks each table of stages; paths begin with `channel`.
+pub(super) fn check(stages: &[ChannelSpec]) -> Result<(), Problem> {
+    for (i, stage) in stages.iter().enumerate() {
+        one(stage).map_err(|problem| in_table(problem, i, stages))?;
+    }
+    Ok(())
+}
+
+fn one(stage: &ChannelSpec) -> Result<(), Problem> {
     if stage.correctable_bits.is_some() && stage.ber.is_none() {
         return Err(fault("correctable_bits", "would be ignored; it needs ber"));
     }
@@ -32,12 +306,13 @@ fn one(stage: &ChannelSpec, longest: Interval) -> Result<(), Problem> {
         check_gilbert(gilbert).map_err(|problem| problem.within("gilbert"))?;
     }
     if let Some(reorder) = &stage.reorder {
-        at_most("delay", reorder.delay, longest).map_err(|problem| problem.within("reorder"))?;
+        at_most("delay", reorder.delay, LONGEST_DELAY)
+            .map_err(|problem| problem.within("reorder"))?;
     }
     if let Some(jitter) = &stage.jitter {
-        check_jitter(jitter, longest).map_err(|problem| problem.within("jitter"))?;
+        check_jitter(jitter).map_err(|problem| problem.within("jitter"))?;
     }
-    process::check(stage, longest)
+    stage.check_processes()
 }
 
 fn check_gilbert(gilbert: &GilbertSpec) -> Result<(), Problem> {
@@ -114,8 +389,8 @@ fn check_burst_time(time: Time, loss: f64) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_jitter(jitter: &JitterSpec, longest: Interval) -> Result<(), Problem> {
-    at_most("mean", jitter.mean, longest)?;
+fn check_jitter(jitter: &JitterSpec) -> Result<(), Problem> {
+    at_most("mean", jitter.mean, LONGEST_DELAY)?;
     match (jitter.distribution, jitter.spread) {
         (Distribution::Exponential, Some(_)) => Err(fault(
             "spread",
@@ -133,6 +408,6 @@ fn check_jitter(jitter: &JitterSpec, longest: Interval) -> Result<(), Problem> {
                 jitter.mean
             ),
         )),
-        (_, Some(Time(spread))) => at_most("spread", Time(spread), longest),
+        (_, Some(Time(spread))) => at_most("spread", Time(spread), LONGEST_DELAY),
     }
 }

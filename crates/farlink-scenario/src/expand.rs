@@ -15,16 +15,13 @@ use super::app::{App, app};
 use super::arq::{ArqLink, ArqSpec};
 use super::background::{self, BackgroundSpec};
 use super::bdp;
-use super::channel;
+use super::channel::{self, ChannelSpec};
 use super::checks::{LONGEST_DELAY, LONGEST_RUN, at_most, ignored, out_of_range};
 use super::compression::CompressionSpec;
 use super::decode::{Problem, example, suggestion};
 use super::fec;
 use super::fragments;
-use super::process;
-use super::spec::{
-    AppName, ChannelSpec, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario,
-};
+use super::spec::{AppName, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario};
 use super::trace::RatePlan;
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
@@ -315,7 +312,7 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
         Some(_) => direction(link.up.as_ref(), "up")?,
         None => down.clone(),
     };
-    process::check_shared(&down.channel, &up.channel)?;
+    channel::check_shared(&down.channel, &up.channel)?;
     let round_trip = down.delay + up.delay;
     for (key, one) in [("down", &mut down), ("up", &mut up)] {
         for (limit, written) in [("queue", &mut one.queue), ("mark", &mut one.mark)] {
@@ -409,7 +406,7 @@ fn one_direction(
             _ => {}
         }
     }
-    channel::check(&table.channel.0, LONGEST_DELAY)?;
+    channel::check(&table.channel.0)?;
     background::check(&table.background)?;
     let fec = fec::resolve(table.fec.as_ref(), &table.channel.0)?;
     Ok(DirectionSpec {

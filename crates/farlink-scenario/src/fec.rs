@@ -4,32 +4,30 @@ use farlink_net::fec::{BlockCode, FecError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::channel::ChannelSpec;
 use super::checks::fault;
 use super::decode::Problem;
 use super::process::MobileSpec;
-use super::spec::ChannelSpec;
+use super::table::table;
 
-/// A block code on a direction of a link, Reed-Solomon or any other of which is
-/// known how many symbols a block corrects.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct FecSpec {
-    /// "rs(n,k)", a Reed-Solomon code: "rs(255,223)". Instead of `n` and `k`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub code: Option<String>,
-    /// Symbols of a block, up to 65535.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub n: Option<u32>,
-    /// Of these, symbols of data: the code rate is k / n.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub k: Option<u32>,
-    /// Bits of a symbol, 1 to 16; 1 is a binary code.
-    #[serde(default = "byte")]
-    pub symbol_bits: u32,
-    /// Wrong symbols that each block corrects, up to (n - k) / 2, which it is
-    /// without it. Required for symbols of 1 bit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub correctable: Option<u32>,
+table! {
+    /// A block code on a direction of a link, Reed-Solomon or any other of which is
+    /// known how many symbols a block corrects.
+    #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct FecSpec {
+        /// "rs(n,k)", a Reed-Solomon code: "rs(255,223)". Instead of `n` and `k`.
+        code?: String;
+        /// Symbols of a block, up to 65535.
+        n?: u32;
+        /// Of these, symbols of data: the code rate is k / n.
+        k?: u32;
+        /// Bits of a symbol, 1 to 16; 1 is a binary code.
+        #[serde(default = "byte")]
+        symbol_bits: u32;
+        /// Wrong symbols that each block corrects, up to (n - k) / 2, which it is
+        /// without it. Required for symbols of 1 bit.
+        correctable?: u32;
+    }
 }
 
 fn byte() -> u32 {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::checks::out_of_range;
 use super::decode::Problem;
+use super::table::table;
 use super::tree::Step;
 use super::units::{Size, Time};
 use farlink_net::law::Law;
@@ -28,52 +29,44 @@ pub enum LawName {
     LogNormal,
 }
 
-/// A distribution of a time.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TimeLawTable {
-    /// Which.
-    pub distribution: LawName,
-    /// Mean, above 0 s; with `max`, of the values up to that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean: Option<Time>,
-    /// Smallest value, for "pareto", instead of `mean`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min: Option<Time>,
-    /// Largest value, for "pareto".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max: Option<Time>,
-    /// Shape, for "pareto", above 0 and up to 100.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shape: Option<f64>,
-    /// Standard deviation of the natural logarithm, for "log-normal", above 0 and
-    /// up to 10.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sigma: Option<f64>,
+table! {
+    /// A distribution of a time.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct TimeLawTable {
+        /// Which.
+        distribution: LawName;
+        /// Mean, above 0 s; with `max`, of the values up to that.
+        mean?: Time;
+        /// Smallest value, for "pareto", instead of `mean`.
+        min?: Time;
+        /// Largest value, for "pareto".
+        max?: Time;
+        /// Shape, for "pareto", above 0 and up to 100.
+        shape?: f64;
+        /// Standard deviation of the natural logarithm, for "log-normal", above 0 and
+        /// up to 10.
+        sigma?: f64;
+    }
 }
 
-/// A distribution of a size.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SizeLawTable {
-    /// Which.
-    pub distribution: LawName,
-    /// Mean, above 0 B; with `max`, of the values up to that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean: Option<Size>,
-    /// Smallest value, for "pareto", instead of `mean`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min: Option<Size>,
-    /// Largest value, for "pareto".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max: Option<Size>,
-    /// Shape, for "pareto", above 0 and up to 100.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shape: Option<f64>,
-    /// Standard deviation of the natural logarithm, for "log-normal", above 0 and
-    /// up to 10.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sigma: Option<f64>,
+table! {
+    /// A distribution of a size.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct SizeLawTable {
+        /// Which.
+        distribution: LawName;
+        /// Mean, above 0 B; with `max`, of the values up to that.
+        mean?: Size;
+        /// Smallest value, for "pareto", instead of `mean`.
+        min?: Size;
+        /// Largest value, for "pareto".
+        max?: Size;
+        /// Shape, for "pareto", above 0 and up to 100.
+        shape?: f64;
+        /// Standard deviation of the natural logarithm, for "log-normal", above 0 and
+        /// up to 10.
+        sigma?: f64;
+    }
 }
 
 /// Declares a value that may be drawn.

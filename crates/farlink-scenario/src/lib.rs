@@ -31,6 +31,7 @@ pub mod process;
 #[cfg(test)]
 mod reference;
 mod spec;
+mod table;
 mod tcp;
 #[cfg(test)]
 mod tcp_pages;
@@ -49,6 +50,7 @@ pub use app::{App, HttpSpec, RepeatSpec};
 pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec, RetryFromName};
 pub use background::{BackgroundLaw, BackgroundSpec};
 pub use burst::Burst;
+pub use channel::{Channel, ChannelSpec, Distribution, GilbertSpec, JitterSpec, ReorderSpec};
 pub use compression::{CompressionName, CompressionSpec};
 pub use control::ControlSpec;
 use decode::Problem;
@@ -65,8 +67,8 @@ pub use process::{
     RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec, ScriptedLossSpec,
 };
 pub use spec::{
-    AppName, Channel, ChannelSpec, Connections, DirectionTable, Distribution, FlowSpec, Fragments,
-    GilbertSpec, JitterSpec, LinkSpec, Opener, QueueSpec, ReorderSpec, RouteSpec, Scenario,
+    AppName, Connections, DirectionTable, FlowSpec, Fragments, LinkSpec, Opener, QueueSpec,
+    RouteSpec, Scenario,
 };
 pub use tcp::TcpSpec;
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};

@@ -4,6 +4,8 @@
 //! environment it writes the file instead.
 
 use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 
 use farlink_tcp::config::RtoAlgorithm;
 use farlink_tcp::key::{self, Field, Key, Value};
@@ -129,40 +131,38 @@ fn in_order(name: &str, table: &Json) -> Vec<(String, Json)> {
             .map(|&key| (key.to_owned(), properties[key].clone()))
             .collect();
     }
-    let source = if name.ends_with("LawTable") {
-        include_str!("law.rs")
-    } else if name == "CompressionTable" {
-        include_str!("compression.rs")
-    } else if name == "FecSpec" {
-        include_str!("fec.rs")
-    } else if ["ArqSpec", "MacSpec"].contains(&name) {
-        include_str!("arq.rs")
-    } else {
-        let defines = |text: &&&str| text.contains(&format!("struct {name} {{"));
-        let own = super::process::SOURCES.iter().find(defines);
-        let own = own.copied();
-        let own = own.or(Some(include_str!("background.rs")).filter(|text| defines(&text)));
-        own.unwrap_or(include_str!("spec.rs"))
+    let name = if name.is_empty() { "Scenario" } else { name };
+    let defines = |text: &String| {
+        let text = text
+            .replace(" for AppName {", " {")
+            .replace(" for ArqName {", " {");
+        let (_, body) = text.split_once(&format!("struct {name} {{"))?;
+        Some(body.to_owned())
     };
-    let start = source.find(&format!("struct {name} {{"));
-    let from = if name.is_empty() {
-        source.find("struct Scenario {")
-    } else {
-        start
-    };
-    let body = &source[from.unwrap()..];
+    let body = sources().iter().find_map(defines).unwrap();
     let place = |key: &str| {
-        let private = body.find(&format!("    {key}: "));
-        body.find(&format!("pub {key}: "))
-            .into_iter()
-            .chain(private)
-            .min()
+        let keys = [format!(" {key}: "), format!(" {key}?: ")];
+        keys.iter().filter_map(|key| body.find(key)).min()
     };
     let mut out: Vec<_> = properties
         .iter()
         .map(|(k, v)| (k.clone(), v.clone()))
         .collect();
     out.sort_by_key(|(key, _)| place(key));
+    out
+}
+
+/// The texts of the crate, in which the keys stand in order.
+fn sources() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut out = Vec::new();
+    for folder in [folder.join("process"), folder] {
+        let files = fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path());
+        let texts = files.filter(|path| path.extension().is_some_and(|e| e == "rs"));
+        out.extend(texts.map(|path| fs::read_to_string(path).unwrap()));
+    }
     out
 }
 
@@ -273,7 +273,7 @@ fn the_reference_is_current() {
     let fresh = format!("{head}{BEGIN}{}\n{END}{tail}", tables());
     if std::env::var_os("UPDATE_DOCS").is_some() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scenario.md");
-        std::fs::write(path, &fresh).unwrap();
+        fs::write(path, &fresh).unwrap();
     } else {
         assert!(
             page == fresh,

@@ -16,8 +16,10 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::checks::LONGEST_DELAY;
 use super::decode::Problem;
 use super::process::place::Place;
+use super::table::table;
 use super::tree::Step;
 use super::units::{Probability, Rate, Scalar, SymbolRate, Time};
 
@@ -34,103 +36,91 @@ pub enum RateTraceSpec {
     Table(RateTraceTable),
 }
 
-/// A trace of rates: a packet-delivery trace or a CSV file.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RateTraceTable {
-    /// File with the trace, beside the scenario: a packet-delivery trace of
-    /// Mahimahi (a line for each opportunity of 1500 bytes, with its
-    /// millisecond) or CSV with the columns `time` and `rate`, or with
-    /// `symbol_rate` `time` and `esno`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The trace itself, instead of a file. A resolved scenario has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<String>,
-    /// Written into a resolved scenario: the file that `data` comes from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// Symbol rate of a DVB-S2 carrier that adapts its coding: a trace of Es/N0
-    /// in dB becomes the rate of the most efficient modulation and code that it
-    /// allows (EN 302 307-1, Table 13, normal frames without pilots), and 0 below
-    /// all of them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub symbol_rate: Option<SymbolRate>,
-    /// How far above the ideal threshold Es/N0 must be, in dB, 0 to 20; 0 without
-    /// it. Needs `symbol_rate`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub margin: Option<f64>,
-    /// Whether a CSV trace begins again at the time of its last row; otherwise
-    /// the last row holds. A packet-delivery trace always does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub repeat: Option<bool>,
-    /// How far into the trace time 0 is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offset: Option<Time>,
-    /// Whether each run begins at a random place of a trace that repeats. The
-    /// traces of one direction move together.
-    #[serde(default)]
-    pub random_offset: bool,
+table! {
+    /// A trace of rates: a packet-delivery trace or a CSV file.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+    pub struct RateTraceTable {
+        /// File with the trace, beside the scenario: a packet-delivery trace of
+        /// Mahimahi (a line for each opportunity of 1500 bytes, with its
+        /// millisecond) or CSV with the columns `time` and `rate`, or with
+        /// `symbol_rate` `time` and `esno`.
+        file?: String;
+        /// The trace itself, instead of a file. A resolved scenario has it.
+        data?: String;
+        /// Written into a resolved scenario: the file that `data` comes from.
+        from?: String;
+        /// Symbol rate of a DVB-S2 carrier that adapts its coding: a trace of Es/N0
+        /// in dB becomes the rate of the most efficient modulation and code that it
+        /// allows (EN 302 307-1, Table 13, normal frames without pilots), and 0 below
+        /// all of them.
+        symbol_rate?: SymbolRate;
+        /// How far above the ideal threshold Es/N0 must be, in dB, 0 to 20; 0 without
+        /// it. Needs `symbol_rate`.
+        margin?: f64;
+        /// Whether a CSV trace begins again at the time of its last row; otherwise
+        /// the last row holds. A packet-delivery trace always does.
+        repeat?: bool;
+        /// How far into the trace time 0 is.
+        offset?: Time;
+        /// Whether each run begins at a random place of a trace that repeats. The
+        /// traces of one direction move together.
+        #[serde(default)]
+        random_offset: bool;
+    }
 }
 
-/// Extra delay over time, beyond `delay` of the link.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DelayTraceSpec {
-    /// File with the trace, beside the scenario: CSV with the columns `time` and
-    /// `delay`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The trace itself, instead of a file. A resolved scenario has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<String>,
-    /// Written into a resolved scenario: the file that `data` comes from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// Straight lines between the rows instead of steps.
-    #[serde(default)]
-    pub interpolate: bool,
-    /// Whether a packet waits for those sent before it.
-    #[serde(default = "yes")]
-    pub keep_order: bool,
-    /// Whether the trace begins again at the time of its last row; otherwise the
-    /// last row holds.
-    #[serde(default)]
-    pub repeat: bool,
-    /// How far into the trace time 0 is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offset: Option<Time>,
-    /// Whether each run begins at a random place of a trace that repeats. The
-    /// traces of one direction move together.
-    #[serde(default)]
-    pub random_offset: bool,
+table! {
+    /// Extra delay over time, beyond `delay` of the link.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+    pub struct DelayTraceSpec {
+        /// File with the trace, beside the scenario: CSV with the columns `time` and
+        /// `delay`.
+        file?: String;
+        /// The trace itself, instead of a file. A resolved scenario has it.
+        data?: String;
+        /// Written into a resolved scenario: the file that `data` comes from.
+        from?: String;
+        /// Straight lines between the rows instead of steps.
+        #[serde(default)]
+        interpolate: bool;
+        /// Whether a packet waits for those sent before it.
+        #[serde(default = "yes")]
+        keep_order: bool;
+        /// Whether the trace begins again at the time of its last row; otherwise the
+        /// last row holds.
+        #[serde(default)]
+        repeat: bool;
+        /// How far into the trace time 0 is.
+        offset?: Time;
+        /// Whether each run begins at a random place of a trace that repeats. The
+        /// traces of one direction move together.
+        #[serde(default)]
+        random_offset: bool;
+    }
 }
 
-/// Probability of loss over time, independent from packet to packet.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LossTraceSpec {
-    /// File with the trace, beside the scenario: CSV with the columns `time` and
-    /// `loss`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The trace itself, instead of a file. A resolved scenario has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<String>,
-    /// Written into a resolved scenario: the file that `data` comes from.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub from: Option<String>,
-    /// Whether the trace begins again at the time of its last row; otherwise the
-    /// last row holds.
-    #[serde(default)]
-    pub repeat: bool,
-    /// How far into the trace time 0 is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offset: Option<Time>,
-    /// Whether each run begins at a random place of a trace that repeats. The
-    /// traces of one direction move together.
-    #[serde(default)]
-    pub random_offset: bool,
+table! {
+    /// Probability of loss over time, independent from packet to packet.
+    #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+    pub struct LossTraceSpec {
+        /// File with the trace, beside the scenario: CSV with the columns `time` and
+        /// `loss`.
+        file?: String;
+        /// The trace itself, instead of a file. A resolved scenario has it.
+        data?: String;
+        /// Written into a resolved scenario: the file that `data` comes from.
+        from?: String;
+        /// Whether the trace begins again at the time of its last row; otherwise the
+        /// last row holds.
+        #[serde(default)]
+        repeat: bool;
+        /// How far into the trace time 0 is.
+        offset?: Time;
+        /// Whether each run begins at a random place of a trace that repeats. The
+        /// traces of one direction move together.
+        #[serde(default)]
+        random_offset: bool;
+    }
 }
 
 fn yes() -> bool {
@@ -314,8 +304,8 @@ impl DelayTraceSpec {
         Ok((line, delays, start))
     }
 
-    pub(super) fn check(&self, longest: Interval) -> Result<(), Problem> {
-        self.read(longest).map(|_| ())
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        self.read(LONGEST_DELAY).map(|_| ())
     }
 
     pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {

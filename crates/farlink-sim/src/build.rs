@@ -189,7 +189,7 @@ fn group_stages(
             None => stage,
         }));
     }
-    process::losses(group, place, stages)?;
+    group.losses(place, stages)?;
     if let Some(p) = group.corrupt {
         stages.push(Stage::Corrupt(Corrupt::new(
             probability(p.0)?,
@@ -213,7 +213,7 @@ fn group_stages(
     if let Some(j) = &group.jitter {
         stages.push(Stage::Jitter(jitter(j, stream("jitter"))?));
     }
-    process::delays(group, place, stages)
+    group.delays(place, stages)
 }
 
 fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {

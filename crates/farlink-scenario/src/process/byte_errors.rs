@@ -1,28 +1,30 @@
 //! `byte_errors`: errors placed in bytes.
 
-use farlink_net::channel::{ByteErrors, ChannelError};
+use farlink_net::channel::{ByteErrors, ChannelError, Process};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::checks::fault;
 use super::super::decode::Problem;
+use super::super::table::table;
 use super::super::units::Size;
 use super::place::Place;
 
-/// Errors on single bytes of IP packets at exponential distances (West and
-/// Vaidya 1997, section 4.3). One in the 20 bytes of the IP header has the packet
-/// dropped at the end of the link (`drops_bit_error`); one behind it is found by
-/// the receiver's TCP checksum (`drops_checksum`).
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ByteErrorsSpec {
-    /// Mean distance from one error to the next, in bytes of IP packets. "64
-    /// KiB" is a bit error rate of 1.9e-6.
-    pub distance: Size,
-    /// Packets in a row that an error damages, 1 to 1000000: the one it falls
-    /// into, and those that follow, each at a place of its own.
-    #[serde(default = "single")]
-    pub burst: u32,
+table! {
+    /// Errors on single bytes of IP packets at exponential distances (West and
+    /// Vaidya 1997, section 4.3). One in the 20 bytes of the IP header has the packet
+    /// dropped at the end of the link (`drops_bit_error`); one behind it is found by
+    /// the receiver's TCP checksum (`drops_checksum`).
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct ByteErrorsSpec {
+        /// Mean distance from one error to the next, in bytes of IP packets. "64
+        /// KiB" is a bit error rate of 1.9e-6.
+        distance: Size;
+        /// Packets in a row that an error damages, 1 to 1000000: the one it falls
+        /// into, and those that follow, each at a place of its own.
+        #[serde(default = "single")]
+        burst: u32;
+    }
 }
 
 fn single() -> u32 {
@@ -30,7 +32,7 @@ fn single() -> u32 {
 }
 
 impl ByteErrorsSpec {
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         if self.distance == Size(0) || self.distance > Size(1 << 50) {
             let says = format!(
                 "= \"{}\" is out of range; write \"1 B\" to \"1048576 GiB\"",
@@ -45,13 +47,13 @@ impl ByteErrorsSpec {
         Ok(())
     }
 
-    pub(super) fn build(&self, place: &Place<'_>) -> Result<ByteErrors, ChannelError> {
-        ByteErrors::new(
+    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+        Ok(Box::new(ByteErrors::new(
             self.distance.0,
             self.burst,
             place.overhead,
             place.stream("byte_errors"),
             place.stream("byte_errors/places"),
-        )
+        )?))
     }
 }

@@ -1,42 +1,39 @@
 //! `congestion`: periods of congestion in time.
 
-use farlink_net::channel::{ChannelError, Congestion};
+use farlink_net::channel::{ChannelError, Congestion, Process};
 use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::checks::fault;
 use super::super::decode::Problem;
+use super::super::table::table;
 use super::super::units::{Probability, Time};
 use super::place::{Place, probability};
 
-/// Periods of congestion somewhere on the way (Fritchman's two states as Wong
-/// 1998 uses them), both kinds exponential in time: `duration`, and one of
-/// `clear`, `share` and `periods`.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CongestionSpec {
-    /// Mean length of a congested period (1 / beta).
-    pub duration: Time,
-    /// Mean time from the end of one to the start of the next (1 / alpha).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clear: Option<Time>,
-    /// Share of time that is congested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub share: Option<Probability>,
-    /// Congested periods per second.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub periods: Option<f64>,
-    /// Probability that a packet is lost in a congested period; 1 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Probability>,
-    /// Probability that a packet is lost in a clear one; 0 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss_clear: Option<Probability>,
-    /// Whether both directions of the link are congested at the same times; else
-    /// each has periods of its own.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shared: bool,
+table! {
+    /// Periods of congestion somewhere on the way (Fritchman's two states as Wong
+    /// 1998 uses them), both kinds exponential in time: `duration`, and one of
+    /// `clear`, `share` and `periods`.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct CongestionSpec {
+        /// Mean length of a congested period (1 / beta).
+        duration: Time;
+        /// Mean time from the end of one to the start of the next (1 / alpha).
+        clear?: Time;
+        /// Share of time that is congested.
+        share?: Probability;
+        /// Congested periods per second.
+        periods?: f64;
+        /// Probability that a packet is lost in a congested period; 1 without it.
+        loss?: Probability;
+        /// Probability that a packet is lost in a clear one; 0 without it.
+        loss_clear?: Probability;
+        /// Whether both directions of the link are congested at the same times; else
+        /// each has periods of its own.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        shared: bool;
+    }
 }
 
 /// Longest mean time in a state.
@@ -91,7 +88,7 @@ impl CongestionSpec {
         Ok(Interval::from_nanos((seconds * 1e9).round() as u64))
     }
 
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         let range = "is out of range; write \"1 us\" to \"1000000000 s\"";
         let good = |time: Interval| (Interval::from_micros(1)..=LONGEST).contains(&time);
         if !good(self.duration.0) {
@@ -108,17 +105,17 @@ impl CongestionSpec {
         Ok(())
     }
 
-    pub(super) fn build(&self, place: &Place<'_>) -> Result<Congestion, ChannelError> {
+    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let clear = self.clear().map_err(|_| {
             ChannelError::Cannot("congestion does not say how often: write clear or share")
         })?;
-        Congestion::new(
+        Ok(Box::new(Congestion::new(
             clear,
             self.duration.0,
             probability(self.loss_clear, 0.0)?,
             probability(self.loss, 1.0)?,
             place.times("congestion/periods", self.shared),
             place.stream("congestion"),
-        )
+        )?))
     }
 }

@@ -1,54 +1,54 @@
 //! `internet_delay`: a constant and an Erlang variate, now and then a larger one.
 
-use farlink_net::channel::{ChannelError, InternetDelay, Raised};
+use farlink_net::channel::{ChannelError, InternetDelay, Process, Raised};
 use farlink_net::rng::Probability as Chance;
-use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::checks::{at_most, fault};
+use super::super::checks::{LONGEST_DELAY, at_most, fault};
 use super::super::decode::Problem;
+use super::super::table::table;
 use super::super::units::{Probability, Time};
 use super::place::Place;
 
-/// Delay of the Internet between (Leung 1998, section 3.3.2; Wong 1998, section
-/// 3.2.4), drawn for each packet and each direction.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct InternetDelaySpec {
-    /// The part that every packet has, up to 1 h.
-    pub constant: Time,
-    /// Mean of the Erlang variate that is added, up to 1 h.
-    pub mean: Time,
-    /// Order of the Erlang variate, 1 (exponential) to 100.
-    #[serde(default = "two")]
-    pub order: u32,
-    /// Share of packets that find the Internet in its state of raised delay,
-    /// below 1. Needs `raised`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raised_share: Option<Probability>,
-    /// Mean number of packets in a row that do; without it packets find it
-    /// independently, which is a run of 1 / (1 - `raised_share`). Needs `raised`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub raised_run: Option<f64>,
-    /// Erlang variates of the raised state, as `{ weight = 0.75, mean = "10 ms"
-    /// }`; each packet draws one of them by its weight. Needs `raised_share`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub raised: Vec<RaisedSpec>,
-    /// Whether a packet waits for those sent before it; else it may overtake
-    /// them.
-    #[serde(default = "yes")]
-    pub keep_order: bool,
+table! {
+    /// Delay of the Internet between (Leung 1998, section 3.3.2; Wong 1998, section
+    /// 3.2.4), drawn for each packet and each direction.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct InternetDelaySpec {
+        /// The part that every packet has, up to 1 h.
+        constant: Time;
+        /// Mean of the Erlang variate that is added, up to 1 h.
+        mean: Time;
+        /// Order of the Erlang variate, 1 (exponential) to 100.
+        #[serde(default = "two")]
+        order: u32;
+        /// Share of packets that find the Internet in its state of raised delay,
+        /// below 1. Needs `raised`.
+        raised_share?: Probability;
+        /// Mean number of packets in a row that do; without it packets find it
+        /// independently, which is a run of 1 / (1 - `raised_share`). Needs `raised`.
+        raised_run?: f64;
+        /// Erlang variates of the raised state, as `{ weight = 0.75, mean = "10 ms"
+        /// }`; each packet draws one of them by its weight. Needs `raised_share`.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        raised: Vec<RaisedSpec>;
+        /// Whether a packet waits for those sent before it; else it may overtake
+        /// them.
+        #[serde(default = "yes")]
+        keep_order: bool;
+    }
 }
 
-/// One of the variates of the raised state.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RaisedSpec {
-    /// How often it is drawn, in proportion to the sum of the weights.
-    pub weight: f64,
-    /// Its mean, up to 1 h.
-    pub mean: Time,
+table! {
+    /// One of the variates of the raised state.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct RaisedSpec {
+        /// How often it is drawn, in proportion to the sum of the weights.
+        weight: f64;
+        /// Its mean, up to 1 h.
+        mean: Time;
+    }
 }
 
 fn two() -> u32 {
@@ -60,9 +60,9 @@ fn yes() -> bool {
 }
 
 impl InternetDelaySpec {
-    pub(super) fn check(&self, longest: Interval) -> Result<(), Problem> {
-        at_most("constant", self.constant, longest)?;
-        at_most("mean", self.mean, longest)?;
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        at_most("constant", self.constant, LONGEST_DELAY)?;
+        at_most("mean", self.mean, LONGEST_DELAY)?;
         if !(1..=100).contains(&self.order) {
             let says = format!("= {} is out of range; write 1 to 100", self.order);
             return Err(fault("order", says));
@@ -100,7 +100,7 @@ impl InternetDelaySpec {
         let mut sum = 0.0;
         for (i, part) in self.raised.iter().enumerate() {
             let here = |problem: Problem| problem.within(i).within("raised");
-            at_most("mean", part.mean, longest).map_err(here)?;
+            at_most("mean", part.mean, LONGEST_DELAY).map_err(here)?;
             if !(0.0..=1e9).contains(&part.weight) {
                 let says = format!("= {} is out of range; write 0 to 1e9", part.weight);
                 return Err(here(fault("weight", says)));
@@ -114,7 +114,7 @@ impl InternetDelaySpec {
         Ok(())
     }
 
-    pub(super) fn build(&self, place: &Place<'_>) -> Result<InternetDelay, ChannelError> {
+    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let raised = match self.raised_share {
             Some(share) if share.0 > 0.0 => {
                 let run = self.raised_run.unwrap_or(1.0 / (1.0 - share.0));
@@ -130,6 +130,13 @@ impl InternetDelaySpec {
         };
         let (constant, mean) = (self.constant.0, self.mean.0);
         let stream = place.stream("internet_delay");
-        InternetDelay::new(constant, self.order, mean, raised, self.keep_order, stream)
+        Ok(Box::new(InternetDelay::new(
+            constant,
+            self.order,
+            mean,
+            raised,
+            self.keep_order,
+            stream,
+        )?))
     }
 }

@@ -1,7 +1,7 @@
 //! `mobile`: handoffs and fades of a mobile.
 
 use farlink_net::channel::{
-    ChannelError, FadeRule, Fading, Forwarding, Handoffs, Mobile, MobileStreams, StateLoss,
+    ChannelError, FadeRule, Fading, Forwarding, Handoffs, Mobile, MobileStreams, Process, StateLoss,
 };
 use farlink_tcp::Interval;
 use schemars::JsonSchema;
@@ -9,77 +9,61 @@ use serde::{Deserialize, Serialize};
 
 use super::super::checks::fault;
 use super::super::decode::Problem;
+use super::super::table::table;
 use super::super::units::{Frequency, Length, Probability, Size, Speed, Time};
 use super::place::{Place, probability};
 
-/// A mobile that changes cells and fades (Leung 1998, section 3.2.1). Handoffs:
-/// `cell_radius` and `handoff_region` with `speed`, or `handoff_interval` and
-/// `handoff_duration`. Fades: `carrier` with `speed` and either `fade_margin` or
-/// `crossing_rate` and `crossing_duration`; or `fade_interval` and
-/// `fade_duration`. One of the two kinds may be absent.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MobileSpec {
-    /// Speed of the mobile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub speed: Option<Speed>,
-    /// Radius of a cell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cell_radius: Option<Length>,
-    /// Size of the region in which a handoff goes on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handoff_region: Option<Length>,
-    /// Mean time from the end of a handoff to the next (1/a).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handoff_interval: Option<Time>,
-    /// Mean time that a handoff takes (1/b).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handoff_duration: Option<Time>,
-    /// What becomes of packets in a handoff; "drop" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handoff: Option<ForwardingName>,
-    /// Bytes on the wire that are kept for forwarding at most; any number
-    /// without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handoff_buffer: Option<Size>,
-    /// Carrier frequency.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub carrier: Option<Frequency>,
-    /// How far below the rms of a Rayleigh envelope a fade begins, in dB, 0 to
-    /// 100.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fade_margin: Option<f64>,
-    /// Normalised level-crossing rate n_R, instead of `fade_margin`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crossing_rate: Option<f64>,
-    /// Normalised fade duration t_R, instead of `fade_margin`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub crossing_duration: Option<f64>,
-    /// Mean time between fades (1/c).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fade_interval: Option<Time>,
-    /// Mean time that a fade takes (1/d).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fade_duration: Option<Time>,
-    /// Which packets are in a fade; "per-packet" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fade_rule: Option<FadeRuleName>,
-    /// Probability that a packet in a fade is lost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss_bad: Option<Probability>,
-    /// Bit error rate in a fade, instead of `loss_bad`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ber_bad: Option<Probability>,
-    /// Probability that a packet outside of fades is lost; 0 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss_good: Option<Probability>,
-    /// Bit error rate outside of fades, instead of `loss_good`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ber_good: Option<Probability>,
-    /// Whether handoffs, and fades of the rules that look at time, come at the
-    /// same times in both directions of the link; else each has its own.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shared: bool,
+table! {
+    /// A mobile that changes cells and fades (Leung 1998, section 3.2.1). Handoffs:
+    /// `cell_radius` and `handoff_region` with `speed`, or `handoff_interval` and
+    /// `handoff_duration`. Fades: `carrier` with `speed` and either `fade_margin` or
+    /// `crossing_rate` and `crossing_duration`; or `fade_interval` and
+    /// `fade_duration`. One of the two kinds may be absent.
+    #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+    pub struct MobileSpec {
+        /// Speed of the mobile.
+        speed?: Speed;
+        /// Radius of a cell.
+        cell_radius?: Length;
+        /// Size of the region in which a handoff goes on.
+        handoff_region?: Length;
+        /// Mean time from the end of a handoff to the next (1/a).
+        handoff_interval?: Time;
+        /// Mean time that a handoff takes (1/b).
+        handoff_duration?: Time;
+        /// What becomes of packets in a handoff; "drop" without it.
+        handoff?: ForwardingName;
+        /// Bytes on the wire that are kept for forwarding at most; any number
+        /// without it.
+        handoff_buffer?: Size;
+        /// Carrier frequency.
+        carrier?: Frequency;
+        /// How far below the rms of a Rayleigh envelope a fade begins, in dB, 0 to
+        /// 100.
+        fade_margin?: f64;
+        /// Normalised level-crossing rate n_R, instead of `fade_margin`.
+        crossing_rate?: f64;
+        /// Normalised fade duration t_R, instead of `fade_margin`.
+        crossing_duration?: f64;
+        /// Mean time between fades (1/c).
+        fade_interval?: Time;
+        /// Mean time that a fade takes (1/d).
+        fade_duration?: Time;
+        /// Which packets are in a fade; "per-packet" without it.
+        fade_rule?: FadeRuleName;
+        /// Probability that a packet in a fade is lost.
+        loss_bad?: Probability;
+        /// Bit error rate in a fade, instead of `loss_bad`.
+        ber_bad?: Probability;
+        /// Probability that a packet outside of fades is lost; 0 without it.
+        loss_good?: Probability;
+        /// Bit error rate outside of fades, instead of `loss_good`.
+        ber_good?: Probability;
+        /// Whether handoffs, and fades of the rules that look at time, come at the
+        /// same times in both directions of the link; else each has its own.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        shared: bool;
+    }
 }
 
 /// What becomes of packets in a handoff.
@@ -255,7 +239,7 @@ impl MobileSpec {
         Ok(speed.metres_per_second())
     }
 
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         let (handoffs, fades) = (self.handoffs()?, self.fades()?);
         if handoffs.is_none() && fades.is_none() {
             return Err(Problem::new(
@@ -334,7 +318,7 @@ impl MobileSpec {
         self.ber_good.is_some() || self.ber_bad.is_some()
     }
 
-    pub(super) fn build(&self, place: &Place<'_>) -> Result<Mobile, ChannelError> {
+    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         // Checked when the scenario was read.
         let wrong = |_| ChannelError::Cannot("mobile does not say what it needs");
         let handoffs = self.handoffs().map_err(wrong)?;
@@ -380,9 +364,9 @@ impl MobileSpec {
                 packets: place.stream("mobile"),
             },
         )?;
-        Ok(match place.fec {
+        Ok(Box::new(match place.fec {
             Some(code) => mobile.with_code(code),
             None => mobile,
-        })
+        }))
     }
 }

@@ -7,50 +7,42 @@ use serde::{Deserialize, Serialize};
 
 use super::super::checks::fault;
 use super::super::decode::Problem;
+use super::super::table::table;
 use super::super::units::{Length, Speed, Time};
 
-/// Nodes that move in a rectangle. Which keys a model takes is said with it.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct MobilitySpec {
-    /// How the nodes move.
-    pub model: MobilityName,
-    /// Width and height of the area, 1 m to 1000 km.
-    pub area: [Length; 2],
-    /// Whether both ends of the link move, or one and the other stands in the
-    /// middle of the area; "both" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub moves: Option<MovesName>,
-    /// Least and greatest speed of a leg. All models but "gauss-markov".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub speed: Option<[Speed; 2]>,
-    /// Least and greatest time of a pause; none without it. "random-waypoint",
-    /// "vatne2006", "random-direction" and "random-trip".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pause: Option<[Time; 2]>,
-    /// Length of a step. "vatne2006" and "gauss-markov".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<Time>,
-    /// Least and greatest time of a leg, whole steps for "vatne2006"; twice the
-    /// same for "random-walk".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub leg: Option<[Time; 2]>,
-    /// Standard deviation, in radians, of the angle about the last one; any angle
-    /// alike without it. "vatne2006".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turning: Option<f64>,
-    /// Weight of the past, 0 (none) to 1 (a straight line). "gauss-markov".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub memory: Option<f64>,
-    /// Mean speed. "gauss-markov".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_speed: Option<Speed>,
-    /// Standard deviation of the speed. "gauss-markov".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub speed_deviation: Option<Speed>,
-    /// Standard deviation of the angle in radians. "gauss-markov".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub angle_deviation: Option<f64>,
+table! {
+    /// Nodes that move in a rectangle. Which keys a model takes is said with it.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct MobilitySpec {
+        /// How the nodes move.
+        model: MobilityName;
+        /// Width and height of the area, 1 m to 1000 km.
+        area: [Length; 2];
+        /// Whether both ends of the link move, or one and the other stands in the
+        /// middle of the area; "both" without it.
+        moves?: MovesName;
+        /// Least and greatest speed of a leg. All models but "gauss-markov".
+        speed?: [Speed; 2];
+        /// Least and greatest time of a pause; none without it. "random-waypoint",
+        /// "vatne2006", "random-direction" and "random-trip".
+        pause?: [Time; 2];
+        /// Length of a step. "vatne2006" and "gauss-markov".
+        step?: Time;
+        /// Least and greatest time of a leg, whole steps for "vatne2006"; twice the
+        /// same for "random-walk".
+        leg?: [Time; 2];
+        /// Standard deviation, in radians, of the angle about the last one; any angle
+        /// alike without it. "vatne2006".
+        turning?: f64;
+        /// Weight of the past, 0 (none) to 1 (a straight line). "gauss-markov".
+        memory?: f64;
+        /// Mean speed. "gauss-markov".
+        mean_speed?: Speed;
+        /// Standard deviation of the speed. "gauss-markov".
+        speed_deviation?: Speed;
+        /// Standard deviation of the angle in radians. "gauss-markov".
+        angle_deviation?: f64;
+    }
 }
 
 /// Models of mobility.

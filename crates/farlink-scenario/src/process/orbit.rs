@@ -6,66 +6,60 @@ use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::checks::{at_most, fault};
+use super::super::checks::{LONGEST_DELAY, at_most, fault};
 use super::super::decode::Problem;
+use super::super::table::table;
 use super::super::units::{Length, Time};
 use super::place::Place;
 
-/// Satellites on circular orbits that pass one after the other: delay beyond that
-/// of the link, and handovers.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OrbitSpec {
-    /// Height over the ground, 100 km to 100000 km.
-    pub altitude: Length,
-    /// Elevation below which a satellite is not used, in degrees, 0 to 89.
-    pub min_elevation: f64,
-    /// Elevation at the height of a pass, in degrees; 90, overhead, without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_elevation: Option<f64>,
-    /// Inclination in degrees, 0 to 180, for the rotation of the Earth, which
-    /// lengthens passes of satellites that fly with it; left out without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inclination: Option<f64>,
-    /// How often the distance is travelled, 1 to 10; 2 without it: up, and down to
-    /// a ground station near the user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hops: Option<u32>,
-    /// How long nothing passes when the next satellite takes over; no time without
-    /// it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handover_time: Option<Time>,
-    /// What becomes of packets meanwhile; "drop" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub handover: Option<InterruptionName>,
+table! {
+    /// Satellites on circular orbits that pass one after the other: delay beyond that
+    /// of the link, and handovers.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct OrbitSpec {
+        /// Height over the ground, 100 km to 100000 km.
+        altitude: Length;
+        /// Elevation below which a satellite is not used, in degrees, 0 to 89.
+        min_elevation: f64;
+        /// Elevation at the height of a pass, in degrees; 90, overhead, without it.
+        max_elevation?: f64;
+        /// Inclination in degrees, 0 to 180, for the rotation of the Earth, which
+        /// lengthens passes of satellites that fly with it; left out without it.
+        inclination?: f64;
+        /// How often the distance is travelled, 1 to 10; 2 without it: up, and down to
+        /// a ground station near the user.
+        hops?: u32;
+        /// How long nothing passes when the next satellite takes over; no time without
+        /// it.
+        handover_time?: Time;
+        /// What becomes of packets meanwhile; "drop" without it.
+        handover?: InterruptionName;
+    }
 }
 
-/// A path that is chosen anew at a fixed interval, as today's LEO services do:
-/// another delay, and an interruption.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ReconfigurationSpec {
-    /// From one change to the next, 10 ms to 1 h; 15 s without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interval: Option<Time>,
-    /// Time of the first change; 12 s without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first: Option<Time>,
-    /// Least and greatest extra delay, drawn for each interval.
-    pub delay: [Time; 2],
-    /// How long nothing passes at a change; no time without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interruption_time: Option<Time>,
-    /// What becomes of packets meanwhile; "drop" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interruption: Option<InterruptionName>,
-    /// Whether a packet waits for those sent before it when the delay falls.
-    #[serde(default = "yes")]
-    pub keep_order: bool,
-    /// Whether both directions of the link have the same delays; else each draws
-    /// its own. They change at the same times.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shared: bool,
+table! {
+    /// A path that is chosen anew at a fixed interval, as today's LEO services do:
+    /// another delay, and an interruption.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct ReconfigurationSpec {
+        /// From one change to the next, 10 ms to 1 h; 15 s without it.
+        interval?: Time;
+        /// Time of the first change; 12 s without it.
+        first?: Time;
+        /// Least and greatest extra delay, drawn for each interval.
+        delay: [Time; 2];
+        /// How long nothing passes at a change; no time without it.
+        interruption_time?: Time;
+        /// What becomes of packets meanwhile; "drop" without it.
+        interruption?: InterruptionName;
+        /// Whether a packet waits for those sent before it when the delay falls.
+        #[serde(default = "yes")]
+        keep_order: bool;
+        /// Whether both directions of the link have the same delays; else each draws
+        /// its own. They change at the same times.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        shared: bool;
+    }
 }
 
 /// What becomes of packets while the link changes.
@@ -102,7 +96,7 @@ impl OrbitSpec {
         }
     }
 
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         if !(1e5..=1e8).contains(&self.altitude.metres()) {
             let says = format!(
                 "= \"{}\" is out of range; write \"100 km\" to \"100000 km\"",
@@ -155,7 +149,7 @@ impl OrbitSpec {
         }
     }
 
-    pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let passes = self.passes();
         if !passes.is_possible() {
             return Err(ChannelError::Cannot("orbit was not checked"));
@@ -175,13 +169,13 @@ impl ReconfigurationSpec {
         self.interval.map_or(Interval::from_secs(15), |time| time.0)
     }
 
-    pub(super) fn check(&self, longest: Interval) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         let interval = self.interval();
-        if interval < Interval::from_millis(10) || interval > longest {
+        if interval < Interval::from_millis(10) || interval > LONGEST_DELAY {
             let says = format!(
                 "= \"{}\" is out of range; write \"10 ms\" to \"{}\"",
                 Time(interval),
-                Time(longest)
+                Time(LONGEST_DELAY)
             );
             return Err(fault("interval", says));
         }
@@ -190,7 +184,7 @@ impl ReconfigurationSpec {
             let says = format!("goes from \"{low}\" to \"{high}\"; write the smaller first");
             return Err(fault("delay", says));
         }
-        at_most("delay", high, longest)?;
+        at_most("delay", high, LONGEST_DELAY)?;
         if self.interruption.is_some() && self.interruption_time.is_none() {
             let says = "would be ignored; it needs interruption_time = \"50 ms\"";
             return Err(fault("interruption", says));
@@ -207,14 +201,14 @@ impl ReconfigurationSpec {
         }
     }
 
-    pub(super) fn build(&self, place: &Place<'_>) -> Box<dyn Process> {
-        Box::new(Reconfiguration::new(
+    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+        Ok(Box::new(Reconfiguration::new(
             self.interval(),
             self.first.map_or(Interval::from_secs(12), |time| time.0),
             self.delay.map(|time| time.0),
             gap(self.interruption_time, self.interruption),
             self.keep_order,
             place.times("reconfiguration", self.shared),
-        ))
+        )))
     }
 }

@@ -8,55 +8,45 @@ use serde::{Deserialize, Serialize};
 
 use super::super::checks::fault;
 use super::super::decode::Problem;
+use super::super::table::table;
 use super::super::units::Length;
 use super::mobility::MobilitySpec;
 use super::place::Place;
 
-/// A radio of IEEE 802.15.4, after section 5.2 of Vatne and Haugen (2006): the
-/// loss of each packet follows from its length and from the link budget at the
-/// distance of the moment.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RadioSpec {
-    /// Band, which gives carrier and bit rate; the link has its own `rate`.
-    pub band: BandName,
-    /// Distance of the nodes, up to 1000 km; nearer than 1 m counts as 1 m.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub distance: Option<Length>,
-    /// How the nodes move, instead of `distance`. Both directions see the same
-    /// places if they write the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mobility: Option<MobilitySpec>,
-    /// How bits are sent; "bpsk" without it, as in the study.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub modulation: Option<ModulationName>,
-    /// What fading does; "bits" without it, as in the study.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fading: Option<FadingName>,
-    /// Power of the transmitter in dBm, -100 to 100; 10 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub power: Option<f64>,
-    /// Gain of both antennas together in dB, -100 to 100; 0 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub antenna_gain: Option<f64>,
-    /// Noise temperature in K, 1 to 1e6; 190 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub noise_temperature: Option<f64>,
-    /// Noise figure of the receiver in dB, 0 to 100; 0 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub noise_figure: Option<f64>,
-    /// How power falls with distance; "friis" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub path_loss: Option<PathLossName>,
-    /// Exponent of "log-distance", 1 to 8; needed there.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exponent: Option<f64>,
-    /// What the noise density is; "thermal" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub noise: Option<NoiseName>,
-    /// Bit errors per packet that are corrected; 0 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub correctable_bits: Option<u32>,
+table! {
+    /// A radio of IEEE 802.15.4, after section 5.2 of Vatne and Haugen (2006): the
+    /// loss of each packet follows from its length and from the link budget at the
+    /// distance of the moment.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct RadioSpec {
+        /// Band, which gives carrier and bit rate; the link has its own `rate`.
+        band: BandName;
+        /// Distance of the nodes, up to 1000 km; nearer than 1 m counts as 1 m.
+        distance?: Length;
+        /// How the nodes move, instead of `distance`. Both directions see the same
+        /// places if they write the same.
+        mobility?: MobilitySpec;
+        /// How bits are sent; "bpsk" without it, as in the study.
+        modulation?: ModulationName;
+        /// What fading does; "bits" without it, as in the study.
+        fading?: FadingName;
+        /// Power of the transmitter in dBm, -100 to 100; 10 without it.
+        power?: f64;
+        /// Gain of both antennas together in dB, -100 to 100; 0 without it.
+        antenna_gain?: f64;
+        /// Noise temperature in K, 1 to 1e6; 190 without it.
+        noise_temperature?: f64;
+        /// Noise figure of the receiver in dB, 0 to 100; 0 without it.
+        noise_figure?: f64;
+        /// How power falls with distance; "friis" without it.
+        path_loss?: PathLossName;
+        /// Exponent of "log-distance", 1 to 8; needed there.
+        exponent?: f64;
+        /// What the noise density is; "thermal" without it.
+        noise?: NoiseName;
+        /// Bit errors per packet that are corrected; 0 without it.
+        correctable_bits?: u32;
+    }
 }
 
 /// Bands of IEEE 802.15.4.
@@ -126,7 +116,7 @@ const DISTANCE: &str = "write distance = \"15 m\", or mobility = { model = \"ran
                         area = [\"200 m\", \"200 m\"], speed = [\"0.5 m/s\", \"5 m/s\"] }";
 
 impl RadioSpec {
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         match (&self.distance, &self.mobility) {
             (None, None) => return Err(Problem::new([], format!("has no distance; {DISTANCE}"))),
             (Some(_), Some(_)) => {
@@ -202,7 +192,7 @@ impl RadioSpec {
         Some(mobility.build(|name| place.times(name, true)))
     }
 
-    pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let fixed = |distance: Length| Separation::Fixed(distance.metres());
         let separation = self
             .nodes(place)

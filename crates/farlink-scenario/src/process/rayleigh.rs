@@ -8,58 +8,48 @@ use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::checks::fault;
+use super::super::checks::{LONGEST_DELAY, at_most, fault};
 use super::super::decode::Problem;
+use super::super::table::table;
 use super::super::units::{Frequency, Probability, Speed, Time};
 use super::place::{Place, probability};
 
-/// Fades of a Rayleigh channel: `doppler`, or `speed` and `carrier`, with
-/// `fade_margin` or `loss`. Or the chain itself: `alpha` and `beta`.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct RayleighSpec {
-    /// Doppler frequency, in Hz, above 0 to 1e6.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub doppler: Option<f64>,
-    /// Speed of the mobile, instead of `doppler`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub speed: Option<Speed>,
-    /// Carrier frequency, with `speed`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub carrier: Option<Frequency>,
-    /// How far the mean power is above the threshold, in dB, -10 to 100.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fade_margin: Option<f64>,
-    /// Share of time in a fade, instead of `fade_margin`; above 0, below 1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Probability>,
-    /// What is simulated; "markov" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<RayleighModel>,
-    /// Markov: length of a step, for which the transition probabilities are; of
-    /// the studies, the time that a packet takes. 1 us to 1 h.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub step: Option<Time>,
-    /// Markov: when the chain moves; "time" without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub advance: Option<AdvanceName>,
-    /// Markov in time: a packet is lost if there is a fade at any step until so
-    /// long after it left; otherwise the step in which it leaves decides.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub exposure: Option<Time>,
-    /// Markov: probability of good to bad per step, instead of what gives it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alpha: Option<Probability>,
-    /// Markov: probability of bad to good per step, with `alpha`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beta: Option<Probability>,
-    /// Jakes: number of sinusoids, 8 to 1024; 64 without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sinusoids: Option<u32>,
-    /// Whether both directions of the link are in a fade at the same times; else
-    /// each has its own. Not with `advance = "packet"`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub shared: bool,
+table! {
+    /// Fades of a Rayleigh channel: `doppler`, or `speed` and `carrier`, with
+    /// `fade_margin` or `loss`. Or the chain itself: `alpha` and `beta`.
+    #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+    pub struct RayleighSpec {
+        /// Doppler frequency, in Hz, above 0 to 1e6.
+        doppler?: f64;
+        /// Speed of the mobile, instead of `doppler`.
+        speed?: Speed;
+        /// Carrier frequency, with `speed`.
+        carrier?: Frequency;
+        /// How far the mean power is above the threshold, in dB, -10 to 100.
+        fade_margin?: f64;
+        /// Share of time in a fade, instead of `fade_margin`; above 0, below 1.
+        loss?: Probability;
+        /// What is simulated; "markov" without it.
+        model?: RayleighModel;
+        /// Markov: length of a step, for which the transition probabilities are; of
+        /// the studies, the time that a packet takes. 1 us to 1 h.
+        step?: Time;
+        /// Markov: when the chain moves; "time" without it.
+        advance?: AdvanceName;
+        /// Markov in time: a packet is lost if there is a fade at any step until so
+        /// long after it left; otherwise the step in which it leaves decides.
+        exposure?: Time;
+        /// Markov: probability of good to bad per step, instead of what gives it.
+        alpha?: Probability;
+        /// Markov: probability of bad to good per step, with `alpha`.
+        beta?: Probability;
+        /// Jakes: number of sinusoids, 8 to 1024; 64 without it.
+        sinusoids?: u32;
+        /// Whether both directions of the link are in a fade at the same times; else
+        /// each has its own. Not with `advance = "packet"`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        shared: bool;
+    }
 }
 
 /// Models of Rayleigh fading.
@@ -170,7 +160,7 @@ impl RayleighSpec {
         Ok(RayleighField { doppler, margin })
     }
 
-    pub(super) fn check(&self, longest: Interval) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         let source = self.source()?;
         if self.model == Some(RayleighModel::Jakes) {
             let of_the_chain = [
@@ -209,11 +199,11 @@ impl RayleighSpec {
                 ));
             }
             Some(Time(step)) => {
-                if step < Interval::from_micros(1) || step > longest {
+                if step < Interval::from_micros(1) || step > LONGEST_DELAY {
                     let says = format!(
                         "= \"{}\" is out of range; write \"1 us\" to \"{}\"",
                         Time(step),
-                        Time(longest)
+                        Time(LONGEST_DELAY)
                     );
                     return Err(fault("step", says));
                 }
@@ -224,7 +214,7 @@ impl RayleighSpec {
                 let says = "would be ignored; it needs advance = \"time\"";
                 return Err(fault("exposure", says));
             }
-            super::super::checks::at_most("exposure", exposure, longest)?;
+            at_most("exposure", exposure, LONGEST_DELAY)?;
         }
         if self.shared && packet {
             let says = "= true needs times; it cannot be with advance = \"packet\"";
@@ -233,7 +223,7 @@ impl RayleighSpec {
         Ok(())
     }
 
-    pub(super) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let source = self
             .source()
             .map_err(|_| ChannelError::Cannot("rayleigh does not say what it needs"))?;

@@ -1,40 +1,38 @@
 //! `satellite`: clear sky and rain, per packet.
 
-use farlink_net::channel::{ChannelError, Satellite};
+use farlink_net::channel::{ChannelError, Process, Satellite};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::checks::fault;
 use super::super::decode::Problem;
+use super::super::table::table;
 use super::super::units::{Probability, Size};
 use super::place::{Place, probability};
 
-/// A satellite link in clear sky and rain (Leung 1998, section 3.1): either
-/// `ber_rain`, or `loss` and `loss_size`.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SatelliteSpec {
-    /// Probability of going from clear sky to rain, after each packet.
-    pub b: Probability,
-    /// Probability of going from rain to clear sky, after each packet.
-    pub g: Probability,
-    /// Bit error rate in clear sky; 0 without it. Nominal links have 1e-8 or less.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ber_clear: Option<Probability>,
-    /// Bit error rate in rain. A modem loses synchronisation at about 1e-3.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ber_rain: Option<Probability>,
-    /// Mean loss of packets of `loss_size`, from which the bit error rate in
-    /// rain follows; less than b / (b + g) if clear sky loses nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Probability>,
-    /// Length of IP packets that `loss` is of, 1 B to 64 KiB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss_size: Option<Size>,
+table! {
+    /// A satellite link in clear sky and rain (Leung 1998, section 3.1): either
+    /// `ber_rain`, or `loss` and `loss_size`.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct SatelliteSpec {
+        /// Probability of going from clear sky to rain, after each packet.
+        b: Probability;
+        /// Probability of going from rain to clear sky, after each packet.
+        g: Probability;
+        /// Bit error rate in clear sky; 0 without it. Nominal links have 1e-8 or less.
+        ber_clear?: Probability;
+        /// Bit error rate in rain. A modem loses synchronisation at about 1e-3.
+        ber_rain?: Probability;
+        /// Mean loss of packets of `loss_size`, from which the bit error rate in
+        /// rain follows; less than b / (b + g) if clear sky loses nothing.
+        loss?: Probability;
+        /// Length of IP packets that `loss` is of, 1 B to 64 KiB.
+        loss_size?: Size;
+    }
 }
 
 impl SatelliteSpec {
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         const FORMS: &str = "write { b = 0.01, g = 0.05, ber_rain = 5e-6 } or { b = 0.01, g = \
                              0.05, loss = 0.01, loss_size = \"554 B\" }";
         if self.b.0 == 0.0 && self.g.0 == 0.0 {
@@ -82,7 +80,7 @@ impl SatelliteSpec {
         }
     }
 
-    pub(super) fn build(&self, place: &Place<'_>) -> Result<Satellite, ChannelError> {
+    pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         let (b, g) = (
             probability(Some(self.b), 0.0)?,
             probability(Some(self.g), 0.0)?,
@@ -100,9 +98,9 @@ impl SatelliteSpec {
             _ => probability(self.ber_rain, 0.0)?,
         };
         let sky = Satellite::new(b, g, clear, rain, place.stream("satellite"))?;
-        Ok(match place.fec {
+        Ok(Box::new(match place.fec {
             Some(code) => sky.with_code(code),
             None => sky,
-        })
+        }))
     }
 }

@@ -1,29 +1,32 @@
 //! `scripted_loss`: losses at places that are written down.
 
-use farlink_net::channel::{ChannelError, Scripted};
+use farlink_net::channel::{ChannelError, Process, Scripted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::checks::fault;
 use super::super::decode::Problem;
+use super::super::table::table;
 use super::super::units::Size;
+use super::place::Place;
 
 /// Most numbers of one stage.
 const MOST: usize = 100_000;
 
-/// Losses at chosen places, for examples that follow a drawing.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ScriptedLossSpec {
-    /// Numbers of what is lost, rising, counted from 1 among all that comes to
-    /// this stage: packets, fragments, or with `arq` frames of any kind.
-    /// Retransmissions count as any other. A number that is not reached in a run
-    /// loses nothing.
-    pub packets: Vec<u64>,
-    /// What is shorter on the wire, `overhead` included, is not counted and not
-    /// lost: "100 B" leaves out ACKs and short frames of a protocol.
-    #[serde(default = "nothing")]
-    pub min_size: Size,
+table! {
+    /// Losses at chosen places, for examples that follow a drawing.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct ScriptedLossSpec {
+        /// Numbers of what is lost, rising, counted from 1 among all that comes to
+        /// this stage: packets, fragments, or with `arq` frames of any kind.
+        /// Retransmissions count as any other. A number that is not reached in a run
+        /// loses nothing.
+        packets: Vec<u64>;
+        /// What is shorter on the wire, `overhead` included, is not counted and not
+        /// lost: "100 B" leaves out ACKs and short frames of a protocol.
+        #[serde(default = "nothing")]
+        min_size: Size;
+    }
 }
 
 fn nothing() -> Size {
@@ -31,7 +34,7 @@ fn nothing() -> Size {
 }
 
 impl ScriptedLossSpec {
-    pub(super) fn check(&self) -> Result<(), Problem> {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         let says = if self.packets.is_empty() {
             "= [] loses nothing; write numbers, [3, 7]".to_owned()
         } else if self.packets.len() > MOST {
@@ -52,7 +55,8 @@ impl ScriptedLossSpec {
         Err(fault("packets", says))
     }
 
-    pub(super) fn build(&self) -> Result<Scripted, ChannelError> {
-        Scripted::new(&self.packets, self.min_size.0 as u32)
+    pub(crate) fn build(&self, _: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+        let scripted = Scripted::new(&self.packets, self.min_size.0 as u32)?;
+        Ok(Box::new(scripted))
     }
 }
