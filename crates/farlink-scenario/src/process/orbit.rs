@@ -201,6 +201,7 @@ impl ReconfigurationSpec {
         }
     }
 
+    #[allow(clippy::unnecessary_wraps)] // as of every process
     pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
         Ok(Box::new(Reconfiguration::new(
             self.interval(),
