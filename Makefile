@@ -15,6 +15,9 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # On a CI machine the lock file is law; at a desk a new dependency may still enter it.
 LOCKED := $(if $(CI),--locked)
 
+# Make's limit of jobs is one of its own parts: cargo would keep to it, too (make 4.4 and newer).
+unexport MAKEFLAGS
+
 # One interpreter for maturin, clippy and the tests, so that none of them rebuilds PyO3 for the
 # next. An extension module takes Python's symbols from its host: nothing links libpython.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
