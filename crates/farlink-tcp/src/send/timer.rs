@@ -1,7 +1,12 @@
-//! The retransmission timer: how long, until when, and what moves it.
+//! The retransmission timer: how long, until when, what moves it, and what happens
+//! when it or the persist timer goes off.
 
-use super::Sender;
+use super::{Sender, context};
 use crate::config::PartialAck;
+use crate::congestion::Repair;
+use crate::record::{Mark, Record, Recorder};
+use crate::recovery::{frto, rack, vegas};
+use crate::spurious;
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
 
@@ -62,5 +67,83 @@ impl Sender {
             }
         };
         self.timers.set(Timer::Retransmission, at);
+    }
+
+    /// The retransmission timer went off. Returns how often in a row.
+    pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
+        self.timeouts_in_row += 1;
+        if self.timeouts_in_row > 1 {
+            recorder.emit(now, Record::TimeoutRepeated);
+        }
+        let handshake = self.board.una() == 0;
+        if self.loss.sends_front_at_timeout() && !handshake {
+            vegas::on_timeout(self, now, recorder);
+            self.rtt.back_off();
+            self.start_timer(now);
+            return self.timeouts_in_row;
+        }
+        recorder.emit(now, Record::Mark(Mark::Timeout));
+        let flight = self.at_most_window(self.reduced_from());
+        let reduces = !handshake && !self.loss.assume_corruption;
+        let again = self.reduce_once && self.loss.reduced_since(self.board.una());
+        if reduces {
+            spurious::begin(self, true);
+            frto::on_timeout(self, self.loss.in_recovery || self.loss.after_timeout());
+        }
+        if self.loss.rack().is_some() && !handshake {
+            rack::on_timeout(self, now);
+        } else {
+            self.board.lose_all();
+        }
+        if let Some(dummies) = &mut self.dummies {
+            dummies.forget();
+        }
+        self.distrust_timed();
+        self.rtt.back_off();
+        self.start_timer(now);
+        self.sent_again = 0;
+        if !handshake {
+            let repair = self.extras.repair.of(&*self.cc);
+            let delay = repair.map_or(Interval::ZERO, Repair::timeout_delay);
+            self.start_timer(now + delay);
+            self.loss.on_timeout(self.board.max());
+            // RACK leaves in the pipe what may still arrive.
+            self.loss.force = self.loss.rack().is_some();
+        }
+        if handshake && self.early && self.timeouts_in_row >= self.lost_syns {
+            // RFC 5681, 3.1: one segment if the SYN-ACK was lost.
+            self.cc.collapse(u64::from(self.mss));
+        }
+        if reduces {
+            let first = self.timeouts_in_row == 1 && !again;
+            let cx = context!(self, now, flight);
+            self.cc.on_timeout(&cx, first);
+        }
+        self.timeouts_in_row
+    }
+
+    /// Whether what leaves is a window probe.
+    pub(crate) fn probing(&self) -> bool {
+        self.probes_in_row > 0
+    }
+
+    /// The persist timer went off. Returns how often in a row without an answer.
+    /// Answers or not, the interval grows (RFC 9293, 3.8.6.1, SHLD-30).
+    pub(crate) fn on_persist(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
+        self.probes_in_row += 1;
+        self.probes_unanswered += 1;
+        let shift = self.probes_in_row.min(16);
+        let wait = self
+            .rtt
+            .rto()
+            .saturating_mul(1 << shift)
+            .min(Interval::from_secs(60));
+        self.timers
+            .set(Timer::Persist, self.rtt.on_tick(now + wait));
+        self.timers.stop(Timer::Retransmission);
+        self.stop_rack();
+        self.probe = true;
+        recorder.emit(now, Record::Mark(Mark::ZeroWindowProbe));
+        self.probes_unanswered
     }
 }

@@ -1,0 +1,285 @@
+//! The scoreboard alone.
+
+use super::*;
+use proptest::prelude::*;
+
+const MSS: u32 = 100;
+
+fn board(n: u32) -> Scoreboard {
+    let mut b = Scoreboard::default();
+    for i in 0..n {
+        b.sent(MSS, Instant::from_nanos(u64::from(i)));
+    }
+    b
+}
+
+#[test]
+fn is_lost_by_ranges_and_by_bytes() {
+    // Three ranges of one segment each above byte 0.
+    let mut b = board(10);
+    assert_eq!(b.sack(100, 200), 100);
+    assert_eq!(b.sack(300, 400), 100);
+    assert!(!b.judge(3, u64::from(MSS)));
+    assert_eq!(b.sack(500, 600), 100);
+    assert!(b.judge(3, u64::from(MSS)));
+    // The first hole only: two ranges, 200 bytes stand above the second.
+    assert_eq!(b.pipe(), 1000 - 300 - 100);
+    // More than 2 MSS in one range above bytes 0..200.
+    let mut b = board(10);
+    b.sack(200, 400);
+    assert!(!b.judge(3, u64::from(MSS)));
+    b.sack(400, 500);
+    assert!(b.judge(3, u64::from(MSS)));
+    assert_eq!(b.pipe(), 1000 - 300 - 200);
+    b.check();
+}
+
+#[test]
+fn retransmissions_go_in_order_and_once() {
+    let mut b = board(10);
+    b.sack(200, 300);
+    b.sack(400, 900);
+    b.judge(3, u64::from(MSS));
+    let mut order = Vec::new();
+    while let Some((i, s)) = b.next_lost() {
+        order.push(s.start);
+        b.sent_again(i, Instant::ZERO);
+    }
+    assert_eq!(order, [0, 100, 300]);
+    assert_eq!(b.pipe(), 1000 - 600);
+    assert_eq!(b.last_hole().map(|(_, s)| s.start), Some(900));
+    b.check();
+}
+
+#[test]
+fn what_is_missed_goes_again_in_order_and_not_twice_in_a_round_trip() {
+    let ns = Interval::from_nanos;
+    let at = |n| Instant::from_nanos(n);
+    let mut b = board(6);
+    assert_eq!(b.miss(400, 500, at(10), ns(5)).map(|s| s.start), Some(400));
+    // It overlaps two segments.
+    assert_eq!(b.miss(150, 250, at(10), ns(5)).map(|s| s.start), Some(200));
+    let mut order = Vec::new();
+    while let Some((i, s)) = b.next_lost() {
+        order.push(s.start);
+        b.sent_again(i, at(10));
+    }
+    assert_eq!(order, [100, 200, 400]);
+    assert_eq!(b.flight(), 600);
+    assert!(b.miss(100, 300, at(14), ns(5)).is_none());
+    assert_eq!(b.miss(200, 300, at(15), ns(5)).map(|s| s.start), Some(200));
+    assert_eq!(b.next_lost().map(|(_, s)| s.start), Some(200));
+    assert_eq!(b.flight(), 500);
+    b.check();
+}
+
+#[test]
+fn the_first_segment_is_due_once_a_round_trip() {
+    let ns = Interval::from_nanos;
+    let at = |n| Instant::from_nanos(n);
+    let mut b = board(2);
+    assert!(b.front_is_due(at(10), ns(5)));
+    b.lose_front();
+    assert_eq!(b.losses(), 100);
+    assert!(!b.front_is_due(at(10), ns(5)));
+    let (i, _) = b.next_lost().unwrap();
+    b.sent_again(i, at(10));
+    assert!(!b.front_is_due(at(14), ns(5)));
+    assert!(b.front_is_due(at(15), ns(5)));
+    // Lost again it is not out, and where that was none it is.
+    b.lose_all();
+    assert!(!b.front_is_due(at(99), ns(5)));
+    b.lose_none();
+    assert!(!b.front_is_due(at(14), ns(5)));
+    assert!(b.front_is_due(at(15), ns(5)));
+}
+
+#[test]
+fn a_time_out_believes_the_sacks_unless_the_peer_reneged() {
+    let mut b = board(4);
+    b.sack(200, 300);
+    b.lose_all();
+    assert_eq!((b.pipe(), b.sacked), (0, 100));
+    let (i, _) = b.next_lost().unwrap();
+    b.sent_again(i, Instant::ZERO);
+    assert_eq!(b.pipe(), 100);
+    // The first hole is filled up to the SACKed segment, which is not acknowledged.
+    b.acknowledge(200);
+    b.lose_all();
+    assert_eq!(b.sacked, 0);
+    b.check();
+}
+
+#[test]
+fn karn_refuses_samples_that_a_retransmission_could_have_made() {
+    let mut b = board(3);
+    assert_eq!(b.acknowledge(100).sample_from, Some(Instant::from_nanos(0)));
+    b.lose_front();
+    let (i, _) = b.next_lost().unwrap();
+    b.sent_again(i, Instant::from_nanos(9));
+    assert_eq!(b.acknowledge(300).sample_from, None);
+}
+
+#[test]
+fn what_was_sacked_before_gives_no_sample() {
+    // It arrived long before this acknowledgment, which the hole below held back:
+    // from when it left until now is no round-trip time.
+    let mut b = board(3);
+    b.sack(200, 300);
+    assert_eq!(b.acknowledge(100).sample_from, Some(Instant::from_nanos(0)));
+    assert_eq!(b.acknowledge(300).sample_from, None);
+}
+
+#[derive(Debug, Clone)]
+enum Op {
+    Send(u32),
+    Ack(u64),
+    Sack(u64, u64),
+    Judge,
+    LoseAll,
+    LoseNone,
+    LoseFront,
+    Miss(u64, u64, bool),
+    Retransmit,
+    Hole,
+    Split(u32),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        (1u32..200).prop_map(Op::Send),
+        (0u64..300).prop_map(Op::Ack),
+        (0u64..2000, 1u64..500).prop_map(|(l, n)| Op::Sack(l, n)),
+        Just(Op::Judge),
+        Just(Op::LoseAll),
+        Just(Op::LoseNone),
+        Just(Op::LoseFront),
+        (0u64..2000, 1u64..500, any::<bool>()).prop_map(|(l, n, old)| Op::Miss(l, n, old)),
+        Just(Op::Retransmit),
+        Just(Op::Hole),
+        (20u32..200).prop_map(Op::Split),
+    ]
+}
+
+proptest! {
+    /// The running sums equal a recount after any operation.
+    #[test]
+    fn sums_match_the_records(ops in proptest::collection::vec(op(), 1..200)) {
+        let mut b = Scoreboard::default();
+        for op in ops {
+            match op {
+                Op::Send(n) => b.sent(n, Instant::ZERO),
+                Op::Ack(n) => { b.acknowledge((b.una() + n).min(b.max())); }
+                Op::Sack(l, n) => { b.sack(b.una() + l, b.una() + l + n); }
+                Op::Judge => { b.judge(3, 100); }
+                Op::Split(mss) => { b.split(mss); }
+                Op::LoseAll => b.lose_all(),
+                Op::LoseNone => b.lose_none(),
+                Op::LoseFront => b.lose_front(),
+                Op::Miss(l, n, old) => {
+                    let age = Interval::from_nanos(u64::from(!old));
+                    b.miss(b.una() + l, b.una() + l + n, Instant::ZERO, age);
+                }
+                Op::Retransmit => if let Some((i, _)) = b.next_lost() { b.sent_again(i, Instant::ZERO) },
+                Op::Hole => if let Some((i, _)) = b.next_hole() { b.sent_again(i, Instant::ZERO) },
+            }
+            b.check();
+            prop_assert!(b.pipe() <= 2 * (b.max() - b.una()));
+        }
+    }
+}
+
+/// Karn: no sample comes from what counts as sent twice, and one from what left
+/// after it.
+#[test]
+fn what_is_distrusted_gives_no_sample() {
+    let mut b = board(3);
+    b.distrust(200);
+    assert_eq!(b.acknowledge(100).sample_from, None);
+    assert_eq!(b.acknowledge(200).sample_from, None);
+    assert_eq!(b.acknowledge(300).sample_from, Some(Instant::from_nanos(2)));
+}
+
+/// SACKed ranges that touch are one range: three ranges above a hole mean a loss
+/// (RFC 6675, IsLost), and not three segments in a row.
+#[test]
+fn ranges_that_touch_are_one() {
+    let mut b = board(10);
+    for left in [100, 200, 300] {
+        assert_eq!(b.sack(left, left + 100), 100);
+    }
+    assert!(!b.judge(3, 10 * u64::from(MSS)));
+    b.check();
+}
+
+/// What closes the gaps between ranges leaves one of all.
+#[test]
+fn a_block_that_bridges_ranges_is_one_range() {
+    let mut b = board(10);
+    b.sack(100, 200);
+    b.sack(300, 400);
+    b.sack(500, 600);
+    b.sack(700, 800);
+    assert_eq!(b.sack(300, 600), 100);
+    // 300 bytes above the hole at 200, 400 above the one at 0.
+    assert!(!b.judge(4, 2 * u64::from(MSS)));
+    assert_eq!(b.sack(600, 700), 100);
+    assert!(b.judge(3, 2 * u64::from(MSS)));
+    assert_eq!(b.pipe(), 1000 - 600 - 200);
+    b.check();
+}
+
+/// An ACK that ends inside what was SACKed (a peer that dropped it again) leaves
+/// no hole in front of that.
+#[test]
+fn what_was_sacked_at_the_front_is_not_lost() {
+    let mut b = board(10);
+    b.sack(100, 500);
+    b.acknowledge(100);
+    assert!(!b.judge(3, u64::from(MSS)));
+    assert_eq!(b.pipe(), 900 - 400);
+}
+
+/// `NextSeg`, rule (3): holes below the highest SACKed byte, each once, though they
+/// are not lost yet.
+#[test]
+fn holes_go_in_order_up_to_the_highest_sacked_byte() {
+    let mut b = board(6);
+    b.acknowledge(100);
+    b.sack(200, 300);
+    b.sack(400, 500);
+    let mut order = Vec::new();
+    while let Some((i, s)) = b.next_hole() {
+        order.push(s.start);
+        b.sent_again(i, Instant::ZERO);
+    }
+    assert_eq!(order, [100, 300]);
+    b.check();
+}
+
+/// What was sent again gives no round trip, whichever copy was SACKed or
+/// acknowledged (Karn).
+#[test]
+fn rate_samples_have_a_round_trip_of_what_was_sent_once() {
+    let at = |n| Instant::from_nanos(n);
+    let mut b = Scoreboard {
+        rate: Some(Box::default()),
+        ..Scoreboard::default()
+    };
+    for i in 0..4 {
+        b.sent(MSS, at(i));
+    }
+    b.lose_front();
+    for i in [0, 2] {
+        b.sent_again(i, at(5));
+    }
+    let mut sampled = |what: fn(&mut Scoreboard), now| {
+        what(&mut b);
+        let rate = b.rate.as_mut().unwrap();
+        rate.finish(at(now)).unwrap().rtt.map(Interval::as_nanos)
+    };
+    assert_eq!(sampled(|b| _ = b.sack(100, 200), 10), Some(9));
+    assert_eq!(sampled(|b| _ = b.sack(200, 300), 11), None);
+    assert_eq!(sampled(|b| _ = b.acknowledge(300).len, 12), None);
+    assert_eq!(sampled(|b| _ = b.acknowledge(400).len, 13), Some(10));
+}
