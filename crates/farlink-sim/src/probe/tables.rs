@@ -381,7 +381,10 @@ mod tests {
     fn quantities_fit() {
         assert!(QUANTITIES.len() < 256);
         for one in quantities() {
-            assert!(!one.definition.is_empty() && !one.name.is_empty());
+            assert!(!one.definition.is_empty());
+            let same = quantities();
+            let mut same = same.iter().filter(|other| other.name == one.name);
+            assert!(same.all(|other| other.unit == one.unit), "{}", one.name);
         }
     }
 }
