@@ -95,6 +95,8 @@ pub(crate) struct End {
     unwritten: u64,
     /// The application closes once it has written them.
     closes: bool,
+    /// It goes on reading then.
+    reads_on: bool,
     /// The application writes while the SYN is not answered; it closes after that.
     pub(crate) early: bool,
     /// When all that it will ever receive was there.
@@ -134,6 +136,7 @@ impl End {
             received: 0,
             unwritten: 0,
             closes: false,
+            reads_on: true,
             early: false,
             complete_at: None,
             past: None,
@@ -149,9 +152,10 @@ impl End {
     }
 
     /// The application writes no more: the connection is closed behind the last
-    /// byte that it waits to write.
-    pub(crate) fn close(&mut self, now: Instant) {
+    /// byte that it waits to write; whether it goes on reading.
+    pub(crate) fn close(&mut self, now: Instant, reads_on: bool) {
         self.closes = true;
+        self.reads_on = reads_on;
         self.write_on(now);
     }
 
@@ -164,7 +168,11 @@ impl End {
         }
         if self.closes && self.unwritten == 0 && !self.early {
             self.closes = false;
-            self.conn.shutdown(now);
+            if self.reads_on {
+                self.conn.shutdown(now);
+            } else {
+                self.conn.close(now);
+            }
         }
     }
 

@@ -447,7 +447,8 @@ impl World {
             match command {
                 Command::Write(side, len) => self.ends[EndId::new(flow, side)].write(now, len),
                 Command::Await(side, total) => self.ends[EndId::new(flow, side)].awaits = total,
-                Command::Close(side) => self.ends[EndId::new(flow, side)].close(now),
+                Command::Close(side) => self.ends[EndId::new(flow, side)].close(now, true),
+                Command::Leave(side) => self.ends[EndId::new(flow, side)].close(now, false),
                 Command::Open => {
                     if let Some(opening) = &mut state.opening {
                         opening.wanted = true;

@@ -252,6 +252,26 @@ app = "telnet"
 conversations = 1
 typing = "20 s"
 "#,
+    // Requests with pauses of a few time-outs.
+    r#"
+[[links]]
+between = ["a", "b"]
+down = { rate = "10 Mbit/s", delay = "200 ms" }
+[[flows]]
+from = "a"
+to = "b"
+app = "http"
+pages = 10
+page_interval = "4 s"
+connections = "persistent"
+[[flows]]
+from = "a"
+to = "b"
+app = "http"
+pages = 6
+page_interval = "7 s"
+connections = "persistent"
+"#,
     // Small and large files in turn on a connection that stays, with short pauses and
     // few losses.
     r#"

@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Await(Side, u64),
     /// The end writes no more on this connection.
     Close(Side),
+    /// The same, and it reads no more, either: the program has ended.
+    Leave(Side),
     /// A new connection, as soon as the one there is has ended at both ends
     /// (it may sit in TIME-WAIT).
     Open,

@@ -32,7 +32,11 @@ impl File {
     pub(super) fn on_event(&self, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
         match (what, side) {
             (AppEvent::Established, Side::From) => {
-                commands.extend([Command::Write(side, self.size), Command::Close(side)]);
+                commands.push(Command::Write(side, self.size));
+                commands.push(match self.reverse() {
+                    true => Command::Close(side),
+                    false => Command::Leave(side),
+                });
             }
             // The side that only receives closes when its peer has.
             (AppEvent::Established, Side::To) if self.reverse() => {

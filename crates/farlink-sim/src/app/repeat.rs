@@ -46,7 +46,7 @@ impl Repeat {
         match (what, side) {
             (AppEvent::Opened, _) => self.opened(now, commands),
             (AppEvent::Established, Side::From) => {
-                commands.extend([Command::Write(side, self.spec.size), Command::Close(side)]);
+                commands.extend([Command::Write(side, self.spec.size), Command::Leave(side)]);
             }
             (AppEvent::Received(_), Side::To) => self.received(now, commands),
             (AppEvent::PeerClosed, _) => commands.push(Command::Close(side)),

@@ -194,12 +194,12 @@ const DUPACKS: Idle = Idle {
 
 const ONCE: Idle = Idle {
     counts: |c| {
-        let goes_by = |input| congestion::goes_by(&c.congestion, input);
-        let one = matches!(c.recovery, Recovery::GoBackN | Recovery::Tahoe);
-        let reduces = goes_by(Input::FlightAtTimeout) || goes_by(Input::InitialSsthresh);
-        coarse_timeout(c) && reduces && (c.ecn || !one)
+        let reduces = congestion::goes_by(&c.congestion, Input::FlightAtTimeout);
+        let lasts = !matches!(c.recovery, Recovery::GoBackN | Recovery::Tahoe);
+        coarse_timeout(c) && reduces && (c.ecn || lasts)
     },
-    needs: "a time-out that sets a slow-start threshold, and a recovery that lasts or ecn = true",
+    needs: "a time-out that sets the threshold to a part of what is in flight, which \"none\", bbr \
+            and the westwoods do not, and a recovery that lasts or ecn = true",
 };
 
 const PART: Idle = Idle {

@@ -3,7 +3,7 @@
 use super::value::{LIMIT, words};
 use super::{Field, Idle, Kind, Value, Word, keys};
 use crate::config::{ByteCounting, Config, CwndLimit, InitialWindow, Ratio};
-use crate::congestion::{Input, goes_by};
+use crate::congestion::{Input, Setting, goes_by};
 
 words! { CWND_LIMIT: CwndLimit {
     /// Nothing bounds it (RFC 5681).
@@ -80,6 +80,18 @@ input!(
      not"
 );
 
+const LOST: Idle = Idle {
+    counts: |c| {
+        let parameters = &mut c.congestion.settings();
+        let scaled = parameters
+            .any(|(p, now)| p.name == "scale_initial_window" && now == Setting::Flag(true));
+        let one = c.initial_window == InitialWindow::Segments(1) && !scaled;
+        goes_by(&c.congestion, Input::Window) && !one
+    },
+    needs: "a congestion control that has a window, which \"none\" has not, and more than a segment \
+            of it at the start",
+};
+
 const PACING: &str = "pacing = true";
 const RATIO: Kind = Kind::Ratio(Ratio::new(1, 10), Ratio::new(10, 1));
 
@@ -126,5 +138,5 @@ keys! {
         needs "idle_restart = true", idle IDLE;
     /// Time-outs of a SYN or SYN-ACK after which the connection begins with one segment:
     /// the first in RFC 5681, 3.1, the second in Linux (`tcp_init_transfer`).
-    lost_syns: Kind::Count(1, 1_000_000) => [lost_syns], idle WINDOW;
+    lost_syns: Kind::Count(1, 1_000_000) => [lost_syns], idle LOST;
 }
