@@ -1,10 +1,13 @@
 //! What a link with a protocol refuses, counts and tells, packet by packet.
 
 use farlink_net::arq::{
-    ArqError, Entity, FrameKind, Item, LapbConfig, Line, LineConfig, MdlpConfig, Output, Protocol,
-    RlpConfig, SentFrame, Tag,
+    ArqError, Entity, FrameKind, GiveUp, Item, LapbConfig, Line, LineConfig, MdlpConfig, Output,
+    Protocol, RlpConfig, SentFrame, Tag,
 };
-use farlink_net::channel::{Channel, Corrupt, DropCause, Loss, Scripted, Stage};
+use farlink_net::channel::{
+    Channel, Corrupt, DropCause, Duplicate, Loss, Passage, Process, Sampling, Scripted, Stage,
+    Theory,
+};
 use farlink_net::fec::BlockCode;
 use farlink_net::mac::{Access, CsmaCa, Mac};
 use farlink_net::rng::{Probability, Streams};
@@ -399,4 +402,165 @@ fn an_end_tells_what_it_holds() {
         ((1, 102), 2, false)
     );
     assert_eq!(end.unacknowledged().collect::<Vec<_>>(), [item(0), item(1)]);
+}
+
+/// Holds chosen packets, counted from 0, while others overtake them.
+#[derive(Clone, Debug)]
+struct Held {
+    chosen: Vec<(u32, Interval)>,
+    packet: u32,
+}
+
+impl Process for Held {
+    fn pass(&mut self, _: Instant, _: u32, passage: &mut Passage) {
+        passage.may_overtake = true;
+        let of = |one: &&(u32, Interval)| one.0 == self.packet;
+        if let Some(&(_, time)) = self.chosen.iter().find(of) {
+            passage.hold = passage.hold + time;
+        }
+        self.packet += 1;
+    }
+
+    fn theory(&self, _: Sampling) -> Theory {
+        Theory::default()
+    }
+
+    fn clone_box(&self) -> Box<dyn Process> {
+        Box::new(self.clone())
+    }
+}
+
+fn held(chosen: &[(u32, u64)]) -> Stage {
+    let times = chosen
+        .iter()
+        .map(|&(packet, ms)| (packet, Interval::from_millis(ms)));
+    Stage::Process(Box::new(Held {
+        chosen: times.collect(),
+        packet: 0,
+    }))
+}
+
+/// Frames arrive as the channel lets them, those that arrive together as they left: of six
+/// that leave every 10 ms the first comes with the fourth and the second behind all.
+#[test]
+fn frames_that_are_held_arrive_behind_others() {
+    let stages = vec![held(&[(0, 30), (1, 45)])];
+    let mut line = line(Protocol::Plain, link(), stages, Access::None);
+    for packet in 0..6 {
+        line.offer(at(0), 0, packet, LEN, Tag::default()).unwrap();
+    }
+    let arrived = [2, 0, 3, 4, 5, 1].map(|packet| Output::Arrived { from: 0, packet });
+    assert_eq!(live(&mut line, at(100)), arrived);
+}
+
+/// Whoever has a packet already throws its copy away and counts it.
+#[test]
+fn copies_are_counted() {
+    let copies = Duplicate::new(Probability::ONE, Streams::new(1, 0).stream("copies"));
+    let protocol = Protocol::Rlp(RlpConfig::default());
+    let mut line = line(
+        protocol,
+        link(),
+        vec![Stage::Duplicate(copies)],
+        Access::None,
+    );
+    for packet in 0..3 {
+        line.offer(at(0), 0, packet, LEN, data(false)).unwrap();
+    }
+    assert_eq!(live(&mut line, at(1000)).len(), 3);
+    let lines = line.line_stats(0);
+    assert_eq!(
+        (lines.accepted, lines.duplicates, lines.discarded),
+        (3, 3, 0)
+    );
+}
+
+/// The first frame comes when its packet is there by a second one and all eight numbers have
+/// been used: it is taken for the ninth frame, and its packet is not delivered twice.
+#[test]
+fn a_frame_from_before_the_wrap_brings_nothing_twice() {
+    let protocol = Protocol::Lapb(LapbConfig {
+        modulus: 8,
+        window: 7,
+        ..LapbConfig::default()
+    });
+    let mut line = line(protocol, link(), vec![held(&[(0, 3000)])], Access::None);
+    for packet in 0..8 {
+        line.offer(at(0), 0, packet, LEN, data(false)).unwrap();
+    }
+    let arrived: Vec<_> = (0..8)
+        .map(|packet| Output::Arrived { from: 0, packet })
+        .collect();
+    assert_eq!(live(&mut line, at(3014)), arrived);
+    assert_eq!(line.line_stats(0).duplicates, 0);
+    assert_eq!(live(&mut line, at(5000)), []);
+    assert_eq!(line.line_stats(0).duplicates, 1);
+}
+
+/// Packets compete if a byte of the same data of the same stream is in both: next to the ten
+/// bytes from 100 on, wherever ten others begin.
+#[test]
+fn packets_with_a_byte_in_common_compete() {
+    let tag = |stream, seq, len| Tag {
+        stream,
+        seq,
+        len,
+        low: false,
+    };
+    for (other, competing) in [
+        (tag(1, 90, 10), 0),
+        (tag(1, 91, 10), 1),
+        (tag(1, 100, 10), 1),
+        (tag(1, 104, 2), 1),
+        (tag(1, 80, 50), 1),
+        (tag(1, 109, 10), 1),
+        (tag(1, 110, 10), 0),
+        (tag(2, 100, 10), 0),
+        (tag(1, 100, 0), 0),
+    ] {
+        let mut line = clean(lapb(3));
+        line.offer(at(0), 0, 0, LEN, tag(1, 100, 10)).unwrap();
+        line.offer(at(0), 0, 1, LEN, other).unwrap();
+        assert_eq!(line.line_stats(0).competing, competing, "{other:?}");
+    }
+}
+
+/// A SABME of the peer stops the timer of frames that it made void, and not that of one's own
+/// SABME, which would else be lost for good.
+#[test]
+fn a_sabme_of_the_peer_stops_the_timer_of_frames_alone() {
+    let one = || {
+        let mut end = Entity::new(&Protocol::Lapb(LapbConfig {
+            give_up: GiveUp::Reset(1),
+            ..LapbConfig::default()
+        }))
+        .unwrap();
+        end.offer(Item { token: 0, len: LEN });
+        end
+    };
+    let mut acts = Vec::new();
+    let mut sends = |end: &mut Entity, now, kind| {
+        let frame = end.poll_frame(&mut acts).unwrap();
+        assert_eq!(frame.kind, kind);
+        end.confirm(now, &frame);
+        frame
+    };
+    let (mut end, mut other) = (one(), one());
+    for end in [&mut end, &mut other] {
+        sends(end, at(10), FrameKind::Information);
+        assert_eq!(end.deadline(), at(1010));
+    }
+    let mut void = Vec::new();
+    other.timeout(at(1010), &mut void);
+    let sabme = sends(&mut other, at(1015), FrameKind::Sabme);
+    assert_eq!(other.deadline(), at(2015));
+    // One that has nothing under way but frames.
+    end.receive(at(1000), &sabme, &mut void);
+    assert_eq!(end.deadline(), Instant::MAX);
+    sends(&mut end, at(1005), FrameKind::Ua);
+    // One that waits for the answer to its own.
+    other.receive(at(1020), &sabme, &mut void);
+    assert_eq!(other.deadline(), at(2015));
+    sends(&mut other, at(1025), FrameKind::Ua);
+    assert_eq!(other.deadline(), at(2015));
 }

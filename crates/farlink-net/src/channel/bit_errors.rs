@@ -229,4 +229,11 @@ mod tests {
             rate_error(expected, packets.len()),
         );
     }
+
+    #[test]
+    fn without_errors_it_is_left_out() {
+        let errors = |ber| BitErrors::new(p(ber), 0, stream("inert"));
+        assert!(errors(0.0).is_inert());
+        assert!(!errors(1e-9).is_inert());
+    }
 }

@@ -257,4 +257,21 @@ mod tests {
         let none = ByteErrors::new(0, 1, 0, stream("a"), stream("b"));
         assert!(none.is_err());
     }
+
+    /// After an error so many whole bytes follow as the next draw says, and the next error
+    /// falls on the byte behind them: one byte never has two.
+    #[test]
+    fn errors_fall_where_the_draws_say() {
+        let mut draws = stream("errors");
+        let mut next = draws.exponential(3.0) as u64;
+        let mut channel = errors(3, 1);
+        for byte in 0..10_000 {
+            let mut passage = Passage::CLEAN;
+            channel.pass(Instant::ZERO, 1, &mut passage);
+            assert_eq!(passage.verdict != Verdict::Pass, byte == next, "{byte}");
+            if byte == next {
+                next += 1 + draws.exponential(3.0) as u64;
+            }
+        }
+    }
 }

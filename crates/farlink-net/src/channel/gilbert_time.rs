@@ -210,4 +210,18 @@ mod tests {
         assert_eq!(all.unwrap_err(), ChannelError::NothingPasses);
         assert!(stage(0.0, Interval::from_millis(1), "g").is_inert());
     }
+
+    /// Two packets k spacings apart are as much alike as two that are k times as far apart:
+    /// 1 / good + 1 / bad is 125 / s here.
+    #[test]
+    fn the_memory_of_packets_far_apart() {
+        let theory = stage(0.2, Interval::from_millis(10), "lags").theory(Sampling {
+            bytes: 1500,
+            spacing: Interval::from_millis(4),
+        });
+        for (lag, found) in (1..).zip(theory.autocorrelation.unwrap()) {
+            let expected = libm::exp(-0.5 * f64::from(lag));
+            assert!((found / expected - 1.0).abs() < 1e-9, "{lag}: {found}");
+        }
+    }
 }

@@ -339,7 +339,7 @@ impl Process for InternetDelay {
 #[cfg(test)]
 mod tests {
     use super::super::agreement::{Found, near, sampling};
-    use super::super::testing::{p, stream};
+    use super::super::testing::{assert_near, p, rate_error, stream};
     use super::*;
 
     const MS: u64 = 1_000_000;
@@ -475,5 +475,27 @@ mod tests {
         assert_eq!(erlang_tail(2, 1.0, -0.1), 1.0);
         assert_eq!(erlang_tail(2, 0.0, -0.1), 1.0);
         assert_eq!(erlang_tail(2, 0.0, 0.0), 0.0);
+    }
+
+    /// In a raised state that is never left, variates of mean 10 ms and of mean 0 come as
+    /// often as their weights say, 3 to 1.
+    #[test]
+    fn weights_are_relative_to_their_sum() {
+        let ms = Interval::from_millis;
+        let raised = Raised {
+            enter: p(1.0),
+            leave: p(0.0),
+            means: vec![(3.0, ms(10)), (1.0, ms(0))],
+        };
+        let mut delay =
+            InternetDelay::new(ms(5), 1, ms(1), Some(raised), false, stream("weights")).unwrap();
+        let n = 20_000;
+        let at_once = (0..n).filter(|_| {
+            let mut passage = Passage::CLEAN;
+            delay.pass(Instant::ZERO, 1500, &mut passage);
+            passage.hold == ms(5)
+        });
+        let share = at_once.count() as f64 / n as f64;
+        assert_near(share, 0.25, rate_error(0.25, n));
     }
 }

@@ -71,4 +71,11 @@ mod tests {
         assert_eq!(found.loss, Some(0.0));
         assert_eq!((found.burst, found.autocorrelation), (None, None));
     }
+
+    #[test]
+    fn where_all_is_lost_nothing_is_remembered() {
+        let leave = [0.1, 0.1];
+        let found = theory(&shares(leave), &steps(leave), &[1.0, 1.0]);
+        assert_eq!(found, Theory::independent(1.0));
+    }
 }

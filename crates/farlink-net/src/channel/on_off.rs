@@ -153,4 +153,40 @@ mod tests {
             "a mean time of 0 in a state cannot be: write a time above 0"
         );
     }
+
+    /// From the good state with rates a and b, a / (a + b) (1 - exp(-(a + b) t)) are in the
+    /// bad one after t: with means of 30 and 10 ms a + b is 400 / 3 per second.
+    #[test]
+    fn states_are_left_as_rates_say() {
+        let ms = Interval::from_millis;
+        let chain = OnOff::new(ms(30), ms(10), stream("leave")).unwrap();
+        assert_eq!(chain.leave(Interval::ZERO), [0.0, 0.0]);
+        for after in [1, 7, 500] {
+            let moved = 1.0 - (-0.4 * after as f64 / 3.0).exp();
+            let [good, bad] = chain.leave(ms(after));
+            assert!((good - 0.25 * moved).abs() < 1e-12, "{after}: {good}");
+            assert!((bad - 0.75 * moved).abs() < 1e-12, "{after}: {bad}");
+        }
+    }
+
+    /// A time touches the bad state if it begins in it, or if it reaches its beginning.
+    #[test]
+    fn a_time_touches_what_it_reaches() {
+        let ms = Interval::from_millis;
+        let mut chain = OnOff::new(ms(30), ms(10), stream("touched")).unwrap();
+        let nanosecond = Interval::from_nanos(1);
+        for _ in 0..1000 {
+            while chain.at(chain.until()) {}
+            let end = chain.until();
+            let before = Instant::ZERO + (end.since(Instant::ZERO) - nanosecond);
+            assert!(!chain.clone().touched(before, before));
+            let mut reaches = chain.clone();
+            assert!(reaches.touched(before, end));
+            assert!(reaches.bad && reaches.until > end);
+            assert!(chain.touched(end, end));
+            let next = chain.until() + nanosecond;
+            assert!(chain.touched(end, next));
+            assert!(chain.until() > next);
+        }
+    }
 }

@@ -451,4 +451,29 @@ mod tests {
             last = out;
         }
     }
+
+    /// Each period has the draw of its number, also where no packet asked for those before it.
+    #[test]
+    fn a_period_has_its_own_draw() {
+        let mut draws = stream("change");
+        let mut change = change(0, Interruption::Drop);
+        change.keep_order = false;
+        let mut number = 0;
+        let mut drawn = draws.uniform();
+        // The first change comes after 12 s, then one every 15 s.
+        for second in [0, 11, 12, 30, 60, 61, 120] {
+            while number < (second + 3) / 15 {
+                number += 1;
+                drawn = draws.uniform();
+            }
+            let mut passage = Passage::CLEAN;
+            change.pass(
+                Instant::ZERO + Interval::from_secs(second),
+                1500,
+                &mut passage,
+            );
+            let expected = ms(5) + Interval::from_nanos((drawn * 20e6) as u64);
+            assert_eq!(passage.hold, expected, "{second} s");
+        }
+    }
 }

@@ -582,4 +582,24 @@ mod tests {
         let none = RayleighChain::new(fading, STEP, Advance::Time, Interval::ZERO, stream("none"));
         assert!(none.is_inert());
     }
+
+    /// The first packet, too, is lost with the share of the bad state: 0.1 / 0.5.
+    #[test]
+    fn the_chain_begins_in_its_stationary_distribution() {
+        let transitions = [0.1, 0.4].map(|x| Probability::new(x).unwrap());
+        for advance in [Advance::Time, Advance::Packet] {
+            let n = 10_000;
+            let first = |i| {
+                let stream = stream(&format!("first {i}"));
+                let none = Interval::ZERO;
+                let mut chain =
+                    RayleighChain::with_transitions(transitions, STEP, advance, none, stream);
+                let mut passage = Passage::CLEAN;
+                chain.pass(Instant::ZERO, 60, &mut passage);
+                passage.verdict != Verdict::Pass
+            };
+            let lost: Vec<bool> = (0..n).map(first).collect();
+            assert_near(share(&lost), 0.2, rate_error(0.2, n));
+        }
+    }
 }

@@ -69,3 +69,34 @@ impl KnownLoss {
         self.known[place].1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::p;
+    use super::*;
+
+    /// 40 and 72 bytes, and 40 and 41, are remembered at one place.
+    #[test]
+    fn what_is_remembered_of_a_length_is_its_own() {
+        let law = StateLoss::Bits(p(1e-3));
+        let mut known = KnownLoss::new(law);
+        for bytes in [0, 40, 40, 72, 41, 40, 1500, 1500, 0] {
+            assert_eq!(known.of(bytes), Probability::clamped(law.of(bytes)));
+        }
+    }
+
+    #[test]
+    fn a_state_loses_nothing_only_if_its_rate_is_zero() {
+        let code = BlockCode::new(255, 223, 8, 16).unwrap();
+        for (rate, zero) in [(0.0, true), (1e-3, false)] {
+            let rate = p(rate);
+            for law in [
+                StateLoss::Packet(rate),
+                StateLoss::Bits(rate),
+                StateLoss::Coded(rate, code),
+            ] {
+                assert_eq!(law.is_zero(), zero, "{law:?}");
+            }
+        }
+    }
+}

@@ -312,3 +312,85 @@ fn a_channel_without_handoffs_or_losses_is_left_out() {
     assert!(mobile(None, Some(harmless)).is_inert());
     assert!(!mobile(Some(handoffs(Forwarding::Drop)), None).is_inert());
 }
+
+/// What a handoff keeps goes when it is over, a transmission after the other, as far as
+/// the limit reaches to the byte; what comes when the last of it has gone does not wait.
+#[test]
+fn kept_packets_leave_one_by_one_behind_the_handoff() {
+    let s = ms(1.0);
+    let kept = handoffs(Forwarding::Forward { limit: Some(1000) });
+    let mut mobile = Mobile::new(4_000_000, Some(kept), None, streams()).unwrap();
+    // The first handoff that is long enough, with time enough behind it.
+    let mut chain = mobile.changing.as_ref().unwrap().chain.clone();
+    let end = loop {
+        let start = chain.until();
+        if !chain.at(start) {
+            continue;
+        }
+        let end = chain.until();
+        let long = end.since(start) > s * 4;
+        if long && !chain.at(end) && chain.until() > end + s * 10 {
+            break end;
+        }
+    };
+    let before = |time: Interval| Instant::ZERO + (end.since(Instant::ZERO) - time);
+    let mut sent = |now: Instant| {
+        let mut passage = Passage::CLEAN;
+        mobile.pass(now, 500, &mut passage);
+        (passage.verdict == Verdict::Pass).then(|| now + passage.hold)
+    };
+    assert_eq!(sent(before(s * 3)), Some(end + s));
+    assert_eq!(sent(before(s * 2)), Some(end + s * 2));
+    // 1000 bytes are kept.
+    assert_eq!(sent(before(s)), None);
+    // One of the two has gone.
+    assert_eq!(sent(end + s), Some(end + s * 3));
+    let half = s / 2;
+    assert_eq!(sent(end + s + half), None);
+    assert_eq!(sent(end + s * 2 + half), Some(end + s * 4));
+    assert_eq!(sent(end + s * 5), Some(end + s * 5));
+    assert_eq!(sent(end + s * 5 + half), Some(end + s * 5 + half));
+}
+
+/// A packet of the time that it takes to send is not behind anything, so it needs no
+/// place where none is.
+#[test]
+fn what_does_not_wait_needs_no_place() {
+    let none = handoffs(Forwarding::Forward { limit: Some(0) });
+    let mut mobile = Mobile::new(4_000_000, Some(none), None, streams()).unwrap();
+    assert!(
+        !mobile
+            .changing
+            .as_ref()
+            .unwrap()
+            .chain
+            .clone()
+            .at(Instant::ZERO + ms(1.0))
+    );
+    let mut passage = Passage::CLEAN;
+    mobile.pass(Instant::ZERO + ms(1.0), 500, &mut passage);
+    assert_eq!(passage.verdict, Verdict::Pass);
+}
+
+/// The first packet, too, meets the bad state of the chain per packet with its share,
+/// leave_good / (leave_good + leave_bad) where 4 ms are sent.
+#[test]
+fn the_chain_per_packet_begins_in_its_stationary_distribution() {
+    let n = 10_000;
+    let fading = fading(30.0, 10.0, 1.0, FadeRule::PerPacket);
+    let first = |i| {
+        let packets = stream(&format!("first {i}"));
+        let streams = MobileStreams {
+            packets,
+            ..streams()
+        };
+        let mut mobile = Mobile::new(1_000_000, None, Some(fading), streams).unwrap();
+        let mut passage = Passage::CLEAN;
+        mobile.pass(Instant::ZERO, 500, &mut passage);
+        passage.verdict == Verdict::Drop(DropCause::Fade)
+    };
+    let lost = (0..n).filter(|&i| first(i)).count() as f64 / f64::from(n);
+    let [good, bad] = [-libm::expm1(-4.0 / 30.0), -libm::expm1(-4.0 / 10.0)];
+    let share = good / (good + bad);
+    assert!((lost - share).abs() < 4.0 * (share * (1.0 - share) / f64::from(n)).sqrt());
+}
