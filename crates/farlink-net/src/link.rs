@@ -5,6 +5,8 @@
 //! It is told the time and the packets, and says what becomes of them ([`Outcome`]) and
 //! when it wants to be called again ([`Links::deadline`]).
 
+pub(crate) mod config;
+mod fate;
 mod simplex;
 
 use crate::arq::{Line, Output, SentFrame, Tag};
@@ -14,8 +16,10 @@ use crate::fragment::Mtu;
 use crate::header_compression::Restored;
 use crate::id::{Direction, Id, LinkId, PacketId};
 use crate::packets::Packets;
+pub use config::{LinkConfig, LinkStats, QueueLimit};
 use farlink_tcp::{Ecn, Instant, Priority};
-pub use simplex::{Fate, LinkConfig, LinkStats, LowFate, QueueLimit, Simplex};
+pub use fate::{Fate, Outcome};
+pub use simplex::{LowFate, Simplex};
 use std::ops::{Index, IndexMut};
 
 /// What became of a packet that was offered.
@@ -29,21 +33,6 @@ pub enum Offered {
     TooLong(Mtu),
     /// The outcomes tell.
     Told,
-}
-
-/// What became of packets on a link, and what it asks for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// A packet is the first in flight: [`Links::arrive`] is to be called then.
-    Flies(LinkId, Instant),
-    /// A packet arrives outside the order of the others.
-    Overtakes(LinkId, PacketId, Instant),
-    /// A packet is at the far end, now.
-    Arrived(LinkId, PacketId),
-    /// A packet was copied; this is the copy.
-    Copied(PacketId),
-    /// A packet is lost; the time is when that happens.
-    Lost(LinkId, PacketId, DropCause, Instant),
 }
 
 /// What a link wants to be called for.

@@ -9,7 +9,7 @@ use super::frame::{Frame, FrameKind, Item, Outcome};
 use super::limits::ArqError;
 use super::{Entity, Protocol};
 use crate::channel::{Channel, DropCause, Verdict};
-use crate::link::{LinkConfig, LinkStats};
+use crate::link::config::{LinkConfig, LinkStats};
 use crate::mac::{Confirmed, Mac};
 use crate::packet::{Packet, Payload};
 use farlink_tcp::{Instant, Priority};

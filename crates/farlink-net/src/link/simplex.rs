@@ -8,70 +8,17 @@ mod low;
 
 use crate::background::{Background, BackgroundStats};
 use crate::channel::{Channel, DropCause, Verdict};
-use crate::fec::BlockCode;
 use crate::fragment::Mtu;
 use crate::trace::Pace;
 use farlink_tcp::{Instant, Interval, Priority};
 pub use low::LowFate;
 use std::collections::VecDeque;
 
-use super::Outcome;
+use super::config::{LinkConfig, LinkStats, QueueLimit};
+use super::fate::{Fate, Outcome};
 use crate::header_compression::Compression;
 use crate::id::{LinkId, NodeId, PacketId};
 use crate::packet::Packet;
-
-/// What a queue may hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum QueueLimit {
-    /// Everything.
-    Unlimited,
-    /// So many packets.
-    Packets(u32),
-    /// So many bytes of IP packets.
-    Bytes(u64),
-}
-
-impl QueueLimit {
-    /// Whether a packet of `ip_len` bytes is too many beside what waits.
-    #[inline]
-    pub(crate) fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
-        match self {
-            Self::Unlimited => false,
-            Self::Packets(limit) => packets >= limit,
-            Self::Bytes(limit) => bytes + u64::from(ip_len) > limit,
-        }
-    }
-}
-
-/// Parameters of one direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LinkConfig {
-    /// Transmission rate in bit/s; not looked at where there is a trace of rates.
-    pub rate: u64,
-    /// Propagation delay.
-    pub delay: Interval,
-    /// Framing in bytes that each packet takes beyond its IP length.
-    pub overhead: u32,
-    /// Block code over each packet with its framing. Its check symbols take time
-    /// of the transmitter; the channel is told the length before coding.
-    pub fec: Option<BlockCode>,
-    /// Limit of the queue.
-    pub queue: QueueLimit,
-    /// ECN-capable packets that would be dropped if this were the limit are
-    /// marked (RFC 3168): a step, not RED. Unlimited marks none.
-    pub mark: QueueLimit,
-    /// Packets of low priority have a class of their own, which is served when
-    /// nothing normal waits and dropped first; without, they are as others.
-    pub priorities: bool,
-}
-
-impl LinkConfig {
-    /// Bytes on the wire of a packet or frame of `bytes` with its framing.
-    #[inline]
-    pub fn coded(&self, bytes: u32) -> u32 {
-        self.fec.map_or(bytes, |code| code.wire(bytes))
-    }
-}
 
 /// A packet on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,81 +26,6 @@ pub(super) struct InFlight {
     /// When it reaches the far end.
     pub(super) arrives: Instant,
     pub(super) packet: PacketId,
-}
-
-/// What becomes of a packet that was handed to the link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Fate {
-    /// It is lost; `at` is when that happened.
-    Lost {
-        /// Why.
-        cause: DropCause,
-        /// When.
-        at: Instant,
-    },
-    /// It arrives.
-    Arrives {
-        /// When.
-        at: Instant,
-        /// With changed bits.
-        corrupt: bool,
-        /// With so many copies beside it.
-        copies: u8,
-        /// Outside the order of the others.
-        overtakes: bool,
-    },
-}
-
-impl Fate {
-    /// When a packet arrives to which nothing happens on the way.
-    #[inline]
-    pub(super) fn plain(self) -> Option<Instant> {
-        match self {
-            Self::Arrives {
-                at,
-                corrupt: false,
-                copies: 0,
-                overtakes: false,
-            } => Some(at),
-            _ => None,
-        }
-    }
-
-    /// Whether a full queue did not take it.
-    #[inline]
-    pub(super) fn refused(self) -> bool {
-        matches!(
-            self,
-            Self::Lost {
-                cause: DropCause::Congestion,
-                ..
-            }
-        )
-    }
-}
-
-/// Counters of one direction.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LinkStats {
-    /// Packets that left the transmitter.
-    pub packets: u64,
-    /// Their IP bytes.
-    pub bytes: u64,
-    /// Nanoseconds that the transmitter was sending, or, in a trace of rates, had
-    /// something to send.
-    pub busy: u64,
-    /// Most packets that waited at once.
-    pub queue_max: u64,
-    /// Packets marked.
-    pub marks: u64,
-    /// Packets with data that left the transmitter.
-    pub data: u64,
-    /// Packets lost, by cause.
-    pub drops: [u64; DropCause::ALL.len()],
-    /// Of the packets that left, those of low priority.
-    pub low_packets: u64,
-    /// Of the packets lost, those of low priority, by cause.
-    pub low_drops: [u64; DropCause::ALL.len()],
 }
 
 /// The counters that nearly every packet moves.
@@ -706,6 +578,7 @@ impl Simplex {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fec::BlockCode;
 
     fn geo(queue: QueueLimit) -> Simplex {
         let config = LinkConfig {

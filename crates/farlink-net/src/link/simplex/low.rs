@@ -7,9 +7,10 @@
 //! It is decided when the transmitter becomes free, which is the one event that
 //! the class costs, and only while something waits in it.
 
-use super::{Fate, Simplex};
+use super::Simplex;
 use crate::channel::DropCause;
 use crate::id::PacketId;
+use crate::link::fate::Fate;
 use farlink_tcp::{Instant, Priority};
 
 /// A packet of the low class that waits.

@@ -1,0 +1,82 @@
+//! Parameters of one direction of a link, and what is counted of it.
+
+use crate::channel::DropCause;
+use crate::fec::BlockCode;
+use farlink_tcp::Interval;
+
+/// What a queue may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueueLimit {
+    /// Everything.
+    Unlimited,
+    /// So many packets.
+    Packets(u32),
+    /// So many bytes of IP packets.
+    Bytes(u64),
+}
+
+impl QueueLimit {
+    /// Whether a packet of `ip_len` bytes is too many beside what waits.
+    #[inline]
+    pub(crate) fn is_full(self, packets: u32, bytes: u64, ip_len: u32) -> bool {
+        match self {
+            Self::Unlimited => false,
+            Self::Packets(limit) => packets >= limit,
+            Self::Bytes(limit) => bytes + u64::from(ip_len) > limit,
+        }
+    }
+}
+
+/// Parameters of one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkConfig {
+    /// Transmission rate in bit/s; not looked at where there is a trace of rates.
+    pub rate: u64,
+    /// Propagation delay.
+    pub delay: Interval,
+    /// Framing in bytes that each packet takes beyond its IP length.
+    pub overhead: u32,
+    /// Block code over each packet with its framing. Its check symbols take time
+    /// of the transmitter; the channel is told the length before coding.
+    pub fec: Option<BlockCode>,
+    /// Limit of the queue.
+    pub queue: QueueLimit,
+    /// ECN-capable packets that would be dropped if this were the limit are
+    /// marked (RFC 3168): a step, not RED. Unlimited marks none.
+    pub mark: QueueLimit,
+    /// Packets of low priority have a class of their own, which is served when
+    /// nothing normal waits and dropped first; without, they are as others.
+    pub priorities: bool,
+}
+
+impl LinkConfig {
+    /// Bytes on the wire of a packet or frame of `bytes` with its framing.
+    #[inline]
+    pub fn coded(&self, bytes: u32) -> u32 {
+        self.fec.map_or(bytes, |code| code.wire(bytes))
+    }
+}
+
+/// Counters of one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkStats {
+    /// Packets that left the transmitter.
+    pub packets: u64,
+    /// Their IP bytes.
+    pub bytes: u64,
+    /// Nanoseconds that the transmitter was sending, or, in a trace of rates, had
+    /// something to send.
+    pub busy: u64,
+    /// Most packets that waited at once.
+    pub queue_max: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Packets with data that left the transmitter.
+    pub data: u64,
+    /// Packets lost, by cause.
+    pub drops: [u64; DropCause::ALL.len()],
+    /// Of the packets that left, those of low priority.
+    pub low_packets: u64,
+    /// Of the packets lost, those of low priority, by cause.
+    pub low_drops: [u64; DropCause::ALL.len()],
+}
