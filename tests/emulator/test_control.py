@@ -84,6 +84,10 @@ def settled(one: control.Running) -> tuple[float, float]:
 
 def test_links_change_while_packets_cross_them() -> None:
     with running("--in", "server", "--", sys.executable, "-c", BLAST) as one:
+        for _ in range(600):
+            if satellite(one)["packets"]:
+                break
+            time.sleep(0.05)
         packets, lost = settled(one)
         assert packets > 20
         assert lost == 0
