@@ -1,6 +1,7 @@
-//! What a program is told, and what it answers.
+//! What a program is: what it is told, and what it answers.
 
 use farlink_tcp::{CloseReason, Instant, Interval};
+use std::fmt;
 
 /// More than any run carries: an application that never runs dry.
 pub(super) const ENDLESS: u64 = 1 << 60;
@@ -53,4 +54,22 @@ pub(crate) enum Command {
     Complete(Side),
     /// The flow cannot go on.
     Fail,
+}
+
+/// What the ends of a flow say to one another, on one connection or on several.
+pub(crate) trait Application: fmt::Debug + Send {
+    /// Whether it ever asks for another connection.
+    fn reopens(&self) -> bool {
+        true
+    }
+
+    /// How much of it is done, from 0 to 1, when `received` bytes have come; for
+    /// programs that have an end of their own.
+    fn share(&self, received: u64) -> f64;
+
+    /// The flow starts; its first connection is opened now.
+    fn start(&mut self, now: Instant, commands: &mut Vec<Command>);
+
+    /// Something happened at an end.
+    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>);
 }

@@ -6,7 +6,7 @@
 //! `page_interval` after the one before was, and no sooner than `think_time`
 //! after that one was complete.
 
-use super::command::{AppEvent, Command, Side};
+use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::{Connections, HttpSpec};
 use farlink_tcp::{CloseReason, Instant};
 
@@ -52,28 +52,24 @@ impl Http {
             server: Server { answered: 0 },
         }
     }
+}
 
-    pub(super) fn reopens(&self) -> bool {
+impl Application for Http {
+    fn reopens(&self) -> bool {
         self.spec.connections == Connections::PerPage
     }
 
-    pub(super) fn share(&self) -> f64 {
+    fn share(&self, _received: u64) -> f64 {
         self.client.pages as f64 / self.spec.pages.unwrap_or(1).max(1) as f64
     }
 
-    pub(super) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
+    fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.client.asked_at = now;
         self.client.busy = true;
         commands.push(Command::Await(Side::From, self.spec.request));
     }
 
-    pub(super) fn on_event(
-        &mut self,
-        now: Instant,
-        side: Side,
-        what: AppEvent,
-        commands: &mut Vec<Command>,
-    ) {
+    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
         match (what, side) {
             (AppEvent::Opened, _) => {
                 self.client.asked_at = now;
@@ -95,7 +91,9 @@ impl Http {
             _ => {}
         }
     }
+}
 
+impl Http {
     /// The client asks for a page.
     fn ask(&mut self, commands: &mut Vec<Command>) {
         self.client.unasked = self.spec.inline_objects;

@@ -8,7 +8,7 @@
 //! All goes over one connection, that of FTP too.
 
 use super::arrivals::Arrivals;
-use super::command::{AppEvent, Command, Side};
+use super::command::{AppEvent, Application, Command, Side};
 use super::tcplib;
 use crate::scenario::{ConversationSpec, Protocol};
 use farlink_net::law::Law;
@@ -71,23 +71,19 @@ impl Items {
             server_expects: 0,
         }
     }
+}
 
-    pub(super) fn share(&self) -> f64 {
+impl Application for Items {
+    fn share(&self, _received: u64) -> f64 {
         self.arrivals.share()
     }
 
-    pub(super) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
+    fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.arrivals.start(now);
         self.opened(now, commands);
     }
 
-    pub(super) fn on_event(
-        &mut self,
-        now: Instant,
-        side: Side,
-        what: AppEvent,
-        commands: &mut Vec<Command>,
-    ) {
+    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
         let at_client = side == self.client;
         match what {
             AppEvent::Opened => self.opened(now, commands),
@@ -108,7 +104,9 @@ impl Items {
             _ => {}
         }
     }
+}
 
+impl Items {
     fn opened(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.busy = true;
         self.since = now;

@@ -20,7 +20,7 @@ mod web;
 
 use crate::scenario::{App, Protocol};
 use bulk::Bulk;
-pub(crate) use command::{AppEvent, Command, Side};
+pub(crate) use command::{AppEvent, Application, Command, Side};
 use farlink_net::rng::Stream;
 use farlink_tcp::Instant;
 use file::File;
@@ -30,42 +30,34 @@ use repeat::Repeat;
 use telnet::Telnet;
 use web::Web;
 
-/// An application at work. The variants that hold much are boxed: flows lie
-/// beside each other in memory, and file transfers come in thousands.
+/// An application at work. Those that hold much are boxed: flows lie beside each
+/// other in memory, and file transfers come in thousands.
 #[derive(Debug)]
 pub(crate) enum Program {
     /// A file, and one the other way.
     File(File),
     /// As much as goes through.
     Bulk(Bulk),
-    /// Pages with their objects.
-    Http(Box<Http>),
-    /// Files one after the other.
-    Repeat(Box<Repeat>),
-    /// Files of drawn sizes.
-    Web(Box<Web>),
-    /// A user who types.
-    Telnet(Box<Telnet>),
-    /// Mail, news and files.
-    Items(Box<Items>),
+    /// Any other.
+    Other(Box<dyn Application>),
 }
 
 impl Program {
     /// The program of an application over TCP, with the random streams of its flow
     /// by name; none for one that has no connection.
     pub(crate) fn new(app: &App, stream: impl Fn(&str) -> Stream) -> Option<Self> {
-        Some(match *app {
-            App::File { size, reverse } => Self::File(File::new(size, reverse)),
-            App::Bulk { .. } => Self::Bulk(Bulk),
-            App::Http(ref spec) => Self::Http(Box::new(Http::new(*spec))),
-            App::Repeat(ref spec) => Self::Repeat(Box::new(Repeat::new(*spec))),
-            App::Web(spec) => Self::Web(Box::new(Web::new(spec, stream("web")))),
+        Some(Self::Other(match *app {
+            App::File { size, reverse } => return Some(Self::File(File::new(size, reverse))),
+            App::Bulk { .. } => return Some(Self::Bulk(Bulk)),
+            App::Http(spec) => Box::new(Http::new(spec)),
+            App::Repeat(spec) => Box::new(Repeat::new(spec)),
+            App::Web(spec) => Box::new(Web::new(spec, stream("web"))),
             App::Conversation(spec) => match spec.protocol {
-                Protocol::Telnet => Self::Telnet(Box::new(Telnet::new(spec, &stream))),
-                _ => Self::Items(Box::new(Items::new(spec, &stream))),
+                Protocol::Telnet => Box::new(Telnet::new(spec, &stream)),
+                _ => Box::new(Items::new(spec, &stream)),
             },
             App::Udp(_) => return None,
-        })
+        }))
     }
 
     /// Ends that will be told complete.
@@ -85,9 +77,7 @@ impl Program {
     pub(crate) fn reopens(&self) -> bool {
         match self {
             Self::File(_) | Self::Bulk(_) => false,
-            Self::Http(http) => http.reopens(),
-            Self::Repeat(_) | Self::Telnet(_) | Self::Items(_) => true,
-            Self::Web(web) => web.reopens(),
+            Self::Other(other) => other.reopens(),
         }
     }
 
@@ -102,11 +92,7 @@ impl Program {
         match self {
             Self::File(file) => file.share(received),
             Self::Bulk(_) => 0.0,
-            Self::Http(http) => http.share(),
-            Self::Repeat(repeat) => repeat.share(received),
-            Self::Web(web) => web.share(),
-            Self::Telnet(telnet) => telnet.share(),
-            Self::Items(items) => items.share(),
+            Self::Other(other) => other.share(received),
         }
     }
 
@@ -115,11 +101,7 @@ impl Program {
         match self {
             Self::File(file) => file.start(commands),
             Self::Bulk(_) => {}
-            Self::Http(http) => http.start(now, commands),
-            Self::Repeat(repeat) => repeat.start(now, commands),
-            Self::Web(web) => web.start(now, commands),
-            Self::Telnet(telnet) => telnet.start(now, commands),
-            Self::Items(items) => items.start(now, commands),
+            Self::Other(other) => other.start(now, commands),
         }
     }
 
@@ -134,11 +116,7 @@ impl Program {
         match self {
             Self::File(file) => file.on_event(side, what, commands),
             Self::Bulk(_) => Bulk::on_event(side, what, commands),
-            Self::Http(http) => http.on_event(now, side, what, commands),
-            Self::Repeat(repeat) => repeat.on_event(now, side, what, commands),
-            Self::Web(web) => web.on_event(now, side, what, commands),
-            Self::Telnet(telnet) => telnet.on_event(now, side, what, commands),
-            Self::Items(items) => items.on_event(now, side, what, commands),
+            Self::Other(other) => other.on_event(now, side, what, commands),
         }
     }
 }

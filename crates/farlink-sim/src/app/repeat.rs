@@ -1,7 +1,7 @@
 //! The same file again and again, each over a connection of its own, as FTP
 //! carries them (RFC 959, 3.3: stream mode ends a file with the connection).
 
-use super::command::{AppEvent, Command, Side};
+use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::RepeatSpec;
 use farlink_tcp::{CloseReason, Instant};
 
@@ -26,23 +26,19 @@ impl Repeat {
             asked: 0,
         }
     }
+}
 
-    pub(super) fn share(&self, received: u64) -> f64 {
+impl Application for Repeat {
+    fn share(&self, received: u64) -> f64 {
         let files = self.spec.files.unwrap_or(1).max(1) as f64;
         received as f64 / (self.spec.size as f64 * files)
     }
 
-    pub(super) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
+    fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.opened(now, commands);
     }
 
-    pub(super) fn on_event(
-        &mut self,
-        now: Instant,
-        side: Side,
-        what: AppEvent,
-        commands: &mut Vec<Command>,
-    ) {
+    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
         match (what, side) {
             (AppEvent::Opened, _) => self.opened(now, commands),
             (AppEvent::Established, Side::From) => {
@@ -59,7 +55,9 @@ impl Repeat {
             _ => {}
         }
     }
+}
 
+impl Repeat {
     fn opened(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.opened_at = now;
         self.asked += 1;

@@ -6,7 +6,7 @@
 //! wait for answers.
 
 use super::arrivals::Arrivals;
-use super::command::{AppEvent, Command, Side};
+use super::command::{AppEvent, Application, Command, Side};
 use super::tcplib;
 use crate::scenario::ConversationSpec;
 use farlink_net::law::Law;
@@ -65,23 +65,19 @@ impl Telnet {
             host: Host::default(),
         }
     }
+}
 
-    pub(super) fn share(&self) -> f64 {
+impl Application for Telnet {
+    fn share(&self, _received: u64) -> f64 {
         self.arrivals.share()
     }
 
-    pub(super) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
+    fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.arrivals.start(now);
         commands.push(Command::Await(Side::From, 1));
     }
 
-    pub(super) fn on_event(
-        &mut self,
-        now: Instant,
-        side: Side,
-        what: AppEvent,
-        commands: &mut Vec<Command>,
-    ) {
+    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
         match (what, side) {
             (AppEvent::Opened, _) => self.user.busy = true,
             (AppEvent::Established, Side::To) => {
@@ -108,7 +104,9 @@ impl Telnet {
             _ => {}
         }
     }
+}
 
+impl Telnet {
     /// The user comes to the next keystroke, or to the end.
     fn think(&mut self, now: Instant, commands: &mut Vec<Command>) {
         let next = now + self.between.draw_time(&mut self.stream);

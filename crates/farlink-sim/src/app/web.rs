@@ -1,6 +1,6 @@
 //! Files of the web: a request, a file of a drawn size, a pause of a drawn length.
 
-use super::command::{AppEvent, Command, Side};
+use super::command::{AppEvent, Application, Command, Side};
 use crate::scenario::{Connections, WebSpec};
 use farlink_net::rng::Stream;
 use farlink_tcp::{CloseReason, Instant};
@@ -37,28 +37,24 @@ impl Web {
             answered: 0,
         }
     }
+}
 
-    pub(super) fn reopens(&self) -> bool {
+impl Application for Web {
+    fn reopens(&self) -> bool {
         self.spec.connections == Connections::PerPage
     }
 
-    pub(super) fn share(&self) -> f64 {
+    fn share(&self, _received: u64) -> f64 {
         self.done as f64 / self.spec.files.unwrap_or(1).max(1) as f64
     }
 
-    pub(super) fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
+    fn start(&mut self, now: Instant, commands: &mut Vec<Command>) {
         self.asked_at = now;
         self.busy = true;
         commands.push(Command::Await(Side::From, self.spec.request));
     }
 
-    pub(super) fn on_event(
-        &mut self,
-        now: Instant,
-        side: Side,
-        what: AppEvent,
-        commands: &mut Vec<Command>,
-    ) {
+    fn on_event(&mut self, now: Instant, side: Side, what: AppEvent, commands: &mut Vec<Command>) {
         match (what, side) {
             (AppEvent::Opened, _) => {
                 self.asked_at = now;
@@ -88,7 +84,9 @@ impl Web {
             _ => {}
         }
     }
+}
 
+impl Web {
     fn ask(&mut self, commands: &mut Vec<Command>) {
         self.size = self.spec.size.draw_bytes(&mut self.stream);
         self.expects += self.size;
