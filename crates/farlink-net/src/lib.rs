@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 pub mod acm;
+pub mod agent;
 pub mod arq;
 pub mod background;
 pub mod channel;

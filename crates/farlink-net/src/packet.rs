@@ -166,6 +166,35 @@ impl Raw {
         }
     }
 
+    /// A datagram of bytes that were made here, with right checksums.
+    pub(crate) fn made(bytes: Vec<u8>) -> Self {
+        Self {
+            bytes,
+            checked: true,
+            waited: Interval::ZERO,
+        }
+    }
+
+    /// Puts other headers of IPv4 and TCP in the place of its own, which are so many
+    /// bytes, and makes their length and checksums right.
+    pub(crate) fn replace_headers(&mut self, own: usize, header: &[u8]) {
+        self.bytes.splice(..own, header.iter().copied());
+        let total = self.bytes.len() as u16;
+        self.bytes[2..4].copy_from_slice(&total.to_be_bytes());
+        self.mend();
+        let ip = usize::from(self.bytes[0] & 15) * 4;
+        self.bytes[ip + 16..ip + 18].fill(0);
+        let tcp = &self.bytes[ip..];
+        let mut pseudo = [0; 12];
+        pseudo[..8].copy_from_slice(&self.bytes[12..20]);
+        pseudo[9] = self.bytes[9];
+        pseudo[10..].copy_from_slice(&(tcp.len() as u16).to_be_bytes());
+        let sums = [ones_complement_sum(&pseudo), ones_complement_sum(tcp)];
+        let sum = !ones_complement_sum(&sums.map(u16::to_be_bytes).concat());
+        self.bytes[ip + 16..ip + 18].copy_from_slice(&sum.to_be_bytes());
+        self.checked = true;
+    }
+
     /// Hops it may still take.
     pub fn ttl(&self) -> u8 {
         self.bytes[8]

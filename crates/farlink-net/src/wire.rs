@@ -15,7 +15,10 @@ use farlink_tcp::{
 };
 use std::net::Ipv4Addr;
 
+mod rewrite;
 mod wireless;
+
+pub(crate) use rewrite::rewrite;
 
 /// Most bytes of options that a TCP header holds: its length field counts up to
 /// fifteen words of four bytes, five of which are fixed.
@@ -376,7 +379,18 @@ fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }
 /// # Errors
 /// If the bytes are no whole IPv4 datagram with a TCP segment, or were changed.
 pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
-    match read(bytes)? {
+    match read(bytes, Body::of_bytes)? {
+        (fields, segment, true) => Ok((fields, segment)),
+        _ => Err(WireError::TcpChecksum),
+    }
+}
+
+/// The same with a body of which only the length is kept.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_headers(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
+    match read(bytes, |data| Body::of_len(data.len() as u32))? {
         (fields, segment, true) => Ok((fields, segment)),
         _ => Err(WireError::TcpChecksum),
     }
@@ -386,13 +400,17 @@ pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
 /// what the damage made of it. `None` if the checksum is right, or if there is no TCP
 /// header to be read.
 pub fn decode_damaged(bytes: &[u8]) -> Option<(Ipv4Fields, Segment)> {
-    read(bytes)
+    read(bytes, Body::of_bytes)
         .ok()
         .and_then(|(fields, segment, whole)| (!whole).then_some((fields, segment)))
 }
 
-/// The segment of a packet, and whether its TCP checksum is right.
-fn read(bytes: &[u8]) -> Result<(Ipv4Fields, Segment, bool), WireError> {
+/// The segment of a packet, with this made of its data, and whether its TCP checksum is
+/// right.
+fn read(
+    bytes: &[u8],
+    body: impl FnOnce(&[u8]) -> Body,
+) -> Result<(Ipv4Fields, Segment, bool), WireError> {
     let ip =
         Ipv4HeaderSlice::from_slice(bytes).map_err(|error| WireError::Ipv4(error.to_string()))?;
     let (header, total) = (ip.slice().len(), usize::from(ip.total_len()));
@@ -440,7 +458,7 @@ fn read(bytes: &[u8]) -> Result<(Ipv4Fields, Segment, bool), WireError> {
         body: if data.is_empty() {
             Body::EMPTY
         } else {
-            Body::of_bytes(data)
+            body(data)
         },
     };
     let addresses = Addresses {

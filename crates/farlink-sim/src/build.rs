@@ -260,6 +260,7 @@ pub(crate) fn nodes(
                 _ => LinkId::NONE,
             },
             ident: 0,
+            has_agents: false,
         })
         .collect();
     let mut wanted = vec![everywhere; n];

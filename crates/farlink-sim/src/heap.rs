@@ -35,6 +35,8 @@ pub(crate) enum Kind {
     PathMtu,
     /// Datagrams of which fragments are missing may be given up.
     Reassembly,
+    /// An agent wants to be called; the source is its number.
+    Agent,
 }
 
 /// An event that will happen.
@@ -77,7 +79,8 @@ impl Event {
             8 => Kind::LowDue,
             9 => Kind::Arq,
             10 => Kind::PathMtu,
-            _ => Kind::Reassembly,
+            11 => Kind::Reassembly,
+            _ => Kind::Agent,
         }
     }
 

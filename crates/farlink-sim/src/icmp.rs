@@ -64,8 +64,8 @@ pub(crate) struct Answers {
     for_routers: u64,
 }
 
-/// Where the packets of real programs are: `entered + copied + cut + answered` is
-/// `left + lost + for_routers + inside`.
+/// Where the packets of real programs are: `entered + copied + cut + answered +
+/// injected` is `left + lost + for_routers + inside`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Balance {
     /// Packets that entered from hosts.
@@ -76,6 +76,8 @@ pub struct Balance {
     pub cut: u64,
     /// ICMP messages that routers sent.
     pub answered: u64,
+    /// Packets that agents sent.
+    pub injected: u64,
     /// Packets that left to hosts.
     pub left: u64,
     /// Packets lost, as the links count them, for any cause.
@@ -92,7 +94,7 @@ impl Balance {
     /// Packets that came into being and are nowhere; below zero, packets that are
     /// somewhere and came from nowhere. Zero, or there is an error in the engine.
     pub fn missing(&self) -> i64 {
-        let made = self.entered + self.copied + self.cut + self.answered;
+        let made = self.entered + self.copied + self.cut + self.answered + self.injected;
         let found = self.left + self.lost + self.for_routers + self.inside;
         made.cast_signed().wrapping_sub(found.cast_signed())
     }
@@ -269,6 +271,7 @@ impl World {
             copied: own.copied,
             cut: own.cut,
             answered: own.answered,
+            injected: self.agents.injected,
             left: own.left,
             lost: self.links.ids().map(|link| self.links.lost(link)).sum(),
             for_routers: own.for_routers,

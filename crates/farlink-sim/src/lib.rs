@@ -20,6 +20,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod agents;
 mod app;
 mod build;
 mod fast_open;

@@ -8,6 +8,8 @@ use crate::metrics::{self, Scope};
 use crate::run::{RunError, headers_can_say};
 use crate::scenario::{DirectionSpec, Expanded, QueueSpec};
 use crate::world::World;
+#[cfg(test)]
+use farlink_net::agent::Agent;
 use farlink_net::channel::Channel;
 use farlink_net::rng::Streams;
 use farlink_net::wire::node_address;
@@ -110,6 +112,12 @@ impl Live {
             run,
             changes: 0,
         })
+    }
+
+    /// Puts an agent at a node.
+    #[cfg(test)]
+    pub(crate) fn add_agent(&mut self, node: NodeId, wireless: u32, agent: Box<dyn Agent>) {
+        self.world.add_agent(node, wireless, agent);
     }
 
     /// Names and addresses of the hosts.

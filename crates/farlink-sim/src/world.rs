@@ -4,6 +4,7 @@
 //! the next event, [`World::next_time`] says when that is. One event a packet
 //! and hop, and now and then a timer.
 
+use crate::agents::Agents;
 use crate::app::{AppEvent, Command, Side};
 use crate::fast_open::Cookies;
 use crate::flow::{End, EndId, FlowState, Times};
@@ -34,6 +35,8 @@ pub(crate) struct Node {
     pub(crate) only: LinkId,
     /// Identification of the next packet it sends.
     pub(crate) ident: u16,
+    /// Agents look at what crosses it.
+    pub(crate) has_agents: bool,
 }
 
 impl Node {
@@ -106,6 +109,7 @@ pub(crate) struct World {
     /// Losses that are counted and whose time may not have come.
     pub(crate) lost_later: VecDeque<LostLater>,
     pub(crate) cookies: Cookies,
+    pub(crate) agents: Agents,
 }
 
 impl World {
@@ -133,6 +137,7 @@ impl World {
             lost: None,
             lost_later: VecDeque::new(),
             cookies: Cookies::new(),
+            agents: Agents::default(),
         }
     }
 
@@ -197,6 +202,10 @@ impl World {
                 self.heap.pop();
                 self.give_up_partial();
             }
+            Kind::Agent => {
+                self.heap.pop();
+                self.agent_due(event.source() as usize);
+            }
         }
         true
     }
@@ -241,6 +250,9 @@ impl World {
             }
             if let Payload::Raw(raw) = &mut packet.payload {
                 raw.set_ttl(packet.ttl);
+            }
+            if self.nodes[node].has_agents && !self.cross(node, link, number) {
+                return;
             }
             if !self.forward(node, number) {
                 self.no_route(node, link, number);

@@ -166,6 +166,8 @@ impl World {
                 self.heap.push(event);
                 true
             }
+            // Whatever it meant by that, it was no loss.
+            DropCause::Agent => false,
             DropCause::Congestion
             | DropCause::Policy
             | DropCause::NoRoute

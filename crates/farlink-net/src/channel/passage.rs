@@ -30,6 +30,8 @@ pub enum DropCause {
     TooBig,
     /// Some of its fragments did not come in time, or contradicted each other.
     Reassembly,
+    /// Dropped by an agent at a router.
+    Agent,
 }
 
 impl DropCause {
@@ -47,6 +49,7 @@ impl DropCause {
         Self::HopLimit,
         Self::TooBig,
         Self::Reassembly,
+        Self::Agent,
     ];
 
     /// Its name in results and traces.
@@ -64,6 +67,7 @@ impl DropCause {
             Self::HopLimit => "hop_limit",
             Self::TooBig => "too_big",
             Self::Reassembly => "reassembly",
+            Self::Agent => "agent",
         }
     }
 }

@@ -1,0 +1,302 @@
+//! What an agent keeps of each connection that it sees: bounded, and ended.
+
+use super::Crossing;
+use farlink_tcp::{Flags, Instant, Interval, Segment, Seq};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+
+/// Address and port of both ends of a connection: first the end on the wireless side.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Ends(pub [(Ipv4Addr, u16); 2]);
+
+/// How much is kept, and how long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connections at once; the packets of others pass unread.
+    pub connections: usize,
+    /// A connection of which nothing was seen for so long is forgotten.
+    pub idle: Interval,
+    /// Segments with data towards the wireless side without any acknowledgment, from
+    /// the first on, after which the agent lets a connection pass until it sees one:
+    /// the acknowledgments take another way.
+    pub blind_after: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 1024,
+            idle: Interval::from_secs(120),
+            blind_after: 10,
+        }
+    }
+}
+
+/// The connections of an agent, each with what the agent keeps of it.
+#[derive(Debug)]
+pub struct Connections<S> {
+    limits: Limits,
+    all: BTreeMap<Ends, Seen<S>>,
+    /// No connection is idle before.
+    idle_from: Instant,
+    /// Connections that were seen and kept.
+    opened: u64,
+    /// Packets of connections that found no room.
+    refused: u64,
+    /// Times that a connection was found to be acknowledged by another way.
+    blind: u64,
+}
+
+#[derive(Debug)]
+struct Seen<S> {
+    state: S,
+    last: Instant,
+    /// Place behind the FIN of each side, and whether that is acknowledged: first the
+    /// wireless side.
+    fins: [Option<Seq>; 2],
+    fins_acked: [bool; 2],
+    /// An acknowledgment from the wireless side was seen.
+    answered: bool,
+    /// Segments with data that went there until then.
+    unanswered: u32,
+}
+
+impl<S: Default> Connections<S> {
+    /// None yet.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            all: BTreeMap::new(),
+            idle_from: Instant::ZERO,
+            opened: 0,
+            refused: 0,
+            blind: 0,
+        }
+    }
+
+    /// Takes account of a segment, and lets the agent act on what it keeps of the
+    /// connection. It is kept from a SYN or the first data on, until a RST, until both
+    /// FINs are acknowledged, or until nothing was seen of it for long. `None` if nothing
+    /// is kept of it, or the acknowledgments take another way.
+    pub fn on_segment<T>(
+        &mut self,
+        now: Instant,
+        ends: Ends,
+        crossing: Crossing,
+        segment: &Segment,
+        act: impl FnOnce(&mut S) -> T,
+    ) -> Option<T> {
+        let flags = segment.flags;
+        if self
+            .all
+            .get(&ends)
+            .is_some_and(|seen| self.limits.is_idle(seen.last, now))
+        {
+            self.all.remove(&ends);
+        }
+        if !self.all.contains_key(&ends) {
+            let begins = flags.has(Flags::SYN) || !segment.body.is_empty();
+            if !begins || flags.has(Flags::RST) {
+                return None;
+            }
+            if !self.has_room(now) {
+                self.refused += 1;
+                return None;
+            }
+            self.opened += 1;
+            self.all.insert(ends, Seen::new(now));
+        }
+        let seen = self.all.get_mut(&ends)?;
+        seen.last = now;
+        let from_wireless = crossing == Crossing::FromWireless;
+        if from_wireless && flags.has(Flags::ACK) {
+            seen.answered = true;
+        } else if !from_wireless && !segment.body.is_empty() && !seen.answered {
+            seen.unanswered = seen.unanswered.saturating_add(1);
+            if seen.unanswered == self.limits.blind_after.saturating_add(1) {
+                self.blind += 1;
+                seen.state = S::default();
+            }
+        }
+        let is_blind = !seen.answered && seen.unanswered > self.limits.blind_after;
+        let done = (!is_blind).then(|| act(&mut seen.state));
+        if seen.is_over(usize::from(!from_wireless), segment) {
+            self.all.remove(&ends);
+        }
+        done
+    }
+
+    /// Whether there is room for another, after those that are idle have gone.
+    fn has_room(&mut self, now: Instant) -> bool {
+        if self.all.len() < self.limits.connections {
+            return true;
+        }
+        if now < self.idle_from {
+            return false;
+        }
+        let limits = self.limits;
+        self.all.retain(|_, seen| !limits.is_idle(seen.last, now));
+        let oldest = self.all.values().map(|seen| seen.last).min();
+        self.idle_from = oldest.unwrap_or(now) + limits.idle;
+        self.all.len() < limits.connections
+    }
+
+    /// Connections at present.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// What is counted of connections, by name.
+    pub fn counters(&self) -> [(&'static str, u64); 3] {
+        [
+            ("connections", self.opened),
+            ("connections_refused", self.refused),
+            ("blind", self.blind),
+        ]
+    }
+}
+
+impl Limits {
+    fn is_idle(&self, last: Instant, now: Instant) -> bool {
+        now.since(last) >= self.idle
+    }
+}
+
+impl<S: Default> Seen<S> {
+    fn new(now: Instant) -> Self {
+        Self {
+            state: S::default(),
+            last: now,
+            fins: [None; 2],
+            fins_acked: [false; 2],
+            answered: false,
+            unanswered: 0,
+        }
+    }
+
+    /// Whether the connection is over with this segment from side `from`.
+    fn is_over(&mut self, from: usize, segment: &Segment) -> bool {
+        if segment.flags.has(Flags::RST) {
+            return true;
+        }
+        if segment.flags.has(Flags::FIN) {
+            self.fins[from] = Some(segment.seq.at(u64::from(segment.seq_len())));
+        }
+        if segment.flags.has(Flags::ACK)
+            && let Some(fin) = self.fins[1 - from]
+        {
+            self.fins_acked[1 - from] |= segment.ack.diff(fin) >= 0;
+        }
+        self.fins_acked == [true; 2]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farlink_tcp::Body;
+
+    fn ends(port: u16) -> Ends {
+        let host = |last| Ipv4Addr::new(10, 0, 0, last);
+        Ends([(host(1), port), (host(2), 5001)])
+    }
+
+    fn segment(flags: Flags, seq: u32, ack: u32, len: u32) -> Segment {
+        Segment {
+            seq: Seq(seq),
+            ack: Seq(ack),
+            flags,
+            body: Body::of_len(len),
+            ..Segment::default()
+        }
+    }
+
+    fn at(seconds: u64) -> Instant {
+        Instant::ZERO + Interval::from_secs(seconds)
+    }
+
+    const TO: Crossing = Crossing::ToWireless;
+    const FROM: Crossing = Crossing::FromWireless;
+
+    /// The count of what a connection keeps, one more a segment; 0 if nothing is kept.
+    fn count(
+        all: &mut Connections<u32>,
+        (now, port): (Instant, u16),
+        crossing: Crossing,
+        segment: &Segment,
+    ) -> u32 {
+        let one_more = |n: &mut u32| {
+            *n += 1;
+            *n
+        };
+        all.on_segment(now, ends(port), crossing, segment, one_more)
+            .unwrap_or(0)
+    }
+
+    #[test]
+    fn a_connection_is_kept_until_both_fins_are_acknowledged() {
+        let mut all = Connections::new(Limits::default());
+        let mut see = |crossing, segment| count(&mut all, (at(0), 1), crossing, &segment);
+        let (ack, fin) = (Flags::ACK, Flags::ACK.with(Flags::FIN));
+        assert_eq!(
+            see(FROM, segment(ack, 7, 0, 0)),
+            0,
+            "not from its beginning"
+        );
+        assert_eq!(see(TO, segment(Flags::SYN, u32::MAX, 0, 0)), 1);
+        assert_eq!(see(FROM, segment(ack.with(Flags::SYN), 6, 0, 0)), 2);
+        assert_eq!(see(TO, segment(fin, 0, 7, 100)), 3);
+        assert_eq!(see(FROM, segment(fin, 7, 100, 0)), 4, "all but the FIN");
+        assert_eq!(see(TO, segment(ack, 101, 8, 0)), 5);
+        assert_eq!(see(FROM, segment(ack, 8, 101, 0)), 6, "the last");
+        assert_eq!(see(TO, segment(ack, 101, 8, 0)), 0);
+        assert_eq!(see(TO, segment(Flags::SYN, 0, 0, 0)), 1);
+        assert_eq!(see(FROM, segment(Flags::RST, 0, 0, 0)), 2);
+        assert!(all.is_empty());
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_and_idle_connections_make_room() {
+        let limits = Limits {
+            connections: 2,
+            ..Limits::default()
+        };
+        let mut all = Connections::new(limits);
+        let data = segment(Flags::ACK, 1, 1, 10);
+        let seen: Vec<_> = [
+            (0, 1),
+            (1, 2),
+            (2, 3),
+            (119, 1),
+            (121, 3),
+            (121, 4),
+            (121, 1),
+        ]
+        .map(|(time, port)| count(&mut all, (at(time), port), TO, &data))
+        .into();
+        assert_eq!(seen, [1, 1, 0, 2, 1, 0, 3]);
+        // What comes after so long is another connection.
+        assert_eq!(count(&mut all, (at(241), 1), TO, &data), 1);
+        assert_eq!(
+            all.counters(),
+            [("connections", 4), ("connections_refused", 2), ("blind", 0)]
+        );
+    }
+
+    #[test]
+    fn without_acknowledgments_it_is_blind_until_one_comes() {
+        let mut all = Connections::new(Limits::default());
+        let data = segment(Flags::ACK, 1, 1, 10);
+        let mut see = |crossing, segment: &Segment| count(&mut all, (at(0), 1), crossing, segment);
+        let seen: Vec<_> = (0..12).map(|_| see(TO, &data)).collect();
+        assert_eq!(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0]);
+        assert_eq!(see(FROM, &segment(Flags::ACK, 1, 11, 0)), 1);
+        assert_eq!(see(TO, &data), 2);
+        assert_eq!(all.counters()[2], ("blind", 1));
+    }
+}

@@ -1,0 +1,191 @@
+//! Explicit loss notification by an agent (west1997, 2.3.3; Balakrishnan et al. 1996).
+//!
+//! The agent notes which data passed on to the wireless link. A duplicate ACK for data
+//! that did pass tells of a loss on that link: the agent sets the ELN option, whose
+//! meaning is "the segment at the acknowledgment number was damaged", and the sender
+//! sends it again with its window as it is. For what never came to the agent the
+//! duplicate goes on as it is: that was congestion.
+
+use super::{Action, Agent, Connections, Crossing, Limits, Verdict, View};
+use crate::id::PacketId;
+use crate::wire::MAX_OPTIONS_LEN;
+use farlink_tcp::{Flags, Instant, SackBlocks, Segment, Seq};
+
+/// Stretches of data that are noted of a connection; each hole left by a loss in front of
+/// the agent begins another. What finds no room is as if it had not passed.
+const STRETCHES: usize = 1024;
+
+/// The agent.
+#[derive(Debug)]
+pub struct Eln {
+    connections: Connections<Passed>,
+    marked: u64,
+    unmarked: u64,
+    no_room: u64,
+}
+
+/// What passed of a connection and is not acknowledged.
+#[derive(Debug, Default)]
+struct Passed {
+    /// Stretches of sequence numbers, from the first to the one behind the last, in
+    /// order and apart.
+    stretches: Vec<(Seq, Seq)>,
+    /// The last acknowledgment and the window that it had.
+    last: Option<(Seq, u16)>,
+}
+
+/// What an acknowledgment says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Says {
+    /// Nothing about a loss.
+    Nothing,
+    /// What follows it was lost behind the agent.
+    LostBehind,
+    /// What follows it was lost in front of the agent.
+    LostBefore,
+}
+
+impl Eln {
+    /// An agent that has seen nothing.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            connections: Connections::new(limits),
+            marked: 0,
+            unmarked: 0,
+            no_room: 0,
+        }
+    }
+}
+
+impl Agent for Eln {
+    fn on_packet(
+        &mut self,
+        now: Instant,
+        _id: PacketId,
+        crossing: Crossing,
+        view: &mut View<'_>,
+        _actions: &mut Vec<Action>,
+    ) -> Verdict {
+        if crossing == Crossing::Beside {
+            return Verdict::Forward;
+        }
+        let Some(ends) = view.ends(crossing) else {
+            return Verdict::Forward;
+        };
+        let Some(segment) = view.segment() else {
+            return Verdict::Forward;
+        };
+        let says = self
+            .connections
+            .on_segment(now, ends, crossing, segment, |passed| {
+                if crossing == Crossing::ToWireless {
+                    passed.on_data(segment);
+                    Says::Nothing
+                } else {
+                    passed.on_ack(segment)
+                }
+            });
+        match says {
+            None | Some(Says::Nothing) => {}
+            Some(Says::LostBefore) => self.unmarked += 1,
+            Some(Says::LostBehind) if view.rewrite(mark) => self.marked += 1,
+            Some(Says::LostBehind) => self.no_room += 1,
+        }
+        Verdict::Forward
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut all = vec![
+            ("marked", self.marked),
+            ("unmarked", self.unmarked),
+            ("no_room", self.no_room),
+        ];
+        all.extend(self.connections.counters());
+        all
+    }
+}
+
+/// Sets the option; the last SACK block makes room for it if there is none.
+fn mark(segment: &mut Segment) {
+    let options = &mut segment.options;
+    options.eln = true;
+    if options.wire_len() > MAX_OPTIONS_LEN {
+        let blocks = options.sack.as_slice();
+        let kept = blocks.len().saturating_sub(1);
+        options.sack = blocks.iter().copied().take(kept).collect::<SackBlocks>();
+    }
+}
+
+impl Passed {
+    /// Data passes to the wireless side.
+    fn on_data(&mut self, segment: &Segment) {
+        let len = segment.body.len();
+        if len == 0 {
+            return;
+        }
+        let (start, end) = (segment.data_seq(), segment.data_seq().at(u64::from(len)));
+        if let Some((acked, _)) = self.last
+            && end.diff(acked) <= 0
+        {
+            return; // it was there
+        }
+        // Most data follows what passed last.
+        if let Some(last) = self.stretches.last_mut()
+            && last.1 == start
+        {
+            last.1 = end;
+            return;
+        }
+        let from = self.stretches.partition_point(|s| s.1.diff(start) < 0);
+        let to = from + self.stretches[from..].partition_point(|s| s.0.diff(end) <= 0);
+        if from == to {
+            if self.stretches.len() < STRETCHES {
+                self.stretches.insert(from, (start, end));
+            }
+            return;
+        }
+        // It touches these: they become one.
+        let (first, last) = (self.stretches[from].0, self.stretches[to - 1].1);
+        let start = if first.diff(start) < 0 { first } else { start };
+        let end = if last.diff(end) > 0 { last } else { end };
+        self.stretches[from] = (start, end);
+        self.stretches.drain(from + 1..to);
+    }
+
+    /// A segment comes from the wireless side.
+    fn on_ack(&mut self, segment: &Segment) -> Says {
+        let flags = segment.flags;
+        if !flags.has(Flags::ACK) || flags.has(Flags::RST) {
+            return Says::Nothing;
+        }
+        let (ack, window) = (segment.ack, segment.window);
+        let (last, last_window) = match self.last {
+            Some(last) if ack.diff(last.0) <= 0 => last,
+            _ => {
+                self.last = Some((ack, window));
+                self.stretches.retain(|s| s.1.diff(ack) > 0);
+                return Says::Nothing;
+            }
+        };
+        if ack != last {
+            return Says::Nothing; // an old one
+        }
+        self.last = Some((ack, window));
+        let bare = segment.body.is_empty() && !flags.has(Flags::FIN) && !flags.has(Flags::SYN);
+        // A window that changes is an update, unless the blocks tell of news.
+        let repeats = window == last_window || !segment.options.sack.is_empty();
+        match self.stretches.first() {
+            Some(first) if bare && repeats => {
+                if first.0.diff(ack) <= 0 {
+                    Says::LostBehind
+                } else {
+                    Says::LostBefore
+                }
+            }
+            _ => Says::Nothing,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+use super::*;
+use crate::id::{FlowId, NodeId};
+use crate::packet::{Packet, Payload, Raw};
+use crate::wire::{self, Addresses};
+use farlink_tcp::{Body, Options, SackBlock, Timestamps};
+use proptest::prelude::*;
+
+/// What crosses the agent, as one letter a direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Step {
+    /// Data from one place to another.
+    Data(u32, u32),
+    /// An acknowledgment with a window and so many blocks.
+    Ack(u32, u16, usize),
+}
+
+fn packet(step: Step, isn: u32) -> (Crossing, Packet) {
+    let from_fixed = matches!(step, Data(..));
+    let mut segment = Segment {
+        src_port: if from_fixed { 5001 } else { 49152 },
+        dst_port: if from_fixed { 49152 } else { 5001 },
+        flags: Flags::ACK,
+        options: Options {
+            timestamps: Some(Timestamps::default()),
+            ..Options::default()
+        },
+        ..Segment::default()
+    };
+    match step {
+        Data(from, to) => {
+            segment.seq = Seq(isn.wrapping_add(from));
+            segment.body = Body::of_bytes(&vec![1; (to - from) as usize]);
+        }
+        Ack(ack, window, blocks) => {
+            segment.ack = Seq(isn.wrapping_add(ack));
+            segment.window = window;
+            segment.options.sack = vec![SackBlock::default(); blocks].into_iter().collect();
+        }
+    }
+    let nodes = [NodeId(0), NodeId(2)];
+    let packet = Packet {
+        src: nodes[usize::from(!from_fixed)],
+        dst: nodes[usize::from(from_fixed)],
+        flow: FlowId::NONE,
+        from_opener: from_fixed,
+        ident: 0,
+        ttl: 64,
+        corrupt: false,
+        dont_fragment: true,
+        piece: None,
+        payload: Payload::Tcp(segment),
+    };
+    let crossing = if from_fixed {
+        Crossing::ToWireless
+    } else {
+        Crossing::FromWireless
+    };
+    (crossing, packet)
+}
+
+/// The same packet as bytes.
+fn real(packet: &Packet) -> Packet {
+    let bytes = wire::encode(packet, Addresses::of(packet)).unwrap();
+    Packet {
+        payload: Payload::Raw(Raw::new(bytes).unwrap()),
+        ..packet.clone()
+    }
+}
+
+/// Lets a packet cross, and returns the segment that goes on.
+fn cross(agent: &mut Eln, crossing: Crossing, packet: &mut Packet) -> Segment {
+    let mut view = View::new(packet);
+    let mut actions = Vec::new();
+    let verdict = agent.on_packet(
+        Instant::ZERO,
+        PacketId(0),
+        crossing,
+        &mut view,
+        &mut actions,
+    );
+    assert_eq!((verdict, actions), (Verdict::Forward, vec![]));
+    match &packet.payload {
+        Payload::Raw(raw) => wire::decode(raw.bytes()).unwrap().1,
+        _ => packet.tcp().unwrap().clone(),
+    }
+}
+
+/// Which of the acknowledgments go on marked.
+fn marks(steps: &[Step], isn: u32) -> Vec<bool> {
+    let mut agent = Eln::new(Limits::default());
+    let mut out = Vec::new();
+    for &step in steps {
+        let (crossing, mut packet) = packet(step, isn);
+        let passed = cross(&mut agent, crossing, &mut packet);
+        if let Ack(..) = step {
+            out.push(passed.options.eln);
+        }
+    }
+    out
+}
+
+use Step::{Ack, Data};
+
+/// The number 100 passed and is asked for twice: lost behind the agent.
+#[test]
+fn a_duplicate_for_what_passed_is_marked() {
+    let steps = [
+        Data(0, 100),
+        Data(100, 200),
+        Data(200, 300),
+        Ack(100, 9, 0),
+        Ack(100, 9, 0),
+        Ack(100, 9, 0),
+        Ack(300, 9, 0),
+        Ack(300, 9, 0), // nothing is out
+    ];
+    for isn in [0, u32::MAX - 150] {
+        assert_eq!(marks(&steps, isn), [false, true, true, false, false]);
+    }
+}
+
+/// The number 100 never came: that was congestion. Its retransmission passes, and is lost
+/// behind the agent.
+#[test]
+fn a_duplicate_for_what_never_came_goes_on_as_it_is() {
+    let steps = [
+        Data(0, 100),
+        Data(200, 300),
+        Ack(100, 9, 0),
+        Ack(100, 9, 0),
+        Data(100, 200),
+        Ack(100, 9, 0),
+    ];
+    assert_eq!(marks(&steps, 7), [false, false, true]);
+}
+
+#[test]
+fn another_window_and_old_numbers_are_no_duplicates() {
+    let steps = [
+        Data(0, 100),
+        Data(100, 200),
+        Ack(100, 9, 0),
+        Ack(100, 8, 0), // an update
+        Ack(100, 8, 0),
+        Ack(0, 8, 0),   // an old one
+        Ack(100, 7, 1), // news in a block
+    ];
+    assert_eq!(marks(&steps, 7), [false, false, true, false, true]);
+}
+
+/// Time stamps and three blocks fill the options: the last block goes.
+#[test]
+fn the_mark_finds_room() {
+    let mut agent = Eln::new(Limits::default());
+    for step in [Data(0, 100), Data(100, 200), Ack(100, 9, 3)] {
+        let (crossing, mut packet) = packet(step, 0);
+        cross(&mut agent, crossing, &mut packet);
+    }
+    for form in [|p: &Packet| p.clone(), real] {
+        let (crossing, simulated) = packet(Ack(100, 9, 3), 0);
+        let passed = cross(&mut agent, crossing, &mut form(&simulated));
+        assert_eq!(
+            (passed.options.eln, passed.options.sack.as_slice().len()),
+            (true, 2)
+        );
+    }
+    let counters = agent.counters();
+    assert_eq!(&counters[..2], [("marked", 2), ("unmarked", 0)]);
+}
+
+/// Damaged packets, fragments and what is not TCP pass unread, as they are.
+#[test]
+fn what_cannot_be_read_passes() {
+    let (crossing, simulated) = packet(Data(0, 100), 0);
+    let mut changed = vec![simulated.clone(), real(&simulated), real(&simulated)];
+    changed[0].corrupt = true;
+    changed[1].corrupt = true;
+    if let Payload::Raw(raw) = &mut changed[2].payload {
+        raw.spoil(); // a checksum that was wrong when it came
+    }
+    let piece = crate::fragment::Piece {
+        offset: 0,
+        len: 80,
+        more: true,
+    };
+    changed.push(Packet {
+        piece: Some(piece),
+        ..simulated
+    });
+    let mut agent = Eln::new(Limits::default());
+    for mut packet in changed {
+        let before = packet.clone();
+        let mut view = View::new(&mut packet);
+        let verdict = agent.on_packet(
+            Instant::ZERO,
+            PacketId(0),
+            crossing,
+            &mut view,
+            &mut Vec::new(),
+        );
+        assert_eq!((verdict, &packet), (Verdict::Forward, &before));
+    }
+    assert!(agent.connections.is_empty());
+}
+
+proptest! {
+    /// The agent decides the same of simulated packets and of their bytes, and what it
+    /// passes on is otherwise as it was.
+    #[test]
+    fn simulated_and_real_packets_get_the_same(
+        isn: u32,
+        steps in proptest::collection::vec(prop_oneof![
+            (0..40u32, 1..4u32).prop_map(|(from, len)| Data(from * 100, (from + len) * 100)),
+            (0..40u32, 1..3u16, 0..4usize).prop_map(|(ack, window, sack)| Ack(ack * 100, window, sack)),
+        ], 1..120),
+    ) {
+        let mut agents = [Eln::new(Limits::default()), Eln::new(Limits::default())];
+        for step in steps {
+            let (crossing, mut simulated) = packet(step, isn);
+            let mut as_bytes = real(&simulated);
+            let [a, b] = &mut agents;
+            let mut passed = cross(a, crossing, &mut simulated);
+            prop_assert_eq!(&passed, &cross(b, crossing, &mut as_bytes));
+            if passed.options.eln {
+                passed.options.eln = false;
+                let (_, before) = packet(step, isn);
+                let before = before.tcp().unwrap();
+                prop_assert_eq!(passed.ack, before.ack);
+                prop_assert_eq!(passed.window, before.window);
+            }
+        }
+        prop_assert_eq!(agents[0].counters(), agents[1].counters());
+    }
+}

@@ -1,0 +1,177 @@
+//! A packet as an agent sees it: one header of TCP and IP, whether simulated or bytes.
+
+use super::{Crossing, Ends};
+use crate::id::{FlowId, NodeId};
+use crate::packet::{Packet, Payload, Raw};
+use crate::wire::{self, Addresses, Ipv4Fields, MAX_OPTIONS_LEN, WireError};
+use farlink_tcp::Segment;
+
+/// Hops that an agent's own packet may take.
+const TTL: u8 = 64;
+
+/// A packet that crosses a node. Its headers are read when they are asked for.
+#[derive(Debug)]
+pub struct View<'a> {
+    packet: &'a mut Packet,
+    real: Real,
+}
+
+/// The headers of a packet that is bytes.
+#[derive(Debug)]
+enum Real {
+    NotRead,
+    /// It is simulated, or there is nothing to be read.
+    Nothing,
+    Headers(Ipv4Fields, Box<Segment>),
+}
+
+impl<'a> View<'a> {
+    /// The view of a packet.
+    pub fn new(packet: &'a mut Packet) -> Self {
+        Self {
+            packet,
+            real: Real::NotRead,
+        }
+    }
+
+    /// The segment of TCP that it carries; of a real one the length of the body, not its
+    /// bytes. `None` if an agent has nothing to read: no TCP, a fragment, encrypted, or
+    /// damaged.
+    pub fn segment(&mut self) -> Option<&Segment> {
+        self.read();
+        match (&self.real, &self.packet.payload) {
+            (Real::Headers(_, segment), _) => Some(segment),
+            (_, Payload::Tcp(segment)) if is_whole(self.packet) => Some(segment),
+            _ => None,
+        }
+    }
+
+    /// The addresses of its header.
+    pub fn addresses(&mut self) -> Addresses {
+        self.read();
+        match &self.real {
+            Real::Headers(fields, _) => fields.addresses,
+            _ => Addresses::of(self.packet),
+        }
+    }
+
+    /// The ends of its connection.
+    pub fn ends(&mut self, crossing: Crossing) -> Option<Ends> {
+        let addresses = self.addresses();
+        let segment = self.segment()?;
+        let from = (addresses.src, segment.src_port);
+        let to = (addresses.dst, segment.dst_port);
+        Some(Ends(if crossing == Crossing::FromWireless {
+            [from, to]
+        } else {
+            [to, from]
+        }))
+    }
+
+    /// What it takes to send a packet as this one is sent.
+    pub fn path(&mut self) -> Path {
+        Path {
+            src: self.packet.src,
+            dst: self.packet.dst,
+            flow: self.packet.flow,
+            from_opener: self.packet.from_opener,
+            addresses: self.addresses(),
+            is_real: matches!(self.packet.payload, Payload::Raw(_)),
+        }
+    }
+
+    /// Changes the header of its segment; the body, and options that are unknown here,
+    /// stay. Returns whether the changed options have room; if not, nothing is changed.
+    pub fn rewrite(&mut self, change: impl FnOnce(&mut Segment)) -> bool {
+        let Some(old) = self.segment().cloned() else {
+            return false;
+        };
+        let mut new = old.clone();
+        change(&mut new);
+        match &mut self.packet.payload {
+            Payload::Tcp(segment) => {
+                let fits = new.options.wire_len() <= MAX_OPTIONS_LEN;
+                if fits {
+                    *segment = new;
+                }
+                fits
+            }
+            Payload::Raw(raw) => {
+                let written = wire::rewrite(raw, &old, &new).is_ok();
+                if let (true, Real::Headers(_, segment)) = (written, &mut self.real) {
+                    **segment = new;
+                }
+                written
+            }
+            Payload::Udp(_) => false,
+        }
+    }
+
+    fn read(&mut self) {
+        if let (Real::NotRead, Payload::Raw(raw)) = (&self.real, &self.packet.payload) {
+            self.real = match wire::decode_headers(raw.bytes()) {
+                Ok((fields, segment)) if is_whole(self.packet) => {
+                    Real::Headers(fields, Box::new(segment))
+                }
+                _ => Real::Nothing,
+            };
+        }
+    }
+}
+
+fn is_whole(packet: &Packet) -> bool {
+    !packet.corrupt && packet.piece.is_none()
+}
+
+/// Who sends to whom, and in which form: an agent sends as an end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Path {
+    src: NodeId,
+    dst: NodeId,
+    flow: FlowId,
+    from_opener: bool,
+    addresses: Addresses,
+    is_real: bool,
+}
+
+impl Path {
+    /// The path of the other direction.
+    pub fn reverse(self) -> Self {
+        Self {
+            src: self.dst,
+            dst: self.src,
+            from_opener: !self.from_opener,
+            addresses: Addresses {
+                src: self.addresses.dst,
+                dst: self.addresses.src,
+            },
+            ..self
+        }
+    }
+
+    /// A packet that goes this way, in the form in which the others of its connection
+    /// go.
+    ///
+    /// # Errors
+    /// If the segment has no bytes: see [`wire::encode`].
+    pub fn packet(self, segment: Segment) -> Result<Packet, WireError> {
+        let mut packet = Packet {
+            src: self.src,
+            dst: self.dst,
+            flow: self.flow,
+            from_opener: self.from_opener,
+            // Of what cannot be cut it means nothing (RFC 6864, 4.1).
+            ident: 0,
+            ttl: TTL,
+            corrupt: false,
+            dont_fragment: true,
+            piece: None,
+            payload: Payload::Tcp(segment),
+        };
+        if self.is_real {
+            let bytes = wire::encode(&packet, self.addresses)?;
+            packet.payload = Payload::Raw(Raw::made(bytes));
+        }
+        Ok(packet)
+    }
+}
