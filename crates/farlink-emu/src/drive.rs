@@ -613,6 +613,7 @@ impl Emulation {
             self.hosts.iter().map(host).collect(),
             self.live.report(now),
             self.live.balance(),
+            self.live.agents(),
         );
         Report::of(traffic, self.lateness.clone(), self.priority.clone())
     }

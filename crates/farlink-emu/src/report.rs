@@ -55,6 +55,9 @@ pub struct Traffic {
     pub links: Vec<LinkRow>,
     /// Where all packets are.
     pub packets: Packets,
+    /// What agents counted, if there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub agents: Vec<Value>,
 }
 
 /// What a host sent and got.
@@ -150,6 +153,7 @@ impl Traffic {
         hosts: Vec<HostReport>,
         links: Vec<LinkReport>,
         balance: Balance,
+        agents: Vec<Value>,
     ) -> Self {
         let sum = |of: fn(&Counters) -> u64| hosts.iter().map(|h| of(&h.counters)).sum::<u64>();
         let (not_ipv4, no_host) = (sum(|c| c.not_ipv4), sum(|c| c.no_host));
@@ -165,6 +169,7 @@ impl Traffic {
             },
             hosts,
             links: links.into_iter().map(LinkRow::from).collect(),
+            agents,
         }
     }
 }

@@ -11,6 +11,7 @@ use farlink_net::rfc1144;
 use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 
+use super::agent::{self, AgentSpec, ExpandedAgent};
 use super::app::{App, app};
 use super::arq::{ArqLink, ArqSpec};
 use super::background::{self, BackgroundSpec};
@@ -44,6 +45,8 @@ pub struct Expanded {
     pub links: Vec<ExpandedLink>,
     /// Static routes as (at, to, via).
     pub routes: Vec<(usize, usize, usize)>,
+    /// Agents, in the order written.
+    pub agents: Vec<ExpandedAgent>,
     /// Flows, in the order written.
     pub flows: Vec<ExpandedFlow>,
 }
@@ -135,6 +138,8 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
     let routes = routes(scenario, &nodes, &net)?;
     let flows = flows(scenario, &nodes)?;
     reachable(&flows, &nodes, &net, &routes)?;
+    let agents = agents(scenario, &nodes, &links)?;
+    agent::check(&agents, flows.iter().map(|(entry, flow)| (*entry, flow)))?;
     Ok(Expanded {
         seed: scenario.seed,
         duration: scenario.duration.map(|t| t.0),
@@ -142,8 +147,23 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
         nodes: nodes.names,
         links,
         routes,
+        agents,
         flows: flows.into_iter().map(|(_, flow)| flow).collect(),
     })
+}
+
+fn agents(
+    scenario: &Scenario,
+    nodes: &Nodes,
+    links: &[ExpandedLink],
+) -> Result<Vec<ExpandedAgent>, Problem> {
+    let resolve = |(i, agent): (usize, &AgentSpec)| {
+        let resolved = nodes
+            .find(&agent.at, "at")
+            .and_then(|at| agent.resolve(at, &nodes.names, links));
+        resolved.map_err(|problem| problem.within(i).within("agents"))
+    };
+    scenario.agents.iter().enumerate().map(resolve).collect()
 }
 
 /// `pattern` with the number where `{}` stands.

@@ -262,6 +262,48 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "geo.toml:28: flows[0] has routes that go round in a circle: packets from \"server\" for \
          \"client\" come back to \"server\"",
     ),
+    // Agents.
+    (
+        "[[flows]]",
+        "[[agents]]\nat = \"moon\"\nwireless = \"x\"\nkind = \"eln\"\n[[flows]]",
+        "geo.toml:25: agents[0].at = \"moon\" is not a node; the nodes are \"gateway\", \"client\", \
+         \"server\"",
+    ),
+    (
+        "[[flows]]",
+        "[[agents]]\nat = \"client\"\nwireless = \"x\"\nkind = \"eln\"\n[[flows]]",
+        "geo.toml:25: agents[0].at = \"client\" is not a router, where links join; write gateway",
+    ),
+    (
+        "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"x\"\nkind = \"eln\"\n[[flows]]",
+        "geo.toml:26: agents[0].wireless = \"x\" is not a link at \"gateway\"; the links there are \
+         gateway-client, server-gateway",
+    ),
+    (
+        "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"gateway-client\"\nkind = \"eln\"\n[[flows]]",
+        "geo.toml:27: agents[0].kind = \"eln\" is of no use: no sender takes its marks; write eln = \
+         \"agent\" in [tcp]",
+    ),
+    (
+        "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"gateway-client\"\nkind = \"eln\"\nconnections \
+         = 0\n[[flows]]",
+        "geo.toml:28: agents[0].connections = 0 is out of range; write 1 to 1000000",
+    ),
+    (
+        "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"gateway-client\"\nkind = \"eln\"\nidle = \"0 \
+         s\"\n[[flows]]",
+        "geo.toml:28: agents[0].idle = \"0 s\" is no time; write \"120 s\"",
+    ),
+    (
+        "[[flows]]",
+        "[[flows]]\ntcp = { eln = \"agent\" }",
+        "geo.toml:24: flows[0] has eln = \"agent\", and no agent that marks; write [[agents]] with \
+         kind = \"eln\"",
+    ),
     ("seed = 7", "links = 7", "geo.toml:7: duplicate key"),
     // Flows.
     (

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod agent;
 mod app;
 mod arq;
 pub mod background;
@@ -46,6 +47,7 @@ mod value;
 
 use serde::Deserialize;
 
+pub use agent::{AgentName, AgentSpec, ExpandedAgent};
 pub use app::{App, HttpSpec, RepeatSpec};
 pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec, RetryFromName};
 pub use background::{BackgroundLaw, BackgroundSpec};

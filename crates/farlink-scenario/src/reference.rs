@@ -18,7 +18,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-sc
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 33] = [
+const SECTIONS: [(&str, &str, &str); 34] = [
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -65,6 +65,11 @@ const SECTIONS: [(&str, &str, &str); 33] = [
         "Or its method alone, `\"rfc1144\"`. See `docs/header-compression.md`.",
     ),
     ("`[[routes]]`", "RouteSpec", ""),
+    (
+        "`[[agents]]`",
+        "AgentSpec",
+        "What each kind does, and when to use it: `docs/agents.md`.",
+    ),
     ("`[[flows]]`", "FlowSpec", ""),
     (
         "A time that is drawn: `{ distribution = ... }`",

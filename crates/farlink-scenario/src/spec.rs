@@ -11,6 +11,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::agent::AgentSpec;
 use super::arq::ArqSpec;
 use super::background::BackgroundSpec;
 use super::channel::Channel;
@@ -53,6 +54,9 @@ table! {
         /// links, ties going to the link that is written first.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         routes: Vec<RouteSpec>;
+        /// Agents at routers. A packet meets those of one router in the order written.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        agents: Vec<AgentSpec>;
         /// Transfers from one node to another.
         flows: Vec<FlowSpec>;
         /// Written into a resolved scenario: the whole TCP of each entry of

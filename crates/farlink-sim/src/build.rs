@@ -5,11 +5,12 @@ use crate::flow::{FlowState, Opening, udp_ports};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::{Monitor, RunError};
 use crate::scenario::{
-    App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, ExpandedLink, JitterSpec,
-    Opener, QueueSpec, background, process,
+    AgentName, App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, ExpandedAgent,
+    ExpandedLink, JitterSpec, Opener, QueueSpec, background, process,
 };
 use crate::udp::UdpFlow;
 use crate::world::{Node, Slot, Tally, World};
+use farlink_net::agent::{Agent, Eln};
 use farlink_net::arq::Line;
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert,
@@ -58,11 +59,22 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
     }
     let nodes = nodes(scenario, &links, false, monitor)?;
     let mut world = World::new(nodes, links);
+    for agent in &scenario.agents {
+        let at = NodeId(agent.at as u32);
+        world.add_agent(at, agent.wireless as u32, build_agent(agent));
+    }
     // Link protocols have something to do from the start.
     for id in world.links.ids() {
         world.watch(id);
     }
     Ok(world)
+}
+
+/// Builds an agent.
+fn build_agent(agent: &ExpandedAgent) -> Box<dyn Agent> {
+    match agent.kind {
+        AgentName::Eln => Box::new(Eln::new(agent.limits)),
+    }
 }
 
 /// Builds a link.

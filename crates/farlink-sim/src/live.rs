@@ -5,7 +5,7 @@ use crate::Monitor;
 use crate::build::{channel, link_config, network, nodes};
 use crate::icmp::Balance;
 use crate::metrics::{self, Scope};
-use crate::run::{RunError, headers_can_say};
+use crate::run::{RunError, agents_json, headers_can_say};
 use crate::scenario::{DirectionSpec, Expanded, QueueSpec};
 use crate::world::World;
 #[cfg(test)]
@@ -322,6 +322,11 @@ impl Live {
     /// Where all packets are that came into being.
     pub fn balance(&self) -> Balance {
         self.world.balance()
+    }
+
+    /// What each agent counted, as in a result; an empty list without agents.
+    pub fn agents(&self) -> Vec<Value> {
+        agents_json(&self.scenario, self.world.agents.counters())
     }
 
     /// What each direction of each link did, up to `now`.

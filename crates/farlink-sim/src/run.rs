@@ -64,6 +64,8 @@ pub struct Outcome {
     /// What follows from the parameters of its channel, by link, each with the number
     /// of its stage.
     derived: ById<LinkId, Vec<(usize, Derived)>>,
+    /// What each agent counted, by name.
+    agents: Vec<Vec<(&'static str, u64)>>,
     /// Flows that were not done at `max_duration`.
     pub unfinished: usize,
     /// Events handled.
@@ -244,8 +246,8 @@ impl Outcome {
         }
     }
 
-    /// As JSON: flows, links and the run with their metrics, events, simulated
-    /// seconds.
+    /// As JSON: flows, links, the run and agents, if there are any, with their metrics,
+    /// events, simulated seconds.
     pub fn to_json(&self, scenario: &Expanded) -> String {
         let flows: Vec<_> = scenario
             .flows
@@ -266,15 +268,37 @@ impl Outcome {
             })
             .collect();
         let whole = metrics::of_run(&self.flows, self.unfinished);
-        json!({
+        let mut out = json!({
             "flows": flows,
             "links": links,
             "run": [{ "metrics": named(Scope::Run, &whole) }],
             "events": self.events,
             "simulated_s": self.simulated.as_secs_f64(),
-        })
-        .to_string()
+        });
+        if !self.agents.is_empty() {
+            out["agents"] = agents_json(scenario, self.agents.iter()).into();
+        }
+        out.to_string()
     }
+}
+
+/// What agents counted, each with its kind and the names of its router and its link.
+pub(crate) fn agents_json<C: AsRef<[(&'static str, u64)]>>(
+    scenario: &Expanded,
+    counters: impl Iterator<Item = C>,
+) -> Vec<Value> {
+    let agents = scenario.agents.iter().zip(counters);
+    let rows = agents.map(|(agent, counters)| {
+        let counted = counters.as_ref().iter();
+        let metrics: Map<_, _> = counted.map(|&(n, v)| (n.to_owned(), v.into())).collect();
+        json!({
+            "agent": agent.kind.name(),
+            "at": scenario.nodes[agent.at],
+            "wireless": scenario.links[agent.wireless].name,
+            "metrics": metrics,
+        })
+    });
+    rows.collect()
 }
 
 /// Takes the world to its end.
@@ -420,6 +444,7 @@ fn outcome(world: &World, scenario: &Expanded) -> Outcome {
             .each()
             .map(|(_, link)| derived(link.channel()))
             .collect(),
+        agents: world.agents.counters().collect(),
         unfinished: if cut_off { world.unfinished } else { 0 },
         events: world.events,
         simulated: world.now,

@@ -311,7 +311,13 @@ def tables(done: emulation.Emulated, out: "Sink") -> None:
 
 def _packets(packets: dict[str, int]) -> str:
     made = [f"{packets['entered'] + packets['overflowed']:,} sent"]
-    for key, what in (("copied", "copied"), ("cut", "cut off"), ("answered", "from routers")):
+    others = {
+        "copied": "copied",
+        "cut": "cut off",
+        "answered": "from routers",
+        "injected": "from agents",
+    }
+    for key, what in others.items():
         if packets[key]:
             made.append(f"{packets[key]:,} {what}")
     found = [f"{packets['left']:,} left", f"{packets['lost']:,} lost"]

@@ -1,6 +1,6 @@
 use super::*;
 use crate::live::Live;
-use crate::scenario::{Expanded, load};
+use crate::scenario::{AgentName, Expanded, ExpandedAgent, load};
 use crate::{Monitor, build};
 use farlink_net::agent::{Eln, Limits};
 use farlink_net::wire::{self, Addresses};
@@ -31,6 +31,18 @@ fn run(scenario: &Expanded, agent: Option<Box<dyn Agent>>) -> World {
     world
 }
 
+/// The same with an agent that marks, as a scenario writes it.
+fn with_eln(scenario: &Expanded) -> World {
+    let mut scenario = scenario.clone();
+    scenario.agents.push(ExpandedAgent {
+        at: 1,
+        wireless: RADIO as usize,
+        kind: AgentName::Eln,
+        limits: Limits::default(),
+    });
+    run(&scenario, None)
+}
+
 fn seconds(world: &World) -> f64 {
     world.finished_at.as_secs_f64()
 }
@@ -41,7 +53,7 @@ fn seconds(world: &World) -> f64 {
 fn marks_save_the_window() {
     let lossy = scenario("loss = 0.02");
     let without = run(&lossy, None);
-    let with = run(&lossy, Some(Box::new(Eln::new(Limits::default()))));
+    let with = with_eln(&lossy);
     let counters = with.agents.counters().next().unwrap();
     assert!(counters[0].1 > 10, "{counters:?}");
     assert!(
@@ -52,8 +64,7 @@ fn marks_save_the_window() {
     );
     // An agent that has nothing to do changes nothing.
     let clean = scenario("");
-    let agent = run(&clean, Some(Box::new(Eln::new(Limits::default()))));
-    assert_eq!(agent.finished_at, run(&clean, None).finished_at);
+    assert_eq!(with_eln(&clean).finished_at, run(&clean, None).finished_at);
 }
 
 /// Drops the second segment with data, holds the fourth for 50 ms, and repeats the first

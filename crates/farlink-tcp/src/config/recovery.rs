@@ -209,6 +209,8 @@ pub enum Eln {
     /// The receiver looks at segments that fail the checksum, and asks for them
     /// by marked ACKs at once ([`crate::Connection::on_damaged`]).
     Checksum,
+    /// The receiver does nothing: an agent on the path marks its ACKs.
+    Agent,
 }
 
 /// What a partial acknowledgment does to the retransmission timer

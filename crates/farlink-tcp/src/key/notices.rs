@@ -19,6 +19,8 @@ words! { ELN: Eln {
     "oracle" Oracle,
     /// The receiver looks at packets that fail the TCP checksum.
     "checksum" Checksum,
+    /// An agent at a router marks the ACKs; needs such an agent.
+    "agent" Agent,
 } }
 
 const PARTIAL_ACK: &[Word] = &[
@@ -41,14 +43,14 @@ fn word(answer: Option<PartialAck>) -> Value {
     })
 }
 
-const AGENT: &str = "an agent at a base station, and a scenario has none yet";
+const AGENT: &str = "an agent at a base station that sends such notices, and there is none yet";
 
 keys! {
     /// What a loss is taken for that nobody told the cause of (SCPS-TP, CCSDS
     /// 714.0-B): "corruption" keeps the window.
     assume_loss: Kind::Choice(ASSUME_LOSS) => [assume_loss], idle super::window::WINDOW;
-    /// Explicit loss notification (west1997, 2.3.3), by the receiver and to the
-    /// sender: what the medium lost goes again and the window stays.
+    /// Explicit loss notification (west1997, 2.3.3), by the receiver or an agent and to
+    /// the sender: what the medium lost goes again and the window stays.
     eln: Kind::Choice(ELN) => [eln];
     /// Explicit bad state notification (west1997, 3): a base station's notice
     /// starts the retransmission timer anew.
