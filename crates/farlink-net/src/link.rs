@@ -14,7 +14,7 @@ use crate::background::BackgroundStats;
 use crate::channel::DropCause;
 use crate::fragment::Mtu;
 use crate::header_compression::Restored;
-use crate::id::{Direction, Id, LinkId, PacketId};
+use crate::id::{ById, Direction, Id, LinkId, PacketId};
 use crate::packets::Packets;
 pub use config::{LinkConfig, LinkStats, QueueLimit};
 use farlink_tcp::{Ecn, Instant, Priority};
@@ -86,64 +86,65 @@ impl Link {
     pub fn direction(&self, direction: Direction) -> &Simplex {
         &self.simplex[direction as usize]
     }
-
-    /// Its protocol, if it has one.
-    pub fn arq(&self) -> Option<&Line> {
-        self.arq.as_deref().map(|arq| &arq.line)
-    }
 }
 
-/// All links of a network.
+/// All links of a network. Their directions lie beside each other: each hop asks for one.
 #[derive(Debug, Default)]
-pub struct Links(Vec<Link>);
+pub struct Links {
+    directions: ById<LinkId, Simplex>,
+    /// Of each link.
+    arq: Vec<Option<Box<Arq>>>,
+}
 
 impl Index<LinkId> for Links {
     type Output = Simplex;
 
     #[inline]
     fn index(&self, id: LinkId) -> &Simplex {
-        &self.0[id.link() as usize].simplex[id.direction() as usize]
+        &self.directions[id]
     }
 }
 
 impl IndexMut<LinkId> for Links {
     #[inline]
     fn index_mut(&mut self, id: LinkId) -> &mut Simplex {
-        &mut self.0[id.link() as usize].simplex[id.direction() as usize]
+        &mut self.directions[id]
     }
 }
 
 impl Links {
     /// Adds a link behind the others.
     pub fn push(&mut self, link: Link) {
-        self.0.push(link);
+        for simplex in link.simplex {
+            self.directions.push(simplex);
+        }
+        self.arq.push(link.arq);
     }
 
     /// Every direction of every link.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = LinkId> + ExactSizeIterator + use<> {
-        (0..2 * self.0.len()).map(|number| LinkId::at(number as u32))
+        self.directions.ids()
     }
 
     /// Every direction with what it is.
     pub fn each(&self) -> impl Iterator<Item = (LinkId, &Simplex)> + '_ {
-        self.ids().zip(self.0.iter().flat_map(|link| &link.simplex))
-    }
-
-    /// The link of a direction.
-    pub fn of(&self, id: LinkId) -> &Link {
-        &self.0[id.link() as usize]
+        self.directions.each()
     }
 
     /// Whether there is such a direction.
     #[inline]
     pub fn has(&self, id: LinkId) -> bool {
-        (id.link() as usize) < self.0.len()
+        id.index() < self.directions.len()
     }
 
     /// The protocol of a link, if it has one.
     #[inline]
     pub fn arq(&self, id: LinkId) -> Option<&Line> {
-        self.of(id).arq()
+        self.arq[id.link() as usize].as_deref().map(|arq| &arq.line)
+    }
+
+    fn arq_mut(&mut self, id: LinkId) -> Option<&mut Arq> {
+        self.arq[id.link() as usize].as_deref_mut()
     }
 
     /// Offers a packet to a direction.
@@ -185,9 +186,9 @@ impl Links {
         packets: &mut Packets,
         outcomes: &mut Vec<Outcome>,
     ) -> Offered {
-        let Link { simplex, arq } = &mut self.0[id.link() as usize];
         let from = id.direction() as usize;
-        let over = &mut simplex[from];
+        let over = &mut self.directions[id];
+        let arq = &mut self.arq[id.link() as usize];
         let packet = packets.get_mut(number);
         if let Some(mtu) = over.mtu
             && packet.ip_len() > mtu.bytes
@@ -327,9 +328,8 @@ impl Links {
     /// When a link wants to be called, and for what, if it has not said so since.
     /// To be asked whenever it was told something.
     pub fn deadline(&mut self, id: LinkId) -> Option<(Due, Instant)> {
-        let Link { simplex, arq } = &mut self.0[id.link() as usize];
-        let Some(arq) = arq else {
-            let over = &mut simplex[id.direction() as usize];
+        let Some(arq) = &mut self.arq[id.link() as usize] else {
+            let over = &mut self.directions[id];
             let due = over.low_due().filter(|_| !over.low_watched)?;
             over.low_watched = true;
             return Some((Due::Low, due));
@@ -367,8 +367,8 @@ impl Links {
     }
 
     fn advance_arq(&mut self, now: Instant, id: LinkId, outcomes: &mut Vec<Outcome>) -> bool {
-        let Link { simplex, arq } = &mut self.0[id.link() as usize];
-        let Some(arq) = arq.as_deref_mut().filter(|arq| arq.due == now) else {
+        let arq = self.arq[id.link() as usize].as_deref_mut();
+        let Some(arq) = arq.filter(|arq| arq.due == now) else {
             return false;
         };
         arq.due = Instant::MAX;
@@ -384,7 +384,7 @@ impl Links {
                     packet,
                     cause,
                 } => {
-                    simplex[from].frame_lost(now, cause, now);
+                    self.directions[directed(from)].frame_lost(now, cause, now);
                     Outcome::Lost(directed(from), PacketId(packet), cause, now)
                 }
             });
@@ -394,7 +394,7 @@ impl Links {
 
     /// Keeps every frame that protocols send from now on, for [`Self::drain_frames`].
     pub fn watch_frames(&mut self) {
-        for arq in self.0.iter_mut().filter_map(|link| link.arq.as_mut()) {
+        for arq in self.arq.iter_mut().flatten() {
             arq.line.watch();
         }
     }
@@ -402,7 +402,7 @@ impl Links {
     /// Gives out the frames that the protocol of a link sent since this was asked.
     /// Returns whether it has a protocol.
     pub fn drain_frames(&mut self, id: LinkId, take: impl FnMut(SentFrame)) -> bool {
-        let arq = self.0[id.link() as usize].arq.as_deref_mut();
+        let arq = self.arq_mut(id);
         arq.map(|arq| arq.line.drain_sent().for_each(take))
             .is_some()
     }
@@ -410,17 +410,17 @@ impl Links {
     /// Packets and bytes in the queue in front of the window of a direction, if they
     /// changed since this was asked.
     pub fn window_queue_changed(&mut self, id: LinkId) -> Option<(u32, u64)> {
-        let arq = self.0[id.link() as usize].arq.as_deref_mut()?;
+        let arq = self.arq_mut(id)?;
         arq.line.waiting_changed(id.direction() as usize)
     }
 
     /// Counts a packet that a direction carried and its far end refused.
     pub fn count_drop(&mut self, id: LinkId, cause: DropCause, priority: Priority) {
-        let Link { simplex, arq } = &mut self.0[id.link() as usize];
-        let from = id.direction() as usize;
-        match arq {
-            Some(arq) => arq.line.count_drop(from, cause, priority),
-            None => simplex[from].count_drop(cause, priority),
+        match self.arq_mut(id) {
+            Some(arq) => arq
+                .line
+                .count_drop(id.direction() as usize, cause, priority),
+            None => self.directions[id].count_drop(cause, priority),
         }
     }
 

@@ -278,23 +278,23 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "[[flows]]",
         "[[agents]]\nat = \"gateway\"\nwireless = \"x\"\nkind = \"eln\"\n[[flows]]",
         "geo.toml:26: agents[0].wireless = \"x\" is not a link at \"gateway\"; the links there are \
-         gateway-client, server-gateway",
+         satellite, server-gateway",
     ),
     (
         "[[flows]]",
-        "[[agents]]\nat = \"gateway\"\nwireless = \"gateway-client\"\nkind = \"eln\"\n[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"eln\"\n[[flows]]",
         "geo.toml:27: agents[0].kind = \"eln\" is of no use: no sender takes its marks; write eln = \
          \"agent\" in [tcp]",
     ),
     (
         "[[flows]]",
-        "[[agents]]\nat = \"gateway\"\nwireless = \"gateway-client\"\nkind = \"eln\"\nconnections \
+        "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"eln\"\nconnections \
          = 0\n[[flows]]",
         "geo.toml:28: agents[0].connections = 0 is out of range; write 1 to 1000000",
     ),
     (
         "[[flows]]",
-        "[[agents]]\nat = \"gateway\"\nwireless = \"gateway-client\"\nkind = \"eln\"\nidle = \"0 \
+        "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"eln\"\nidle = \"0 \
          s\"\n[[flows]]",
         "geo.toml:28: agents[0].idle = \"0 s\" is no time; write \"120 s\"",
     ),

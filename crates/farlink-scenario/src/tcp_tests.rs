@@ -308,7 +308,7 @@ fn keys_without_what_they_need_would_be_ignored() {
         let spec = spec(tcp);
         spec.ignored(&spec.to_config().unwrap())
     };
-    let agent = "an agent at a base station, and a scenario has none yet";
+    let agent = "an agent at a base station that sends such notices, and there is none yet";
     assert_eq!(
         ignored("ackp = \"restart\"\nackp_timer = \"1 s\""),
         [("ackp", agent), ("ackp_timer", agent)]

@@ -13,7 +13,7 @@ use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
 use farlink_net::{ById, FlowId, Id, LinkId, NodeId};
 use farlink_tcp::{Instant, Interval};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
