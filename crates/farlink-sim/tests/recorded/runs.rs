@@ -530,6 +530,14 @@ const WHOLE: &[(&str, &str)] = &[
          { from = 's2', to = 'd0', app = 'cbr', rate = '200 kbit/s', duration = '3 s' }]",
     ),
     (
+        "an agent that marks",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '20 ms', queue = { packets = 20 } } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '2 Mbit/s', delay = '2 ms', channel = { loss = 0.03 } } }]\n\
+         agents = [{ at = \"base\", wireless = \"radio\", kind = \"eln\" }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '300 kB', tcp = { variant = \"eln\", eln = \"agent\" } }, \
+         { from = 'fixed', to = 'mobile', size = '100 kB', tcp = { variant = 'sack', eln = \"agent\" } }]",
+    ),
+    (
         "cut off",
         "duration = '2500 ms'\nlinks = [{ between = ['a', 'b'], down = { rate = '1 Mbit/s', delay = '250 ms', queue = { packets = 10 } } }]\n\
          flows = [{ from = 'a', to = 'b', app = 'bulk', duration = '10 s' }, { from = 'b', to = 'a', app = 'cbr', rate = '100 kbit/s', duration = '10 s' }]",
