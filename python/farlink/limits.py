@@ -117,7 +117,10 @@ def sentences(result: Result, busiest: str, used: Mapping[str, float]) -> list[s
             who = _who([row.tcp for row in group], len(rows))
             usual = f"the {KINDS[kind]} limits {{who}} ({{share}})"
             text = _SAYS.get(kind, usual).format(who=who, share=_share(group, kind))
-            lines = [text + (_bound(group) if kind == "receive_window" else "")]
+            # Where the queue of a full link holds them up, flows wait for their windows all the
+            # same, but it is the link and not the window that bounds their rates.
+            bound = kind == "receive_window" and not full
+            lines = [text + (_bound(group) if bound else "")]
         end = f"; {busiest}, is full" if full else ""
         said += [line[0].upper() + line[1:] + end for line in lines]
     return said
