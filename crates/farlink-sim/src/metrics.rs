@@ -208,8 +208,8 @@ impl Subject for OfRun {
 
 measures! { RUN: OfRun;
     "jain" "" Ratio Apart |r| r.fairness("goodput"),
-        "Jain's fairness index of the goodputs x of n flows, (sum x)² / (n sum x²): from 1/n, one \
-        flow has all, to 1, all have the same; none with one flow";
+        "Jain's fairness index of the goodputs x of n flows over TCP, (sum x)² / (n sum x²): from \
+        1/n, one flow has all, to 1, all have the same; none with one such flow";
     "jain_over_run" "" Ratio Apart |r| r.fairness("goodput_over_run"),
         "the same index of their goodput_over_run: flows that began late or ended early have less";
     "unfinished" "" Count Apart |r| Some(r.unfinished as f64),
@@ -218,15 +218,22 @@ measures! { RUN: OfRun;
 }
 
 impl Run<'_> {
-    /// Jain's index of a measure of the flows.
+    /// Jain's index of a measure of the flows over TCP: a flow of datagrams has what its
+    /// source sends, and shares with nobody.
     fn fairness(&self, measure: &str) -> Option<f64> {
-        let which = METRICS.iter().position(|metric| metric.name == measure)?;
-        let shares: Vec<f64> = self
+        let place = |name: &str| METRICS.iter().position(|metric| metric.name == name);
+        let (which, datagrams) = (place(measure)?, place("datagrams_sent")?);
+        let of = |values: &Values, which: usize| values.iter().nth(which)?;
+        let over_tcp: Vec<_> = self
             .flows
             .iter()
-            .filter_map(|values| values.iter().nth(which)?)
+            .filter(|values| of(values, datagrams).is_none())
             .collect();
-        (self.flows.len() > 1).then(|| jain(&shares)).flatten()
+        let shares: Vec<f64> = over_tcp
+            .iter()
+            .filter_map(|values| of(values, which))
+            .collect();
+        (over_tcp.len() > 1).then(|| jain(&shares)).flatten()
     }
 }
 
@@ -327,5 +334,25 @@ mod tests {
         assert_eq!(index(&[1.0, 2.0, 3.0]), Some(36.0 / (3.0 * 14.0)));
         assert_eq!(index(&[1.0]), None);
         assert_eq!(index(&[0.0, 0.0]), None);
+    }
+
+    /// A flow of datagrams gets what its source sends, and no TCP is unfair by that.
+    #[test]
+    fn fairness_is_of_the_flows_over_tcp() {
+        let flow = |goodput, sent: Option<f64>| -> Values {
+            let value = |metric: &Metric| match metric.name.as_str() {
+                "goodput" => Some(goodput),
+                "datagrams_sent" => sent,
+                _ => None,
+            };
+            let of_flows = METRICS.iter().filter(|metric| metric.scope == Scope::Flow);
+            of_flows.map(value).collect()
+        };
+        let index = |flows: &[Values]| of_run(flows, 0).iter().next().flatten();
+        let (tcp, datagrams) = (flow(3.0, None), flow(900.0, Some(7.0)));
+        let both = [tcp.clone(), datagrams.clone(), tcp.clone()];
+        assert_eq!(index(&both), Some(1.0));
+        assert_eq!(index(&[tcp, datagrams.clone()]), None);
+        assert_eq!(index(&[datagrams.clone(), datagrams]), None);
     }
 }
