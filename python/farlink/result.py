@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from farlink.api import Progress
     from farlink.plot import Plots
 
-__all__ = ["MOST_SNAPLEN", "Result", "assemble"]
+__all__ = ["MOST_SNAPLEN", "Result", "assemble", "is_summed"]
 
 MOST_SNAPLEN = 65_535
 """Longest IPv4 packet, in bytes."""
@@ -136,8 +136,9 @@ class Result:
     def total(self, metric: str, tcp: str, *, udp: bool | None = None) -> Estimate:
         """Estimate a flow metric over all flows of a TCP.
 
-        Goodput, bytes and counts are summed over the flows of each run, other
-        metrics averaged; the estimate is over the runs. With `udp` only over the
+        Goodput, bytes and counts are summed over the flows of each run, `loss_rate` is
+        that of all datagrams together, and other metrics are averaged; the estimate is
+        over the runs. With `udp` only over the
         flows of datagrams (true) or those over TCP (false); none if there is none.
         """
         return mean_ci95(self._totals(metric, tcp, udp=udp))
@@ -147,24 +148,40 @@ class Result:
         rows = [row for row in self.data["results"] if row["tcp"] == self.tcp[0]]
         return [str(row["flow"]) for row in rows if _is_udp(row)]
 
-    def difference(self, metric: str, a: str, b: str) -> Estimate:
+    def tcp_flows(self) -> list[str]:
+        """Return the names of the flows over TCP, in the order of the scenario."""
+        rows = [row for row in self.data["results"] if row["tcp"] == self.tcp[0]]
+        return [str(row["flow"]) for row in rows if not _is_udp(row)]
+
+    @property
+    def goodput_to_add(self) -> str:
+        """Name of the metric in which the goodputs of all flows over TCP may be added.
+
+        Goodputs, each in its flow's own time, do not add up to what the path carried:
+        of several flows it is what they got in the time of the whole run.
+        """
+        known = self.data["results"][0]["metrics"]
+        several = len(self.tcp_flows()) > 1
+        return "goodput_over_run" if several and "goodput_over_run" in known else "goodput"
+
+    def difference(self, metric: str, a: str, b: str, *, udp: bool | None = None) -> Estimate:
         """Estimate by how much TCP `a` is above TCP `b`, run by run.
 
         Both meet the same channel in run k, so the interval is that of the
-        paired differences (see `stats.paired_difference`).
+        paired differences (see `stats.paired_difference`). `udp` is that of `total`.
         """
-        return paired_difference(self._totals(metric, a), self._totals(metric, b))
+        return paired_difference(self._totals(metric, a, udp=udp), self._totals(metric, b, udp=udp))
 
-    def median(self, metric: str, tcp: str) -> Estimate:
+    def median(self, metric: str, tcp: str, *, udp: bool | None = None) -> Estimate:
         """Estimate the median over the runs of a flow metric over all flows of a TCP.
 
         As `total`, with the median in `mean`; see `stats.median_ci95`.
         """
-        return median_ci95(self._totals(metric, tcp))
+        return median_ci95(self._totals(metric, tcp, udp=udp))
 
-    def per_run(self, metric: str, tcp: str) -> list[float | None]:
+    def per_run(self, metric: str, tcp: str, *, udp: bool | None = None) -> list[float | None]:
         """Return a flow metric over all flows of a TCP, run by run (see `total`)."""
-        return self._totals(metric, tcp)
+        return self._totals(metric, tcp, udp=udp)
 
     @property
     def trace_names(self) -> tuple[str, ...]:
@@ -338,6 +355,10 @@ class Result:
                 f"metric {text_of(metric)} is not known; there are {', '.join(known)}"
             )
         rows = [row for row in rows if udp is None or _is_udp(row) == udp]
+        if not rows:
+            return [None] * self.runs
+        if metric == "loss_rate":
+            return _loss_rate(rows)
         per_run = zip(*(row["metrics"][metric]["values"] for row in rows), strict=True)
         known = registry.measures("flow").get(metric, _UNKNOWN)
         return [known.of_all(values) for values in per_run]
@@ -437,3 +458,22 @@ def _is_udp(row: Mapping[str, Any]) -> bool:
     """Whether a row of flow metrics is of a flow of datagrams."""
     sent = row["metrics"].get("datagrams_sent")
     return sent is not None and sent["n"] > 0
+
+
+def _loss_rate(rows: Sequence[Mapping[str, Any]]) -> list[float | None]:
+    """Return, run by run, the share of all datagrams of these flows that was lost.
+
+    A mean of their rates would count the few of a slow flow as much as the many of a fast one.
+    """
+
+    def summed(metric: str) -> list[float]:
+        runs = zip(*(row["metrics"][metric]["values"] for row in rows), strict=True)
+        return [sum(value or 0.0 for value in values) for values in runs]
+
+    pairs = zip(summed("datagrams_lost"), summed("datagrams_received"), strict=True)
+    return [lost / (lost + came) if lost + came > 0 else None for lost, came in pairs]
+
+
+def is_summed(metric: str) -> bool:
+    """Whether a flow metric adds up over the flows of a run; else it is averaged."""
+    return registry.measures("flow").get(metric, _UNKNOWN).combine == "sum"

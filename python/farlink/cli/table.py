@@ -28,10 +28,6 @@ _FEWEST_FOR_MEDIAN = 6
 
 _GOODPUT = Column("goodput", "goodput")
 
-_OVER_RUN = Column("goodput", "goodput_over_run")
-"""What flows got in the time of the whole run: goodputs, each in its flow's own time, do not add
-up to what the path carried."""
-
 _COLUMNS = (
     _GOODPUT,
     Column("transfer\ntime", "duration"),
@@ -49,7 +45,8 @@ _DATAGRAMS = (
     Column("99 %\nbelow", "delay_p99", 1e-3),
     Column("jitter", "jitter", 1e-3),
 )
-"""Of the flows of datagrams, in a table of their own: they have no TCP."""
+"""Of the flows of datagrams, in a table of their own: they have no TCP. Each goodput is over its
+flow's own time, which no TCP makes longer."""
 
 _RESPONSE = Column("response\ntime", "response_time_mean")
 
@@ -61,14 +58,14 @@ def show(result: Result, out: "Sink") -> None:
     used = [_utilisation(result, tcp, busiest) for tcp in result.tcp]
     utilisation = ("utilisa-\ntion (%)", used)
     datagrams = result.udp_flows()
-    over_tcp = _flows(result) > len(datagrams)
+    over_tcp = bool(result.tcp_flows())
     if over_tcp:
         out.print(_table(result, "tcp", _columns(result), utilisation, between, udp=False))
     if datagrams:
         # Beside TCP it is a second table, and the link has been told of.
         rest = None if over_tcp else utilisation
         out.print(_table(result, "datagrams", _DATAGRAMS, rest, between, udp=True))
-    if over_tcp and _flows(result) > 1:
+    if len(result.tcp_flows()) > 1:
         out.print(flows.table(result))
     shares = limits.table(result)
     if shares is not None:
@@ -99,8 +96,9 @@ def _table(
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column(title, no_wrap=True)
     cells = [[tcp] for tcp in result.tcp]
-    for column in (_of_all(result, one) for one in columns):
-        estimates = [result.total(column.metric, tcp, udp=udp) for tcp in result.tcp]
+    for column in columns:
+        metric = result.goodput_to_add if column is _GOODPUT and not udp else column.metric
+        estimates = [result.total(metric, tcp, udp=udp) for tcp in result.tcp]
         factor, unit = column.factor, column.unit
         if column.factor == 1.0:
             factor, unit = units.prefixed(max((one.mean or 0) for one in estimates), unit)
@@ -112,22 +110,14 @@ def _table(
     return table
 
 
-def _of_all(result: Result, column: Column) -> Column:
-    """Take the goodput of several flows over the run, where the result has that."""
-    known = result.data["results"][0]["metrics"]
-    several = _flows(result) > 1 and _OVER_RUN.metric in known
-    return _OVER_RUN if column is _GOODPUT and several else column
-
-
-def _flows(result: Result) -> int:
-    return sum(row["tcp"] == result.tcp[0] for row in result.data["results"])
-
-
 def _medians(result: Result) -> Table:
-    """Tell the median goodput of each TCP, and by how much it is above that of the first."""
+    """Tell the median goodput of each TCP, and by how much it is above that of the first.
+
+    It is that of the first table: of the flows over TCP.
+    """
     first = result.tcp[0]
-    goodput = _of_all(result, _GOODPUT).metric
-    medians = {tcp: result.median(goodput, tcp) for tcp in result.tcp}
+    runs = {tcp: result.per_run(result.goodput_to_add, tcp, udp=False) for tcp in result.tcp}
+    medians = {tcp: median_ci95(values) for tcp, values in runs.items()}
     factor, unit = units.prefixed(max(one.mean or 0 for one in medians.values()), "bit/s")
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("tcp", no_wrap=True)
@@ -137,7 +127,7 @@ def _medians(result: Result) -> Table:
     for tcp, median in medians.items():
         row = [tcp, _bracketed(median, factor)]
         if tcp != first:
-            pairs = zip(result.per_run(goodput, tcp), result.per_run(goodput, first), strict=True)
+            pairs = zip(runs[tcp], runs[first], strict=True)
             gaps = [a - b for a, b in pairs if a is not None and b is not None]
             row.append(_bracketed(median_ci95(gaps), factor, sign="+"))
         table.add_row(*row)
@@ -170,16 +160,29 @@ def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
         notes.append("mean ±half of the 95 % confidence interval (Student's t) over the runs")
     notes += _incomplete(result)
     notes.append(f"utilisation of {busiest[0]}, {busiest[1]}: the most used link direction")
-    count = _flows(result)
-    if count > 1:
-        datagrams = len(result.udp_flows())
-        which = f" ({datagrams} of datagrams)" if 0 < datagrams < count else ""
-        notes.append(
-            f"{count} flows{which}: in a row of a TCP goodput over the whole run and counts are "
-            "summed over them, time and RTT averaged"
+    return notes + _of_flows(result)
+
+
+def _of_flows(result: Result) -> list[str]:
+    """Say what a row tells of several flows."""
+    datagrams, over_tcp = len(result.udp_flows()), len(result.tcp_flows())
+    count = datagrams + over_tcp
+    if count == 1:
+        return []
+    which = f" ({datagrams} of datagrams)" if 0 < datagrams < count else ""
+    says = []
+    if over_tcp > 1:
+        says.append(
+            "in a row of a TCP goodput over the whole run and counts are summed over "
+            f"{'those over TCP' if datagrams else 'them'}, time and RTT averaged"
         )
-        notes += _fairness(result)
-    return notes
+    if datagrams > 1:
+        says.append(
+            "of datagrams what was sent and goodput, each over its flow's own time, are summed, "
+            "lost is of all datagrams together, delays and jitter are means over the flows"
+        )
+    told = [f"{count} flows{which}{': ' if says else ''}{'; '.join(says)}"]
+    return told + (_fairness(result) if over_tcp > 1 else [])
 
 
 def _fairness(result: Result) -> list[str]:
@@ -188,7 +191,8 @@ def _fairness(result: Result) -> list[str]:
         row["tcp"]: mean_ci95(row["metrics"]["jain"]["values"]) for row in result.data["fairness"]
     }
     shown = ", ".join(f"{tcp} {_cell(one, 1.0, one.half_width, ' ')}" for tcp, one in index.items())
-    return [f"Jain's fairness index of their goodputs: {shown}"]
+    whose = "the goodputs over TCP" if result.udp_flows() else "their goodputs"
+    return [f"Jain's fairness index of {whose}: {shown}"]
 
 
 def _incomplete(result: Result) -> list[str]:

@@ -10,6 +10,7 @@ from farlink import registry, units
 from farlink.errors import ScenarioError
 from farlink.plot.curves import colour
 from farlink.plot.style import MUTED, WIDTH, Picture, Scaled, styled, title
+from farlink.result import is_summed
 from farlink.stats import Estimate, median_ci95
 
 if TYPE_CHECKING:
@@ -24,6 +25,14 @@ _SPREAD = 8.0
 """If the largest median is so many times the smallest, the axis is logarithmic."""
 
 
+_MARGIN = 0.05
+"""Room on the right of the greatest value, as a share of what is shown."""
+
+_LEAST_GAP = 0.01
+"""The axis of differences shows at least this share of the greatest value to either side: what is
+less is no difference that anybody looks for."""
+
+
 @styled
 def draw_box(result: "Result", metric: str) -> Figure:
     """Draw boxes from quartile to quartile, whiskers to the ends, a dot per run.
@@ -32,7 +41,7 @@ def draw_box(result: "Result", metric: str) -> Figure:
     by run, what each TCP has above the first. Where the values are far apart the axes are
     logarithmic, and what stands beside them is how many times the first it is.
     """
-    runs = {tcp: _values(result, metric, tcp) for tcp in result.tcp}
+    what, runs = _values(result, metric)
     first = result.tcp[0]
     others = [tcp for tcp in result.tcp if tcp != first]
     height = 1.5 + 0.42 * len(result.tcp)
@@ -46,9 +55,9 @@ def draw_box(result: "Result", metric: str) -> Figure:
     if far:
         axes[0].set_xscale("log")
     _boxes(axes[0], list(runs), list(runs.values()), shades)
-    _label(axes[0], metric.replace("_", " "), unit, largest, far=far)
-    if unit == "bit/s" and not far:
-        axes[0].set_xlim(left=0)
+    _label(axes[0], what, unit, largest, far=far)
+    if unit == "bit/s" and not far and largest > 0:
+        axes[0].set_xlim(0, (1 + _MARGIN) * largest)
     if others:
         if far:
             axes[1].set_xscale("log")
@@ -61,10 +70,14 @@ def draw_box(result: "Result", metric: str) -> Figure:
             _label(axes[1], f"run by run, times that of {first}", "", 1.0, far=True)
         else:
             _label(axes[1], f"run by run, above {first}", unit, largest, far=False)
+            low, high = axes[1].get_xlim()
+            least = _LEAST_GAP * largest
+            axes[1].set_xlim(min(low, -least), max(high, least))
+    has_interval = any(median_ci95(one.tolist()).low is not None for one in runs.values())
+    bar = "; bar: 95 % interval of the median" if has_interval else ""
     title(
         figure,
-        f"{metric.replace('_', ' ').capitalize()}: {result.name} (seed {result.seed}, "
-        f"{result.runs} runs; bar: 95 % interval of the median)",
+        f"{what[0].upper()}{what[1:]}: {result.name} (seed {result.seed}, {result.runs} runs{bar})",
     )
     return figure
 
@@ -76,13 +89,27 @@ def _far_apart(runs: "list[Array]") -> bool:
     return least > 0 and max(medians) > _SPREAD * min(medians)
 
 
-def _values(result: "Result", metric: str, tcp: str) -> "Array":
-    values = np.array(
-        [np.nan if one is None else one for one in result.per_run(metric, tcp)], dtype=np.float64
+def _values(result: "Result", metric: str) -> "tuple[str, dict[str, Array]]":
+    """Return what the values are, and those of each TCP: of its flows over TCP, if they have any.
+
+    Goodputs of several flows are added up as the table on the terminal does it.
+    """
+    over_tcp = any(
+        value is not None for tcp in result.tcp for value in result.per_run(metric, tcp, udp=False)
     )
-    if np.isnan(values).all():
-        raise ScenarioError(f"metric {metric!r} has no values under {tcp}")
-    return values
+    flows = result.tcp_flows() if over_tcp else result.udp_flows()
+    name = result.goodput_to_add if metric == "goodput" and over_tcp else metric
+    runs = {}
+    for tcp in result.tcp:
+        values = result.per_run(name, tcp, udp=not over_tcp)
+        runs[tcp] = np.array([np.nan if one is None else one for one in values], np.float64)
+        if np.isnan(runs[tcp]).all():
+            raise ScenarioError(f"metric {metric!r} has no values under {tcp}")
+    what = name.replace("goodput_over", "goodput over the").replace("_", " ")
+    if len(flows) > 1:
+        how = "together" if is_summed(name) else "on average"
+        what += f", {len(flows):,} flows {how}"
+    return what, runs
 
 
 def _boxes(axes: "Axes", names: list[str], values: "list[Array]", shades: list[str]) -> None:
