@@ -11,15 +11,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from farlink._farlink import version as _version
-from farlink.api import load, presets, profiles, run, scenarios, schema, trajectory, variants
-from farlink.emulation import Emulated, emulate
 from farlink.errors import FarlinkError, Interrupted, OutputError, RunError, ScenarioError
-from farlink.result import Result
 
 if TYPE_CHECKING:
+    from farlink.api import load, presets, profiles, run, scenarios, schema, trajectory, variants
     from farlink.channels import ChannelSample, channel
+    from farlink.emulation import Emulated, emulate
     from farlink.estimate import Fit, fit
     from farlink.rainfade import Rain, rain
+    from farlink.result import Result
     from farlink.studies.runner import StudyResult, study
 
 __version__ = _version()
@@ -52,8 +52,25 @@ __all__ = [
     "variants",
 ]
 
-# What needs NumPy is imported when it is asked for.
+# Imported when it is asked for: NumPy takes its time, and Ctrl-C in the first moments of the
+# command must find the place that catches it (`farlink.entry`).
 _LATER = {
+    **dict.fromkeys(
+        (
+            "load",
+            "presets",
+            "profiles",
+            "run",
+            "scenarios",
+            "schema",
+            "trajectory",
+            "variants",
+        ),
+        "farlink.api",
+    ),
+    "Emulated": "farlink.emulation",
+    "emulate": "farlink.emulation",
+    "Result": "farlink.result",
     "ChannelSample": "farlink.channels",
     "channel": "farlink.channels",
     "Fit": "farlink.estimate",
@@ -69,3 +86,7 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever is asked for)
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_LATER[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,6 +1,6 @@
 """`python -m farlink` is the command `farlink`."""
 
-from farlink.cli import main
+from farlink.entry import main
 
 if __name__ == "__main__":
     main()

@@ -330,6 +330,49 @@ def started(*arguments: str) -> subprocess.Popen[str]:
     return process
 
 
+def test_control_c_in_the_first_moments_is_no_traceback() -> None:
+    """While the modules of the command are loaded, before anything of it runs."""
+    code = (
+        "import sys\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, *_):\n"
+        "        if name in ('farlink.api', 'farlink.cli', 'typer'):\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "sys.argv = ['farlink', 'tcp']\n"
+        "from farlink.entry import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "farlink: interrupted\n")
+
+
+def test_who_stops_reading_changes_no_exit_code(small: Path, tmp_path: Path) -> None:
+    """As `| head -2` does; the files are written all the same."""
+    path = tmp_path / "r.json"
+    command = [sys.executable, "-m", "farlink", "run", str(small), "--json", str(path)]
+    with _popen(command, subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.wait(timeout=60) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+    assert fl.load(path).runs == 1
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="needs /dev/stdout")
+def test_the_name_of_standard_output_is_standard_output(small: Path) -> None:
+    command = [sys.executable, "-m", "farlink", "run", str(small), "--json", "/dev/stdout"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["runs"] == 1
+
+
+def test_an_empty_choice_of_a_study_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """Not all of the study, which takes long."""
+    assert farlink("study", "wong1998", "--only", "", "--list") == 2
+    assert "--only '': a name is empty" in capsys.readouterr().err
+
+
 MANY = ["--runs", "300000", "--set", "flows.0.size=20kB"]
 
 

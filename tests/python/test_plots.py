@@ -6,12 +6,15 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import farlink as fl
 from farlink.channels import preset_map
-from farlink.plot.curves import look
+from farlink.plot import sequence
+from farlink.plot.curves import Curve, look, together
+from farlink.plot.data import Columns
 from farlink.plot.presets import without_crossings
 from farlink.plot.sequence import letters
 from farlink.plot.style import Scaled, crowd, own_scales
@@ -339,6 +342,93 @@ def test_a_box_plot_of_values_far_apart_is_logarithmic(small: Path) -> None:
     pairs = zip(far.per_run("goodput", "bbr"), far.per_run("goodput", "rfc793"), strict=True)
     ratios = [(a or 0) / (b or 1) for a, b in pairs]
     assert np.asarray(shown.get_xdata()).tolist() == ratios
+
+
+MANY_FLOWS = {"flows.0.count": 8, "flows.0.size": "40 kB"}
+
+
+def test_no_legend_is_wider_than_its_panel(small: Path) -> None:
+    """That of eight flows, two loss events and all limits has more rows instead."""
+    figure = fl.run(small, tcp=["reno", "linux-cubic"], overrides=MANY_FLOWS).plot.cwnd()
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    legend = axes.get_legend()
+    assert legend is not None
+    box, panel = legend.get_window_extent(), axes.get_window_extent()
+    assert len(legend.get_texts()) > 12
+    assert box.width <= panel.width
+    assert panel.width > 0.8 * figure.bbox.width
+    assert panel.height > 0.2 * figure.bbox.height
+
+
+def test_many_retransmissions_and_drops_are_seen_in_lanes(small: Path) -> None:
+    """With bars of less than a pixel and no letters there would be nothing of them."""
+    lossy = {"links.0.down.channel": {"loss": 0.1}, "flows.0.size": "1 MB"}
+    bad = fl.run(small, tcp="sack", overrides=lossy)
+    segments = bad.trace("segments")
+    again = int(segments["retransmission"].sum())
+    assert again > 40
+    shown = bad.plot.sequence("sack", t0=0.0, t1=1e4)
+    (axes,) = shown.axes
+    assert any(text.startswith(f"retransmissions ({again:,}") for text in labels(axes))
+    figure = Figure()
+    axes = figure.subplots()
+    axes.set_ylim(0, 1e6)
+    axes.set_xlim(0, segments["time"].max())
+    legend: list[tuple[Artist, str]] = []
+    sequence._bars(axes, Columns.of(segments), legend)
+    drops = Columns.of(bad.trace("drops"))
+    sequence._drops(axes, drops, legend)
+    names = [name for _, name in legend]
+    assert any(name.startswith(f"retransmissions ({again:,}") for name in names)
+    assert any(name.startswith(f"drops ({len(drops):,}") for name in names)
+
+
+def test_progress_is_a_step_function_from_nothing(result: fl.Result) -> None:
+    """Each line begins at (0, 0), goes up only straight, and ends with the last byte."""
+    axes = result.plot.sequence().axes[0]
+    for line in axes.lines:
+        if line.get_marker() not in ("None", "", None):
+            continue
+        time, acked = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        assert (time[0], acked[0]) == (0, 0)
+        assert ((np.diff(time) == 0) | (np.diff(acked) == 0)).all()
+        assert acked[-1] == 300_000, "a FIN is no data"
+    legend = axes.get_legend()
+    assert legend is not None
+    result_figure = axes.get_figure()
+    assert result_figure is not None
+    result_figure.draw_without_rendering()
+    assert legend.get_window_extent().y0 >= axes.get_window_extent().y1
+
+
+def test_progress_of_one_byte_is_seen(small: Path) -> None:
+    tiny = {"links.0.down.channel": {"loss": 0.0}, "flows.0.size": "1 B"}
+    figure = fl.run(small, tcp=["reno", "sack"], overrides=tiny).plot.sequence()
+    line = np.asarray(figure.axes[0].lines[0].get_xydata())
+    assert line[0].tolist() == [0, 0]
+    assert line[:, 1].max() == 1
+    assert figure.get_supxlabel() == "on each other: reno, sack"
+
+
+def test_curves_with_other_peaks_are_not_on_each_other() -> None:
+    """Both are zero most of the time, but they are seen to differ."""
+    time = np.linspace(0, 10, 200)
+    high, low = (np.where(np.abs(time - 5) < 0.3, peak, 0.0) for peak in (40.0, 30.0))
+    curves = [Curve(f"{n}", "", time, row, look(n)) for n, row in enumerate((high, low))]
+    assert together(curves, (0.0, 10.0)) == []
+    again = [Curve(f"{n}", "", time, high, look(n)) for n in range(2)]
+    assert together(again, (0.0, 10.0)) == [["0", "1"]]
+
+
+def test_a_window_lasts_as_long_as_its_flow(small: Path) -> None:
+    """Of a flow without a loss cwnd stays as it is from the last ACK of data on."""
+    tiny = {"links.0.down.channel": {"loss": 0.0}, "flows.0.size": "1 B"}
+    one = fl.run(small, tcp="reno", overrides=tiny)
+    line = np.asarray(one.plot.cwnd().axes[0].lines[0].get_xdata())
+    acks, cwnd = (one.trace(name) for name in ("acks", "cwnd"))
+    last = acks[acks["side"] == "from"]["time"].max()
+    assert line[-1] == last > cwnd[cwnd["side"] == "from"]["time"].max()
 
 
 def test_notebooks_show_figures_as_they_are(result: fl.Result) -> None:

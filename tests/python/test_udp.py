@@ -110,6 +110,20 @@ def test_the_figure_shows_delays_and_losses(mixed: fl.Result) -> None:
         mixed.plot.delay("sack", flow="file")
 
 
+def test_no_flow_hides_the_others(tmp_path: Path) -> None:
+    """Of a fast and a slow flow the slow one is drawn last, and both names have a mark to see."""
+    fast = CBR.replace("voice", "video").replace("64 kbit/s", "640 kbit/s")
+    both = run(tmp_path, "both", CBR + fast)
+    (axes,) = both.plot.delay().axes
+    counts = [len(np.asarray(line.get_xdata())) for line in axes.lines[:2]]
+    assert counts[0] > 5 * counts[1]
+    legend = axes.get_legend()
+    assert legend is not None
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names[:2] == ["voice", "video"]
+    assert [line.get_markersize() for line in legend.get_lines()[:2]] == [6, 6]
+
+
 def test_figures_of_tcp_are_of_the_flow_over_tcp(mixed: fl.Result) -> None:
     assert "flow file" in mixed.plot.cwnd("sack").get_suptitle()
     assert "flow voice" in mixed.plot.sequence("sack", flow="voice").get_suptitle()

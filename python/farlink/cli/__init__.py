@@ -1,7 +1,8 @@
 """The command `farlink`.
 
 Bad input is one line on standard error and exit code 2, a run that fails is
-code 1, and Ctrl-C is 130, SIGTERM 143.
+code 1, and Ctrl-C is 130, SIGTERM 143. What reads the output may stop reading
+(`| head`): that changes no exit code.
 """
 
 import os
@@ -84,9 +85,10 @@ def _code(arguments: list[str], ended: list[int]) -> int:
         code = _command(arguments, ended)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What read our output has seen enough. Nothing must be flushed into it at the end.
+        # What read our output has seen enough, and all else is done: that is no failure.
+        # Nothing must be flushed into it at the end.
         _to_nowhere()
-        return 1  # as typer has it
+        return 0
     except OSError as error:
         _to_nowhere()
         return _fail(f"cannot write to standard output: {files.reason(error)}", 2)
@@ -97,6 +99,11 @@ def _command(arguments: list[str], ended: list[int]) -> int:
     command = typer.main.get_command(app)
     try:
         code = command.main(arguments or ["--help"], prog_name="farlink", standalone_mode=False)
+    except SystemExit as end:
+        # So typer ends where what reads our output is gone.
+        if isinstance(end.__context__, BrokenPipeError):
+            raise end.__context__ from None
+        raise
     except KeyboardInterrupt:
         code = 130
     except text.Stopped as stop:

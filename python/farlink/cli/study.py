@@ -24,8 +24,8 @@ _STYLES = {"reproduced": "green", "not reproduced": "red", "failed": "bold red"}
 
 def study(
     name: str = typer.Argument("", help="Name of the study; without it, a list.", metavar="NAME"),
-    only: str = typer.Option(
-        "",
+    only: str | None = typer.Option(
+        None,
         "--only",
         help="Figures, tables and claims by id, or by its beginning (fig4).",
         metavar="A,B",
@@ -88,14 +88,16 @@ def study(
         raise typer.Exit(1)
 
 
-def _words(only: str) -> list[str] | None:
-    if not only:
+def _words(only: str | None) -> list[str] | None:
+    if only is None:
         return None
     from farlink.errors import ScenarioError
 
     words = [word.strip() for word in only.split(",")]
     if not all(words):
-        raise ScenarioError(f"--only {only}: a name is empty; write --only fig4.17,table3.6")
+        raise ScenarioError(
+            f"--only {only or repr(only)}: a name is empty; write --only fig4.17,table3.6"
+        )
     return words
 
 

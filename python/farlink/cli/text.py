@@ -78,10 +78,15 @@ def console(stream: TextIO, plain_width: int = 120) -> "Console":
     """
     from rich.console import Console
 
+    class Raising(Console):
+        def on_broken_pipe(self) -> None:
+            """Rich would end the process, and what is still to be written would not be."""
+            raise  # what the caller has caught
+
     if stream.isatty():
-        return Console(file=stream, highlight=False)
+        return Raising(file=stream, highlight=False)
     width = columns() or plain_width
-    return Console(file=stream, highlight=False, color_system=None, width=width)
+    return Raising(file=stream, highlight=False, color_system=None, width=width)
 
 
 def columns() -> int | None:
@@ -111,8 +116,16 @@ def printable(text: str) -> str:
 
 
 def is_standard_output(path: Path | None) -> bool:
-    """Whether a file is written as "-", which is standard output."""
-    return path is not None and str(path) == "-"
+    """Whether a file is standard output: written as "-", or by a name that leads there.
+
+    Such are /dev/stdout, and the file that standard output goes to.
+    """
+    if path is None or str(path) == "-":
+        return path is not None
+    try:
+        return os.path.samestat(path.stat(), os.fstat(1))
+    except (OSError, ValueError):
+        return False
 
 
 def write_json(path: Path, text: str) -> None:

@@ -41,6 +41,8 @@ _NEAR = 0.01
 """Curves nearer than this share of the figure's height cannot be told apart."""
 _MOSTLY = 0.9
 """Share of the time in which they must be."""
+_APART = 0.05
+"""Curves farther apart than this at any time are seen to differ."""
 
 _DASH = 5.0
 """Length of a dash of curves that share a line, in its widths."""
@@ -127,7 +129,11 @@ def draw_curves(
 
 
 def together(curves: Sequence[Curve], limits: tuple[float, float]) -> list[list[str]]:
-    """Return the names of curves that cannot be told apart, in groups of two and more."""
+    """Return the names of curves that cannot be told apart, in groups of two and more.
+
+    They are near each other most of the time, and nowhere far apart: what is flat but for one
+    peak is not the same as what has its peak elsewhere.
+    """
     at = np.linspace(*limits, _GRID)
     drawn = [curve for curve in curves if len(curve.time)]
     highest = max((float(np.nanmax(curve.value, initial=0.0)) for curve in drawn), default=0.0)
@@ -137,8 +143,10 @@ def together(curves: Sequence[Curve], limits: tuple[float, float]) -> list[list[
         for group in groups:
             first = rows[group[0]]
             either = np.isfinite(first) | np.isfinite(row)
-            near = np.abs(first - row) <= _NEAR * highest
-            if either.any() and np.mean(near[either]) > _MOSTLY:
+            gap = np.abs(first - row)
+            near = gap <= _NEAR * highest
+            apart = float(np.nanmax(gap[either], initial=0.0)) > _APART * highest
+            if either.any() and np.mean(near[either]) > _MOSTLY and not apart:
                 group.append(number)
                 break
         else:

@@ -72,10 +72,11 @@ class _Panel:
         )
         windows = view.each_end_of(name, "acks").values()
         limited = view.each_end_of(name, "limits") if view.knows("limits") else {}
+        ends = view.ends_of_flows(name)
         return cls(
             name,
-            {flow: rows.around(limits) for flow, rows in cwnd.items()},
-            {flow: rows.around(limits) for flow, rows in threshold.items()},
+            {flow: _until(rows, ends[flow]).around(limits) for flow, rows in cwnd.items()},
+            {flow: _until(rows, ends[flow]).around(limits) for flow, rows in threshold.items()},
             {flow: rows.between(limits) for flow, rows in marks.items()},
             limited,
             max((_greatest(rows["window"]) for rows in windows), default=0.0),
@@ -239,6 +240,13 @@ def _fan(
 def _steps(columns: Columns) -> tuple[Array, Array]:
     """Return the corners of a step function."""
     return np.repeat(columns["time"], 2)[1:], np.repeat(columns["cwnd"], 2)[:-1]
+
+
+def _until(columns: Columns, end: float) -> Columns:
+    """Return the columns with their last row once more at the end of the flow: so far it held."""
+    if not len(columns) or columns["time"][-1] >= end:
+        return columns
+    return columns.then(end)
 
 
 def _greatest(values: Array) -> float:

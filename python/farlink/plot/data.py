@@ -49,6 +49,12 @@ class Columns:
             chosen &= self[name] == value
         return self.where(chosen)
 
+    def then(self, time: float) -> "Columns":
+        """Return the rows and the last of them once more, at a later time."""
+        rows = self.where(np.append(np.arange(len(self)), len(self) - 1))
+        rows["time"][-1] = time
+        return rows
+
     def split(self, name: str) -> "dict[str, Columns]":
         """Return the rows of each value of a column, in their order."""
         order = np.argsort(self[name], kind="stable")

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from farlink.errors import ScenarioError
 from farlink.plot.curves import look
@@ -42,26 +43,33 @@ def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
     figure, axes = panels(len(tcp), 3.2 if len(tcp) == 1 else 0.9 + 1.25 * len(tcp))
     limits = view.limits(tcp)
     highest = []
+    named: dict[str, Line2D] = {}
     legend: dict[str, Artist] = {}
     for one, name in zip(axes, tcp, strict=True):
         count, lost, top = 0, [], 0.0
+        points = {}
         for place, flow in enumerate(flows):
             arrived, dropped = (rows.between(limits) for rows in view.datagrams_of(name, flow))
             lost.append(dropped["time"])
             count += len(arrived)
             if len(arrived):
+                points[flow] = look(place), arrived
                 top = max(top, float(arrived["delay"].max()))
-                style = look(place)
-                few = len(flows) > 1 and len(arrived) * len(flows) < _FEW_POINTS
-                (legend[flow if len(flows) > 1 else "delay"],) = one.plot(
-                    arrived["time"],
-                    arrived["delay"],
-                    style.marker if few else ".",
-                    color=style.colour,
-                    ms=3 if few else 2,
-                    mew=0,
-                    rasterized=len(arrived) > RASTER_ABOVE,
-                )
+        # The flow with most points comes first: drawn later it would cover the others.
+        for flow, (style, arrived) in sorted(points.items(), key=lambda of: -len(of[1][1])):
+            few = len(flows) > 1 and len(arrived) * len(flows) < _FEW_POINTS
+            one.plot(
+                arrived["time"],
+                arrived["delay"],
+                style.marker if few else ".",
+                color=style.colour,
+                ms=3 if few else 2,
+                mew=0,
+                rasterized=len(arrived) > RASTER_ABOVE,
+            )
+            named[flow if len(flows) > 1 else "delay"] = Line2D(
+                [], [], ls="", marker=style.marker if few else ".", color=style.colour, ms=6, mew=0
+            )
         highest.append(top or 1.0)
         losses = np.sort(np.concatenate(lost))
         caption = f"{count:,} arrived, {len(losses):,} lost"
@@ -92,8 +100,9 @@ def draw_delay(view: View, tcp: Sequence[str]) -> Figure:
     scales = "; scales differ" if len(set(tops)) > 1 else ""
     what = flows[0] if len(flows) == 1 else f"{len(flows):,} flows"
     title(figure, headline(view, f"One-way delay of {what}", tcp) + scales)
-    shown = list(legend)[:_MOST_NAMES]
-    legend_above(axes[0], [legend[name] for name in shown], shown)
+    names = [name for name in ("delay", *flows) if name in named]
+    legend = {name: named[name] for name in names[:_MOST_NAMES]} | legend
+    legend_above(axes[0], list(legend.values()), list(legend))
     return figure
 
 

@@ -16,10 +16,12 @@ from farlink.plot.style import (
     ACK,
     DATA,
     LOSS,
+    MUTED,
     RASTER_ABOVE,
     SACK,
     WIDTH,
     WINDOW,
+    AtLeastZero,
     Picture,
     crowd,
     headline,
@@ -43,6 +45,10 @@ _MOST_LETTERS = 40
 
 _MOST_LINES = 10
 """More flows than this have thin lines of one colour and their median."""
+
+_UPPER_LANE, _LOWER_LANE = 0.915, 0.85
+"""Heights of the lanes of retransmissions and drops, below that of time-outs, as shares of the
+axes."""
 
 _LETTER = (0.017, 0.042)
 """Width and height of a letter R as shares of the axes."""
@@ -92,7 +98,9 @@ def draw_comparison(view: View, tcp: Sequence[str]) -> Figure:
         curves = _of_flows(view, tcp[0], limits) if len(tcp) == 1 else _of_tcps(view, tcp, limits)
         handles, labels, note = draw_curves(axes, curves, limits, 1.3)
     if view.t0 is None:
-        axes.set_ylim(bottom=0)
+        # Lines begin on the ground and in the corner, and are not cut in half there.
+        axes.set_ylim(bottom=-0.01 * axes.get_ylim()[1])
+        axes.yaxis.set_major_locator(AtLeastZero())
     scale_axis(axes, "acknowledged", "B", axes.get_ylim()[1])
     time_axis(axes, _with_room(limits))
     what = "Progress" if flows == 1 else f"Progress of {flows:,} flows"
@@ -100,14 +108,7 @@ def draw_comparison(view: View, tcp: Sequence[str]) -> Figure:
         what += " together"
     title(figure, headline(view, what, tcp))
     remark(figure, note)
-    axes.legend(
-        handles,
-        labels,
-        loc="lower right" if view.t0 is None else "upper left",
-        frameon=True,
-        edgecolor="none",
-        framealpha=0.85,
-    )
+    legend_above(axes, handles, labels)
     return figure
 
 
@@ -115,12 +116,14 @@ def _of_tcps(view: View, tcp: Sequence[str], limits: tuple[float, float]) -> lis
     curves = []
     for name in tcp:
         acks, segments = (view.each_end_of(name, trace) for trace in ("acks", "segments"))
-        time, acked = data.total([_acked(one) for one in acks.values()])
+        time, acked = data.total(
+            [_acked(one, segments[flow], limits) for flow, one in acks.items()]
+        )
         again = sum(int(one["retransmission"].sum()) for one in segments.values())
         notes = [f"{again:,} retransmitted", view.ending(name, limits)]
         label = f"{name} ({', '.join(filter(None, notes))})"
-        part = data.within(time, limits)
-        curves.append(Curve(name, label, time[part], acked[part], of_tcp(view.result, name)))
+        time, acked = _corners(time, acked, limits)
+        curves.append(Curve(name, label, time, acked, of_tcp(view.result, name)))
     return curves
 
 
@@ -128,11 +131,10 @@ def _of_flows(view: View, tcp: str, limits: tuple[float, float]) -> list[Curve]:
     acks, segments = (view.each_end_of(tcp, trace) for trace in ("acks", "segments"))
     curves = []
     for place, (flow, rows) in enumerate(acks.items()):
-        time, acked = _acked(rows)
+        time, acked = _corners(*_acked(rows, segments[flow], limits), limits)
         again = int(segments[flow]["retransmission"].sum())
-        part = data.within(time, limits)
         label = f"{flow} ({again:,} retransmitted)"
-        curves.append(Curve(flow, label, time[part], acked[part], look(place)))
+        curves.append(Curve(flow, label, time, acked, look(place)))
     return curves
 
 
@@ -140,22 +142,34 @@ def _fan(
     axes: "Axes", view: View, tcp: str, limits: tuple[float, float]
 ) -> tuple[list[Line2D], list[str], str]:
     """Draw many flows as thin lines, with the one in the middle of them thick."""
-    acks = view.each_end_of(tcp, "acks")
+    acks, segments = (view.each_end_of(tcp, trace) for trace in ("acks", "segments"))
     at = np.linspace(*limits, 400)
     rows = []
     shade = colour(view.result, tcp)
-    for columns in acks.values():
-        time, acked = _acked(columns)
-        axes.plot(time, acked, color=shade, lw=0.5, alpha=0.35)
+    for flow, columns in acks.items():
+        time, acked = _acked(columns, segments[flow], limits)
+        axes.plot(*_corners(time, acked, limits), color=shade, lw=0.5, alpha=0.35)
         rows.append(data.step_at(time, acked, at))
     (median,) = axes.plot(at, np.median(rows, axis=0), color=DATA, lw=1.6)
     thin = Line2D([], [], color=shade, lw=0.8, alpha=0.7)
     return [thin, median], [f"each of {len(acks):,} flows", "their median"], ""
 
 
-def _acked(acks: Columns) -> tuple[Array, Array]:
-    """Return when how much was acknowledged: never less than before."""
-    return acks["time"], np.maximum.accumulate(acks["ack"]) if len(acks) else acks["ack"]
+def _acked(acks: Columns, segments: Columns, limits: tuple[float, float]) -> tuple[Array, Array]:
+    """Return when how much data was acknowledged: nothing at the start, never less than before.
+
+    A FIN takes a number of the sequence, but it is no data.
+    """
+    sent = float((segments["seq"] + segments["len"]).max(initial=0))
+    most = np.maximum.accumulate(acks["ack"]) if len(acks) else acks["ack"]
+    return np.append(0.0, acks["time"]), np.append(0.0, np.minimum(most, sent))
+
+
+def _corners(time: Array, value: Array, limits: tuple[float, float]) -> tuple[Array, Array]:
+    """Return the corners of a step function, as far as they are in the limits."""
+    part = data.within(time, limits)
+    time, value = time[part], value[part]
+    return np.repeat(time, 2)[1:], np.repeat(value, 2)[:-1]
 
 
 def _draw(view: View, tcp: str, limits: tuple[float, float], text: str) -> Figure:
@@ -168,8 +182,10 @@ def _draw(view: View, tcp: str, limits: tuple[float, float], text: str) -> Figur
     legend: _Legend = []
     if _resolves(segments, acks):
         time_axis(axes, limits)
+        drops = view.drops_of(tcp).between(limits)
+        _make_room(axes, segments, drops)
         _bars(axes, segments, legend)
-        _drops(axes, view.drops_of(tcp).between(limits), legend)
+        _drops(axes, drops, legend)
         _lines(axes, acks.around(limits), legend)
         _sacks(axes, view.end_of(tcp, "sacks").between(limits), legend)
     else:
@@ -218,7 +234,15 @@ def _overview(axes: "Axes", segments: Columns, legend: _Legend) -> None:
         bottom, top = axes.get_ylim()
         axes.set_ylim(bottom, bottom + 1.14 * (top - bottom))
         times = segments["time"][again]
-        _events(axes, times, 0.915, LOSS, "retransmission", legend)
+        _events(axes, times, _UPPER_LANE, LOSS, "retransmission", legend)
+
+
+def _make_room(axes: "Axes", segments: Columns, drops: Columns) -> None:
+    """Leave room above the data for lanes of what is too much to be seen where it happened."""
+    many = [segments["retransmission"].sum() > _MOST_LETTERS, len(drops) > _MOST_LETTERS]
+    if any(many):
+        bottom, top = axes.get_ylim()
+        axes.set_ylim(bottom, bottom + (1.22 if many[1] else 1.14) * (top - bottom))
 
 
 def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
@@ -235,7 +259,10 @@ def _bars(axes: "Axes", segments: Columns, legend: _Legend) -> None:
         ends = part["seq"] + part["len"]
         drawn = _vertical(axes, part["time"], part["seq"], ends, shade, width)
         drawn.set_zorder(3 if shade == LOSS else 2)
-        legend.append((Line2D([], [], color=shade, lw=1.6), name))
+        if shade == DATA or len(part) <= _MOST_LETTERS:
+            legend.append((Line2D([], [], color=shade, lw=1.6), name))
+        else:
+            _events(axes, part["time"], _UPPER_LANE, LOSS, name, legend)
         share = part["len"].max() / (top - bottom)
         if share < 1 / 250 and shade == DATA:
             # Bars of less than a pixel are hard to see.
@@ -274,8 +301,11 @@ def letters(axes: "Axes", times: Array, heights: Array) -> None:
 
 
 def _drops(axes: "Axes", drops: Columns, legend: _Legend) -> None:
-    """Mark what was dropped on the way, at the time of the drop."""
-    if not 0 < len(drops) <= _MOST_LETTERS:
+    """Mark what was dropped on the way, at the time of the drop; in a lane if it is much."""
+    if not len(drops):
+        return
+    if len(drops) > _MOST_LETTERS:
+        _events(axes, drops["time"], _LOWER_LANE, MUTED, "drop", legend)
         return
     (drawn,) = axes.plot(drops["time"], drops["seq"], "x", color=LOSS, ms=4, mew=1.0, zorder=3)
     legend.append((drawn, "drop"))

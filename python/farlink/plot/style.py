@@ -242,35 +242,40 @@ def time_axis(axes: "Axes", limits: tuple[float, float]) -> None:
 def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str]) -> None:
     """Put a legend above a panel and its caption, where it hides no data.
 
-    In as many rows as its labels need in the width of a figure.
+    In as many rows as its labels need in the width of the panel. Call it when all else is drawn:
+    that width follows from the labels of the axis.
     """
+    if not handles:
+        return
     caption = axes.get_title(loc="left")
-    axes.legend(
-        handles,
-        labels,
-        loc="lower left",
-        bbox_to_anchor=(0, 1),
-        ncols=_columns(labels),
-        borderpad=0.2,
-        borderaxespad=1.7 if caption else 0.2,
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    # Without a legend first: one that is too wide would make the panel narrow.
+    figure.draw_without_rendering()
+    room = axes.get_window_extent().width
+    for rows in range(1, len(labels) + 1):
+        legend = axes.legend(
+            handles,
+            labels,
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=-(-len(labels) // rows),
+            borderpad=0.2,
+            borderaxespad=1.7 if caption else 0.2,
+        )
+        legend.set_in_layout(False)
+        figure.draw_without_rendering()
+        legend.set_in_layout(True)
+        if legend.get_window_extent().width <= room:
+            break
+    # Each row more is taken from no panel.
+    figure.set_size_inches(
+        figure.get_figwidth(), figure.get_figheight() + _LEGEND_ROW * (rows - 1), forward=False
     )
 
 
-def _columns(labels: Sequence[str]) -> int:
-    """Return how many columns a legend has so that it is no wider than a figure."""
-    lengths = [len(label) + _LEGEND_EXTRA for label in labels]
-    for rows in range(1, len(lengths)):
-        # Legends are filled column by column.
-        columns = [lengths[at : at + rows] for at in range(0, len(lengths), rows)]
-        if sum(map(max, columns)) <= _LEGEND_WIDTH:
-            return len(columns)
-    return 1
-
-
-_LEGEND_WIDTH = 122
-"""Characters of a legend in the width of a figure."""
-_LEGEND_EXTRA = 7
-"""Characters that a line and the gap to the next take."""
+_LEGEND_ROW = 0.15
+"""Height of a row of a legend in inches."""
 
 
 def remark(figure: Figure, text: str) -> None:

@@ -137,6 +137,25 @@ class View:
         end = self.end(tcp)
         return f"to {end:,.0f} s" if self.t1 is None and end > limits[1] else ""
 
+    def ends_of_flows(self, tcp: str) -> dict[str, float]:
+        """Return when each of the flows shown was done, or else the run, in seconds.
+
+        It is done when its last byte came and what its sender was told of that.
+        """
+        rows = {row["flow"]: row for row in self.result.data["results"] if row["tcp"] == tcp}
+        known = self.each_end_of(tcp, "limits") if self.knows("limits") else {}
+        acks = self.each_end_of(tcp, "acks")
+        ends = {}
+        for flow in self.flows_shown(tcp):
+            # What limits a flow is known from its first SYN on.
+            start = known[flow]["time"][:1] if flow in known else []
+            lasts = rows[flow]["metrics"]["duration"]["values"][self.run]
+            ends[flow] = self.end(tcp)
+            if len(start) and lasts is not None:
+                told = float(acks[flow]["time"].max(initial=0))
+                ends[flow] = min(ends[flow], max(float(start[0]) + lasts, told))
+        return ends
+
     def end(self, tcp: str) -> float:
         """Return the simulated time of a TCP, in seconds."""
         return self.result.probe(tcp, self.run).simulated_s

@@ -1,0 +1,16 @@
+"""Where the command `farlink` starts: Ctrl-C is no traceback while its modules are loaded."""
+
+import os
+import sys
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """Run the command line and leave the process with its exit code."""
+    try:
+        from farlink.cli import main as command
+    except KeyboardInterrupt:
+        os.write(2, b"farlink: interrupted\n")
+        sys.exit(130)
+    command()
