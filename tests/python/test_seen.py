@@ -107,6 +107,26 @@ def test_many_flows_are_told_by_their_spread(small: Path) -> None:
     assert points[-1] == pytest.approx(goodputs_of_flows.max() / 1e3, rel=1e-3)
 
 
+@pytest.mark.parametrize("columns", ["80", "40"])
+def test_tables_of_numbers_are_never_cut(
+    small: Path,
+    columns: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """At 80 columns the spread of many flows fits; where a table cannot, its lines are longer."""
+    monkeypatch.setenv("COLUMNS", columns)
+    options = ["--set", "flows.0.count=30", "--set", "flows.0.size=20kB", "--runs", "2"]
+    assert farlink("run", str(small), "--tcp", "linux-cubic,linux-bbr", *options) == 0
+    shown = capsys.readouterr().out
+    assert "…" not in shown
+    assert shown.count("linux-cubic") > 3
+    spread = re.search(r"^linux-bbr +30 .*$", shown, re.MULTILINE)
+    assert spread
+    assert len(spread[0].split()) == 7
+    assert len(spread[0]) <= 80
+
+
 def test_two_runs_are_printed_as_they_are() -> None:
     """The interval of two runs is 12.7 times their distance: both are shown instead."""
     assert goodputs([983e3, 812e3], 1e3) == "897.5 (812, 983)"

@@ -80,7 +80,7 @@ def _spread(tcp: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> "Table":
     }
     divisor, unit = units.prefixed(max(max(ones, default=0.0) for ones in values.values()), "bit/s")
     for title, _ in _QUARTERS:
-        _add(shown, f"goodput,\n{title}", unit)
+        _add(shown, "goodput,\n" + title.replace(" ", "\n"), unit)
     for name, ones in values.items():
         points = np.percentile(ones, [share for _, share in _QUARTERS]) if ones else []
         shown.add_row(
@@ -100,4 +100,4 @@ def _empty(*titles: str) -> "Table":
 
 
 def _add(shown: "Table", title: str, unit: str) -> None:
-    shown.add_column(f"{title} ({unit})" if unit else title, justify="right", no_wrap=True)
+    shown.add_column(f"{title}\n({unit})" if unit else title, justify="right", no_wrap=True)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from farlink import files
 from farlink.errors import ScenarioError
@@ -74,19 +74,35 @@ def assignments(options: list[str]) -> list[tuple[str, str]]:
 def console(stream: TextIO, plain_width: int = 120) -> "Console":
     """Return a console: as wide as the terminal, or plain text.
 
-    Plain text has the width of the variable COLUMNS, and without it `plain_width`.
+    Plain text has the width of the variable COLUMNS, and without it `plain_width`. A table none
+    of whose columns can be folded is as wide as it must be: the terminal folds its lines, but no
+    number is cut.
     """
     from rich.console import Console
+    from rich.measure import Measurement
+    from rich.table import Table
 
-    class Raising(Console):
+    class Whole(Console):
         def on_broken_pipe(self) -> None:
             """Rich would end the process, and what is still to be written would not be."""
             raise  # what the caller has caught
 
+        def print(self, *objects: Any, **keywords: Any) -> None:  # noqa: ANN401 (as rich has it)
+            before = self._width
+            for one in objects:
+                if isinstance(one, Table) and all(column.no_wrap for column in one.columns):
+                    room = self.options.update(max_width=_WIDEST)
+                    need = Measurement.get(self, room, one).maximum
+                    self._width = need if need > self.width else before
+            try:
+                super().print(*objects, **keywords)
+            finally:
+                self._width = before
+
     if stream.isatty():
-        return Raising(file=stream, highlight=False)
+        return Whole(file=stream, highlight=False)
     width = columns() or plain_width
-    return Raising(file=stream, highlight=False, color_system=None, width=width)
+    return Whole(file=stream, highlight=False, color_system=None, width=width)
 
 
 def columns() -> int | None:
@@ -94,6 +110,8 @@ def columns() -> int | None:
     asked = os.environ.get("COLUMNS", "")
     return max(int(asked), _NARROWEST) if asked.isascii() and asked.isdigit() else None
 
+
+_WIDEST = 10_000
 
 _NARROWEST = 40
 """Narrower than this tables are not made."""
