@@ -386,7 +386,8 @@ def test_many_retransmissions_and_drops_are_seen_in_lanes(small: Path) -> None:
 
 def test_progress_is_a_step_function_from_nothing(result: fl.Result) -> None:
     """Each line begins at (0, 0), goes up only straight, and ends with the last byte."""
-    axes = result.plot.sequence().axes[0]
+    figure = result.plot.sequence()
+    axes = figure.axes[0]
     for line in axes.lines:
         if line.get_marker() not in ("None", "", None):
             continue
@@ -396,9 +397,7 @@ def test_progress_is_a_step_function_from_nothing(result: fl.Result) -> None:
         assert acked[-1] == 300_000, "a FIN is no data"
     legend = axes.get_legend()
     assert legend is not None
-    result_figure = axes.get_figure()
-    assert result_figure is not None
-    result_figure.draw_without_rendering()
+    figure.draw_without_rendering()
     assert legend.get_window_extent().y0 >= axes.get_window_extent().y1
 
 

@@ -148,12 +148,12 @@ class View:
         ends = {}
         for flow in self.flows_shown(tcp):
             # What limits a flow is known from its first SYN on.
-            start = known[flow]["time"][:1] if flow in known else []
+            first = known[flow]["time"] if flow in known else np.empty(0)
             lasts = rows[flow]["metrics"]["duration"]["values"][self.run]
             ends[flow] = self.end(tcp)
-            if len(start) and lasts is not None:
+            if len(first) and lasts is not None:
                 told = float(acks[flow]["time"].max(initial=0))
-                ends[flow] = min(ends[flow], max(float(start[0]) + lasts, told))
+                ends[flow] = min(ends[flow], max(float(first[0]) + lasts, told))
         return ends
 
     def end(self, tcp: str) -> float:
