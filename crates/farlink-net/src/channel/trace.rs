@@ -366,4 +366,22 @@ mod tests {
         assert!(none.is_inert() && never.is_inert());
         assert_eq!(never.theory(TRAFFIC).loss, Some(0.0));
     }
+
+    /// Where a level is just what the delays up to one of them have, that one is its quantile,
+    /// be it the least or one between.
+    #[test]
+    fn a_level_on_a_step_has_the_delay_of_the_step() {
+        let pieces = [0.0, 1.0, 4.0].map(|delay| (delay, delay, 0.25));
+        let found = quantiles(&[&pieces[..], &[(8.0, 8.0, 0.25)]].concat());
+        for (level, delay) in [
+            (0.05, 0.0),
+            (0.25, 0.0),
+            (0.5, 1.0),
+            (0.75, 4.0),
+            (0.95, 8.0),
+        ] {
+            let &(_, at) = found.iter().find(|one| one.0 == level).unwrap();
+            assert!((at - delay).abs() < 1e-9, "{level}: {at}");
+        }
+    }
 }
