@@ -421,13 +421,12 @@ def test_curves_with_other_peaks_are_not_on_each_other() -> None:
 
 
 def test_a_window_lasts_as_long_as_its_flow(small: Path) -> None:
-    """Where the receive window limits a flow, Linux's cwnd no longer grows."""
-    deep = {"links.0.down.channel": {"loss": 0.0}, "links.0.down.queue": {"packets": 200}}
-    one = fl.run(small, tcp="linux-cubic", overrides=deep)
-    line = np.asarray(one.plot.cwnd().axes[0].lines[0].get_xdata())
-    acks, cwnd = (one.trace(name) for name in ("acks", "cwnd"))
-    last = acks[acks["side"] == "from"]["time"].max()
-    assert line[-1] >= last > cwnd[cwnd["side"] == "from"]["time"].max()
+    """A flow that is cut off between two ACKs has its last window to the end."""
+    cut = fl.run(small, tcp="sack", overrides={"max_duration": "290 ms"})
+    line = np.asarray(cut.plot.cwnd().axes[0].lines[0].get_xdata())
+    cwnd = cut.trace("cwnd")
+    assert line[-1] == pytest.approx(0.29)
+    assert cwnd[cwnd["side"] == "from"]["time"].max() < 0.28
 
 
 def test_notebooks_show_figures_as_they_are(result: fl.Result) -> None:
