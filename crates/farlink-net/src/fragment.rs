@@ -1,7 +1,10 @@
 //! Fragments of IPv4 datagrams: how a datagram is cut, and what is there of it at
 //! its destination (RFC 791, 2.3 and 3.2).
 
-use crate::packet::IPV4_HEADER_LEN;
+use etherparse::checksum::Sum16BitWords;
+
+/// Bytes of an IPv4 header without options.
+pub const IPV4_HEADER_LEN: u32 = 20;
 
 /// How long a packet a link takes, and how what is longer is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -128,6 +131,21 @@ impl Reassembly {
             _ => Added::Waits,
         }
     }
+}
+
+/// Writes the fields that make a whole datagram's header that of a fragment: total
+/// length, more fragments, fragment offset, checksum.
+pub(crate) fn write_fragment_fields(bytes: &mut [u8], piece: Piece) {
+    let header = usize::from(bytes[0] & 15) * 4;
+    let field = (piece.offset / 8) | u16::from(piece.more) << 13;
+    let total = bytes.len() as u16;
+    bytes[2..4].copy_from_slice(&total.to_be_bytes());
+    bytes[6..8].copy_from_slice(&field.to_be_bytes());
+    bytes[10..12].fill(0);
+    let sum = Sum16BitWords::new()
+        .add_slice(&bytes[..header])
+        .ones_complement();
+    bytes[10..12].copy_from_slice(&sum.to_ne_bytes());
 }
 
 #[cfg(test)]

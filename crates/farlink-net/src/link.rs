@@ -12,7 +12,6 @@ mod simplex;
 use crate::arq::{Line, Output, SentFrame, Tag};
 use crate::background::BackgroundStats;
 use crate::channel::DropCause;
-use crate::fragment::Mtu;
 use crate::header_compression::Restored;
 use crate::id::{ById, Direction, Id, LinkId, PacketId};
 use crate::packets::Packets;
@@ -29,8 +28,9 @@ pub enum Offered {
     Flies,
     /// It is in flight, and the next of its direction to arrive, then.
     FliesFirst(Instant),
-    /// It is longer than packets on this link may be; it stays with its owner.
-    TooLong(Mtu),
+    /// It is longer than packets on this link may be ([`Simplex::mtu`]); it stays with
+    /// its owner.
+    TooLong,
     /// The outcomes tell.
     Told,
 }
@@ -193,7 +193,7 @@ impl Links {
         if let Some(mtu) = over.mtu
             && packet.ip_len() > mtu.bytes
         {
-            return Offered::TooLong(mtu);
+            return Offered::TooLong;
         }
         let priority = packet.priority();
         let data = packet.has_data();

@@ -1,13 +1,10 @@
 //! A packet: IP header as plain values around what it carries.
 
-use crate::fragment::{Mtu, Piece};
+pub use crate::fragment::IPV4_HEADER_LEN;
+use crate::fragment::{Mtu, Piece, write_fragment_fields};
 use crate::id::{FlowId, NodeId};
-use crate::wire::write_fragment_fields;
 use farlink_tcp::{Body, Ecn, Instant, Interval, Priority, Segment};
 use std::net::Ipv4Addr;
-
-/// Bytes of an IPv4 header without options.
-pub const IPV4_HEADER_LEN: u32 = 20;
 
 /// Bytes of a UDP header (RFC 768).
 pub const UDP_HEADER_LEN: u32 = 8;

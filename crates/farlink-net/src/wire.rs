@@ -1,7 +1,7 @@
 //! Packets as bytes: IPv4 (RFC 791) around TCP (RFC 9293) or UDP (RFC
 //! 768), with both checksums.
 
-use crate::fragment::Piece;
+use crate::fragment::{Piece, write_fragment_fields};
 use crate::id::NodeId;
 use crate::packet::{IPV4_HEADER_LEN, Packet, Payload};
 use arrayvec::ArrayVec;
@@ -251,21 +251,6 @@ fn encode_fragment(
     bytes.truncate(max as usize);
     out.append(&mut bytes);
     Ok(())
-}
-
-/// Writes the fields that make a whole datagram's header that of a fragment: total
-/// length, more fragments, fragment offset, checksum.
-pub(crate) fn write_fragment_fields(bytes: &mut [u8], piece: Piece) {
-    let header = usize::from(bytes[0] & 15) * 4;
-    let field = (piece.offset / 8) | u16::from(piece.more) << 13;
-    let total = bytes.len() as u16;
-    bytes[2..4].copy_from_slice(&total.to_be_bytes());
-    bytes[6..8].copy_from_slice(&field.to_be_bytes());
-    bytes[10..12].fill(0);
-    let sum = Sum16BitWords::new()
-        .add_slice(&bytes[..header])
-        .ones_complement();
-    bytes[10..12].copy_from_slice(&sum.to_ne_bytes());
 }
 
 /// Gives a packet that carries a whole TCP segment the fields of these headers; ports

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::app::App;
 use super::checks::{LONGEST_RUN, at_most, fault, out_of_range};
 use super::decode::Problem;
-use super::expand::{ExpandedFlow, ExpandedLink};
+use super::expanded::{ExpandedFlow, ExpandedLink};
 use super::tree::Step;
 use super::units::Time;
 

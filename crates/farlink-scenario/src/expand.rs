@@ -5,122 +5,26 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use farlink_net::fec::BlockCode;
-use farlink_net::fragment::Mtu;
-use farlink_net::rfc1144;
 use farlink_tcp::config::Config;
-use farlink_tcp::time::Interval;
 
 use super::agent::{self, AgentSpec, ExpandedAgent};
-use super::app::{App, app};
-use super::arq::{ArqLink, ArqSpec};
-use super::background::{self, BackgroundSpec};
+use super::app::app;
+use super::arq::ArqSpec;
+use super::background;
 use super::bdp;
-use super::channel::{self, ChannelSpec};
+use super::channel;
 use super::checks::{LONGEST_DELAY, LONGEST_RUN, at_most, ignored, out_of_range};
 use super::compression::CompressionSpec;
 use super::decode::{Problem, example, suggestion};
+use super::expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 use super::fec;
 use super::fragments;
 use super::spec::{AppName, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario};
-use super::trace::RatePlan;
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
 
 /// Most nodes, links or flows that a scenario may have.
 const MOST: u32 = 1_000_000;
-
-/// A scenario with every count and `{}` spelled out.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Expanded {
-    /// Seed of every random stream.
-    pub seed: u64,
-    /// When to stop, if not when every flow is done.
-    pub duration: Option<Interval>,
-    /// When to stop a run that does not end.
-    pub max_duration: Interval,
-    /// Names of the nodes; the index of a name is the number used below.
-    pub nodes: Vec<String>,
-    /// Links, in the order written.
-    pub links: Vec<ExpandedLink>,
-    /// Static routes as (at, to, via).
-    pub routes: Vec<(usize, usize, usize)>,
-    /// Agents, in the order written.
-    pub agents: Vec<ExpandedAgent>,
-    /// Flows, in the order written.
-    pub flows: Vec<ExpandedFlow>,
-}
-
-/// One link.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ExpandedLink {
-    /// Its name, which no other link has.
-    pub name: String,
-    /// Node that `down` leaves.
-    pub a: usize,
-    /// Node that `up` leaves.
-    pub b: usize,
-    /// From `a` to `b`.
-    pub down: DirectionSpec,
-    /// From `b` to `a`.
-    pub up: DirectionSpec,
-    /// Protocol at both ends.
-    pub arq: Option<ArqLink>,
-    /// Header compression of both directions.
-    pub header_compression: Option<rfc1144::Config>,
-}
-
-/// One direction of a link.
-#[derive(Clone, PartialEq, Debug)]
-pub struct DirectionSpec {
-    /// Rate of the transmitter in bit/s; of a trace its mean.
-    pub rate: u64,
-    /// Rates over time, instead of `rate`.
-    pub rate_trace: Option<RatePlan>,
-    /// One-way propagation delay.
-    pub delay: Interval,
-    /// Framing per packet in bytes.
-    pub overhead: u32,
-    /// Block code over each packet.
-    pub fec: Option<BlockCode>,
-    /// Limit of what waits for the transmitter.
-    pub queue: QueueSpec,
-    /// From where on ECN-capable packets are marked.
-    pub mark: QueueSpec,
-    /// Whether packets of low priority have a class of their own.
-    pub priorities: bool,
-    /// Longest packets and how longer ones are cut.
-    pub mtu: Option<Mtu>,
-    /// Stages in order of passage; within one table the standard order.
-    pub channel: Vec<ChannelSpec>,
-    /// Other traffic.
-    pub background: Vec<BackgroundSpec>,
-}
-
-/// One flow.
-#[derive(Clone, PartialEq, Debug)]
-pub struct ExpandedFlow {
-    /// Its name, which no other flow has.
-    pub name: String,
-    /// Node that the data comes from.
-    pub from: usize,
-    /// Node that the data goes to.
-    pub to: usize,
-    /// What is carried.
-    pub app: App,
-    /// When the connection is opened or the first datagram sent.
-    pub start: Interval,
-    /// Which end opens it.
-    pub opens: Opener,
-    /// Whether no router may cut its packets.
-    pub dont_fragment: bool,
-    /// How long hosts wait for the rest of a packet.
-    pub reassembly_timeout: Interval,
-    /// TCP at `from`; the flows of one entry share it. Datagrams use neither.
-    pub sender: Arc<Config>,
-    /// TCP at `to`.
-    pub receiver: Arc<Config>,
-}
 
 /// `path` of steps of either kind.
 macro_rules! path {

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::control::{self, ControlSpec};
 use super::decode::{Problem, suggestion};
+use super::error::ScenarioError;
 use super::tcp_together;
 use super::units::Scalar;
 use super::value;
@@ -133,9 +134,9 @@ impl TcpSpec {
     /// # Errors
     /// An unknown variant, a value out of its range, or values that do not go
     /// together; in one line that names the key.
-    pub fn to_config(&self) -> Result<Config, super::ScenarioError> {
+    pub fn to_config(&self) -> Result<Config, ScenarioError> {
         self.resolve()
-            .map_err(|problem| super::ScenarioError::bare(&problem.within("tcp")))
+            .map_err(|problem| ScenarioError::bare(&problem.within("tcp")))
     }
 
     /// Every key written, so that a resolved scenario says what was simulated.

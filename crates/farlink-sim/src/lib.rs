@@ -20,15 +20,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod agents;
 mod app;
 mod build;
-mod fast_open;
 mod flow;
-mod forward;
-mod fragments;
 mod heap;
-mod icmp;
 mod live;
 mod metrics;
 mod probe;
@@ -39,11 +34,8 @@ mod trajectory;
 mod transit;
 mod udp;
 mod world;
-mod world_loss;
-mod world_udp;
 
 pub use farlink_scenario as scenario;
-pub use icmp::Balance;
 pub use live::{LinkReport, Live, QUEUE_MOST, Refused};
 pub use metrics::{Combine, Kind, Metric, Scope, metrics};
 pub use probe::{
@@ -53,3 +45,4 @@ pub use probe::{
 pub use run::{Monitor, Outcome, RunError, Trace, run, run_all, run_each, trace};
 pub use sample::{Asked, MOST_PACKETS, Sample, SampleError, sample_channel};
 pub use trajectory::{Trajectory, trajectory};
+pub use world::Balance;

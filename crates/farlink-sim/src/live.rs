@@ -3,10 +3,10 @@
 
 use crate::Monitor;
 use crate::build::{channel, link_config, network, nodes};
-use crate::icmp::Balance;
 use crate::metrics::{self, Scope};
 use crate::run::{RunError, agents_json, headers_can_say};
 use crate::scenario::{DirectionSpec, Expanded, QueueSpec};
+use crate::world::Balance;
 use crate::world::World;
 #[cfg(test)]
 use farlink_net::agent::Agent;

@@ -4,23 +4,35 @@
 //! the next event, [`World::next_time`] says when that is. One event a packet
 //! and hop, and now and then a timer.
 
-use crate::agents::Agents;
+mod agents;
+mod answers;
+mod fast_open;
+mod forward;
+mod fragments;
+mod icmp;
+mod loss;
+mod losses;
+mod placed;
+mod reassemblies;
+mod udp;
+
 use crate::app::{AppEvent, Command, Side};
-use crate::fast_open::Cookies;
 use crate::flow::{End, EndId, FlowState, Times};
-use crate::fragments::Reassemblies;
 use crate::heap::{Event, Heap, Kind};
-use crate::icmp::Answers;
 use crate::probe::Probes;
 use crate::transit::Transit;
 use crate::udp::UdpFlow;
-use crate::world_loss::{Lost, LostLater};
+use answers::Answers;
+pub use answers::Balance;
 use farlink_net::channel::DropCause;
 use farlink_net::{
     ById, Due, FlowId, Id, LinkId, Links, NodeId, Outcome, Packet, PacketId, Packets, Payload,
 };
-use farlink_tcp::{Event as TcpEvent, Instant, Segment};
-use std::collections::VecDeque;
+use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant, Segment};
+use losses::{Lost, LostLater};
+use placed::Agents;
+use reassemblies::Reassemblies;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Hops a packet may take.
 pub(crate) const TTL: u8 = 64;
@@ -71,6 +83,9 @@ pub(crate) struct Tally {
     /// How long segments of data took to the other end.
     pub(crate) transit: Transit,
 }
+
+/// What clients keep of servers, by the nodes of both.
+pub(crate) type Cookies = BTreeMap<(NodeId, NodeId), FastOpenCache>;
 
 /// Everything that a run is made of.
 #[derive(Debug)]

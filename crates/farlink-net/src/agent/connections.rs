@@ -1,6 +1,6 @@
 //! What an agent keeps of each connection that it sees: bounded, and ended.
 
-use super::Crossing;
+use super::crossing::Crossing;
 use farlink_tcp::{Flags, Instant, Interval, Segment, Seq};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -6,7 +6,10 @@
 //! sends it again with its window as it is. For what never came to the agent the
 //! duplicate goes on as it is: that was congestion.
 
-use super::{Action, Agent, Connections, Crossing, Limits, Verdict, View};
+use super::connections::{Connections, Limits};
+use super::crossing::Crossing;
+use super::middlebox::{Action, Agent, Verdict};
+use super::view::View;
 use crate::id::PacketId;
 use crate::wire::MAX_OPTIONS_LEN;
 use farlink_tcp::{Flags, Instant, SackBlocks, Segment, Seq};

@@ -1,6 +1,7 @@
 //! A packet as an agent sees it: one header of TCP and IP, whether simulated or bytes.
 
-use super::{Crossing, Ends};
+use super::connections::Ends;
+use super::crossing::Crossing;
 use crate::id::{FlowId, NodeId};
 use crate::packet::{Packet, Payload, Raw};
 use crate::wire::{self, Addresses, Ipv4Fields, MAX_OPTIONS_LEN, WireError};

@@ -1,8 +1,8 @@
 //! The part of the event loop that is about datagrams: one event for each that
 //! is sent, and then what any packet costs.
 
+use super::{TTL, World};
 use crate::heap::{Event, Kind};
-use crate::world::{TTL, World};
 use farlink_net::{FlowId, Id, PacketId, Payload};
 
 impl World {

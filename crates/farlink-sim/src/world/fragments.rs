@@ -2,71 +2,24 @@
 //! dropped with word to the sender; hosts put them together (RFC 791, 3.2;
 //! RFC 1191).
 
+use super::reassemblies::{Key, Partial, key, same};
+use super::{TTL, World, sending_end};
 use crate::flow::EndId;
 use crate::heap::{Event, Kind};
-use crate::world::{TTL, World, sending_end};
 use farlink_net::channel::DropCause;
-use farlink_net::fragment::{Added, Mtu, Piece, Reassembly};
+use farlink_net::fragment::{Added, Mtu, Piece};
 use farlink_net::icmp::IcmpError;
 use farlink_net::packet::IPV4_HEADER_LEN;
-use farlink_net::{ById, FlowId, Id, LinkId, NodeId, Packet, PacketId, Payload};
-use farlink_tcp::{Ecn, Instant, Interval};
-use std::collections::BTreeMap;
-
-/// What fragments of one datagram have in common (RFC 791, 2.3): destination and
-/// source, protocol, identification.
-type Key = (NodeId, NodeId, u8, u16);
-
-/// A datagram of which something is there.
-#[derive(Debug)]
-struct Partial {
-    /// The fragment that came first: the whole, once all are there.
-    number: PacketId,
-    /// Link that it came over.
-    link: LinkId,
-    /// When it is given up.
-    due: Instant,
-    parts: Reassembly,
-}
-
-/// Datagrams that hosts put together.
-#[derive(Debug, Default)]
-pub(crate) struct Reassemblies {
-    partial: BTreeMap<Key, Partial>,
-    spare: Vec<Reassembly>,
-    /// Time of the event that looks for those to give up; others are stale.
-    watch: Option<Instant>,
-    /// How long a flow's datagrams wait for their rest, by number of the flow.
-    pub(crate) patience: ById<FlowId, Interval>,
-}
-
-fn key(packet: &Packet) -> Key {
-    let protocol = match &packet.payload {
-        Payload::Tcp(_) => 6,
-        Payload::Udp(_) => 17,
-        Payload::Raw(raw) => raw.bytes()[9],
-    };
-    (packet.dst, packet.src, protocol, packet.ident)
-}
-
-/// Whether both are of the same datagram, and not of two that have the same
-/// identification after 65,536 others.
-fn same(a: &Packet, b: &Packet) -> bool {
-    let of = (a.flow, a.from_opener) == (b.flow, b.from_opener);
-    of && match (&a.payload, &b.payload) {
-        (Payload::Tcp(a), Payload::Tcp(b)) => {
-            let place = |s: &farlink_tcp::Segment| (s.src_port, s.dst_port, s.seq, s.ack);
-            place(a) == place(b) && a.flags == b.flags && a.body.len() == b.body.len()
-        }
-        (Payload::Udp(a), Payload::Udp(b)) => a.number == b.number,
-        _ => false,
-    }
-}
+use farlink_net::{Id, LinkId, NodeId, Packet, PacketId, Payload};
+use farlink_tcp::{Ecn, Instant};
 
 impl World {
     /// A packet at `node` is longer than the link that it is to be sent over takes.
     #[cold]
-    pub(crate) fn too_long(&mut self, node: NodeId, link: LinkId, number: PacketId, mtu: Mtu) {
+    pub(crate) fn too_long(&mut self, node: NodeId, link: LinkId, number: PacketId) {
+        let Some(mtu) = self.links[link].mtu() else {
+            return;
+        };
         let packet = &self.packets[number];
         if let Payload::Raw(raw) = &packet.payload {
             if raw.dont_fragment() {

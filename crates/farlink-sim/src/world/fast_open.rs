@@ -1,16 +1,12 @@
 //! TCP Fast Open (RFC 7413): what hosts keep of each other, and programs that write
 //! as they open.
 
+use super::World;
 use crate::app::AppEvent;
 use crate::flow::EndId;
-use crate::world::World;
-use farlink_net::{FlowId, NodeId, wire};
+use farlink_net::{FlowId, wire};
 use farlink_tcp::config::FastOpen;
 use farlink_tcp::{FastOpenCache, FastOpenCookie};
-use std::collections::BTreeMap;
-
-/// What clients keep of servers, by the nodes of both.
-pub(crate) type Cookies = BTreeMap<(NodeId, NodeId), FastOpenCache>;
 
 impl World {
     /// The SYN of a flow's connection is about to leave. A program whose host has the

@@ -1,42 +1,12 @@
 //! Agents at routers in the world: packets cross them, and what they ask for is done.
 
+use super::World;
+use super::placed::Placed;
 use crate::heap::{Event, Kind};
-use crate::world::World;
 use farlink_net::agent::{Action, Agent, Crossing, Verdict, View};
 use farlink_net::channel::DropCause;
 use farlink_net::{LinkId, NodeId, PacketId};
 use farlink_tcp::Instant;
-use std::collections::BTreeMap;
-
-/// An agent at its node.
-#[derive(Debug)]
-struct Placed {
-    node: NodeId,
-    /// Number of the link that it looks after.
-    wireless: u32,
-    agent: Box<dyn Agent>,
-    /// Time of the event that counts; others are stale.
-    due: Instant,
-}
-
-/// All agents of a network.
-#[derive(Debug, Default)]
-pub(crate) struct Agents {
-    all: Vec<Placed>,
-    /// Packets that agents hold, with the link that brought each.
-    held: BTreeMap<PacketId, LinkId>,
-    /// Room for what an agent asks for.
-    actions: Vec<Action>,
-    /// Packets that agents made.
-    pub(crate) injected: u64,
-}
-
-impl Agents {
-    /// What each agent counted, in the order of the scenario.
-    pub(crate) fn counters(&self) -> impl Iterator<Item = Vec<(&'static str, u64)>> + '_ {
-        self.all.iter().map(|placed| placed.agent.counters())
-    }
-}
 
 impl World {
     /// Puts an agent at a node, behind those that are there; it looks after link number

@@ -1,7 +1,7 @@
 //! A packet's way over a link: it is offered, and what becomes of it is done.
 
+use super::World;
 use crate::heap::{Event, Kind};
-use crate::world::World;
 use farlink_net::{Direction, Due, FlowId, LinkId, NodeId, Offered, Outcome, PacketId, Payload};
 
 impl World {
@@ -32,7 +32,7 @@ impl World {
             Offered::FliesFirst(at) => {
                 self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
             }
-            Offered::TooLong(mtu) => self.too_long(node, link, packet, mtu),
+            Offered::TooLong => self.too_long(node, link, packet),
             Offered::Told => {
                 self.settle(before);
                 self.watch(link);
@@ -45,8 +45,8 @@ impl World {
     fn offer_watched(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         let over = &self.links[link];
         let ip_len = self.packets[packet].ip_len();
-        if let Some(mtu) = over.mtu().filter(|mtu| ip_len > mtu.bytes) {
-            self.too_long(node, link, packet, mtu);
+        if over.mtu().is_some_and(|mtu| ip_len > mtu.bytes) {
+            self.too_long(node, link, packet);
             return;
         }
         self.watch_queue(link);

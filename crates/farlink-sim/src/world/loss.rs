@@ -1,31 +1,13 @@
 //! Packets that are lost or damaged: who counts it, and who is told.
 
+use super::losses::{Lost, LostLater};
+use super::{World, sending_end};
 use crate::app::Side;
 use crate::flow::EndId;
 use crate::heap::{Event, Kind};
-use crate::world::{World, sending_end};
 use farlink_net::channel::DropCause;
 use farlink_net::{FlowId, Id, LinkId, Packet, PacketId, Payload};
 use farlink_tcp::{Instant, LossCause};
-
-/// A packet of a real program that was lost.
-#[derive(Debug)]
-pub(crate) struct Lost {
-    pub(crate) at: Instant,
-    pub(crate) link: LinkId,
-    pub(crate) cause: DropCause,
-    pub(crate) packet: Packet,
-}
-
-/// A loss behind a transmitter that the packet has not left yet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LostLater {
-    pub(crate) at: Instant,
-    /// Its flow.
-    pub(crate) flow: FlowId,
-    /// Why; none for a packet of the other end, of which no cause is counted.
-    pub(crate) cause: Option<DropCause>,
-}
 
 impl World {
     /// Takes back what is counted of losses whose time has not come.

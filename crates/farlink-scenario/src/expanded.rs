@@ -1,0 +1,108 @@
+//! What a scenario comes to: numbered nodes, single links, single flows with whole TCP
+//! configurations.
+
+use super::agent::ExpandedAgent;
+use super::app::App;
+use super::arq::ArqLink;
+use super::background::BackgroundSpec;
+use super::channel::ChannelSpec;
+use super::spec::{Opener, QueueSpec};
+use super::trace::RatePlan;
+use farlink_net::fec::BlockCode;
+use farlink_net::fragment::Mtu;
+use farlink_net::rfc1144;
+use farlink_tcp::config::Config;
+use farlink_tcp::time::Interval;
+use std::sync::Arc;
+
+/// A scenario with every count and `{}` spelled out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Expanded {
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// When to stop, if not when every flow is done.
+    pub duration: Option<Interval>,
+    /// When to stop a run that does not end.
+    pub max_duration: Interval,
+    /// Names of the nodes; the index of a name is the number used below.
+    pub nodes: Vec<String>,
+    /// Links, in the order written.
+    pub links: Vec<ExpandedLink>,
+    /// Static routes as (at, to, via).
+    pub routes: Vec<(usize, usize, usize)>,
+    /// Agents, in the order written.
+    pub agents: Vec<ExpandedAgent>,
+    /// Flows, in the order written.
+    pub flows: Vec<ExpandedFlow>,
+}
+
+/// One link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExpandedLink {
+    /// Its name, which no other link has.
+    pub name: String,
+    /// Node that `down` leaves.
+    pub a: usize,
+    /// Node that `up` leaves.
+    pub b: usize,
+    /// From `a` to `b`.
+    pub down: DirectionSpec,
+    /// From `b` to `a`.
+    pub up: DirectionSpec,
+    /// Protocol at both ends.
+    pub arq: Option<ArqLink>,
+    /// Header compression of both directions.
+    pub header_compression: Option<rfc1144::Config>,
+}
+
+/// One direction of a link.
+#[derive(Clone, PartialEq, Debug)]
+pub struct DirectionSpec {
+    /// Rate of the transmitter in bit/s; of a trace its mean.
+    pub rate: u64,
+    /// Rates over time, instead of `rate`.
+    pub rate_trace: Option<RatePlan>,
+    /// One-way propagation delay.
+    pub delay: Interval,
+    /// Framing per packet in bytes.
+    pub overhead: u32,
+    /// Block code over each packet.
+    pub fec: Option<BlockCode>,
+    /// Limit of what waits for the transmitter.
+    pub queue: QueueSpec,
+    /// From where on ECN-capable packets are marked.
+    pub mark: QueueSpec,
+    /// Whether packets of low priority have a class of their own.
+    pub priorities: bool,
+    /// Longest packets and how longer ones are cut.
+    pub mtu: Option<Mtu>,
+    /// Stages in order of passage; within one table the standard order.
+    pub channel: Vec<ChannelSpec>,
+    /// Other traffic.
+    pub background: Vec<BackgroundSpec>,
+}
+
+/// One flow.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExpandedFlow {
+    /// Its name, which no other flow has.
+    pub name: String,
+    /// Node that the data comes from.
+    pub from: usize,
+    /// Node that the data goes to.
+    pub to: usize,
+    /// What is carried.
+    pub app: App,
+    /// When the connection is opened or the first datagram sent.
+    pub start: Interval,
+    /// Which end opens it.
+    pub opens: Opener,
+    /// Whether no router may cut its packets.
+    pub dont_fragment: bool,
+    /// How long hosts wait for the rest of a packet.
+    pub reassembly_timeout: Interval,
+    /// TCP at `from`; the flows of one entry share it. Datagrams use neither.
+    pub sender: Arc<Config>,
+    /// TCP at `to`.
+    pub receiver: Arc<Config>,
+}

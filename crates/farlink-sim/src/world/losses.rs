@@ -1,0 +1,24 @@
+//! Packets that are lost, for those who want them and those who count them.
+
+use farlink_net::channel::DropCause;
+use farlink_net::{FlowId, LinkId, Packet};
+use farlink_tcp::Instant;
+
+/// A packet of a real program that was lost.
+#[derive(Debug)]
+pub(crate) struct Lost {
+    pub(crate) at: Instant,
+    pub(crate) link: LinkId,
+    pub(crate) cause: DropCause,
+    pub(crate) packet: Packet,
+}
+
+/// A loss behind a transmitter that the packet has not left yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LostLater {
+    pub(crate) at: Instant,
+    /// Its flow.
+    pub(crate) flow: FlowId,
+    /// Why; none for a packet of the other end, of which no cause is counted.
+    pub(crate) cause: Option<DropCause>,
+}

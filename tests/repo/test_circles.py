@@ -1,0 +1,130 @@
+"""No circle of sources that can only be understood together."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CRATES = sorted(path.parent.name for path in (ROOT / "crates").glob("*/src"))
+
+# Files that lead to each other can be held in the head while they are two or three. What is more
+# is what there was when this test was written; it must not grow.
+LARGEST_CIRCLE = {"farlink-scenario": 5, "farlink-emu": 15, "farlink-tcp": 48}
+
+COMMENT = re.compile(r"//[^\n]*|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+SCOPE = re.compile(r"\bpub\([^)]*\)")
+TESTS = re.compile(
+    r"^#\[cfg\(test\)\]\n(?:pub(?:\([^)]*\))? )?mod \w+(?:;| \{.*?^\})", re.MULTILINE | re.DOTALL
+)
+USE = re.compile(r"^ *(pub(?:\([^)]*\))? )?use ([^;]+);", re.MULTILINE)
+INLINE = re.compile(r"\b(?:crate|super|self)(?:::\w+)+")
+ITEM = re.compile(
+    r"^(?:pub(?:\([^)]*\))? )?(?:const |unsafe )*(?:struct|enum|trait|type|fn|const|static) (\w+)",
+    re.MULTILINE,
+)
+
+
+class Module:
+    """One source file of a crate."""
+
+    def __init__(self, path: Path, name: tuple[str, ...]) -> None:
+        self.path = path
+        self.name = name
+        text = TESTS.sub("", path.read_text(encoding="utf-8"))
+        text = SCOPE.sub("pub", COMMENT.sub(" ", text))
+        self.items = set(ITEM.findall(text))
+        uses = [(bool(public), leaf) for public, tree in USE.findall(text) for leaf in leaves(tree)]
+        self.exports = {new: path for public, (path, new) in uses if public}
+        self.paths = {path for _, (path, _) in uses}
+        self.paths |= {tuple(found.split("::")) for found in INLINE.findall(USE.sub("", text))}
+
+
+def leaves(tree: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each path of `a::{b, c::d as e}`, and the name that it gets."""
+    head, brace, rest = tree.strip().partition("{")
+    prefix = tuple(part for part in head.strip().split("::") if part)
+    if not brace:
+        *start, last = prefix or ("",)
+        found, _, alias = last.partition(" as ")
+        yield (*start, found), alias or found
+        return
+    depth, part = 0, ""
+    for letter in rest[: rest.rindex("}")] + ",":
+        depth += (letter == "{") - (letter == "}")
+        if letter == "," and depth == 0:
+            if part.strip():
+                for path, new in leaves(part):
+                    yield (*prefix, *(path if path != ("self",) else ())), new
+            part = ""
+        else:
+            part += letter
+
+
+@cache
+def modules(crate: str) -> dict[tuple[str, ...], Module]:
+    source = ROOT / "crates" / crate / "src"
+    found = {}
+    for path in source.rglob("*.rs"):
+        parts = path.relative_to(source).with_suffix("").parts
+        name = parts[:-1] if parts[-1] in {"mod", "lib"} else parts
+        found[name] = Module(path, name)
+    return found
+
+
+def defined_in(crate: str, module: Module, path: tuple[str, ...], seen: int = 0) -> Module | None:
+    """The file that a path leads to, through whatever re-exports it."""
+    known = modules(crate)
+    here, rest = module.name, list(path)
+    while rest and rest[0] in {"crate", "super", "self"}:
+        first = rest.pop(0)
+        here = () if first == "crate" else here[: len(here) - (first == "super")]
+    if here == module.name and rest and rest[0] == path[0] and (*here, rest[0]) not in known:
+        return None  # another crate's
+    while rest and (*here, rest[0]) in known:
+        here = (*here, rest.pop(0))
+    target = known[here]
+    if rest and rest[0] not in target.items and seen < 9:
+        if again := target.exports.get(rest[0]):
+            return defined_in(crate, target, again, seen + 1)
+        for new, globbed in target.exports.items():
+            if new == "*" and (found := defined_in(crate, target, globbed[:-1])):
+                return found
+    return target
+
+
+def circles(uses: dict[str, set[str]]) -> list[set[str]]:
+    """The largest sets of files each of which leads to each other one."""
+    reach = {name: set(targets) for name, targets in uses.items()}
+    changed = True
+    while changed:
+        changed = False
+        for targets in reach.values():
+            more = set().union(*(reach[other] for other in targets)) - targets
+            if more:
+                targets |= more
+                changed = True
+    found = []
+    left = set(reach)
+    while left:
+        name = left.pop()
+        circle = {other for other in reach[name] if name in reach[other]}
+        if circle - {name}:
+            found.append(circle | {name})
+            left -= circle
+    return found
+
+
+@pytest.mark.parametrize("crate", CRATES)
+def test_no_circle_of_many_files(crate: str) -> None:
+    uses: dict[str, set[str]] = {}
+    for module in modules(crate).values():
+        targets = (defined_in(crate, module, path) for path in module.paths)
+        names = {str(t.path.relative_to(ROOT)) for t in targets if t and t is not module}
+        uses[str(module.path.relative_to(ROOT))] = names
+    large = [
+        sorted(circle) for circle in circles(uses) if len(circle) > LARGEST_CIRCLE.get(crate, 3)
+    ]
+    assert not large, large
