@@ -42,20 +42,22 @@ impl Mtu {
         let room = self.bytes.saturating_sub(header);
         // Every link takes 68 bytes: a header of 60 and one unit.
         let step = (room / self.unit * self.unit).max(self.unit);
-        let mut offset = u32::from(whole.offset);
+        let mut cut = 0;
         let mut over = false;
         std::iter::from_fn(move || {
-            let left = whole.end() - offset;
+            let left = u32::from(whole.len) - cut;
             if over {
                 return None;
             }
             over = left <= room;
             let piece = Piece {
-                offset: offset as u16,
+                // A fragment that says it ends beyond any datagram goes on as it is: what
+                // its field cannot hold is its receiver's affair.
+                offset: whole.offset.wrapping_add(cut as u16),
                 len: if over { left } else { step } as u16,
                 more: !over || whole.more,
             };
-            offset = piece.end();
+            cut += u32::from(piece.len);
             Some(piece)
         })
     }
@@ -181,6 +183,21 @@ mod tests {
         // The last may be longer than a multiple of 8.
         assert_eq!(sizes(rfc791(575), 572 + 555 - 20), [572, 555]);
         assert_eq!(sizes(rfc791(68), 116), [68, 68]);
+    }
+
+    /// A fragment that says it ends beyond the longest datagram is cut as any other: once
+    /// its parts were sought outside it.
+    #[test]
+    fn what_ends_beyond_any_datagram_is_cut_into_its_bytes() {
+        let piece = Piece {
+            offset: 65_528,
+            len: 3000,
+            more: false,
+        };
+        let parts: Vec<_> = rfc791(1500).cut(piece, 20).collect();
+        let fields: Vec<_> = parts.iter().map(|p| (p.offset, p.len, p.more)).collect();
+        let expected = [(65_528, 1480, true), (1472, 1480, true), (2952, 40, false)];
+        assert_eq!(fields, expected);
     }
 
     /// Wong 1998, 3.3: 532 bytes of TCP in five packets of up to 1024 bits; by the

@@ -220,9 +220,9 @@ impl Raw {
         };
         mtu.cut(whole, header as u32)
             .map(|piece| {
-                let from = header + usize::from(piece.offset - whole.offset);
+                let from = header + usize::from(piece.offset.wrapping_sub(whole.offset));
                 let mut bytes = self.bytes[..header].to_vec();
-                if piece.offset > whole.offset {
+                if piece.offset != whole.offset {
                     blank_options(&mut bytes[IPV4_HEADER_LEN as usize..]);
                 }
                 bytes.extend_from_slice(&self.bytes[from..from + usize::from(piece.len)]);

@@ -149,7 +149,9 @@ class View:
         for flow in self.flows_shown(tcp):
             # What limits a flow is known from its first SYN on.
             first = known[flow]["time"] if flow in known else np.empty(0)
-            lasts = rows[flow]["metrics"]["duration"]["values"][self.run]
+            # A result of the emulator has traces and no metrics.
+            metrics = rows[flow].get("metrics", {}) if flow in rows else {}
+            lasts = metrics["duration"]["values"][self.run] if "duration" in metrics else None
             ends[flow] = self.end(tcp)
             if len(first) and lasts is not None:
                 told = float(acks[flow]["time"].max(initial=0))

@@ -33,9 +33,10 @@ impl File {
         match (what, side) {
             (AppEvent::Established, Side::From) => {
                 commands.push(Command::Write(side, self.size));
-                commands.push(match self.reverse() {
-                    true => Command::Close(side),
-                    false => Command::Leave(side),
+                commands.push(if self.reverse() {
+                    Command::Close(side)
+                } else {
+                    Command::Leave(side)
                 });
             }
             // The side that only receives closes when its peer has.
