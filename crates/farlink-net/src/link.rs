@@ -162,16 +162,14 @@ impl Links {
         if label.low || !over.only_queues(label.ip_len) {
             return self.offer_with_care(now, id, packet, packets, outcomes);
         }
-        let fate = over.offer(now, label.ip_len, Priority::Normal);
+        let fate = over.take(now, label.ip_len, Priority::Normal, label.data);
         if let Some(at) = fate.plain() {
-            over.count_data(label.data);
             return if over.flies(packet, at) {
                 Offered::FliesFirst(at)
             } else {
                 Offered::Flies
             };
         }
-        over.count_data(label.data && !fate.refused());
         self.meet(now, id, packet, fate, packets, outcomes);
         Offered::Told
     }
@@ -236,9 +234,7 @@ impl Links {
                     outcomes.push(Outcome::Lost(id, last, DropCause::Congestion, now));
                 }
             }
-            let fate = over.offer(now, len, priority);
-            over.count_data(data && !fate.refused());
-            Some(fate)
+            Some(over.take(now, len, priority, data))
         };
         if !fate.is_some_and(Fate::refused) {
             if mark {

@@ -334,8 +334,7 @@ impl Simplex {
         let (traffic, stats) = &mut *background;
         while let Some((at, ip_len)) = traffic.next_until(now) {
             let waiting = self.both_queued(at);
-            if self.admit(at, ip_len, waiting) {
-                *self.newest() |= OTHER;
+            if self.admit(at, ip_len | OTHER, waiting) {
                 stats.packets += 1;
                 stats.bytes += u64::from(ip_len);
             } else {
@@ -365,15 +364,6 @@ impl Simplex {
         self.waiting.iter().map(parts)
     }
 
-    /// What is kept of the packet that came last.
-    #[inline]
-    fn newest(&mut self) -> &mut u32 {
-        match self.waiting.back_mut() {
-            Some(last) => &mut last.1,
-            None => &mut self.taken,
-        }
-    }
-
     /// Whether an ECN-capable packet of `ip_len` bytes is to be marked that is
     /// handed over at `now`.
     pub fn congested(&mut self, now: Instant, ip_len: u32) -> bool {
@@ -387,15 +377,6 @@ impl Simplex {
         // What waits in the low class is no congestion to others.
         let (packets, bytes) = self.normal_queued(now);
         self.config.mark.is_full(packets, bytes, ip_len)
-    }
-
-    /// Counts the packet that the queue took last, if it carries data.
-    #[inline]
-    pub fn count_data(&mut self, data: bool) {
-        if data {
-            self.counts.data += 1;
-            *self.newest() |= DATA;
-        }
     }
 
     /// Whether a packet of `ip_len` bytes and normal priority needs nothing here but
@@ -465,18 +446,19 @@ impl Simplex {
     /// Takes a packet into the queue or the transmitter, where so many packets and
     /// bytes wait. Returns whether there was room.
     #[inline(always)] // as `offer`
-    fn admit(&mut self, now: Instant, ip_len: u32, (packets, bytes): (u32, u64)) -> bool {
+    fn admit(&mut self, now: Instant, packet: u32, (packets, bytes): (u32, u64)) -> bool {
+        let ip_len = packet & LENGTH;
         let busy = self.free_at > now;
         if busy && self.config.queue.is_full(packets, bytes, ip_len) {
             return false;
         }
         let (starts, waits) = self.occupy(now, ip_len);
         if waits {
-            self.waiting.push_back((starts, ip_len));
+            self.waiting.push_back((starts, packet));
             self.waiting_bytes += u64::from(ip_len);
             self.counts.queue_max = self.counts.queue_max.max(u64::from(packets) + 1);
         } else {
-            self.taken = ip_len;
+            self.taken = packet;
         }
         true
     }
@@ -510,36 +492,57 @@ impl Simplex {
         Interval::of_bits(u64::from(wire) * 8, rate)
     }
 
+    /// Hands over a packet of `ip_len` bytes without data at `now`, first in, first out.
+    pub fn offer(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
+        self.take(now, ip_len, priority, false)
+    }
+
     /// Hands over a packet of `ip_len` bytes at `now`, first in, first out.
     #[inline(always)] // so that the fate of most packets stays in registers
-    pub fn offer(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
+    pub(super) fn take(
+        &mut self,
+        now: Instant,
+        ip_len: u32,
+        priority: Priority,
+        data: bool,
+    ) -> Fate {
         let waiting = self.queued(now);
-        if !self.admit(now, ip_len, waiting) {
+        let mut packet = ip_len;
+        if data {
+            packet |= DATA;
+        }
+        if priority == Priority::Low {
+            packet |= LOW;
+        }
+        if !self.admit(now, packet, waiting) {
             self.count_drop(DropCause::Congestion, priority);
             return Fate::Lost {
                 cause: DropCause::Congestion,
                 at: now,
             };
         }
-        self.leave(now, ip_len, priority)
+        self.leave(now, packet, priority)
     }
 
     /// The transmitter, which is free, takes a packet at `now`.
     fn send(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
         self.occupy(now, ip_len);
-        self.taken = ip_len;
-        self.leave(now, ip_len, priority)
+        self.taken = if priority == Priority::Low {
+            ip_len | LOW
+        } else {
+            ip_len
+        };
+        self.leave(now, self.taken, priority)
     }
 
     /// What becomes of the packet that came last, at `now`, when it has left the
     /// transmitter.
-    #[inline(always)] // as `offer`
-    fn leave(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
+    #[inline(always)] // as `take`
+    fn leave(&mut self, now: Instant, packet: u32, priority: Priority) -> Fate {
+        let ip_len = packet & LENGTH;
         self.counts.packets += 1;
-        if priority == Priority::Low {
-            self.counts.low_packets += 1;
-            *self.newest() |= LOW;
-        }
+        self.counts.data += u64::from(packet & DATA != 0);
+        self.counts.low_packets += u64::from(priority == Priority::Low);
         self.counts.bytes += u64::from(ip_len);
         let wire = ip_len + self.config.overhead;
         if self.clean {
