@@ -64,7 +64,16 @@ class Emulated:
         """Packets that came into being and are nowhere: 0, or the engine has an error."""
         packets: dict[str, int] = self.data["packets"]
         made = ("offered", "copied", "cut", "answered", "injected")
-        found = ("not_ipv4", "no_host", "overflowed", "left", "lost", "for_routers", "inside")
+        found = (
+            "not_ipv4",
+            "no_host",
+            "overflowed",
+            "left",
+            "lost",
+            "for_routers",
+            "absorbed",
+            "inside",
+        )
         return sum(packets[key] for key in made) - sum(packets[key] for key in found)
 
     @property

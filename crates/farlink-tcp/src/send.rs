@@ -287,15 +287,20 @@ impl Sender {
         self.board.max().min(self.right_edge())
     }
 
+    /// Bytes that the application may write now.
+    pub(crate) fn room(&self) -> u64 {
+        self.buffer.room(self.limit, self.board.una())
+    }
+
     pub(crate) fn write_len(&mut self, len: u64) -> Result<u64, WriteError> {
-        let n = len.min(self.buffer.room(self.limit, self.board.una()));
+        let n = len.min(self.room());
         self.buffer.write_len(n)?;
         self.cut_short = n < len;
         Ok(n)
     }
 
     pub(crate) fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
-        let room = self.buffer.room(self.limit, self.board.una());
+        let room = self.room();
         let n = data.len().min(usize::try_from(room).unwrap_or(usize::MAX));
         self.buffer.write(&data[..n])?;
         self.cut_short = n < data.len();

@@ -325,6 +325,8 @@ def _packets(packets: dict[str, int]) -> str:
         found.append(f"{packets['overflowed']:,} dropped by devices")
     if packets["for_routers"]:
         found.append(f"{packets['for_routers']:,} for routers")
+    if packets["absorbed"]:
+        found.append(f"{packets['absorbed']:,} taken by agents")
     found.append(f"{packets['inside']:,} under way")
     return f"packets: {', '.join(made)}; {', '.join(found)}"
 

@@ -14,6 +14,8 @@ pub enum Verdict {
     Forward,
     /// It is dropped, with the cause `agent`.
     Drop,
+    /// It ends here and is not lost: the agent has taken what it carries.
+    Absorb,
     /// It stays at the node until the agent says [`Action::Release`] or
     /// [`Action::Discard`].
     Hold,

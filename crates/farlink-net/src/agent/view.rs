@@ -47,6 +47,15 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The same with the bytes of the body, if the packet has any.
+    pub fn whole(&mut self) -> Option<Segment> {
+        let segment = self.segment()?.clone();
+        match &self.packet.payload {
+            Payload::Raw(raw) => wire::decode(raw.bytes()).ok().map(|(_, whole)| whole),
+            _ => Some(segment),
+        }
+    }
+
     /// The addresses of its header.
     pub fn addresses(&mut self) -> Addresses {
         self.read();

@@ -56,6 +56,11 @@ impl World {
                     self.lose_beyond(link, packet, DropCause::Agent);
                     return false;
                 }
+                Verdict::Absorb => {
+                    self.agents.absorbed += 1;
+                    self.packets.release(packet);
+                    return false;
+                }
                 Verdict::Hold => return false,
             }
         }

@@ -60,7 +60,7 @@ pub(crate) struct Answers {
 }
 
 /// Where the packets of real programs are: `entered + copied + cut + answered +
-/// injected` is `left + lost + for_routers + inside`.
+/// injected` is `left + lost + for_routers + absorbed + inside`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Balance {
     /// Packets that entered from hosts.
@@ -79,6 +79,8 @@ pub struct Balance {
     pub lost: u64,
     /// Packets that were for a router, and ended there.
     pub for_routers: u64,
+    /// Packets that ended at an agent that took what they carry.
+    pub absorbed: u64,
     /// Packets that wait or fly.
     pub inside: u64,
     /// ICMP errors that routers kept to themselves: more than 1000 a second.
@@ -90,7 +92,7 @@ impl Balance {
     /// somewhere and came from nowhere. Zero, or there is an error in the engine.
     pub fn missing(&self) -> i64 {
         let made = self.entered + self.copied + self.cut + self.answered + self.injected;
-        let found = self.left + self.lost + self.for_routers + self.inside;
+        let found = self.left + self.lost + self.for_routers + self.absorbed + self.inside;
         made.cast_signed().wrapping_sub(found.cast_signed())
     }
 }

@@ -184,6 +184,7 @@ impl World {
             left: own.left,
             lost: self.links.ids().map(|link| self.links.lost(link)).sum(),
             for_routers: own.for_routers,
+            absorbed: self.agents.absorbed,
             inside: (self.packets.count() - self.leaving.len()) as u64,
             limited: own.limited,
         }

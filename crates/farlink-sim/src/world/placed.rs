@@ -26,6 +26,8 @@ pub(crate) struct Agents {
     pub(super) actions: Vec<Action>,
     /// Packets that agents made.
     pub(crate) injected: u64,
+    /// Packets that ended at an agent that took what they carry.
+    pub(crate) absorbed: u64,
 }
 
 impl Agents {

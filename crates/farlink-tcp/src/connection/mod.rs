@@ -391,6 +391,11 @@ impl Connection {
         Ok(())
     }
 
+    /// Bytes that find room if they are written now.
+    pub fn room(&self) -> u64 {
+        self.writable().map_or(0, |()| self.tx.room())
+    }
+
     /// Reads up to `max` bytes to the end of `out`; returns how many.
     pub fn read(&mut self, out: &mut Vec<u8>, max: usize) -> usize {
         self.rx.read_bytes(out, max)
