@@ -42,10 +42,10 @@ EXTENSION := $(VENV)/.extension
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-emu lock clean check-machine
+.PHONY: help demo build test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(EXTENSION) ## Build into .venv, then download 50 MB over a GEO satellite under five TCPs
 	$(BIN)/farlink run geo-omueti2007 --tcp $(TCPS) --out demo/lossless --plot --pcap --snaplen 96
@@ -106,8 +106,17 @@ mutants: $(EXTENSION) ## Wrong changes, one at a time, that a test must notice (
 mutants-python: $(EXTENSION) ## The same of the Python that judges results (minutes)
 	$(BIN)/python tools/python_mutants.py
 
-bench: check-machine ## Nanoseconds per event, events per second and peak memory
-	$(CARGO) bench $(LOCKED) -p farlink-sim --bench '*'
+# `make bench CASES='one-hop geo'` runs those whose names contain one of the parts.
+bench: check-machine ## Time, instructions and memory of whole runs, beside a bare heap (minutes)
+	$(CARGO) bench $(LOCKED) -p farlink-sim --bench workloads -- $(CASES)
+
+# `make bench-against BASE=v1 CASES=geo COUNT=1` counts instructions instead of timing.
+bench-against: check-machine ## The same cases with the sources of commit BASE, in turns with these
+	@test -n "$(BASE)" || { echo "write what to compare with: make bench-against BASE=commit" >&2; exit 2; }
+	$(PYTHON) tools/bench_against.py $(if $(COUNT),--instructions) $(BASE) $(CASES)
+
+bench-peers: check-machine ## The same cases beside recorded figures of ns-3 and htsim
+	$(PYTHON) tools/bench_peers.py
 
 bench-emu: $(EXTENSION) ## Exactness and throughput of the emulator against bare devices (Linux, root)
 	$(BIN)/python tools/bench_emulator.py

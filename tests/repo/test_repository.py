@@ -186,3 +186,10 @@ def permissive(expression: str | None) -> bool:
         return False
     clauses = re.split(r"\s+AND\s+", expression.replace("(", "").replace(")", ""))
     return all(PERMISSIVE & set(re.split(r"\s+OR\s+|/", clause)) for clause in clauses)
+
+
+def test_recorded_figures_of_peers_have_a_case_to_stand_beside() -> None:
+    work = tomllib.loads((ROOT / "tools" / "peers.toml").read_text("utf-8"))["work"]
+    bench = (ROOT / "crates/farlink-sim/benches/workloads.rs").read_text("utf-8")
+    assert [w["case"] for w in work if f'"{w["case"]}"' not in bench] == []
+    assert not [w["name"] for w in work if not {"ns3", "htsim"} & w.keys()]

@@ -1,106 +1,351 @@
-//! Whole runs, timed: events, delivered segments and memory.
+//! Whole runs, timed: events, delivered segments, instructions and memory.
 //!
-//! Each workload runs in a process of its own, so that its peak memory is its
-//! own, and several times, of which the fastest counts: other programs only
-//! ever make a run slower. `cargo bench -p farlink-sim -- NAME` runs one, and
-//! `FARLINK_BENCH_RUNS=1` once only, as a tool that counts instructions wants it.
+//! Each case runs in a process of its own, so that its peak memory is its own, and several times,
+//! of which the fastest counts: other programs only ever make a run slower. Beside each stands
+//! what a bare heap takes for as many events: a floor, and a measure of the machine. Where
+//! valgrind is installed, one more run of each case counts its instructions, exactly.
+//!
+//! `cargo bench -p farlink-sim --bench workloads -- PART...` runs the cases whose names contain
+//! one of the parts; `--no-count` counts no instructions, `--list` prints the names.
+//! `tools/bench_against.py` compares two builds of this file; it asks for one case by the
+//! environment variable `FARLINK_BENCH_ONE`, and gets one line of JSON.
 #![allow(clippy::print_stdout, missing_docs)]
 
+use farlink_sim::scenario::Expanded;
 use farlink_sim::{Monitor, run, scenario};
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::process::Command;
 use std::time::Instant;
 
-/// Scenario of the library, TCP it runs with, runs to time.
-const WORKLOADS: &[(&str, &str, u32)] = &[
-    ("geo-omueti2007", "sack", 20),
-    ("geo-lossy", "sack", 20),
-    ("gigabit-cubic", "cubic", 3),
-    ("cdpd-rlp-wong1998", "reno", 20),
-    ("dumbbell-100", "sack", 3),
-    ("dumbbell-1000", "sack", 3),
-    ("dumbbell-1000-pairs", "sack", 3),
-];
+/// Names the one case to run in this process.
+const ONE: &str = "FARLINK_BENCH_ONE";
+/// How often then, where not as often as the case says.
+const RUNS: &str = "FARLINK_BENCH_RUNS";
+
+/// What is simulated.
+enum Path {
+    /// A scenario of the library.
+    Library(&'static str),
+    /// Flows over one link with the rate, round trip and queue of the library's dumbbells.
+    OneHop,
+    /// The library's `dumbbell-100` with another number of flows.
+    Dumbbell,
+    /// The library's `dumbbell-1000-pairs` with another number of flows and pairs.
+    Pairs,
+    /// A download of 20 kB over the path of `geo-omueti2007`, in a batch of so many runs.
+    Short(u64),
+}
+
+struct Case {
+    name: &'static str,
+    path: Path,
+    tcp: &'static str,
+    /// Flows, where the path leaves that open.
+    flows: u32,
+    /// Overrides `tcp.delayed_ack`.
+    delayed_ack: Option<&'static str>,
+    /// Times to run it.
+    runs: u32,
+}
+
+fn cases() -> Vec<Case> {
+    let geo = || Path::Library("geo-omueti2007");
+    let library = |name| Path::Library(name);
+    let rows = [
+        ("geo-omueti2007", geo(), "sack", 0, 20),
+        ("geo-delayed-ack", geo(), "sack", 0, 20),
+        ("geo-short-20kB", Path::Short(2000), "sack", 0, 10),
+        ("geo-lossy", library("geo-lossy"), "sack", 0, 20),
+        (
+            "cdpd-rlp-wong1998",
+            library("cdpd-rlp-wong1998"),
+            "reno",
+            0,
+            20,
+        ),
+        ("gigabit-cubic", library("gigabit-cubic"), "cubic", 0, 3),
+        (
+            "gigabit-cubic-ack-each",
+            library("gigabit-cubic"),
+            "cubic",
+            0,
+            3,
+        ),
+        ("one-hop-10", Path::OneHop, "sack", 10, 5),
+        ("one-hop-10-ack-each", Path::OneHop, "sack", 10, 5),
+        ("one-hop-100", Path::OneHop, "sack", 100, 5),
+        ("one-hop-100-ack-each", Path::OneHop, "sack", 100, 5),
+        ("one-hop-1000", Path::OneHop, "sack", 1_000, 3),
+        ("one-hop-1000-ack-each", Path::OneHop, "sack", 1_000, 3),
+        ("one-hop-10000", Path::OneHop, "sack", 10_000, 3),
+        ("one-hop-10000-ack-each", Path::OneHop, "sack", 10_000, 3),
+        ("dumbbell-10", Path::Dumbbell, "sack", 10, 3),
+        ("dumbbell-10-ack-each", Path::Dumbbell, "sack", 10, 3),
+        ("dumbbell-100", library("dumbbell-100"), "sack", 0, 3),
+        (
+            "dumbbell-100-ack-each",
+            library("dumbbell-100"),
+            "sack",
+            0,
+            3,
+        ),
+        ("dumbbell-1000", library("dumbbell-1000"), "sack", 0, 3),
+        (
+            "dumbbell-1000-ack-each",
+            library("dumbbell-1000"),
+            "sack",
+            0,
+            3,
+        ),
+        (
+            "dumbbell-1000-pairs",
+            library("dumbbell-1000-pairs"),
+            "sack",
+            0,
+            3,
+        ),
+        (
+            "dumbbell-1000-pairs-ack-each",
+            library("dumbbell-1000-pairs"),
+            "sack",
+            0,
+            3,
+        ),
+        ("dumbbell-10000", Path::Dumbbell, "sack", 10_000, 3),
+        ("dumbbell-10000-ack-each", Path::Dumbbell, "sack", 10_000, 3),
+        ("dumbbell-10000-pairs", Path::Pairs, "sack", 10_000, 1),
+        (
+            "dumbbell-10000-pairs-ack-each",
+            Path::Pairs,
+            "sack",
+            10_000,
+            1,
+        ),
+    ];
+    let delayed_ack = |name: &str| match name {
+        _ if name.ends_with("ack-each") => Some("off"),
+        // The path of 2007 has an acknowledgment for each segment unless asked.
+        "geo-delayed-ack" => Some("200 ms"),
+        _ => None,
+    };
+    let rows = rows.into_iter();
+    rows.map(|(name, path, tcp, flows, runs)| Case {
+        name,
+        path,
+        tcp,
+        flows,
+        delayed_ack: delayed_ack(name),
+        runs,
+    })
+    .collect()
+}
+
+impl Case {
+    fn scenario(&self) -> Result<Expanded, String> {
+        let text = match self.path {
+            Path::Library(name) => of_library(name)?.to_owned(),
+            Path::Short(_) => of_library("geo-omueti2007")?.replace("50 MiB", "20 kB"),
+            Path::OneHop => self.one_hop(),
+            Path::Dumbbell => self.with_flows(of_library("dumbbell-100")?, "count = 100\n"),
+            Path::Pairs => self.with_flows(of_library("dumbbell-1000-pairs")?, "count = 1000\n"),
+        };
+        let mut set = vec![("tcp.variant".to_owned(), self.tcp.to_owned())];
+        if let Some(delayed_ack) = self.delayed_ack {
+            set.push(("tcp.delayed_ack".to_owned(), delayed_ack.to_owned()));
+        }
+        scenario::load(&text, self.name, &set)
+            .and_then(|s| s.expand())
+            .map_err(|e| e.to_string())
+    }
+
+    /// A scenario of the library with this case's number of flows instead of its own. More than
+    /// a thousand start closer together: all within a second.
+    fn with_flows(&self, text: &str, count: &str) -> String {
+        let stagger = (1_000_000 / self.flows).min(1000);
+        text.replace(count, &format!("count = {}\n", self.flows))
+            .replace("stagger = \"1 ms\"", &format!("stagger = \"{stagger} us\""))
+    }
+
+    fn one_hop(&self) -> String {
+        let text = r#"
+            name = "one-hop"
+            duration = "5 s"
+
+            [tcp]
+            mss = "1460 B"
+            receive_window = "16 MiB"
+
+            [[links]]
+            name = "bottleneck"
+            between = ["sender", "receiver"]
+            down = { rate = "1 Gbit/s", delay = "20 ms", queue = { bytes = "5 MB" } }
+
+            [[flows]]
+            name = "bulk"
+            from = "sender"
+            to = "receiver"
+            app = "bulk"
+            duration = "5 s"
+            count = 100
+            stagger = "1 ms"
+            "#;
+        self.with_flows(text, "count = 100\n")
+    }
+
+    /// Runs that are timed as one.
+    fn batch(&self) -> u64 {
+        match self.path {
+            Path::Short(runs) => runs,
+            _ => 1,
+        }
+    }
+
+    /// Runs it so many times, of which the fastest counts.
+    fn measure(&self, runs: u32) -> Result<Value, String> {
+        let scenario = self.scenario()?;
+        let (mut best, mut events, mut segments) = (f64::INFINITY, 0, 0);
+        for _ in 0..runs {
+            (events, segments) = (0, 0);
+            let started = Instant::now();
+            for number in 0..self.batch() {
+                let outcome = run(&scenario, number, &Monitor::default());
+                let outcome = outcome.map_err(|e| e.to_string())?;
+                events += outcome.events;
+                segments += outcome.segments;
+            }
+            best = best.min(started.elapsed().as_secs_f64());
+        }
+        Ok(json!({
+            "case": self.name,
+            "events": events,
+            "segments": segments,
+            "seconds": best,
+            "peak_mb": peak_memory(),
+            "pending": 2 * (scenario.flows.len() + scenario.links.len()),
+        }))
+    }
+
+    /// Instructions of one run, in a process of its own under valgrind.
+    fn instructions(&self) -> Option<f64> {
+        let counted = Command::new("valgrind")
+            .args(["--tool=cachegrind", "--cache-sim=no"])
+            .arg("--cachegrind-out-file=/dev/null")
+            .arg(std::env::current_exe().ok()?)
+            .env(ONE, self.name)
+            .env(RUNS, "1")
+            .output()
+            .ok()?;
+        let said = String::from_utf8_lossy(&counted.stderr).into_owned();
+        let total = said.lines().find(|l| l.contains("refs:"))?;
+        let number = total.rsplit(' ').next()?.replace(',', "");
+        number.parse().ok()
+    }
+}
+
+fn of_library(name: &str) -> Result<&'static str, String> {
+    let found = scenario::library().iter().find(|(n, _)| *n == name);
+    found
+        .map(|&(_, text)| text)
+        .ok_or_else(|| format!("{name}: not in the library"))
+}
+
+/// Seconds that a heap of so many pending events takes to hand out `events`, each of which puts
+/// another in its place: without what an event does, and without asking what it is.
+fn bare_heap(events: u64, pending: u64) -> f64 {
+    let mut state = 1_u64;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % 1_000_000
+    };
+    let mut heap: BinaryHeap<_> = (0..pending)
+        .map(|source| Reverse((random(), source, 0_u32)))
+        .collect();
+    let started = Instant::now();
+    for _ in 0..events {
+        if let Some(mut next) = heap.peek_mut() {
+            next.0.0 += random();
+        }
+    }
+    started.elapsed().as_secs_f64()
+}
 
 fn main() {
-    let args: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with("--"))
-        .collect();
-    if let Some(name) = std::env::var_os("FARLINK_BENCH_ONE") {
-        let name = name.to_string_lossy();
-        if let Some(&(name, tcp, runs)) = WORKLOADS.iter().find(|w| w.0 == name) {
-            let asked = std::env::var("FARLINK_BENCH_RUNS").ok();
-            let runs = asked.and_then(|n| n.parse().ok()).unwrap_or(runs);
-            one(name, tcp, runs);
+    let cases = cases();
+    if let Some(name) = std::env::var_os(ONE) {
+        let Some(case) = cases.iter().find(|c| name == c.name) else {
+            return;
+        };
+        let runs = std::env::var(RUNS).ok().and_then(|n| n.parse().ok());
+        match case.measure(runs.unwrap_or(case.runs)) {
+            Ok(told) => println!("{told}"),
+            Err(why) => println!("{}: {why}", case.name),
         }
         return;
     }
+    let (options, parts): (Vec<_>, Vec<_>) =
+        std::env::args().skip(1).partition(|a| a.starts_with("--"));
+    let is_set = |option: &str| options.iter().any(|o| o == option);
+    let asked = cases.iter().filter(|case| {
+        parts.is_empty() || parts.iter().any(|part| case.name.contains(part.as_str()))
+    });
+    if is_set("--list") {
+        asked.for_each(|case| println!("{}", case.name));
+        return;
+    }
     println!(
-        "{:<20} {:>6} {:>11} {:>10} {:>8} {:>9} {:>9} {:>8} {:>9} {:>9}",
-        "scenario",
-        "tcp",
+        "{:<29} {:>10} {:>9} {:>6} {:>7} {:>7} {:>6} {:>6} {:>10} {:>7}",
+        "case",
         "events",
         "segments",
         "ev/seg",
         "wall s",
-        "Mev/s",
-        "ns/ev",
         "us/seg",
+        "ns/ev",
+        "bare",
+        "instr/seg",
         "peak MB"
     );
-    let Ok(myself) = std::env::current_exe() else {
-        return;
-    };
-    for (name, ..) in WORKLOADS {
-        if args.is_empty() || args.iter().any(|a| a == name) {
-            let _ = Command::new(&myself)
-                .env("FARLINK_BENCH_ONE", name)
-                .status();
+    for case in asked {
+        match row(case, !is_set("--no-count")) {
+            Ok(row) => println!("{row}"),
+            Err(why) => println!("{:<29} {why}", case.name),
         }
     }
 }
 
-fn one(name: &str, tcp: &str, runs: u32) {
-    let Some((_, text)) = scenario::library().iter().find(|(n, _)| *n == name) else {
-        println!("{name}: not in the library");
-        return;
-    };
-    let set = [("tcp.variant".to_owned(), tcp.to_owned())];
-    let loaded = match scenario::load(text, name, &set).and_then(|s| s.expand()) {
-        Ok(loaded) => loaded,
-        Err(e) => {
-            println!("{e}");
-            return;
-        }
-    };
-    let mut best = f64::INFINITY;
-    let mut last = None;
-    for _ in 0..runs {
-        let started = Instant::now();
-        match run(&loaded, 0, &Monitor::default()) {
-            Ok(outcome) => last = Some(outcome),
-            Err(e) => println!("{name}: {e}"),
-        }
-        best = best.min(started.elapsed().as_secs_f64());
-    }
-    let Some(outcome) = last else { return };
-    let (events, segments) = (outcome.events as f64, outcome.segments as f64);
-    println!(
-        "{name:<20} {tcp:>6} {events:>11} {segments:>10} {:>8.2} {best:>9.4} {:>9.2} {:>8.1} {:>9.3} {:>9.1}",
+/// A line of the table: what a process of the case's own said, and what only this one knows.
+fn row(case: &Case, count: bool) -> Result<String, String> {
+    let myself = std::env::current_exe().map_err(|e| e.to_string())?;
+    let said = Command::new(&myself).env(ONE, case.name).output();
+    let said = said.map_err(|e| e.to_string())?;
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let told: Value = serde_json::from_str(&said).map_err(|_| said.trim().to_owned())?;
+    let number = |key: &str| told[key].as_f64().unwrap_or(f64::NAN);
+    let (events, segments, seconds) = (number("events"), number("segments"), number("seconds"));
+    let pending = told["pending"].as_u64().unwrap_or(1);
+    let bare = bare_heap(told["events"].as_u64().unwrap_or(0), pending);
+    let instructions = if count { case.instructions() } else { None };
+    let instructions = instructions.map_or("-".into(), |n| format!("{:.0}", n / segments));
+    Ok(format!(
+        "{:<29} {events:>10} {segments:>9} {:>6.2} {seconds:>7.4} {:>7.3} {:>6.1} {:>6.1} \
+         {instructions:>10} {:>7.1}",
+        case.name,
         events / segments,
-        events / best / 1e6,
-        best / events * 1e9,
-        best / segments * 1e6,
-        peak_memory(),
-    );
+        seconds / segments * 1e6,
+        seconds / events * 1e9,
+        bare / events * 1e9,
+        number("peak_mb"),
+    ))
 }
 
 /// Most memory that this process ever held, in MB, where the system tells.
-fn peak_memory() -> f64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kib = status
-        .lines()
-        .find_map(|l| l.strip_prefix("VmHWM:"))
-        .and_then(|l| l.trim().trim_end_matches("kB").trim().parse::<f64>().ok());
-    kib.map_or(f64::NAN, |k| k / 1000.0 * 1.024)
+fn peak_memory() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let kib = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    let kib: f64 = kib.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kib / 1000.0 * 1.024)
 }

@@ -1,0 +1,133 @@
+"""Compare two builds of `make bench`'s cases: `make bench-against BASE=commit`.
+
+The commit is built in a folder of its own under `target/bench-against` with the bench file of
+this tree, so that both run the same cases. Then each case runs in turns, once with each build;
+a median of seven is printed for each, and their ratio, below 1 where this tree is faster.
+With `--instructions` valgrind counts each once, which is exact on a busy machine, too.
+"""
+
+import argparse
+import json
+import math
+import os
+import re
+import shutil
+import statistics
+import subprocess
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCH = Path("crates/farlink-sim/benches/workloads.rs")
+
+
+def run(command: list[str], cwd: Path = ROOT, env: dict[str, str] | None = None) -> str:
+    """Return what a command prints; it must not fail."""
+    done = subprocess.run(command, cwd=cwd, env=env, check=False, text=True, stdout=subprocess.PIPE)  # noqa: S603
+    if done.returncode:
+        raise SystemExit(f"bench-against: {' '.join(command)} failed")
+    return done.stdout
+
+
+def build(tree: Path) -> Path:
+    """Build the bench of a tree and return the program."""
+    cargo = os.environ.get("CARGO", "cargo")
+    command = [cargo, "bench", "--no-run", "--locked", "-p", "farlink-sim", "--bench", "workloads"]
+    said = run([*command, "--message-format=json"], cwd=tree)
+    programs = [json.loads(line).get("executable") for line in said.splitlines()]
+    return Path(next(p for p in reversed(programs) if p))
+
+
+def of_commit(commit: str) -> Path:
+    """Build this tree's bench file with the sources of a commit."""
+    full = run(["git", "rev-parse", "--verify", f"{commit}^{{commit}}"]).strip()
+    tree = ROOT / "target" / "bench-against" / full[:12]
+    if not tree.exists():
+        run(["git", "worktree", "add", "--detach", "--force", str(tree), full])
+    shutil.copy(ROOT / BENCH, tree / BENCH)
+    return build(tree)
+
+
+def once(program: Path, case: str, runs: int | None) -> dict[str, Any]:
+    """Run a case in a process of its own."""
+    said = run([str(program)], env=asking(case, runs))
+    try:
+        told: dict[str, Any] = json.loads(said)
+    except ValueError:
+        raise SystemExit(f"bench-against: {program}: {said.strip() or f'no case {case}'}") from None
+    return told
+
+
+def asking(case: str, runs: int | None) -> dict[str, str]:
+    """Return the environment that asks for a case."""
+    return (
+        os.environ
+        | {"FARLINK_BENCH_ONE": case}
+        | ({"FARLINK_BENCH_RUNS": str(runs)} if runs else {})
+    )
+
+
+def instructions(program: Path, case: str) -> int:
+    """Count the instructions of one run of a case."""
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        raise SystemExit("bench-against: counting instructions needs valgrind")
+    how = ["--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null"]
+    counted = subprocess.run(  # noqa: S603
+        [valgrind, *how, str(program)],
+        env=asking(case, 1),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = re.search(r"refs:\s+([\d,]+)", counted.stderr)
+    if found is None:
+        raise SystemExit("bench-against: valgrind counted nothing")
+    return int(found[1].replace(",", ""))
+
+
+def main() -> None:
+    """Build, run in turns, print a line for each case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("base", help="a commit, or the program that was built of one")
+    parser.add_argument("cases", nargs="*", help="parts of names; all cases without")
+    parser.add_argument("--head", type=Path, help="a program that was built, not this tree")
+    parser.add_argument("--turns", type=int, default=7, help="runs with each (default 7)")
+    parser.add_argument("--runs", type=int, help="in each process, of which the fastest counts")
+    parser.add_argument("--instructions", action="store_true", help="count instead of timing")
+    options = parser.parse_args()
+    base = Path(options.base)
+    if not (base.is_file() and os.access(base, os.X_OK)):
+        base = of_commit(options.base)
+    head = options.head or build(ROOT)
+    names = run([str(head), "--list", *options.cases]).split()
+    unit = "instr/seg" if options.instructions else "us/seg"
+    columns = f"{'base ' + unit:>15} {'head ' + unit:>15} {'ratio':>7} {'of least':>9} {'MB':>13}"
+    say(f"{'case':<29} {columns}")
+    turns, runs = (1, 1) if options.instructions else (options.turns, options.runs)
+    for name in names:
+        told: dict[Path, list[dict[str, Any]]] = {base: [], head: []}
+        for turn in range(turns):
+            # Who is first changes: what warms a cache or heats a processor favours one.
+            for program in (base, head) if turn % 2 else (head, base):
+                told[program].append(once(program, name, runs))
+        if len({t["segments"] for each in told.values() for t in each}) != 1:
+            say(f"{name}: NOT the same segments, so not the same results")
+        segments = told[head][0]["segments"]
+        if options.instructions:
+            cost = {p: [instructions(p, name) / segments] for p in told}
+        else:
+            cost = {p: [1e6 * t["seconds"] / segments for t in told[p]] for p in told}
+        a, b = (statistics.median(cost[p]) for p in (base, head))
+        least = min(cost[head]) / min(cost[base])
+        peaks = "/".join(f"{told[p][0]['peak_mb'] or math.nan:.1f}" for p in (base, head))
+        say(f"{name:<29} {a:>15.4g} {b:>15.4g} {b / a:>7.3f} {least:>9.3f} {peaks:>13}")
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    print(line, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()

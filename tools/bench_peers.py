@@ -1,0 +1,36 @@
+"""Put this tree's figures beside those of other simulators: `make bench-peers`.
+
+The others are not run: `tools/peers.toml` has what they took, and what farlink took beside them
+on that machine. Another machine is faster or slower for all of them, so the last columns are
+worth as much as the two machines are alike.
+"""
+
+import math
+import tomllib
+from pathlib import Path
+
+from bench_against import build, once, say
+
+ROOT = Path(__file__).resolve().parents[1]
+TURNS = 7
+
+
+def main() -> None:
+    """Run what stands in the file, least of seven, and print a line for each."""
+    peers = tomllib.loads((ROOT / "tools" / "peers.toml").read_text())
+    program = build(ROOT)
+    columns = f"{'ns-3':>7} {'htsim':>7} {'farlink':>8} {'now':>7} {'then/now':>9}"
+    say(f"{'us per segment':<38} {columns} {'ns-3/now':>9} {'htsim/now':>10}")
+    for work in peers["work"]:
+        told = [once(program, work["case"], None) for _ in range(TURNS)]
+        now = min(1e6 * t["seconds"] / t["segments"] for t in told)
+        ns3, htsim = work.get("ns3", math.nan), work.get("htsim", math.nan)
+        line = (
+            f"{work['name']:<38} {ns3:>7.3g} {htsim:>7.3g} {work['farlink']:>8.3f} {now:>7.3f}"
+            f" {work['farlink'] / now:>9.2f} {ns3 / now:>9.3g} {htsim / now:>10.2f}"
+        )
+        say(line.replace("nan", "  -"))
+
+
+if __name__ == "__main__":
+    main()
