@@ -193,8 +193,10 @@ class ChannelSample:
     @property
     def has_delays(self) -> bool:
         """Whether any packet was, or could be, delayed."""
-        law = self.theory["delay"]
-        return bool(np.nanmax(self.delay, initial=0.0) > 0) or bool(law and law["mean"] > 0)
+        distribution = self.theory["delay"]
+        return bool(np.nanmax(self.delay, initial=0.0) > 0) or bool(
+            distribution and distribution["mean"] > 0
+        )
 
     @cached_property
     def summary(self) -> "pd.DataFrame":
@@ -279,16 +281,16 @@ class ChannelSample:
         return Row(f"autocorrelation, lag {lag}", "", found, theory)
 
     def _delay_rows(self) -> list[Row]:
-        law = self.theory["delay"]
+        distribution = self.theory["delay"]
         delays = self.delay[~np.isnan(self.delay)]
         mean = _batch_means(delays)
         squares = _batch_means((delays - (mean.mean or 0.0)) ** 2)
         deviation = _map(squares, lambda value: math.sqrt(max(value, 0.0)))
         rows = [
-            Row("mean extra delay", "s", mean, law and law["mean"]),
-            Row("deviation of delay", "s", deviation, law and law["deviation"]),
+            Row("mean extra delay", "s", mean, distribution and distribution["mean"]),
+            Row("deviation of delay", "s", deviation, distribution and distribution["deviation"]),
         ]
-        known = dict(law["quantiles"]) if law else {}
+        known = dict(distribution["quantiles"]) if distribution else {}
         levels = [
             Row(f"delay, {100 * level:g} % below", "s", _quantile(delays, level), known.get(level))
             for level in _QUANTILES

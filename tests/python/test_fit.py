@@ -109,15 +109,17 @@ def test_all_four_probabilities_are_recovered_95_times_of_100() -> None:
 
 
 @pytest.mark.parametrize(
-    ("law", "mean", "spread"), [("exponential", 5.0, 5.0), ("normal", 50.0, 4.0)]
+    ("distribution", "mean", "spread"), [("exponential", 5.0, 5.0), ("normal", 50.0, 4.0)]
 )
-def test_delays_are_a_constant_and_a_law(law: str, mean: float, spread: float) -> None:
-    options: dict[str, Any] = {} if law == "exponential" else {"spread": f"{spread} ms"}
+def test_delays_are_a_constant_and_a_distribution(
+    distribution: str, mean: float, spread: float
+) -> None:
+    options: dict[str, Any] = {} if distribution == "exponential" else {"spread": f"{spread} ms"}
     hits: dict[str, list[bool]] = {"spread": []}
     for seed in range(1, 201):
         sample = fl.channel(
             "jitter",
-            distribution=law,
+            distribution=distribution,
             mean=f"{mean} ms",
             spacing="1 s",
             packets=2000,
@@ -128,8 +130,8 @@ def test_delays_are_a_constant_and_a_law(law: str, mean: float, spread: float) -
         table = pd.DataFrame({"sent": sent, "received": sent + 0.25 + sample.delay})
         delay = fl.fit(table).delay
         assert delay is not None
-        assert delay.law == law
-        key = "mean" if law == "exponential" else "spread"
+        assert delay.distribution == distribution
+        key = "mean" if distribution == "exponential" else "spread"
         hits["spread"].append(holds(delay.parameters[key], spread / 1e3))
         assert delay.keeps_order
     coverage(hits)
@@ -142,7 +144,7 @@ def test_a_uniform_law_and_none_are_told() -> None:
     sent = np.arange(len(sample)) * 1.0
     found = fl.fit(pd.DataFrame({"sent": sent, "received": sent + 0.1 + sample.delay}))
     assert found.delay is not None
-    assert found.delay.law == "uniform"
+    assert found.delay.distribution == "uniform"
     assert found.delay.parameters["spread"].mean == pytest.approx(0.008, rel=0.01)
     constant = fl.fit(pd.DataFrame({"sent": sent, "received": sent + 0.25}))
     assert constant.channel == {}
@@ -281,7 +283,7 @@ def test_datagrams_that_are_all_alike_are_refused_when_some_are_lost(tmp_path: P
         fl.fit(*pair(tmp_path, lost, alike))
     none_lost = fl.fit(*pair(tmp_path, np.zeros_like(lost), alike))
     assert none_lost.delay is not None
-    assert none_lost.delay.law is None
+    assert none_lost.delay.distribution is None
     assert none_lost.delay.base_s == pytest.approx(0.02, abs=1e-6)
     assert any("are matched in order" in note for note in none_lost.notes)
 
@@ -295,7 +297,7 @@ def test_packets_sent_twice_are_matched_by_what_delays_leave(tmp_path: Path) -> 
     found = fl.fit(*pair(tmp_path, lost, contents))
     assert found.observed.lost.sum() == lost.sum()
     assert found.delay is not None
-    assert found.delay.law is None
+    assert found.delay.distribution is None
     assert any("leave one way to match them" in note for note in found.notes)
 
 

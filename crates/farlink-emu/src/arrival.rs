@@ -30,8 +30,8 @@ struct Device {
     /// What is read now came later than this.
     since: Instant,
     reads: u64,
-    /// Number of the look that last told of it.
-    told: u64,
+    /// Number of the look that last reported it.
+    reported: u64,
     /// Times at which it was left before it was empty, and the number of reads until
     /// then. None while it is read to its end each time.
     left: VecDeque<(u64, Instant)>,
@@ -74,11 +74,11 @@ impl Arrivals {
     pub(crate) fn read(&mut self, device: usize, now: Instant) -> Interval {
         let one = &mut self.devices[device];
         one.reads += 1;
-        if one.told + 1 < self.looks {
+        if one.reported + 1 < self.looks {
             // The look before did not tell of it: it was empty when it was left.
             one.left.clear();
         }
-        one.told = self.looks;
+        one.reported = self.looks;
         if one.left.is_empty() {
             one.since = one.since.max(self.empty);
         }

@@ -561,7 +561,7 @@ impl Emulation {
     fn leave(&mut self, now: Instant) -> Result<(), EmuError> {
         let captures = &mut self.captures;
         let (hosts, lateness, spare) = (&mut self.hosts, &mut self.lateness, &mut self.spare);
-        let mut trouble = None;
+        let mut failed = None;
         self.live.advance(now, |host, due, raw| {
             if let Some(captures) = captures {
                 captures.packet(host, now, raw.bytes());
@@ -570,7 +570,7 @@ impl Emulation {
             match port {
                 Port::Kernel { tun, .. } => match tun.write(&raw) {
                     Ok(written) => counters.add(written),
-                    Err(e) => trouble = Some((host, e)),
+                    Err(e) => failed = Some((host, e)),
                 },
                 Port::Endpoint(endpoint) => {
                     endpoint.receive(now, raw.bytes());
@@ -588,14 +588,14 @@ impl Emulation {
             if let Port::Kernel { tun, .. } = &mut host.port {
                 match tun.flush() {
                     Ok(written) => host.counters.add(written),
-                    Err(e) => trouble = Some((i, e)),
+                    Err(e) => failed = Some((i, e)),
                 }
             }
         }
         if let Some(captures) = &mut self.captures {
             captures.lost(&mut self.live);
         }
-        trouble.map_or(Ok(()), |(host, e)| {
+        failed.map_or(Ok(()), |(host, e)| {
             let what = format!("write to the device of {}", self.hosts[host].name);
             Err(EmuError::system(what, e))
         })

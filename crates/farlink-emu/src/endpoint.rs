@@ -211,7 +211,7 @@ impl Endpoint {
         let (fields, segment) = match wire::decode(bytes) {
             Ok(whole) => whole,
             Err(error) => {
-                if let Some((key, mtu)) = path_mtu::told(bytes)
+                if let Some((key, mtu)) = path_mtu::reported(bytes)
                     && let Some(open) = self.open.get_mut(&key)
                 {
                     open.connection.on_path_mtu(mtu);

@@ -9,9 +9,9 @@ use farlink_tcp::{Instant, Interval};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A law of positive numbers with a given mean.
+/// A distribution of positive numbers with a given mean.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Law {
+pub enum Distribution {
     /// Always the mean.
     Constant,
     /// Exponential.
@@ -28,7 +28,7 @@ pub enum Law {
     },
 }
 
-impl Law {
+impl Distribution {
     /// A draw with this mean.
     fn draw(self, mean: f64, stream: &mut Stream) -> f64 {
         match self {
@@ -42,7 +42,7 @@ impl Law {
     }
 
     /// What is left of a draw that is met at a random point: uniform in a draw of
-    /// the law weighted by its length.
+    /// the distribution weighted by its length.
     fn left(self, mean: f64, stream: &mut Stream) -> f64 {
         let whole = match self {
             Self::Constant => mean,
@@ -68,14 +68,14 @@ pub struct Source {
     pub arrivals: f64,
     /// Mean IP bytes of a conversation.
     pub size: f64,
-    /// Law of its bytes.
-    pub size_law: Law,
+    /// Distribution of its bytes.
+    pub size_distribution: Distribution,
     /// IP bytes of a packet; the last one of a conversation has what is left.
     pub packet: u32,
     /// Mean rate at which a conversation sends, IP bits per second.
     pub rate: f64,
-    /// Law of the time from packet to packet.
-    pub spacing_law: Law,
+    /// Distribution of the time from packet to packet.
+    pub spacing_distribution: Distribution,
 }
 
 impl Source {
@@ -128,17 +128,17 @@ impl Background {
             number: 0,
         };
         for source in 0..this.sources.len() {
-            let (law, stream) = &mut this.sources[source];
-            let law = *law;
+            let (traffic, stream) = &mut this.sources[source];
+            let traffic = *traffic;
             let mut begun = Vec::new();
             let mut sum = stream.exponential(1.0);
-            while sum < law.active() {
-                let left = law.size_law.left(law.size, stream);
-                let at = law.spacing_law.left(law.spacing(), stream);
+            while sum < traffic.active() {
+                let left = traffic.size_distribution.left(traffic.size, stream);
+                let at = traffic.spacing_distribution.left(traffic.spacing(), stream);
                 begun.push((nanos(at), bytes(left)));
                 sum += stream.exponential(1.0);
             }
-            let first = nanos(stream.exponential(1e9 / law.arrivals));
+            let first = nanos(stream.exponential(1e9 / traffic.arrivals));
             for (after, left) in begun {
                 this.schedule(source as u32, Instant::ZERO + after, Some(left));
             }
@@ -178,7 +178,7 @@ impl Background {
         } else {
             let (source, stream) = &mut self.sources[due.source as usize];
             let next = due.at + nanos(stream.exponential(1e9 / source.arrivals));
-            let size = bytes(source.size_law.draw(source.size, stream));
+            let size = bytes(source.size_distribution.draw(source.size, stream));
             self.schedule(due.source, next, None);
             size
         };
@@ -186,7 +186,7 @@ impl Background {
         let packet = left.min(u64::from(source.packet)) as u32;
         let rest = left - u64::from(packet);
         if rest > 0 {
-            let next = due.at + nanos(source.spacing_law.draw(source.spacing(), stream));
+            let next = due.at + nanos(source.spacing_distribution.draw(source.spacing(), stream));
             self.schedule(due.source, next, Some(rest));
         }
         Some((due.at, packet.max(SHORTEST)))
@@ -224,10 +224,10 @@ mod tests {
         Source {
             arrivals: load / 8.0 / f64::from(packet),
             size: f64::from(packet),
-            size_law: Law::Constant,
+            size_distribution: Distribution::Constant,
             packet,
             rate: 1e9,
-            spacing_law: Law::Constant,
+            spacing_distribution: Distribution::Constant,
         }
     }
 
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn the_loss_of_poisson_packets_is_that_of_m_d_1_k() {
-        // M/D/1/1 loses rho / (1 + rho) (Erlang's formula, for any service law).
+        // M/D/1/1 loses rho / (1 + rho) (Erlang's formula, for any service distribution).
         assert!((m_d_1_k(0.7, 1) - 0.7 / 1.7).abs() < 1e-12);
         for (rho, waiting) in [(0.8, 2), (1.2, 5)] {
             let sources = [poisson(rho * 8e6, 1000)];
@@ -360,20 +360,26 @@ mod tests {
         let base = Source {
             arrivals: 20.0,
             size: 50_000.0,
-            size_law: Law::Exponential,
+            size_distribution: Distribution::Exponential,
             packet: 552,
             rate: 1e6,
-            spacing_law: Law::Exponential,
+            spacing_distribution: Distribution::Exponential,
         };
-        for (size_law, spacing_law) in [
-            (Law::Constant, Law::Constant),
-            (Law::Exponential, Law::Exponential),
-            (Law::LogNormal { sigma: 0.8 }, Law::Constant),
-            (Law::Pareto { shape: 2.5 }, Law::Pareto { shape: 2.5 }),
+        for (size_distribution, spacing_distribution) in [
+            (Distribution::Constant, Distribution::Constant),
+            (Distribution::Exponential, Distribution::Exponential),
+            (
+                Distribution::LogNormal { sigma: 0.8 },
+                Distribution::Constant,
+            ),
+            (
+                Distribution::Pareto { shape: 2.5 },
+                Distribution::Pareto { shape: 2.5 },
+            ),
         ] {
             let source = Source {
-                size_law,
-                spacing_law,
+                size_distribution,
+                spacing_distribution,
                 ..base
             };
             assert!((source.active() - 8.0).abs() < 1e-9);
@@ -405,18 +411,20 @@ mod tests {
     }
 
     #[test]
-    fn laws_have_their_mean_and_pareto_its_tail() {
+    fn distributions_have_their_mean_and_pareto_its_tail() {
         let mut random = stream("laws");
         let n = 200_000;
-        for law in [
-            Law::Exponential,
-            Law::LogNormal { sigma: 1.0 },
-            Law::Pareto { shape: 2.5 },
+        for distribution in [
+            Distribution::Exponential,
+            Distribution::LogNormal { sigma: 1.0 },
+            Distribution::Pareto { shape: 2.5 },
         ] {
-            let draws: Vec<f64> = (0..n).map(|_| law.draw(3.0, &mut random)).collect();
+            let draws: Vec<f64> = (0..n)
+                .map(|_| distribution.draw(3.0, &mut random))
+                .collect();
             near(batches(&draws), 3.0);
         }
-        let heavy = Law::Pareto { shape: 1.2 };
+        let heavy = Distribution::Pareto { shape: 1.2 };
         let least = 3.0 * 0.2 / 1.2;
         for times in [2.0, 10.0, 100.0] {
             let above: Vec<f64> = (0..n)
@@ -431,10 +439,10 @@ mod tests {
         let source = Source {
             arrivals: 5.0,
             size: 10_000.0,
-            size_law: Law::Constant,
+            size_distribution: Distribution::Constant,
             packet: 1500,
             rate: 1e6,
-            spacing_law: Law::Exponential,
+            spacing_distribution: Distribution::Exponential,
         };
         let mut all = background(&[source, poisson(1e5, 100)]);
         let mut last = Instant::ZERO;

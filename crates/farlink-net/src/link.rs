@@ -9,7 +9,7 @@ pub(crate) mod config;
 mod fate;
 mod simplex;
 
-use crate::arq::{Line, Output, SentFrame, Tag};
+use crate::arq::{ArqLink, Output, SentFrame, Tag};
 use crate::background::BackgroundStats;
 use crate::channel::DropCause;
 use crate::header_compression::Restored;
@@ -32,7 +32,7 @@ pub enum Offered {
     /// its owner.
     TooLong,
     /// The outcomes tell.
-    Told,
+    Decided,
 }
 
 /// What a link wants to be called for.
@@ -54,7 +54,7 @@ pub struct Link {
 /// A protocol at work: the directions of its link then carry nothing themselves.
 #[derive(Debug)]
 struct Arq {
-    line: Line,
+    link: ArqLink,
     /// The call that counts; others are stale.
     due: Instant,
     outputs: Vec<Output>,
@@ -70,12 +70,12 @@ impl Link {
     }
 
     /// The same link with a protocol.
-    pub fn with_arq(mut self, line: Line) -> Self {
+    pub fn with_arq(mut self, link: ArqLink) -> Self {
         for simplex in &mut self.simplex {
             simplex.carries_frames = true;
         }
         self.arq = Some(Box::new(Arq {
-            line,
+            link,
             due: Instant::MAX,
             outputs: Vec::new(),
         }));
@@ -139,8 +139,8 @@ impl Links {
 
     /// The protocol of a link, if it has one.
     #[inline]
-    pub fn arq(&self, id: LinkId) -> Option<&Line> {
-        self.arq[id.link() as usize].as_deref().map(|arq| &arq.line)
+    pub fn arq(&self, id: LinkId) -> Option<&ArqLink> {
+        self.arq[id.link() as usize].as_deref().map(|arq| &arq.link)
     }
 
     fn arq_mut(&mut self, id: LinkId) -> Option<&mut Arq> {
@@ -171,7 +171,7 @@ impl Links {
             };
         }
         self.meet(now, id, packet, fate, packets, outcomes);
-        Offered::Told
+        Offered::Decided
     }
 
     /// Offers a packet to a direction that does more than to queue it.
@@ -199,7 +199,7 @@ impl Links {
         let waits_apart = arq.is_none() && priority == Priority::Low && over.has_priorities();
         let markable = packet.ecn().markable() && !waits_apart;
         let mut congested = |over: &mut Simplex, len: u32| match arq {
-            Some(arq) => arq.line.congested(from, len),
+            Some(arq) => arq.link.congested(from, len),
             None => over.congested(now, len),
         };
         // What others overtake in the queue is not sent in the order of the queue.
@@ -217,11 +217,11 @@ impl Links {
                 LowFate::Decided(fate) => self.meet(now, id, number, fate, packets, outcomes),
                 LowFate::Waits => {}
             }
-            return Offered::Told;
+            return Offered::Decided;
         }
         let fate = if let Some(arq) = arq {
             let tag = Tag::of(packet);
-            match arq.line.offer(now, from, number.0, len, tag) {
+            match arq.link.offer(now, from, number.0, len, tag) {
                 Ok(()) => None,
                 Err(_) => Some(Fate::Lost {
                     cause: DropCause::Congestion,
@@ -240,7 +240,7 @@ impl Links {
             if mark {
                 packet.set_ecn(Ecn::Ce);
                 match arq {
-                    Some(arq) => arq.line.count_mark(from),
+                    Some(arq) => arq.link.count_mark(from),
                     None => over.count_mark(),
                 }
             }
@@ -249,7 +249,7 @@ impl Links {
         if let Some(fate) = fate {
             self.meet(now, id, number, fate, packets, outcomes);
         }
-        Offered::Told
+        Offered::Decided
     }
 
     /// What becomes of a packet that was offered.
@@ -330,7 +330,7 @@ impl Links {
             over.low_watched = true;
             return Some((Due::Low, due));
         };
-        let due = arq.line.deadline();
+        let due = arq.link.deadline();
         (due < arq.due).then(|| {
             arq.due = due;
             (Due::Arq, due)
@@ -368,7 +368,7 @@ impl Links {
             return false;
         };
         arq.due = Instant::MAX;
-        arq.line.advance(now, &mut arq.outputs);
+        arq.link.advance(now, &mut arq.outputs);
         let directed = |from: usize| LinkId::new(id.link(), Direction::BOTH[from]);
         for output in arq.outputs.drain(..) {
             outcomes.push(match output {
@@ -391,7 +391,7 @@ impl Links {
     /// Keeps every frame that protocols send from now on, for [`Self::drain_frames`].
     pub fn watch_frames(&mut self) {
         for arq in self.arq.iter_mut().flatten() {
-            arq.line.watch();
+            arq.link.watch();
         }
     }
 
@@ -399,7 +399,7 @@ impl Links {
     /// Returns whether it has a protocol.
     pub fn drain_frames(&mut self, id: LinkId, take: impl FnMut(SentFrame)) -> bool {
         let arq = self.arq_mut(id);
-        arq.map(|arq| arq.line.drain_sent().for_each(take))
+        arq.map(|arq| arq.link.drain_sent().for_each(take))
             .is_some()
     }
 
@@ -407,14 +407,14 @@ impl Links {
     /// changed since this was asked.
     pub fn window_queue_changed(&mut self, id: LinkId) -> Option<(u32, u64)> {
         let arq = self.arq_mut(id)?;
-        arq.line.waiting_changed(id.direction() as usize)
+        arq.link.waiting_changed(id.direction() as usize)
     }
 
     /// Counts a packet that a direction carried and its far end refused.
     pub fn count_drop(&mut self, id: LinkId, cause: DropCause, priority: Priority) {
         match self.arq_mut(id) {
             Some(arq) => arq
-                .line
+                .link
                 .count_drop(id.direction() as usize, cause, priority),
             None => self.directions[id].count_drop(cause, priority),
         }
@@ -424,8 +424,8 @@ impl Links {
     /// being sent has not left.
     pub fn stats_at(&self, id: LinkId, now: Instant) -> (LinkStats, BackgroundStats) {
         match self.arq(id) {
-            Some(line) => (
-                *line.stats(id.direction() as usize),
+            Some(arq) => (
+                *arq.stats(id.direction() as usize),
                 BackgroundStats::default(),
             ),
             None => self[id].stats_at(now),
@@ -435,7 +435,7 @@ impl Links {
     /// Packets of a direction that are lost, now or later, for any cause.
     pub fn lost(&self, id: LinkId) -> u64 {
         let drops = match self.arq(id) {
-            Some(line) => line.stats(id.direction() as usize).drops,
+            Some(arq) => arq.stats(id.direction() as usize).drops,
             None => self[id].stats().drops,
         };
         drops.iter().sum()

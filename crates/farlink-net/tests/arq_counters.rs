@@ -1,7 +1,7 @@
 //! What a link with a protocol refuses, counts and tells, packet by packet.
 
 use farlink_net::arq::{
-    ArqError, Entity, FrameKind, GiveUp, Item, LapbConfig, Line, LineConfig, MdlpConfig, Output,
+    ArqConfig, ArqError, ArqLink, Entity, FrameKind, GiveUp, Item, LapbConfig, MdlpConfig, Output,
     Protocol, RlpConfig, SentFrame, Tag,
 };
 use farlink_net::channel::{
@@ -34,9 +34,9 @@ fn link() -> LinkConfig {
     }
 }
 
-/// A line whose forward direction is `link` with these stages; the way back is clean.
-fn line(protocol: Protocol, link: LinkConfig, stages: Vec<Stage>, access: Access) -> Line {
-    let config = LineConfig {
+/// A link whose forward direction is `link` with these stages; the way back is clean.
+fn arq(protocol: Protocol, link: LinkConfig, stages: Vec<Stage>, access: Access) -> ArqLink {
+    let config = ArqConfig {
         protocol,
         header: 6,
         supervisory: 12,
@@ -45,7 +45,7 @@ fn line(protocol: Protocol, link: LinkConfig, stages: Vec<Stage>, access: Access
     let mac = |access, name| Mac::new(access, RATE, Streams::new(1, 0).stream(name));
     let forward = (link, Channel::new(stages), mac(access, "there"));
     let back = (link, Channel::default(), mac(Access::None, "back"));
-    Line::new(config, [forward, back]).unwrap()
+    ArqLink::new(config, [forward, back]).unwrap()
 }
 
 fn lapb(window: u8) -> Protocol {
@@ -55,16 +55,16 @@ fn lapb(window: u8) -> Protocol {
     })
 }
 
-fn clean(protocol: Protocol) -> Line {
-    line(protocol, link(), Vec::new(), Access::None)
+fn clean(protocol: Protocol) -> ArqLink {
+    arq(protocol, link(), Vec::new(), Access::None)
 }
 
 /// Everything until `end`.
-fn live(line: &mut Line, end: Instant) -> Vec<Output> {
+fn live(arq: &mut ArqLink, end: Instant) -> Vec<Output> {
     let mut outputs = Vec::new();
     let mut steps = 0;
-    while line.deadline() <= end {
-        line.advance(line.deadline(), &mut outputs);
+    while arq.deadline() <= end {
+        arq.advance(arq.deadline(), &mut outputs);
         steps += 1;
         assert!(steps < 100_000, "time stands still");
     }
@@ -143,15 +143,15 @@ fn the_queue_counts_what_waits_for_the_window() {
         QueueLimit::Bytes(2 * u64::from(LEN)),
     ] {
         let config = LinkConfig { queue, ..link() };
-        let mut line = line(lapb(2), config, Vec::new(), Access::None);
+        let mut arq = arq(lapb(2), config, Vec::new(), Access::None);
         for packet in 0..3 {
-            assert!(line.offer(at(0), 0, packet, LEN, data(packet == 2)).is_ok());
+            assert!(arq.offer(at(0), 0, packet, LEN, data(packet == 2)).is_ok());
         }
-        assert_eq!(line.waiting_changed(0), Some((2, 2 * u64::from(LEN))));
-        assert_eq!(line.waiting_changed(0), None);
-        assert!(line.offer(at(0), 0, 3, LEN, data(true)).is_err());
-        assert!(line.offer(at(0), 0, 4, LEN, data(false)).is_err());
-        let stats = *line.stats(0);
+        assert_eq!(arq.waiting_changed(0), Some((2, 2 * u64::from(LEN))));
+        assert_eq!(arq.waiting_changed(0), None);
+        assert!(arq.offer(at(0), 0, 3, LEN, data(true)).is_err());
+        assert!(arq.offer(at(0), 0, 4, LEN, data(false)).is_err());
+        let stats = *arq.stats(0);
         assert_eq!(stats.drops[DropCause::Congestion as usize], 2);
         assert_eq!(stats.low_drops[DropCause::Congestion as usize], 1);
         assert_eq!(stats.queue_max, 2);
@@ -160,14 +160,14 @@ fn the_queue_counts_what_waits_for_the_window() {
         queue: QueueLimit::Packets(0),
         ..link()
     };
-    let mut line = line(lapb(1), config, Vec::new(), Access::None);
-    assert!(line.offer(at(0), 0, 0, LEN, Tag::default()).is_ok());
-    live(&mut line, at(12));
+    let mut arq = arq(lapb(1), config, Vec::new(), Access::None);
+    assert!(arq.offer(at(0), 0, 0, LEN, Tag::default()).is_ok());
+    live(&mut arq, at(12));
     // The frame is sent and its acknowledgment is to come: no place to wait in.
-    assert!(line.offer(at(12), 0, 1, LEN, Tag::default()).is_err());
-    live(&mut line, at(400));
-    assert!(line.offer(at(400), 0, 2, LEN, Tag::default()).is_ok());
-    assert_eq!(line.stats(0).queue_max, 0);
+    assert!(arq.offer(at(12), 0, 1, LEN, Tag::default()).is_err());
+    live(&mut arq, at(400));
+    assert!(arq.offer(at(400), 0, 2, LEN, Tag::default()).is_ok());
+    assert_eq!(arq.stats(0).queue_max, 0);
 }
 
 /// A packet is to be marked if others wait and it is above the limit for marks, and
@@ -178,17 +178,17 @@ fn marks_begin_at_their_limit() {
         mark: QueueLimit::Packets(1),
         ..link()
     };
-    let mut line = line(lapb(7), config, Vec::new(), Access::None);
-    assert!(!line.congested(0, LEN));
-    line.offer(at(0), 0, 0, LEN, Tag::default()).unwrap();
-    assert!(!line.congested(0, LEN), "none waits");
-    line.offer(at(0), 0, 1, LEN, Tag::default()).unwrap();
-    assert!(line.congested(0, LEN) && !line.congested(1, LEN));
-    line.count_mark(0);
-    line.count_mark(0);
-    line.count_drop(0, DropCause::Checksum, Priority::Low);
-    line.count_drop(0, DropCause::Checksum, Priority::Normal);
-    let stats = line.stats(0);
+    let mut arq = arq(lapb(7), config, Vec::new(), Access::None);
+    assert!(!arq.congested(0, LEN));
+    arq.offer(at(0), 0, 0, LEN, Tag::default()).unwrap();
+    assert!(!arq.congested(0, LEN), "none waits");
+    arq.offer(at(0), 0, 1, LEN, Tag::default()).unwrap();
+    assert!(arq.congested(0, LEN) && !arq.congested(1, LEN));
+    arq.count_mark(0);
+    arq.count_mark(0);
+    arq.count_drop(0, DropCause::Checksum, Priority::Low);
+    arq.count_drop(0, DropCause::Checksum, Priority::Normal);
+    let stats = arq.stats(0);
     assert_eq!(stats.marks, 2);
     assert_eq!(stats.drops[DropCause::Checksum as usize], 2);
     assert_eq!(stats.low_drops[DropCause::Checksum as usize], 1);
@@ -197,7 +197,7 @@ fn marks_begin_at_their_limit() {
         mark: QueueLimit::Packets(0),
         ..link()
     };
-    let empty = self::line(lapb(7), config, Vec::new(), Access::None);
+    let empty = self::arq(lapb(7), config, Vec::new(), Access::None);
     assert!(!empty.congested(0, LEN));
 }
 
@@ -205,37 +205,34 @@ fn marks_begin_at_their_limit() {
 /// back 300 ms after the first came: what each counter holds, to the nanosecond.
 #[test]
 fn packets_frames_and_times_are_counted() {
-    let mut line = clean(lapb(3));
-    line.watch();
-    line.offer(at(0), 0, 10, LEN, data(false)).unwrap();
-    line.offer(at(0), 0, 11, LEN, data(true)).unwrap();
-    line.offer(at(0), 0, 12, LEN, Tag::default()).unwrap();
-    let outputs = live(&mut line, at(1000));
+    let mut arq = clean(lapb(3));
+    arq.watch();
+    arq.offer(at(0), 0, 10, LEN, data(false)).unwrap();
+    arq.offer(at(0), 0, 11, LEN, data(true)).unwrap();
+    arq.offer(at(0), 0, 12, LEN, Tag::default()).unwrap();
+    let outputs = live(&mut arq, at(1000));
     let arrived = [10, 11, 12].map(|packet| Output::Arrived { from: 0, packet });
     assert_eq!(outputs, arrived);
-    let stats = *line.stats(0);
+    let stats = *arq.stats(0);
     assert_eq!((stats.packets, stats.bytes), (3, 3 * u64::from(LEN)));
     assert_eq!((stats.data, stats.low_packets), (2, 1));
     assert_eq!(stats.busy, 30_000_000);
-    let lines = *line.line_stats(0);
-    assert_eq!((lines.information, lines.supervisory), (3, 0));
-    assert_eq!((lines.accepted, lines.delay), (3, 3 * 15_000_000));
-    assert_eq!(lines.window_max, 3);
+    let frames = *arq.arq_stats(0);
+    assert_eq!((frames.information, frames.supervisory), (3, 0));
+    assert_eq!((frames.accepted, frames.delay), (3, 3 * 15_000_000));
+    assert_eq!(frames.window_max, 3);
     assert_eq!(
-        (lines.retransmitted, lines.duplicates, lines.discarded),
+        (frames.retransmitted, frames.duplicates, frames.discarded),
         (0, 0, 0)
     );
     // One, two and three frames from 0, 10 and 20 ms; the acknowledgment leaves 300 ms
     // after 15 ms, takes 5 ms, and flies 5.
     let area = 325_000_000 + 315_000_000 + 305_000_000;
-    assert_eq!(line.window_area(0, at(1000)), area);
-    assert_eq!(line.line_stats(1).supervisory, 1);
-    assert_eq!(line.stats(1).busy, 5_000_000);
-    assert_eq!(
-        (line.stats(1).packets, line.line_stats(1).information),
-        (0, 0)
-    );
-    let sent: Vec<SentFrame> = line.drain_sent().collect();
+    assert_eq!(arq.window_area(0, at(1000)), area);
+    assert_eq!(arq.arq_stats(1).supervisory, 1);
+    assert_eq!(arq.stats(1).busy, 5_000_000);
+    assert_eq!((arq.stats(1).packets, arq.arq_stats(1).information), (0, 0));
+    let sent: Vec<SentFrame> = arq.drain_sent().collect();
     let told: Vec<_> = sent
         .iter()
         .map(|one| (one.at, one.from, one.frame.kind, one.bytes))
@@ -251,7 +248,7 @@ fn packets_frames_and_times_are_counted() {
         ]
     );
     assert!(sent.iter().all(|one| !one.again && !one.lost));
-    assert_eq!(line.drain_sent().count(), 0);
+    assert_eq!(arq.drain_sent().count(), 0);
 }
 
 /// The second of three frames is lost; the third is thrown away by a receiver that goes
@@ -259,24 +256,27 @@ fn packets_frames_and_times_are_counted() {
 #[test]
 fn what_is_lost_goes_again_and_is_counted_once_as_a_packet() {
     let second = Scripted::new(&[2], 0).unwrap();
-    let mut line = line(lapb(3), link(), vec![second.into()], Access::None);
-    line.watch();
+    let mut arq = arq(lapb(3), link(), vec![second.into()], Access::None);
+    arq.watch();
     for packet in 0..3 {
-        line.offer(at(0), 0, packet, LEN, data(false)).unwrap();
+        arq.offer(at(0), 0, packet, LEN, data(false)).unwrap();
     }
-    assert_eq!(live(&mut line, at(900)).len(), 3);
-    let stats = *line.stats(0);
+    assert_eq!(live(&mut arq, at(900)).len(), 3);
+    let stats = *arq.stats(0);
     assert_eq!((stats.packets, stats.data), (3, 3));
     assert_eq!(stats.drops, [0; DropCause::ALL.len()]);
-    let lines = *line.line_stats(0);
-    assert_eq!((lines.information, lines.retransmitted), (5, 2));
-    assert_eq!((lines.lost, lines.discarded, lines.duplicates), (1, 1, 0));
+    let frames = *arq.arq_stats(0);
+    assert_eq!((frames.information, frames.retransmitted), (5, 2));
+    assert_eq!(
+        (frames.lost, frames.discarded, frames.duplicates),
+        (1, 1, 0)
+    );
     // The third comes at 35 ms; REJ takes 5 ms and 5 ms of way. The delay counts from the
     // first time that a packet was handed to the MAC: 0, 10 and 20 ms.
-    assert_eq!(lines.accepted, 3);
-    assert_eq!(lines.delay, 15_000_000 + 50_000_000 + 50_000_000);
+    assert_eq!(frames.accepted, 3);
+    assert_eq!(frames.delay, 15_000_000 + 50_000_000 + 50_000_000);
     assert_eq!(stats.busy, 50_000_000);
-    let sent: Vec<SentFrame> = line.drain_sent().filter(|one| one.from == 0).collect();
+    let sent: Vec<SentFrame> = arq.drain_sent().filter(|one| one.from == 0).collect();
     assert_eq!(
         sent.iter().map(|one| one.lost).collect::<Vec<_>>(),
         [false, true, false, false, false]
@@ -300,23 +300,19 @@ fn a_frame_that_is_lost_for_good_is_counted_by_cause() {
             DropCause::Checksum,
         ),
     ] {
-        let mut line = line(Protocol::Plain, link(), vec![stage], Access::None);
-        line.offer(at(0), 0, 5, LEN, data(true)).unwrap();
-        line.offer(at(0), 0, 6, LEN, data(false)).unwrap();
+        let mut arq = arq(Protocol::Plain, link(), vec![stage], Access::None);
+        arq.offer(at(0), 0, 5, LEN, data(true)).unwrap();
+        arq.offer(at(0), 0, 6, LEN, data(false)).unwrap();
         let lost = [5, 6].map(|packet| Output::Lost {
             from: 0,
             packet,
             cause,
         });
-        assert_eq!(live(&mut line, at(100)), lost);
-        assert_eq!(line.stats(0).drops[cause as usize], 2);
-        assert_eq!(line.stats(0).low_drops[cause as usize], 1);
-        assert_eq!(line.line_stats(0).lost, 2);
-        assert_eq!(
-            line.window_area(0, at(100)),
-            0,
-            "nothing to be acknowledged"
-        );
+        assert_eq!(live(&mut arq, at(100)), lost);
+        assert_eq!(arq.stats(0).drops[cause as usize], 2);
+        assert_eq!(arq.stats(0).low_drops[cause as usize], 1);
+        assert_eq!(arq.arq_stats(0).lost, 2);
+        assert_eq!(arq.window_area(0, at(100)), 0, "nothing to be acknowledged");
     }
 }
 
@@ -331,17 +327,17 @@ fn a_frame_that_the_mac_gives_up_is_an_access_failure() {
         max_backoffs: 4,
         busy: Probability::ONE,
     });
-    let mut line = line(Protocol::Plain, link(), Vec::new(), busy);
-    line.offer(at(0), 0, 9, LEN, data(false)).unwrap();
+    let mut arq = arq(Protocol::Plain, link(), Vec::new(), busy);
+    arq.offer(at(0), 0, 9, LEN, data(false)).unwrap();
     let lost = Output::Lost {
         from: 0,
         packet: 9,
         cause: DropCause::LinkGiveUp,
     };
-    assert_eq!(live(&mut line, at(1000)), [lost]);
-    assert_eq!(line.line_stats(0).access_failures, 1);
-    assert_eq!((line.stats(0).busy, line.stats(0).packets), (0, 0));
-    assert_eq!(line.stats(0).drops[DropCause::LinkGiveUp as usize], 1);
+    assert_eq!(live(&mut arq, at(1000)), [lost]);
+    assert_eq!(arq.arq_stats(0).access_failures, 1);
+    assert_eq!((arq.stats(0).busy, arq.stats(0).packets), (0, 0));
+    assert_eq!(arq.stats(0).drops[DropCause::LinkGiveUp as usize], 1);
 }
 
 /// Framing of the link and check symbols of its code are on the wire, and a status frame
@@ -355,11 +351,11 @@ fn frames_have_their_lengths_on_the_wire() {
         ..link()
     };
     let protocol = Protocol::Rlp(RlpConfig::default());
-    let mut line = line(protocol, config, Vec::new(), Access::None);
-    line.watch();
-    line.offer(at(0), 0, 0, LEN, Tag::default()).unwrap();
-    live(&mut line, at(250));
-    let bytes: Vec<_> = line
+    let mut arq = arq(protocol, config, Vec::new(), Access::None);
+    arq.watch();
+    arq.offer(at(0), 0, 0, LEN, Tag::default()).unwrap();
+    live(&mut arq, at(250));
+    let bytes: Vec<_> = arq
         .drain_sent()
         .map(|one| (one.frame.kind, one.bytes))
         .collect();
@@ -371,7 +367,7 @@ fn frames_have_their_lengths_on_the_wire() {
             (FrameKind::Status, 26 + 2 * 2),
         ]
     );
-    assert_eq!(line.stats(0).busy, 2 * 30 * 8 * 1_000_000_000 / RATE);
+    assert_eq!(arq.stats(0).busy, 2 * 30 * 8 * 1_000_000_000 / RATE);
 }
 
 /// Copies and places of packets: what is unacknowledged is told with its packet, and an
@@ -390,13 +386,13 @@ fn an_end_tells_what_it_holds() {
         (end.waiting(), end.outstanding(), end.is_open()),
         ((3, 303), 0, true)
     );
-    let mut acts = Vec::new();
+    let mut outcomes = Vec::new();
     for token in 0..2 {
-        let frame = end.poll_frame(&mut acts).unwrap();
+        let frame = end.poll_frame(&mut outcomes).unwrap();
         assert!(frame.carries());
         assert_eq!((frame.item, u32::from(frame.ns)), (item(token), token));
     }
-    assert_eq!(end.poll_frame(&mut acts), None);
+    assert_eq!(end.poll_frame(&mut outcomes), None);
     assert_eq!(
         (end.waiting(), end.outstanding(), end.is_open()),
         ((1, 102), 2, false)
@@ -445,12 +441,12 @@ fn held(chosen: &[(u32, u64)]) -> Stage {
 #[test]
 fn frames_that_are_held_arrive_behind_others() {
     let stages = vec![held(&[(0, 30), (1, 45)])];
-    let mut line = line(Protocol::Plain, link(), stages, Access::None);
+    let mut arq = arq(Protocol::Plain, link(), stages, Access::None);
     for packet in 0..6 {
-        line.offer(at(0), 0, packet, LEN, Tag::default()).unwrap();
+        arq.offer(at(0), 0, packet, LEN, Tag::default()).unwrap();
     }
     let arrived = [2, 0, 3, 4, 5, 1].map(|packet| Output::Arrived { from: 0, packet });
-    assert_eq!(live(&mut line, at(100)), arrived);
+    assert_eq!(live(&mut arq, at(100)), arrived);
 }
 
 /// Whoever has a packet already throws its copy away and counts it.
@@ -458,19 +454,19 @@ fn frames_that_are_held_arrive_behind_others() {
 fn copies_are_counted() {
     let copies = Duplicate::new(Probability::ONE, Streams::new(1, 0).stream("copies"));
     let protocol = Protocol::Rlp(RlpConfig::default());
-    let mut line = line(
+    let mut arq = arq(
         protocol,
         link(),
         vec![Stage::Duplicate(copies)],
         Access::None,
     );
     for packet in 0..3 {
-        line.offer(at(0), 0, packet, LEN, data(false)).unwrap();
+        arq.offer(at(0), 0, packet, LEN, data(false)).unwrap();
     }
-    assert_eq!(live(&mut line, at(1000)).len(), 3);
-    let lines = line.line_stats(0);
+    assert_eq!(live(&mut arq, at(1000)).len(), 3);
+    let frames = arq.arq_stats(0);
     assert_eq!(
-        (lines.accepted, lines.duplicates, lines.discarded),
+        (frames.accepted, frames.duplicates, frames.discarded),
         (3, 3, 0)
     );
 }
@@ -484,17 +480,17 @@ fn a_frame_from_before_the_wrap_brings_nothing_twice() {
         window: 7,
         ..LapbConfig::default()
     });
-    let mut line = line(protocol, link(), vec![held(&[(0, 3000)])], Access::None);
+    let mut arq = arq(protocol, link(), vec![held(&[(0, 3000)])], Access::None);
     for packet in 0..8 {
-        line.offer(at(0), 0, packet, LEN, data(false)).unwrap();
+        arq.offer(at(0), 0, packet, LEN, data(false)).unwrap();
     }
     let arrived: Vec<_> = (0..8)
         .map(|packet| Output::Arrived { from: 0, packet })
         .collect();
-    assert_eq!(live(&mut line, at(3014)), arrived);
-    assert_eq!(line.line_stats(0).duplicates, 0);
-    assert_eq!(live(&mut line, at(5000)), []);
-    assert_eq!(line.line_stats(0).duplicates, 1);
+    assert_eq!(live(&mut arq, at(3014)), arrived);
+    assert_eq!(arq.arq_stats(0).duplicates, 0);
+    assert_eq!(live(&mut arq, at(5000)), []);
+    assert_eq!(arq.arq_stats(0).duplicates, 1);
 }
 
 /// Packets compete if a byte of the same data of the same stream is in both: next to the ten
@@ -518,10 +514,10 @@ fn packets_with_a_byte_in_common_compete() {
         (tag(2, 100, 10), 0),
         (tag(1, 100, 0), 0),
     ] {
-        let mut line = clean(lapb(3));
-        line.offer(at(0), 0, 0, LEN, tag(1, 100, 10)).unwrap();
-        line.offer(at(0), 0, 1, LEN, other).unwrap();
-        assert_eq!(line.line_stats(0).competing, competing, "{other:?}");
+        let mut arq = clean(lapb(3));
+        arq.offer(at(0), 0, 0, LEN, tag(1, 100, 10)).unwrap();
+        arq.offer(at(0), 0, 1, LEN, other).unwrap();
+        assert_eq!(arq.arq_stats(0).competing, competing, "{other:?}");
     }
 }
 
@@ -538,9 +534,9 @@ fn a_sabme_of_the_peer_stops_the_timer_of_frames_alone() {
         end.offer(Item { token: 0, len: LEN });
         end
     };
-    let mut acts = Vec::new();
+    let mut outcomes = Vec::new();
     let mut sends = |end: &mut Entity, now, kind| {
-        let frame = end.poll_frame(&mut acts).unwrap();
+        let frame = end.poll_frame(&mut outcomes).unwrap();
         assert_eq!(frame.kind, kind);
         end.confirm(now, &frame);
         frame

@@ -2,7 +2,7 @@
 //! throughput against closed forms.
 
 use farlink_net::arq::{
-    GiveUp, LapbConfig, Line, LineConfig, MdlpConfig, Output, Protocol, RetryFrom, RlpConfig, Tag,
+    ArqConfig, ArqLink, GiveUp, LapbConfig, MdlpConfig, Output, Protocol, RetryFrom, RlpConfig, Tag,
 };
 use farlink_net::channel::{Channel, Distribution, DropCause, Duplicate, Jitter, Loss, Stage};
 use farlink_net::mac::{Access, Mac};
@@ -31,7 +31,7 @@ const CLEAN: Medium = Medium {
     delay: Interval::ZERO,
 };
 
-fn line(protocol: Protocol, medium: Medium, seed: u64) -> Line {
+fn arq(protocol: Protocol, medium: Medium, seed: u64) -> ArqLink {
     let streams = Streams::new(seed, 0);
     let p = |value| Probability::new(value).unwrap();
     let half = |from: usize| {
@@ -57,13 +57,13 @@ fn line(protocol: Protocol, medium: Medium, seed: u64) -> Line {
         let mac = Mac::new(medium.access, 19_200, stream("mac"));
         (link, Channel::new(stages), mac)
     };
-    let config = LineConfig {
+    let config = ArqConfig {
         protocol,
         header: 6,
         supervisory: 6,
         status: 8,
     };
-    Line::new(config, [half(0), half(1)]).unwrap()
+    ArqLink::new(config, [half(0), half(1)]).unwrap()
 }
 
 /// Packets that arrived, and packets lost, of each direction in order.
@@ -100,7 +100,7 @@ impl Fates {
 const MOST_STEPS: u32 = 2_000_000;
 
 /// Offers packets at random times and lives until all are decided.
-fn carry(line: &mut Line, packets: [u32; 2], gap: Interval) -> Fates {
+fn carry(arq: &mut ArqLink, packets: [u32; 2], gap: Interval) -> Fates {
     let mut fates = Fates::default();
     let mut outputs = Vec::new();
     let mut next = [0, 0];
@@ -114,16 +114,16 @@ fn carry(line: &mut Line, packets: [u32; 2], gap: Interval) -> Fates {
     let limit = Instant::ZERO + Interval::from_secs(100_000);
     let mut steps = 0;
     while fates.decided() < (packets[0] + packets[1]) as usize {
-        let now = due(0, next[0]).min(due(1, next[1])).min(line.deadline());
+        let now = due(0, next[0]).min(due(1, next[1])).min(arq.deadline());
         assert!(now < limit, "stuck: {fates:?} of {packets:?}");
         steps += 1;
         assert!(steps < MOST_STEPS, "time stands still: {now:?}");
-        line.advance(now, &mut outputs);
+        arq.advance(now, &mut outputs);
         fates.take(&mut outputs);
         for (from, next) in next.iter_mut().enumerate() {
             if due(from, *next) <= now {
                 let len = 20 + *next * 37 % 109;
-                line.offer(now, from, *next, len, Tag::default()).unwrap();
+                arq.offer(now, from, *next, len, Tag::default()).unwrap();
                 *next += 1;
             }
         }
@@ -132,7 +132,7 @@ fn carry(line: &mut Line, packets: [u32; 2], gap: Interval) -> Fates {
 }
 
 /// What every protocol owes, whatever the medium does.
-fn holds(line: &Line, fates: &Fates, packets: [u32; 2], in_sequence: bool, reliable: bool) {
+fn holds(arq: &ArqLink, fates: &Fates, packets: [u32; 2], in_sequence: bool, reliable: bool) {
     for (from, packets) in packets.into_iter().enumerate() {
         let (arrived, lost) = (&fates.arrived[from], &fates.lost[from]);
         let mut all: Vec<u32> = arrived.iter().chain(lost).copied().collect();
@@ -144,12 +144,12 @@ fn holds(line: &Line, fates: &Fates, packets: [u32; 2], in_sequence: bool, relia
         if in_sequence {
             assert!(arrived.is_sorted(), "out of sequence: {arrived:?}");
         }
-        let resets = line.line_stats(0).resets + line.line_stats(1).resets;
+        let resets = arq.arq_stats(0).resets + arq.arq_stats(1).resets;
         assert!(
             lost.is_empty() || !reliable || resets > 0,
             "lost without a reset: {lost:?}"
         );
-        let drops = line.stats(from).drops[DropCause::LinkGiveUp as usize];
+        let drops = arq.stats(from).drops[DropCause::LinkGiveUp as usize];
         assert_eq!(drops, lost.len() as u64);
     }
 }
@@ -209,9 +209,9 @@ proptest! {
         seed: u64,
     ) {
         let config = LapbConfig { window, poll, retry_from, ..LapbConfig::default() };
-        let mut line = line(Protocol::Lapb(config), medium, seed);
-        let fates = carry(&mut line, packets, Interval::from_millis(gap));
-        holds(&line, &fates, packets, true, true);
+        let mut arq = arq(Protocol::Lapb(config), medium, seed);
+        let fates = carry(&mut arq, packets, Interval::from_millis(gap));
+        holds(&arq, &fates, packets, true, true);
     }
 
     #[test]
@@ -226,9 +226,9 @@ proptest! {
     ) {
         let t1 = Interval::from_secs(3);
         let config = LapbConfig { modulus: 8, window, t1, retry_from, give_up, ..LapbConfig::default() };
-        let mut line = line(Protocol::Lapb(config), medium, seed);
-        let fates = carry(&mut line, packets, Interval::from_millis(gap));
-        holds(&line, &fates, packets, true, !matches!(give_up, GiveUp::BestEffort(_)));
+        let mut arq = arq(Protocol::Lapb(config), medium, seed);
+        let fates = carry(&mut arq, packets, Interval::from_millis(gap));
+        holds(&arq, &fates, packets, true, !matches!(give_up, GiveUp::BestEffort(_)));
     }
 
     #[test]
@@ -249,9 +249,9 @@ proptest! {
             retry_from,
             ..MdlpConfig::default()
         };
-        let mut line = line(Protocol::Mdlp(config), medium, seed);
-        let fates = carry(&mut line, packets, Interval::from_millis(gap));
-        holds(&line, &fates, packets, in_sequence, true);
+        let mut arq = arq(Protocol::Mdlp(config), medium, seed);
+        let fates = carry(&mut arq, packets, Interval::from_millis(gap));
+        holds(&arq, &fates, packets, in_sequence, true);
     }
 
     #[test]
@@ -276,9 +276,9 @@ proptest! {
             give_up,
             ..MdlpConfig::default()
         };
-        let mut line = line(Protocol::Mdlp(config), medium, seed);
-        let fates = carry(&mut line, packets, Interval::from_millis(gap));
-        holds(&line, &fates, packets, in_sequence, !matches!(give_up, GiveUp::BestEffort(_)));
+        let mut arq = arq(Protocol::Mdlp(config), medium, seed);
+        let fates = carry(&mut arq, packets, Interval::from_millis(gap));
+        holds(&arq, &fates, packets, in_sequence, !matches!(give_up, GiveUp::BestEffort(_)));
     }
 
     #[test]
@@ -297,9 +297,9 @@ proptest! {
             max_recovery_delay: limit.map(Interval::from_millis),
             ..RlpConfig::default()
         };
-        let mut line = line(Protocol::Rlp(config), medium, seed);
-        let fates = carry(&mut line, packets, Interval::from_millis(gap));
-        holds(&line, &fates, packets, in_sequence, limit.is_none());
+        let mut arq = arq(Protocol::Rlp(config), medium, seed);
+        let fates = carry(&mut arq, packets, Interval::from_millis(gap));
+        holds(&arq, &fates, packets, in_sequence, limit.is_none());
     }
 }
 
@@ -308,32 +308,32 @@ const LEN: u32 = 129;
 const FRAME_SECONDS: f64 = (LEN as f64 + 6.0) * 8.0 / 19_200.0;
 
 /// Lives through everything until `end`.
-fn live(line: &mut Line, end: Instant, outputs: &mut Vec<Output>) {
+fn live(arq: &mut ArqLink, end: Instant, outputs: &mut Vec<Output>) {
     let mut steps = 0;
-    while line.deadline() <= end {
-        line.advance(line.deadline(), outputs);
+    while arq.deadline() <= end {
+        arq.advance(arq.deadline(), outputs);
         steps += 1;
         assert!(steps < MOST_STEPS, "time stands still");
     }
 }
 
 /// Time per packet of a sender that always has one to send, over `packets`, less
-/// that of its own status frames; and the line afterwards.
-fn saturated(protocol: Protocol, medium: Medium, packets: usize) -> (f64, Line) {
-    let mut line = line(protocol, medium, 11);
+/// that of its own status frames; and the link afterwards.
+fn saturated(protocol: Protocol, medium: Medium, packets: usize) -> (f64, ArqLink) {
+    let mut arq = arq(protocol, medium, 11);
     let mut outputs = Vec::new();
     let (mut offered, mut arrived) = (0, 0);
     let mut now = Instant::ZERO;
     let mut steps = 0;
     while arrived < packets {
-        while line.waiting(0).0 < 4 {
-            line.offer(now, 0, offered, LEN, Tag::default()).unwrap();
+        while arq.waiting(0).0 < 4 {
+            arq.offer(now, 0, offered, LEN, Tag::default()).unwrap();
             offered += 1;
             assert!(offered as usize <= 2 * packets, "none waits, and few come");
         }
-        now = line.deadline();
+        now = arq.deadline();
         assert!(now < Instant::MAX, "stuck after {arrived} packets");
-        line.advance(now, &mut outputs);
+        arq.advance(now, &mut outputs);
         arrived += outputs.drain(..).count();
         steps += 1;
         assert!(steps < MOST_STEPS, "time stands still: {now:?}");
@@ -342,8 +342,8 @@ fn saturated(protocol: Protocol, medium: Medium, packets: usize) -> (f64, Line) 
         Protocol::Rlp(_) => 8.0 * 8.0 / 19_200.0,
         _ => 0.0,
     };
-    let status = line.line_stats(0).supervisory as f64 * status;
-    ((now.as_secs_f64() - status) / packets as f64, line)
+    let status = arq.arq_stats(0).supervisory as f64 * status;
+    ((now.as_secs_f64() - status) / packets as f64, arq)
 }
 
 fn lossy(loss: f64) -> Medium {
@@ -372,14 +372,14 @@ fn without_loss_every_protocol_fills_the_link() {
         Protocol::Rlp(RlpConfig::default()),
     ];
     for protocol in protocols {
-        let (time, line) = saturated(protocol, CLEAN, 2000);
+        let (time, arq) = saturated(protocol, CLEAN, 2000);
         assert_time(time, FRAME_SECONDS, 0.0, 2000);
-        assert_eq!(line.line_stats(0).retransmitted, 0);
-        assert_eq!(line.stats(0).bytes, line.stats(0).packets * u64::from(LEN));
+        assert_eq!(arq.arq_stats(0).retransmitted, 0);
+        assert_eq!(arq.stats(0).bytes, arq.stats(0).packets * u64::from(LEN));
         // An exponential access delay adds its mean.
         let access = Access::Exponential(Interval::from_millis(10));
-        let (time, line) = saturated(protocol, Medium { access, ..CLEAN }, 20_000);
-        let accesses = 1.0 + line.line_stats(0).supervisory as f64 / 20_000.0;
+        let (time, arq) = saturated(protocol, Medium { access, ..CLEAN }, 20_000);
+        let accesses = 1.0 + arq.arq_stats(0).supervisory as f64 / 20_000.0;
         assert_time(time, FRAME_SECONDS + 0.01 * accesses, 0.01, 20_000);
     }
 }
@@ -398,11 +398,11 @@ fn rlp_reaches_the_closed_form_of_selective_repeat() {
     };
     for p in [0.05, 0.2] {
         let packets = 20_000;
-        let (time, line) = saturated(Protocol::Rlp(config), lossy(p), packets);
+        let (time, arq) = saturated(Protocol::Rlp(config), lossy(p), packets);
         let mean = FRAME_SECONDS / (1.0 - p);
         let deviation = FRAME_SECONDS * p.sqrt() / (1.0 - p);
         assert_time(time, mean, deviation, packets);
-        assert_eq!(line.line_stats(0).duplicates, 0);
+        assert_eq!(arq.arq_stats(0).duplicates, 0);
     }
 }
 
@@ -412,8 +412,8 @@ fn rlp_reaches_the_closed_form_of_selective_repeat() {
 fn mdlp_repairs_first_losses_one_by_one() {
     let packets = 20_000;
     let p = 0.002;
-    let (time, line) = saturated(Protocol::Mdlp(MdlpConfig::default()), lossy(p), packets);
-    let stats = line.line_stats(0);
+    let (time, arq) = saturated(Protocol::Mdlp(MdlpConfig::default()), lossy(p), packets);
+    let stats = arq.arq_stats(0);
     // Each loss costs its frame; the rare second loss T200 and the frames sent again.
     assert!(stats.lost > 20, "{stats:?}");
     assert!(stats.duplicates < 20, "{stats:?}");
@@ -442,7 +442,7 @@ fn lapb_is_go_back_n_in_closed_form() {
             ..LapbConfig::default()
         };
         let packets = 40_000;
-        let (time, line) = saturated(Protocol::Lapb(config), lossy(p), packets);
+        let (time, arq) = saturated(Protocol::Lapb(config), lossy(p), packets);
         let cycle = f64::from(window) * t + 1.0;
         let mean = t + 3.0 * t * p + cycle * p * p / (1.0 - p);
         // The time of a packet beyond T: 3 T, with p, and cycles, geometric.
@@ -451,18 +451,17 @@ fn lapb_is_go_back_n_in_closed_form() {
             + cycle.powi(2) * p * p * (1.0 + p) / (1.0 - p).powi(2);
         let deviation = (square - (mean - t).powi(2)).sqrt();
         assert_time(time, mean, deviation, packets);
-        assert_eq!(line.line_stats(0).duplicates, 0);
+        assert_eq!(arq.arq_stats(0).duplicates, 0);
     }
 }
 
 #[test]
 fn a_frame_without_recovery_is_lost_with_the_cause_of_the_channel() {
-    let mut line = line(Protocol::Plain, lossy(1.0), 1);
+    let mut arq = arq(Protocol::Plain, lossy(1.0), 1);
     let mut outputs = Vec::new();
-    line.offer(Instant::ZERO, 0, 7, LEN, Tag::default())
-        .unwrap();
+    arq.offer(Instant::ZERO, 0, 7, LEN, Tag::default()).unwrap();
     live(
-        &mut line,
+        &mut arq,
         Instant::ZERO + Interval::from_secs(1),
         &mut outputs,
     );
@@ -474,30 +473,29 @@ fn a_frame_without_recovery_is_lost_with_the_cause_of_the_channel() {
             cause: DropCause::Loss
         }]
     );
-    assert_eq!(line.stats(0).drops[DropCause::Loss as usize], 1);
+    assert_eq!(arq.stats(0).drops[DropCause::Loss as usize], 1);
 }
 
 /// The window's occupancy and the link's delay, of one packet that needs T200.
 #[test]
 fn delay_and_occupancy_are_counted() {
-    let mut line = line(Protocol::Rlp(RlpConfig::default()), CLEAN, 1);
+    let mut arq = arq(Protocol::Rlp(RlpConfig::default()), CLEAN, 1);
     let mut outputs = Vec::new();
-    line.offer(Instant::ZERO, 0, 0, LEN, Tag::default())
-        .unwrap();
+    arq.offer(Instant::ZERO, 0, 0, LEN, Tag::default()).unwrap();
     let second = Instant::ZERO + Interval::from_secs(1);
-    live(&mut line, second, &mut outputs);
-    let stats = *line.line_stats(0);
+    live(&mut arq, second, &mut outputs);
+    let stats = *arq.arq_stats(0);
     assert_eq!((stats.accepted, stats.delay), (1, 56_250_000));
     assert_eq!((stats.information, stats.retransmitted), (1, 0));
     assert_eq!(stats.window_max, 1);
     // Until the status of 200 ms has come: 8 bytes, 3.333333 ms.
-    assert_eq!(line.window_area(0, second), 203_333_333);
-    assert_eq!(line.line_stats(1).supervisory, 5);
+    assert_eq!(arq.window_area(0, second), 203_333_333);
+    assert_eq!(arq.arq_stats(1).supervisory, 5);
 }
 
 #[test]
 fn a_transport_that_repeats_what_is_being_recovered_is_seen() {
-    let mut line = line(Protocol::Rlp(RlpConfig::default()), lossy(1.0), 1);
+    let mut arq = arq(Protocol::Rlp(RlpConfig::default()), lossy(1.0), 1);
     let mut outputs = Vec::new();
     let tag = |seq: u32, len| Tag {
         stream: 3,
@@ -523,9 +521,9 @@ fn a_transport_that_repeats_what_is_being_recovered_is_seen() {
     ];
     for (packet, (tag, competing)) in (0..).zip(offers) {
         let now = Instant::ZERO + Interval::from_millis(100) * u64::from(packet);
-        live(&mut line, now, &mut outputs);
-        line.offer(now, 0, packet, LEN, tag).unwrap();
-        assert_eq!(line.line_stats(0).competing, competing, "packet {packet}");
+        live(&mut arq, now, &mut outputs);
+        arq.offer(now, 0, packet, LEN, tag).unwrap();
+        assert_eq!(arq.arq_stats(0).competing, competing, "packet {packet}");
     }
     assert_eq!(outputs, []);
 }

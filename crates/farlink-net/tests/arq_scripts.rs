@@ -137,9 +137,9 @@ impl Station {
         let _ = writeln!(self.out, "{} {what}", ms(now));
     }
 
-    fn settle(&mut self, now: Instant, acts: &mut Vec<Outcome>) {
-        for act in acts.drain(..) {
-            let (word, token) = match act {
+    fn settle(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) {
+        for outcome in outcomes.drain(..) {
+            let (word, token) = match outcome {
                 Outcome::Accepted(_) => continue,
                 Outcome::Deliver(token) => ("up", Some(token)),
                 Outcome::Discard(token) => ("drop", Some(token)),
@@ -152,7 +152,7 @@ impl Station {
             }
         }
         if self.sending.is_none()
-            && let Some(frame) = self.entity.poll_frame(acts)
+            && let Some(frame) = self.entity.poll_frame(outcomes)
         {
             self.sending = Some((now + self.frame_time, frame));
             self.say(now, &format!("> {frame:?}"));
@@ -161,7 +161,7 @@ impl Station {
 
     /// Lives through everything until `now`.
     fn advance(&mut self, now: Instant) {
-        let mut acts = Vec::new();
+        let mut outcomes = Vec::new();
         loop {
             let confirm = self.sending.map_or(Instant::MAX, |(at, _)| at);
             let next = confirm.min(self.entity.deadline());
@@ -172,9 +172,9 @@ impl Station {
                 let (_, frame) = self.sending.take().expect("it is sending");
                 self.entity.confirm(next, &frame);
             } else {
-                self.entity.timeout(next, &mut acts);
+                self.entity.timeout(next, &mut outcomes);
             }
-            self.settle(next, &mut acts);
+            self.settle(next, &mut outcomes);
         }
     }
 
@@ -188,9 +188,9 @@ impl Station {
     }
 
     fn receive(&mut self, now: Instant, frame: &Frame) {
-        let mut acts = Vec::new();
-        self.entity.receive(now, frame, &mut acts);
-        self.settle(now, &mut acts);
+        let mut outcomes = Vec::new();
+        self.entity.receive(now, frame, &mut outcomes);
+        self.settle(now, &mut outcomes);
     }
 }
 

@@ -168,11 +168,11 @@ fn of_delays() {
             ("deviation_of_delay", 5e-3 * 0.09f64.sqrt()),
         ],
     );
-    // The tenth that is held is the upper end of the law.
+    // The tenth that is held is the upper end of the distribution.
     let spacing = ms(1);
-    let law = held.theory(Sampling { bytes: 40, spacing }).delay.unwrap();
+    let distribution = held.theory(Sampling { bytes: 40, spacing }).delay.unwrap();
     let at = |level: f64| (level, if level > 0.9 { 5e-3 } else { 0.0 });
-    assert_eq!(law.quantiles, LEVELS.map(at));
+    assert_eq!(distribution.quantiles, LEVELS.map(at));
     let jitter = |distribution| Stage::Jitter(Jitter::new(distribution, true, stream()).unwrap());
     let (low, high) = (ms(2), ms(8));
     for (distribution, mean, deviation) in [

@@ -96,21 +96,21 @@ fn an_interruption_has_its_burst_where_every_one_is_met() {
 /// The delay of a period is anything from 5 to 25 ms alike. A gap g in a period T that holds
 /// packets adds a wait with mean g^2 / 2T and second moment g^3 / 3T, and no quantiles.
 #[test]
-fn a_reconfiguration_has_the_law_of_a_uniform_delay() {
-    let law = |gap, action| {
+fn a_reconfiguration_has_the_distribution_of_a_uniform_delay() {
+    let distribution = |gap, action| {
         let theory = reconfiguration(ms(gap), action, [5, 25]).theory(spaced(ms(4)));
         theory.delay.unwrap()
     };
     for (gap, action) in [(100, Interruption::Drop), (0, Interruption::Hold)] {
-        let law = law(gap, action);
-        near(law.mean, 0.015);
-        near(law.deviation, 0.02 / 12f64.sqrt());
-        assert!(law.quantiles.len() > 5);
-        for (level, at) in law.quantiles {
+        let distribution = distribution(gap, action);
+        near(distribution.mean, 0.015);
+        near(distribution.deviation, 0.02 / 12f64.sqrt());
+        assert!(distribution.quantiles.len() > 5);
+        for (level, at) in distribution.quantiles {
             near(at, 0.005 + 0.02 * level);
         }
     }
-    let held = law(3000, Interruption::Hold);
+    let held = distribution(3000, Interruption::Hold);
     let wait = 9.0 / 30.0;
     near(held.mean, 0.015 + wait);
     near(
@@ -125,21 +125,21 @@ fn constant(delay: u64) -> Stage {
     process(InternetDelay::new(ms(delay), 2, none, None, true, stream()).unwrap())
 }
 
-/// A delay that every packet has moves the law of another by as much, whichever of the two
+/// A delay that every packet has moves the distribution of another by as much, whichever of the two
 /// comes first; of two constant ones there is their sum.
 #[test]
-fn a_constant_delay_moves_the_law_of_another() {
+fn a_constant_delay_moves_the_distribution_of_another() {
     let exponential = || {
         let distribution = Distribution::Exponential { mean: ms(3) };
         Stage::Jitter(Jitter::new(distribution, false, stream()).unwrap())
     };
-    let law = |stages| Channel::new(stages).theory(spaced(ms(1))).delay.unwrap();
-    let alone = law(vec![exponential()]);
+    let distribution = |stages| Channel::new(stages).theory(spaced(ms(1))).delay.unwrap();
+    let alone = distribution(vec![exponential()]);
     for stages in [
         vec![constant(20), exponential()],
         vec![exponential(), constant(20)],
     ] {
-        let moved = law(stages);
+        let moved = distribution(stages);
         near(moved.mean, alone.mean + 0.02);
         near(moved.deviation, alone.deviation);
         assert_eq!(moved.quantiles.len(), LEVELS.len());
@@ -152,8 +152,11 @@ fn a_constant_delay_moves_the_law_of_another() {
             );
         }
     }
-    assert_eq!(law(vec![constant(20)]), DelayDistribution::constant(0.02));
-    let both = law(vec![constant(20), constant(5)]);
+    assert_eq!(
+        distribution(vec![constant(20)]),
+        DelayDistribution::constant(0.02)
+    );
+    let both = distribution(vec![constant(20), constant(5)]);
     near(both.mean, 0.025);
     assert_eq!(both.deviation, 0.0);
     for (_, at) in both.quantiles {
@@ -170,11 +173,11 @@ fn a_delay_in_order_is_that_of_its_draws_where_packets_are_far_apart() {
         high: ms(5),
     };
     let jitter = |keep| Stage::Jitter(Jitter::new(distribution, keep, stream()).unwrap());
-    let law = |keep, spacing| jitter(keep).theory(spaced(spacing)).delay.unwrap();
+    let distribution = |keep, spacing| jitter(keep).theory(spaced(spacing)).delay.unwrap();
     for spacing in [ms(3), ms(4)] {
-        assert_eq!(law(true, spacing), law(false, spacing));
+        assert_eq!(distribution(true, spacing), distribution(false, spacing));
     }
-    assert!(law(true, ms(1)).mean > law(false, ms(1)).mean);
+    assert!(distribution(true, ms(1)).mean > distribution(false, ms(1)).mean);
     let behind = Channel::new(vec![constant(20), jitter(true)]).theory(spaced(ms(4)));
     assert_eq!(behind.delay, None);
 }
@@ -235,12 +238,12 @@ fn a_trace_has_the_mean_of_its_rows_in_time() {
         let times: Vec<_> = times.iter().map(|&time| ms(time)).collect();
         Timeline::new(&times, false).unwrap()
     };
-    let law = |times, delays: &[u64], interpolate| {
+    let distribution = |times, delays: &[u64], interpolate| {
         let delays = delays.iter().map(|&delay| ms(delay)).collect();
         let trace = DelayTrace::new(line(times), delays, interpolate, ms(0), true);
         process(trace).theory(spaced(ms(1))).delay.unwrap()
     };
-    let only = law(&[0], &[30], true);
+    let only = distribution(&[0], &[30], true);
     near(only.mean, 0.03);
     assert!(only.deviation < 1e-9, "{}", only.deviation);
     assert!(
@@ -248,10 +251,10 @@ fn a_trace_has_the_mean_of_its_rows_in_time() {
             .iter()
             .all(|&(_, at)| (at - 0.03).abs() < 1e-12)
     );
-    let steps = law(&[0, 300, 400], &[10, 50, 50], false);
+    let steps = distribution(&[0, 300, 400], &[10, 50, 50], false);
     near(steps.mean, 0.02);
     near(steps.deviation, 0.04 * (0.75f64 * 0.25).sqrt());
-    let slope = law(&[0, 100], &[10, 50], true);
+    let slope = distribution(&[0, 100], &[10, 50], true);
     near(slope.mean, 0.03);
     near(slope.deviation, 0.04 / 12f64.sqrt());
     for (level, at) in slope.quantiles {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::checks::{LONGEST_RUN, at_most, ignored, out_of_range};
 use super::decode::Problem;
-use super::law::{SizeLaw, TimeLaw};
+use super::distribution::{SizeDistribution, TimeDistribution};
 use super::spec::{AppName, Connections, FlowSpec, Opener};
 use super::traffic::{self, ConversationSpec, UdpSpec, WebSpec, missing};
 use super::tree::Step;
@@ -115,12 +115,17 @@ pub(super) struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    fn one_size(&self, key: &str, size: Option<SizeLaw>, least: u64) -> Result<u64, Problem> {
+    fn one_size(
+        &self,
+        key: &str,
+        size: Option<SizeDistribution>,
+        least: u64,
+    ) -> Result<u64, Problem> {
         let size = size.map(|size| size.just(key, self.app)).transpose()?;
         size_of(key, size, least)
     }
 
-    fn one_time(&self, key: &str, time: Option<TimeLaw>) -> Result<Interval, Problem> {
+    fn one_time(&self, key: &str, time: Option<TimeDistribution>) -> Result<Interval, Problem> {
         let time = time.map(|time| time.just(key, self.app)).transpose()?;
         time_of(key, time)
     }
@@ -262,7 +267,8 @@ impl FlowSpec {
             AppName::Http => {
                 opener = Some(Opener::Receiver);
                 self.page_interval.get_or_insert(seconds(30));
-                self.think_time.get_or_insert(TimeLaw::Just(seconds(0)));
+                self.think_time
+                    .get_or_insert(TimeDistribution::Just(seconds(0)));
                 self.request.get_or_insert(Size(300));
                 self.main_object.get_or_insert(Size(10_710));
                 self.inline_objects.get_or_insert(15);

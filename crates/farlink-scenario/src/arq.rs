@@ -1,7 +1,7 @@
 //! Link protocols in a scenario.
 
 use farlink_net::arq::{
-    ArqError, Entity, GiveUp, LapbConfig, LineConfig, MdlpConfig, Protocol, RetryFrom, RlpConfig,
+    ArqConfig, ArqError, Entity, GiveUp, LapbConfig, MdlpConfig, Protocol, RetryFrom, RlpConfig,
 };
 use farlink_net::mac::Access;
 use farlink_tcp::Interval;
@@ -114,7 +114,7 @@ table! {
     /// Medium access.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct MacSpec {
-        /// Law of the time that a frame waits for the medium.
+        /// Distribution of the time that a frame waits for the medium.
         access: AccessName;
         /// That time, or its mean; up to 1 h. Required for "constant" and
         /// "exponential".
@@ -152,7 +152,7 @@ table! {
     }
 }
 
-/// Laws of the access delay.
+/// Distributions of the access delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AccessName {
@@ -186,7 +186,7 @@ pub enum Directions {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ArqLink {
     /// Protocol and lengths of its frames.
-    pub line: LineConfig,
+    pub config: ArqConfig,
     /// Access delay down and up.
     pub access: [Access; 2],
 }
@@ -248,7 +248,7 @@ impl ArqSpec {
         })?;
         let bytes = |size: Option<Size>, usual| size.map_or(usual, |size| size.0) as u32;
         Ok(ArqLink {
-            line: LineConfig {
+            config: ArqConfig {
                 protocol,
                 header: bytes(self.header, HEADER),
                 supervisory: bytes(self.supervisory, HEADER),

@@ -1,6 +1,6 @@
 //! `background`: other traffic on a direction of a link.
 
-use farlink_net::background::{Background, Law, Source};
+use farlink_net::background::{Background, Distribution, Source};
 use farlink_net::rng::Streams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,17 +28,17 @@ table! {
         /// Mean IP bytes of a conversation; without it each is one packet, so that
         /// packets are a Poisson process.
         size?: Size;
-        /// Law of the bytes of a conversation; "constant" without it. Needs `size`.
-        size_law?: BackgroundLaw;
+        /// Distribution of the bytes of a conversation; "constant" without it. Needs `size`.
+        size_law?: BackgroundDistribution;
         /// Shape of `size_law`: of "pareto", above 1; of "log-normal", the standard
         /// deviation of the natural logarithm.
         size_shape?: f64;
         /// Mean rate at which a conversation sends, IP bits per second. Needs `size`;
         /// required there.
         rate?: Rate;
-        /// Law of the time from packet to packet in a conversation; "constant"
+        /// Distribution of the time from packet to packet in a conversation; "constant"
         /// without it. Needs `size`.
-        spacing_law?: BackgroundLaw;
+        spacing_law?: BackgroundDistribution;
         /// Shape of `spacing_law`, as `size_shape`.
         spacing_shape?: f64;
     }
@@ -48,10 +48,10 @@ fn full() -> Size {
     Size(1500)
 }
 
-/// Laws of background traffic.
+/// Distributions of background traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum BackgroundLaw {
+pub enum BackgroundDistribution {
     /// Always the mean.
     Constant,
     /// Exponential.
@@ -62,9 +62,13 @@ pub enum BackgroundLaw {
     Pareto,
 }
 
-/// A law with its shape; `keys` are those of the law and of the shape.
-fn law(name: Option<BackgroundLaw>, shape: Option<f64>, keys: [&str; 2]) -> Result<Law, Problem> {
-    let [law_key, shape_key] = keys;
+/// A distribution with its shape; `keys` are those of the distribution and of the shape.
+fn distribution(
+    name: Option<BackgroundDistribution>,
+    shape: Option<f64>,
+    keys: [&str; 2],
+) -> Result<Distribution, Problem> {
+    let [distribution_key, shape_key] = keys;
     let within = |low: f64, high: f64, what: &str| match shape {
         Some(shape) if (low..=high).contains(&shape) => Ok(shape),
         Some(shape) => Err(fault(
@@ -73,22 +77,30 @@ fn law(name: Option<BackgroundLaw>, shape: Option<f64>, keys: [&str; 2]) -> Resu
         )),
         None => Err(Problem::new(
             [],
-            format!("has no {shape_key:?}; {law_key} = \"{what}\" needs one, {low} to {high}"),
+            format!(
+                "has no {shape_key:?}; {distribution_key} = \"{what}\" needs one, {low} to {high}"
+            ),
         )),
     };
-    match name.unwrap_or(BackgroundLaw::Constant) {
-        BackgroundLaw::LogNormal => Ok(Law::LogNormal {
+    match name.unwrap_or(BackgroundDistribution::Constant) {
+        BackgroundDistribution::LogNormal => Ok(Distribution::LogNormal {
             sigma: within(0.01, 5.0, "log-normal")?,
         }),
-        BackgroundLaw::Pareto => Ok(Law::Pareto {
+        BackgroundDistribution::Pareto => Ok(Distribution::Pareto {
             shape: within(1.01, 100.0, "pareto")?,
         }),
-        BackgroundLaw::Constant | BackgroundLaw::Exponential if shape.is_some() => Err(fault(
-            shape_key,
-            format!("would be ignored; it needs {law_key} = \"pareto\" or \"log-normal\""),
-        )),
-        BackgroundLaw::Constant => Ok(Law::Constant),
-        BackgroundLaw::Exponential => Ok(Law::Exponential),
+        BackgroundDistribution::Constant | BackgroundDistribution::Exponential
+            if shape.is_some() =>
+        {
+            Err(fault(
+                shape_key,
+                format!(
+                    "would be ignored; it needs {distribution_key} = \"pareto\" or \"log-normal\""
+                ),
+            ))
+        }
+        BackgroundDistribution::Constant => Ok(Distribution::Constant),
+        BackgroundDistribution::Exponential => Ok(Distribution::Exponential),
     }
 }
 
@@ -102,9 +114,9 @@ impl BackgroundSpec {
             );
             return Err(fault("packet", says));
         }
-        let size_law = law(self.size_law, self.size_shape, ["size_law", "size_shape"])?;
+        let size_law = distribution(self.size_law, self.size_shape, ["size_law", "size_shape"])?;
         let spacing = ["spacing_law", "spacing_shape"];
-        let spacing_law = law(self.spacing_law, self.spacing_shape, spacing)?;
+        let spacing_law = distribution(self.spacing_law, self.spacing_shape, spacing)?;
         let (size, rate) = match (self.size, self.rate) {
             (Some(size), Some(rate)) => {
                 if size < Size(21) || size > Size(1 << 40) {
@@ -166,10 +178,10 @@ impl BackgroundSpec {
         let source = Source {
             arrivals,
             size: size as f64,
-            size_law,
+            size_distribution: size_law,
             packet: self.packet.0 as u32,
             rate: rate as f64,
-            spacing_law,
+            spacing_distribution: spacing_law,
         };
         if source.active() > 1e6 {
             let says = format!(

@@ -18,6 +18,7 @@ mod checks;
 mod compression;
 mod control;
 mod decode;
+mod distribution;
 mod error;
 mod expand;
 mod expanded;
@@ -26,7 +27,6 @@ mod faults;
 mod fec;
 mod files;
 mod fragments;
-mod law;
 mod library;
 mod mac;
 mod preset;
@@ -52,17 +52,20 @@ use serde::Deserialize;
 pub use agent::{AgentName, AgentSpec, ExpandedAgent};
 pub use app::{App, HttpSpec, RepeatSpec};
 pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec, RetryFromName};
-pub use background::{BackgroundLaw, BackgroundSpec};
+pub use background::{BackgroundDistribution, BackgroundSpec};
 pub use burst::Burst;
 pub use channel::{Channel, ChannelSpec, Distribution, GilbertSpec, JitterSpec, ReorderSpec};
 pub use compression::{CompressionName, CompressionSpec};
 pub use control::ControlSpec;
 use decode::Problem;
+pub use distribution::{
+    DistributionName, SizeDistribution, SizeDistributionTable, TimeDistribution,
+    TimeDistributionTable,
+};
 pub use error::ScenarioError;
 pub use expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 pub use fec::FecSpec;
 pub use files::Reader;
-pub use law::{LawName, SizeLaw, SizeLawTable, TimeLaw, TimeLawTable};
 pub use library::library;
 pub use preset::presets_json;
 pub use process::{

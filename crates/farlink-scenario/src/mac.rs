@@ -1,4 +1,4 @@
-//! Medium access in a scenario: what each law needs and takes.
+//! Medium access in a scenario: what each kind of access needs and takes.
 
 use farlink_net::mac::{Access, Aloha, CsmaCa, Others};
 use farlink_net::rng;
@@ -87,7 +87,7 @@ impl MacSpec {
         }
     }
 
-    /// Keys that mean nothing to the law.
+    /// Keys that mean nothing to this kind of access.
     fn refuse_ignored(&self) -> Result<(), Problem> {
         use AccessName::{Aloha, Constant, CsmaCa, Exponential};
         let keys: [(&str, bool, &[AccessName]); 11] = [

@@ -73,13 +73,13 @@ const SECTIONS: [(&str, &str, &str); 34] = [
     ("`[[flows]]`", "FlowSpec", ""),
     (
         "A time that is drawn: `{ distribution = ... }`",
-        "TimeLawTable",
-        LAW,
+        "TimeDistributionTable",
+        DISTRIBUTION,
     ),
-    ("A size that is drawn", "SizeLawTable", ""),
+    ("A size that is drawn", "SizeDistributionTable", ""),
 ];
 
-const LAW: &str = "Where a key of a flow takes a time or a distribution, it takes `\"10 s\"` or such a \
+const DISTRIBUTION: &str = "Where a key of a flow takes a time or a distribution, it takes `\"10 s\"` or such a \
                    table.";
 
 const TCP: &str = "In `[tcp]` for every flow, and in `tcp = { ... }` of a flow for that one. Without \

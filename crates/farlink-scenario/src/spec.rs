@@ -16,8 +16,8 @@ use super::arq::ArqSpec;
 use super::background::BackgroundSpec;
 use super::channel::Channel;
 use super::compression::CompressionSpec;
+use super::distribution::{SizeDistribution, TimeDistribution};
 use super::fec::FecSpec;
-use super::law::{SizeLaw, TimeLaw};
 use super::table::table;
 use super::tcp::TcpSpec;
 use super::trace::RateTraceSpec;
@@ -335,7 +335,7 @@ table! {
         /// Length of a file, 1 B to 1 PiB. Required for "file", "repeat" and "web",
         /// which also takes a distribution, as do "smtp", "nntp" and "ftp"; without it
         /// their items are as long as those of tcplib.
-        size?: SizeLaw, of [File, Repeat, Web, Smtp, Nntp, Ftp];
+        size?: SizeDistribution, of [File, Repeat, Web, Smtp, Nntp, Ftp];
         /// Bytes that go the other way at the same time, for "file"; "0 B" without
         /// it.
         reverse?: Size, of [File];
@@ -355,7 +355,7 @@ table! {
         /// Least time from the end of a page to the start of the next, for "http";
         /// "0 s" without it. For "web" the time from the end of a file to the next
         /// request, which may be drawn; Pareto from 1 s with shape 1.5 without it.
-        think_time?: TimeLaw, of [Http, Web];
+        think_time?: TimeDistribution, of [Http, Web];
         /// Length of a request for an object, for "http" and "web"; "300 B" without
         /// it.
         request?: Size, of [Http, Web];
@@ -379,12 +379,12 @@ table! {
         /// Time from the arrival of one conversation to that of the next; "0 s"
         /// without it. Exponential times make a Poisson process. A conversation waits
         /// for the end of the one before.
-        arrivals?: TimeLaw, of [Telnet, Rlogin, Smtp, Nntp, Ftp];
+        arrivals?: TimeDistribution, of [Telnet, Rlogin, Smtp, Nntp, Ftp];
         /// How long a user types, for "telnet" and "rlogin"; that of tcplib without it.
-        typing?: TimeLaw, of [Telnet, Rlogin];
+        typing?: TimeDistribution, of [Telnet, Rlogin];
         /// Time from one keystroke to the next, for "telnet" and "rlogin"; that of
         /// tcplib without it.
-        keystrokes?: TimeLaw, of [Telnet, Rlogin];
+        keystrokes?: TimeDistribution, of [Telnet, Rlogin];
         /// Items of a conversation, for "nntp" and "ftp"; as many as those of tcplib
         /// have without it.
         items?: u64, of [Nntp, Ftp];
@@ -402,9 +402,9 @@ table! {
         datagrams?: u64, of [Cbr, Onoff];
         /// How long the source is on, for "onoff", where it is required. It begins
         /// with such a time.
-        on?: TimeLaw, of [Onoff];
+        on?: TimeDistribution, of [Onoff];
         /// How long the source is off then, for "onoff", where it is required.
-        off?: TimeLaw, of [Onoff];
+        off?: TimeDistribution, of [Onoff];
         /// When the connection is opened, or the first datagram sent.
         #[serde(default = "at_once")]
         start: Time;

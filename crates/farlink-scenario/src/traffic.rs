@@ -6,11 +6,11 @@ use farlink_tcp::time::Interval;
 use super::app::{App, Keys, size_of};
 use super::checks::out_of_range;
 use super::decode::{Problem, example};
-use super::law::{LawName, TimeLaw, TimeLawTable};
+use super::distribution::{DistributionName, TimeDistribution, TimeDistributionTable};
 use super::spec::{AppName, Connections, FlowSpec, Opener};
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
-use farlink_net::law::Law;
+use farlink_net::distribution::Distribution;
 
 /// Largest body of a UDP datagram (RFC 768 and RFC 791): 65,535 bytes less headers.
 const MOST_DATAGRAM: Size = Size(65_507);
@@ -26,7 +26,7 @@ pub struct UdpSpec {
     pub packet: u32,
     /// How long the source is on and off in turn, in nanoseconds; without it
     /// always on.
-    pub on_off: Option<(Law, Law)>,
+    pub on_off: Option<(Distribution, Distribution)>,
     /// How many; without it until `duration` is over.
     pub datagrams: Option<u64>,
     /// From the start of the flow.
@@ -56,13 +56,13 @@ pub struct ConversationSpec {
     /// From the start of the flow.
     pub duration: Option<Interval>,
     /// From one conversation's arrival to the next one's, in nanoseconds.
-    pub arrivals: Law,
+    pub arrivals: Distribution,
     /// How long a user types, in nanoseconds; without it that of tcplib.
-    pub typing: Option<Law>,
+    pub typing: Option<Distribution>,
     /// Between keystrokes, in nanoseconds; without it that of tcplib.
-    pub keystrokes: Option<Law>,
+    pub keystrokes: Option<Distribution>,
     /// Bytes of an item; without it those of tcplib.
-    pub size: Option<Law>,
+    pub size: Option<Distribution>,
     /// Items of a conversation; without it those of tcplib.
     pub items: Option<u64>,
     /// Commands with their replies before each item.
@@ -77,9 +77,9 @@ pub struct WebSpec {
     /// From the start of the flow.
     pub duration: Option<Interval>,
     /// Bytes of a file.
-    pub size: Law,
+    pub size: Distribution,
     /// From a file's being there to the next request, in nanoseconds.
-    pub think_time: Law,
+    pub think_time: Distribution,
     /// Bytes of a request.
     pub request: u64,
     /// What connections carry them.
@@ -92,15 +92,20 @@ fn seconds(s: u64) -> Time {
 
 /// The application of a flow that is one of these.
 pub(super) fn app(flow: &FlowSpec, keys: &Keys<'_>) -> Result<App, Problem> {
-    let law = |key: &str, law: Option<TimeLaw>| law.map(|law| law.law(key)).transpose();
-    let needed = |key: &str, law: Option<Law>| law.ok_or_else(|| missing(key));
+    let distribution = |key: &str, distribution: Option<TimeDistribution>| {
+        distribution
+            .map(|distribution| distribution.distribution(key))
+            .transpose()
+    };
+    let needed =
+        |key: &str, distribution: Option<Distribution>| distribution.ok_or_else(|| missing(key));
     Ok(match flow.app {
         AppName::Cbr | AppName::Onoff => {
             no_tcp(flow)?;
             let on_off = if flow.app == AppName::Onoff {
-                let on = needed("on", law("on", flow.on)?)?;
-                let off = needed("off", law("off", flow.off)?)?;
-                if on == Law::Constant(0.0) {
+                let on = needed("on", distribution("on", flow.on)?)?;
+                let off = needed("off", distribution("off", flow.off)?)?;
+                if on == Distribution::Constant(0.0) {
                     let says = "\"0 s\" is no time; write for example \"1 s\"";
                     return Err(out_of_range([Step::from("on")], says));
                 }
@@ -122,8 +127,8 @@ pub(super) fn app(flow: &FlowSpec, keys: &Keys<'_>) -> Result<App, Problem> {
             App::Web(WebSpec {
                 files: keys.number("files", flow.files, 1)?,
                 duration: keys.duration,
-                size: size.law("size")?,
-                think_time: needed("think_time", law("think_time", flow.think_time)?)?,
+                size: size.distribution("size")?,
+                think_time: needed("think_time", distribution("think_time", flow.think_time)?)?,
                 request: size_of("request", flow.request, 1)?,
                 connections: flow.connections.unwrap_or_default(),
             })
@@ -153,10 +158,13 @@ pub(super) fn app(flow: &FlowSpec, keys: &Keys<'_>) -> Result<App, Problem> {
                 protocol,
                 conversations: keys.number("conversations", flow.conversations, 1)?,
                 duration: keys.duration,
-                arrivals: needed("arrivals", law("arrivals", flow.arrivals)?)?,
-                typing: law("typing", flow.typing)?,
-                keystrokes: law("keystrokes", flow.keystrokes)?,
-                size: flow.size.map(|size| size.law("size")).transpose()?,
+                arrivals: needed("arrivals", distribution("arrivals", flow.arrivals)?)?,
+                typing: distribution("typing", flow.typing)?,
+                keystrokes: distribution("keystrokes", flow.keystrokes)?,
+                size: flow
+                    .size
+                    .map(|size| size.distribution("size"))
+                    .transpose()?,
                 items,
                 turns,
             })
@@ -243,24 +251,27 @@ pub(super) fn fill(flow: &mut FlowSpec) -> Option<Opener> {
         }
         AppName::Web => {
             // The pauses of Barford and Crovella 1998.
-            flow.think_time.get_or_insert(TimeLaw::Drawn(TimeLawTable {
-                distribution: LawName::Pareto,
-                mean: None,
-                min: Some(seconds(1)),
-                max: None,
-                shape: Some(1.5),
-                sigma: None,
-            }));
+            flow.think_time
+                .get_or_insert(TimeDistribution::Drawn(TimeDistributionTable {
+                    distribution: DistributionName::Pareto,
+                    mean: None,
+                    min: Some(seconds(1)),
+                    max: None,
+                    shape: Some(1.5),
+                    sigma: None,
+                }));
             flow.request.get_or_insert(Size(300));
             flow.connections.get_or_insert_default();
             Some(Opener::Receiver)
         }
         AppName::Telnet | AppName::Rlogin => {
-            flow.arrivals.get_or_insert(TimeLaw::Just(seconds(0)));
+            flow.arrivals
+                .get_or_insert(TimeDistribution::Just(seconds(0)));
             Some(Opener::Receiver)
         }
         AppName::Smtp | AppName::Nntp | AppName::Ftp => {
-            flow.arrivals.get_or_insert(TimeLaw::Just(seconds(0)));
+            flow.arrivals
+                .get_or_insert(TimeDistribution::Just(seconds(0)));
             flow.turns.get_or_insert(match flow.app {
                 // HELO, MAIL, RCPT and DATA (RFC 821, 3.1).
                 AppName::Smtp => 4,

@@ -11,10 +11,10 @@ use crate::scenario::{
 use crate::udp::UdpFlow;
 use crate::world::{Node, Slot, Tally, World};
 use farlink_net::agent::{Agent, Eln};
-use farlink_net::arq::Line;
+use farlink_net::arq::ArqLink;
 use farlink_net::channel::{
-    BitErrors, Channel, ChannelError, Corrupt, Distribution as Law, Duplicate, Gilbert,
-    GilbertTime, Jitter, Loss, Reorder, Stage,
+    BitErrors, Channel, ChannelError, Corrupt, Distribution as JitterDistribution, Duplicate,
+    Gilbert, GilbertTime, Jitter, Loss, Reorder, Stage,
 };
 use farlink_net::header_compression::Compression;
 use farlink_net::mac::Mac;
@@ -114,9 +114,9 @@ fn link(link: &ExpandedLink, streams: &Streams) -> Result<Link, RunError> {
         let mac = Mac::new(arq.access[direction as usize], here.config().rate, stream);
         (*here.config(), here.channel().clone(), mac)
     });
-    let line = Line::new(arq.line, halves)
+    let link = ArqLink::new(arq.config, halves)
         .map_err(|e| RunError::Build(format!("{}.arq: {e}", link.name)))?;
-    Ok(built.with_arq(line))
+    Ok(built.with_arq(link))
 }
 
 pub(crate) fn link_config(spec: &DirectionSpec) -> LinkConfig {
@@ -231,21 +231,21 @@ fn group_stages(
 fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {
     let mean = spec.mean.0;
     let spread = spec.spread.map_or(mean, |s| s.0);
-    let law = match spec.distribution {
-        Distribution::Uniform => Law::Uniform {
+    let distribution = match spec.distribution {
+        Distribution::Uniform => JitterDistribution::Uniform {
             low: mean - spread,
             high: mean + spread,
         },
-        Distribution::Normal => Law::Normal {
+        Distribution::Normal => JitterDistribution::Normal {
             mean,
             deviation: spread,
         },
-        Distribution::Exponential => Law::Exponential { mean },
+        Distribution::Exponential => JitterDistribution::Exponential { mean },
     };
-    Jitter::new(law, spec.keep_order, stream)
+    Jitter::new(distribution, spec.keep_order, stream)
 }
 
-/// Nodes with a way to every destination that some flow has, or `everywhere`.
+/// Nodes with a route to every destination that some flow has, or `everywhere`.
 pub(crate) fn nodes(
     scenario: &Expanded,
     links: &Links,

@@ -32,7 +32,7 @@ pub const QUEUE_MOST: u64 = 64 << 20;
 pub enum Refused {
     /// It is no IPv4 datagram.
     NotIpv4(NotIpv4),
-    /// No way leads from there to this address, or it is the one it comes from, or
+    /// No route leads from there to this address, or it is the one it comes from, or
     /// of many.
     NoHost(Ipv4Addr),
 }

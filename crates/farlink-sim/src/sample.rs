@@ -156,12 +156,12 @@ pub(crate) fn derived_json(derived: &[(usize, Derived)]) -> Value {
 }
 
 impl Sample {
-    /// Closed form, derived quantities and traffic as JSON; the delay law in
+    /// Closed form, derived quantities and traffic as JSON; the delay distribution in
     /// seconds.
     pub fn to_json(&self) -> String {
         let theory = &self.theory;
-        let delay = theory.delay.as_ref().map(|law| {
-            json!({ "mean": law.mean, "deviation": law.deviation, "quantiles": law.quantiles })
+        let delay = theory.delay.as_ref().map(|distribution| {
+            json!({ "mean": distribution.mean, "deviation": distribution.deviation, "quantiles": distribution.quantiles })
         });
         json!({
             "bytes": self.sampling.bytes,

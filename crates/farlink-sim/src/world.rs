@@ -368,7 +368,7 @@ impl World {
             return;
         }
         state.wakes_at = Instant::MAX;
-        self.tell(flow, Side::To, AppEvent::Woken);
+        self.notify(flow, Side::To, AppEvent::Woken);
         self.open_next(flow);
         for end in EndId::both(flow) {
             self.serve(end);
@@ -411,7 +411,7 @@ impl World {
             if e.received >= e.awaits {
                 e.awaits = u64::MAX;
                 let event = AppEvent::Received(e.received);
-                self.tell(end.flow(), end.side(), event);
+                self.notify(end.flow(), end.side(), event);
             }
         }
         let e = &mut self.ends[end];
@@ -453,13 +453,13 @@ impl World {
             TcpEvent::PeerClosed => AppEvent::PeerClosed,
             TcpEvent::Closed(reason) => AppEvent::Closed(reason),
         };
-        self.tell(end.flow(), end.side(), event);
+        self.notify(end.flow(), end.side(), event);
         self.open_next(end.flow());
     }
 
     /// Tells a flow's application, and does what it answers.
     #[cold]
-    pub(crate) fn tell(&mut self, flow: FlowId, side: Side, event: AppEvent) {
+    pub(crate) fn notify(&mut self, flow: FlowId, side: Side, event: AppEvent) {
         let mut commands = Vec::new();
         self.flows[flow]
             .program
@@ -528,7 +528,7 @@ impl World {
             self.ends[end].renew(conn, isn);
         }
         self.tallies[flow].transit.renew();
-        self.tell(flow, opener, AppEvent::Opened);
+        self.notify(flow, opener, AppEvent::Opened);
         self.open_fast(flow);
         self.serve_both(flow);
     }

@@ -89,13 +89,16 @@ class Fit:
         if others:
             best = ", ".join(f"{one.model} {one.aic:,.1f}" for one in [self.loss, *others])
             notes.append(f"Akaike's criterion, smaller is better: {best}")
-        if self.delay is not None and self.delay.law is not None:
+        if self.delay is not None and self.delay.distribution is not None:
             notes.append(
-                f"jitter: the {self.delay.law} law differs by {self.delay.distance:.3f} at most "
-                "from the distribution measured; intervals suppose independent delays"
+                f"jitter: the {self.delay.distribution} distribution differs by "
+                f"{self.delay.distance:.3f} at most from the one measured; intervals suppose "
+                "independent delays"
             )
             if self.delay.distance > 0.1:
-                notes.append("none of the three laws fits well: look at the delays themselves")
+                notes.append(
+                    "none of the three distributions fits well: look at the delays themselves"
+                )
         return notes
 
     @property

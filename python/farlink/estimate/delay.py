@@ -1,4 +1,4 @@
-"""Delays: a constant and a law of what is above it."""
+"""Delays: a constant and a distribution of what is above it."""
 
 import math
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ _NO_JITTER_S = 1e-6
 
 @dataclass(frozen=True)
 class DelayFit:
-    """The least delay, in seconds, and the law of the rest that fits best.
+    """The least delay, in seconds, and the distribution of the rest that fits best.
 
-    `law` is None (constant), "exponential", "normal" or "uniform"; `distance` the
+    `distribution` is None (constant), "exponential", "normal" or "uniform"; `distance` the
     largest difference of its distribution function from the sample's (Kolmogorov
     and Smirnov).
     """
 
     base_s: float
-    law: str | None
+    distribution: str | None
     parameters: dict[str, Estimate]
     distance: float
     keeps_order: bool
@@ -34,10 +34,13 @@ class DelayFit:
 
     @property
     def stage(self) -> dict[str, Any] | None:
-        """What a channel says for the law; None for a constant delay."""
-        if self.law is None:
+        """What a channel says for the distribution; None for a constant delay."""
+        if self.distribution is None:
             return None
-        stage: dict[str, Any] = {"distribution": self.law, "mean": _ms(self.parameters["mean"])}
+        stage: dict[str, Any] = {
+            "distribution": self.distribution,
+            "mean": _ms(self.parameters["mean"]),
+        }
         if "spread" in self.parameters:
             stage["spread"] = _ms(self.parameters["spread"])
         if not self.keeps_order:
@@ -49,7 +52,7 @@ def fit_delay(sent: Array, received: Array) -> DelayFit:
     """Fit the delays of the packets that arrived.
 
     The base is the least delay. What is above it is fitted by maximum likelihood
-    to an exponential, a normal and a uniform law; the one with the greatest
+    to an exponential, a normal and a uniform distribution; the one with the greatest
     likelihood is taken. Intervals suppose that delays do not depend on each
     other: chi-square for the mean of an exponential with unknown base and for
     the deviation of a normal, Student's t for the mean of a normal.
@@ -68,22 +71,29 @@ def fit_delay(sent: Array, received: Array) -> DelayFit:
         "normal": -n * (math.log(deviation) + 0.5 * math.log(2 * math.pi) + 0.5),
         "uniform": -n * math.log(wide),
     }
-    law = max(likelihoods, key=lambda name: likelihoods[name])
-    parameters = _parameters(law, mean, deviation, wide, n)
-    return DelayFit(base, law, parameters, _distance(law, above, parameters), order, likelihoods)
+    distribution = max(likelihoods, key=lambda name: likelihoods[name])
+    parameters = _parameters(distribution, mean, deviation, wide, n)
+    return DelayFit(
+        base,
+        distribution,
+        parameters,
+        _distance(distribution, above, parameters),
+        order,
+        likelihoods,
+    )
 
 
 def _parameters(
-    law: str, mean: float, deviation: float, wide: float, n: int
+    distribution: str, mean: float, deviation: float, wide: float, n: int
 ) -> dict[str, Estimate]:
     from scipy.special import chdtri
 
-    if law == "exponential":
+    if distribution == "exponential":
         # 2 n mean / theta is chi-square with 2 n - 2 degrees when the base is the least.
         theta = mean * n / (n - 1)
         ends = [2 * n * mean / float(chdtri(2 * n - 2, tail)) for tail in (0.025, 0.975)]
         return {"mean": Estimate(theta, ends[0], ends[1], n)}
-    if law == "normal":
+    if distribution == "normal":
         half = t_quantile(0.975, n - 1) * deviation / math.sqrt(n)
         square = (n - 1) * deviation**2
         ends = [math.sqrt(square / float(chdtri(n - 1, tail))) for tail in (0.025, 0.975)]
@@ -99,15 +109,15 @@ def _parameters(
     return {"mean": half_width, "spread": half_width}
 
 
-def _distance(law: str, above: Array, parameters: dict[str, Estimate]) -> float:
+def _distance(distribution: str, above: Array, parameters: dict[str, Estimate]) -> float:
     from scipy.special import ndtr
 
     ordered = np.sort(above)
     mean = parameters["mean"].mean or 1.0
     spread = parameters["spread"].mean or 1.0 if "spread" in parameters else mean
-    if law == "exponential":
+    if distribution == "exponential":
         expected = -np.expm1(-ordered / mean)
-    elif law == "normal":
+    elif distribution == "normal":
         expected = ndtr((ordered - mean) / spread)
     else:
         expected = np.clip(ordered / (2 * spread), 0, 1)

@@ -133,9 +133,9 @@ def _delay(axes: "Axes", sample: "ChannelSample") -> None:
         axes.step(
             delays[at] / factor, 1 - at / len(delays), where="post", color=_SAMPLED, label="sampled"
         )
-    law = sample.theory["delay"]
-    if law is not None and law["quantiles"]:
-        levels, values = np.array(law["quantiles"]).T
+    distribution = sample.theory["delay"]
+    if distribution is not None and distribution["quantiles"]:
+        levels, values = np.array(distribution["quantiles"]).T
         axes.plot(
             values / factor, 1 - levels, "o", mfc="none", color=_THEORY, ms=4, label="closed form"
         )

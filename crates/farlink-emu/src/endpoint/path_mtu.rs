@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 
 /// The connection that an ICMP message "fragmentation needed" is about, and the
 /// MTU of the next link that it names; none if these bytes are something else.
-pub(super) fn told(bytes: &[u8]) -> Option<(Key, u32)> {
+pub(super) fn reported(bytes: &[u8]) -> Option<(Key, u32)> {
     const ICMP: u8 = 1;
     const TCP: u8 = 6;
     let header = |ip: &[u8]| ip.first().map(|first| usize::from(first & 15) * 4);
@@ -55,15 +55,15 @@ mod tests {
             }),
         };
         let bytes = wire::encode(&packet, Addresses::of(&packet)).unwrap();
-        assert_eq!(told(&bytes), None);
+        assert_eq!(reported(&bytes), None);
         let router = Ipv4Addr::new(10, 0, 0, 2);
         let message = Raw::new(bytes).unwrap();
         let message = message.error(router, IcmpError::TooBig(576)).unwrap();
         let key = (Ipv4Addr::new(10, 0, 0, 3), 40_000, 5001);
-        assert_eq!(told(message.bytes()), Some((key, 576)));
+        assert_eq!(reported(message.bytes()), Some((key, 576)));
         // Two IP headers, that of ICMP, and the ports.
         for len in 0..20 + 8 + 20 + 4 {
-            assert_eq!(told(&message.bytes()[..len]), None, "cut at {len}");
+            assert_eq!(reported(&message.bytes()[..len]), None, "cut at {len}");
         }
     }
 }

@@ -203,14 +203,14 @@ impl Station {
 
     /// An N(R) came.
     #[inline]
-    pub(super) fn on_ack(&mut self, now: Instant, nr: u8, acts: &mut Vec<Outcome>) {
+    pub(super) fn on_ack(&mut self, now: Instant, nr: u8, outcomes: &mut Vec<Outcome>) {
         if self.awaiting_ua {
             return;
         }
         if let Some(number) = self.send.find_ack(nr)
             && number > self.send.una
         {
-            self.send.release(number, acts);
+            self.send.release(number, outcomes);
             self.retries = 0;
             if self.send.outstanding() == 0 {
                 self.retry_at = Instant::MAX;
@@ -249,7 +249,7 @@ impl Station {
 
     /// Whether T1 went off and frames are to be sent again. The link may have to
     /// be re-established instead.
-    pub(super) fn on_retry_timer(&mut self, now: Instant, acts: &mut Vec<Outcome>) -> bool {
+    pub(super) fn on_retry_timer(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) -> bool {
         if self.retry_at > now {
             return false;
         }
@@ -262,28 +262,28 @@ impl Station {
         if !self.give_up.reached(self.retries) {
             return true;
         }
-        acts.push(Outcome::Reset);
-        self.renew(acts);
+        outcomes.push(Outcome::Reset);
+        self.renew(outcomes);
         self.awaiting_ua = true;
         self.sabme_due = true;
         false
     }
 
     /// Forgets what was owed; without best effort, also what was to be sent.
-    fn renew(&mut self, acts: &mut Vec<Outcome>) {
+    fn renew(&mut self, outcomes: &mut Vec<Outcome>) {
         self.retries = 0;
         if !self.give_up.keeps() {
-            self.send.reset(acts);
+            self.send.reset(outcomes);
             self.final_due = false;
             self.acknowledged();
         }
     }
 
     /// The peer re-establishes the link. The caller renews the receiving side.
-    pub(super) fn on_sabme(&mut self, acts: &mut Vec<Outcome>) {
+    pub(super) fn on_sabme(&mut self, outcomes: &mut Vec<Outcome>) {
         self.ua_due = true;
         if !self.give_up.keeps() {
-            self.renew(acts);
+            self.renew(outcomes);
             if !self.awaiting_ua {
                 self.retry_at = Instant::MAX;
             }
@@ -292,7 +292,7 @@ impl Station {
 
     /// The peer agrees. One that nothing waits for answers an earlier SABME, after
     /// which the peer began at 0 once more.
-    pub(super) fn on_ua(&mut self, nr: u8, acts: &mut Vec<Outcome>) -> Answer {
+    pub(super) fn on_ua(&mut self, nr: u8, outcomes: &mut Vec<Outcome>) -> Answer {
         let waited = std::mem::take(&mut self.awaiting_ua);
         if !waited {
             return if self.give_up.keeps() {
@@ -305,7 +305,7 @@ impl Station {
         self.retry_at = Instant::MAX;
         if self.give_up.keeps() {
             if let Some(number) = self.send.find_ack(nr) {
-                self.send.release(number, acts);
+                self.send.release(number, outcomes);
             }
             self.send.next = self.send.una;
         }

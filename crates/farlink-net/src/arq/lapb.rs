@@ -104,28 +104,28 @@ impl Lapb {
     }
 
     #[inline]
-    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
+    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
         match frame.kind {
             FrameKind::Information if self.station.deaf() => {
-                acts.push(Outcome::Discard(frame.item.token));
+                outcomes.push(Outcome::Discard(frame.item.token));
             }
             FrameKind::Information => {
-                self.station.on_ack(now, frame.nr, acts);
-                self.information(now, frame, acts);
+                self.station.on_ack(now, frame.nr, outcomes);
+                self.information(now, frame, outcomes);
             }
-            FrameKind::ReceiveReady => self.station.on_ack(now, frame.nr, acts),
+            FrameKind::ReceiveReady => self.station.on_ack(now, frame.nr, outcomes),
             FrameKind::Reject => {
-                self.station.on_ack(now, frame.nr, acts);
+                self.station.on_ack(now, frame.nr, outcomes);
                 if !self.station.awaiting_ua() {
                     self.station.go_back_to(frame.nr);
                 }
             }
             FrameKind::Sabme => {
-                self.station.on_sabme(acts);
+                self.station.on_sabme(outcomes);
                 self.renew();
             }
             FrameKind::Ua => {
-                if self.station.on_ua(frame.nr, acts) == Answer::Renewed {
+                if self.station.on_ua(frame.nr, outcomes) == Answer::Renewed {
                     self.renew();
                 }
                 self.poll_due = false;
@@ -135,18 +135,18 @@ impl Lapb {
     }
 
     #[inline]
-    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
+    fn information(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
         let token = frame.item.token;
         if frame.ns == self.nr() {
-            acts.push(Outcome::Accepted(token));
-            acts.push(Outcome::Deliver(token));
+            outcomes.push(Outcome::Accepted(token));
+            outcomes.push(Outcome::Deliver(token));
             self.expected += 1;
             self.rejecting = false;
             self.reject_due = false;
             self.station.owe_ack(now, frame.poll);
             return;
         }
-        acts.push(Outcome::Discard(token));
+        outcomes.push(Outcome::Discard(token));
         // Acknowledged even then: what came before may have to be told again.
         self.station.owe_ack(now, frame.poll);
         if !self.rejecting {
@@ -165,9 +165,9 @@ impl Lapb {
         }
     }
 
-    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Outcome>) {
+    pub(super) fn timeout(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) {
         self.station.on_ack_timer(now);
-        if self.station.on_retry_timer(now, acts) {
+        if self.station.on_retry_timer(now, outcomes) {
             self.station.go_back();
             self.poll_due = self.poll;
         } else if self.station.deaf() {

@@ -140,17 +140,17 @@ impl Mdlp {
     }
 
     #[inline]
-    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
+    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
         match frame.kind {
             FrameKind::Information if self.station.deaf() => {
-                acts.push(Outcome::Discard(frame.item.token));
+                outcomes.push(Outcome::Discard(frame.item.token));
             }
             FrameKind::Information => {
-                self.on_ack(now, frame.nr, acts);
-                self.information(now, frame, acts);
+                self.on_ack(now, frame.nr, outcomes);
+                self.information(now, frame, outcomes);
             }
             FrameKind::ReceiveReady => {
-                self.on_ack(now, frame.nr, acts);
+                self.on_ack(now, frame.nr, outcomes);
                 if frame.poll && self.polling && !self.station.awaiting_ua() {
                     self.polling = false;
                     self.station.answered();
@@ -159,23 +159,23 @@ impl Mdlp {
             }
             FrameKind::SelectiveReject if !self.station.awaiting_ua() => self.on_srej(frame.nr),
             FrameKind::Sabme => {
-                self.station.on_sabme(acts);
-                self.renew(acts);
+                self.station.on_sabme(outcomes);
+                self.renew(outcomes);
                 if self.station.keeps() {
-                    self.receiving.skip_all(acts);
+                    self.receiving.skip_all(outcomes);
                 }
             }
-            FrameKind::Ua => match self.station.on_ua(frame.nr, acts) {
+            FrameKind::Ua => match self.station.on_ua(frame.nr, outcomes) {
                 Answer::None => self.forget_requests(),
-                Answer::Renewed => self.receiving.reset(acts),
+                Answer::Renewed => self.receiving.reset(outcomes),
             },
             _ => {}
         }
     }
 
     #[inline]
-    fn on_ack(&mut self, now: Instant, nr: u8, acts: &mut Vec<Outcome>) {
-        self.station.on_ack(now, nr, acts);
+    fn on_ack(&mut self, now: Instant, nr: u8, outcomes: &mut Vec<Outcome>) {
+        self.station.on_ack(now, nr, outcomes);
         if self.station.send.outstanding() == 0 {
             self.polling = false;
             self.poll_due = false;
@@ -210,14 +210,14 @@ impl Mdlp {
     }
 
     #[inline]
-    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
+    fn information(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
         self.station.owe_ack(now, frame.poll);
         let Some(number) = self.receiving.find_new(frame.ns) else {
-            acts.push(Outcome::Discard(frame.item.token));
+            outcomes.push(Outcome::Discard(frame.item.token));
             return;
         };
         let seen = self.receiving.top;
-        self.receiving.accept(number, frame.item.token, acts);
+        self.receiving.accept(number, frame.item.token, outcomes);
         for missing in seen..number {
             *self.asked(missing) = 0;
             self.srej_due.push_back(missing);
@@ -241,24 +241,24 @@ impl Mdlp {
     }
 
     /// Forgets what was asked for; without best effort, also what is held.
-    fn renew(&mut self, acts: &mut Vec<Outcome>) {
+    fn renew(&mut self, outcomes: &mut Vec<Outcome>) {
         self.srej_due.clear();
         if !self.station.keeps() {
-            self.receiving.reset(acts);
+            self.receiving.reset(outcomes);
             self.resend.clear();
             self.polling = false;
             self.poll_due = false;
         }
     }
 
-    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Outcome>) {
+    pub(super) fn timeout(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) {
         self.station.on_ack_timer(now);
-        if self.station.on_retry_timer(now, acts) {
+        if self.station.on_retry_timer(now, outcomes) {
             self.poll_due = true;
         } else if self.station.awaiting_ua() {
             self.polling = false;
             if self.station.deaf() {
-                self.renew(acts);
+                self.renew(outcomes);
             }
         }
     }

@@ -3,7 +3,7 @@
 //! An [`Entity`] is one end of a link. It is told the time, the packets that are
 //! to go, the frames that came and when the MAC has sent a frame; it answers with
 //! the next frame for the MAC, with [`Outcome`]s, and with the time at which it wants
-//! to be called again. [`Line`] is two of them, their MACs and the channels
+//! to be called again. [`ArqLink`] is two of them, their MACs and the channels
 //! between.
 //!
 //! The protocols are those of Wong 1998, section 3.2.3 and chapter 5: LAPB after
@@ -15,7 +15,7 @@ mod frame;
 mod hdlc;
 mod lapb;
 mod limits;
-mod line;
+mod link;
 mod mdlp;
 mod plain;
 mod rlp;
@@ -25,7 +25,7 @@ pub use frame::{Frame, FrameKind, Item, Outcome};
 pub use hdlc::{GiveUp, RetryFrom};
 pub use lapb::{Lapb, LapbConfig};
 pub use limits::{ArqError, most_go_back, most_selective};
-pub use line::{Full, Line, LineConfig, LineStats, Output, SentFrame, Tag};
+pub use link::{ArqConfig, ArqLink, ArqStats, Full, Output, SentFrame, Tag};
 pub use mdlp::{Mdlp, MdlpConfig};
 pub use plain::Plain;
 pub use rlp::{Rlp, RlpConfig};
@@ -122,9 +122,9 @@ impl Entity {
     /// The next frame, handed to a MAC that is idle. Supervisory frames go before
     /// retransmissions, and these before new frames.
     #[inline]
-    pub fn poll_frame(&mut self, acts: &mut Vec<Outcome>) -> Option<Frame> {
+    pub fn poll_frame(&mut self, outcomes: &mut Vec<Outcome>) -> Option<Frame> {
         match self {
-            Self::Plain(entity) => entity.poll_frame(acts),
+            Self::Plain(entity) => entity.poll_frame(outcomes),
             Self::Lapb(entity) => entity.poll_frame(),
             Self::Mdlp(entity) => entity.poll_frame(),
             Self::Rlp(entity) => entity.poll_frame(),
@@ -144,12 +144,12 @@ impl Entity {
 
     /// A frame came, undamaged.
     #[inline]
-    pub fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
+    pub fn receive(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
         match self {
-            Self::Plain(_) => Plain::receive(frame, acts),
-            Self::Lapb(entity) => entity.receive(now, frame, acts),
-            Self::Mdlp(entity) => entity.receive(now, frame, acts),
-            Self::Rlp(entity) => entity.receive(now, frame, acts),
+            Self::Plain(_) => Plain::receive(frame, outcomes),
+            Self::Lapb(entity) => entity.receive(now, frame, outcomes),
+            Self::Mdlp(entity) => entity.receive(now, frame, outcomes),
+            Self::Rlp(entity) => entity.receive(now, frame, outcomes),
         }
     }
 
@@ -166,12 +166,12 @@ impl Entity {
 
     /// The deadline is there.
     #[inline]
-    pub fn timeout(&mut self, now: Instant, acts: &mut Vec<Outcome>) {
+    pub fn timeout(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) {
         match self {
             Self::Plain(_) => {}
-            Self::Lapb(entity) => entity.timeout(now, acts),
-            Self::Mdlp(entity) => entity.timeout(now, acts),
-            Self::Rlp(entity) => entity.timeout(now, acts),
+            Self::Lapb(entity) => entity.timeout(now, outcomes),
+            Self::Mdlp(entity) => entity.timeout(now, outcomes),
+            Self::Rlp(entity) => entity.timeout(now, outcomes),
         }
     }
 }

@@ -19,20 +19,20 @@ impl Default for Plain {
 }
 
 impl Plain {
-    pub(super) fn poll_frame(&mut self, acts: &mut Vec<Outcome>) -> Option<Frame> {
+    pub(super) fn poll_frame(&mut self, outcomes: &mut Vec<Outcome>) -> Option<Frame> {
         let number = self.send.take_new()?;
         let item = self.send.item(number);
-        self.send.release(number + 1, acts);
+        self.send.release(number + 1, outcomes);
         Some(Frame {
             item,
             ..Frame::control(FrameKind::Unnumbered, 0, false)
         })
     }
 
-    pub(super) fn receive(frame: &Frame, acts: &mut Vec<Outcome>) {
+    pub(super) fn receive(frame: &Frame, outcomes: &mut Vec<Outcome>) {
         if frame.kind == FrameKind::Unnumbered {
-            acts.push(Outcome::Accepted(frame.item.token));
-            acts.push(Outcome::Deliver(frame.item.token));
+            outcomes.push(Outcome::Accepted(frame.item.token));
+            outcomes.push(Outcome::Deliver(frame.item.token));
         }
     }
 }

@@ -126,39 +126,39 @@ impl Rlp {
     }
 
     #[inline]
-    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
+    pub(super) fn receive(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
         match frame.kind {
-            FrameKind::Information => self.information(now, frame, acts),
-            FrameKind::Status => self.status(now, frame, acts),
+            FrameKind::Information => self.information(now, frame, outcomes),
+            FrameKind::Status => self.status(now, frame, outcomes),
             _ => {}
         }
     }
 
     #[inline]
-    fn information(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
+    fn information(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
         let Some(number) = self.receiving.find_new(frame.ns) else {
-            acts.push(Outcome::Discard(frame.item.token));
+            outcomes.push(Outcome::Discard(frame.item.token));
             return;
         };
         for missing in self.receiving.top..number {
             self.missed_at[usize::from(self.receiving.wire(missing))] = now;
         }
-        self.receiving.accept(number, frame.item.token, acts);
+        self.receiving.accept(number, frame.item.token, outcomes);
     }
 
-    fn status(&mut self, now: Instant, frame: &Frame, acts: &mut Vec<Outcome>) {
+    fn status(&mut self, now: Instant, frame: &Frame, outcomes: &mut Vec<Outcome>) {
         let Some(acknowledged) = self.send.find_ack(frame.nr) else {
             return;
         };
         for number in self.send.una..acknowledged {
             self.again -= u32::from(self.send.slot(number).again);
         }
-        self.send.release(acknowledged, acts);
+        self.send.release(acknowledged, outcomes);
         for number in self.send.una..self.send.top {
             let bit = number - acknowledged;
-            let told = bit > 0 && bit <= 64 && frame.bitmap >> (bit - 1) & 1 == 1;
+            let reported = bit > 0 && bit <= 64 && frame.bitmap >> (bit - 1) & 1 == 1;
             let slot = self.send.slot(number);
-            slot.held |= told;
+            slot.held |= reported;
             let long_ago = slot.sent_at != Instant::MAX && slot.sent_at + self.min_interval <= now;
             let again = !slot.held && (slot.again || long_ago);
             self.again = self.again + u32::from(again) - u32::from(slot.again);
@@ -167,7 +167,7 @@ impl Rlp {
     }
 
     /// A period is over.
-    pub(super) fn timeout(&mut self, now: Instant, acts: &mut Vec<Outcome>) {
+    pub(super) fn timeout(&mut self, now: Instant, outcomes: &mut Vec<Outcome>) {
         if self.status_at > now {
             return;
         }
@@ -181,7 +181,7 @@ impl Rlp {
             if now.since(self.missed_at[first]) <= limit {
                 break;
             }
-            self.receiving.skip(acts);
+            self.receiving.skip(outcomes);
         }
     }
 }

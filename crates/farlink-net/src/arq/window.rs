@@ -140,18 +140,18 @@ impl Sending {
 
     /// Frames below `number` are acknowledged, or given up.
     #[inline]
-    pub(super) fn release(&mut self, number: u64, acts: &mut Vec<Outcome>) {
+    pub(super) fn release(&mut self, number: u64, outcomes: &mut Vec<Outcome>) {
         while self.una < number {
-            acts.push(Outcome::Done(self.item(self.una).token));
+            outcomes.push(Outcome::Done(self.item(self.una).token));
             self.una += 1;
         }
         self.next = self.next.max(self.una);
     }
 
     /// Gives up everything and begins again at number 0.
-    pub(super) fn reset(&mut self, acts: &mut Vec<Outcome>) {
-        self.release(self.top, acts);
-        acts.extend(self.waiting.drain(..).map(|item| Outcome::Done(item.token)));
+    pub(super) fn reset(&mut self, outcomes: &mut Vec<Outcome>) {
+        self.release(self.top, outcomes);
+        outcomes.extend(self.waiting.drain(..).map(|item| Outcome::Done(item.token)));
         self.waiting_bytes = 0;
         (self.una, self.next, self.top) = (0, 0, 0);
     }
@@ -220,28 +220,28 @@ impl Receiving {
 
     /// Takes a frame that was missing.
     #[inline]
-    pub(super) fn accept(&mut self, number: u64, token: u32, acts: &mut Vec<Outcome>) {
-        acts.push(Outcome::Accepted(token));
+    pub(super) fn accept(&mut self, number: u64, token: u32, outcomes: &mut Vec<Outcome>) {
+        outcomes.push(Outcome::Accepted(token));
         self.top = self.top.max(number + 1);
         if number == self.expected {
-            acts.push(Outcome::Deliver(token));
+            outcomes.push(Outcome::Deliver(token));
             self.expected += 1;
-            self.run_on(acts);
+            self.run_on(outcomes);
         } else if self.in_sequence {
             *self.place(number) = Place::Held(token);
         } else {
-            acts.push(Outcome::Deliver(token));
+            outcomes.push(Outcome::Deliver(token));
             *self.place(number) = Place::Passed;
         }
     }
 
     /// Hands on what follows in sequence.
-    fn run_on(&mut self, acts: &mut Vec<Outcome>) {
+    fn run_on(&mut self, outcomes: &mut Vec<Outcome>) {
         while self.expected < self.top {
             let number = self.expected;
             match std::mem::take(self.place(number)) {
                 Place::Missing => break,
-                Place::Held(token) => acts.push(Outcome::Deliver(token)),
+                Place::Held(token) => outcomes.push(Outcome::Deliver(token)),
                 Place::Passed => {}
             }
             self.expected += 1;
@@ -249,23 +249,23 @@ impl Receiving {
     }
 
     /// No longer waits for the first missing frame.
-    pub(super) fn skip(&mut self, acts: &mut Vec<Outcome>) {
+    pub(super) fn skip(&mut self, outcomes: &mut Vec<Outcome>) {
         self.expected += 1;
-        self.run_on(acts);
+        self.run_on(outcomes);
     }
 
     /// No longer waits for any frame before the last that came.
-    pub(super) fn skip_all(&mut self, acts: &mut Vec<Outcome>) {
+    pub(super) fn skip_all(&mut self, outcomes: &mut Vec<Outcome>) {
         while self.expected < self.top {
-            self.skip(acts);
+            self.skip(outcomes);
         }
     }
 
     /// Begins again at number 0; what was held is discarded.
-    pub(super) fn reset(&mut self, acts: &mut Vec<Outcome>) {
+    pub(super) fn reset(&mut self, outcomes: &mut Vec<Outcome>) {
         for place in &mut self.places {
             if let Place::Held(token) = std::mem::take(place) {
-                acts.push(Outcome::Discard(token));
+                outcomes.push(Outcome::Discard(token));
             }
         }
         (self.expected, self.top) = (0, 0);

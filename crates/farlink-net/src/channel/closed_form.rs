@@ -6,7 +6,7 @@ use farlink_tcp::Interval;
 /// Lags at which a stage of this crate tells its autocorrelation.
 pub const LAGS: usize = 100;
 
-/// Probabilities at which a law of delay tells its quantiles.
+/// Probabilities at which a distribution of delay tells its quantiles.
 pub const LEVELS: [f64; 10] = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 
 /// The traffic that a closed form is asked for: packets of one length, sent at
@@ -33,11 +33,11 @@ pub struct Theory {
     pub gap: Option<f64>,
     /// Autocorrelation of the loss indicator at lags 1, 2, ... packets.
     pub autocorrelation: Option<Vec<f64>>,
-    /// Law of the extra delay.
+    /// Distribution of the extra delay.
     pub delay: Option<DelayDistribution>,
 }
 
-/// Law of an extra delay, beyond that of the link.
+/// Distribution of an extra delay, beyond that of the link.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DelayDistribution {
     /// Mean, in seconds.

@@ -203,7 +203,7 @@ impl InternetDelay {
         Some(reach[0] + reach[1])
     }
 
-    fn delay_law(&self, spacing: f64) -> Option<DelayDistribution> {
+    fn delay_distribution(&self, spacing: f64) -> Option<DelayDistribution> {
         let constant = self.constant.as_secs_f64();
         let longest = [0, 1]
             .iter()
@@ -295,7 +295,7 @@ impl Process for InternetDelay {
 
     fn theory(&self, sampling: Sampling) -> Theory {
         Theory {
-            delay: self.delay_law(sampling.spacing.as_secs_f64()),
+            delay: self.delay_distribution(sampling.spacing.as_secs_f64()),
             ..Theory::clean()
         }
     }
@@ -358,12 +358,12 @@ mod tests {
         InternetDelay::new(constant, 2, mean, Some(raised), keep_order, stream("delay")).unwrap()
     }
 
-    /// Delays of a million packets against the law, by batch means.
+    /// Delays of a million packets against the distribution, by batch means.
     fn check(mut process: InternetDelay, spacing: u64) {
-        let law = process.theory(sampling(1500, spacing)).delay.unwrap();
+        let distribution = process.theory(sampling(1500, spacing)).delay.unwrap();
         let found = Found::of(&mut process, |i| (1500, i as u64 * spacing));
         assert_eq!(found.delays.len(), found.lost.len());
-        // The first packets have fewer before them than the law.
+        // The first packets have fewer before them than the distribution.
         let delays = &found.delays[10_000..];
         let mean_of = |value: &dyn Fn(f64) -> f64| -> (f64, f64) {
             let means: Vec<f64> = delays
@@ -374,15 +374,15 @@ mod tests {
             let square = means.iter().map(|m| (m - mean).powi(2)).sum::<f64>();
             (mean, (square / 99.0 / 100.0).sqrt())
         };
-        near("mean", mean_of(&|d| d), law.mean);
-        let (variance, error) = mean_of(&|d| (d - law.mean).powi(2));
+        near("mean", mean_of(&|d| d), distribution.mean);
+        let (variance, error) = mean_of(&|d| (d - distribution.mean).powi(2));
         let deviation = variance.sqrt();
         near(
             "deviation",
             (deviation, error / (2.0 * deviation)),
-            law.deviation,
+            distribution.deviation,
         );
-        for (q, x) in law.quantiles {
+        for (q, x) in distribution.quantiles {
             let (above, error) = mean_of(&|d| f64::from(u8::from(d > x)));
             assert!(
                 (above - (1.0 - q)).abs() <= 4.0 * error + 1e-9,
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn the_delay_of_the_study_has_its_law() {
+    fn the_delay_of_the_study_has_its_distribution() {
         // Far apart, in order or not, and close together in order.
         check(leung(1.0 / 0.96, false), MS);
         check(leung(5.0, false), MS);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_law_that_looks_too_far_back_is_not_given() {
+    fn a_distribution_that_looks_too_far_back_is_not_given() {
         assert_eq!(leung(5.0, true).theory(sampling(1500, 10)).delay, None);
     }
 

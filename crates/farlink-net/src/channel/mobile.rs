@@ -252,7 +252,7 @@ impl Mobile {
         self.code = Some(code);
         if let Some(fades) = &mut self.fades {
             for loss in &mut fades.loss {
-                if let StateLoss::Bits(ber) = loss.law() {
+                if let StateLoss::Bits(ber) = loss.loss() {
                     *loss = KnownLoss::new(StateLoss::Coded(ber, code));
                 }
             }
@@ -297,7 +297,7 @@ impl Fades {
     /// throughout, touched by a fade but good at the end, bad at the end; the
     /// rules that look at one state only use the first and the last.
     fn chain_of_packets(&self, sampling: Sampling, sending: Interval) -> Chain<3> {
-        let loss = [0, 1].map(|s: usize| self.loss[s].law().of(sampling.bytes));
+        let loss = [0, 1].map(|s: usize| self.loss[s].loss().of(sampling.bytes));
         let two = |leave: [f64; 2], shares: [f64; 2]| Chain {
             shares: [shares[0], 0.0, shares[1]],
             steps: [
@@ -369,7 +369,7 @@ impl Process for Mobile {
 
     fn is_inert(&self) -> bool {
         let fades = self.fades.as_ref();
-        let lossless = fades.is_none_or(|f| f.loss.iter().all(|loss| loss.law().is_zero()));
+        let lossless = fades.is_none_or(|f| f.loss.iter().all(|loss| loss.loss().is_zero()));
         self.changing.is_none() && lossless
     }
 

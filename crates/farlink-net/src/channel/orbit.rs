@@ -120,7 +120,7 @@ impl Process for Orbit {
     }
 
     fn theory(&self, sampling: Sampling) -> Theory {
-        // The law is that of a packet at any time of a pass that is not lost.
+        // The distribution is that of a packet at any time of a pass that is not lost.
         let n = 20_000u64;
         let mut delays: Vec<f64> = (0..n)
             .map(|i| self.period / n * i + self.period / (2 * n))
@@ -334,7 +334,7 @@ mod tests {
         (delays, lost)
     }
 
-    /// Over many passes the delay has the law of the geometry, and what a gap takes
+    /// Over many passes the delay has the distribution of the geometry, and what a gap takes
     /// is its share of the pass. Nothing here is random but the start.
     #[test]
     fn delay_and_loss_of_an_orbit_are_those_of_its_geometry() {
@@ -353,14 +353,21 @@ mod tests {
             // 70,000 s are 250 passes: what is cut off at the ends is 1/250 of the
             // share at most.
             assert!((lost - theory.loss.unwrap()).abs() < 5e-5, "{lost}");
-            let law = theory.delay.unwrap();
+            let distribution = theory.delay.unwrap();
             let n = delays.len() as f64;
             let mean = delays.iter().sum::<f64>() / n;
-            assert!((mean / law.mean - 1.0).abs() < 1e-3, "{mean} {}", law.mean);
+            assert!(
+                (mean / distribution.mean - 1.0).abs() < 1e-3,
+                "{mean} {}",
+                distribution.mean
+            );
             let spread = (delays.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / n).sqrt();
-            assert!((spread / law.deviation - 1.0).abs() < 1e-2, "{spread}");
+            assert!(
+                (spread / distribution.deviation - 1.0).abs() < 1e-2,
+                "{spread}"
+            );
             delays.sort_by(f64::total_cmp);
-            for (p, delay) in law.quantiles {
+            for (p, delay) in distribution.quantiles {
                 let found = delays[(p * n) as usize];
                 assert!((found / delay - 1.0).abs() < 0.01, "{p}: {found} {delay}");
             }
@@ -408,13 +415,21 @@ mod tests {
             let theory = change.theory(sampling);
             let (delays, lost) = run(Box::new(change), spacing);
             assert!((lost - theory.loss.unwrap()).abs() < 1e-4, "{lost}");
-            let law = theory.delay.unwrap();
+            let distribution = theory.delay.unwrap();
             let n = delays.len() as f64;
             let periods = 70_003.0 / 15.0;
             let mean = delays.iter().sum::<f64>() / n;
-            assert_near(mean, law.mean, 0.02 / 12f64.sqrt() / f64::sqrt(periods));
+            assert_near(
+                mean,
+                distribution.mean,
+                0.02 / 12f64.sqrt() / f64::sqrt(periods),
+            );
             let spread = (delays.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / n).sqrt();
-            assert_near(spread, law.deviation, 0.03 * law.deviation / 4.0);
+            assert_near(
+                spread,
+                distribution.deviation,
+                0.03 * distribution.deviation / 4.0,
+            );
         }
     }
 

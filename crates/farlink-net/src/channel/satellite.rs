@@ -60,7 +60,7 @@ impl Satellite {
     /// The same sky behind a block code: a packet is lost when any of its blocks
     /// cannot be decoded. Lengths are then those before coding.
     pub fn with_code(mut self, code: BlockCode) -> Self {
-        self.loss = self.loss.map(|known| match known.law() {
+        self.loss = self.loss.map(|known| match known.loss() {
             StateLoss::Bits(ber) => KnownLoss::new(StateLoss::Coded(ber, code)),
             _ => known,
         });
@@ -95,7 +95,7 @@ impl Satellite {
     pub fn mean_loss(&self, bytes: u32) -> f64 {
         let shares = markov::shares(self.leave());
         (0..2)
-            .map(|state| shares[state] * self.loss[state].law().of(bytes))
+            .map(|state| shares[state] * self.loss[state].loss().of(bytes))
             .sum()
     }
 }
@@ -112,11 +112,11 @@ impl Process for Satellite {
     }
 
     fn is_inert(&self) -> bool {
-        (self.b.is_zero() || self.loss[1].law().is_zero()) && self.loss[0].law().is_zero()
+        (self.b.is_zero() || self.loss[1].loss().is_zero()) && self.loss[0].loss().is_zero()
     }
 
     fn theory(&self, sampling: Sampling) -> Theory {
-        let loss = [0, 1].map(|state| self.loss[state].law().of(sampling.bytes));
+        let loss = [0, 1].map(|state| self.loss[state].loss().of(sampling.bytes));
         let leave = self.leave();
         markov::theory(&markov::shares(leave), &markov::steps(leave), &loss)
     }
@@ -153,7 +153,7 @@ impl Process for Satellite {
                 "Leung 1998, equation 3, with the same channel both ways",
             ),
         ];
-        if let StateLoss::Coded(_, code) = self.loss[1].law() {
+        if let StateLoss::Coded(_, code) = self.loss[1].loss() {
             out.push(code.derived());
         }
         out

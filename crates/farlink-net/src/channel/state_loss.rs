@@ -42,29 +42,29 @@ const KNOWN: usize = 8;
 /// A [`StateLoss`] with the probabilities of the last lengths.
 #[derive(Clone, Debug)]
 pub(super) struct KnownLoss {
-    law: StateLoss,
+    loss: StateLoss,
     known: [(u32, Probability); KNOWN],
 }
 
 impl KnownLoss {
-    pub(super) fn new(law: StateLoss) -> Self {
+    pub(super) fn new(loss: StateLoss) -> Self {
         // What a packet of no bytes has, so that the entries are true.
-        let none = (0, Probability::clamped(law.of(0)));
+        let none = (0, Probability::clamped(loss.of(0)));
         Self {
-            law,
+            loss,
             known: [none; KNOWN],
         }
     }
 
-    pub(super) fn law(&self) -> StateLoss {
-        self.law
+    pub(super) fn loss(&self) -> StateLoss {
+        self.loss
     }
 
     #[inline]
     pub(super) fn of(&mut self, bytes: u32) -> Probability {
         let place = (bytes / 4) as usize % KNOWN;
         if self.known[place].0 != bytes {
-            self.known[place] = (bytes, Probability::clamped(self.law.of(bytes)));
+            self.known[place] = (bytes, Probability::clamped(self.loss.of(bytes)));
         }
         self.known[place].1
     }
@@ -78,10 +78,10 @@ mod tests {
     /// 40 and 72 bytes, and 40 and 41, are remembered at one place.
     #[test]
     fn what_is_remembered_of_a_length_is_its_own() {
-        let law = StateLoss::Bits(p(1e-3));
-        let mut known = KnownLoss::new(law);
+        let loss = StateLoss::Bits(p(1e-3));
+        let mut known = KnownLoss::new(loss);
         for bytes in [0, 40, 40, 72, 41, 40, 1500, 1500, 0] {
-            assert_eq!(known.of(bytes), Probability::clamped(law.of(bytes)));
+            assert_eq!(known.of(bytes), Probability::clamped(loss.of(bytes)));
         }
     }
 
@@ -90,12 +90,12 @@ mod tests {
         let code = BlockCode::new(255, 223, 8, 16).unwrap();
         for (rate, zero) in [(0.0, true), (1e-3, false)] {
             let rate = p(rate);
-            for law in [
+            for loss in [
                 StateLoss::Packet(rate),
                 StateLoss::Bits(rate),
                 StateLoss::Coded(rate, code),
             ] {
-                assert_eq!(law.is_zero(), zero, "{law:?}");
+                assert_eq!(loss.is_zero(), zero, "{loss:?}");
             }
         }
     }

@@ -43,7 +43,7 @@ impl Stage {
             Self::BitErrors(stage) => stage.derived(),
             Self::Reorder(stage) => delay_derived(stage.theory().delay, "p d, d sqrt(p (1 - p))"),
             Self::Jitter(stage) => delay_derived(
-                stage.distribution().law(None, 0.0),
+                stage.distribution().of_delay(None, 0.0),
                 "moments of the distribution, before packets wait for each other",
             ),
             Self::Process(stage) => stage.derived(),
@@ -71,11 +71,13 @@ fn derived(name: &'static str, unit: &'static str, value: f64, source: &'static 
     }
 }
 
-fn delay_derived(law: Option<DelayDistribution>, source: &'static str) -> Vec<Derived> {
-    let Some(law) = law else { return Vec::new() };
+fn delay_derived(distribution: Option<DelayDistribution>, source: &'static str) -> Vec<Derived> {
+    let Some(distribution) = distribution else {
+        return Vec::new();
+    };
     vec![
-        derived("mean_extra_delay", "s", law.mean, source),
-        derived("deviation_of_delay", "s", law.deviation, source),
+        derived("mean_extra_delay", "s", distribution.mean, source),
+        derived("deviation_of_delay", "s", distribution.deviation, source),
     ]
 }
 
@@ -164,14 +166,14 @@ impl Jitter {
             let apart = spacing >= self.distribution().width();
             match before.loss {
                 // No packet can catch up with the one before it.
-                _ if even && apart => self.distribution().law(None, 0.0),
+                _ if even && apart => self.distribution().of_delay(None, 0.0),
                 Some(loss) if even && !before.remembers() => {
-                    self.distribution().law(Some(spacing), loss)
+                    self.distribution().of_delay(Some(spacing), loss)
                 }
                 _ => None,
             }
         } else {
-            self.distribution().law(None, 0.0)
+            self.distribution().of_delay(None, 0.0)
         };
         Theory {
             delay,
@@ -180,7 +182,7 @@ impl Jitter {
     }
 }
 
-/// Points of the grid on which a law is integrated.
+/// Points of the grid on which a distribution is integrated.
 const POINTS: f64 = 20_000.0;
 /// Most points if packets are so close that the grid must be finer.
 const MOST_POINTS: f64 = 4e6;
@@ -227,11 +229,11 @@ impl Distribution {
         high - low
     }
 
-    /// The law of a delay; with a `spacing`, of packets that wait for those
+    /// The distribution of a delay; with a `spacing`, of packets that wait for those
     /// before them, a share `lost` of which are not there to be waited for:
     /// P(delay <= d) = F(d) times (lost + (1 - lost) F(d + i spacing)) for all
     /// i >= 1. None if packets are too close for the grid.
-    fn law(self, spacing: Option<f64>, lost: f64) -> Option<DelayDistribution> {
+    fn of_delay(self, spacing: Option<f64>, lost: f64) -> Option<DelayDistribution> {
         let (low, high) = self.support();
         if high <= low {
             return Some(DelayDistribution::constant(low));
@@ -246,19 +248,19 @@ impl Distribution {
             return None;
         }
         let points = points as usize + 1;
-        let mut law: Vec<f64> = (0..points).map(|i| self.below(i as f64 * step)).collect();
+        let mut distribution: Vec<f64> = (0..points).map(|i| self.below(i as f64 * step)).collect();
         if let Some(apart) = spacing {
             let back = libm::round(apart / step) as usize;
             // What the packets before leave of it, from the far end where it is 1.
             let mut waits = vec![1.0; points];
             for i in (0..points).rev() {
                 let further = waits.get(i + back).copied().unwrap_or(1.0);
-                waits[i] = (lost + (1.0 - lost) * law[i]) * further;
-                law[i] *= further;
+                waits[i] = (lost + (1.0 - lost) * distribution[i]) * further;
+                distribution[i] *= further;
             }
         }
         let (mut mean, mut square) = (0.0, 0.0);
-        for (i, below) in law.iter().enumerate() {
+        for (i, below) in distribution.iter().enumerate() {
             let above = 1.0 - below;
             let weight = if i == 0 || i + 1 == points { 0.5 } else { 1.0 };
             mean += weight * above;
@@ -266,11 +268,11 @@ impl Distribution {
         }
         let (mean, square) = (mean * step, square * step);
         let quantile = |level: f64| {
-            let next = law.partition_point(|&below| below < level);
+            let next = distribution.partition_point(|&below| below < level);
             if next == 0 || next == points {
                 return next as f64 * step;
             }
-            let (before, after) = (law[next - 1], law[next]);
+            let (before, after) = (distribution[next - 1], distribution[next]);
             (next as f64 - 1.0 + (level - before) / (after - before)) * step
         };
         Some(DelayDistribution {
@@ -370,14 +372,17 @@ mod tests {
             assert_near(found, mean / theory.burst.unwrap(), error);
             assert_near(found, (1.0 - mean) / theory.gap.unwrap(), error);
         }
-        let law = theory.delay.unwrap();
+        let distribution = theory.delay.unwrap();
         let (found, error) = batches(&delays);
-        assert_near(found, law.mean, error.max(1e-12));
-        let squares: Vec<f64> = delays.iter().map(|d| (d - law.mean).powi(2)).collect();
+        assert_near(found, distribution.mean, error.max(1e-12));
+        let squares: Vec<f64> = delays
+            .iter()
+            .map(|d| (d - distribution.mean).powi(2))
+            .collect();
         let (found, error) = batches(&squares);
-        assert_near(found, law.deviation.powi(2), error.max(1e-15));
-        if law.deviation > 0.0 {
-            for (level, at) in law.quantiles {
+        assert_near(found, distribution.deviation.powi(2), error.max(1e-15));
+        if distribution.deviation > 0.0 {
+            for (level, at) in distribution.quantiles {
                 let share = |chosen: &dyn Fn(f64) -> bool| {
                     let hits: Vec<f64> = delays
                         .iter()
@@ -385,7 +390,7 @@ mod tests {
                         .collect();
                     batches(&hits)
                 };
-                // A law with a step has its whole step at a quantile. The allowance
+                // A distribution with a step has its whole step at a quantile. The allowance
                 // is for a grid point and a nanosecond of rounding.
                 let (most, error) = share(&|delay| delay <= at + 1e-9);
                 let (least, _) = share(&|delay| delay < at - 1e-9);
@@ -436,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_are_as_their_laws_with_and_without_order() {
+    fn delays_are_as_their_distributions_with_and_without_order() {
         let ms = Interval::from_millis;
         let uniform = Distribution::Uniform {
             low: ms(2),
@@ -457,16 +462,16 @@ mod tests {
 
     #[test]
     fn moments_of_the_grid_are_those_of_the_distributions() {
-        let law = exponential(5).law(None, 0.0).unwrap();
-        assert!((law.mean / 0.005 - 1.0).abs() < 1e-5);
-        assert!((law.deviation / 0.005 - 1.0).abs() < 1e-5);
+        let distribution = exponential(5).of_delay(None, 0.0).unwrap();
+        assert!((distribution.mean / 0.005 - 1.0).abs() < 1e-5);
+        assert!((distribution.deviation / 0.005 - 1.0).abs() < 1e-5);
         // Of the median, ln 2 means.
-        assert!((law.quantiles[4].1 / (0.005 * 2f64.ln()) - 1.0).abs() < 1e-5);
+        assert!((distribution.quantiles[4].1 / (0.005 * 2f64.ln()) - 1.0).abs() < 1e-5);
         // Packets so far apart that none waits, and so close that all do.
-        let apart = exponential(5).law(Some(1.0), 0.0).unwrap();
-        assert_eq!(apart, law);
-        let close = exponential(5).law(Some(1e-4), 0.0).unwrap();
-        assert!(close.mean > 4.0 * law.mean, "{close:?}");
+        let apart = exponential(5).of_delay(Some(1.0), 0.0).unwrap();
+        assert_eq!(apart, distribution);
+        let close = exponential(5).of_delay(Some(1e-4), 0.0).unwrap();
+        assert!(close.mean > 4.0 * distribution.mean, "{close:?}");
     }
 
     #[test]
@@ -478,7 +483,7 @@ mod tests {
         assert_eq!(Channel::new(twice).theory(SAMPLING).delay, None);
         // Two independent delays: moments add up, quantiles do not.
         let twice = vec![jitter(exponential(5), false), jitter(exponential(5), false)];
-        let law = Channel::new(twice).theory(SAMPLING).delay.unwrap();
-        assert!((law.mean - 0.01).abs() < 1e-6 && law.quantiles.is_empty());
+        let distribution = Channel::new(twice).theory(SAMPLING).delay.unwrap();
+        assert!((distribution.mean - 0.01).abs() < 1e-6 && distribution.quantiles.is_empty());
     }
 }

@@ -274,10 +274,10 @@ mod tests {
             .collect()
     }
 
-    /// The trace is not random: its law holds to the coarseness of sampling it,
+    /// The trace is not random: its distribution holds to the coarseness of sampling it,
     /// one row of 30 in a thousand laps of a second.
     #[test]
-    fn the_law_of_the_delay_is_that_of_the_trace() {
+    fn the_distribution_of_the_delay_is_that_of_the_trace() {
         let values: Vec<_> = [30, 45, 27, 27, 80, 33].iter().map(|&d| ms(d)).collect();
         let times = [0, 150, 300, 450, 700, 1000];
         for interpolate in [false, true] {
@@ -288,14 +288,18 @@ mod tests {
                 ms(13),
                 false,
             );
-            let law = trace.theory(TRAFFIC).delay.unwrap();
+            let distribution = trace.theory(TRAFFIC).delay.unwrap();
             let mut found = delays(trace);
             let mean = found.iter().sum::<f64>() / N as f64;
-            assert!((mean - law.mean).abs() < 1e-5, "{mean} {}", law.mean);
+            assert!(
+                (mean - distribution.mean).abs() < 1e-5,
+                "{mean} {}",
+                distribution.mean
+            );
             let spread = found.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / N as f64;
-            assert!((spread.sqrt() - law.deviation).abs() < 1e-5);
+            assert!((spread.sqrt() - distribution.deviation).abs() < 1e-5);
             found.sort_by(f64::total_cmp);
-            for (p, delay) in law.quantiles {
+            for (p, delay) in distribution.quantiles {
                 let at = found[(p * N as f64) as usize - 1];
                 assert!((at - delay).abs() < 2e-4, "{p}: {at} {delay}");
             }

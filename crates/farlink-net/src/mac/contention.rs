@@ -1,5 +1,5 @@
 //! Stations that share a medium, of which one is a node: CSMA/CA of IEEE 802.15.4
-//! and slotted ALOHA. The others are a law.
+//! and slotted ALOHA. The others are a distribution.
 
 use crate::rng::{Probability, Stream};
 use farlink_tcp::{Instant, Interval};

@@ -1,7 +1,7 @@
 //! When conversations begin.
 
 use super::command::{Command, Side};
-use farlink_net::law::Law;
+use farlink_net::distribution::Distribution;
 use farlink_net::rng::Stream;
 use farlink_tcp::Instant;
 
@@ -9,7 +9,7 @@ use farlink_tcp::Instant;
 /// one before is over.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
-    between: Law,
+    between: Distribution,
     stream: Stream,
     /// When the current one arrived.
     arrived: Instant,
@@ -20,7 +20,7 @@ pub(crate) struct Arrivals {
 }
 
 impl Arrivals {
-    pub(super) fn new(between: Law, limit: Option<u64>, stream: Stream) -> Self {
+    pub(super) fn new(between: Distribution, limit: Option<u64>, stream: Stream) -> Self {
         Self {
             between,
             stream,
@@ -58,14 +58,14 @@ mod tests {
     use farlink_net::rng::Streams;
     use farlink_tcp::Interval;
 
-    fn arrivals(between: Law, limit: Option<u64>) -> Arrivals {
+    fn arrivals(between: Distribution, limit: Option<u64>) -> Arrivals {
         Arrivals::new(between, limit, Streams::new(1, 0).stream("arrivals"))
     }
 
     #[test]
     fn a_conversation_waits_for_its_time_and_for_the_one_before() {
         let at = |s| Instant::ZERO + Interval::from_secs(s);
-        let mut all = arrivals(Law::Constant(10e9), Some(4));
+        let mut all = arrivals(Distribution::Constant(10e9), Some(4));
         all.start(at(1));
         let mut next = |s| {
             let mut commands = Vec::new();
@@ -83,7 +83,7 @@ mod tests {
     /// process has, mean and variance both 2.
     #[test]
     fn exponential_arrivals_are_poisson() {
-        let mut all = arrivals(Law::Exponential { mean: 0.5e9 }, None);
+        let mut all = arrivals(Distribution::Exponential { mean: 0.5e9 }, None);
         all.start(Instant::ZERO);
         let seconds = 50_000;
         let mut counts = vec![0u32; seconds];

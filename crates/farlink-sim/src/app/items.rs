@@ -11,7 +11,7 @@ use super::arrivals::Arrivals;
 use super::command::{AppEvent, Application, Command, Side};
 use super::tcplib;
 use crate::scenario::{ConversationSpec, Protocol};
-use farlink_net::law::Law;
+use farlink_net::distribution::Distribution;
 use farlink_net::rng::Stream;
 use farlink_tcp::{CloseReason, Instant};
 
@@ -20,9 +20,9 @@ use farlink_tcp::{CloseReason, Instant};
 pub(crate) struct Items {
     stream: Stream,
     arrivals: Arrivals,
-    size: Law,
+    size: Distribution,
     /// Items of a conversation.
-    count: Law,
+    count: Distribution,
     turns: u32,
     /// The end that opens the connection and sends commands.
     client: Side,
@@ -50,14 +50,16 @@ impl Items {
         let (size, count) = match spec.protocol {
             Protocol::Ftp => (tcplib::FTP_ITEMSIZE, tcplib::FTP_NITEMS),
             Protocol::Nntp => (tcplib::NNTP_ITEMSIZE, tcplib::NNTP_NITEMS),
-            _ => (tcplib::SMTP_ITEMSIZE, Law::Constant(1.0)),
+            _ => (tcplib::SMTP_ITEMSIZE, Distribution::Constant(1.0)),
         };
         let pushes = spec.protocol != Protocol::Ftp;
         Self {
             stream: stream("items"),
             arrivals: Arrivals::new(spec.arrivals, spec.conversations, stream("arrivals")),
             size: spec.size.unwrap_or(size),
-            count: spec.items.map_or(count, |n| Law::Constant(n as f64)),
+            count: spec
+                .items
+                .map_or(count, |n| Distribution::Constant(n as f64)),
             turns: spec.turns,
             client: if pushes { Side::From } else { Side::To },
             pushes,
@@ -149,7 +151,7 @@ impl Items {
         self.expect_answer(answers, commands);
     }
 
-    fn expect_answer(&mut self, size: Law, commands: &mut Vec<Command>) {
+    fn expect_answer(&mut self, size: Distribution, commands: &mut Vec<Command>) {
         self.answer = size.draw_bytes(&mut self.stream);
         self.client_expects += self.answer;
         commands.push(Command::Await(self.client, self.client_expects));
@@ -179,10 +181,10 @@ mod tests {
             protocol,
             conversations: Some(1),
             duration: None,
-            arrivals: Law::Constant(0.0),
+            arrivals: Distribution::Constant(0.0),
             typing: None,
             keystrokes: None,
-            size: Some(Law::Constant(5000.0)),
+            size: Some(Distribution::Constant(5000.0)),
             items: Some(2),
             turns: 1,
         };

@@ -5,7 +5,7 @@
 //! jumps and the tails are kept whole. docs/applications.md says what is drawn
 //! from which.
 
-use farlink_net::law::Law;
+use farlink_net::distribution::Distribution;
 
 /// Points of times that are published in milliseconds, in nanoseconds.
 const fn from_ms<const N: usize>(mut points: [(f64, f64); N]) -> [(f64, f64); N] {
@@ -18,7 +18,7 @@ const fn from_ms<const N: usize>(mut points: [(f64, f64); N]) -> [(f64, f64); N]
 }
 
 /// How long telnet conversations last.
-pub(super) const TELNET_DURATION: Law = Law::Table(&from_ms([
+pub(super) const TELNET_DURATION: Distribution = Distribution::Table(&from_ms([
     (1.0, 0.026),
     (500.0, 0.035),
     (1000.0, 0.041),
@@ -66,7 +66,7 @@ pub(super) const TELNET_DURATION: Law = Law::Table(&from_ms([
 ]));
 
 /// Time from one packet of a telnet user to the next.
-pub(super) const TELNET_INTERARRIVAL: Law = Law::Table(&from_ms([
+pub(super) const TELNET_INTERARRIVAL: Distribution = Distribution::Table(&from_ms([
     (0.6, 0.0),
     (1.0, 0.003),
     (1.1, 0.008),
@@ -120,7 +120,7 @@ pub(super) const TELNET_INTERARRIVAL: Law = Law::Table(&from_ms([
 ]));
 
 /// Bytes of a telnet packet.
-pub(super) const TELNET_PKTSIZE: Law = Law::Table(&[
+pub(super) const TELNET_PKTSIZE: Distribution = Distribution::Table(&[
     (1.0, 0.628),
     (2.0, 0.749),
     (3.0, 0.790),
@@ -153,7 +153,7 @@ pub(super) const TELNET_PKTSIZE: Law = Law::Table(&[
 ]);
 
 /// Bytes of a mail message.
-pub(super) const SMTP_ITEMSIZE: Law = Law::Table(&[
+pub(super) const SMTP_ITEMSIZE: Distribution = Distribution::Table(&[
     (0.0, 0.0),
     (25.0, 0.008),
     (60.0, 0.015),
@@ -207,7 +207,7 @@ pub(super) const SMTP_ITEMSIZE: Law = Law::Table(&[
 ]);
 
 /// Bytes of a news article.
-pub(super) const NNTP_ITEMSIZE: Law = Law::Table(&[
+pub(super) const NNTP_ITEMSIZE: Distribution = Distribution::Table(&[
     (288.0, 0.0),
     (453.0, 0.010),
     (513.0, 0.020),
@@ -255,7 +255,7 @@ pub(super) const NNTP_ITEMSIZE: Law = Law::Table(&[
 ]);
 
 /// Articles of a conversation.
-pub(super) const NNTP_NITEMS: Law = Law::Table(&[
+pub(super) const NNTP_NITEMS: Distribution = Distribution::Table(&[
     (1.0, 0.193),
     (2.0, 0.284),
     (3.0, 0.330),
@@ -287,7 +287,7 @@ pub(super) const NNTP_NITEMS: Law = Law::Table(&[
 ]);
 
 /// Files of a conversation.
-pub(super) const FTP_NITEMS: Law = Law::Table(&[
+pub(super) const FTP_NITEMS: Distribution = Distribution::Table(&[
     (1.0, 0.164),
     (2.0, 0.332),
     (3.0, 0.476),
@@ -315,7 +315,7 @@ pub(super) const FTP_NITEMS: Law = Law::Table(&[
 ]);
 
 /// Bytes of a file, or of a listing of files.
-pub(super) const FTP_ITEMSIZE: Law = Law::Table(&[
+pub(super) const FTP_ITEMSIZE: Distribution = Distribution::Table(&[
     (0.0, 0.001),
     (5.0, 0.017),
     (10.0, 0.041),
@@ -373,7 +373,7 @@ pub(super) const FTP_ITEMSIZE: Law = Law::Table(&[
 ]);
 
 /// Bytes of a command or reply.
-pub(super) const FTP_CTLSIZE: Law = Law::Table(&[
+pub(super) const FTP_CTLSIZE: Distribution = Distribution::Table(&[
     (3.0, 0.003),
     (6.0, 0.057),
     (7.0, 0.059),
@@ -410,7 +410,7 @@ mod tests {
     use super::*;
     use farlink_net::rng::Streams;
 
-    const ALL: [(&str, Law); 9] = [
+    const ALL: [(&str, Distribution); 9] = [
         ("duration", TELNET_DURATION),
         ("interarrival", TELNET_INTERARRIVAL),
         ("pktsize", TELNET_PKTSIZE),
@@ -424,8 +424,8 @@ mod tests {
 
     #[test]
     fn distribution_functions_rise_to_one() {
-        for (name, law) in ALL {
-            let Law::Table(points) = law else {
+        for (name, distribution) in ALL {
+            let Distribution::Table(points) = distribution else {
                 panic!("{name}")
             };
             assert_eq!(points[points.len() - 1].1, 1.0, "{name}");
@@ -439,7 +439,7 @@ mod tests {
     #[test]
     fn means_are_those_of_the_page() {
         let page = include_str!("../../../../docs/applications.md");
-        let seconds = |law: Law| law.mean() / 1e9;
+        let seconds = |distribution: Distribution| distribution.mean() / 1e9;
         let (lasting, between) = (seconds(TELNET_DURATION), seconds(TELNET_INTERARRIVAL));
         for text in [
             format!("| {lasting:.0} s; {between:.2} s; "),
@@ -456,7 +456,7 @@ mod tests {
     fn whole_numbers_have_their_shares() {
         let mut stream = Streams::new(1, 0).stream("tcplib");
         let n = 100_000;
-        let cases: [(Law, &[(u64, f64)]); 3] = [
+        let cases: [(Distribution, &[(u64, f64)]); 3] = [
             (
                 FTP_NITEMS,
                 &[(1, 0.164), (2, 0.332), (10, 0.810), (71, 0.997)],
@@ -464,8 +464,10 @@ mod tests {
             (TELNET_PKTSIZE, &[(1, 0.628), (2, 0.749), (535, 0.997)]),
             (FTP_CTLSIZE, &[(3, 0.003), (24, 0.481), (30, 0.805)]),
         ];
-        for (law, shares) in cases {
-            let draws: Vec<_> = (0..n).map(|_| law.draw_bytes(&mut stream)).collect();
+        for (distribution, shares) in cases {
+            let draws: Vec<_> = (0..n)
+                .map(|_| distribution.draw_bytes(&mut stream))
+                .collect();
             for &(value, share) in shares {
                 let count = draws.iter().filter(|&&d| d <= value).count();
                 let error = (share * (1.0 - share) / f64::from(n)).sqrt();

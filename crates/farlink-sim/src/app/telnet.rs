@@ -9,7 +9,7 @@ use super::arrivals::Arrivals;
 use super::command::{AppEvent, Application, Command, Side};
 use super::tcplib;
 use crate::scenario::ConversationSpec;
-use farlink_net::law::Law;
+use farlink_net::distribution::Distribution;
 use farlink_net::rng::Stream;
 use farlink_tcp::{CloseReason, Instant};
 use std::collections::VecDeque;
@@ -20,8 +20,8 @@ pub(crate) struct Telnet {
     stream: Stream,
     arrivals: Arrivals,
     /// How long conversations last, and the time between keystrokes.
-    lasting: Law,
-    between: Law,
+    lasting: Distribution,
+    between: Distribution,
     user: User,
     host: Host,
 }
@@ -174,9 +174,9 @@ mod tests {
             protocol: Protocol::Telnet,
             conversations: Some(2),
             duration: None,
-            arrivals: Law::Constant(20e9),
-            typing: Some(Law::Constant(5e9)),
-            keystrokes: Some(Law::Constant(2e9)),
+            arrivals: Distribution::Constant(20e9),
+            typing: Some(Distribution::Constant(5e9)),
+            keystrokes: Some(Distribution::Constant(2e9)),
             size: None,
             items: None,
             turns: 0,

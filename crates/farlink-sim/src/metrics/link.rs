@@ -3,7 +3,7 @@
 use super::{Subject, measures, share};
 
 use crate::world::World;
-use farlink_net::arq::{Line, LineStats};
+use farlink_net::arq::{ArqLink, ArqStats};
 use farlink_net::background::BackgroundStats;
 use farlink_net::channel::DropCause;
 use farlink_net::header_compression::{Compression, CompressionStats};
@@ -62,7 +62,7 @@ measures! { LINK: OfLink;
     "link_delay_mean" "s" Time Apart |l| l.link_delay_mean(),
         "mean time from when a frame was first handed to the MAC to when its packet first came to the \
         link layer at the far end; packets that never came not counted";
-    "window_mean" "" Count Apart |l| l.line.and_then(|line| l.over(line.window_area(l.from, l.now) as f64)),
+    "window_mean" "" Count Apart |l| l.arq.and_then(|arq| l.over(arq.window_area(l.from, l.now) as f64)),
         "mean over the run of the frames that were sent and not acknowledged";
     "window_max" "" Count Apart |l| l.frames(|s| s.window_max),
         "most of these at once";
@@ -103,9 +103,9 @@ pub(super) struct Link<'a> {
     other: BackgroundStats,
     /// Packets of it.
     offered: u64,
-    line: Option<&'a Line>,
+    arq: Option<&'a ArqLink>,
     compression: Option<&'a CompressionStats>,
-    /// Which end of the line sends in this direction.
+    /// Which end of the ARQ link sends in this direction.
     from: usize,
     needed: u64,
     now: Instant,
@@ -122,7 +122,7 @@ impl<'a> Link<'a> {
             has_other: here.has_background(),
             other,
             offered: before.packets + before.drops,
-            line: world.links.arq(link),
+            arq: world.links.arq(link),
             compression: here.compression().map(Compression::stats),
             from: link.direction() as usize,
             needed,
@@ -143,12 +143,12 @@ impl<'a> Link<'a> {
     }
 
     /// A counter of the link protocol.
-    fn frames(&self, of: fn(&LineStats) -> u64) -> Option<f64> {
-        Some(of(self.line?.line_stats(self.from)) as f64)
+    fn frames(&self, of: fn(&ArqStats) -> u64) -> Option<f64> {
+        Some(of(self.arq?.arq_stats(self.from)) as f64)
     }
 
     fn link_delay_mean(&self) -> Option<f64> {
-        let frames = self.line?.line_stats(self.from);
+        let frames = self.arq?.arq_stats(self.from);
         (frames.accepted > 0).then(|| frames.delay as f64 / 1e9 / frames.accepted as f64)
     }
 

@@ -96,12 +96,16 @@ fn span(on: Interval) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use farlink_net::law::Law;
+    use farlink_net::distribution::Distribution;
     use farlink_net::rng::Streams;
 
     const SECOND: f64 = 1e9;
 
-    fn source(on_off: Option<(Law, Law)>, datagrams: Option<u64>, seconds: Option<u64>) -> Source {
+    fn source(
+        on_off: Option<(Distribution, Distribution)>,
+        datagrams: Option<u64>,
+        seconds: Option<u64>,
+    ) -> Source {
         let spec = UdpSpec {
             rate: 8000,
             packet: 100,
@@ -142,8 +146,11 @@ mod tests {
 
     #[test]
     fn fixed_periods_give_fixed_times() {
-        let law = (Law::Constant(0.25 * SECOND), Law::Constant(SECOND));
-        let (sent, end) = times(&mut source(Some(law), Some(6), None));
+        let distribution = (
+            Distribution::Constant(0.25 * SECOND),
+            Distribution::Constant(SECOND),
+        );
+        let (sent, end) = times(&mut source(Some(distribution), Some(6), None));
         // On at 1.0 to 1.25, 2.25 to 2.5, 3.5 to 3.75: datagram 3 is due when the
         // source has been on for 0.3 s.
         let wanted = [1.0, 1.1, 1.2, 2.3, 2.4, 3.5];
@@ -152,30 +159,33 @@ mod tests {
         }
         assert!((end - 3.6).abs() < 1e-9);
         // Periods shorter than a datagram takes lose none of their time.
-        let law = (Law::Constant(0.05 * SECOND), Law::Constant(0.05 * SECOND));
-        let (sent, _) = times(&mut source(Some(law), None, Some(10)));
+        let distribution = (
+            Distribution::Constant(0.05 * SECOND),
+            Distribution::Constant(0.05 * SECOND),
+        );
+        let (sent, _) = times(&mut source(Some(distribution), None, Some(10)));
         assert_eq!(sent.len(), 50);
     }
 
     /// The mean rate is rate * on / (on + off), whatever the distribution.
     #[test]
     fn periods_that_vary_have_their_mean_rate() {
-        let laws = [
+        let distributions = [
             (
-                Law::Exponential { mean: SECOND },
-                Law::Exponential { mean: 3.0 * SECOND },
+                Distribution::Exponential { mean: SECOND },
+                Distribution::Exponential { mean: 3.0 * SECOND },
             ),
             (
-                Law::pareto_of_mean(SECOND, 2.5),
-                Law::pareto_of_mean(3.0 * SECOND, 2.5),
+                Distribution::pareto_of_mean(SECOND, 2.5),
+                Distribution::pareto_of_mean(3.0 * SECOND, 2.5),
             ),
         ];
-        for law in laws {
-            let (sent, _) = times(&mut source(Some(law), None, Some(200_000)));
+        for distribution in distributions {
+            let (sent, _) = times(&mut source(Some(distribution), None, Some(200_000)));
             let share = sent.len() as f64 / 2_000_000.0;
             // 50,000 periods: a share of 1/4 is right to 4 * sqrt(2) * 3/16 / sqrt(50,000)
             // (exponential; the Pareto periods vary less).
-            assert!((share - 0.25).abs() < 0.0048, "{law:?}: {share}");
+            assert!((share - 0.25).abs() < 0.0048, "{distribution:?}: {share}");
         }
     }
 }

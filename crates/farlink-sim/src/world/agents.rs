@@ -48,7 +48,7 @@ impl World {
             if verdict == Verdict::Hold {
                 self.agents.held.insert(packet, link);
             }
-            self.act(node, actions);
+            self.perform_actions(node, actions);
             self.watch_agent(number);
             match verdict {
                 Verdict::Forward => {}
@@ -79,13 +79,13 @@ impl World {
             let node = placed.node;
             let mut actions = std::mem::take(&mut self.agents.actions);
             placed.agent.on_deadline(self.now, &mut actions);
-            self.act(node, actions);
+            self.perform_actions(node, actions);
         }
         self.watch_agent(number);
     }
 
     /// Does what an agent asks for.
-    fn act(&mut self, node: NodeId, mut actions: Vec<Action>) {
+    fn perform_actions(&mut self, node: NodeId, mut actions: Vec<Action>) {
         for action in actions.drain(..) {
             match action {
                 Action::Inject(packet) => {

@@ -33,7 +33,7 @@ impl World {
         if let Some(cache) = kept {
             self.ends[client].conn.set_fast_open_cache(cache);
             self.ends[client].early = true;
-            self.tell(flow, opener, AppEvent::Established);
+            self.notify(flow, opener, AppEvent::Established);
         }
     }
 

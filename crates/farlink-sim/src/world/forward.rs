@@ -5,7 +5,7 @@ use crate::heap::{Event, Kind};
 use farlink_net::{Direction, Due, FlowId, LinkId, NodeId, Offered, Outcome, PacketId, Payload};
 
 impl World {
-    /// Sends a packet on from a node. Returns whether there was a way; for packets
+    /// Sends a packet on from a node. Returns whether there was a route; for packets
     /// of flows there is, since flows without a route are refused when built.
     #[inline]
     pub(crate) fn forward(&mut self, node: NodeId, packet: PacketId) -> bool {
@@ -33,7 +33,7 @@ impl World {
                 self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
             }
             Offered::TooLong => self.too_long(node, link, packet),
-            Offered::Told => {
+            Offered::Decided => {
                 self.settle(before);
                 self.watch(link);
             }

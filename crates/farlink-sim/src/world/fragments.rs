@@ -40,7 +40,7 @@ impl World {
             return;
         }
         if packet.dont_fragment {
-            self.tell_mtu(node, number, mtu);
+            self.notify_mtu(node, number, mtu);
             self.lose_beyond(link, number, DropCause::TooBig);
             return;
         }
@@ -66,7 +66,7 @@ impl World {
 
     /// The endpoint that sent a packet too long to go on will hear of it when a
     /// message could be there: after the propagation delays of the way back.
-    fn tell_mtu(&mut self, node: NodeId, number: PacketId, mtu: Mtu) {
+    fn notify_mtu(&mut self, node: NodeId, number: PacketId, mtu: Mtu) {
         let packet = &self.packets[number];
         if packet.tcp().is_none() {
             return; // nobody there who could send less

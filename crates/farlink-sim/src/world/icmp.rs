@@ -23,13 +23,13 @@ impl World {
         !self.nodes[node].routes.is_empty()
     }
 
-    /// The node at the far end of the way from `node` to `to`, if there is one.
+    /// The node at the far end of the path from `node` to `to`, if there is one.
     pub(crate) fn next_node(&self, node: NodeId, to: NodeId) -> Option<NodeId> {
         let link = self.nodes[node].next_hop(to);
         self.links.has(link).then(|| self.links[link].to())
     }
 
-    /// A packet of a real program enters at a node. It has a way from there.
+    /// A packet of a real program enters at a node. It has a route from there.
     pub(crate) fn enter(&mut self, now: Instant, node: NodeId, packet: Packet) {
         self.now = now;
         if let Some(probes) = &mut self.probes {
@@ -166,7 +166,7 @@ impl World {
         if to == node {
             self.leaving.push((node, answer));
         } else if !self.forward(node, answer) {
-            // A message that finds no way is as if it had never been.
+            // A message that finds no route is as if it had never been.
             self.answers.answered -= 1;
             self.packets.release(answer);
         }

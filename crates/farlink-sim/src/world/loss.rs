@@ -50,7 +50,7 @@ impl World {
         } else {
             self.lose_of_flow(link, number, cause, at);
         }
-        if !self.tell_loss(link, number, cause, at) {
+        if !self.notify_loss(link, number, cause, at) {
             self.packets.release(number);
         }
     }
@@ -117,7 +117,7 @@ impl World {
     /// The oracle of explicit loss notification: the end that waits for a packet
     /// hears that it was lost and why, when it would have been over the link
     /// that lost it. Returns whether the packet is kept until then.
-    pub(crate) fn tell_loss(
+    pub(crate) fn notify_loss(
         &mut self,
         link: LinkId,
         number: PacketId,

@@ -5,7 +5,7 @@ mod linux;
 #[cfg(test)]
 mod tests;
 
-use self::linux::{Law, Segments};
+use self::linux::{Curve, Segments};
 use super::counting::AckCounting;
 use super::extras::access;
 use super::hystart::{GROWTH_LIMIT, Growth, HyStart};
@@ -284,14 +284,14 @@ impl Cubic {
     }
 
     fn avoid_by_segments(&mut self, cx: &Context<'_>, ack: &Ack) {
-        let law = Law {
+        let curve = Curve {
             c: self.c,
             beta: self.beta,
             w_max: self.w_max.map_or(0, |w_max| w_max as u64 / cx.mss),
         };
         let before = self.cwnd / cx.mss;
         if let Some(segments) = self.segments.as_mut().filter(|_| ack.cwnd_limited) {
-            let after = segments.avoid(cx, law, before, ack.bytes);
+            let after = segments.avoid(cx, curve, before, ack.bytes);
             self.cwnd += (after - before) * cx.mss;
         }
     }

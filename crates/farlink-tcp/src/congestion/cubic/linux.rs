@@ -46,7 +46,7 @@ struct Stage {
 
 /// What of the controller is needed, windows in segments.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Law {
+pub(super) struct Curve {
     pub(super) c: f64,
     pub(super) beta: Ratio,
     /// The window before the last reduction, after fast convergence; zero for none.
@@ -84,14 +84,14 @@ impl Segments {
     }
 
     /// The window, in segments, after an ACK of so many bytes.
-    pub(super) fn avoid(&mut self, cx: &Context<'_>, law: Law, cwnd: u64, bytes: u64) -> u64 {
+    pub(super) fn avoid(&mut self, cx: &Context<'_>, curve: Curve, cwnd: u64, bytes: u64) -> u64 {
         self.rest += bytes;
         let acked = self.rest / cx.mss;
         self.rest %= cx.mss;
         if acked == 0 {
             return cwnd;
         }
-        self.update(cx, law, cwnd, acked);
+        self.update(cx, curve, cwnd, acked);
         let mut cwnd = cwnd;
         if self.credit >= self.per_step {
             self.credit = 0;
@@ -104,7 +104,7 @@ impl Segments {
     }
 
     /// `bictcp_update`.
-    fn update(&mut self, cx: &Context<'_>, law: Law, cwnd: u64, acked: u64) {
+    fn update(&mut self, cx: &Context<'_>, curve: Curve, cwnd: u64, acked: u64) {
         if let Some(stage) = &mut self.stage {
             stage.counted += acked;
             if let Some((window, at)) = self.looked
@@ -117,17 +117,17 @@ impl Segments {
         self.looked = Some((cwnd, cx.now));
         let stage = self
             .stage
-            .get_or_insert_with(|| Stage::new(cx.now, law, cwnd, acked));
-        let target = stage.target(cx, law.c);
+            .get_or_insert_with(|| Stage::new(cx.now, curve, cwnd, acked));
+        let target = stage.target(cx, curve.c);
         let mut per_step = if target > cwnd {
             cwnd / (target - cwnd)
         } else {
             100 * cwnd
         };
-        if law.w_max == 0 {
+        if curve.w_max == 0 {
             per_step = per_step.min(20);
         }
-        stage.follow_reno(law.beta, cwnd);
+        stage.follow_reno(curve.beta, cwnd);
         if stage.reno > cwnd {
             per_step = per_step.min(cwnd / (stage.reno - cwnd));
         }
@@ -136,12 +136,12 @@ impl Segments {
 }
 
 impl Stage {
-    fn new(now: Instant, law: Law, cwnd: u64, acked: u64) -> Self {
-        let below = law.w_max.saturating_sub(cwnd);
+    fn new(now: Instant, curve: Curve, cwnd: u64, acked: u64) -> Self {
+        let below = curve.w_max.saturating_sub(cwnd);
         Self {
             since: now,
-            k: (1024.0 * cube_root(below as f64 / law.c)) as u64,
-            origin: law.w_max.max(cwnd),
+            k: (1024.0 * cube_root(below as f64 / curve.c)) as u64,
+            origin: curve.w_max.max(cwnd),
             counted: acked,
             reno: cwnd,
         }
@@ -201,7 +201,7 @@ mod tests {
     ) -> Vec<usize> {
         let mut estimator = RttEstimator::new(RtoConfig::default());
         estimator.sample(Instant::ZERO, Instant::ZERO + rtt);
-        let law = Law {
+        let curve = Curve {
             c: 0.4,
             beta: Ratio::new(7, 10),
             w_max,
@@ -218,7 +218,7 @@ mod tests {
                 snd_max: 1 << 31,
                 rtt: &estimator,
             };
-            let after = segments.avoid(&cx, law, cwnd, MSS);
+            let after = segments.avoid(&cx, curve, cwnd, MSS);
             assert!(after - cwnd <= 1);
             if after > cwnd {
                 grew.push(i);
@@ -302,14 +302,14 @@ mod tests {
             snd_max: 2 * MSS,
             rtt: &estimator,
         };
-        let law = Law {
+        let curve = Curve {
             c: 0.4,
             beta: Ratio::new(7, 10),
             w_max: 0,
         };
         let mut segments = Segments::default();
         let windows: Vec<_> = (0..40)
-            .map(|_| segments.avoid(&cx, law, 2, MSS / 2))
+            .map(|_| segments.avoid(&cx, curve, 2, MSS / 2))
             .collect();
         // A segment for twenty while no plateau is known.
         assert_eq!(windows.iter().position(|&window| window == 3), Some(39));

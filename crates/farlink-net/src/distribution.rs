@@ -15,7 +15,7 @@ pub type Points = &'static [(f64, f64)];
 
 /// A distribution of a number above zero.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Law {
+pub enum Distribution {
     /// Always the same.
     Constant(f64),
     /// Exponential.
@@ -50,7 +50,7 @@ pub enum Law {
     Table(Points),
 }
 
-impl Law {
+impl Distribution {
     /// The Pareto distribution of this mean: `shape` must be above 1.
     pub fn pareto_of_mean(mean: f64, shape: f64) -> Self {
         let least = mean * (shape - 1.0) / shape;
@@ -160,9 +160,9 @@ mod tests {
 
     const N: u32 = 200_000;
 
-    fn draws(law: Law) -> Vec<f64> {
+    fn draws(distribution: Distribution) -> Vec<f64> {
         let mut stream = Streams::new(1, 0).stream("law");
-        let mut all: Vec<_> = (0..N).map(|_| law.draw(&mut stream)).collect();
+        let mut all: Vec<_> = (0..N).map(|_| distribution.draw(&mut stream)).collect();
         all.sort_by(f64::total_cmp);
         all
     }
@@ -183,22 +183,22 @@ mod tests {
 
     #[test]
     fn exponential_and_constant() {
-        let all = draws(Law::Exponential { mean: 5.0 });
+        let all = draws(Distribution::Exponential { mean: 5.0 });
         for x in [0.1, 1.0, 5.0, 20.0] {
             up_to(&all, x, 1.0 - (-x / 5.0f64).exp());
         }
-        assert_eq!(draws(Law::Constant(7.0))[0], 7.0);
+        assert_eq!(draws(Distribution::Constant(7.0))[0], 7.0);
     }
 
     #[test]
     fn pareto_has_its_tail_and_its_mean() {
-        let law = Law::pareto_of_mean(12.0, 2.5);
-        assert!((law.mean() - 12.0).abs() < 1e-12);
-        let Law::Pareto { least, .. } = law else {
-            panic!("{law:?}")
+        let distribution = Distribution::pareto_of_mean(12.0, 2.5);
+        assert!((distribution.mean() - 12.0).abs() < 1e-12);
+        let Distribution::Pareto { least, .. } = distribution else {
+            panic!("{distribution:?}")
         };
         assert!((least - 7.2).abs() < 1e-12);
-        let all = draws(law);
+        let all = draws(distribution);
         assert!(all[0] >= least);
         for x in [7.3, 8.0, 12.0, 50.0] {
             up_to(&all, x, 1.0 - (7.2f64 / x).powf(2.5));
@@ -207,7 +207,7 @@ mod tests {
         let deviation = (7.2 * 7.2 * 2.5 / (1.5 * 1.5 * 0.5f64)).sqrt();
         let error = deviation / f64::from(N).sqrt();
         assert!((mean(&all) - 12.0).abs() < 4.0 * error, "{}", mean(&all));
-        let heavy = Law::Pareto {
+        let heavy = Distribution::Pareto {
             least: 1.0,
             shape: 1.0,
         };
@@ -217,12 +217,16 @@ mod tests {
     #[test]
     fn a_bounded_pareto_keeps_its_bounds_and_its_mean() {
         for shape in [0.8, 1.0, 1.2, 3.0] {
-            let law = Law::bounded_pareto_of_mean(10.0, 1000.0, shape);
-            assert!((law.mean() - 10.0).abs() < 1e-9, "{shape}: {}", law.mean());
-            let Law::BoundedPareto { least, .. } = law else {
-                panic!("{law:?}")
+            let distribution = Distribution::bounded_pareto_of_mean(10.0, 1000.0, shape);
+            assert!(
+                (distribution.mean() - 10.0).abs() < 1e-9,
+                "{shape}: {}",
+                distribution.mean()
+            );
+            let Distribution::BoundedPareto { least, .. } = distribution else {
+                panic!("{distribution:?}")
             };
-            let all = draws(law);
+            let all = draws(distribution);
             assert!(all[0] >= least && all[all.len() - 1] <= 1000.0);
             let cut = 1.0 - (least / 1000.0).powf(shape);
             for x in [2.0 * least, 10.0, 100.0] {
@@ -236,9 +240,9 @@ mod tests {
 
     #[test]
     fn log_normal_has_its_median_and_its_mean() {
-        let law = Law::log_normal_of_mean(20.0, 1.0);
-        assert!((law.mean() - 20.0).abs() < 1e-12);
-        let all = draws(law);
+        let distribution = Distribution::log_normal_of_mean(20.0, 1.0);
+        assert!((distribution.mean() - 20.0).abs() < 1e-12);
+        let all = draws(distribution);
         let median = 20.0 / 0.5f64.exp();
         up_to(&all, median, 0.5);
         // One deviation each way.
@@ -251,8 +255,8 @@ mod tests {
     #[test]
     fn a_table_is_a_line_between_its_points() {
         const POINTS: Points = &[(2.0, 0.25), (4.0, 0.75), (10.0, 1.0)];
-        let law = Law::Table(POINTS);
-        assert_eq!(law.mean(), 0.5 + 1.5 + 1.75);
+        let distribution = Distribution::Table(POINTS);
+        assert_eq!(distribution.mean(), 0.5 + 1.5 + 1.75);
         for (u, value) in [
             (0.0, 2.0),
             (0.25, 2.0),
@@ -262,7 +266,7 @@ mod tests {
         ] {
             assert_eq!(value_at(POINTS, u), value, "{u}");
         }
-        let all = draws(law);
+        let all = draws(distribution);
         for (x, share) in [(2.0, 0.25), (3.0, 0.5), (4.0, 0.75), (7.0, 0.875)] {
             up_to(&all, x, share);
         }

@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 /// The protocol of a link, with the lengths of its frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LineConfig {
+pub struct ArqConfig {
     /// Protocol of both ends.
     pub protocol: Protocol,
     /// Bytes of a frame beyond its packet.
@@ -28,7 +28,7 @@ pub struct LineConfig {
     pub status: u32,
 }
 
-impl LineConfig {
+impl ArqConfig {
     /// Length of a frame.
     #[inline]
     fn bytes(&self, frame: &Frame) -> u32 {
@@ -125,9 +125,9 @@ pub enum Output {
     },
 }
 
-/// Counters of one direction, of frames from its sender unless told otherwise.
+/// Counters of one direction, of frames from its sender unless said otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct LineStats {
+pub struct ArqStats {
     /// Frames with a packet that were sent.
     pub information: u64,
     /// Of these, those that were sent before.
@@ -204,30 +204,30 @@ struct Half {
     free: Vec<u32>,
     outstanding: u64,
     changed_at: Instant,
-    told: (u32, u64),
+    reported: (u32, u64),
     stats: LinkStats,
-    line: LineStats,
+    frames: ArqStats,
 }
 
 /// A link at work.
 #[derive(Debug)]
-pub struct Line {
-    config: LineConfig,
+pub struct ArqLink {
+    config: ArqConfig,
     entities: [Entity; 2],
     halves: [Half; 2],
-    acts: Vec<Outcome>,
+    outcomes: Vec<Outcome>,
     /// What was sent, if that is watched.
     sent: Option<Vec<SentFrame>>,
 }
 
-impl Line {
+impl ArqLink {
     /// An idle link. Each direction has its parameters, what its channel does to
     /// frames, and its MAC.
     ///
     /// # Errors
     /// Parameters of the protocol that cannot be.
     pub fn new(
-        config: LineConfig,
+        config: ArqConfig,
         halves: [(LinkConfig, Channel, Mac); 2],
     ) -> Result<Self, ArqError> {
         let entity = Entity::new(&config.protocol)?;
@@ -244,11 +244,11 @@ impl Line {
                 free: Vec::new(),
                 outstanding: 0,
                 changed_at: Instant::ZERO,
-                told: (0, 0),
+                reported: (0, 0),
                 stats: LinkStats::default(),
-                line: LineStats::default(),
+                frames: ArqStats::default(),
             }),
-            acts: Vec::new(),
+            outcomes: Vec::new(),
             sent: None,
         })
     }
@@ -269,15 +269,15 @@ impl Line {
     }
 
     /// Counters of a direction in frames.
-    pub fn line_stats(&self, from: usize) -> &LineStats {
-        &self.halves[from].line
+    pub fn arq_stats(&self, from: usize) -> &ArqStats {
+        &self.halves[from].frames
     }
 
     /// Nanoseconds times unacknowledged frames of a direction, until `now`.
     pub fn window_area(&self, from: usize, now: Instant) -> u128 {
         let half = &self.halves[from];
         let since = u128::from(now.since(half.changed_at).as_nanos());
-        half.line.window_area + since * u128::from(half.outstanding)
+        half.frames.window_area + since * u128::from(half.outstanding)
     }
 
     /// Packets that wait in front of a window, and their bytes.
@@ -288,8 +288,8 @@ impl Line {
     /// The same, if it changed since this was asked.
     pub fn waiting_changed(&mut self, from: usize) -> Option<(u32, u64)> {
         let now = self.waiting(from);
-        let told = std::mem::replace(&mut self.halves[from].told, now);
-        (told != now).then_some(now)
+        let reported = std::mem::replace(&mut self.halves[from].reported, now);
+        (reported != now).then_some(now)
     }
 
     /// Counts a packet that the link carried and its far end refused.
@@ -351,7 +351,7 @@ impl Line {
                 let held = &half.held[item.token as usize];
                 !held.delivered && held.tag.overlaps(&tag)
             };
-            half.line.competing += u64::from(entity.unacknowledged().any(recovering));
+            half.frames.competing += u64::from(entity.unacknowledged().any(recovering));
         }
         let token = half.hold(Held {
             packet,
@@ -372,7 +372,7 @@ impl Line {
         while self.deadline() <= now {
             for from in 0..2 {
                 while let Some(frame) = self.halves[from].arrived(now) {
-                    self.entities[1 - from].receive(now, &frame, &mut self.acts);
+                    self.entities[1 - from].receive(now, &frame, &mut self.outcomes);
                     self.perform(now, 1 - from, outputs);
                 }
             }
@@ -388,7 +388,7 @@ impl Line {
             }
             for end in 0..2 {
                 if self.entities[end].deadline() <= now {
-                    self.entities[end].timeout(now, &mut self.acts);
+                    self.entities[end].timeout(now, &mut self.outcomes);
                     self.perform(now, end, outputs);
                 }
             }
@@ -403,20 +403,20 @@ impl Line {
     fn feed(&mut self, now: Instant, from: usize) {
         let half = &mut self.halves[from];
         if half.mac.is_idle()
-            && let Some(frame) = self.entities[from].poll_frame(&mut self.acts)
+            && let Some(frame) = self.entities[from].poll_frame(&mut self.outcomes)
         {
             if frame.carries() {
                 half.count_information(now, frame.item);
             } else {
-                half.line.supervisory += 1;
+                half.frames.supervisory += 1;
             }
             let bytes = self.config.bytes(&frame) + half.config.overhead;
             let bytes = half.config.coded(bytes);
             let air = half.mac.request(now, frame, bytes);
             half.stats.busy += air.as_nanos();
             // The frame holds its packet: nothing is over yet.
-            for act in self.acts.drain(..) {
-                if let Outcome::Done(token) = act {
+            for outcome in self.outcomes.drain(..) {
+                if let Outcome::Done(token) = outcome {
                     half.held[token as usize].holders -= 1;
                 }
             }
@@ -461,7 +461,7 @@ impl Line {
             Verdict::Corrupt => DropCause::Checksum,
             Verdict::Drop(cause) => cause,
         };
-        half.line.lost += 1;
+        half.frames.lost += 1;
         if frame.carries() {
             let cause = match self.config.protocol {
                 Protocol::Plain => cause,
@@ -475,15 +475,15 @@ impl Line {
     #[inline]
     fn perform(&mut self, now: Instant, end: usize, outputs: &mut Vec<Output>) {
         let (sent, came) = (end, 1 - end);
-        for act in self.acts.drain(..) {
-            match act {
+        for outcome in self.outcomes.drain(..) {
+            match outcome {
                 Outcome::Accepted(token) => self.halves[came].count_accepted(now, token),
                 Outcome::Deliver(token) => {
                     let half = &mut self.halves[came];
                     let held = &mut half.held[token as usize];
                     if held.delivered {
                         // Only numbers mistaken after a wrap can bring it twice.
-                        half.line.duplicates += 1;
+                        half.frames.duplicates += 1;
                     } else {
                         held.delivered = true;
                         outputs.push(Output::Arrived {
@@ -496,16 +496,16 @@ impl Line {
                 Outcome::Discard(token) => {
                     let half = &mut self.halves[came];
                     if half.held[token as usize].accepted {
-                        half.line.duplicates += 1;
+                        half.frames.duplicates += 1;
                     } else {
-                        half.line.discarded += 1;
+                        half.frames.discarded += 1;
                     }
                     half.let_go(came, token, DropCause::LinkGiveUp, outputs);
                 }
                 Outcome::Done(token) => {
                     self.halves[sent].let_go(sent, token, DropCause::LinkGiveUp, outputs);
                 }
-                Outcome::Reset => self.halves[sent].line.resets += 1,
+                Outcome::Reset => self.halves[sent].frames.resets += 1,
             }
         }
     }
@@ -547,7 +547,7 @@ impl Half {
     /// The MAC gave a frame up.
     #[cold]
     fn not_sent(&mut self, from: usize, frame: &Frame, outputs: &mut Vec<Output>) {
-        self.line.access_failures += 1;
+        self.frames.access_failures += 1;
         if frame.carries() {
             self.let_go(from, frame.item.token, DropCause::LinkGiveUp, outputs);
         }
@@ -581,10 +581,10 @@ impl Half {
     fn count_information(&mut self, now: Instant, item: Item) {
         let held = &mut self.held[item.token as usize];
         held.holders += 1;
-        self.line.information += 1;
+        self.frames.information += 1;
         held.times += 1;
         if held.times > 1 {
-            self.line.retransmitted += 1;
+            self.frames.retransmitted += 1;
         } else {
             held.first_sent = now;
         }
@@ -608,8 +608,8 @@ impl Half {
         let held = &mut self.held[token as usize];
         if !held.accepted {
             held.accepted = true;
-            self.line.accepted += 1;
-            self.line.delay += now.since(held.first_sent).as_nanos();
+            self.frames.accepted += 1;
+            self.frames.delay += now.since(held.first_sent).as_nanos();
         }
     }
 
@@ -617,8 +617,8 @@ impl Half {
     fn watch_window(&mut self, now: Instant, outstanding: u64) {
         if outstanding != self.outstanding {
             let since = u128::from(now.since(self.changed_at).as_nanos());
-            self.line.window_area += since * u128::from(self.outstanding);
-            self.line.window_max = self.line.window_max.max(outstanding);
+            self.frames.window_area += since * u128::from(self.outstanding);
+            self.frames.window_max = self.frames.window_max.max(outstanding);
             self.outstanding = outstanding;
             self.changed_at = now;
         }

@@ -13,12 +13,12 @@ use super::decode::Problem;
 use super::table::table;
 use super::tree::Step;
 use super::units::{Size, Time};
-use farlink_net::law::Law;
+use farlink_net::distribution::Distribution;
 
 /// Distributions of times and sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum LawName {
+pub enum DistributionName {
     /// Exponential. Needs `mean`.
     Exponential,
     /// P(X > x) = (min / x)^shape. Needs `shape`, and `mean` or `min`; with `max`,
@@ -32,9 +32,9 @@ pub enum LawName {
 table! {
     /// A distribution of a time.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-    pub struct TimeLawTable {
+    pub struct TimeDistributionTable {
         /// Which.
-        distribution: LawName;
+        distribution: DistributionName;
         /// Mean, above 0 s; with `max`, of the values up to that.
         mean?: Time;
         /// Smallest value, for "pareto", instead of `mean`.
@@ -52,9 +52,9 @@ table! {
 table! {
     /// A distribution of a size.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-    pub struct SizeLawTable {
+    pub struct SizeDistributionTable {
         /// Which.
-        distribution: LawName;
+        distribution: DistributionName;
         /// Mean, above 0 B; with `max`, of the values up to that.
         mean?: Size;
         /// Smallest value, for "pareto", instead of `mean`.
@@ -98,12 +98,12 @@ macro_rules! drawn {
             }
 
             /// The distribution, checked, in nanoseconds or bytes.
-            pub(super) fn law(&self, key: &str) -> Result<Law, Problem> {
+            pub(super) fn distribution(&self, key: &str) -> Result<Distribution, Problem> {
                 match self {
-                    Self::Just(value) => Ok(Law::Constant($number(value))),
+                    Self::Just(value) => Ok(Distribution::Constant($number(value))),
                     Self::Drawn(t) => {
                         let bounds = [t.mean, t.min, t.max].map(|x| x.as_ref().map($number));
-                        table_law(t.distribution, bounds, t.shape, t.sigma, $example)
+                        table_distribution(t.distribution, bounds, t.shape, t.sigma, $example)
                             .map_err(|problem| problem.within(key))
                     }
                 }
@@ -166,24 +166,24 @@ macro_rules! drawn {
 
 drawn!(
     /// A time, or a distribution of one.
-    TimeLaw, "time or distribution", Time, TimeLawTable,
+    TimeDistribution, "time or distribution", Time, TimeDistributionTable,
     |time: &Time| time.0.as_nanos() as f64, "10 s"
 );
 drawn!(
     /// A size, or a distribution of one.
-    SizeLaw, "size or distribution", Size, SizeLawTable,
+    SizeDistribution, "size or distribution", Size, SizeDistributionTable,
     |size: &Size| size.0 as f64, "10 kB"
 );
 
 /// The distribution that a table says.
-fn table_law(
-    name: LawName,
+fn table_distribution(
+    name: DistributionName,
     [mean, min, max]: [Option<f64>; 3],
     shape: Option<f64>,
     sigma: Option<f64>,
     example: &str,
-) -> Result<Law, Problem> {
-    use LawName::{Exponential, LogNormal, Pareto};
+) -> Result<Distribution, Problem> {
+    use DistributionName::{Exponential, LogNormal, Pareto};
     let keys = [
         ("min", min.is_some(), Pareto),
         ("max", max.is_some(), Pareto),
@@ -224,12 +224,12 @@ fn table_law(
         None => Err(missing(key, example)),
     };
     Ok(match name {
-        Exponential => Law::Exponential {
+        Exponential => Distribution::Exponential {
             mean: needs_mean()?,
         },
         LogNormal => {
             let sigma = between("sigma", sigma, 10.0, "1.0")?;
-            Law::log_normal_of_mean(needs_mean()?, sigma)
+            Distribution::log_normal_of_mean(needs_mean()?, sigma)
         }
         Pareto => {
             let shape = between("shape", shape, 100.0, "1.5")?;
@@ -249,9 +249,9 @@ fn table_law(
             match (mean, min, max) {
                 (Some(mean), _, Some(most)) => {
                     below_max("mean", mean, most)?;
-                    Law::bounded_pareto_of_mean(mean, most, shape)
+                    Distribution::bounded_pareto_of_mean(mean, most, shape)
                 }
-                (Some(mean), _, None) if shape > 1.0 => Law::pareto_of_mean(mean, shape),
+                (Some(mean), _, None) if shape > 1.0 => Distribution::pareto_of_mean(mean, shape),
                 (Some(_), _, None) => {
                     let says = format!(
                         "= {shape} has no mean; write a shape above 1, or \"min\" instead of \
@@ -261,9 +261,9 @@ fn table_law(
                 }
                 (None, Some(least), Some(most)) => {
                     below_max("min", least, most)?;
-                    Law::BoundedPareto { least, most, shape }
+                    Distribution::BoundedPareto { least, most, shape }
                 }
-                (None, Some(least), None) => Law::Pareto { least, shape },
+                (None, Some(least), None) => Distribution::Pareto { least, shape },
                 (None, None, _) => return Err(missing("mean", &quoted)),
             }
         }
