@@ -3,7 +3,7 @@
 
 use farlink_tcp::config::{
     AssumeLoss, Backoff, ByteCounting, Careful, DelayedAck, DummyReply, Eln, FastOpen,
-    InitialWindow, KeepAlive, Nagle, NewRenoExit, Pacing, PartialAck, RackConfig, Ratio,
+    InitialWindow, KeepAlive, Nagle, NewRenoExit, Pacing, PartialAck, PrrBound, RackConfig, Ratio,
     ReceiverConfig, Recovery, RtoAlgorithm, RtoConfig, Sampling, SnackForm, TlpConfig, Undo,
     WindowScale,
 };
@@ -167,25 +167,33 @@ fn corners() -> Vec<Config> {
     });
     all.push(Config {
         undo: Undo::FRTO,
-        rack: Some(RackConfig {
-            tlp: None,
-            ..RackConfig::default()
-        }),
+        recovery: Recovery::Sack {
+            rescue: true,
+            prr: None,
+            rack: Some(RackConfig {
+                tlp: None,
+                ..RackConfig::default()
+            }),
+        },
         ..Config::default()
     });
     all.push(Config {
         timestamps: true,
         undo: Undo::EIFEL.and(Undo::FRTO),
-        rack: Some(RackConfig {
-            reo_divisor: 3,
-            reo_persist: 15,
-            min_rtt_window: Interval::from_secs(7),
-            tlp: Some(TlpConfig {
-                srtts: 3,
-                initial: Interval::from_secs(2),
-                max_ack_delay: Interval::ZERO,
+        recovery: Recovery::Sack {
+            rescue: true,
+            prr: Some(PrrBound::Conservative),
+            rack: Some(RackConfig {
+                reo_divisor: 3,
+                reo_persist: 15,
+                min_rtt_window: Interval::from_secs(7),
+                tlp: Some(TlpConfig {
+                    srtts: 3,
+                    initial: Interval::from_secs(2),
+                    max_ack_delay: Interval::ZERO,
+                }),
             }),
-        }),
+        },
         ..Config::default()
     });
     all.push(Config {
@@ -325,7 +333,7 @@ fn keys_without_what_they_need_would_be_ignored() {
 
 #[test]
 fn rack_brings_probes_unless_they_are_off() {
-    let rack = |tcp: &str| spec(tcp).to_config().unwrap().rack;
+    let rack = |tcp: &str| *spec(tcp).to_config().unwrap().recovery.rack_mut().unwrap();
     assert_eq!(rack("rack = true"), Some(RackConfig::default()));
     let without = RackConfig {
         tlp: None,
@@ -380,6 +388,7 @@ fn keys_of_a_window_wait_for_a_tcp_that_has_one() {
             "variant = \"tahoe\"\nrestart_on_retransmit = true",
             "restart_on_retransmit",
         ),
+        ("prr = true\nassume_loss = \"corruption\"", "prr"),
         ("ebsn = true", "ebsn"),
         ("ackp = \"restart\"", "ackp"),
     ] {

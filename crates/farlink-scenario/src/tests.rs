@@ -340,10 +340,12 @@ fn a_key_of_tcp_may_serve_one_flow_only() {
     );
     let net = load(&two, "", &[]).unwrap().expand().unwrap();
     let recovery = net.flows[1].sender.recovery;
-    assert_eq!(
-        recovery,
-        farlink_tcp::config::Recovery::Sack { rescue: false }
-    );
+    let wanted = farlink_tcp::config::Recovery::Sack {
+        rescue: false,
+        prr: None,
+        rack: None,
+    };
+    assert_eq!(recovery, wanted);
 }
 
 #[test]

@@ -106,12 +106,6 @@ pub struct Config {
     /// of data has reduced it and is still being repaired, as in Linux
     /// (`tcp_enter_loss`). RFC 5681, 3.1, reduces it again.
     pub reduce_once: bool,
-    /// Proportional Rate Reduction while SACK recovery lasts, and its bound;
-    /// without, the window is ssthresh at once (RFC 6675).
-    pub prr: Option<PrrBound>,
-    /// Losses are found by time and not by counting duplicates (RFC 8985), with
-    /// SACK recovery only.
-    pub rack: Option<RackConfig>,
     /// How a reduction of the window that was not called for is found out and
     /// taken back. The congestion control has to know how
     /// ([`crate::congestion::can_undo`]).
@@ -184,15 +178,13 @@ impl Default for Config {
             pacing: None,
             timestamps: false,
             ecn: false,
-            recovery: Recovery::Sack { rescue: true },
+            recovery: Recovery::SACK,
             dupack_threshold: 3,
             limited_transmit: false,
             restart_on_retransmit: false,
             restart_on_sack: false,
             reduce_from: ReduceFrom::FlightSize,
             reduce_once: false,
-            prr: None,
-            rack: None,
             undo: Undo::OFF,
             assume_loss: AssumeLoss::Congestion,
             eln: Eln::Off,

@@ -139,6 +139,13 @@ impl Profile {
     }
 }
 
+/// Sets what a recovery may have, where it may.
+fn set<T>(place: Option<&mut T>, value: T) {
+    if let Some(place) = place {
+        *place = value;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -13,7 +13,6 @@ mod usage;
 
 use crate::config::{Config, CwndLimit, Nagle, Pacing, ReduceFrom, Sampling};
 use crate::congestion::{self, CongestionControl, Extras};
-use crate::connection::WriteError;
 use crate::dummy::Dummies;
 use crate::rate::{RateSample, RateSampler};
 use crate::record::Recorder;
@@ -26,9 +25,9 @@ use crate::spurious::Spurious;
 use crate::time::{Instant, Interval};
 use crate::timers::{Timer, Timers};
 pub(crate) use buffer::SendBuffer;
+pub use buffer::WriteError;
 use held::Held;
 use idle::Idle;
-pub(crate) use pacing::PACED_HEADERS;
 use usage::CwndUsage;
 
 /// The context of a congestion-control hook. A macro, so that only the fields

@@ -210,7 +210,7 @@ pub static VARIANTS: &[Variant] = &[
         source: "RFC 6675 (2012), RFC 2018 (1996)",
         status: "validated",
         config: || Config {
-            recovery: Recovery::Sack { rescue: true },
+            recovery: Recovery::SACK,
             congestion: reno(),
             ..Config::default()
         },
@@ -221,7 +221,7 @@ pub static VARIANTS: &[Variant] = &[
         source: "RFC 9438 (2023), RFC 6675, RFC 6928",
         status: "validated",
         config: || Config {
-            recovery: Recovery::Sack { rescue: true },
+            recovery: Recovery::SACK,
             congestion: Control::new(&Cubic::ALGORITHM),
             limited_transmit: true,
             ..Config::default()
@@ -264,7 +264,7 @@ pub static VARIANTS: &[Variant] = &[
         source: "Omueti and Trajkovic 2007",
         status: "checked against closed form",
         config: || Config {
-            recovery: Recovery::Sack { rescue: true },
+            recovery: Recovery::SACK,
             congestion: Control::new(&Adalr::ALGORITHM),
             nagle: Nagle::Rfc896,
             ..Config::default()
@@ -313,7 +313,7 @@ pub static VARIANTS: &[Variant] = &[
                  RFC 6675",
         status: "checked against closed form",
         config: || Config {
-            recovery: Recovery::Sack { rescue: true },
+            recovery: Recovery::SACK,
             congestion: Control::new(&Peach::ALGORITHM),
             initial_window: InitialWindow::Segments(1),
             nagle: Nagle::Rfc896,
@@ -327,7 +327,7 @@ pub static VARIANTS: &[Variant] = &[
                  draft-cheng-iccrg-delivery-rate-estimation-00, RFC 6675",
         status: "validated",
         config: || Config {
-            recovery: Recovery::Sack { rescue: true },
+            recovery: Recovery::SACK,
             congestion: Control::new(&Bbr::ALGORITHM),
             limited_transmit: true,
             restart_on_retransmit: true,

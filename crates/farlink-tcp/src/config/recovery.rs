@@ -51,7 +51,38 @@ pub enum Recovery {
     Sack {
         /// Rescue retransmission, rule (4) of NextSeg.
         rescue: bool,
+        /// Proportional Rate Reduction while recovery lasts, and its bound; without, the
+        /// window is ssthresh at once. It has nothing to do where losses are taken for
+        /// corruption, which reduce no window.
+        prr: Option<PrrBound>,
+        /// Losses are found by time and not by counting duplicates (RFC 8985).
+        rack: Option<RackConfig>,
     },
+}
+
+impl Recovery {
+    /// RFC 6675 with nothing that later RFCs put beside it.
+    pub const SACK: Self = Self::Sack {
+        rescue: true,
+        prr: None,
+        rack: None,
+    };
+
+    /// PRR, where a recovery may have it.
+    pub fn prr_mut(&mut self) -> Option<&mut Option<PrrBound>> {
+        match self {
+            Self::Sack { prr, .. } => Some(prr),
+            _ => None,
+        }
+    }
+
+    /// RACK, where a recovery may have it.
+    pub fn rack_mut(&mut self) -> Option<&mut Option<RackConfig>> {
+        match self {
+            Self::Sack { rack, .. } => Some(rack),
+            _ => None,
+        }
+    }
 }
 
 /// What the slow-start threshold is a part of after a loss.

@@ -3,7 +3,7 @@
 //! Whoever reads scenarios, prints tables or writes the schema goes by these
 //! descriptions, so a new algorithm is its own file and its line in the list.
 
-use super::{CongestionControl, Extras, Input, Metric};
+use super::{CongestionControl, Extras, Metric};
 use crate::config::ByteCounting;
 pub use crate::key::{Kind as Range, Value as Setting};
 use crate::time::Interval;
@@ -25,6 +25,47 @@ pub struct Algorithm {
     pub extras: Extras,
     /// Builds it.
     pub build: fn(&Control, Start) -> Box<dyn CongestionControl>,
+}
+
+/// A part of [`Config`] that an algorithm may go by or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Input {
+    /// Anything at all: it has a window.
+    Window,
+    /// [`Config::initial_window`](crate::Config::initial_window).
+    InitialWindow,
+    /// [`Config::initial_ssthresh`](crate::Config::initial_ssthresh).
+    InitialSsthresh,
+    /// [`Config::byte_counting`](crate::Config::byte_counting): it opens the window by ACKs.
+    ByteCounting,
+    /// Whether the window is in use ([`Config::cwnd_validation`](crate::Config::cwnd_validation), [`Config::cwnd_limit`](crate::Config::cwnd_limit)).
+    WindowUse,
+    /// [`Config::idle_restart`](crate::Config::idle_restart).
+    IdleRestart,
+    /// [`Config::pacing`](crate::Config::pacing): it has no rate of its own.
+    Pacing,
+    /// What is in flight when a loss is found ([`Config::reduce_from`](crate::Config::reduce_from)).
+    FlightAtLoss,
+    /// The same at a time-out.
+    FlightAtTimeout,
+    /// The window that a recovery ends with ([`crate::config::NewRenoExit`]).
+    RecoveryExit,
+}
+
+impl Input {
+    /// All of them.
+    pub const ALL: &'static [Self] = &[
+        Self::Window,
+        Self::InitialWindow,
+        Self::InitialSsthresh,
+        Self::ByteCounting,
+        Self::WindowUse,
+        Self::IdleRestart,
+        Self::Pacing,
+        Self::FlightAtLoss,
+        Self::FlightAtTimeout,
+        Self::RecoveryExit,
+    ];
 }
 
 /// A parameter of an algorithm.

@@ -5,13 +5,13 @@
 //! window a multiple of that rate times the least round trip. Section numbers
 //! are the draft's.
 
+use super::PACED_HEADERS;
 use super::extras::access;
 use super::metric::metric;
 use super::{
     Ack, Algorithm, CongestionControl, Context, Control, Extras, Input, Loss, Parameter, Range,
     RateSample, RateSampled, Setting, Start, UndoReduction, Undone, Word,
 };
-use crate::send::PACED_HEADERS;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;

@@ -22,6 +22,7 @@ mod notice;
 mod output;
 mod stamps;
 
+pub use crate::send::WriteError;
 pub use notice::{LossCause, Notice};
 pub use output::reset_for;
 #[cfg(test)]
@@ -102,26 +103,6 @@ pub enum CloseReason {
     /// The peer refused the connection.
     Refused,
 }
-
-/// Why a write was refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WriteError {
-    /// The connection has ended, or the application has closed it.
-    Closed,
-    /// Bytes after lengths, or lengths after bytes.
-    Mixed,
-}
-
-impl std::fmt::Display for WriteError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Closed => "the connection has ended, or was closed for writing",
-            Self::Mixed => "bytes were written after lengths, or lengths after bytes",
-        })
-    }
-}
-
-impl std::error::Error for WriteError {}
 
 /// One end of a TCP connection.
 #[derive(Debug)]

@@ -147,10 +147,6 @@ pub fn lookup(name: &str) -> Option<&'static Key> {
 /// set, since a row or a profile had it for another recovery or receiver.
 pub fn settle(config: &mut Config) {
     let sack = matches!(config.recovery, Recovery::Sack { .. });
-    if !sack {
-        config.prr = None;
-        config.rack = None;
-    }
     config.idle_decay &= config.idle_restart;
     config.restart_on_sack &= sack;
     config.rto.from_sack &= sack;

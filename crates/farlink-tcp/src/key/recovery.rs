@@ -3,7 +3,8 @@
 use super::value::words;
 use super::{Field, Idle, Kind, Value, Word, keys};
 use crate::config::{
-    Careful, Config, NewRenoExit, PrrBound, RackConfig, Recovery, ReduceFrom, TlpConfig, Undo,
+    AssumeLoss, Careful, Config, NewRenoExit, PrrBound, RackConfig, Recovery, ReduceFrom,
+    TlpConfig, Undo,
 };
 use crate::congestion::{self, Input};
 use crate::time::Interval;
@@ -78,7 +79,7 @@ impl Field for Recovery {
             },
             Value::Choice("newreno") => newreno(false),
             Value::Choice("newreno-impatient") => newreno(true),
-            Value::Choice("sack") => Self::Sack { rescue: true },
+            Value::Choice("sack") => Self::SACK,
             other => panic!("{other:?} for a recovery"),
         }
     }
@@ -146,8 +147,14 @@ impl Field for Undo {
     }
 }
 
-fn sack(config: &Config) -> bool {
-    matches!(config.recovery, Recovery::Sack { .. })
+/// PRR's bound, where there is PRR.
+fn bound(config: &mut Config) -> Option<&mut PrrBound> {
+    config.recovery.prr_mut()?.as_mut()
+}
+
+/// RACK, where there is any.
+fn rack(config: &mut Config) -> Option<&mut RackConfig> {
+    config.recovery.rack_mut()?.as_mut()
 }
 
 /// Whether the retransmission timer is that of the configuration, and not the fine
@@ -164,7 +171,7 @@ pub(super) fn coarse_timeout(config: &Config) -> bool {
 
 /// Tail loss probes, where there are any.
 fn tlp(config: &mut Config) -> Option<&mut TlpConfig> {
-    config.rack.as_mut()?.tlp.as_mut()
+    rack(config)?.tlp.as_mut()
 }
 
 const NEWRENO: &str = "recovery = \"newreno\" or \"newreno-impatient\"";
@@ -190,6 +197,11 @@ const DUPACKS: Idle = Idle {
     },
     needs: "a recovery that counts duplicate ACKs: with \"snack\" limited transmit alone does, \
             with \"go-back-n\" nothing",
+};
+
+const REDUCED: Idle = Idle {
+    counts: |c| c.assume_loss == AssumeLoss::Congestion,
+    needs: "assume_loss = \"congestion\": what is taken for corruption reduces no window",
 };
 
 const ONCE: Idle = Idle {
@@ -247,36 +259,49 @@ keys! {
     }), needs NEWRENO, idle EXIT;
     /// Rescue retransmission (RFC 6675, NextSeg rule 4).
     rescue: Kind::Flag => (|c| match &mut c.recovery {
-        Recovery::Sack { rescue } => Some(rescue),
+        Recovery::Sack { rescue, .. } => Some(rescue),
         _ => None,
     }), needs SACK;
     /// Proportional Rate Reduction (RFC 9937): the window comes down to
     /// ssthresh with the ACKs of the recovery, not at once.
     prr: Kind::Flag => {
-        get |c| sack(c).then_some(c.prr.is_some().value());
-        set |c, v| c.prr = bool::of(v).then(|| c.prr.unwrap_or(PrrBound::SafeAck));
-    }, needs SACK;
+        get |c| match c.recovery {
+            Recovery::Sack { prr, .. } => Some(prr.is_some().value()),
+            _ => None,
+        };
+        set |c, v| if let Some(prr) = c.recovery.prr_mut() {
+            *prr = bool::of(v).then(|| prr.unwrap_or(PrrBound::SafeAck));
+        };
+    }, needs SACK, idle REDUCED;
     /// What PRR lets out when losses took what is in flight below ssthresh.
-    prr_bound: Kind::Choice(PRR_BOUND) => (|c| c.prr.as_mut()), needs "prr = true";
+    prr_bound: Kind::Choice(PRR_BOUND) => (|c| bound(c)), needs "prr = true";
     /// RACK: what left a round trip and a reordering window before something that
     /// was delivered is lost, instead of what has three duplicates above it (RFC
     /// 8985).
     rack: Kind::Flag => {
-        get |c| sack(c).then_some(c.rack.is_some().value());
-        set |c, v| c.rack = bool::of(v).then(|| c.rack.unwrap_or_default());
+        get |c| match c.recovery {
+            Recovery::Sack { rack, .. } => Some(rack.is_some().value()),
+            _ => None,
+        };
+        set |c, v| if let Some(rack) = c.recovery.rack_mut() {
+            *rack = bool::of(v).then(|| rack.unwrap_or_default());
+        };
     }, needs SACK;
     /// The reordering window is the least round-trip time over this
     /// (RFC 8985, 6.2: 4), times a multiple that D-SACK raises.
-    rack_reo_divisor: Kind::Count(1, 1_000) => (|c| c.rack.as_mut().map(|rack| &mut rack.reo_divisor)), needs RACK;
+    rack_reo_divisor: Kind::Count(1, 1_000) => (|c| rack(c).map(|rack| &mut rack.reo_divisor)), needs RACK;
     /// Recoveries without a D-SACK after which that multiple is 1 again
     /// (RFC 8985, 6.2: 16).
-    rack_reo_persist: Kind::Count(1, 1_000_000) => (|c| c.rack.as_mut().map(|rack| &mut rack.reo_persist)), needs RACK;
+    rack_reo_persist: Kind::Count(1, 1_000_000) => (|c| rack(c).map(|rack| &mut rack.reo_persist)), needs RACK;
     /// How long the least round-trip time counts.
-    rack_min_rtt_window: Kind::Time(Interval::from_millis(1), Interval::from_secs(86_400)) => (|c| c.rack.as_mut().map(|rack| &mut rack.min_rtt_window)), needs RACK;
+    rack_min_rtt_window: Kind::Time(Interval::from_millis(1), Interval::from_secs(86_400)) => (|c| rack(c).map(|rack| &mut rack.min_rtt_window)), needs RACK;
     /// Tail loss probes (RFC 8985, 7), on with `rack` unless written.
     tlp: Kind::Flag => {
-        get |c| c.rack.map(|rack| rack.tlp.is_some().value());
-        set |c, v| if let Some(RackConfig { tlp, .. }) = &mut c.rack {
+        get |c| match c.recovery {
+            Recovery::Sack { rack, .. } => rack.map(|rack| rack.tlp.is_some().value()),
+            _ => None,
+        };
+        set |c, v| if let Some(RackConfig { tlp, .. }) = rack(c) {
             *tlp = bool::of(v).then(|| tlp.unwrap_or_default());
         };
     }, needs RACK;

@@ -1,6 +1,6 @@
 //! What FreeBSD does.
 
-use super::{Member, Profile, Set, Value};
+use super::{Member, Profile, Set, Value, set};
 use crate::config::{
     ByteCounting, CwndLimit, DelayedAck, InitialWindow, Nagle, PrrBound, Ratio, Recovery,
     ReduceFrom, RtoAlgorithm, Undo, WindowScale,
@@ -65,18 +65,18 @@ const VALUES: &[Value] = &[
     },
     Value {
         key: "recovery",
-        set: Set::Config(|c| c.recovery = Recovery::Sack { rescue: true }),
+        set: Set::Config(|c| c.recovery = Recovery::SACK),
         source: "tcp_input.c, of every congestion control; net.inet.tcp.sack.revised = 1",
     },
     Value {
         key: "rack",
-        set: Set::Config(|c| c.rack = None),
+        set: Set::Config(|c| set(c.recovery.rack_mut(), None)),
         source: "net.inet.tcp.functions_default = freebsd: three duplicates tell a loss, and there \
                  is no tail loss probe",
     },
     Value {
         key: "prr",
-        set: Set::Config(|c| c.prr = Some(PrrBound::SafeAck)),
+        set: Set::Config(|c| set(c.recovery.prr_mut(), Some(PrrBound::SafeAck))),
         source: "net.inet.tcp.do_prr = 1; tcp_input.c: tcp_do_prr_ack",
     },
     Value {

@@ -1,6 +1,6 @@
 //! What Linux does.
 
-use super::{Member, Profile, Set, Value};
+use super::{Member, Profile, Set, Value, set};
 use crate::config::{
     ByteCounting, Config, CwndLimit, DelayedAck, InitialWindow, Nagle, PrrBound, RackConfig,
     Recovery, ReduceFrom, RtoAlgorithm, Sampling, Undo, WindowScale,
@@ -84,17 +84,17 @@ const VALUES: &[Value] = &[
     },
     Value {
         key: "recovery",
-        set: Set::Config(|c| c.recovery = Recovery::Sack { rescue: true }),
+        set: Set::Config(|c| c.recovery = Recovery::SACK),
         source: "tcp_input.c: tcp_fastretrans_alert, of every congestion control",
     },
     Value {
         key: "rack",
-        set: Set::Config(|c| c.rack = Some(RackConfig::default())),
+        set: Set::Config(|c| set(c.recovery.rack_mut(), Some(RackConfig::default()))),
         source: "tcp_recovery = 1, tcp_recovery.c; with tail loss probes, tcp_early_retrans = 3",
     },
     Value {
         key: "prr",
-        set: Set::Config(|c| c.prr = Some(PrrBound::SafeAck)),
+        set: Set::Config(|c| set(c.recovery.prr_mut(), Some(PrrBound::SafeAck))),
         source: "tcp_input.c: tcp_cwnd_reduction",
     },
     Value {

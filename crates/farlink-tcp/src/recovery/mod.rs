@@ -92,7 +92,10 @@ impl Algorithm {
                 careful,
                 exit,
             } => Self::NewReno(NewReno::new(impatient, careful, exit)),
-            Recovery::Sack { rescue } => Self::Sack(Sack::new(config, rescue)),
+            Recovery::Sack { rescue, prr, rack } => {
+                let reduces = config.assume_loss == AssumeLoss::Congestion;
+                Self::Sack(Sack::new(rescue, prr.filter(|_| reduces), rack))
+            }
             Recovery::Vegas {
                 fine_k,
                 fine_granularity,
@@ -524,7 +527,11 @@ mod tests {
     fn only_rack_sends_again_what_was_sent_again() {
         for rack in [None, Some(RackConfig::default())] {
             let mut loss = LossState::new(&Config {
-                rack,
+                recovery: Recovery::Sack {
+                    rescue: true,
+                    prr: None,
+                    rack,
+                },
                 ..Config::default()
             });
             assert!(!loss.retransmits_again());

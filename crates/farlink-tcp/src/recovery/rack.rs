@@ -491,8 +491,11 @@ mod tests {
     #[test]
     fn none_of_its_timers_runs_once_it_is_stopped() {
         let config = Config {
-            recovery: Recovery::Sack { rescue: false },
-            rack: Some(RackConfig::default()),
+            recovery: Recovery::Sack {
+                rescue: false,
+                prr: None,
+                rack: Some(RackConfig::default()),
+            },
             ..Config::default()
         };
         let mut tx = Sender::new(&config, Seq(0));

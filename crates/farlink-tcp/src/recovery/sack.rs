@@ -6,7 +6,7 @@
 use super::prr::Prr;
 use super::rack::Rack;
 use super::{NewAck, front_loss, recovered, reduce, set_by_controller};
-use crate::config::{AssumeLoss, Config};
+use crate::config::{PrrBound, RackConfig};
 use crate::congestion::Loss;
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
@@ -25,15 +25,12 @@ pub(crate) struct Sack {
 }
 
 impl Sack {
-    pub(super) fn new(config: &Config, rescue: bool) -> Self {
-        let prr = config
-            .prr
-            .filter(|_| config.assume_loss == AssumeLoss::Congestion);
+    pub(super) fn new(rescue: bool, prr: Option<PrrBound>, rack: Option<RackConfig>) -> Self {
         Self {
             rescue,
             rescued: None,
             prr: prr.map(Prr::new),
-            rack: config.rack.map(|rack| Box::new(Rack::new(rack))),
+            rack: rack.map(|rack| Box::new(Rack::new(rack))),
         }
     }
 }

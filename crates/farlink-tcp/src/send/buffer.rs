@@ -1,9 +1,28 @@
 //! What waits to be sent, and to be acknowledged.
 
-use crate::connection::WriteError;
 use crate::segment::Body;
 use crate::seq::Offset;
 use std::collections::VecDeque;
+
+/// Why a write was refused.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WriteError {
+    /// The connection has ended, or the application has closed it.
+    Closed,
+    /// Bytes after lengths, or lengths after bytes.
+    Mixed,
+}
+
+impl std::fmt::Display for WriteError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Closed => "the connection has ended, or was closed for writing",
+            Self::Mixed => "bytes were written after lengths, or lengths after bytes",
+        })
+    }
+}
+
+impl std::error::Error for WriteError {}
 
 /// Data that the application wrote and the peer has not acknowledged.
 #[derive(Debug)]

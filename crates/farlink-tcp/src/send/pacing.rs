@@ -2,10 +2,8 @@
 
 use super::{Chunk, Sender};
 use crate::config::Ratio;
+use crate::congestion::PACED_HEADERS;
 use crate::time::{Instant, Interval, NANOS_PER_SEC};
-
-/// Bytes of headers that a paced segment is reckoned with.
-pub(crate) const PACED_HEADERS: u32 = 40;
 
 /// Segments of a connection that leave before the window is paced (Linux:
 /// `tcp_update_skb_after_send`).

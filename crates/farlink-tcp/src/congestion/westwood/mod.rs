@@ -46,17 +46,7 @@ pub static WESTWOOD: Algorithm = Algorithm {
         },
     ],
     metrics: metrics::<Tustin>(),
-    // After a loss ssthresh comes from the estimate alone.
-    goes_by: &[
-        Input::Window,
-        Input::InitialWindow,
-        Input::InitialSsthresh,
-        Input::ByteCounting,
-        Input::WindowUse,
-        Input::IdleRestart,
-        Input::Pacing,
-        Input::RecoveryExit,
-    ],
+    goes_by: GOES_BY,
     extras: Extras {
         undo: access!(Westwood<Tustin>),
         ..Extras::NONE
@@ -102,17 +92,7 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
         },
     ],
     metrics: metrics::<PerRtt>(),
-    // After a loss ssthresh comes from the estimate alone.
-    goes_by: &[
-        Input::Window,
-        Input::InitialWindow,
-        Input::InitialSsthresh,
-        Input::ByteCounting,
-        Input::WindowUse,
-        Input::IdleRestart,
-        Input::Pacing,
-        Input::RecoveryExit,
-    ],
+    goes_by: GOES_BY,
     extras: Extras {
         undo: access!(Westwood<PerRtt>),
         ..Extras::NONE
@@ -126,6 +106,19 @@ pub static WESTWOOD_PLUS: Algorithm = Algorithm {
         Box::new(Westwood::new(filter, control.flag("raise"), start))
     },
 };
+
+/// What of the configuration either form goes by: after a loss ssthresh comes from the
+/// estimate alone.
+const GOES_BY: &[Input] = &[
+    Input::Window,
+    Input::InitialWindow,
+    Input::InitialSsthresh,
+    Input::ByteCounting,
+    Input::WindowUse,
+    Input::IdleRestart,
+    Input::Pacing,
+    Input::RecoveryExit,
+];
 
 /// What either form shows.
 const fn metrics<E: Estimator>() -> &'static [Metric] {
