@@ -7,48 +7,37 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::app::App;
-use super::checks::{LONGEST_RUN, at_most, fault, out_of_range};
+use super::checks::{LONGEST_RUN, fault};
 use super::decode::Problem;
 use super::expanded::{ExpandedFlow, ExpandedLink};
+use super::table::table;
 use super::tree::Step;
 use super::units::Time;
 
-/// An agent at a router: it sees every packet that crosses the router.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct AgentSpec {
-    /// Router that it is at.
-    pub at: String,
-    /// Link at that router that it looks after, by its name: the one behind which losses
-    /// are those of the medium.
-    pub wireless: String,
-    /// What it does.
-    pub kind: AgentName,
-    /// Connections that it keeps something of at once, 1 to 1000000; those of others
-    /// pass unread.
-    #[serde(default = "connections")]
-    pub connections: u32,
-    /// A connection of which nothing was seen for so long is forgotten.
-    #[serde(default = "idle")]
-    pub idle: Time,
-    /// Segments with data without any acknowledgment, from the first of a connection on,
-    /// after which it takes the acknowledgments to come another way, and lets the
-    /// connection pass until it sees one.
-    #[serde(default = "blind_after")]
-    pub blind_after: u32,
+table! {
+    /// An agent at a router: it sees every packet that crosses the router.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct AgentSpec for kind: AgentName {
+        /// Router that it is at.
+        at: String;
+        /// Link at that router that it looks after, by its name: the one behind which
+        /// losses are those of the medium.
+        wireless: String;
+        /// What it does.
+        kind: AgentName;
+        /// Connections that it keeps something of at once; those of others pass unread.
+        connections?: u32 = Limits::default().connections as u32, in 1..=1_000_000;
+        /// A connection of which nothing was seen for so long is forgotten.
+        idle?: Time = Time(Limits::default().idle), in SHORTEST..=Time(LONGEST_RUN);
+        /// Segments with data without any acknowledgment, from the first of a connection
+        /// on, after which it takes the acknowledgments to come another way, and lets the
+        /// connection pass until it sees one.
+        blind_after?: u32 = Limits::default().blind_after;
+    }
 }
 
-fn connections() -> u32 {
-    Limits::default().connections as u32
-}
-
-fn idle() -> Time {
-    Time(Limits::default().idle)
-}
-
-fn blind_after() -> u32 {
-    Limits::default().blind_after
-}
+/// A moment.
+const SHORTEST: Time = Time(Interval::from_nanos(1));
 
 /// Kinds of agents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -59,28 +48,26 @@ pub enum AgentName {
 }
 
 /// An agent with its place in numbers.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct ExpandedAgent {
     /// Node that it is at.
     pub at: usize,
     /// Place of its link in the list of links.
     pub wireless: usize,
-    /// What it does.
-    pub kind: AgentName,
-    /// How much it keeps, and how long.
-    pub limits: Limits,
-}
-
-impl AgentName {
-    /// As it is written.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Eln => "eln",
-        }
-    }
+    /// What it does, with its keys.
+    pub spec: AgentSpec,
 }
 
 impl AgentSpec {
+    /// How much it keeps, and how long.
+    pub fn limits(&self) -> Limits {
+        Limits {
+            connections: self.connections() as usize,
+            idle: self.idle().0,
+            blind_after: self.blind_after(),
+        }
+    }
+
     /// What is to be built, at node number `at` of those with these names; paths begin
     /// with the key.
     pub(super) fn resolve(
@@ -119,25 +106,9 @@ impl AgentSpec {
             );
             return Err(fault("wireless", says));
         };
-        if !(1..=1_000_000).contains(&self.connections) {
-            let says = format!("{} is out of range; write 1 to 1000000", self.connections);
-            return Err(out_of_range(["connections".into()], &says));
-        }
-        at_most("idle", self.idle, LONGEST_RUN)?;
-        if self.idle.0 == Interval::ZERO {
-            let says = "\"0 s\" is no time; write \"120 s\"";
-            return Err(out_of_range(["idle".into()], says));
-        }
-        Ok(ExpandedAgent {
-            at,
-            wireless,
-            kind: self.kind,
-            limits: Limits {
-                connections: self.connections as usize,
-                idle: self.idle.0,
-                blind_after: self.blind_after,
-            },
-        })
+        self.check_keys()?;
+        let spec = self.clone();
+        Ok(ExpandedAgent { at, wireless, spec })
     }
 }
 
@@ -147,7 +118,9 @@ pub(super) fn check<'a>(
     flows: impl Iterator<Item = (usize, &'a ExpandedFlow)> + Clone,
 ) -> Result<(), Problem> {
     let mut over_tcp = flows.filter(|(_, flow)| !matches!(flow.app, App::Udp(_)));
-    let marks = agents.iter().position(|agent| agent.kind == AgentName::Eln);
+    let marks = agents
+        .iter()
+        .position(|agent| agent.spec.kind == AgentName::Eln);
     match marks {
         Some(agent)
             if !over_tcp

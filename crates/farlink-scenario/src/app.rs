@@ -3,7 +3,7 @@
 use farlink_tcp::time::Interval;
 use serde_json::json;
 
-use super::checks::{LONGEST_RUN, at_most, ignored, out_of_range};
+use super::checks::{LONGEST_RUN, at_most, out_of_range};
 use super::decode::Problem;
 use super::distribution::{SizeDistribution, TimeDistribution};
 use super::spec::{AppName, Connections, FlowSpec, Opener};
@@ -176,7 +176,7 @@ fn time_of(key: &str, time: Option<Time>) -> Result<Interval, Problem> {
 
 /// The application of a flow.
 pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
-    refuse_others(flow)?;
+    flow.check_keys()?;
     let written = flow;
     let mut flow = flow.clone();
     flow.fill_app();
@@ -236,27 +236,10 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
     })
 }
 
-/// Keys that mean nothing to the application of a flow.
-fn refuse_others(flow: &FlowSpec) -> Result<(), Problem> {
-    match flow.misplaced(flow.app) {
-        Some((key, apps)) => Err(ignored(key, &format!("app = {}", either(apps)))),
-        None => Ok(()),
-    }
-}
-
-/// `"a"`, `"a" or "b"`, `"a", "b" or "c"`.
-fn either(apps: &[AppName]) -> String {
-    let names: Vec<_> = apps.iter().map(|app| json!(app).to_string()).collect();
-    match names.as_slice() {
-        [] => String::new(),
-        [one] => one.clone(),
-        [most @ .., last] => format!("{} or {last}", most.join(", ")),
-    }
-}
-
 impl FlowSpec {
     /// Spells out the defaults of its application.
     pub(super) fn fill_app(&mut self) {
+        self.fill();
         let seconds = |s| Time(Interval::from_secs(s));
         let mut opener = Some(Opener::Sender);
         match self.app {

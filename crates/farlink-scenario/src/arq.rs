@@ -7,9 +7,8 @@ use farlink_net::mac::Access;
 use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
-use super::checks::{at_most, fault, ignored, out_of_range};
+use super::checks::{at_most, fault, out_of_range};
 use super::decode::Problem;
 use super::table::table;
 use super::tree::Step;
@@ -25,7 +24,7 @@ table! {
     /// at both ends of a link, each packet in a frame of its own. The defaults are
     /// those of Wong 1998, section 4.4.2, where it has one.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-    pub struct ArqSpec for ArqName {
+    pub struct ArqSpec for protocol: ArqName {
         /// Protocol.
         protocol: ArqName;
         /// How a frame gets the medium; without it at once, one frame after the
@@ -194,6 +193,7 @@ pub struct ArqLink {
 impl ArqSpec {
     /// What is to be built; paths begin with the key.
     pub(super) fn resolve(&self) -> Result<ArqLink, Problem> {
+        self.check_keys()?;
         self.refuse_ignored()?;
         for (key, time) in self.times() {
             if let Some(time) = time {
@@ -263,7 +263,8 @@ impl ArqSpec {
     }
 
     /// Writes out what is left to its default.
-    pub(super) fn fill(&mut self) {
+    pub(super) fn spell_out(&mut self) {
+        self.fill();
         let time = |time: Interval| Some(Time(time));
         let status = self.usual_status();
         self.header.get_or_insert(Size(HEADER));
@@ -324,10 +325,6 @@ impl ArqSpec {
 
     /// Keys that mean nothing to the protocol.
     fn refuse_ignored(&self) -> Result<(), Problem> {
-        if let Some((key, protocols)) = self.misplaced(self.protocol) {
-            let names: Vec<_> = protocols.iter().map(|p| json!(p).to_string()).collect();
-            return Err(ignored(key, &format!("protocol = {}", names.join(" or "))));
-        }
         if self.best_effort == Some(true) && self.n2.is_none() {
             return Err(fault("best_effort", "would be ignored; it needs n2"));
         }

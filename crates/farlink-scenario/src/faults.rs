@@ -296,7 +296,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "[[flows]]",
         "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"eln\"\nidle = \"0 \
          s\"\n[[flows]]",
-        "geo.toml:28: agents[0].idle = \"0 s\" is no time; write \"120 s\"",
+        "geo.toml:28: agents[0].idle = \"0 s\" is out of range; write \"1 ns\" to \"87600 h\"",
     ),
     (
         "[[flows]]",

@@ -211,8 +211,11 @@ impl Scenario {
             }
             bdp::spell_out(link);
             if let Some(arq) = &mut link.arq {
-                arq.fill();
+                arq.spell_out();
             }
+        }
+        for agent in &mut self.agents {
+            agent.fill();
         }
         for i in 0..self.flows.len() {
             self.flows[i].name = Some(self.flow_name(i));

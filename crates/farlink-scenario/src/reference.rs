@@ -138,11 +138,8 @@ fn in_order(name: &str, table: &Json) -> Vec<(String, Json)> {
     }
     let name = if name.is_empty() { "Scenario" } else { name };
     let defines = |text: &String| {
-        let text = text
-            .replace(" for AppName {", " {")
-            .replace(" for ArqName {", " {");
-        let (_, body) = text.split_once(&format!("struct {name} {{"))?;
-        Some(body.to_owned())
+        let (_, rest) = text.split_once(&format!("struct {name} "))?;
+        Some(rest.split_once('{')?.1.to_owned())
     };
     let body = sources().iter().find_map(defines).unwrap();
     let place = |key: &str| {

@@ -319,7 +319,7 @@ table! {
     /// An application's data over TCP connections, or in UDP datagrams; or several
     /// such flows alike.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-    pub struct FlowSpec for AppName {
+    pub struct FlowSpec for app: AppName {
         /// Name in results; by default "flow", or "flow0", "flow1", ... With
         /// `count` above 1, `{}` in it is the number of the flow, and without `{}`
         /// it is followed by ".0", ".1", ...
@@ -388,9 +388,9 @@ table! {
         /// Items of a conversation, for "nntp" and "ftp"; as many as those of tcplib
         /// have without it.
         items?: u64, of [Nntp, Ftp];
-        /// Commands with their replies before each item, up to 1000; 4 for "smtp" and
-        /// 1 for "nntp" and "ftp" without it.
-        turns?: u32, of [Smtp, Nntp, Ftp];
+        /// Commands with their replies before each item: HELO, MAIL, RCPT and DATA (RFC 821,
+        /// 3.1); IHAVE (RFC 977, 3.4); PORT (RFC 959, 4.1.2).
+        turns?: u32, in 0..=1000, of [Smtp = 4, Nntp = 1, Ftp = 1];
         /// Rate of the data in datagrams, headers not counted, up to 1000 Gbit/s.
         /// Required for "cbr" and, as the rate while it is on, for "onoff".
         rate?: Rate, of [Cbr, Onoff];

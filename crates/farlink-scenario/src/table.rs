@@ -1,56 +1,380 @@
-//! Tables of keys: the structs that a scenario's tables become.
+//! Tables of keys: the structs that a scenario's tables become, with what each key may
+//! be, what it is without being written, and what it means something to.
+
+use std::ops::RangeInclusive;
+
+use schemars::Schema;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use super::checks::{fault, ignored};
+use super::decode::Problem;
 
 /// Declares a table of keys: a struct with what serde and the schema need. An entry is
 ///
 /// ```text
 /// /// What it is.
-/// key: Type;
+/// key: Type, in low..=high;
 /// ```
 ///
-/// for a key that has to be there, or has a default of its own, and `key?: Type` for
-/// one that may be left out, which then is an `Option`. In a table `for` kinds, where a
-/// key means something to some of them alone, `of [Kind, ...]` behind the type names
-/// them, and `misplaced` finds a key that is written for another.
+/// for a key that has to be there, or has a default by serde, and
+///
+/// ```text
+/// /// What it is.
+/// key?: Type = default, in low..=high, of [Kind, Other = default], needs other_key;
+/// ```
+///
+/// for one that may be left out, which is an `Option`. All that follows the type may be
+/// left out, in this order:
+///
+/// - A key with a default has a method of its name, which gives what is written or the
+///   default.
+/// - `in` is the range of its values.
+/// - In a table `for key: Kind`, whose kind is what that key says, `of` names the kinds
+///   that the key means something to, with a default of their own if they have one.
+/// - `needs` is another key, without which this one would be ignored.
+///
+/// `check_keys` refuses what is against that, `fill` (of a table `for` kinds) writes the
+/// defaults out, and the schema and the reference say it, so that a comment need not.
 macro_rules! table {
-    ($(#[$meta:meta])* pub struct $name:ident $(for $kind:ident)? { $($body:tt)* }) => {
-        $crate::table::table! { @next [$(#[$meta])* $name $($kind)?] [] [] $($body)* }
+    ($(#[$meta:meta])* pub struct $name:ident $(for $by:ident: $kind:ident)? { $($body:tt)* }) => {
+        $crate::table::table! { @next [$(#[$meta])*] $name [$($by $kind)?] [] [] [] $($body)* }
     };
-    (@next $head:tt [$($fields:tt)*] [$($of:tt)*]
-        $(#[$meta:meta])* $key:ident ?: $type:ty $(, of [$($one:ident),*])?; $($rest:tt)*) => {
-        $crate::table::table! { @next $head
+    (@next $meta:tt $name:ident $by:tt [$($fields:tt)*] [$($entries:tt)*] $plain:tt
+        $(#[$doc:meta])* $key:ident ?: $type:ty $(= $default:expr)? $(, in $range:expr)?
+        $(, of [$($one:ident $(= $own:expr)?),*])? $(, needs $needs:ident)?; $($rest:tt)*) => {
+        $crate::table::table! { @next $meta $name $by
             [$($fields)*
-                $(#[$meta])*
+                $(#[$doc])*
                 #[serde(default, skip_serializing_if = "Option::is_none")]
                 pub $key: Option<$type>,
             ]
-            [$($of)* $(($key [$($one),*]))?]
+            [$($entries)* ($key [$type] [$($default)?] [$($range)?]
+                [$([$($one [$($own)?])*])?] [$($needs)?])]
+            $plain
             $($rest)*
         }
     };
-    (@next $head:tt [$($fields:tt)*] $of:tt
-        $(#[$meta:meta])* $key:ident : $type:ty; $($rest:tt)*) => {
-        $crate::table::table! { @next $head [$($fields)* $(#[$meta])* pub $key: $type,] $of $($rest)* }
+    (@next $meta:tt $name:ident $by:tt [$($fields:tt)*] $entries:tt [$($plain:tt)*]
+        $(#[$doc:meta])* $key:ident : $type:ty, in $range:expr; $($rest:tt)*) => {
+        $crate::table::table! { @next $meta $name $by
+            [$($fields)*
+                $(#[$doc])*
+                pub $key: $type,
+            ]
+            $entries
+            [$($plain)* ($key [$range])]
+            $($rest)*
+        }
     };
-    (@next [$(#[$meta:meta])* $name:ident] [$($fields:tt)*] [$($of:tt)*]) => {
+    (@next $meta:tt $name:ident $by:tt [$($fields:tt)*] $entries:tt $plain:tt
+        $(#[$doc:meta])* $key:ident : $type:ty; $($rest:tt)*) => {
+        $crate::table::table! { @next $meta $name $by
+            [$($fields)* $(#[$doc])* pub $key: $type,] $entries $plain $($rest)*
+        }
+    };
+    (@next [$(#[$meta:meta])*] $name:ident $by:tt [$($fields:tt)*]
+        $entries:tt $plain:tt) => {
         $(#[$meta])*
         #[serde(deny_unknown_fields)]
+        #[schemars(transform = $name::note)]
         pub struct $name { $($fields)* }
-    };
-    (@next [$(#[$meta:meta])* $name:ident $kind:ident] [$($fields:tt)*]
-        [$(($key:ident [$($one:ident),*]))*]) => {
-        $crate::table::table! { @next [$(#[$meta])* $name] [$($fields)*] [] }
 
+        $crate::table::table! { @keys $name $by $entries $plain }
+    };
+    (@keys $name:ident $by:tt [$(($key:ident [$type:ty] [$($default:expr)?]
+        [$($range:expr)?] $of:tt [$($needs:ident)?]))*] [$(($must:ident [$bounds:expr]))*]) => {
+        #[allow(dead_code, unused_variables, unreachable_pub)] // a table need not use all of this
         impl $name {
-            /// The first key that is written and means nothing to this kind, with the
-            /// kinds that it is for.
-            pub(crate) fn misplaced(&self, kind: $kind) -> Option<(&'static str, &'static [$kind])> {
-                let keys: &[(&'static str, bool, &'static [$kind])] =
-                    &[$((stringify!($key), self.$key.is_some(), &[$($kind::$one),*])),*];
-                let mut misplaced = keys.iter().filter(|(_, written, of)| *written && !of.contains(&kind));
-                misplaced.next().map(|&(key, _, of)| (key, of))
+            /// Adds to the schema of each key what its entry says.
+            fn note(table: &mut schemars::Schema) {
+                $(if let Some(schema) = $crate::table::property(table, stringify!($key)) {
+                    $(let default: $type = $default;
+                    $crate::table::default(schema, &default);)?
+                    $($crate::table::range(schema, &$range);)?
+                    $crate::table::table! { @note schema $by $type, $of }
+                    $($crate::table::say(schema, concat!("Needs `", stringify!($needs), "`."));)?
+                })*
+                $(if let Some(schema) = $crate::table::property(table, stringify!($must)) {
+                    $crate::table::range(schema, &$bounds);
+                })*
+            }
+
+            /// Refuses what is written against an entry.
+            pub(crate) fn check_keys(&self) -> Result<(), $crate::decode::Problem> {
+                $($crate::table::table! { @misplaced self $key $by $of })*
+                $($(if self.$key.is_some() && self.$needs.is_none() {
+                    return Err($crate::checks::ignored(stringify!($key), stringify!($needs)));
+                })?)*
+                $($(if let Some(value) = &self.$key {
+                    $crate::table::within(stringify!($key), value, &$range)?;
+                })?)*
+                $($crate::table::within(stringify!($must), &self.$must, &$bounds)?;)*
+                Ok(())
+            }
+
+            $($(
+                /// What is written, or the default.
+                pub fn $key(&self) -> $type {
+                    self.$key.clone().unwrap_or_else(|| $default)
+                }
+            )?)*
+        }
+
+        $crate::table::table! { @fill $name $by
+            [$(($key [$($default)?] $of [$($needs)?]))*] }
+    };
+    (@note $schema:ident $by:tt $type:ty, []) => {};
+    (@note $schema:ident [$by:ident $kind:ident] $type:ty, [[$($one:ident [$($own:expr)?])*]]) => {
+        $($({
+            let own: $type = $own;
+            $crate::table::own_default($schema, &$kind::$one, &own);
+        })?)*
+        $crate::table::of($schema, &[$($kind::$one),*]);
+    };
+    (@misplaced $self:ident $key:ident $by:tt []) => {};
+    (@misplaced $self:ident $key:ident [$by:ident $kind:ident]
+        [[$($one:ident [$($own:expr)?])*]]) => {
+        if $self.$key.is_some() {
+            let of = &[$($kind::$one),*];
+            $crate::table::placed(stringify!($key), stringify!($by), &$self.$by, of)?;
+        }
+    };
+    (@fill $name:ident [] $entries:tt) => {};
+    (@fill $name:ident [$by:ident $kind:ident] [$(($key:ident [$($default:expr)?] $of:tt [$($needs:ident)?]))*]) => {
+        impl $name {
+            /// Writes out what is left to its default.
+            pub(crate) fn fill(&mut self) {
+                $(if true $(&& self.$needs.is_some())? {
+                    $crate::table::table! { @default self $key $by $kind [$($default)?] $of }
+                })*
             }
         }
+    };
+    (@default $self:ident $key:ident $by:ident $kind:ident [] []) => {};
+    (@default $self:ident $key:ident $by:ident $kind:ident [$default:expr] []) => {
+        $self.$key.get_or_insert_with(|| $default);
+    };
+    (@default $self:ident $key:ident $by:ident $kind:ident [$default:expr]
+        [[$($one:ident [])*]]) => {
+        if matches!($self.$by, $($kind::$one)|*) {
+            $self.$key.get_or_insert_with(|| $default);
+        }
+    };
+    (@default $self:ident $key:ident $by:ident $kind:ident []
+        [[$($one:ident [$($own:expr)?])*]]) => {
+        $($(if $self.$by == $kind::$one {
+            $self.$key.get_or_insert_with(|| $own);
+        })?)*
     };
 }
 
 pub(crate) use table;
+
+/// Refuses a key that is of other kinds than the one that `by` says.
+pub(crate) fn placed<K: PartialEq + Serialize>(
+    key: &str,
+    by: &str,
+    kind: &K,
+    of: &[K],
+) -> Result<(), Problem> {
+    if of.contains(kind) {
+        return Ok(());
+    }
+    Err(ignored(key, &format!("{by} = {}", listed(of, "or"))))
+}
+
+/// Refuses a value outside its range.
+pub(crate) fn within<T: PartialOrd + Serialize>(
+    key: &str,
+    value: &T,
+    range: &RangeInclusive<T>,
+) -> Result<(), Problem> {
+    if range.contains(value) {
+        return Ok(());
+    }
+    let (value, range) = (show(value), bounds(range));
+    Err(fault(
+        key,
+        format!("= {value} is out of range; write {range}"),
+    ))
+}
+
+/// As it is written.
+fn show<T: Serialize>(value: &T) -> String {
+    match json!(value) {
+        Json::Number(n) => n.as_f64().map_or(n.to_string(), |x| x.to_string()),
+        other => other.to_string(),
+    }
+}
+
+fn bounds<T: Serialize>(range: &RangeInclusive<T>) -> String {
+    let (low, high) = (show(range.start()), show(range.end()));
+    if low == "\"0 s\"" {
+        format!("at most {high}")
+    } else {
+        format!("{low} to {high}")
+    }
+}
+
+/// `"a"`, `"a" or "b"`, `"a", "b" or "c"`.
+fn listed<T: Serialize>(all: &[T], joint: &str) -> String {
+    let names: Vec<_> = all.iter().map(show).collect();
+    match names.as_slice() {
+        [most @ .., last] if !most.is_empty() => format!("{} {joint} {last}", most.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// The schema of a key.
+pub(crate) fn property<'a>(table: &'a mut Schema, key: &str) -> Option<&'a mut Schema> {
+    let property = table.get_mut("properties")?.get_mut(key)?;
+    property.try_into().ok()
+}
+
+/// Adds a sentence to what a schema says.
+pub(crate) fn say(schema: &mut Schema, sentence: &str) {
+    let said = schema.get("description").and_then(Json::as_str);
+    let said = said.map_or(sentence.to_owned(), |said| format!("{said} {sentence}"));
+    schema.insert("description".to_owned(), said.into());
+}
+
+/// The default of a key.
+pub(crate) fn default<T: Serialize>(schema: &mut Schema, value: &T) {
+    schema.insert("default".to_owned(), json!(value));
+}
+
+/// The range of a key: bounds of numbers, and a sentence.
+pub(crate) fn range<T: Serialize>(schema: &mut Schema, range: &RangeInclusive<T>) {
+    for (bound, value) in [("minimum", range.start()), ("maximum", range.end())] {
+        let value = json!(value);
+        if value.is_number() {
+            schema.insert(bound.to_owned(), value);
+        }
+    }
+    let bounds = bounds(range);
+    let mut letters = bounds.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    let sentence: String = first.into_iter().chain(letters).collect();
+    say(schema, &format!("{sentence}."));
+}
+
+/// The default that a kind has of its own.
+pub(crate) fn own_default<K: Serialize, T: Serialize>(schema: &mut Schema, kind: &K, value: &T) {
+    let (value, kind) = (show(value), show(kind));
+    say(schema, &format!("By default {value} for {kind}."));
+}
+
+/// The kinds that a key is of.
+pub(crate) fn of<K: Serialize>(schema: &mut Schema, kinds: &[K]) {
+    say(schema, &format!("For {}.", listed(kinds, "and")));
+}
+
+#[cfg(test)]
+#[allow(unreachable_pub)] // what the macro makes is public
+mod tests {
+    use schemars::JsonSchema;
+    use serde::Deserialize;
+
+    use super::*;
+    use crate::units::Time;
+    use farlink_tcp::Interval;
+
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    #[serde(rename_all = "lowercase")]
+    pub enum Kind {
+        Bird,
+        Fish,
+        Stone,
+    }
+
+    table! {
+        #[derive(Debug, Serialize, Deserialize, JsonSchema)]
+        pub struct Sample for kind: Kind {
+            kind: Kind;
+            /// Its mass.
+            grams: f64, in 0.5..=10.0;
+            /// How long it stays.
+            stay?: Time = Time(Interval::from_secs(2)), in Time(Interval::ZERO)..=Time(Interval::from_secs(9));
+            /// Its limbs.
+            limbs?: u32, in 0..=8, of [Bird = 2, Fish = 5];
+            /// Whether the first is red.
+            red?: bool = true, of [Bird, Fish], needs name;
+            /// How it is called.
+            name?: String;
+        }
+    }
+
+    fn sample(text: &str) -> Sample {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn an_entry_refuses_what_is_against_it() {
+        for (text, says) in [
+            (
+                r#""kind": "bird", "grams": 1.0, "limbs": 8, "name": "b", "red": false"#,
+                "",
+            ),
+            (
+                r#""kind": "bird", "grams": 0.4"#,
+                "grams = 0.4 is out of range; write 0.5 to 10",
+            ),
+            (
+                r#""kind": "bird", "grams": 1.0, "stay": "10 s""#,
+                "stay = \"10 s\" is out of range; write at most \"9 s\"",
+            ),
+            (
+                r#""kind": "bird", "grams": 1.0, "limbs": 9"#,
+                "limbs = 9 is out of range; write 0 to 8",
+            ),
+            (
+                r#""kind": "stone", "grams": 1.0, "limbs": 1"#,
+                "limbs would be ignored; it needs kind = \"bird\" or \"fish\"",
+            ),
+            (
+                r#""kind": "fish", "grams": 1.0, "red": true"#,
+                "red would be ignored; it needs name",
+            ),
+        ] {
+            let found = sample(&format!("{{{text}}}")).check_keys();
+            assert_eq!(
+                found.map_or_else(|p| p.to_string(), |()| String::new()),
+                says
+            );
+        }
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_kind() {
+        let filled = |text: &str| {
+            let mut sample = sample(text);
+            sample.fill();
+            (sample.limbs, sample.red, sample.stay())
+        };
+        let stay = Time(Interval::from_secs(2));
+        assert_eq!(
+            filled(r#"{ "kind": "bird", "grams": 1.0 }"#),
+            (Some(2), None, stay)
+        );
+        let fish = r#"{ "kind": "fish", "grams": 1.0, "name": "f" }"#;
+        assert_eq!(filled(fish), (Some(5), Some(true), stay));
+        assert!(sample(fish).red());
+        let stone = r#"{ "kind": "stone", "grams": 1.0, "name": "s", "stay": "1 s" }"#;
+        assert_eq!(filled(stone), (None, None, Time(Interval::from_secs(1))));
+    }
+
+    #[test]
+    fn the_schema_says_what_entries_say() {
+        let schema = schemars::schema_for!(Sample).to_value();
+        let said = |key: &str| schema["properties"][key]["description"].clone();
+        assert_eq!(said("grams"), "Its mass. 0.5 to 10.");
+        assert_eq!(said("stay"), "How long it stays. At most \"9 s\".");
+        let limbs = "Its limbs. 0 to 8. By default 2 for \"bird\". By default 5 for \"fish\". For \"bird\" and \"fish\".";
+        assert_eq!(said("limbs"), limbs);
+        let red = "Whether the first is red. For \"bird\" and \"fish\". Needs `name`.";
+        assert_eq!(said("red"), red);
+        assert_eq!(schema["properties"]["stay"]["default"], "2 s");
+        assert_eq!(schema["properties"]["limbs"]["maximum"], 8);
+    }
+}

@@ -145,11 +145,6 @@ pub(super) fn app(flow: &FlowSpec, keys: &Keys<'_>) -> Result<App, Problem> {
                 Protocol::Telnet | Protocol::Ftp => receiver_opens(flow)?,
                 Protocol::Smtp | Protocol::Nntp => sender_opens(flow)?,
             }
-            let turns = flow.turns.unwrap_or(0);
-            if turns > 1000 {
-                let says = format!("{turns} is out of range; write 0 to 1000");
-                return Err(out_of_range([Step::from("turns")], &says));
-            }
             let items = match flow.items {
                 None => None,
                 Some(n) => keys.number("items", Some(n), 1)?,
@@ -166,7 +161,7 @@ pub(super) fn app(flow: &FlowSpec, keys: &Keys<'_>) -> Result<App, Problem> {
                     .map(|size| size.distribution("size"))
                     .transpose()?,
                 items,
-                turns,
+                turns: flow.turns.unwrap_or(0),
             })
         }
     })
@@ -272,12 +267,6 @@ pub(super) fn fill(flow: &mut FlowSpec) -> Option<Opener> {
         AppName::Smtp | AppName::Nntp | AppName::Ftp => {
             flow.arrivals
                 .get_or_insert(TimeDistribution::Just(seconds(0)));
-            flow.turns.get_or_insert(match flow.app {
-                // HELO, MAIL, RCPT and DATA (RFC 821, 3.1).
-                AppName::Smtp => 4,
-                // IHAVE (RFC 977, 3.4), or PORT (RFC 959, 4.1.2).
-                _ => 1,
-            });
             Some(if flow.app == AppName::Ftp {
                 Opener::Receiver
             } else {

@@ -72,8 +72,8 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
 
 /// Builds an agent.
 fn build_agent(agent: &ExpandedAgent) -> Box<dyn Agent> {
-    match agent.kind {
-        AgentName::Eln => Box::new(Eln::new(agent.limits)),
+    match agent.spec.kind {
+        AgentName::Eln => Box::new(Eln::new(agent.spec.limits())),
     }
 }
 

@@ -292,7 +292,7 @@ pub(crate) fn agents_json<C: AsRef<[(&'static str, u64)]>>(
         let counted = counters.as_ref().iter();
         let metrics: Map<_, _> = counted.map(|&(n, v)| (n.to_owned(), v.into())).collect();
         json!({
-            "agent": agent.kind.name(),
+            "agent": agent.spec.kind,
             "at": scenario.nodes[agent.at],
             "wireless": scenario.links[agent.wireless].name,
             "metrics": metrics,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::live::Live;
-use crate::scenario::{AgentName, Expanded, ExpandedAgent, load};
+use crate::scenario::{Expanded, ExpandedAgent, load};
 use crate::{Monitor, build};
 use farlink_net::agent::{Eln, Limits};
 use farlink_net::wire::{self, Addresses};
@@ -34,11 +34,11 @@ fn run(scenario: &Expanded, agent: Option<Box<dyn Agent>>) -> World {
 /// The same with an agent that marks, as a scenario writes it.
 fn with_eln(scenario: &Expanded) -> World {
     let mut scenario = scenario.clone();
+    let spec = r#"{ "at": "base", "wireless": "radio", "kind": "eln" }"#;
     scenario.agents.push(ExpandedAgent {
         at: 1,
         wireless: RADIO as usize,
-        kind: AgentName::Eln,
-        limits: Limits::default(),
+        spec: serde_json::from_str(spec).unwrap(),
     });
     run(&scenario, None)
 }
