@@ -35,6 +35,7 @@ class ChannelSample(TypedDict):
     columns: Columns
 
 def version() -> str: ...
+def engine() -> str: ...
 def resolve(
     text: str,
     origin: str,
@@ -53,6 +54,11 @@ def simulate(
     progress: Progress | None = None,
     done: list[str] | None = None,
 ) -> list[str]: ...
+def measure(
+    parts: list[tuple[str, list[int]]],
+    threads: int,
+    progress: Progress | None = None,
+) -> list[tuple[list[tuple[str, str, str]], Columns]]: ...
 def trajectory(scenario: str, run: int, link: str, step: float, duration: float) -> Columns: ...
 def trace(
     scenario: str, run: int, snaplen: int | None, progress: Progress | None

@@ -6,6 +6,7 @@ mod columns;
 mod emulate;
 mod errors;
 mod job;
+mod measure;
 
 use columns::Columns;
 use farlink_sim::scenario::Expanded;
@@ -22,6 +23,7 @@ use std::sync::{Mutex, PoisonError};
 fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::register(m)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(engine, m)?)?;
     m.add_function(wrap_pyfunction!(resolve, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(presets, m)?)?;
@@ -30,6 +32,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(profiles, m)?)?;
     m.add_function(wrap_pyfunction!(registry, m)?)?;
     m.add_function(wrap_pyfunction!(simulate, m)?)?;
+    m.add_function(wrap_pyfunction!(measure::measure, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
     m.add_function(wrap_pyfunction!(trajectory, m)?)?;
     #[cfg(target_os = "linux")]
@@ -43,6 +46,12 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
 #[pyfunction]
 fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
+}
+
+/// Version and digest of the engine's sources: results under the same name are the same.
+#[pyfunction]
+fn engine() -> &'static str {
+    concat!(env!("CARGO_PKG_VERSION"), "+", env!("FARLINK_SOURCES"))
 }
 
 /// Reads a scenario and returns it with every default spelled out, as JSON. `read`

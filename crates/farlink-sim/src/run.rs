@@ -246,6 +246,52 @@ impl Outcome {
         }
     }
 
+    /// Every number of the run in one row: [`Outcome::layout`] says what each is; NaN where
+    /// there was nothing to measure.
+    pub fn numbers(&self) -> Vec<f64> {
+        let whole = metrics::of_run(&self.flows, self.unfinished);
+        let links = self.links.each().map(|(_, values)| values);
+        let measured = self.flows.iter().chain(links).chain([&whole]);
+        let mut row: Vec<f64> = measured.flat_map(Values::to_vec).collect();
+        row.extend([self.events as f64, self.simulated.as_secs_f64()]);
+        row.extend(self.agents.iter().flatten().map(|&(_, n)| n as f64));
+        row
+    }
+
+    /// What each of [`Outcome::numbers`] is: its scope, the flow, direction of a link or
+    /// agent that it is of (none of the run), and its measure. It is the same for all runs of
+    /// a scenario.
+    pub fn layout(&self, scenario: &Expanded) -> Vec<(&'static str, String, String)> {
+        let mut row = Vec::new();
+        let mut add = |scope: Scope, kind: &'static str, of: String| {
+            let known = metrics::metrics().iter().filter(|one| one.scope == scope);
+            row.extend(known.map(|one| (kind, of.clone(), one.name.clone())));
+        };
+        for flow in &scenario.flows {
+            add(Scope::Flow, "flow", flow.name.clone());
+        }
+        for (id, _) in self.links.each() {
+            let link = &scenario.links[id.link() as usize].name;
+            add(
+                Scope::Link,
+                "link",
+                format!("{link}.{}", id.direction().name()),
+            );
+        }
+        add(Scope::Run, "run", String::new());
+        for name in ["events", "simulated_s"] {
+            row.push(("run", String::new(), name.to_owned()));
+        }
+        for (agent, counters) in scenario.agents.iter().zip(&self.agents) {
+            let at = &scenario.nodes[agent.at];
+            let link = &scenario.links[agent.wireless].name;
+            let of = format!("{}.{at}.{link}", agent.kind.name());
+            let named = counters.iter();
+            row.extend(named.map(|(name, _)| ("agent", of.clone(), (*name).to_owned())));
+        }
+        row
+    }
+
     /// As JSON: flows, links, the run and agents, if there are any, with their metrics,
     /// events, simulated seconds.
     pub fn to_json(&self, scenario: &Expanded) -> String {

@@ -1,0 +1,248 @@
+"""The executor: parts of work go to whoever has the interface of `concurrent.futures`."""
+
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    CancelledError,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Protocol
+
+from farlink import _farlink
+from farlink.errors import FarlinkError, RunError, ScenarioError
+from farlink.experiment.numbers import Numbers
+from farlink.experiment.work import Done, Part, simulate
+
+__all__ = ["Executor", "Team", "on_cluster"]
+
+_TASK_S = 0.5
+"""Seconds of work in a task: far above what a task costs, and short for who stops it."""
+
+_ROUNDS = 3
+"""Tasks for each worker out of what is left, so that all of them end together."""
+
+_BLOCK = 8
+"""Runs of a point in a row. A scenario is read once for each task that has runs of it."""
+
+_LOOK_S = 0.2
+
+
+class Executor(Protocol):
+    """What `concurrent.futures` calls an executor, as far as it is needed."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any) -> "Future[Any]":  # noqa: ANN401
+        """Call a function with these arguments, somewhere and soon."""
+
+
+@dataclass
+class Team:
+    """Who works: threads of this process, or an executor.
+
+    Parameters
+    ----------
+    jobs
+        Threads, if there is no executor.
+    executor
+        Anything with `submit`: a pool of processes, `client.get_executor()` of Dask. It is
+        not shut down.
+    """
+
+    jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
+    executor: Executor | None = None
+    worked_s: float = 0.0
+
+    def work(
+        self,
+        parts: Sequence[Part],
+        take: Callable[[Sequence[Numbers]], None],
+        tell: Callable[[int], None] | None = None,
+    ) -> None:
+        """Simulate parts and hand over their numbers as they come, in any order.
+
+        `tell` is told now and then how many runs are done. When it or `take` raises, and on
+        Ctrl-C, nothing new begins, and what is done has been handed over.
+
+        Raises
+        ------
+        RunError
+            If a run fails, or workers are lost and nobody takes their work.
+        """
+        if not parts:
+            return
+        with self._pool() as (submit, workers, look):
+            _Shift(deque(_blocks(parts)), submit, workers, look, take, tell, self).run()
+
+    @contextmanager
+    def _pool(self) -> "Iterator[tuple[_Submit, int, Callable[[], int]]]":
+        if self.executor is not None:
+            submit = partial(self.executor.submit, simulate)
+            yield lambda parts: submit(parts, _farlink.engine()), _workers(self.executor), int
+            return
+        under_way: dict[int, int] = {}
+        stop = threading.Event()
+
+        def watched(parts: Sequence[Part], engine: str) -> Done:
+            def look(_simulated: float, _expected: float, done: int, _total: int) -> None:
+                if stop.is_set():
+                    raise _StoppedError
+                under_way[me] = done
+
+            me = threading.get_ident()
+            try:
+                return simulate(parts, engine, look)
+            finally:
+                under_way.pop(me, None)
+
+        pool = ThreadPoolExecutor(self.jobs, thread_name_prefix="farlink")
+        try:
+            yield (
+                lambda parts: pool.submit(watched, parts, _farlink.engine()),
+                self.jobs,
+                lambda: sum(list(under_way.values())),
+            )
+        finally:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+
+
+_Submit = Callable[[Sequence[Part]], "Future[Done]"]
+
+
+@dataclass
+class _Shift:
+    """One call of `Team.work`."""
+
+    blocks: "deque[Part]"
+    submit: _Submit
+    workers: int
+    look: Callable[[], int]
+    take: Callable[[Sequence[Numbers]], None]
+    tell: Callable[[int], None] | None
+    team: Team
+    left: int = 0
+    done: int = 0
+    seconds: float = 0.0
+    cost: dict[str, float] = field(default_factory=dict)
+    pending: "set[Future[Done]]" = field(default_factory=set)
+
+    def run(self) -> None:
+        self.left = sum(len(one.runs) for one in self.blocks)
+        try:
+            while self.blocks or self.pending:
+                # One more for each worker than it can do now, so that none waits for us.
+                while self.blocks and len(self.pending) < 2 * self.workers:
+                    self.pending.add(self.submit(self._task()))
+                ready, self.pending = wait(self.pending, _LOOK_S, FIRST_COMPLETED)
+                for one in ready:
+                    self._take(one)
+                if self.tell is not None:
+                    self.tell(self.done + self.look())
+        except (BrokenExecutor, CancelledError) as error:
+            raise RunError(f"workers are gone: {str(error) or type(error).__name__}") from error
+        finally:
+            for one in self.pending:
+                # What is done while others stop is kept, too.
+                if not one.cancel() and one.done():
+                    with suppress(Exception, CancelledError):
+                        self._take(one)
+
+    def _take(self, future: "Future[Done]") -> None:
+        try:
+            result = future.result()
+        except (FarlinkError, BrokenExecutor, CancelledError):
+            raise
+        except Exception as error:  # whatever a cluster has for workers that died
+            raise RunError(f"a worker failed: {type(error).__name__}: {error}") from error
+        self.take(result.numbers)
+        runs = sum(len(one.runs) for one in result.numbers)
+        self.done += runs
+        self.seconds += result.seconds
+        self.team.worked_s += result.seconds
+        for one in result.numbers:
+            self.cost[one.point] = result.seconds / runs
+
+    def _task(self) -> list[Part]:
+        """Cut a task off the front: of many short runs, or one that is long."""
+        mean = self.seconds / self.done if self.done else None
+        parts: list[Part] = []
+        budget = 0.0
+        if mean is not None:
+            budget = min(_TASK_S, self.left * mean / (_ROUNDS * self.workers))
+        while self.blocks:
+            block = self.blocks.popleft()
+            cost = self.cost.get(block.point, mean)
+            # Until something is known, one run at a time tells how long it takes.
+            fits = 1 if cost is None or cost <= 0 else max(1, int(budget / cost))
+            if fits < len(block.runs):
+                self.blocks.appendleft(Part(block.point, block.text, block.runs[fits:]))
+                block = Part(block.point, block.text, block.runs[:fits])
+            parts.append(block)
+            self.left -= len(block.runs)
+            if cost is None:
+                break
+            budget -= cost * len(block.runs)
+            if budget < cost:
+                break
+        return parts
+
+
+def _blocks(parts: Sequence[Part]) -> Iterator[Part]:
+    """Cut parts into blocks of runs, the first block of every part first.
+
+    So what is done when somebody stops it is of every point.
+    """
+    most = max(len(one.runs) for one in parts)
+    for first in range(0, most, _BLOCK):
+        for one in parts:
+            if runs := one.runs[first : first + _BLOCK]:
+                yield Part(one.point, one.text, runs)
+
+
+class _StoppedError(Exception):
+    """Ends a run in a thread whose work nobody waits for any more."""
+
+
+def _workers(executor: object) -> int:
+    """Return how many tasks an executor does at a time, as far as it tells."""
+    most = getattr(executor, "_max_workers", None)
+    if isinstance(most, int):
+        return most
+    with suppress(Exception):
+        client = executor._client  # type: ignore[attr-defined]
+        return sum(client.nthreads().values()) or 1
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def on_cluster(address: str) -> Iterator[Executor]:
+    """Give the executor of a Dask cluster, from the address of its scheduler.
+
+    Raises
+    ------
+    ScenarioError
+        If Dask is not installed, or nobody answers there.
+    """
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise ScenarioError(
+            "--cluster needs Dask; install it: pip install 'farlink[cluster]'"
+        ) from error
+    try:
+        client = Client(address, timeout=10)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ScenarioError(
+            f"--cluster {address}: no scheduler answers there; write the address that "
+            "`dask scheduler` prints, such as tcp://host:8786"
+        ) from error
+    with client:
+        yield client.get_executor()  # type: ignore[no-untyped-call]

@@ -1,0 +1,220 @@
+"""Experiments: points in, numbers out; what is known is not simulated again."""
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farlink.checks import whole
+from farlink.experiment.execute import Executor, Team
+from farlink.experiment.numbers import Layout, Numbers, of_run
+from farlink.experiment.points import Point
+from farlink.experiment.ranges import Ranges
+from farlink.experiment.store import Store
+from farlink.experiment.work import Part
+
+__all__ = ["Experiment", "Tell"]
+
+Tell = Callable[[int, int], None]
+"""Told now and then how many of the missing runs are done, and how many are missing in all."""
+
+_FLUSH_S = 2.0
+"""Seconds after which what is done is written: the most that a killed process loses."""
+
+_FLUSH_NUMBERS = 4_000_000
+
+_MOST_JOBS = 1024
+
+
+@dataclass
+class Experiment:
+    """Simulates points, and knows what came out.
+
+    Parameters
+    ----------
+    store
+        Where numbers are kept: a folder, or a `Store`; without one in memory alone.
+    name
+        What the points of the store are described as.
+    jobs
+        Threads, by default one per processor.
+    executor
+        Who simulates instead of threads of this process: anything with the interface of
+        `concurrent.futures`.
+    tell
+        Told of the progress.
+
+    Attributes
+    ----------
+    simulated_runs, worked_s
+        Runs that were simulated, not found; and how long workers were at it.
+    """
+
+    store: Store | Path | str | None = None
+    name: str = ""
+    jobs: int | None = None
+    executor: Executor | None = None
+    tell: Tell | None = None
+    simulated_runs: int = 0
+    _held: "dict[str, _Held]" = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.store is not None and not isinstance(self.store, Store):
+            self.store = Store(Path(self.store))
+        threads = self.jobs if self.jobs is not None else (os.cpu_count() or 1)
+        self._team = Team(whole("jobs", threads, _MOST_JOBS), self.executor)
+
+    @property
+    def worked_s(self) -> float:
+        """Seconds that workers simulated, all together."""
+        return self._team.worked_s
+
+    def missing(self, wanted: Iterable[tuple[Point, int]]) -> list[Part]:
+        """Return the runs that are not there yet, of so many of each point."""
+        counts: dict[str, int] = {}
+        texts: dict[str, str] = {}
+        for point, runs in wanted:
+            counts[point.key] = max(counts.get(point.key, 0), runs)
+            texts.setdefault(point.key, point.text)
+        there = self._there()
+        parts = (
+            Part(key, texts[key], there.get(key, Ranges()).missing(n)) for key, n in counts.items()
+        )
+        return [one for one in parts if one.runs]
+
+    def simulate(self, wanted: Iterable[tuple[Point, int]]) -> None:
+        """Simulate what is missing of so many runs of each point.
+
+        With a store, Ctrl-C leaves what is done in it.
+
+        Raises
+        ------
+        RunError
+            If a run fails, or workers are lost.
+        """
+        wanted = list(wanted)
+        parts = self.missing(wanted)
+        if not parts:
+            return
+        total = sum(len(one.runs) for one in parts)
+        tell = self.tell
+        if self.store is None:
+            self._team.work(parts, self._hold, tell and (lambda done: tell(done, total)))
+            return
+        assert isinstance(self.store, Store)
+        names = {one.key: one for one, _ in wanted}
+        self.store.describe(self.name, names.values())
+        writer = _Writer(self.store)
+
+        def take(numbers: Sequence[Numbers]) -> None:
+            self._count(numbers)
+            writer.take(numbers)
+
+        try:
+            self._team.work(parts, take, tell and (lambda done: tell(done, total)))
+        finally:
+            writer.flush()
+        self.store.tidy()
+
+    def values(self, point: Point, measure: str, runs: int | None = None) -> NDArray[np.float64]:
+        """Return a measure of a point, run by run, NaN where a run had none.
+
+        Run k of all points has the same random numbers, so values of two points are pairs.
+        With `runs` what is missing of so many runs is simulated first, otherwise it is of
+        the runs that there are.
+
+        Raises
+        ------
+        ScenarioError
+            If there is no such measure (see `numbers.columns_of`).
+        """
+        if runs is not None:
+            self.simulate([(point, runs)])
+        found = self.numbers(point)
+        values = of_run(found, measure)
+        return values if runs is None else values[:runs]
+
+    def numbers(self, point: Point) -> Numbers:
+        """Return all numbers of a point.
+
+        Raises
+        ------
+        KeyError
+            If none of its runs was simulated.
+        """
+        held = self._held.get(point.key)
+        if isinstance(self.store, Store):
+            there = self.store.covered().get(point.key, Ranges())
+            if held is None or len(held.runs) < len(there):
+                for one in self.store.numbers([point.key]):
+                    held = self._held[point.key] = _Held(one.layout, [one])
+        if held is None:
+            raise KeyError(f"no run of {point.label or point.key} was simulated")
+        return held.numbers(point.key)
+
+    def _there(self) -> dict[str, Ranges]:
+        if isinstance(self.store, Store):
+            return self.store.covered()
+        return {key: held.runs for key, held in self._held.items()}
+
+    def _hold(self, numbers: Sequence[Numbers]) -> None:
+        self._count(numbers)
+        for one in numbers:
+            self._held.setdefault(one.point, _Held(one.layout)).parts.append(one)
+
+    def _count(self, numbers: Sequence[Numbers]) -> None:
+        self.simulated_runs += sum(len(one.runs) for one in numbers)
+
+
+@dataclass
+class _Held:
+    """Numbers of a point in memory."""
+
+    layout: Layout
+    parts: list[Numbers] = field(default_factory=list)
+
+    @property
+    def runs(self) -> Ranges:
+        runs = Ranges()
+        for one in self.parts:
+            runs.add_each(one.runs.tolist())
+        return runs
+
+    def numbers(self, key: str) -> Numbers:
+        if len(self.parts) > 1:
+            runs = np.concatenate([one.runs for one in self.parts])
+            values = np.concatenate([one.values for one in self.parts])
+            order = np.argsort(runs)
+            self.parts = [Numbers(key, self.layout, runs[order], values[order])]
+        return self.parts[0]
+
+
+class _Writer:
+    """Puts numbers into a store, many at a time."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._waiting: list[Numbers] = []
+        self._size = 0
+        self._since = _now()
+
+    def take(self, numbers: Sequence[Numbers]) -> None:
+        self._waiting += numbers
+        self._size += sum(one.values.size for one in numbers)
+        if self._size >= _FLUSH_NUMBERS or _now() - self._since >= _FLUSH_S:
+            self.flush()
+            self._store.tidy()
+
+    def flush(self) -> None:
+        waiting, self._waiting, self._size = self._waiting, [], 0
+        self._store.add(waiting)
+        self._since = _now()
+
+
+def _now() -> float:
+    import time
+
+    return time.monotonic()

@@ -1,0 +1,78 @@
+"""Design points: a scenario with everything said, and the factors that made it so."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from farlink import _farlink, source
+
+__all__ = ["Factor", "Point"]
+
+Factor = str | int | float | bool
+"""Level of a factor, as people read it."""
+
+_SAYS_NOTHING = ("name", "description")
+"""Keys of a scenario that no number hangs on."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A resolved scenario with named factors.
+
+    Attributes
+    ----------
+    text
+        The resolved scenario, as JSON.
+    factors
+        What was set to make it, by name: ``{"tcp": "cubic", "loss": 0.01}``.
+    """
+
+    text: str
+    factors: Mapping[str, Factor] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        scenario: str | Path | Mapping[str, object],
+        *,
+        tcp: str | None = None,
+        overrides: Mapping[str, object] | None = None,
+        seed: int | None = None,
+        factors: Mapping[str, Factor] | None = None,
+    ) -> "Point":
+        """Resolve a scenario; the arguments are those of `farlink.run`.
+
+        Raises
+        ------
+        ScenarioError
+            If anything asked for is wrong.
+        """
+        where = source.find(scenario)
+        texts = where.resolve(None if tcp is None else [tcp], source.changes(overrides, seed))
+        return cls(next(iter(texts.values())), factors or {})
+
+    @cached_property
+    def scenario(self) -> dict[str, Any]:
+        """The resolved scenario."""
+        tree: dict[str, Any] = json.loads(self.text)
+        return tree
+
+    @cached_property
+    def key(self) -> str:
+        """Hash of the scenario with its seed, and of the engine.
+
+        With the number of a run it names that run's numbers: whoever simulates the same
+        again gets the same bits.
+        """
+        says = {key: one for key, one in self.scenario.items() if key not in _SAYS_NOTHING}
+        text = json.dumps([_farlink.engine(), says], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+    @property
+    def label(self) -> str:
+        """Its factors in a line."""
+        return ", ".join(f"{name} {level}" for name, level in self.factors.items())

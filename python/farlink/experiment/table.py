@@ -1,0 +1,175 @@
+"""Rows of a store: numbers of runs in long form, to Arrow and back."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from farlink import _farlink
+from farlink.experiment.numbers import Column, Numbers
+from farlink.experiment.points import Point
+from farlink.experiment.ranges import Ranges
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["joined", "of_numbers", "of_points", "to_numbers", "without", "write"]
+
+_GROUP = 1 << 17
+"""Rows of a group from which on it is not filled with the next measure."""
+
+
+def of_numbers(numbers: Sequence[Numbers]) -> "pa.Table":
+    """Return a row per number: point, run, scope, name, measure, value.
+
+    Where a run had nothing to measure the value is null. Rows of a measure are together.
+    """
+    known: dict[Column, int] = {}
+    keys: dict[str, int] = {}
+    points, runs, columns, values = [], [], [], []
+    for one in numbers:
+        count, width = one.values.shape
+        places = np.array([known.setdefault(name, len(known)) for name in one.layout], np.int32)
+        points.append(np.full(count * width, keys.setdefault(one.point, len(keys)), np.int32))
+        runs.append(np.tile(one.runs.astype(np.int32), width))
+        columns.append(np.repeat(places, count))
+        values.append(one.values.T.ravel())
+    if not numbers:
+        none = np.array([], np.int32)
+        return _rows([], [], none, none, none, np.array([], np.float64))
+    # Names in the order of the measures: what is asked for together stands together.
+    names = sorted(known, key=lambda name: (name[2], name[0], name[1]))
+    rank = np.empty(len(known), np.int32)
+    rank[[known[name] for name in names]] = np.arange(len(names), dtype=np.int32)
+    column = rank[np.concatenate(columns)]
+    order = np.argsort(column, kind="stable")
+    point, run = (np.concatenate(one)[order] for one in (points, runs))
+    value = np.concatenate(values)[order]
+    return _rows(list(keys), names, point, run, column[order], value)
+
+
+def _rows(
+    keys: Sequence[str],
+    names: Sequence[Column],
+    point: "np.typing.NDArray[np.int32]",
+    run: "np.typing.NDArray[np.int32]",
+    column: "np.typing.NDArray[np.int32]",
+    value: "np.typing.NDArray[np.float64]",
+) -> "pa.Table":
+    import pyarrow as pa
+
+    def texts(codes: "np.typing.NDArray[np.int32]", of: Sequence[str]) -> pa.Array:
+        unique = {text: place for place, text in enumerate(dict.fromkeys(of))}
+        places = np.array([unique[text] for text in of], np.int32)
+        indices = places[codes] if len(of) else codes
+        return pa.DictionaryArray.from_arrays(indices, pa.array(list(unique), pa.string()))
+
+    return pa.table(
+        {
+            "point": texts(point, keys),
+            "run": pa.array(run, pa.int32()),
+            "scope": texts(column, [one[0] for one in names]),
+            "name": texts(column, [one[1] for one in names]),
+            "measure": texts(column, [one[2] for one in names]),
+            "value": pa.array(value, pa.float64(), from_pandas=True),
+        }
+    )
+
+
+def joined(tables: Sequence["pa.Table"]) -> "pa.Table":
+    """Return the rows of several parts, those of a measure together."""
+    import pyarrow as pa
+
+    plain = [one.replace_schema_metadata(None) for one in tables]
+    rows = pa.concat_tables(plain).unify_dictionaries().combine_chunks()
+    keys = [rows.column("run").to_numpy()]
+    keys += [_ranks(rows.column(one).chunk(0)) for one in ("point", "name", "scope", "measure")]
+    return rows.take(pa.array(np.lexsort(keys)))
+
+
+def _ranks(texts: "pa.DictionaryArray") -> "np.typing.NDArray[np.int32]":
+    """Return numbers that sort as these texts do."""
+    order = np.argsort(np.array(texts.dictionary.to_pylist(), dtype=object))
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    ranks: np.typing.NDArray[np.int32] = rank[texts.indices.to_numpy()]
+    return ranks
+
+
+def without(rows: "pa.Table", runs: Mapping[str, Ranges]) -> "pa.Table":
+    """Return the rows but those of these runs of points."""
+    import pyarrow.compute as pc
+
+    for key, ranges in runs.items():
+        for low, past in ranges:
+            run = rows.column("run")
+            hit = pc.and_(
+                pc.equal(pc.cast(rows.column("point"), "string"), key),
+                pc.and_(pc.greater_equal(run, low), pc.less(run, past)),
+            )
+            rows = rows.filter(pc.invert(hit))
+    return rows
+
+
+def to_numbers(rows: "pa.Table", covered: Mapping[str, Ranges]) -> list[Numbers]:
+    """Return the numbers in rows, a point at a time; `covered` says which runs there are."""
+    if not rows.num_rows:
+        return []
+    frame = rows.to_pandas(strings_to_categorical=True)
+    found = []
+    for key, part in frame.groupby("point", observed=True, sort=True):
+        names = part[["scope", "name", "measure"]].drop_duplicates()
+        layout = tuple(sorted(names.itertuples(index=False, name=None)))
+        wide = part.pivot(index="run", columns=["scope", "name", "measure"], values="value")
+        ranges = covered[str(key)]
+        runs = np.array([one for low, past in ranges for one in range(low, past)], np.int64)
+        values = wide.reindex(index=runs, columns=list(layout)).to_numpy(np.float64)
+        found.append(Numbers(str(key), layout, runs, values))
+    return found
+
+
+def of_points(experiment: str, points: Iterable[Point]) -> "pa.Table":
+    """Return a row per point: what it is."""
+    import pyarrow as pa
+
+    points = list(points)
+    factors = pa.map_(pa.string(), pa.string())
+    written = [[(name, _level(one)) for name, one in point.factors.items()] for point in points]
+    return pa.table(
+        {
+            "experiment": pa.array([experiment] * len(points), pa.string()),
+            "point": pa.array([one.key for one in points], pa.string()),
+            "factors": pa.array(written, factors),
+            "engine": pa.array([_farlink.engine()] * len(points), pa.string()),
+            "seed": pa.array([one.scenario["seed"] for one in points], pa.uint64()),
+            "scenario": pa.array([one.text for one in points], pa.string()),
+        }
+    )
+
+
+def _level(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def write(rows: "pa.Table", path: Path) -> None:
+    """Write a table as Parquet.
+
+    Groups of rows end where the measure does, once they are long enough: who asks for one
+    measure reads its groups alone.
+    """
+    import pyarrow.parquet as pq
+
+    rows = rows.unify_dictionaries().combine_chunks()
+    with pq.ParquetWriter(path, rows.schema, compression="zstd") as out:
+        if "measure" not in rows.column_names or rows.num_rows <= _GROUP:
+            out.write_table(rows)
+            return
+        codes = rows.column("measure").chunk(0).indices.to_numpy()
+        ends = np.flatnonzero(np.diff(codes)) + 1
+        start = 0
+        for end in [*ends.tolist(), rows.num_rows]:
+            if end - start >= _GROUP // 8 or end == rows.num_rows:
+                out.write_table(rows.slice(start, end - start), row_group_size=1 << 20)
+                start = end

@@ -1,0 +1,59 @@
+"""What a worker does: simulate some runs and send back their numbers."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from farlink import _farlink
+from farlink.errors import RunError
+from farlink.experiment.numbers import Numbers
+
+__all__ = ["Done", "Part", "simulate"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Runs of a point: its key, its resolved scenario, and numbers of the runs."""
+
+    point: str
+    text: str
+    runs: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Done:
+    """What came out of some parts, and how many seconds it took."""
+
+    numbers: Sequence[Numbers]
+    seconds: float
+
+
+def simulate(
+    parts: Sequence[Part],
+    engine: str,
+    progress: Callable[[float, float, int, int], None] | None = None,
+) -> Done:
+    """Simulate parts, one after another.
+
+    Raises
+    ------
+    RunError
+        If this is not the engine that the points were made for, or a run fails.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    if engine != _farlink.engine():
+        raise RunError(
+            f"a worker has farlink {_farlink.engine()}, and this is {engine}; install the same "
+            "on all machines"
+        )
+    started = time.perf_counter()
+    found = _farlink.measure([(one.text, list(one.runs)) for one in parts], 1, progress)
+    numbers = []
+    for part, (layout, columns) in zip(parts, found, strict=True):
+        values = pa.record_batch(columns).column(0).to_numpy()
+        runs = np.asarray(part.runs, dtype=np.int64)
+        rows = values.reshape(len(runs), len(layout))
+        numbers.append(Numbers(part.point, tuple(layout), runs, rows))
+    return Done(numbers, time.perf_counter() - started)
