@@ -285,7 +285,8 @@ impl Outcome {
         for (agent, counters) in scenario.agents.iter().zip(&self.agents) {
             let at = &scenario.nodes[agent.at];
             let link = &scenario.links[agent.wireless].name;
-            let of = format!("{}.{at}.{link}", agent.kind.name());
+            let kind = json!(agent.spec.kind);
+            let of = format!("{}.{at}.{link}", kind.as_str().unwrap_or_default());
             let named = counters.iter();
             row.extend(named.map(|(name, _)| ("agent", of.clone(), (*name).to_owned())));
         }
