@@ -131,6 +131,18 @@ impl Links {
         self.directions.each()
     }
 
+    /// An agent looks after a direction: it hears when packets leave the transmitter, and
+    /// may send some `ahead` of all that wait.
+    pub fn look_after(&mut self, id: LinkId, ahead: bool) {
+        if let Some(arq) = self.arq_mut(id) {
+            arq.line.tell();
+            return;
+        }
+        let over = &mut self.directions[id];
+        over.tells = true;
+        over.overtaken |= ahead && over.compression.is_none() && !over.has_background();
+    }
+
     /// Whether there is such a direction.
     #[inline]
     pub fn has(&self, id: LinkId) -> bool {
@@ -187,6 +199,7 @@ impl Links {
         let from = id.direction() as usize;
         let over = &mut self.directions[id];
         let arq = &mut self.arq[id.link() as usize];
+        let ahead = over.overtaken && packets.takes_ahead(number);
         let packet = packets.get_mut(number);
         if let Some(mtu) = over.mtu
             && packet.ip_len() > mtu.bytes
@@ -196,8 +209,9 @@ impl Links {
         let priority = packet.priority();
         let data = packet.has_data();
         // The queue in front of a protocol has one class.
-        let waits_apart = arq.is_none() && priority == Priority::Low && over.has_priorities();
-        let markable = packet.ecn().markable() && !waits_apart;
+        let is_low = priority == Priority::Low && over.has_priorities();
+        let waits_apart = arq.is_none() && !ahead && (is_low || over.overtaken);
+        let markable = packet.ecn().markable() && (arq.is_some() || !is_low || ahead);
         let mut congested = |over: &mut Simplex, len: u32| match arq {
             Some(arq) => arq.link.congested(from, len),
             None => over.congested(now, len),
@@ -213,9 +227,19 @@ impl Links {
         }
         if waits_apart {
             over.commit(number);
-            match over.offer_low(now, len, number) {
-                LowFate::Decided(fate) => self.meet(now, id, number, fate, packets, outcomes),
-                LowFate::Waits => {}
+            if !is_low {
+                while let Some(last) = over.push_out(now, len) {
+                    outcomes.push(Outcome::Lost(id, last, DropCause::Congestion, now));
+                }
+            }
+            let waits = over.wait(now, Simplex::what(len, data, priority), number);
+            let refused = matches!(waits, LowFate::Decided(fate) if fate.refused());
+            if mark && !refused {
+                packet.set_ecn(Ecn::Ce);
+                over.count_mark();
+            }
+            if let LowFate::Decided(fate) = waits {
+                self.meet(now, id, number, fate, packets, outcomes);
             }
             return Offered::Decided;
         }
@@ -263,6 +287,9 @@ impl Links {
         outcomes: &mut Vec<Outcome>,
     ) {
         let over = &mut self[id];
+        if over.tells && !fate.refused() {
+            outcomes.push(Outcome::Left(id, number, over.left_at()));
+        }
         let (at, corrupt, copies, overtakes) = match fate {
             Fate::Arrives {
                 at,
@@ -374,6 +401,18 @@ impl Links {
             outcomes.push(match output {
                 Output::Arrived { from, packet } => {
                     Outcome::Arrived(directed(from), PacketId(packet))
+                }
+                Output::Sent {
+                    from,
+                    packet,
+                    again,
+                } => {
+                    let (link, packet) = (directed(from), PacketId(packet));
+                    if again {
+                        Outcome::Again(link, packet, now)
+                    } else {
+                        Outcome::Left(link, packet, now)
+                    }
                 }
                 Output::Lost {
                     from,

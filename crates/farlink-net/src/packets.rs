@@ -18,6 +18,8 @@ pub struct Label {
     pub data: bool,
     /// Whether it is of low priority.
     pub low: bool,
+    /// Whether it goes ahead of all that waits for the next link, if that can be.
+    pub ahead: bool,
 }
 
 impl Label {
@@ -36,6 +38,7 @@ impl Label {
             ip_len: packet.ip_len(),
             data,
             low,
+            ahead: false,
         }
     }
 }
@@ -67,6 +70,16 @@ impl Packets {
     #[inline]
     pub fn release(&mut self, id: PacketId) {
         self.free.push(id);
+    }
+
+    /// A packet goes ahead of all that waits for the next link, if that can be.
+    pub fn send_ahead(&mut self, id: PacketId) {
+        self.labels[id].ahead = true;
+    }
+
+    /// Whether a packet is to go ahead of others here, and nowhere else.
+    pub(crate) fn takes_ahead(&mut self, id: PacketId) -> bool {
+        std::mem::take(&mut self.labels[id].ahead)
     }
 
     /// What every hop asks of a packet.

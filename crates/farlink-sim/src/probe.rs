@@ -6,13 +6,14 @@
 mod tables;
 
 use crate::flow::EndId;
+use farlink_net::agent::Note;
 use farlink_net::arq::SentFrame;
 use farlink_net::channel::DropCause;
 use farlink_net::pcapng::CapturePoint;
 use farlink_net::{ById, Datagram, FlowId, LinkId, NodeId, Packet, Payload, Simplex};
 use farlink_tcp::{Instant, Record};
 use tables::{
-    Ack, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Moment, QUANTITIES,
+    Ack, Acted, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Moment, QUANTITIES,
     Queue, Rtt, Sack, Sent, State,
 };
 
@@ -40,6 +41,7 @@ pub(crate) struct Probes {
     datagrams: Vec<Arrived>,
     /// The flow of the scenario that each number in packets and of ends is.
     pub(crate) flows: ById<FlowId, u32>,
+    acted: Vec<Acted>,
     frames: Vec<Framed>,
     /// One capture point a node that has one.
     pub(crate) captures: ById<NodeId, Option<CapturePoint>>,
@@ -281,6 +283,17 @@ impl Probes {
         });
     }
 
+    /// Agent number `agent` did something; `seq` is its place in the stream.
+    pub(crate) fn agent(&mut self, time: Instant, agent: u32, note: &Note, seq: Option<u64>) {
+        self.acted.push(Acted {
+            time,
+            agent,
+            act: note.act as u8,
+            flow: self.flow(note.flow),
+            seq: seq.unwrap_or(u64::MAX),
+        });
+    }
+
     /// A frame was sent on link number `link`.
     pub(crate) fn frame(&mut self, link: u32, sent: &SentFrame) {
         let direction = sent.from as u8;
@@ -325,6 +338,7 @@ impl Probes {
             Delivery::table(self.deliveries),
             Lost::table(self.drops),
             Arrived::table(self.datagrams),
+            Acted::table(self.acted),
             Framed::table(self.frames),
         ]
     }

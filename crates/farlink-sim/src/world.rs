@@ -266,7 +266,8 @@ impl World {
             if let Payload::Raw(raw) = &mut packet.payload {
                 raw.set_ttl(packet.ttl);
             }
-            if self.nodes[node].has_agents && !self.cross(node, link, number) {
+            if self.nodes[node].has_agents {
+                self.cross(node, link, number);
                 return;
             }
             if !self.forward(node, number) {

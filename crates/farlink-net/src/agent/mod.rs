@@ -15,5 +15,5 @@ mod view;
 pub use connections::{Connections, Ends, Limits};
 pub use crossing::Crossing;
 pub use eln::Eln;
-pub use middlebox::{Action, Agent, Verdict};
+pub use middlebox::{Act, Action, Agent, Injection, Note, Out, Sent, Tag, Verdict};
 pub use view::{Path, View};

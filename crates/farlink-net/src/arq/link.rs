@@ -114,6 +114,15 @@ pub enum Output {
         /// Number of the packet.
         packet: u32,
     },
+    /// A frame with it has left the transmitter, if that is told.
+    Sent {
+        /// Direction.
+        from: usize,
+        /// Number of the packet.
+        packet: u32,
+        /// Whether a frame with it had left before.
+        again: bool,
+    },
     /// It is lost.
     Lost {
         /// Direction.
@@ -218,6 +227,8 @@ pub struct ArqLink {
     outcomes: Vec<Outcome>,
     /// What was sent, if that is watched.
     sent: Option<Vec<SentFrame>>,
+    /// It tells of frames with a packet that leave.
+    tells: bool,
 }
 
 impl ArqLink {
@@ -250,7 +261,13 @@ impl ArqLink {
             }),
             outcomes: Vec::new(),
             sent: None,
+            tells: false,
         })
+    }
+
+    /// From now on it tells when frames with a packet leave.
+    pub fn tell(&mut self) {
+        self.tells = true;
     }
 
     /// Keeps every frame that is sent from now on.
@@ -440,6 +457,14 @@ impl ArqLink {
                 bytes: half.config.coded(bytes),
                 again: frame.carries() && half.held[frame.item.token as usize].times > 1,
                 lost: passage.verdict != Verdict::Pass,
+            });
+        }
+        if self.tells && frame.carries() {
+            let held = &half.held[frame.item.token as usize];
+            outputs.push(Output::Sent {
+                from,
+                packet: held.packet,
+                again: held.times > 1,
             });
         }
         let cause = match passage.verdict {

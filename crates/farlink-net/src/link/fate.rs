@@ -66,6 +66,11 @@ pub enum Outcome {
     Arrived(LinkId, PacketId),
     /// A packet was copied; this is the copy.
     Copied(PacketId),
+    /// A packet's last bit will have left the transmitter then: where an agent looks
+    /// after the direction.
+    Left(LinkId, PacketId, Instant),
+    /// The same of a packet that the protocol of the link sends again.
+    Again(LinkId, PacketId, Instant),
     /// A packet is lost; the time is when that happens.
     Lost(LinkId, PacketId, DropCause, Instant),
 }

@@ -88,6 +88,10 @@ pub struct Simplex {
     pub(super) in_flight: VecDeque<InFlight>,
     /// Whether a call was asked for to look after the low class.
     pub(super) low_watched: bool,
+    /// What waits may be overtaken by what an agent sends ahead.
+    pub(super) overtaken: bool,
+    /// It tells when each packet leaves the transmitter.
+    pub(super) tells: bool,
     /// A protocol is on the link, which carries nothing itself.
     pub(super) carries_frames: bool,
     to: NodeId,
@@ -119,6 +123,8 @@ impl Simplex {
             losses: None,
             in_flight: VecDeque::new(),
             low_watched: false,
+            overtaken: false,
+            tells: false,
             carries_frames: false,
             to: NodeId::default(),
             mtu: None,
@@ -375,7 +381,11 @@ impl Simplex {
             return false;
         }
         // What waits in the low class is no congestion to others.
-        let (packets, bytes) = self.normal_queued(now);
+        let (mut packets, mut bytes) = self.normal_queued(now);
+        if self.overtaken {
+            let (more, longer) = self.overtaken_queued();
+            (packets, bytes) = (packets + more, bytes + longer);
+        }
         self.config.mark.is_full(packets, bytes, ip_len)
     }
 
@@ -385,6 +395,7 @@ impl Simplex {
     pub(super) fn only_queues(&self, ip_len: u32) -> bool {
         !self.carries_frames
             && !self.low_watched
+            && !self.tells
             && self.compression.is_none()
             && self.config.mark == QueueLimit::Unlimited
             && self.mtu.is_none_or(|mtu| ip_len <= mtu.bytes)
@@ -428,6 +439,20 @@ impl Simplex {
     pub(super) fn commit(&mut self, packet: PacketId) {
         if let Some(compression) = &mut self.compression {
             compression.commit(packet);
+        }
+    }
+
+    /// When the packet that came last has left the transmitter.
+    pub(super) fn left_at(&self) -> Instant {
+        self.free_at
+    }
+
+    /// What the queue keeps of a packet: its length and what it is.
+    pub(super) fn what(ip_len: u32, data: bool, priority: Priority) -> u32 {
+        match (priority, data) {
+            (Priority::Low, _) => ip_len | LOW,
+            (Priority::Normal, true) => ip_len | DATA,
+            (Priority::Normal, false) => ip_len,
         }
     }
 
@@ -525,14 +550,10 @@ impl Simplex {
     }
 
     /// The transmitter, which is free, takes a packet at `now`.
-    fn send(&mut self, now: Instant, ip_len: u32, priority: Priority) -> Fate {
-        self.occupy(now, ip_len);
-        self.taken = if priority == Priority::Low {
-            ip_len | LOW
-        } else {
-            ip_len
-        };
-        self.leave(now, self.taken, priority)
+    fn send(&mut self, now: Instant, packet: u32) -> Fate {
+        self.occupy(now, packet & LENGTH);
+        self.taken = packet;
+        self.leave(now, packet, low::priority(packet))
     }
 
     /// What becomes of the packet that came last, at `now`, when it has left the

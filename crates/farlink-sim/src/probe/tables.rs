@@ -1,6 +1,7 @@
 //! The registry of traces: each table with its columns, their units and meanings, and
 //! when it gets a row. What a column holds stands beside it.
 
+use farlink_net::agent::Act;
 use farlink_net::arq::FrameKind;
 use farlink_net::channel::DropCause;
 use farlink_tcp::congestion::ALGORITHMS;
@@ -136,6 +137,7 @@ const fn column(
 const TIME: TraceColumn = column("time", "s", Holds::Time, "");
 const FLOW: TraceColumn = column("flow", "", Holds::Flow, "");
 const SIDE: TraceColumn = column("side", "", Holds::Name(sides), "");
+const AGENT: TraceColumn = column("agent", "", Holds::Whole, "its place in the list");
 const LINK: TraceColumn = column("link", "", Holds::Link, "");
 const DIRECTION: TraceColumn = column("direction", "", Holds::Name(directions), "");
 
@@ -161,6 +163,10 @@ pub fn limits() -> Vec<&'static str> {
 /// Names of the kinds of frames, in the order of their numbers in traces.
 pub fn frame_kinds() -> Vec<&'static str> {
     FrameKind::NAMES.to_vec()
+}
+
+fn acts() -> Vec<&'static str> {
+    Act::ALL.map(Act::name).to_vec()
 }
 
 fn marks() -> Vec<&'static str> {
@@ -210,12 +216,16 @@ macro_rules! tables {
     };
     (@end) => { &[TIME, FLOW, SIDE] };
     (@flow) => { &[TIME, FLOW] };
+    (@agent) => { &[TIME, AGENT] };
     (@link) => { &[TIME, LINK, DIRECTION] };
     (@end $row:ident $name:literal { $($rest:tt)* }) => {
         tables!(@row $row $name { flow u32 U32 side u8 U8 $($rest)* });
     };
     (@flow $row:ident $name:literal { $($rest:tt)* }) => {
         tables!(@row $row $name { flow u32 U32 $($rest)* });
+    };
+    (@agent $row:ident $name:literal { $($rest:tt)* }) => {
+        tables!(@row $row $name { agent u32 U32 $($rest)* });
     };
     (@link $row:ident $name:literal { $($rest:tt)* }) => {
         tables!(@row $row $name { link u32 U32 direction u8 U8 $($rest)* });
@@ -305,6 +315,11 @@ tables! {
         bytes u32 U32 Holds::Whole, "B" "";
         seq u64 U64 Holds::WholeOrNone, "B" "none without data";
         cause u8 U8 Holds::Name(drop_causes), "" "";
+    }
+    Acted "agents" agent "an agent did something" {
+        act u8 U8 Holds::Name(acts), "" "what; below";
+        flow u32 U32 Holds::Flow, "" "none of packets of real programs";
+        seq u64 U64 Holds::WholeOrNone, "B" "the place in the stream of data that it is about";
     }
     Framed "frames" link "a frame of a link with a protocol had been sent" {
         frame u8 U8 Holds::Name(frame_kinds), "" "";

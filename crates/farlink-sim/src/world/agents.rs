@@ -3,9 +3,9 @@
 use super::World;
 use super::placed::Placed;
 use crate::heap::{Event, Kind};
-use farlink_net::agent::{Action, Agent, Crossing, Verdict, View};
+use farlink_net::agent::{Action, Agent, Crossing, Injection, Out, Sent, Tag, Verdict, View};
 use farlink_net::channel::DropCause;
-use farlink_net::{LinkId, NodeId, PacketId};
+use farlink_net::{Direction, LinkId, NodeId, PacketId};
 use farlink_tcp::Instant;
 
 impl World {
@@ -13,6 +13,11 @@ impl World {
     /// `wireless`.
     pub(crate) fn add_agent(&mut self, node: NodeId, wireless: u32, agent: Box<dyn Agent>) {
         self.nodes[node].has_agents = true;
+        if agent.follows() || agent.goes_ahead() {
+            let directions = Direction::BOTH.map(|direction| LinkId::new(wireless, direction));
+            let away = directions.into_iter().filter(|&id| self.links[id].to() != node);
+            away.for_each(|id| self.links.look_after(id, agent.goes_ahead()));
+        }
         self.agents.all.push(Placed {
             node,
             wireless,
@@ -22,13 +27,12 @@ impl World {
         self.watch_agent(self.agents.all.len() - 1);
     }
 
-    /// A packet that came over `link` crosses a node with agents. Returns whether it goes
-    /// on.
+    /// A packet that came over `link` crosses a node with agents.
     #[cold]
-    pub(crate) fn cross(&mut self, node: NodeId, link: LinkId, packet: PacketId) -> bool {
+    pub(crate) fn cross(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         let next = self.nodes[node].next_hop(self.packets.label(packet).dst);
         for number in 0..self.agents.all.len() {
-            let placed = &mut self.agents.all[number];
+            let placed = &self.agents.all[number];
             if placed.node != node {
                 continue;
             }
@@ -39,32 +43,40 @@ impl World {
             } else {
                 Crossing::Beside
             };
-            let (now, agent) = (self.now, &mut placed.agent);
-            let mut actions = std::mem::take(&mut self.agents.actions);
+            let mut out = self.agents.out();
+            let (now, agent) = (self.now, &mut self.agents.all[number].agent);
             let verdict = self.packets.rewrite(packet, |crosses| {
                 let mut view = View::new(crosses);
-                agent.on_packet(now, packet, crossing, &mut view, &mut actions)
+                agent.on_packet(now, packet, crossing, &mut view, &mut out)
             });
             if verdict == Verdict::Hold {
                 self.agents.held.insert(packet, link);
             }
-            self.perform_actions(node, actions);
-            self.watch_agent(number);
+            self.act(number, out);
             match verdict {
                 Verdict::Forward => {}
+                Verdict::Follow(tag) => self.agents.followed.add(packet, number, tag),
                 Verdict::Drop => {
+                    self.refused(packet);
                     self.lose_beyond(link, packet, DropCause::Agent);
-                    return false;
+                    return;
+                }
+                Verdict::Hold => {
+                    self.refused(packet);
+                    return;
                 }
                 Verdict::Absorb => {
                     self.agents.absorbed += 1;
+                    self.refused(packet);
                     self.packets.release(packet);
-                    return false;
+                    return;
                 }
-                Verdict::Hold => return false,
             }
         }
-        true
+        if !self.forward(node, packet) {
+            self.refused(packet);
+            self.no_route(node, link, packet);
+        }
     }
 
     /// An agent wanted to be called now, unless it changed its mind.
@@ -76,27 +88,84 @@ impl World {
         }
         placed.due = Instant::MAX;
         if placed.agent.deadline().is_some_and(|at| at <= self.now) {
-            let node = placed.node;
-            let mut actions = std::mem::take(&mut self.agents.actions);
-            placed.agent.on_deadline(self.now, &mut actions);
-            self.perform_actions(node, actions);
+            self.ask(number, |agent, now, out| agent.on_deadline(now, out));
+        } else {
+            self.watch_agent(number);
         }
-        self.watch_agent(number);
+    }
+
+    /// Switches an agent off or on.
+    pub(crate) fn switch_agent(&mut self, number: usize, on: bool) {
+        self.ask(number, |agent, now, out| agent.switch(now, on, out));
+    }
+
+    /// The last bit of a packet leaves the transmitter of a link that an agent looks
+    /// after, for the first time.
+    pub(super) fn left(&mut self, link: LinkId, packet: PacketId, at: Instant) {
+        if self.links.arq(link).is_some() {
+            self.tell_followers(packet, Sent::Left(at));
+        } else {
+            self.end_following(packet, Sent::Left(at));
+        }
+    }
+
+    /// The protocol of a link sent a packet again.
+    pub(super) fn left_again(&mut self, packet: PacketId, at: Instant) {
+        self.tell_followers(packet, Sent::Again(at));
+    }
+
+    /// A packet goes nowhere from the node of those that follow it.
+    pub(super) fn refused(&mut self, packet: PacketId) {
+        self.end_following(packet, Sent::Refused);
+    }
+
+    /// Nothing more is heard of a packet.
+    pub(super) fn unfollow(&mut self, packet: PacketId) {
+        if !self.agents.followed.is_empty() {
+            while self.agents.followed.pop(packet).is_some() {}
+        }
+    }
+
+    fn tell_followers(&mut self, packet: PacketId, sent: Sent) {
+        let mut next = 0;
+        while let Some((agent, tag)) = self.agents.followed.get(packet, next) {
+            next += 1;
+            self.tell_agent(agent, tag, sent);
+        }
+    }
+
+    fn end_following(&mut self, packet: PacketId, sent: Sent) {
+        if self.agents.followed.is_empty() {
+            return;
+        }
+        while let Some((agent, tag)) = self.agents.followed.pop(packet) {
+            self.tell_agent(agent, tag, sent);
+        }
+    }
+
+    fn tell_agent(&mut self, number: usize, tag: Tag, sent: Sent) {
+        self.ask(number, |agent, now, out| agent.on_sent(now, tag, sent, out));
+    }
+
+    /// Tells an agent something, and does what it asks for.
+    fn ask(&mut self, number: usize, tell: impl FnOnce(&mut dyn Agent, Instant, &mut Out)) {
+        let mut out = self.agents.out();
+        let agent = &mut self.agents.all[number].agent;
+        tell(agent.as_mut(), self.now, &mut out);
+        self.act(number, out);
+    }
+
+    /// From now on what agents do goes to the probes.
+    pub(crate) fn watch_agents(&mut self) {
+        self.agents.noting = true;
     }
 
     /// Does what an agent asks for.
-    fn perform_actions(&mut self, node: NodeId, mut actions: Vec<Action>) {
-        for action in actions.drain(..) {
+    fn act(&mut self, number: usize, mut out: Out) {
+        let node = self.agents.all[number].node;
+        for action in out.actions.drain(..) {
             match action {
-                Action::Inject(packet) => {
-                    self.agents.injected += 1;
-                    let packet = self.packets.hold(packet);
-                    if !self.forward(node, packet) {
-                        // As if it had never been.
-                        self.agents.injected -= 1;
-                        self.packets.release(packet);
-                    }
-                }
+                Action::Inject(injection) => self.inject(number, node, injection),
                 Action::Release(packet) => {
                     if let Some(link) = self.agents.held.remove(&packet)
                         && !self.forward(node, packet)
@@ -111,7 +180,37 @@ impl World {
                 }
             }
         }
-        self.agents.actions = actions;
+        self.take_notes(number, &mut out);
+        self.agents.out = out;
+        self.watch_agent(number);
+    }
+
+    fn inject(&mut self, number: usize, node: NodeId, injection: Injection) {
+        self.agents.injected += 1;
+        let packet = self.packets.hold(injection.packet);
+        if injection.ahead {
+            self.packets.send_ahead(packet);
+        }
+        if let Some(tag) = injection.follow {
+            self.agents.followed.add(packet, number, tag);
+        }
+        if !self.forward(node, packet) {
+            // As if it had never been.
+            self.agents.injected -= 1;
+            self.unfollow(packet);
+            self.packets.release(packet);
+        }
+    }
+
+    /// What an agent did goes to the probes.
+    fn take_notes(&mut self, number: usize, out: &mut Out) {
+        let Some(notes) = &mut out.notes else { return };
+        for note in notes.drain(..) {
+            let seq = self.place_in_stream(note.flow, note.from_opener, note.seq);
+            if let Some(probes) = &mut self.probes {
+                probes.agent(self.now, number as u32, &note, seq);
+            }
+        }
     }
 
     /// Sees to it that an agent is called when it wants to be.

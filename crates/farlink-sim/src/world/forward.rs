@@ -2,6 +2,7 @@
 
 use super::World;
 use crate::heap::{Event, Kind};
+use farlink_net::channel::DropCause;
 use farlink_net::{Direction, Due, FlowId, LinkId, NodeId, Offered, Outcome, PacketId, Payload};
 
 impl World {
@@ -94,7 +95,12 @@ impl World {
                     let event = Event::new(at, Kind::Reordered, link.0, self.serial, packet.0);
                     self.heap.push(event);
                 }
-                Outcome::Arrived(link, packet) => self.reached(link, packet),
+                Outcome::Left(link, packet, at) => self.left(link, packet, at),
+                Outcome::Again(_, packet, at) => self.left_again(packet, at),
+                Outcome::Arrived(link, packet) => {
+                    self.unfollow(packet);
+                    self.reached(link, packet);
+                }
                 Outcome::Copied(copy) => {
                     let copy = &self.packets[copy];
                     let flow = copy.flow;
@@ -103,7 +109,14 @@ impl World {
                         self.datagram_copied(flow);
                     }
                 }
-                Outcome::Lost(link, packet, cause, at) => self.lose(link, packet, cause, at),
+                Outcome::Lost(link, packet, cause, at) => {
+                    if cause == DropCause::Congestion {
+                        self.refused(packet);
+                    } else {
+                        self.unfollow(packet);
+                    }
+                    self.lose(link, packet, cause, at);
+                }
             }
         }
         self.outcomes.truncate(from);

@@ -1,7 +1,7 @@
 //! The agents of a network, each at its node.
 
-use farlink_net::agent::{Action, Agent};
-use farlink_net::{LinkId, NodeId, PacketId};
+use farlink_net::agent::{Agent, Out, Tag};
+use farlink_net::{Id, LinkId, NodeId, PacketId};
 use farlink_tcp::Instant;
 use std::collections::BTreeMap;
 
@@ -22,8 +22,11 @@ pub(crate) struct Agents {
     pub(super) all: Vec<Placed>,
     /// Packets that agents hold, with the link that brought each.
     pub(super) held: BTreeMap<PacketId, LinkId>,
+    pub(super) followed: Followed,
     /// Room for what an agent asks for.
-    pub(super) actions: Vec<Action>,
+    pub(super) out: Out,
+    /// Somebody wants to know what agents do.
+    pub(super) noting: bool,
     /// Packets that agents made.
     pub(crate) injected: u64,
     /// Packets that ended at an agent that took what they carry.
@@ -31,8 +34,58 @@ pub(crate) struct Agents {
 }
 
 impl Agents {
-    /// What each agent counted, in the order of the scenario.
-    pub(crate) fn counters(&self) -> impl Iterator<Item = Vec<(&'static str, u64)>> + '_ {
-        self.all.iter().map(|placed| placed.agent.counters())
+    /// Room for what an agent asks for: what it does may make another act.
+    pub(super) fn out(&mut self) -> Out {
+        let mut out = std::mem::take(&mut self.out);
+        if self.noting && out.notes.is_none() {
+            out.notes = Some(Vec::new());
+        }
+        out
+    }
+
+    /// What each agent counted until `now`, in the order of the scenario.
+    pub(crate) fn counters(
+        &self,
+        now: Instant,
+    ) -> impl Iterator<Item = Vec<(&'static str, f64)>> + '_ {
+        self.all.iter().map(move |placed| placed.agent.counters(now))
+    }
+}
+
+/// Packets that agents follow to their link, each with the agents that do and what these
+/// call it: nearly always one.
+#[derive(Debug, Default)]
+pub(super) struct Followed {
+    by_packet: Vec<Vec<(usize, Tag)>>,
+    count: usize,
+}
+
+impl Followed {
+    /// Whether there are none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Agent number `agent` follows a packet.
+    pub(super) fn add(&mut self, packet: PacketId, agent: usize, tag: Tag) {
+        let place = packet.index();
+        if self.by_packet.len() <= place {
+            self.by_packet.resize_with(place + 1, Vec::new);
+        }
+        self.by_packet[place].push((agent, tag));
+        self.count += 1;
+    }
+
+    /// Agents that follow a packet, from number `next` on.
+    pub(super) fn get(&self, packet: PacketId, next: usize) -> Option<(usize, Tag)> {
+        let all = self.by_packet.get(packet.index())?;
+        all.get(next).copied()
+    }
+
+    /// Nobody follows a packet any more. The last that did.
+    pub(super) fn pop(&mut self, packet: PacketId) -> Option<(usize, Tag)> {
+        let popped = self.by_packet.get_mut(packet.index())?.pop();
+        self.count -= usize::from(popped.is_some());
+        popped
     }
 }

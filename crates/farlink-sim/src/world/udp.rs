@@ -99,13 +99,26 @@ impl World {
             Payload::Raw(_) => None,
             Payload::Tcp(segment) => {
                 let state = &self.flows[packet.flow];
-                let from = crate::world::sending_end(packet, state.sender_opens);
                 let opening = state.opening.as_ref();
                 let current = opening.is_none_or(|opening| opening.is_current(packet));
                 (current && !segment.body.is_empty())
-                    .then(|| self.ends[from].stream_offset(segment.data_seq()))
+                    .then(|| {
+                        self.place_in_stream(packet.flow, packet.from_opener, segment.data_seq())
+                    })
                     .flatten()
             }
         }
+    }
+
+    /// Where a sequence number of data in this direction lies in the stream of a flow
+    /// over TCP.
+    pub(crate) fn place_in_stream(&self, flow: FlowId, from_opener: bool, seq: Seq) -> Option<u64> {
+        let sender_opens = self.flows.get(flow)?.sender_opens;
+        let side = if from_opener == sender_opens {
+            Side::From
+        } else {
+            Side::To
+        };
+        self.ends[EndId::new(flow, side)].stream_offset(seq)
     }
 }

@@ -6,8 +6,11 @@
 //! that has to wait is another matter: how long, depends on what comes after it.
 //! It is decided when the transmitter becomes free, which is the one event that
 //! the class costs, and only while something waits in it.
+//!
+//! On a link where an agent sends packets ahead of all others, packets of normal priority
+//! wait as those do, in front of them, and only what goes ahead is decided as it comes.
 
-use super::Simplex;
+use super::{LENGTH, LOW, Simplex};
 use crate::channel::DropCause;
 use crate::id::PacketId;
 use crate::link::fate::Fate;
@@ -17,7 +20,8 @@ use farlink_tcp::{Instant, Priority};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Waiting {
     packet: PacketId,
-    ip_len: u32,
+    /// Its length and what it is.
+    what: u32,
 }
 
 /// What becomes of a low-priority packet that was handed to the link.
@@ -45,18 +49,31 @@ impl Simplex {
     /// Hands over packet number `packet`, of low priority and `ip_len` bytes, at
     /// `now`. It takes no place of a normal packet and joins the end of its class.
     pub fn offer_low(&mut self, now: Instant, ip_len: u32, packet: PacketId) -> LowFate {
+        self.wait(now, ip_len | LOW, packet)
+    }
+
+    /// Hands over a packet that others may overtake as long as it waits: of `what` length,
+    /// and what it is.
+    pub(in crate::link) fn wait(&mut self, now: Instant, what: u32, packet: PacketId) -> LowFate {
+        let ip_len = what & LENGTH;
         let (packets, bytes) = self.queued(now);
-        if self.free_at <= now && self.low.is_empty() {
-            return LowFate::Decided(self.send(now, ip_len, Priority::Low));
+        let is_low = what & LOW != 0 && self.config.priorities;
+        let behind = if is_low || !self.config.priorities {
+            self.low.len()
+        } else {
+            self.low.partition_point(|waiting| waiting.what & LOW == 0)
+        };
+        if self.free_at <= now && behind == 0 {
+            return LowFate::Decided(self.send(now, what));
         }
         if self.config.queue.is_full(packets, bytes, ip_len) {
-            self.count_drop(DropCause::Congestion, Priority::Low);
+            self.count_drop(DropCause::Congestion, priority(what));
             return LowFate::Decided(Fate::Lost {
                 cause: DropCause::Congestion,
                 at: now,
             });
         }
-        self.low.push_back(Waiting { packet, ip_len });
+        self.low.insert(behind, Waiting { packet, what });
         self.low_bytes += u64::from(ip_len);
         self.counts.queue_max = self.counts.queue_max.max(u64::from(packets) + 1);
         LowFate::Waits
@@ -67,7 +84,7 @@ impl Simplex {
     /// first. To be called until it gives none.
     pub fn push_out(&mut self, now: Instant, ip_len: u32) -> Option<PacketId> {
         let (packets, bytes) = self.queued(now);
-        let (low_packets, low_bytes) = self.low_queued();
+        let (low_packets, low_bytes) = self.low_priority_queued();
         let limit = self.config.queue;
         if low_packets == 0
             || self.free_at <= now
@@ -78,9 +95,27 @@ impl Simplex {
             return None;
         }
         let last = self.low.pop_back()?;
-        self.low_bytes -= u64::from(last.ip_len);
+        self.low_bytes -= u64::from(last.what & LENGTH);
         self.count_drop(DropCause::Congestion, Priority::Low);
         Some(last.packet)
+    }
+
+    /// Packets and IP bytes of low priority that wait in the low class.
+    fn low_priority_queued(&self) -> (u32, u64) {
+        if !self.overtaken {
+            return self.low_queued();
+        }
+        let last = self.low.iter().rev();
+        let low = last.take_while(|one| one.what & LOW != 0 && self.config.priorities);
+        let lengths = low.map(|one| u64::from(one.what & LENGTH));
+        lengths.fold((0, 0), |(packets, bytes), len| (packets + 1, bytes + len))
+    }
+
+    /// Packets and IP bytes of normal priority that wait to be overtaken.
+    pub(super) fn overtaken_queued(&self) -> (u32, u64) {
+        let (packets, bytes) = self.low_queued();
+        let (low_packets, low_bytes) = self.low_priority_queued();
+        (packets - low_packets, bytes - low_bytes)
     }
 
     /// When the transmitter is free for the class, if something waits in it and
@@ -99,9 +134,18 @@ impl Simplex {
             return None;
         }
         let first = self.low.pop_front()?;
-        self.low_bytes -= u64::from(first.ip_len);
-        let fate = self.send(now, first.ip_len, Priority::Low);
+        self.low_bytes -= u64::from(first.what & LENGTH);
+        let fate = self.send(now, first.what);
         Some((first.packet, fate))
+    }
+}
+
+/// The priority of a packet that waits.
+pub(super) fn priority(what: u32) -> Priority {
+    if what & LOW == 0 {
+        Priority::Normal
+    } else {
+        Priority::Low
     }
 }
 
