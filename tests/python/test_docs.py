@@ -16,6 +16,7 @@ COMMON = {
     ("time", "flow", "side"),
     ("time", "flow"),
     ("time", "link", "direction"),
+    ("time", "agent"),
 }
 
 
@@ -35,7 +36,7 @@ def measures() -> str:
 
 
 def traces() -> str:
-    beside = "time, flow and side, or time, link and direction"
+    beside = "time, flow and side, or time, link and direction, or time and agent"
     lines = [f"| trace | columns beside {beside} | a row when |", "| --- | --- | --- |"]
     for one in registry.traces().values():
         names = tuple(column["name"] for column in one.columns)

@@ -135,7 +135,7 @@ impl Links {
     /// may send some `ahead` of all that wait.
     pub fn look_after(&mut self, id: LinkId, ahead: bool) {
         if let Some(arq) = self.arq_mut(id) {
-            arq.line.tell();
+            arq.link.tell();
             return;
         }
         let over = &mut self.directions[id];

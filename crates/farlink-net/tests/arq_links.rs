@@ -86,6 +86,7 @@ impl Fates {
                     assert_eq!(cause, DropCause::LinkGiveUp);
                     self.lost[from].push(packet);
                 }
+                Output::Sent { .. } => panic!("nobody wants to know"),
             }
         }
     }

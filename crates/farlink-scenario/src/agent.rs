@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::app::App;
-use super::checks::{LONGEST_RUN, fault};
+use super::checks::{LONGEST_RUN, fault, out_of_range};
 use super::decode::Problem;
 use super::expanded::{ExpandedFlow, ExpandedLink};
 use super::table::table;
@@ -25,6 +25,11 @@ table! {
         wireless: String;
         /// What it does.
         kind: AgentName;
+        /// Whether it is at work from the start; `ctl set agents.0.enabled=false` switches it
+        /// while an emulator runs.
+        enabled?: bool = true;
+        /// Instants at which it is switched: off if it is on, on if it is off.
+        switch_at?: Vec<Time>;
         /// Connections that it keeps something of at once; those of others pass unread.
         connections?: u32 = Limits::default().connections as u32, in 1..=1_000_000;
         /// A connection of which nothing was seen for so long is forgotten.
@@ -68,6 +73,29 @@ impl AgentSpec {
         }
     }
 
+    /// When it is switched.
+    pub fn switches(&self) -> impl Iterator<Item = Interval> + '_ {
+        self.switch_at.iter().flatten().map(|at| at.0)
+    }
+
+    fn check_switches(&self) -> Result<(), Problem> {
+        let mut before = None;
+        for (number, at) in self.switch_at.iter().flatten().enumerate() {
+            let place = [Step::from("switch_at"), number.into()];
+            if before.is_some_and(|before| before >= at.0) {
+                let says = "is not after the one before; write later and later times";
+                return Err(out_of_range(place, &format!("\"{at}\" {says}")));
+            }
+            if at.0 > LONGEST_RUN {
+                let most = Time(LONGEST_RUN);
+                let says = format!("\"{at}\" is out of range; write at most \"{most}\"");
+                return Err(out_of_range(place, &says));
+            }
+            before = Some(at.0);
+        }
+        Ok(())
+    }
+
     /// What is to be built, at node number `at` of those with these names; paths begin
     /// with the key.
     pub(super) fn resolve(
@@ -107,6 +135,7 @@ impl AgentSpec {
             return Err(fault("wireless", says));
         };
         self.check_keys()?;
+        self.check_switches()?;
         let spec = self.clone();
         Ok(ExpandedAgent { at, wireless, spec })
     }

@@ -300,6 +300,13 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"eln\"\nswitch_at = [\"2 \
+         s\", \"2 s\"]\n[[flows]]",
+        "geo.toml:28: agents[0].switch_at[1] = \"2 s\" is not after the one before; write later and \
+         later times",
+    ),
+    (
+        "[[flows]]",
         "[[flows]]\ntcp = { eln = \"agent\" }",
         "geo.toml:24: flows[0] has eln = \"agent\", and no agent that marks; write [[agents]] with \
          kind = \"eln\"",

@@ -59,9 +59,11 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
     }
     let nodes = nodes(scenario, &links, false, monitor)?;
     let mut world = World::new(nodes, links);
-    for agent in &scenario.agents {
+    for (number, agent) in scenario.agents.iter().enumerate() {
         let at = NodeId(agent.at as u32);
         world.add_agent(at, agent.wireless as u32, build_agent(agent));
+        let switches = agent.spec.switches().map(|at| Instant::ZERO + at);
+        world.plan_switches(number, agent.spec.enabled(), switches);
     }
     // Link protocols have something to do from the start.
     for id in world.links.ids() {

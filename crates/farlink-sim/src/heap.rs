@@ -37,6 +37,8 @@ pub(crate) enum Kind {
     Reassembly,
     /// An agent wants to be called; the source is its number.
     Agent,
+    /// An agent is switched; the source is its number.
+    Switch,
 }
 
 /// An event that will happen.
@@ -80,7 +82,8 @@ impl Event {
             9 => Kind::Arq,
             10 => Kind::PathMtu,
             11 => Kind::Reassembly,
-            _ => Kind::Agent,
+            12 => Kind::Agent,
+            _ => Kind::Switch,
         }
     }
 

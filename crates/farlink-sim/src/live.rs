@@ -218,10 +218,13 @@ impl Live {
                 };
             }
         }
+        for (new, old) in wanted.agents.iter_mut().zip(&self.scenario.agents) {
+            new.spec.enabled = old.spec.enabled;
+        }
         if !same_links || wanted != self.scenario {
             return Err(
-                "only rate, delay, overhead, queue, mark and channel of a link can be changed \
-                 while packets cross it"
+                "only rate, delay, overhead, queue, mark and channel of a link, and enabled of an \
+                 agent, can be changed while packets cross it"
                     .into(),
             );
         }
@@ -253,6 +256,12 @@ impl Live {
             }
             if let Some(channel) = channel {
                 link.set_channel(channel);
+            }
+        }
+        for (number, (new, old)) in (0..).zip(scenario.agents.iter().zip(&self.scenario.agents)) {
+            let enabled = new.spec.enabled();
+            if enabled != old.spec.enabled() {
+                self.world.switch_agent(number, enabled);
             }
         }
         self.changes += 1;
@@ -326,7 +335,7 @@ impl Live {
 
     /// What each agent counted, as in a result; an empty list without agents.
     pub fn agents(&self) -> Vec<Value> {
-        agents_json(&self.scenario, self.world.agents.counters())
+        agents_json(&self.scenario, self.world.agents.counters(self.world.now))
     }
 
     /// What each direction of each link did, up to `now`.

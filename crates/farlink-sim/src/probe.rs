@@ -13,8 +13,8 @@ use farlink_net::pcapng::CapturePoint;
 use farlink_net::{ById, Datagram, FlowId, LinkId, NodeId, Packet, Payload, Simplex};
 use farlink_tcp::{Instant, Record};
 use tables::{
-    Ack, Acted, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Moment, QUANTITIES,
-    Queue, Rtt, Sack, Sent, State,
+    Ack, Acted, Arrived, Came, Delivered, Delivery, Framed, Inner, Limited, Lost, Moment,
+    QUANTITIES, Queue, Rtt, Sack, Sent, State,
 };
 
 pub use tables::{
@@ -288,7 +288,7 @@ impl Probes {
         self.acted.push(Acted {
             time,
             agent,
-            act: note.act as u8,
+            action: note.act as u8,
             flow: self.flow(note.flow),
             seq: seq.unwrap_or(u64::MAX),
         });

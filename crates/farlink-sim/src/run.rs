@@ -65,7 +65,7 @@ pub struct Outcome {
     /// of its stage.
     derived: ById<LinkId, Vec<(usize, Derived)>>,
     /// What each agent counted, by name.
-    agents: Vec<Vec<(&'static str, u64)>>,
+    agents: Vec<Vec<(&'static str, f64)>>,
     /// Flows that were not done at `max_duration`.
     pub unfinished: usize,
     /// Events handled.
@@ -216,6 +216,7 @@ pub fn trace(
         end.conn.set_tracing(true);
     }
     world.links.watch_frames();
+    world.watch_agents();
     drive(&mut world, scenario, monitor)?;
     let outcome = outcome(&world, scenario);
     let mut probes = world.probes.take().unwrap_or_default();
@@ -330,14 +331,14 @@ impl Outcome {
 }
 
 /// What agents counted, each with its kind and the names of its router and its link.
-pub(crate) fn agents_json<C: AsRef<[(&'static str, u64)]>>(
+pub(crate) fn agents_json<C: AsRef<[(&'static str, f64)]>>(
     scenario: &Expanded,
     counters: impl Iterator<Item = C>,
 ) -> Vec<Value> {
     let agents = scenario.agents.iter().zip(counters);
     let rows = agents.map(|(agent, counters)| {
         let counted = counters.as_ref().iter();
-        let metrics: Map<_, _> = counted.map(|&(n, v)| (n.to_owned(), v.into())).collect();
+        let metrics: Map<_, _> = counted.map(|&(n, v)| (n.to_owned(), number(v))).collect();
         json!({
             "agent": agent.spec.kind,
             "at": scenario.nodes[agent.at],
@@ -346,6 +347,15 @@ pub(crate) fn agents_json<C: AsRef<[(&'static str, u64)]>>(
         })
     });
     rows.collect()
+}
+
+/// A counter as JSON, whole where it is.
+fn number(value: f64) -> Value {
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        (value as i64).into()
+    } else {
+        value.into()
+    }
 }
 
 /// Takes the world to its end.
@@ -491,7 +501,7 @@ fn outcome(world: &World, scenario: &Expanded) -> Outcome {
             .each()
             .map(|(_, link)| derived(link.channel()))
             .collect(),
-        agents: world.agents.counters().collect(),
+        agents: world.agents.counters(world.now).collect(),
         unfinished: if cut_off { world.unfinished } else { 0 },
         events: world.events,
         simulated: world.now,

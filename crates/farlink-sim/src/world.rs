@@ -221,6 +221,10 @@ impl World {
                 self.heap.pop();
                 self.agent_due(event.source() as usize);
             }
+            Kind::Switch => {
+                self.heap.pop();
+                self.switch_agent(event.source() as usize, event.payload() != 0);
+            }
         }
         true
     }

@@ -45,6 +45,8 @@ pub struct Connections<S> {
     refused: u64,
     /// Times that a connection was found to be acknowledged by another way.
     blind: u64,
+    /// Switched off: nothing is kept.
+    off: bool,
 }
 
 #[derive(Debug)]
@@ -71,6 +73,7 @@ impl<S: Default> Connections<S> {
             opened: 0,
             refused: 0,
             blind: 0,
+            off: false,
         }
     }
 
@@ -86,6 +89,9 @@ impl<S: Default> Connections<S> {
         segment: &Segment,
         act: impl FnOnce(&mut S) -> T,
     ) -> Option<T> {
+        if self.off {
+            return None;
+        }
         let flags = segment.flags;
         if self
             .all
@@ -126,6 +132,18 @@ impl<S: Default> Connections<S> {
         done
     }
 
+    /// Switched off, it forgets all and keeps nothing; switched on, it begins anew.
+    pub fn switch(&mut self, on: bool) {
+        self.off = !on;
+        self.forget();
+    }
+
+    /// Forgets all connections.
+    pub fn forget(&mut self) {
+        self.all.clear();
+        self.idle_from = Instant::ZERO;
+    }
+
     /// Whether there is room for another, after those that are idle have gone.
     fn has_room(&mut self, now: Instant) -> bool {
         if self.all.len() < self.limits.connections {
@@ -152,11 +170,11 @@ impl<S: Default> Connections<S> {
     }
 
     /// What is counted of connections, by name.
-    pub fn counters(&self) -> [(&'static str, u64); 3] {
+    pub fn counters(&self) -> [(&'static str, f64); 3] {
         [
-            ("connections", self.opened),
-            ("connections_refused", self.refused),
-            ("blind", self.blind),
+            ("connections", self.opened as f64),
+            ("connections_refused", self.refused as f64),
+            ("blind", self.blind as f64),
         ]
     }
 }
@@ -284,7 +302,11 @@ mod tests {
         assert_eq!(count(&mut all, (at(241), 1), TO, &data), 1);
         assert_eq!(
             all.counters(),
-            [("connections", 4), ("connections_refused", 2), ("blind", 0)]
+            [
+                ("connections", 4.0),
+                ("connections_refused", 2.0),
+                ("blind", 0.0)
+            ]
         );
     }
 
@@ -297,6 +319,6 @@ mod tests {
         assert_eq!(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0]);
         assert_eq!(see(FROM, &segment(Flags::ACK, 1, 11, 0)), 1);
         assert_eq!(see(TO, &data), 2);
-        assert_eq!(all.counters()[2], ("blind", 1));
+        assert_eq!(all.counters()[2], ("blind", 1.0));
     }
 }

@@ -8,7 +8,7 @@
 
 use super::connections::{Connections, Limits};
 use super::crossing::Crossing;
-use super::middlebox::{Action, Agent, Verdict};
+use super::middlebox::{Agent, Out, Verdict};
 use super::view::View;
 use crate::id::PacketId;
 use crate::wire::MAX_OPTIONS_LEN;
@@ -67,7 +67,7 @@ impl Agent for Eln {
         _id: PacketId,
         crossing: Crossing,
         view: &mut View<'_>,
-        _actions: &mut Vec<Action>,
+        _out: &mut Out,
     ) -> Verdict {
         if crossing == Crossing::Beside {
             return Verdict::Forward;
@@ -97,11 +97,15 @@ impl Agent for Eln {
         Verdict::Forward
     }
 
-    fn counters(&self) -> Vec<(&'static str, u64)> {
+    fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {
+        self.connections.switch(on);
+    }
+
+    fn counters(&self, _now: Instant) -> Vec<(&'static str, f64)> {
         let mut all = vec![
-            ("marked", self.marked),
-            ("unmarked", self.unmarked),
-            ("no_room", self.no_room),
+            ("marked", self.marked as f64),
+            ("unmarked", self.unmarked as f64),
+            ("no_room", self.no_room as f64),
         ];
         all.extend(self.connections.counters());
         all

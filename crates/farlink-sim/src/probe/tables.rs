@@ -316,9 +316,9 @@ tables! {
         seq u64 U64 Holds::WholeOrNone, "B" "none without data";
         cause u8 U8 Holds::Name(drop_causes), "" "";
     }
-    Acted "agents" agent "an agent did something" {
-        act u8 U8 Holds::Name(acts), "" "what; below";
-        flow u32 U32 Holds::Flow, "" "none of packets of real programs";
+    Acted "agent" agent "an agent did something" {
+        action u8 U8 Holds::Name(acts), "" "";
+        flow u32 U32 Holds::Flow, "" "";
         seq u64 U64 Holds::WholeOrNone, "B" "the place in the stream of data that it is about";
     }
     Framed "frames" link "a frame of a link with a protocol had been sent" {

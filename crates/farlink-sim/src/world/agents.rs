@@ -14,9 +14,12 @@ impl World {
     pub(crate) fn add_agent(&mut self, node: NodeId, wireless: u32, agent: Box<dyn Agent>) {
         self.nodes[node].has_agents = true;
         if agent.follows() || agent.goes_ahead() {
-            let directions = Direction::BOTH.map(|direction| LinkId::new(wireless, direction));
-            let away = directions.into_iter().filter(|&id| self.links[id].to() != node);
-            away.for_each(|id| self.links.look_after(id, agent.goes_ahead()));
+            for direction in Direction::BOTH {
+                let id = LinkId::new(wireless, direction);
+                if self.links[id].to() != node {
+                    self.links.look_after(id, agent.goes_ahead());
+                }
+            }
         }
         self.agents.all.push(Placed {
             node,
@@ -91,6 +94,23 @@ impl World {
             self.ask(number, |agent, now, out| agent.on_deadline(now, out));
         } else {
             self.watch_agent(number);
+        }
+    }
+
+    /// An agent is on or off from the start, and switched at these instants.
+    pub(crate) fn plan_switches(
+        &mut self,
+        number: usize,
+        mut on: bool,
+        switches: impl Iterator<Item = Instant>,
+    ) {
+        if !on {
+            self.switch_agent(number, false);
+        }
+        for at in switches {
+            on = !on;
+            let event = Event::new(at, Kind::Switch, number as u32, 0, u32::from(on));
+            self.heap.push(event);
         }
     }
 

@@ -48,7 +48,9 @@ impl Agents {
         &self,
         now: Instant,
     ) -> impl Iterator<Item = Vec<(&'static str, f64)>> + '_ {
-        self.all.iter().map(move |placed| placed.agent.counters(now))
+        self.all
+            .iter()
+            .map(move |placed| placed.agent.counters(now))
     }
 }
 

@@ -2,8 +2,11 @@
 //! is sent, and then what any packet costs.
 
 use super::{TTL, World};
+use crate::app::Side;
+use crate::flow::EndId;
 use crate::heap::{Event, Kind};
 use farlink_net::{FlowId, Id, PacketId, Payload};
+use farlink_tcp::Seq;
 
 impl World {
     /// The flow of datagrams that a packet's number of a flow stands for.

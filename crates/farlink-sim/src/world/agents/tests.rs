@@ -54,8 +54,8 @@ fn marks_save_the_window() {
     let lossy = scenario("loss = 0.02");
     let without = run(&lossy, None);
     let with = with_eln(&lossy);
-    let counters = with.agents.counters().next().unwrap();
-    assert!(counters[0].1 > 10, "{counters:?}");
+    let counters = with.agents.counters(with.now).next().unwrap();
+    assert!(counters[0].1 > 10.0, "{counters:?}");
     assert!(
         seconds(&with) < 0.8 * seconds(&without),
         "{} s, without {} s",
@@ -65,6 +65,30 @@ fn marks_save_the_window() {
     // An agent that has nothing to do changes nothing.
     let clean = scenario("");
     assert_eq!(with_eln(&clean).finished_at, run(&clean, None).finished_at);
+}
+
+/// Switched off, an agent does nothing; switched on, it begins anew.
+#[test]
+fn an_agent_is_switched() {
+    let lossy = |agent: &str| {
+        let text = "[tcp]\nvariant = \"eln\"\neln = \"agent\"\n\
+             [[links]]\nbetween = [\"fixed\", \"base\"]\ndown = { rate = \"10 Mbit/s\", delay = \"10 ms\" }\n\
+             [[links]]\nname = \"radio\"\nbetween = [\"base\", \"mobile\"]\n\
+             down = { rate = \"2 Mbit/s\", delay = \"1 ms\", channel = { loss = 0.02 } }\n\
+             [[agents]]\nat = \"base\"\nwireless = \"radio\"\nkind = \"eln\"\n";
+        let flow = "[[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\nsize = \"1 MB\"\n";
+        let text = format!("{text}{agent}\n{flow}");
+        let scenario = load(&text, "test", &[]).unwrap().expand().unwrap();
+        let world = run(&scenario, None);
+        let counters = world.agents.counters(world.now).next().unwrap();
+        (counters[0].1, seconds(&world))
+    };
+    let (always, in_time) = lossy("");
+    let (never, late) = lossy("enabled = false");
+    let (at_first, _) = lossy("switch_at = [\"2 s\"]");
+    let (at_last, _) = lossy("enabled = false\nswitch_at = [\"2 s\"]");
+    assert!(always > at_first && at_first > 0.0 && at_last > 0.0 && never == 0.0);
+    assert!(in_time < late, "{in_time} {late}");
 }
 
 /// Drops the second segment with data, holds the fourth for 50 ms, and repeats the first
@@ -84,7 +108,7 @@ impl Agent for Meddler {
         id: PacketId,
         crossing: Crossing,
         view: &mut View<'_>,
-        actions: &mut Vec<Action>,
+        out: &mut Out,
     ) -> Verdict {
         let path = view.path();
         let Some(segment) = view.segment() else {
@@ -92,7 +116,7 @@ impl Agent for Meddler {
         };
         if crossing == Crossing::FromWireless && !segment.flags.has(Flags::SYN) && !self.repeated {
             self.repeated = true;
-            actions.push(Action::Inject(path.packet(segment.clone()).unwrap()));
+            out.inject(path.packet(segment.clone()).unwrap());
         }
         if crossing == Crossing::ToWireless && !segment.body.is_empty() {
             self.data += 1;
@@ -111,15 +135,17 @@ impl Agent for Meddler {
         self.held.map(|held| held.0)
     }
 
-    fn on_deadline(&mut self, _now: Instant, actions: &mut Vec<Action>) {
+    fn on_deadline(&mut self, _now: Instant, out: &mut Out) {
         self.called += 1;
         if let Some((_, id)) = self.held.take() {
-            actions.push(Action::Release(id));
+            out.actions.push(Action::Release(id));
         }
     }
 
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        vec![("called", self.called)]
+    fn switch(&mut self, _now: Instant, _on: bool, _out: &mut Out) {}
+
+    fn counters(&self, _now: Instant) -> Vec<(&'static str, f64)> {
+        vec![("called", self.called as f64)]
     }
 }
 
@@ -129,7 +155,10 @@ fn packets_are_dropped_held_and_injected() {
     assert_eq!(world.unfinished, 0);
     assert_eq!(world.agents.injected, 1);
     assert!(world.agents.held.is_empty());
-    assert_eq!(world.agents.counters().next(), Some(vec![("called", 1)]));
+    assert_eq!(
+        world.agents.counters(world.now).next(),
+        Some(vec![("called", 1.0)])
+    );
     // It is counted where it came from, once, and the flow knows.
     let stats = world.links[LinkId(0)].stats();
     assert_eq!(stats.drops[DropCause::Agent as usize], 1);
