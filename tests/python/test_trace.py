@@ -24,7 +24,8 @@ def test_every_trace_is_a_table_with_units(result: fl.Result, name: str) -> None
     units = table.attrs["units"]
     assert units["time"] == "s"
     assert set(units) == set(table.columns) - {"tcp"}
-    # A run over TCP need have no SACK blocks, and has no datagrams, no link with a protocol, no agent,
+    # A run over TCP need have no SACK blocks, and has no datagrams, no link with a protocol,
+    # no agent,
     assert name in ("sacks", "datagrams", "frames", "control", "agent") or len(table) > 0
 
 
