@@ -371,8 +371,7 @@ impl Receiver {
             return;
         }
         if let Some(bytes) = bytes {
-            let fresh = &bytes[(self.nxt - start) as usize..];
-            self.bytes.get_or_insert_default().unread.extend(fresh);
+            self.take_bytes(&bytes[(self.nxt - start) as usize..]);
         }
         self.nxt = end;
         let filled = !self.holes().ranges.is_empty();
@@ -385,6 +384,36 @@ impl Receiver {
             return;
         }
         self.wait(now, timers);
+    }
+
+    /// Whether so many bytes in order are simply more of the same: the window takes
+    /// them, nothing waits behind them, and no FIN is known.
+    #[inline]
+    pub(crate) fn continues(&self, len: u32) -> bool {
+        u64::from(len) <= self.window() && self.fin.is_none() && self.holes().ranges.is_empty()
+    }
+
+    /// [`Self::data`] that [continues](Self::continues) what is here.
+    #[inline]
+    pub(crate) fn next_data(
+        &mut self,
+        now: Instant,
+        len: u32,
+        bytes: Option<&[u8]>,
+        timers: &mut Timers,
+    ) {
+        if let Some(bytes) = bytes {
+            self.take_bytes(bytes);
+        }
+        self.nxt += u64::from(len);
+        self.came(len);
+        self.wait(now, timers);
+    }
+
+    /// The next bytes in order.
+    #[inline(never)]
+    fn take_bytes(&mut self, fresh: &[u8]) {
+        self.bytes.get_or_insert_default().unread.extend(fresh);
     }
 
     /// What came moves nothing: the same acknowledgment again.

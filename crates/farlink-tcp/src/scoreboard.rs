@@ -171,8 +171,53 @@ impl Scoreboard {
     }
 
     /// Everything before `to` is acknowledged.
-    #[inline(always)] // in one place
+    #[inline]
     pub(crate) fn acknowledge(&mut self, to: Offset) -> Acked {
+        let undisturbed = self.lost == 0
+            && self.retransmitted == 0
+            && self.ranges.is_empty()
+            && self.order.is_none()
+            && self.rate.is_none();
+        if undisturbed {
+            self.acknowledge_undisturbed(to)
+        } else {
+            self.acknowledge_any(to)
+        }
+    }
+
+    /// The same where nothing is lost or SACKed and nobody wants to know of each segment.
+    #[inline]
+    fn acknowledge_undisturbed(&mut self, to: Offset) -> Acked {
+        let mut state = 0;
+        let mut latest = None;
+        while let Some(s) = self.segments.front_mut() {
+            if s.start >= to {
+                break;
+            }
+            state |= s.state;
+            if s.end() > to {
+                s.len = (s.end() - to) as u32;
+                s.start = to;
+                break;
+            }
+            latest = Some(s.at);
+            self.segments.pop_front();
+            self.first += 1;
+        }
+        let len = to - self.una;
+        self.una = to;
+        self.judged = self.judged.max(self.first);
+        self.next_retransmission = self.next_retransmission.max(self.first);
+        Acked {
+            len,
+            latest,
+            sample_from: latest.filter(|_| state & EVER_RETX == 0),
+        }
+    }
+
+    /// The same whatever is lost, SACKed, or to be told.
+    #[inline(never)]
+    fn acknowledge_any(&mut self, to: Offset) -> Acked {
         let mut out = Acked {
             len: to - self.una,
             ..Acked::default()
@@ -478,6 +523,12 @@ impl Scoreboard {
             }
             s.state |= EVER_RETX;
         }
+    }
+
+    /// Whether [`Self::next_lost`] may find something.
+    #[inline]
+    pub(crate) fn may_have_lost(&self) -> bool {
+        self.next_retransmission < self.judged
     }
 
     /// Index and record of the first segment that is presumed lost and was not

@@ -8,6 +8,7 @@ mod idle;
 mod pacing;
 mod reduction;
 mod sampled;
+mod stream;
 mod timer;
 mod usage;
 
@@ -28,6 +29,7 @@ pub(crate) use buffer::SendBuffer;
 pub use buffer::WriteError;
 use held::Held;
 use idle::Idle;
+pub(crate) use stream::Streamed;
 use usage::CwndUsage;
 
 /// The context of a congestion-control hook. A macro, so that only the fields

@@ -11,6 +11,7 @@ use farlink_tcp::variant::VARIANTS;
 use faulty::hostile;
 use faulty::path::Fate;
 use faulty::session::{self, Outcome};
+use faulty::twins;
 use proptest::prelude::*;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -95,6 +96,35 @@ fn a_hostile_peer_breaks_nothing() {
 #[ignore = "takes a minute without optimisation: make test-long"]
 fn a_hostile_peer_breaks_nothing_for_long() {
     attack(1_000, 1 << 32);
+}
+
+/// Header prediction and the stream of full segments are short ways to what the general
+/// ones do: every end is there twice, with and without them, and all that comes out is
+/// the same to the bit.
+fn play_twins(sessions: u64, first_seed: u64) {
+    let mut segments = 0;
+    for seed in first_seed..first_seed + sessions {
+        let row = seed as usize % VARIANTS.len();
+        segments += catch_unwind(|| twins::play(seed, row)).unwrap_or_else(|panic| {
+            report(&format!(
+                "the failing twins: seed {seed} ({})",
+                VARIANTS[row].name
+            ));
+            resume_unwind(panic)
+        });
+    }
+    report(&format!("{segments} segments of twins"));
+}
+
+#[test]
+fn short_ways_end_where_the_general_ones_do() {
+    play_twins(8 * VARIANTS.len() as u64, 0);
+}
+
+#[test]
+#[ignore = "takes a minute without optimisation: make test-long"]
+fn short_ways_end_where_the_general_ones_do_for_long() {
+    play_twins(1_000 * VARIANTS.len() as u64, 1 << 32);
 }
 
 fn fate() -> impl Strategy<Value = Fate> {

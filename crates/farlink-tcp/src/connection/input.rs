@@ -26,7 +26,17 @@ const MIN_MSS: u32 = 28;
 
 impl Connection {
     /// A segment for this connection arrived, its checksum verified.
+    #[inline]
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
+        if !self.take_predicted(now, segment) {
+            self.take_any(now, segment);
+        }
+    }
+
+    /// The general way of a segment.
+    #[inline(never)]
+    fn take_any(&mut self, now: Instant, segment: &Segment) {
+        self.at_rest = false;
         match self.state {
             State::Closed => self.reply = reset_for(segment).map(Box::new),
             State::Listen => self.on_listen(now, segment),
@@ -150,6 +160,7 @@ impl Connection {
             self.events.push_back(Event::Established);
         }
         self.recorder.emit(now, Record::Mark(Mark::Established));
+        self.predicts = self.is_predictable();
         let tx = &mut self.tx;
         tx.cc.on_established(&context!(tx, now, 0));
         self.record_state(now);
@@ -346,7 +357,7 @@ impl Connection {
 
     /// How long ago the timestamp of ours was sent that a segment echoes.
     #[inline]
-    fn echo_age(&self, now: Instant, segment: &Segment) -> Option<Interval> {
+    pub(super) fn echo_age(&self, now: Instant, segment: &Segment) -> Option<Interval> {
         let echo = segment.options.timestamps.filter(|_| self.timestamps)?.echo;
         self.stamps.age(now, echo)
     }
@@ -460,6 +471,7 @@ impl Connection {
         self.rx.settings_of(&before.rx);
         self.fast_open = before.fast_open;
         self.recorder = before.recorder;
+        self.general_only = before.general_only;
         self.doing = before.doing;
         self.clocks = before.clocks;
     }
@@ -660,7 +672,8 @@ impl Connection {
             && !segment.flags.has(Flags::ECE)
     }
 
-    fn scaled(&self, segment: &Segment) -> u64 {
+    #[inline]
+    pub(super) fn scaled(&self, segment: &Segment) -> u64 {
         u64::from(segment.window) << self.peer_shift
     }
 
@@ -694,7 +707,14 @@ impl Connection {
         news
     }
 
-    fn take_new_ack(&mut self, now: Instant, segment: &Segment, ack: Offset, una: Offset) {
+    #[inline]
+    pub(super) fn take_new_ack(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        ack: Offset,
+        una: Offset,
+    ) {
         let echoed = self.echoed(now, segment);
         let cwnd_limited = self.tx.cwnd_limited();
         let (flight, acked, rtt_sample) = self.tx.acknowledge(now, ack, echoed, &mut self.recorder);

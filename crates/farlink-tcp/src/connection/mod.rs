@@ -20,6 +20,7 @@ mod input;
 mod lifetime;
 mod notice;
 mod output;
+mod predicted;
 mod stamps;
 
 pub use crate::send::WriteError;
@@ -117,6 +118,14 @@ pub struct Connection {
     active: bool,
     /// The SYN has to leave.
     syn_due: bool,
+    /// Nothing is configured that has to see every segment: those that are what was
+    /// expected take a short way.
+    predicts: bool,
+    /// Never, for tests.
+    general_only: bool,
+    /// Nothing is in flight or waits to be sent, and since that was found nothing came
+    /// but the next data.
+    at_rest: bool,
     /// Window scaling was agreed.
     scaling: bool,
     /// Shift of the peer's window field.
@@ -184,6 +193,9 @@ impl Connection {
             rx: Receiver::new(config.receiver, config.mss, shift),
             active: false,
             syn_due: false,
+            predicts: false,
+            general_only: false,
+            at_rest: false,
             scaling,
             peer_shift: 0,
             sack: config.receiver.sack,
@@ -349,6 +361,7 @@ impl Connection {
     /// [`WriteError`]: nothing was queued, and nothing ever will be.
     pub fn write(&mut self, data: &[u8]) -> Result<usize, WriteError> {
         self.writable()?;
+        self.at_rest = false;
         self.tx.write(data)
     }
 
@@ -360,6 +373,7 @@ impl Connection {
     /// [`WriteError`]: nothing was queued, and nothing ever will be.
     pub fn write_len(&mut self, len: u64) -> Result<u64, WriteError> {
         self.writable()?;
+        self.at_rest = false;
         self.tx.write_len(len)
     }
 
@@ -392,6 +406,7 @@ impl Connection {
     /// at once, and what was queued is not sent ([`CloseReason::Aborted`] if there was
     /// any).
     pub fn shutdown(&mut self, now: Instant) {
+        self.at_rest = false;
         match self.state {
             State::Closed | State::TimeWait => {}
             State::Listen => self.end(now, CloseReason::Done),
@@ -425,6 +440,7 @@ impl Connection {
 
     /// Ends the connection now; the peer gets a reset.
     pub fn abort(&mut self, now: Instant) {
+        self.at_rest = false;
         if !matches!(
             self.state,
             State::Closed | State::Listen | State::SynSent | State::TimeWait
@@ -438,12 +454,14 @@ impl Connection {
 
     /// Nagle's algorithm from now on, whatever the configuration says.
     pub fn set_nagle(&mut self, rule: Nagle) {
+        self.at_rest = false;
         self.tx.set_nagle(rule);
     }
 
     /// What may be queued and not acknowledged from now on, in bytes. What is queued
     /// beyond it stays.
     pub fn set_send_buffer(&mut self, bytes: u64) {
+        self.at_rest = false;
         self.tx.set_limit(bytes);
     }
 
@@ -451,6 +469,7 @@ impl Connection {
     /// What was offered is never taken back (RFC 9293, 3.8.6), and no more can be
     /// offered than the window scale of the handshake can say.
     pub fn set_receive_buffer(&mut self, bytes: u64) {
+        self.at_rest = false;
         self.rx.set_buffer(bytes);
     }
 
@@ -469,6 +488,7 @@ impl Connection {
 
     /// The time that [`Self::next_timeout`] named has come.
     pub fn on_timeout(&mut self, now: Instant) {
+        self.at_rest = false;
         for timer in Timer::ALL {
             if self.tx.timers.take(timer, now) {
                 self.expired(now, timer);

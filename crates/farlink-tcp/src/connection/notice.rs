@@ -38,6 +38,7 @@ impl Connection {
     /// lost, and why: the oracle of [`Eln::Oracle`], without which it does
     /// nothing. The ACKs that later arrivals cause are marked.
     pub fn on_loss_notice(&mut self, segment: &Segment, cause: LossCause) {
+        self.at_rest = false;
         if self.config.eln == Eln::Oracle {
             self.note_lost(segment, cause);
         }
@@ -49,6 +50,7 @@ impl Connection {
     /// the checksum of IPv4 does not cover them). Returns whether it is;
     /// otherwise nothing happens.
     pub fn on_damaged(&mut self, segment: &Segment) -> bool {
+        self.at_rest = false;
         let plausible = segment.src_port == self.remote_port
             && segment.dst_port == self.local_port
             && segment.flags.has(Flags::ACK)
@@ -71,6 +73,7 @@ impl Connection {
     /// A node on the way tells something. Returns whether it was believed and
     /// did anything.
     pub fn on_notice(&mut self, now: Instant, notice: Notice) -> bool {
+        self.at_rest = false;
         match notice {
             Notice::BadState { seq } => {
                 let (una, max) = (self.tx.board.una(), self.tx.board.max());
@@ -94,6 +97,7 @@ impl Connection {
     /// Returns whether it was news; less than the 68 bytes that every link takes
     /// (RFC 791, 3.2) is not believed.
     pub fn on_path_mtu(&mut self, mtu: u32) -> bool {
+        self.at_rest = false;
         let options = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
         let mss = mtu.saturating_sub(HEADERS_LEN + options);
         let news = mtu >= LEAST_MTU && mss < self.tx.mss;

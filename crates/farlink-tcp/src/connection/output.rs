@@ -8,8 +8,8 @@ use crate::priority::Priority;
 use crate::receive::AckNeed;
 use crate::record::Record;
 use crate::segment::{Body, Flags, MAX_SACK_BLOCKS, Options, Segment, Timestamps};
-use crate::send::Chunk;
-use crate::seq::Seq;
+use crate::send::{Chunk, Streamed};
+use crate::seq::{Offset, Seq};
 use crate::time::Instant;
 
 /// Bytes of the ELN option in a header.
@@ -19,7 +19,16 @@ const MOST_SNACK: u32 = 16;
 
 impl Connection {
     /// The next segment to send; `None` when there is nothing to send now.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        if self.at_rest {
+            self.transmit_at_rest(now)
+        } else {
+            self.transmit(now)
+        }
+    }
+
+    fn transmit(&mut self, now: Instant) -> Option<Segment> {
         if let Some(reply) = self.reply.take() {
             return Some(*reply);
         }
@@ -29,23 +38,21 @@ impl Connection {
                 return None;
             }
             State::SynSent | State::SynReceived if self.syn_due => {
-                self.syn_due = false;
-                let len = self.syn_data(now);
-                self.tx.send_syn(now, len);
-                let syn = Chunk {
-                    start: 0,
-                    len,
-                    syn: true,
-                    fin: false,
-                    retransmission: false,
-                };
-                let mut segment = self.data_segment(now, &syn);
-                segment.options.extra = self.syn_extra();
-                return Some(segment);
+                return Some(self.syn_segment(now));
             }
             _ => {}
         }
-        if let Some(chunk) = self.tx.next(now) {
+        let streamed = if self.predicts {
+            self.tx.next_in_stream(now)
+        } else {
+            Streamed::Unknown
+        };
+        let next = match streamed {
+            Streamed::Segment(chunk) => Some(chunk),
+            Streamed::Full => None,
+            Streamed::Unknown => self.tx.next(now),
+        };
+        if let Some(chunk) = next {
             if chunk.fin {
                 self.fin_left();
             }
@@ -70,7 +77,25 @@ impl Connection {
             self.watch_lifetime(now);
         }
         self.note_state(now);
+        self.rests();
         None
+    }
+
+    #[cold]
+    fn syn_segment(&mut self, now: Instant) -> Segment {
+        self.syn_due = false;
+        let len = self.syn_data(now);
+        self.tx.send_syn(now, len);
+        let syn = Chunk {
+            start: 0,
+            len,
+            syn: true,
+            fin: false,
+            retransmission: false,
+        };
+        let mut segment = self.data_segment(now, &syn);
+        segment.options.extra = self.syn_extra();
+        segment
     }
 
     /// Our FIN is on its way: the state that follows (RFC 9293, 3.10.4).
@@ -82,90 +107,112 @@ impl Connection {
         }
     }
 
+    #[inline]
     fn data_segment(&mut self, now: Instant, chunk: &Chunk) -> Segment {
-        let mut flags = Flags::default();
-        if chunk.syn {
-            let ack = self.state != State::SynSent;
-            flags = Flags::SYN.with(self.ecn.syn_flags(ack));
-        }
-        if chunk.fin {
-            flags = flags.with(Flags::FIN);
-        }
-        if chunk.len > 0 && chunk.start + u64::from(chunk.len) == self.tx.buffer.end() {
-            flags = flags.with(Flags::PSH);
-        }
+        let Chunk { start, len, .. } = *chunk;
         self.recorder.emit(
             now,
             Record::Sent {
-                seq: chunk.start.saturating_sub(1),
-                len: chunk.len,
+                seq: start.saturating_sub(1),
+                len,
                 retransmission: chunk.retransmission,
             },
         );
-        let body = self.tx.body(chunk);
-        let room = self.tx.mss.saturating_sub(chunk.len);
-        let mut segment = self.header(now, chunk.syn, room);
-        segment.seq = self.tx.isn.at(chunk.start);
-        segment.flags = segment.flags.with(flags);
-        segment.body = body;
+        let mut flags = Flags::default();
+        if chunk.fin {
+            flags = flags.with(Flags::FIN);
+        }
+        if len > 0 && start + u64::from(len) == self.tx.buffer.end() {
+            flags = flags.with(Flags::PSH);
+        }
+        let mut ecn = Ecn::NotEct;
         // Only new data (RFC 3168, 6.1.5 and 6.1.6).
-        let new = chunk.len > 0 && !chunk.retransmission && !self.tx.probing();
-        if self.ecn.agreed() && new {
-            segment.ecn = Ecn::Ect0;
+        if self.ecn.agreed() && len > 0 && !chunk.retransmission && !self.tx.probing() {
+            ecn = Ecn::Ect0;
             if std::mem::take(&mut self.tx.loss.reduced) {
-                segment.flags = segment.flags.with(Flags::CWR);
+                flags = flags.with(Flags::CWR);
             }
         }
-        segment
+        if chunk.syn {
+            return self.syn_chunk(now, chunk, flags, ecn);
+        }
+        let (body, room) = (self.tx.body(chunk), self.tx.mss.saturating_sub(len));
+        self.segment(now, start, flags, ecn, body, room)
     }
 
-    pub(super) fn ack_segment(&mut self, now: Instant) -> Segment {
-        self.recorder.emit(now, Record::AckSent);
-        let mut segment = self.header(now, false, u32::MAX);
-        segment.seq = self.tx.isn.at(self.tx.ack_position());
-        segment
-    }
-
-    /// Ports, acknowledgment, window, options; `room` bytes for SACK blocks.
-    fn header(&mut self, now: Instant, syn: bool, room: u32) -> Segment {
+    /// A SYN, for the first time or again.
+    #[cold]
+    fn syn_chunk(&mut self, now: Instant, chunk: &Chunk, flags: Flags, ecn: Ecn) -> Segment {
         let acks = self.state != State::SynSent;
-        let timestamps = self.timestamps(now, acks);
-        let mut segment = Segment {
+        let mut flags = flags.with(Flags::SYN).with(self.ecn.syn_flags(acks));
+        let mut options = self.timestamps_option(now, acks);
+        self.offer(&mut options);
+        let window = self.rx.syn_window();
+        let mut ack = Seq::default();
+        if acks {
+            flags = flags.with(Flags::ACK);
+            ack = self.rx.ack();
+            self.acknowledges();
+        }
+        Segment {
             src_port: self.local_port,
             dst_port: self.remote_port,
-            seq: Seq::default(),
-            ack: Seq::default(),
-            flags: Flags::default(),
-            window: 0,
-            ecn: Ecn::NotEct,
+            seq: self.tx.isn.at(chunk.start),
+            ack,
+            flags,
+            window,
+            ecn,
+            options,
+            body: self.tx.body(chunk),
+            ..Segment::default()
+        }
+    }
+
+    #[inline]
+    pub(super) fn ack_segment(&mut self, now: Instant) -> Segment {
+        self.recorder.emit(now, Record::AckSent);
+        let (none, start) = (Flags::default(), self.tx.ack_position());
+        self.segment(now, start, none, Ecn::NotEct, Body::EMPTY, u32::MAX)
+    }
+
+    /// What stands at `start` of our stream, with the ACK, the window, and the options
+    /// that have a place in `room` bytes.
+    #[inline(always)] // written in place: a segment is longer than what its parts take to find out
+    fn segment(
+        &mut self,
+        now: Instant,
+        start: Offset,
+        flags: Flags,
+        ecn: Ecn,
+        body: Body,
+        room: u32,
+    ) -> Segment {
+        let mut options = self.timestamps_option(now, true);
+        if self.rx.may_report() {
+            self.report(&mut options, room);
+        }
+        let window = self.rx.advertise();
+        self.acknowledges();
+        Segment {
+            src_port: self.local_port,
+            dst_port: self.remote_port,
+            seq: self.tx.isn.at(start),
+            ack: self.rx.ack(),
+            flags: flags.with(Flags::ACK).with(self.ecn.ack_flags()),
+            window,
+            ecn,
             priority: Priority::Normal,
             dummy: false,
-            options: Options {
-                timestamps,
-                ..Options::default()
-            },
-            body: Body::EMPTY,
-        };
-        if syn {
-            self.offer(&mut segment.options);
-        } else if acks && self.rx.may_report() {
-            self.report(&mut segment.options, room);
+            options,
+            body,
         }
-        segment.window = if syn {
-            self.rx.syn_window()
-        } else {
-            self.rx.advertise()
-        };
-        if acks {
-            segment.flags = Flags::ACK;
-            if !syn {
-                segment.flags = Flags::ACK.with(self.ecn.ack_flags());
-            }
-            segment.ack = self.rx.ack();
-            self.stamps.last_ack_sent = self.rx.nxt();
-            self.rx.acknowledged(&mut self.tx.timers);
-        }
-        segment
+    }
+
+    /// An ACK of all that came in order is about to leave.
+    #[inline]
+    fn acknowledges(&mut self) {
+        self.stamps.last_ack_sent = self.rx.nxt();
+        self.rx.acknowledged(&mut self.tx.timers);
     }
 
     /// The options of a SYN.
@@ -179,7 +226,7 @@ impl Connection {
     }
 
     /// The options that tell what is missing, in up to `room` bytes.
-    #[inline]
+    #[inline(never)]
     fn report(&mut self, options: &mut Options, mut room: u32) {
         if room >= ELN_LEN && self.config.eln != Eln::Off {
             options.eln = self.rx.expects_damaged();
@@ -206,6 +253,7 @@ impl Connection {
     }
 
     /// The Timestamps option, if it was agreed, and no other.
+    #[inline]
     pub(super) fn timestamps_option(&self, now: Instant, acks: bool) -> Options {
         Options {
             timestamps: self.timestamps(now, acks),

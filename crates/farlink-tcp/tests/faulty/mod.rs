@@ -6,3 +6,4 @@ pub(crate) mod hostile;
 pub(crate) mod path;
 pub(crate) mod session;
 pub(crate) mod setup;
+pub(crate) mod twins;

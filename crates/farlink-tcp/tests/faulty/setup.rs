@@ -10,8 +10,16 @@ pub(crate) const COOKIE: FastOpenCookie = FastOpenCookie(0x0123_4567_89ab_cdef);
 
 /// Row `row` of the table with every key drawn anew, in the order of the table.
 pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
+    near(chance, row, 1000)
+}
+
+/// Row `row` of the table with `share` of a thousand keys drawn anew.
+pub(crate) fn near(chance: &mut Chance, row: usize, share: u64) -> Config {
     let mut config = (VARIANTS[row].config)();
     for key in key::all().filter(|key| !ROW.contains(&key.name)) {
+        if share < 1000 && !chance.per_mille(share) {
+            continue;
+        }
         let value = special(chance, key.name, &config)
             .or_else(|| any(chance, key.kind))
             .or_else(|| key.get(&config));
@@ -20,6 +28,9 @@ pub(crate) fn config(chance: &mut Chance, row: usize) -> Config {
         }
     }
     for parameter in config.congestion.algorithm().parameters {
+        if share < 1000 {
+            break;
+        }
         let value = any(chance, parameter.range).unwrap_or(parameter.default);
         let set = config.congestion.set(parameter.name, value);
         assert_eq!(set, Ok(()), "{}", parameter.name);

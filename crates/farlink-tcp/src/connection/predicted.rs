@@ -1,0 +1,131 @@
+//! Header prediction (Jacobson 1990): the two segments that a bulk transfer consists
+//! of, the next data in order and an ACK of new data without options that tell of
+//! losses, are known by a few comparisons and take a short way.
+//!
+//! The short way does what [`super::input`] does with such a segment, and no more: a
+//! test plays each session on it and on the general one, and compares all that comes
+//! out, to the bit.
+
+use super::{Connection, State};
+use crate::ecn::Ecn;
+use crate::fast_open::Extra;
+use crate::receive::AckNeed;
+use crate::recovery::frto::Frto;
+use crate::segment::{Flags, Segment};
+use crate::time::Instant;
+
+/// Bits that make a segment one of a kind; without them it is data, an ACK, or both.
+const SPECIAL: Flags = Flags::SYN
+    .with(Flags::FIN)
+    .with(Flags::RST)
+    .with(Flags::ECE)
+    .with(Flags::CWR);
+
+impl Connection {
+    /// Whether nothing is configured that has to see every segment: found out once, at
+    /// the end of the handshake.
+    pub(super) fn is_predictable(&self) -> bool {
+        self.tx.streams() && self.lifetime.is_none() && !self.general_only
+    }
+
+    /// Takes a segment that is what was expected. Returns whether it was.
+    #[inline(always)] // of each segment
+    pub(super) fn take_predicted(&mut self, now: Instant, segment: &Segment) -> bool {
+        let options = &segment.options;
+        let expected = self.predicts
+            && self.state == State::Established
+            && segment.flags.0 & (SPECIAL.0 | Flags::ACK.0) == Flags::ACK.0
+            && segment.seq == self.rx.ack()
+            && options.sack.is_empty()
+            && options.extra == Extra::None
+            && !(options.eln | options.ackp | segment.dummy)
+            && segment.ecn != Ecn::Ce
+            && self.tx.spurious.frto == Frto::Off
+            && !self.recorder.on();
+        if !expected {
+            return false;
+        }
+        if let Some(ts) = options.timestamps {
+            if self.timestamps && self.stamps.is_old(now, ts.value) {
+                return false;
+            }
+        } else if self.timestamps {
+            return false;
+        }
+        if segment.body.is_empty() {
+            self.take_next_ack(now, segment)
+        } else {
+            self.take_next_data(now, segment)
+        }
+    }
+
+    /// Data that continues what is here, at the end that sends nothing itself.
+    #[inline(always)] // in one place
+    fn take_next_data(&mut self, now: Instant, segment: &Segment) -> bool {
+        let (start, una, len) = (self.rx.nxt(), self.tx.board.una(), segment.body.len());
+        let expected = self.tx.board.is_empty()
+            && segment.ack == self.tx.isn.at(una)
+            && self.rx.continues(len)
+            && !self.deaf;
+        if !expected {
+            return false;
+        }
+        self.tx.heard();
+        self.tx.update_window(now, start, una, self.scaled(segment));
+        self.tx.loss.mark_echoed = false;
+        if let Some(ts) = segment.options.timestamps {
+            self.stamps.accepted(now, ts.value, start);
+        }
+        self.recorder.stats.segments_fresh += 1;
+        let age = self.echo_age(now, segment);
+        self.rx.tune(now, age);
+        let bytes = segment.body.bytes();
+        self.rx.next_data(now, len, bytes, &mut self.tx.timers);
+        true
+    }
+
+    /// An ACK of new data that is nothing else.
+    #[inline(always)] // in one place
+    fn take_next_ack(&mut self, now: Instant, segment: &Segment) -> bool {
+        let (una, max) = (self.tx.board.una(), self.tx.board.max());
+        let ack = segment.ack.offset(self.tx.isn, una);
+        let Some(ack) = ack.filter(|&ack| ack > una && ack <= max) else {
+            return false;
+        };
+        self.at_rest = false;
+        let start = self.rx.nxt();
+        self.tx.heard();
+        self.tx.update_window(now, start, ack, self.scaled(segment));
+        self.tx.loss.mark_echoed = false;
+        self.tx.board.first_sacked = None;
+        self.take_new_ack(now, segment, ack, una);
+        if let Some(ts) = segment.options.timestamps {
+            self.stamps.accepted(now, ts.value, start);
+        }
+        true
+    }
+
+    /// Nothing left the sender when it was asked last, and nothing may before
+    /// something else than the next data comes.
+    #[inline]
+    pub(super) fn rests(&mut self) {
+        self.at_rest = self.predicts
+            && self.state == State::Established
+            && self.dummy_acks == 0
+            && self.tx.rests();
+    }
+
+    /// An end that only receives: the ACK that is due.
+    #[inline]
+    pub(super) fn transmit_at_rest(&mut self, now: Instant) -> Option<Segment> {
+        (self.rx.need() == AckNeed::Now).then(|| self.ack_segment(now))
+    }
+
+    /// Takes the general way alone, as if nothing could be predicted: for tests.
+    #[doc(hidden)]
+    pub fn set_prediction(&mut self, on: bool) {
+        self.general_only = !on;
+        self.predicts = self.predicts && on;
+        self.at_rest = false;
+    }
+}

@@ -1,0 +1,80 @@
+//! Full segments of new data in the middle of a stream: what a bulk transfer sends.
+//!
+//! A short way to what [`Sender::next`] finds out after many more questions.
+
+use super::held::Held;
+use super::{Chunk, Sender};
+use crate::recovery::frto::Frto;
+use crate::time::Instant;
+
+/// What may leave of a stream.
+pub(crate) enum Streamed {
+    /// A full segment of new data.
+    Segment(Chunk),
+    /// Nothing: the congestion window is full.
+    Full,
+    /// It takes more to find out.
+    Unknown,
+}
+
+impl Sender {
+    /// Whether nothing is configured that has to see every segment.
+    pub(crate) fn streams(&self) -> bool {
+        self.plain() && self.dummies.is_none() && !self.extras.peer_window.is_some()
+    }
+
+    /// Whether nothing is in flight or waits to be sent, as [`Self::next`] found.
+    #[inline]
+    pub(crate) fn rests(&self) -> bool {
+        self.held == Held::Idle
+            && self.board.is_empty()
+            && self.board.max() >= self.buffer.end()
+            && self.buffer.fin().is_none()
+            && !self.probe
+    }
+
+    /// What may leave, of which a full segment is on its way then.
+    #[inline]
+    pub(crate) fn next_in_stream(&mut self, now: Instant) -> Streamed {
+        let (una, max, mss) = (self.board.una(), self.board.max(), u64::from(self.mss));
+        let end = max + mss;
+        let streams = !self.board.is_empty()
+            && una > 0
+            && end <= una + self.wnd
+            && end <= self.buffer.end()
+            && self.buffer.fin() != Some(end)
+            && !self.board.may_have_lost()
+            && !self.loss.in_recovery
+            && self.loss.dup_acks == 0
+            && self.spurious.frto == Frto::Off
+            && now >= self.paced_until
+            && !self.probe
+            && self.probes_in_row == 0;
+        if !streams {
+            return Streamed::Unknown;
+        }
+        self.loss.force = false;
+        if self.used() + mss > self.cwnd() {
+            self.held = Held::Cwnd;
+            self.usage.note_full(max);
+            return Streamed::Full;
+        }
+        let chunk = Chunk {
+            start: max,
+            len: self.mss,
+            syn: false,
+            fin: false,
+            retransmission: false,
+        };
+        self.board.sent(self.mss, now);
+        if self.one_sample && self.timed.is_none() {
+            self.timed = Some((end, now));
+        }
+        self.last_sent = now;
+        self.pace(now, &chunk);
+        if !self.timer_runs() {
+            self.start_timer(now);
+        }
+        Streamed::Segment(chunk)
+    }
+}

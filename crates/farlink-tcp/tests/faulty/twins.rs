@@ -1,0 +1,177 @@
+//! Each end twice: one that takes the short ways where it can, and one that never does.
+//! Whatever happens to both, the same comes out of both.
+
+use super::chance::Chance;
+use super::path::{Fate, Path};
+use super::setup;
+use farlink_tcp::config::{Config, Nagle};
+use farlink_tcp::{Connection, Instant, Interval, LossCause, Notice, Segment, Seq, State};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Steps of a session, which may be over before.
+const MOST_STEPS: u32 = 2_000;
+
+/// One end, twice.
+struct Twins {
+    short: Connection,
+    general: Connection,
+    bytes: bool,
+}
+
+impl Twins {
+    fn new(config: Config, side: u16, isn: Seq, bytes: bool) -> Self {
+        let config = Arc::new(config);
+        let open = || match side {
+            0 => Connection::open(Arc::clone(&config), 0, 1, isn),
+            _ => Connection::listen(Arc::clone(&config), 1, isn),
+        };
+        let (short, mut general) = (open(), open());
+        general.set_prediction(false);
+        Self {
+            short,
+            general,
+            bytes,
+        }
+    }
+
+    /// The same to both, with the same result.
+    fn both<T: PartialEq + Debug>(&mut self, act: impl Fn(&mut Connection) -> T) -> T {
+        let short = act(&mut self.short);
+        assert_eq!(short, act(&mut self.general));
+        short
+    }
+
+    /// All that leaves now, the same from both.
+    fn transmit(&mut self, now: Instant) -> Vec<Segment> {
+        let mut out = Vec::new();
+        while let Some(segment) = self.both(|c| c.poll_transmit(now)) {
+            out.push(segment);
+            assert!(out.len() < 20_000, "segments leave for ever");
+        }
+        while self.both(Connection::poll_event).is_some() {}
+        self.both(|c| c.next_timeout());
+        self.both(|c| (c.state(), c.cwnd(), c.ssthresh(), c.flight(), c.pipe()));
+        self.both(|c| (c.snd_una(), c.snd_max(), c.rcv_nxt(), c.readable(), c.rto()));
+        self.both(|c| (*c.stats(), c.srtt(), c.largest_peer_window()));
+        self.both(|c| (c.phase_times(now), c.limit_times(now)));
+        self.both(|c| c.metrics(now).map(|(_, value)| value).collect::<Vec<_>>());
+        self.short.recount();
+        out
+    }
+
+    /// What an application does, now and then something unusual.
+    fn act(&mut self, now: Instant, chance: &mut Chance) {
+        let len = chance.pick(&[0, 1, 1_000, 40_000, 400_000]);
+        let most = chance.pick(&[0, 700, u64::MAX, u64::MAX]);
+        let data = vec![7; len as usize / 4];
+        let bytes = self.bytes;
+        if bytes {
+            let _ = self.both(|c| c.write(&data));
+            self.both(|c| {
+                let mut read = Vec::new();
+                c.read(&mut read, most as usize);
+                read
+            });
+        } else {
+            let _ = self.both(|c| c.write_len(len));
+            self.both(|c| c.read_len(most));
+        }
+        match chance.within(0, 200) {
+            0 => self.both(|c| c.shutdown(now)),
+            1 => self.both(|c| c.close(now)),
+            2 => self.both(|c| c.set_nagle(Nagle::Rfc896)),
+            3 => self.both(|c| c.set_send_buffer(50_000)),
+            4 => self.both(|c| c.set_receive_buffer(200_000)),
+            5 => _ = self.both(|c| c.on_path_mtu(600)),
+            6 => self.both(|c| c.on_timeout(now)),
+            _ => {}
+        }
+    }
+}
+
+/// Plays the session that a seed stands for, with row `row` of the table or something
+/// near it. Returns the segments that left.
+pub(crate) fn play(seed: u64, row: usize) -> u64 {
+    let mut chance = Chance::new(seed);
+    let mut path = Path::random(&mut chance);
+    if chance.flip() {
+        // Nearly clean, so that windows open.
+        (path.duplicate, path.reorder, path.truncate) = (0, 0, 0);
+        path.corrupt = 0;
+        path.drop = chance.pick(&[0, 2, 10]);
+    }
+    let share = chance.pick(&[0, 30, 100, 1000]);
+    let bytes = chance.per_mille(200);
+    let mut end = |side| {
+        let mut config = setup::near(&mut chance, row, share);
+        config.timestamps |= chance.per_mille(200);
+        config.ecn |= chance.per_mille(200);
+        config.receiver.buffer = config
+            .receiver
+            .buffer
+            .max(chance.pick(&[1, 65_535, 1 << 20]));
+        Twins::new(config, side, Seq(chance.next() as u32), bytes)
+    };
+    let mut ends = [end(0), end(1)];
+    let mut now = Instant::ZERO;
+    let mut heap = BinaryHeap::new();
+    let mut under_way: BTreeMap<u64, (usize, Segment)> = BTreeMap::new();
+    let mut segments = 0;
+    for _ in 0..MOST_STEPS {
+        for side in 0..2 {
+            for segment in ends[side].transmit(now) {
+                segments += 1;
+                let fate = path.fate(&mut chance);
+                if fate == Fate::Corrupt {
+                    ends[1 - side].both(|c| c.on_loss_notice(&segment, LossCause::Corruption));
+                    ends[1 - side].both(|c| c.on_damaged(&segment));
+                } else if fate == Fate::Drop && chance.per_mille(100) {
+                    let notice = Notice::BadState { seq: segment.seq };
+                    ends[side].both(|c| c.on_notice(now, notice));
+                }
+                for (delay, copy) in path.arrivals(&mut chance, fate, segment) {
+                    let number = segments << 8 | under_way.len() as u64 & 0xff;
+                    let spread = Interval::from_nanos(segments % 1_000);
+                    heap.push(Reverse((now + delay + spread, number)));
+                    under_way.insert(number, (1 - side, copy));
+                }
+            }
+        }
+        let timers = ends.iter().filter_map(|end| end.short.next_timeout());
+        let arrival = heap.peek().map(|&Reverse((at, _))| at);
+        let Some(next) = timers.chain(arrival).min() else {
+            if ends.iter().all(|end| end.short.state() == State::Closed) {
+                break;
+            }
+            now += Interval::from_millis(500);
+            for end in &mut ends {
+                end.act(now, &mut chance);
+            }
+            continue;
+        };
+        now = now.max(next);
+        for end in &mut ends {
+            if end.short.next_timeout().is_some_and(|at| at <= now) {
+                end.both(|c| c.on_timeout(now));
+            }
+        }
+        if let Some(&Reverse((at, number))) = heap.peek()
+            && at <= now
+        {
+            heap.pop();
+            if let Some((side, segment)) = under_way.remove(&number) {
+                ends[side].both(|c| c.on_segment(now, &segment));
+            }
+        }
+        let side = chance.within(0, 2) as usize;
+        if chance.per_mille(if side == 0 { 200 } else { 20 }) {
+            ends[side].act(now, &mut chance);
+        } else {
+            ends[1 - side].both(|c| c.read_len(u64::MAX));
+        }
+    }
+    segments
+}
