@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farlink.stats import Estimate, mean_ci95
+from farlink.studies.significance import above
 
 __all__ = ["LEVEL", "Evidence", "Quantity", "Verdict", "best", "every", "fact", "some"]
 
@@ -252,45 +253,13 @@ def best(
 
 
 def _compare(a: Quantity, b: Number, sign: str) -> Evidence:
-    difference = a.values - _values(b)
-    size = np.maximum(np.abs(a.values), np.abs(_values(b)))
-    if sign in ("<", "<="):
-        difference = -difference
-    known = ~np.isnan(difference)
-    p_for, p_against = _tests(
-        difference[known],
-        or_equal=sign.endswith("="),
-        rounding=_ROUNDING * float(np.max(size[known], initial=0.0)),
-    )
+    p_above, p_below = above(a.values, _values(b), or_equal=(sign in (">=", "<")))
+    p_for, p_against = (p_above, p_below) if sign in (">", ">=") else (p_below, p_above)
     if not isinstance(b, Quantity):
         return Evidence(p_for, p_against, (f"{a.label} = {a.text} {sign} {b:g}",))
     apart = (a - b).text
     line = f"{a.label} = {a.text} {sign} {b.label} = {b.text} (difference {apart})"
     return Evidence(p_for, p_against, (line,))
-
-
-_ROUNDING = 1e-12
-"""Share of a value below which differences are those of rounding."""
-
-
-def _tests(x: NDArray[np.float64], *, or_equal: bool, rounding: float) -> tuple[float, float]:
-    """One-sided p-values of mean <= 0 (small: it is above) and of mean >= 0.
-
-    Where all runs have the same value Student's t has nothing to divide by, and a sample
-    of counts can be so by chance. Then a sign test says how sure n equal runs are: if
-    half of all runs were otherwise, n alike would have probability 2^-n.
-    """
-    from scipy.special import stdtr
-
-    n = len(x)
-    if n < 2 or not np.all(np.isfinite(x)):  # one run says nothing about the next
-        return 1.0, 1.0
-    mean, spread = float(np.mean(x)), float(np.std(x, ddof=1))
-    if spread <= rounding:
-        holds = mean > rounding or (or_equal and abs(mean) <= rounding)
-        return (0.5**n, 1.0) if holds else (1.0, 0.5**n)
-    t = mean / (spread / math.sqrt(n))
-    return float(stdtr(n - 1, -t)), float(stdtr(n - 1, t))
 
 
 def _short(x: float, digits: int) -> str:

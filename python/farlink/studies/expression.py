@@ -1,0 +1,442 @@
+"""The language in which a record states what it claims: Python expressions over quantities.
+
+    thr("rlp", per=p) > thr("none", per=p) for p in (0.01, 0.02, 0.05)
+    0.075 <= crossing(lambda p: e2e("none", per=p), 5, (0.05, 0.1, 0.15)) <= 0.125
+    increasing(rto("rlp", per=p) for p in PER) and rto("rlp", per=0.6) <= 14
+
+An expression is read once, so that a wrong word is told before anything runs, and evaluated over
+names: quantities by functions (one value per run), and the functions here. Comparisons of
+quantities give evidence (see `farlink.studies.quantity`); `and`, `or`, `not` and chains such as
+`a < b <= c` combine it, and numbers that are compared give facts. A bare
+`... for x in ...` at the top holds if it holds for each.
+
+| word | what it is |
+|---|---|
+| `all(...)`, `any(...)` | each holds; one holds at least |
+| `abs(q)` | distance of the mean from 0: `abs(q - 97.4) <= 0.24` is a test of equality (TOST) |
+| `max(...)`, `min(...)` | of several quantities: `max(...) <= 14` if all of them are |
+| `increasing(...)`, `decreasing(...)` | each step is decided |
+| `tie(a, b, share)` | a within so much of b, both ways (TOST) |
+| `argbest({x: q})`, `argbest(f, xs)` | the x with the largest mean: `argbest(...) in (...)` |
+| `crossing(f, level, xs)` | the x at which f passes a level, linear between points, run by run |
+| `slope(f, xs)`, `r2lin(f, xs)` | least squares over the points, run by run |
+| `mean(...)` | of several quantities, run by run |
+
+Nothing else of Python is there: no assignment, no import, no attribute of an object.
+"""
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from farlink.errors import ScenarioError
+from farlink.studies.quantity import Evidence, Quantity, best, every, fact, some
+
+__all__ = ["FUNCTIONS", "Expression"]
+
+
+class Expression:
+    """A statement or value of a record.
+
+    Parameters
+    ----------
+    text
+        The expression.
+    where
+        What it belongs to, for messages.
+
+    Raises
+    ------
+    ScenarioError
+        If it is no expression of this language; the message says where and what.
+    """
+
+    def __init__(self, text: str, where: str) -> None:
+        self.text = text
+        self.where = where
+        self._tree = _parse(text, where)
+
+    def __repr__(self) -> str:
+        return f"<Expression {self.text!r}>"
+
+    @property
+    def names(self) -> set[str]:
+        """The names that it uses and does not bind itself."""
+        nodes = list(ast.walk(self._tree))
+        bound = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        bound |= {n.arg for n in nodes if isinstance(n, ast.arg)}
+        return {n.id for n in nodes if isinstance(n, ast.Name)} - bound
+
+    def check(self, known: Iterable[str]) -> None:
+        """Raise `ScenarioError` if it uses a name that is neither known nor a function here."""
+        for name in sorted(self.names - set(known) - FUNCTIONS.keys()):
+            raise ScenarioError(f"{self.where}: {name!r} in `{self.text}` is not known")
+
+    def value(self, names: Mapping[str, Any]) -> Any:  # noqa: ANN401 (whatever the expression is)
+        """Evaluate it over these names and the functions of the language."""
+        return _evaluate(self._tree, {**FUNCTIONS, **names})
+
+    def evidence(self, names: Mapping[str, Any]) -> Evidence:
+        """Evaluate a statement.
+
+        Raises
+        ------
+        TypeError
+            If it is a value and states nothing.
+        """
+        return _stated(self.value(names), self.text)
+
+
+def _parse(text: str, where: str) -> ast.expr:
+    source = text.strip()
+    if not source:
+        raise ScenarioError(f"{where}: there is nothing in the expression")
+    try:
+        tree = ast.parse(f"({source})", mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = getattr(error, "msg", None) or str(error)
+        raise ScenarioError(f"{where}: `{source}` is no expression: {reason}") from None
+    for node in ast.walk(tree):
+        if not isinstance(node, _ALLOWED):
+            word = type(node).__name__.lower()
+            raise ScenarioError(
+                f"{where}: `{source}` has {word}, which this language does not have"
+            )
+        if isinstance(node, ast.Call) and not isinstance(node.func, ast.Name):
+            raise ScenarioError(f"{where}: `{source}` calls what is no name")
+        if isinstance(node, ast.Constant) and type(node.value) not in _CONSTANTS:
+            raise ScenarioError(f"{where}: `{source}` has a constant of a strange kind")
+        if isinstance(node, ast.comprehension) and node.is_async:
+            raise ScenarioError(f"{where}: `{source}` waits, which this language does not have")
+    return tree
+
+
+_CONSTANTS = (int, float, str, bool, type(None))
+
+_ALLOWED = (
+    *(ast.BoolOp, ast.And, ast.Or, ast.UnaryOp, ast.Not, ast.USub, ast.UAdd),
+    *(ast.BinOp, ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow),
+    *(ast.Compare, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.In, ast.NotIn),
+    *(ast.Call, ast.keyword, ast.Name, ast.Load, ast.Store, ast.Constant),
+    *(ast.Tuple, ast.List, ast.Dict, ast.Starred),
+    *(ast.GeneratorExp, ast.ListComp, ast.DictComp, ast.comprehension),
+    *(ast.Lambda, ast.arguments, ast.arg, ast.Subscript, ast.Slice),
+)
+
+
+@dataclass(frozen=True)
+class _Distance:
+    """How far the mean of a quantity is from 0, which is compared by two one-sided tests."""
+
+    of: Quantity
+
+    def compare(self, sign: str, bound: float) -> Evidence:
+        if sign in ("<", "<="):
+            return every(self.of >= -bound, self.of <= bound)
+        return some(self.of > bound, self.of < -bound)
+
+
+@dataclass(frozen=True)
+class _Extreme:
+    """The largest or smallest of several quantities, compared without choosing one by chance."""
+
+    of: Sequence[Quantity]
+    largest: bool
+
+    def compare(self, sign: str, bound: "float | Quantity") -> Evidence:
+        parts = [_stated(_order(one, sign, bound), "a part") for one in self.of]
+        return every(parts) if (sign in ("<", "<=")) == self.largest else some(parts)
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The candidate with the largest mean."""
+
+    candidates: Mapping[Any, Quantity]
+
+    def among(self, allowed: Sequence[Any]) -> Evidence:
+        return best(self.candidates, allowed)
+
+
+def _evaluate(node: ast.expr, names: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    match node:
+        case ast.Constant(value):
+            return value
+        case ast.Name(name):
+            if name not in names:
+                raise NameError(f"{name!r} is not known")
+            return names[name]
+        case ast.Tuple(parts) | ast.List(parts):
+            return tuple(_spread(parts, names))
+        case ast.Dict(keys, values):
+            pairs = zip(keys, values, strict=True)
+            return {_evaluate(k, names): _evaluate(v, names) for k, v in pairs if k is not None}
+        case ast.UnaryOp(op, operand):
+            return _unary(op, _evaluate(operand, names))
+        case ast.BinOp(left, op, right):
+            return _ARITHMETIC[type(op)](_evaluate(left, names), _evaluate(right, names))
+        case ast.BoolOp(op, parts):
+            return _combine(isinstance(op, ast.And), parts, names)
+        case ast.Compare(left, ops, rights):
+            return _chain([left, *rights], ops, names)
+        case ast.GeneratorExp(element, generators) | ast.ListComp(element, generators):
+            return [_evaluate(element, bound) for bound in _bindings(generators, names)]
+        case ast.DictComp(key, value, generators):
+            bindings = _bindings(generators, names)
+            return {_evaluate(key, bound): _evaluate(value, bound) for bound in bindings}
+        case ast.Lambda(arguments, body):
+            parameters = [one.arg for one in arguments.args]
+            return lambda *given: _evaluate(
+                body, {**names, **dict(zip(parameters, given, strict=True))}
+            )
+        case ast.Subscript(value, ast.Slice(lower, upper)):
+            ends = [None if one is None else _evaluate(one, names) for one in (lower, upper)]
+            return _evaluate(value, names)[ends[0] : ends[1]]
+        case ast.Subscript(value, index):
+            return _evaluate(value, names)[_evaluate(index, names)]
+        case ast.Call(function, arguments, keywords):
+            given = {k.arg: _evaluate(k.value, names) for k in keywords if k.arg is not None}
+            return _evaluate(function, names)(*_spread(arguments, names), **given)
+    raise TypeError(f"{type(node).__name__} cannot be evaluated")
+
+
+def _spread(parts: Sequence[ast.expr], names: Mapping[str, Any]) -> list[Any]:
+    values: list[Any] = []
+    for part in parts:
+        if isinstance(part, ast.Starred):
+            values += _evaluate(part.value, names)
+        else:
+            values.append(_evaluate(part, names))
+    return values
+
+
+def _unary(op: ast.unaryop, value: Any) -> Any:  # noqa: ANN401
+    if isinstance(op, ast.Not):
+        return ~value if isinstance(value, Evidence) else not value
+    return value if isinstance(op, ast.UAdd) else -1 * value
+
+
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: lambda a, b: a + b,
+    ast.Sub: lambda a, b: a - b,
+    ast.Mult: lambda a, b: a * b,
+    ast.Div: lambda a, b: a / b,
+    ast.Pow: lambda a, b: a**b,
+}
+
+
+def _combine(conjunction: bool, parts: Sequence[ast.expr], names: Mapping[str, Any]) -> Any:  # noqa: ANN401, FBT001
+    values = [_evaluate(part, names) for part in parts]
+    if not any(isinstance(one, (Evidence, list)) for one in values):
+        return all(values) if conjunction else any(values)
+    evidence = [_stated(one, "a part") for one in values]
+    return every(evidence) if conjunction else some(evidence)
+
+
+def _chain(nodes: Sequence[ast.expr], ops: Sequence[ast.cmpop], names: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    values = [_evaluate(node, names) for node in nodes]
+    parts = [_compare(a, op, b) for (a, b), op in zip(pairwise(values), ops, strict=True)]
+    if all(isinstance(part, bool) for part in parts):
+        return all(parts)
+    return every(_stated(part, "a part") for part in parts)
+
+
+_SIGNS: Mapping[type[ast.cmpop], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _compare(a: Any, op: ast.cmpop, b: Any) -> "Evidence | bool":  # noqa: ANN401
+    if isinstance(op, (ast.In, ast.NotIn)):
+        if isinstance(a, _Best):
+            evidence = a.among(tuple(b))
+            return evidence if isinstance(op, ast.In) else ~evidence
+        return (a in b) is isinstance(op, ast.In)
+    if isinstance(op, (ast.Eq, ast.NotEq)):
+        equal = _equal(a, b)
+        if isinstance(op, ast.Eq):
+            return equal
+        return ~equal if isinstance(equal, Evidence) else not equal
+    return _order(a, _SIGNS[type(op)], b)
+
+
+def _order(a: Any, sign: str, b: Any) -> "Evidence | bool":  # noqa: ANN401
+    if isinstance(b, (_Distance, _Extreme)) or (
+        isinstance(b, Quantity) and not isinstance(a, (Quantity, _Distance, _Extreme))
+    ):
+        a, sign, b = b, _TURNED[sign], a
+    if isinstance(a, (_Distance, _Extreme)):
+        return a.compare(sign, b)
+    compared: Evidence | bool = {
+        "<": lambda: a < b,
+        "<=": lambda: a <= b,
+        ">": lambda: a > b,
+        ">=": lambda: a >= b,
+    }[sign]()
+    return compared if isinstance(compared, Evidence) else bool(compared)
+
+
+def _equal(a: Any, b: Any) -> "Evidence | bool":  # noqa: ANN401
+    """Whether both are the same in every run; one run that differs shows that they are not."""
+    if isinstance(b, (Quantity, _Best)):
+        a, b = b, a
+    if isinstance(a, _Best):
+        return a.among((b,))
+    if not isinstance(a, Quantity):
+        return bool(a == b)
+    other = b.values if isinstance(b, Quantity) else float(b)
+    difference = np.abs(a.values - other)
+    known = difference[~np.isnan(difference)]
+    told = b.label if isinstance(b, Quantity) else f"{b:g}"
+    line = f"{a.label} = {a.text} == {told} in {int(np.sum(known == 0))} of {len(known)} runs"
+    if len(known) == 0:
+        return Evidence(1.0, 1.0, (line,))
+    same = bool(np.all(known == 0))
+    return Evidence(0.5 ** len(known), 1.0, (line,)) if same else Evidence(1.0, 0.0, (line,))
+
+
+def _bindings(
+    generators: Sequence[ast.comprehension], names: Mapping[str, Any]
+) -> Iterator[Mapping[str, Any]]:
+    if not generators:
+        yield names
+        return
+    first, *rest = generators
+    for value in _evaluate(first.iter, names):
+        bound = {**names, **_bind(first.target, value)}
+        if all(_evaluate(condition, bound) for condition in first.ifs):
+            yield from _bindings(rest, bound)
+
+
+def _bind(target: ast.expr, value: Any) -> dict[str, Any]:  # noqa: ANN401
+    if isinstance(target, ast.Name):
+        return {target.id: value}
+    if not isinstance(target, ast.Tuple):
+        raise TypeError("a loop of this language binds names")
+    bound: dict[str, Any] = {}
+    for part, one in zip(target.elts, value, strict=True):
+        bound |= _bind(part, one)
+    return bound
+
+
+def _stated(value: Any, text: str) -> Evidence:  # noqa: ANN401
+    if isinstance(value, Evidence):
+        return value
+    if isinstance(value, bool):
+        return fact(value, f"{text}: {'yes' if value else 'no'}")
+    if isinstance(value, (list, tuple)):
+        return every(_stated(one, text) for one in value)
+    raise TypeError(f"`{text}` is a value and states nothing")
+
+
+# --- The functions
+
+
+def _all(parts: Iterable[Any]) -> Any:  # noqa: ANN401
+    values = list(parts)
+    return all(values) if _plain(values) else every(_stated(one, "a part") for one in values)
+
+
+def _any(parts: Iterable[Any]) -> Any:  # noqa: ANN401
+    values = list(parts)
+    return any(values) if _plain(values) else some(_stated(one, "a part") for one in values)
+
+
+def _plain(values: Iterable[Any]) -> bool:
+    return all(isinstance(one, (bool, int, float)) for one in values)
+
+
+def _abs(value: Any) -> Any:  # noqa: ANN401
+    return _Distance(value) if isinstance(value, Quantity) else abs(value)
+
+
+def _extreme(*given: Any, largest: bool) -> Any:  # noqa: ANN401
+    values = list(given[0]) if len(given) == 1 else list(given)
+    if _plain(values):
+        return max(values) if largest else min(values)
+    return _Extreme(values, largest)
+
+
+def _steps(given: Sequence[Any], *, up: bool) -> Evidence:
+    pairs = [(a, b) if up else (b, a) for a, b in pairwise(given)]
+    return every(_stated(_order(a, "<", b), "a step") for a, b in pairs)
+
+
+def _argbest(of: Any, xs: Iterable[Any] | None = None) -> _Best:  # noqa: ANN401
+    return _Best(of if xs is None else {x: of(x) for x in xs})
+
+
+def _crossing(f: Callable[[float], Quantity], level: Any, xs: Iterable[float]) -> Quantity:  # noqa: ANN401
+    """Where f passes the level for the first time; NaN in runs in which it does not."""
+    points = list(xs)
+    quantities = [f(x) for x in points]
+    bound = level.values if isinstance(level, Quantity) else float(level)
+    rows = np.array([one.values - bound for one in quantities])
+    found = np.full(rows.shape[1], np.nan)
+    for run, row in enumerate(rows.T):
+        for (x0, y0), (x1, y1) in pairwise(zip(points, row, strict=True)):
+            if y0 != y1 and min(y0, y1) <= 0 <= max(y0, y1):
+                found[run] = x0 + (x1 - x0) * y0 / (y0 - y1)
+                break
+    told = level.label if isinstance(level, Quantity) else f"{level:g}"
+    return Quantity(found, f"crossing({quantities[0].label} ..., {told})")
+
+
+def _line(f: Any, xs: Iterable[float]) -> tuple[Any, Any, str]:  # noqa: ANN401
+    points = np.array(list(xs), dtype=np.float64)
+    quantities = [f(float(x)) for x in points] if callable(f) else list(f)
+    rows = np.array([one.values for one in quantities])
+    return points, rows, quantities[0].label
+
+
+def _slope(f: Any, xs: Iterable[float]) -> Quantity:  # noqa: ANN401
+    points, rows, label = _line(f, xs)
+    away = points - points.mean()
+    return Quantity(away @ rows / (away @ away), f"slope({label} ...)")
+
+
+def _r2lin(f: Any, xs: Iterable[float]) -> Quantity:  # noqa: ANN401
+    points, rows, label = _line(f, xs)
+    away, spread = points - points.mean(), rows - rows.mean(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (away @ spread) ** 2 / ((away @ away) * np.sum(spread**2, axis=0))
+    return Quantity(share, f"R^2({label} ...)")
+
+
+def _mean(given: Iterable[Quantity]) -> Quantity:
+    values = list(given)
+    mean = np.mean([one.values for one in values], axis=0)
+    return Quantity(mean, f"mean({values[0].label} ...)", values[0].unit)
+
+
+def _tie(a: Quantity, b: Any, share: float) -> Evidence:  # noqa: ANN401
+    return a.close_to(b, share)
+
+
+FUNCTIONS: Mapping[str, Any] = {
+    "all": _all,
+    "any": _any,
+    "abs": _abs,
+    "max": lambda *given: _extreme(*given, largest=True),
+    "min": lambda *given: _extreme(*given, largest=False),
+    "increasing": lambda given: _steps(list(given), up=True),
+    "decreasing": lambda given: _steps(list(given), up=False),
+    "tie": _tie,
+    "argbest": _argbest,
+    "crossing": _crossing,
+    "slope": _slope,
+    "r2lin": _r2lin,
+    "mean": _mean,
+    "range": range,
+    "len": len,
+    "sum": sum,
+}
+"""The functions of the language by name."""

@@ -1,0 +1,171 @@
+"""How surely runs show that one mean is above another, for values of any shape.
+
+Student's t is right for nearly normal values. Delays at high loss are not: most runs are short
+and a few are very long, a sample has none of the long ones, and t then calls the mean low far
+too often (a lognormal with sigma 1.5: in 24 to 31 % of samples instead of 2.5 %). Rare counts
+are not normal either. So three tests are made where they apply, and the least sure of them
+counts:
+
+- Student's t, always;
+- for positive values that are skewed, the generalised test of lognormal means (Krishnamoorthy
+  and Mathew 2003, J. Statist. Plann. Inference 115, 103-121; for pairs with the joint
+  distribution of both): exact for lognormal values, and on the safe side for exponential, gamma
+  and Weibull ones;
+- for small counts, the exact test of Poisson totals (for pairs: the binomial one, given their sum).
+
+No test keeps its level for every distribution: what has a rare large value that no run met
+cannot be told from what has none.
+"""
+
+import math
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["above"]
+
+Values = NDArray[np.float64]
+
+
+def above(a: Values, b: Values | float, *, or_equal: bool = False) -> tuple[float, float]:
+    """Return the one-sided p-values of "the mean of a is above that of b", and of the contrary.
+
+    Parameters
+    ----------
+    a, b
+        A value per run; run k of both met the same channel. `b` may be a number. Runs in
+        which either is NaN are left out.
+    or_equal
+        Whether equality holds for the statement: it decides where all runs are equal.
+
+    Returns
+    -------
+    tuple of float
+        The probability of runs that speak for the statement as strongly as these, or more, if
+        it did not hold; and for its contrary. Both are 1 with fewer than two runs.
+    """
+    pairs = isinstance(b, np.ndarray)
+    other = np.broadcast_to(np.asarray(b, dtype=np.float64), a.shape)
+    known = ~(np.isnan(a) | np.isnan(other))
+    x, y = a[known], other[known]
+    if len(x) < _FEWEST or not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
+        return 1.0, 1.0
+    size = float(np.max(np.maximum(np.abs(x), np.abs(y))))
+    tests = [_student(x - y, or_equal=or_equal, rounding=_ROUNDING * size)]
+    bound = y if pairs else float(y[0])
+    if np.all(x > 0) and np.all(y > 0) and _skewed(x, y if pairs else None):
+        tests.append(_lognormal(x, bound))
+    if _rare(x) or (pairs and _rare(y)):
+        tests.append(_counts(x, bound))
+    return max(one for one, _ in tests), max(one for _, one in tests)
+
+
+_FEWEST = 2
+"""Runs that are needed: one says nothing about the next."""
+
+_ROUNDING = 1e-12
+"""Share of a value below which differences are those of rounding."""
+
+_SPREAD = 0.2
+"""Standard deviation of the logarithms from which positive values count as skewed: for a
+lognormal with just so much t says "below" in 4 instead of 2.5 % of samples of six."""
+
+_SPREAD_OF_PAIRS = 0.5
+"""The same of two quantities with like spreads, whose differences are less skewed than they are."""
+
+_DRAWS = 10_000
+"""Draws of the generalised test: a p-value of 0.025 is known to 0.0016."""
+
+_OPEN = (0.0, 0.0)
+"""Of a test that has nothing to say: the other ones decide."""
+
+
+def _student(x: Values, *, or_equal: bool, rounding: float) -> tuple[float, float]:
+    """Student's t on the differences.
+
+    Where all runs have the same value there is nothing to divide by, and a sample of counts can
+    be so by chance. Then a sign test says how sure n equal runs are: if half of all runs were
+    otherwise, n alike would have probability 2^-n.
+    """
+    from scipy.special import stdtr
+
+    n, mean, spread = len(x), float(np.mean(x)), float(np.std(x, ddof=1))
+    if spread <= rounding:
+        holds = mean > rounding or (or_equal and abs(mean) <= rounding)
+        return (0.5**n, 1.0) if holds else (1.0, 0.5**n)
+    t = mean / (spread / math.sqrt(n))
+    return float(stdtr(n - 1, -t)), float(stdtr(n - 1, t))
+
+
+def _skewed(x: Values, y: Values | None) -> bool:
+    one = float(np.std(np.log(x), ddof=1))
+    if y is None:
+        return one > _SPREAD
+    other = float(np.std(np.log(y), ddof=1))
+    return max(one, other) > _SPREAD_OF_PAIRS or abs(one - other) > _SPREAD
+
+
+def _lognormal(x: Values, y: Values | float) -> tuple[float, float]:
+    """Generalised test of lognormal means, by draws that are the same for every sample."""
+    if isinstance(y, float):
+        mean, var = _pivots(np.log(x)[:, None])
+        share = float(np.mean(mean[0] + var[0] / 2 <= math.log(y)))
+        return share, 1 - share
+    mean, var = _pivots(np.log(np.column_stack([x, y])))
+    share = float(np.mean(mean[0] + var[0] / 2 <= mean[1] + var[1] / 2))
+    return share, 1 - share
+
+
+def _pivots(logs: Values) -> tuple[Values, Values]:
+    """Draw means and variances of one or two normal columns as the sample leaves them open.
+
+    With the sample covariance S = V V' / (n - 1) and a standard Wishart matrix A A', the scale
+    L = V A^-1 and the mean less L z / sqrt(n) have the distribution of what was sampled from.
+    """
+    n, columns = logs.shape
+    centred = logs - logs.mean(axis=0)
+    v11 = math.sqrt(float(centred[:, 0] @ centred[:, 0]))
+    a11, a21, a22, z1, z2 = _draws(n)
+    l11 = v11 / a11
+    means, variances = [logs[:, 0].mean() - l11 * z1 / math.sqrt(n)], [l11**2]
+    if columns > 1:
+        v21 = float(centred[:, 0] @ centred[:, 1]) / v11 if v11 > 0 else 0.0
+        v22 = math.sqrt(max(float(centred[:, 1] @ centred[:, 1]) - v21**2, 0.0))
+        l22 = v22 / a22
+        l21 = (v21 - l22 * a21) / a11
+        means.append(logs[:, 1].mean() - (l21 * z1 + l22 * z2) / math.sqrt(n))
+        variances.append(l21**2 + l22**2)
+    return np.array(means), np.array(variances)
+
+
+@lru_cache(maxsize=64)
+def _draws(n: int) -> tuple[Values, ...]:
+    """Bartlett's factors of a 2 x 2 Wishart matrix with n - 1 degrees of freedom, and normals."""
+    random = np.random.Generator(np.random.PCG64(n))
+    a11 = np.sqrt(random.chisquare(n - 1, _DRAWS))
+    a22 = np.sqrt(random.chisquare(max(n - 2, 1), _DRAWS))
+    a21, z1, z2 = random.standard_normal((3, _DRAWS))
+    return a11, a21, a22, z1, z2
+
+
+def _rare(x: Values) -> bool:
+    """Whether these are counts of what some runs have not met at all."""
+    return bool(np.all(x >= 0) and np.all(x == np.floor(x)) and np.any(x == 0))
+
+
+def _counts(x: Values, y: Values | float) -> tuple[float, float]:
+    """Exact test of Poisson totals; of pairs given their sum, which is binomial."""
+    from scipy.special import bdtr, bdtrc, pdtr, pdtrc
+
+    total = float(x.sum())
+    if isinstance(y, float):
+        if y <= 0:
+            return _OPEN
+        at_least = 1.0 if total == 0 else float(pdtrc(total - 1, len(x) * y))
+        return at_least, float(pdtr(total, len(x) * y))
+    both = total + float(y.sum())
+    if both == 0 or np.any(y < 0) or np.any(x < 0) or both != math.floor(both):
+        return _OPEN
+    at_least = 1.0 if total == 0 else float(bdtrc(total - 1, int(both), 0.5))
+    return at_least, float(bdtr(total, int(both), 0.5))

@@ -1,0 +1,144 @@
+"""The language of records: what its words mean, run by run, and what it refuses."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+
+from farlink.errors import ScenarioError
+from farlink.studies.expression import Expression
+from farlink.studies.quantity import Evidence, Quantity, Verdict
+
+RUNS = 12
+
+
+def q(mean: float, spread: float = 0.01, seed: int = 1) -> Quantity:
+    """Return a quantity with exactly this mean over its runs."""
+    noise = np.random.default_rng(seed).standard_normal(RUNS)
+    return Quantity(mean + spread * (noise - noise.mean()), f"q({mean:g})")
+
+
+NAMES: Mapping[str, Any] = {
+    "thr": lambda name, per=0.0: q(
+        {"rlp": 10, "none": 12}[name] - {"rlp": 5, "none": 50}[name] * per
+    ),
+    "P": (0.0, 0.1, 0.2),
+    "zero": Quantity([0.0] * RUNS, "zero"),
+    "once": Quantity([0.0] * (RUNS - 1) + [1.0], "once"),
+}
+
+
+def verdict(text: str) -> Verdict:
+    """Judge a statement over `NAMES`."""
+    return Expression(text, "a claim").evidence(NAMES).verdict
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "thr('rlp') < thr('none')",
+        "thr('rlp', per=p) > thr('none', per=p) for p in P if p > 0",
+        "all(thr('rlp', per=p) > thr('none', per=p) for p in (0.1, 0.2))",
+        "any(thr('rlp', per=p) > thr('none', per=p) for p in P)",
+        "9 < thr('rlp') < thr('none') <= 12.1",
+        "thr('rlp') > 9 and thr('none') > 11 and 1 + 1 == 2",
+        "thr('rlp') > 11 or thr('none') > 11",
+        "not thr('rlp') > 11",
+        "abs(thr('rlp') - 10.05) <= 0.1",
+        "abs(thr('rlp') - 9) > 0.5",
+        "max(thr('rlp', per=p) for p in P) <= 10.1",
+        "max(thr('rlp', per=p) for p in P) >= 9.9",
+        "min(thr('none', per=p) for p in P) <= 2.1",
+        "10.1 >= max(thr('rlp', per=p) for p in P)",
+        "decreasing(thr('rlp', per=p) for p in P)",
+        "increasing([thr('none', per=0.2), thr('rlp'), thr('none')])",
+        "tie(thr('rlp'), thr('none') - 2, 0.02)",
+        "argbest(lambda p: thr('rlp', per=p), P) in (0.0,)",
+        "argbest({p: thr('none', per=p) for p in P}) == 0.0",
+        # 12 - 50 p = 10 - 5 p at p = 2/45
+        "0.044 < crossing(lambda p: thr('rlp', per=p) - thr('none', per=p), 0, P) < 0.045",
+        "0.08 < crossing(lambda p: thr('none', per=p), thr('rlp') - 2.5, P) < 0.1",
+        "-5.01 < slope(lambda p: thr('rlp', per=p), P) < -4.99",
+        "r2lin(lambda p: thr('rlp', per=p), P) > 0.99",
+        "mean(thr('rlp', per=p) for p in P) < 9.6",
+        "zero == 0",
+        "once != 0",
+        "thr(*('rlp',)) / thr('none') < 0.84",
+    ],
+)
+def test_what_holds(text: str) -> None:
+    """Each word of the language says what its name says."""
+    assert verdict(text) is Verdict.REPRODUCED
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "thr('rlp') > thr('none')",
+        "thr('rlp', per=p) > thr('none', per=p) for p in P",
+        "12 < thr('rlp') < 13",
+        "thr('rlp') > 9 and thr('none') > 13",
+        "abs(thr('rlp') - 10.05) <= 0.02",
+        "abs(thr('rlp') - 9) < 0.5",
+        "max(thr('none', per=p) for p in P) <= 11",
+        "min(thr('none', per=p) for p in P) >= 3",
+        "increasing(thr('rlp', per=p) for p in P)",
+        "tie(thr('rlp'), thr('none'), 0.02)",
+        "argbest(lambda p: thr('rlp', per=p), P) not in (0.0,)",
+        "argbest(lambda p: thr('rlp', per=p), P) == 0.2",
+        "0.05 < crossing(lambda p: thr('rlp', per=p) - thr('none', per=p), 0, P)",
+        "once == 0",
+        "zero != 0",
+        "2 + 2 == 5",
+    ],
+)
+def test_what_does_not(text: str) -> None:
+    """Each of them can be wrong."""
+    assert verdict(text) is Verdict.NOT_REPRODUCED
+
+
+def test_a_level_that_is_not_passed_decides_nothing() -> None:
+    """No crossing is no number: neither side of a bound on it is shown."""
+    text = "crossing(lambda p: thr('rlp', per=p), 100, P) < 0.1"
+    assert verdict(text) is Verdict.UNDECIDED
+
+
+def test_loops_bind_several_names_and_filter() -> None:
+    """Pairs, two loops and a condition are as in Python."""
+    text = "[a * b for a, b in ((1, 2), (3, 4)) for c in (1, 1) if a < 3]"
+    assert Expression(text, "x").value({}) == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("thr('rlp'", "is no expression"),
+        ("__import__('os').system('x')", "calls what is no name"),
+        ("thr.__class__", "has attribute"),
+        ("[x := 3]", "has namedexpr"),
+        ("f'{thr}'", "has joinedstr"),
+        ("b'x'", "constant of a strange kind"),
+        ("", "there is nothing"),
+    ],
+)
+def test_what_is_refused(text: str, told: str) -> None:
+    """Anything else of Python is refused when it is read, with the place and the words."""
+    with pytest.raises(ScenarioError, match=told) as error:
+        Expression(text, "claim c").check(NAMES)
+    assert str(error.value).startswith("claim c: ")
+
+
+def test_a_name_that_is_not_known_is_told_before_anything_runs() -> None:
+    """Names of loops and lambdas are its own; others have to be there."""
+    Expression("all(thr('rlp', per=p) > 0 for p in P)", "c").check(NAMES)
+    Expression("crossing(lambda p: thr('rlp', per=p), 0, P) > 0", "c").check(NAMES)
+    with pytest.raises(ScenarioError, match="'thrr'"):
+        Expression("thrr('rlp') > 0", "c").check(NAMES)
+
+
+def test_a_value_is_no_statement() -> None:
+    """A claim that compares nothing cannot be judged."""
+    with pytest.raises(TypeError, match="states nothing"):
+        Expression("thr('rlp')", "c").evidence(NAMES)
+    assert isinstance(Expression("thr('rlp') > 0", "c").evidence(NAMES), Evidence)

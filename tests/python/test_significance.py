@@ -1,0 +1,88 @@
+"""Tests of means keep their level on samples of known distribution, and find what is there."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from farlink.studies.significance import above
+
+SAMPLES = 400
+LEVEL = 0.025
+MOST = 0.045  # LEVEL and 2.5 standard errors of the share of so many samples
+
+Values = NDArray[np.float64]
+Law = Callable[[np.random.Generator, int], Values]
+
+LAWS: dict[str, tuple[Law, float]] = {
+    "normal": (lambda r, n: r.normal(10, 3, n), 10),
+    "lognormal 0.3": (lambda r, n: r.lognormal(0, 0.3, n), np.exp(0.045)),
+    "lognormal 1.5": (lambda r, n: r.lognormal(0, 1.5, n), np.exp(1.125)),
+    "exponential": (lambda r, n: r.exponential(1, n), 1),
+    "gamma 0.5": (lambda r, n: r.gamma(0.5, 1, n), 0.5),
+    "poisson 0.3": (lambda r, n: r.poisson(0.3, n).astype(float), 0.3),
+    "poisson 5": (lambda r, n: r.poisson(5, n).astype(float), 5),
+}
+
+
+@pytest.mark.parametrize("runs", [6, 20])
+@pytest.mark.parametrize("name", LAWS)
+def test_a_mean_against_its_own_value(name: str, runs: int) -> None:
+    """A sample says "above" or "below" of the mean it has in one of forty cases at most."""
+    law, mean = LAWS[name]
+    random = np.random.default_rng(runs)
+    p = np.array([above(law(random, runs), mean) for _ in range(SAMPLES)])
+    assert np.all(np.mean(p < LEVEL, axis=0) <= MOST), np.mean(p < LEVEL, axis=0)
+
+
+@pytest.mark.parametrize("runs", [6, 20])
+@pytest.mark.parametrize("name", LAWS)
+def test_two_means_that_are_equal(name: str, runs: int) -> None:
+    """The same of two quantities with one mean, of which the other has another shape."""
+    law, mean = LAWS[name]
+    random = np.random.default_rng(runs)
+    other: Law = LAWS["poisson 0.3"][0] if "poisson" in name else LAWS["exponential"][0]
+    scale = mean / LAWS["poisson 0.3" if "poisson" in name else "exponential"][1]
+    if name == "poisson 5":
+        other, scale = law, 1
+    p = np.array([above(law(random, runs), other(random, runs) * scale) for _ in range(SAMPLES)])
+    assert np.all(np.mean(p < LEVEL, axis=0) <= MOST), np.mean(p < LEVEL, axis=0)
+
+
+def test_pairs_that_share_their_runs() -> None:
+    """The level holds where both have a common part, and a small true difference is found."""
+    random = np.random.default_rng(3)
+    common = random.lognormal(0, 1, (SAMPLES, 10))
+    a = common * random.lognormal(0, 0.1, (SAMPLES, 10))
+    b = common * random.lognormal(0, 0.1, (SAMPLES, 10))
+    p = np.array([above(x, y) for x, y in zip(a, b, strict=True)])
+    assert np.all(np.mean(p < LEVEL, axis=0) <= MOST)
+    found = np.array([above(1.5 * x, y)[0] for x, y in zip(a, b, strict=True)])
+    assert np.mean(found < LEVEL) > 0.8
+
+
+@pytest.mark.parametrize("name", ["normal", "lognormal 0.3", "poisson 5"])
+def test_a_true_difference_is_found(name: str) -> None:
+    """Ten runs see that a mean is twice its bound, at least in nine samples of ten."""
+    law, mean = LAWS[name]
+    random = np.random.default_rng(1)
+    p = np.array([above(law(random, 10), mean / 2)[0] for _ in range(300)])
+    assert np.mean(p < LEVEL) > 0.9
+
+
+def test_rare_counts_are_told_apart_from_none() -> None:
+    """Twelve events in ten runs beside two are more; three beside two are not."""
+    many = np.array([2.0, 1, 1, 0, 2, 1, 1, 2, 1, 1])
+    few = np.array([0.0, 0, 1, 0, 0, 0, 0, 1, 0, 0])
+    assert above(many, few)[0] < LEVEL
+    three = np.array([0.0, 1, 0, 0, 0, 1, 0, 0, 0, 1])
+    assert above(three, few)[0] > LEVEL
+    assert above(three, few)[1] > LEVEL
+
+
+def test_unequal_spreads_do_not_turn_the_sign() -> None:
+    """A lognormal with the lower median and the higher mean is above."""
+    random = np.random.default_rng(5)
+    wide, narrow = random.lognormal(0, 1.5, 400), random.lognormal(0.5, 0.1, 400)
+    assert above(wide, narrow)[0] < LEVEL
