@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["show", "study"]
 
-_STYLES = {"reproduced": "green", "not reproduced": "red", "failed": "bold red"}
+_STYLES = {
+    "reproduced": "green",
+    "order only": "cyan",
+    "tie": "cyan",
+    "not reproduced": "red",
+    "failed": "bold red",
+}
 
 
 def study(
@@ -39,6 +45,12 @@ def study(
     seed: int = typer.Option(1, "--seed", help="Seed of all runs.", metavar="N"),
     jobs: int | None = typer.Option(
         None, "--jobs", help="Threads; by default one per processor.", metavar="N"
+    ),
+    reading: str | None = typer.Option(
+        None, "--reading", help="The reading of the text that counts (see --list).", metavar="ID"
+    ),
+    mutants: bool = typer.Option(
+        False, "--mutants", help="Judge the claims under the wrong models of the record, too."
     ),
     out: Path | None = typer.Option(
         None, "--out", help="Write page, verdicts and figures here.", metavar="DIR"
@@ -75,6 +87,8 @@ def study(
             runs=runs,
             seed=seed,
             jobs=jobs,
+            reading=reading,
+            mutants=mutants,
             progress=progress,
             watch=watch,
         )
@@ -111,7 +125,7 @@ def _studies() -> None:
     text.console(sys.stdout).print(table)
 
 
-def _list(study: "Study[Any]", only: list[str] | None) -> None:
+def _list(study: "Study", only: list[str] | None) -> None:
     from farlink.studies.select import select
     from farlink.studies.study import Claim
 

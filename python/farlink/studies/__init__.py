@@ -2,7 +2,6 @@
 
 import difflib
 from importlib import import_module
-from typing import Any
 
 from farlink.errors import ScenarioError
 from farlink.studies.study import Study
@@ -13,7 +12,7 @@ NAMES = ("wong1998",)
 """The studies there are."""
 
 
-def find(name: str) -> Study[Any]:
+def find(name: str) -> Study:
     """Return a study by its name.
 
     Raises
@@ -25,5 +24,5 @@ def find(name: str) -> Study[Any]:
         near = difflib.get_close_matches(name, NAMES, n=1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(NAMES)}"
         raise ScenarioError(f"study {name!r} is not known; {hint}")
-    study: Study[Any] = import_module(f"farlink.studies.{name}").STUDY
+    study: Study = import_module(f"farlink.studies.{name}").STUDY
     return study

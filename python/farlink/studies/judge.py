@@ -1,16 +1,88 @@
-"""Judging claims: what the runs say of each, and the sum of it."""
+"""Judging claims: what the runs say of each, and the sum of it.
+
+A claim states an order, a number, or both. Looks are taken with more and more runs until it is
+decided; each look spends a part of the level, so that all together keep it.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from farlink.studies.quantity import Evidence, Verdict
+from farlink.studies.quantity import LEVEL, Evidence, Quantity, Verdict
 from farlink.studies.study import Claim
 
-__all__ = ["FAILED", "UNTESTED", "Judgement", "judge", "summary"]
+__all__ = ["FAILED", "UNTESTED", "Compared", "Finding", "Judgement", "judge", "look", "summary"]
 
 UNTESTED = "untested"
 FAILED = "failed"
+
+_DECIDED = (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.ORDER_ONLY, Verdict.TIE)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A published number and ours."""
+
+    what: str
+    published: float
+    unit: str
+    ours: Quantity
+
+    @property
+    def ratio(self) -> float:
+        """Ours over what was published; NaN where that is 0."""
+        return self.ours.mean / self.published if self.published else float("nan")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the runs say of a claim under one reading.
+
+    Attributes
+    ----------
+    order, number
+        Evidence of the two statements; None for what the claim does not state.
+    rows
+        Published numbers beside ours.
+    runs
+        Runs of a point that it rests on.
+    level
+        The one-sided level of the look that decided, or of the last.
+    """
+
+    order: Evidence | None
+    number: Evidence | None
+    rows: Sequence[Compared] = ()
+    runs: int = 0
+    level: float = LEVEL
+
+    @property
+    def verdict(self) -> Verdict:
+        """What follows: both hold, the order alone, a tie, neither, or nothing."""
+        order, number = (
+            None if one is None else one.at(self.level) for one in (self.order, self.number)
+        )
+        if order is None or order is Verdict.REPRODUCED:
+            if number is None:
+                return Verdict.UNDECIDED if order is None else order
+            if order is Verdict.REPRODUCED and number is Verdict.NOT_REPRODUCED:
+                return Verdict.ORDER_ONLY
+            return number
+        return order
+
+    @property
+    def deciding(self) -> Evidence:
+        """The evidence that the verdict hangs on."""
+        found = self.number if self.number is not None else self.order
+        if self.order is not None and self.order.at(self.level) is not Verdict.REPRODUCED:
+            found = self.order
+        return found if found is not None else Evidence(1.0, 1.0)
+
+    @property
+    def off(self) -> Compared | None:
+        """Of the published numbers the one that ours is farthest from, as a ratio."""
+        known = [one for one in self.rows if one.ratio > 0]
+        return max(known, key=lambda one: max(one.ratio, 1 / one.ratio), default=None)
 
 
 @dataclass(frozen=True)
@@ -19,14 +91,14 @@ class Judgement:
 
     Attributes
     ----------
-    evidence
-        By setting of the study; the first is the one that counts.
+    findings
+        By reading of the study; the first is the one that counts.
     failure
         Why it could not be judged though it should have been; empty if it was.
     """
 
     claim: Claim
-    evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    findings: Mapping[str, Finding] = field(default_factory=dict)
     failure: str = ""
 
     @property
@@ -37,34 +109,79 @@ class Judgement:
         return self.first.verdict.value if self.first is not None else UNTESTED
 
     @property
-    def first(self) -> Evidence | None:
-        """What counts: the evidence at the first setting."""
-        return next(iter(self.evidence.values()), None)
+    def first(self) -> Finding | None:
+        """What counts: the finding under the first reading."""
+        return next(iter(self.findings.values()), None)
 
     @property
     def key(self) -> str:
         """The comparison that the verdict hangs on, or why there is none."""
         if self.failure:
             return self.failure
-        return self.first.key if self.first is not None else self.claim.untested
+        if self.first is None:
+            return self.claim.untested
+        off = self.first.off
+        factor = ""
+        if self.first.verdict is Verdict.ORDER_ONLY and off is not None:
+            factor = f"; {off.what} is {off.ratio:.2g} times the published {off.published:g}"
+        return self.first.deciding.key + factor
 
     @property
     def cause(self) -> str:
         """Why the claim does not reproduce, as far as the record knows; else empty."""
-        return self.claim.cause if self.status == Verdict.NOT_REPRODUCED.value else ""
+        wrong = (Verdict.NOT_REPRODUCED.value, Verdict.ORDER_ONLY.value, Verdict.TIE.value)
+        return self.claim.cause if self.status in wrong else ""
 
 
-def judge(claim: Claim, judges: Mapping[str, Callable[[], Evidence]]) -> Judgement:
-    """Judge a claim at each setting it is to be judged at, the first of which counts.
+def look(looks: int, place: int) -> float:
+    """Return the level of one of several looks: half of `LEVEL` first, the rest evenly.
 
-    Whatever goes wrong becomes a failure of this claim, and others can go on.
+    The chance that any of them is wrong is at most the sum (Bonferroni).
+    """
+    if looks == 1:
+        return LEVEL
+    return LEVEL / 2 if place == 0 else LEVEL / 2 / (looks - 1)
+
+
+def judge(
+    claim: Claim,
+    readings: Mapping[str, Callable[[int], Finding]],
+    looks: Sequence[int],
+    decided: "Callable[[Finding], bool] | None" = None,
+) -> Judgement:
+    """Judge a claim under each reading, the first of which counts, with runs until decided.
+
+    Parameters
+    ----------
+    claim
+        What is judged; with `untested` it is not.
+    readings
+        Makes a finding with so many runs of a point, by name of the reading.
+    looks
+        Numbers of runs to look at, in order.
+    decided
+        Whether no more runs are wanted; by default where the verdict is one.
+
+    Returns
+    -------
+    Judgement
+        Whatever goes wrong becomes a failure of this claim, and others can go on.
     """
     if claim.untested:
         return Judgement(claim)
+    enough = decided or (lambda found: found.verdict in _DECIDED)
+    findings = {}
     try:
-        return Judgement(claim, {label: one() for label, one in judges.items()})
+        for name, make in readings.items():
+            for place, runs in enumerate(looks):
+                found = make(runs)
+                level = look(len(looks), place)
+                findings[name] = Finding(found.order, found.number, found.rows, runs, level)
+                if enough(findings[name]):
+                    break
     except Exception as error:
         return Judgement(claim, failure=f"{type(error).__name__}: {error}")
+    return Judgement(claim, findings)
 
 
 def summary(judgements: Iterable[Judgement]) -> str:
@@ -72,7 +189,9 @@ def summary(judgements: Iterable[Judgement]) -> str:
     told = list(judgements)
     free = Counter(one.status for one in told if not one.claim.calibration)
     checks = Counter(one.status for one in told if one.claim.calibration)
-    parts = [f"{free[verdict.value]} {verdict.value}" for verdict in Verdict]
+    always = (Verdict.REPRODUCED, Verdict.NOT_REPRODUCED, Verdict.UNDECIDED)
+    words = [one.value for one in Verdict if one in always or free[one.value]]
+    parts = [f"{free[word]} {word}" for word in words]
     parts += [f"{free[word]} {word}" for word in (UNTESTED, FAILED) if free[word]]
     line = ", ".join(parts)
     if checks:

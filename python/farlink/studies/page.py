@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from farlink import files
 from farlink.plot.style import save
 from farlink.studies.draw import numbers
-from farlink.studies.judge import Judgement
+from farlink.studies.judge import UNTESTED, Finding, Judgement
+from farlink.studies.mutants import Mutation
 from farlink.studies.quantity import Evidence
-from farlink.studies.study import Claim, Curves, Drawing, Item, Table
+from farlink.studies.study import STRENGTHS, Claim, Curves, Drawing, Item, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,23 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT", "document", "render", "write"]
 
-FORMAT = "farlink-study/1"
+FORMAT = "farlink-study/2"
 """The version of verdicts.json."""
 
 _LARGEST_SVG = 1_500_000
 """A figure with more bytes than this as SVG stands on the page as PNG."""
 
-# What the page shows in places of its own; all other keys of an entry are published numbers.
-_SHOWN = Claim.__annotations__.keys() | {
-    "id",
-    "title",
-    "says",
-    "where",
-    "note",
-    "kind",
-    "content",
-    "full",
-}
+# Keys of entries that are no published numbers: the page has them elsewhere, or needs them itself.
+_SHOWN = {"id", "title", "where", "note", "kind", "content", "full"}
+_SHOWN |= {"x", "y", "over", "series", "x_label", "x_scale", "log_y"}
 
 
 def write(result: "StudyResult", directory: Path) -> list[Path]:
@@ -75,13 +69,14 @@ def document(result: "StudyResult") -> dict[str, Any]:
         "runs": result.runs,
         "quick": result.quick,
         "only": None if result.only is None else list(result.only),
-        "settings": list(result.settings),
+        "readings": [one.id for one in result.readings],
         "simulated_runs": result.simulated_runs,
         "events": result.events,
         "wall_s": result.wall_s,
         "summary": result.summary,
         "failures": result.failures,
         "verdicts": [_verdict(one) for one in result.judgements],
+        "mutants": [_mutation(one, result) for one in result.mutations],
     }
 
 
@@ -95,19 +90,52 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"published": _published, "slug": _slug, "p": _p}
+    environment.filters |= {"published": _published, "slug": _slug, "p": _p, "number": _number}
     sections, loose = _sections(result)
-    wrong = [one for one in result.judgements if one.status == "not reproduced"]
+    wrong = [one for one in result.judgements if one.cause or one.status == "not reproduced"]
+    stated = [one for one in result.judgements if one.status != UNTESTED]
     return environment.get_template("page.html").render(
         result=result,
         study=result.study.record["study"],
         sections=sections,
         loose=loose,
         wrong=[one for one in wrong if not one.claim.calibration],
-        sensitive=[one for one in result.judgements if len(one.evidence) > 1],
+        stated=stated,
+        statuses=sorted({one.status for one in result.judgements}),
+        counts=_counts(result),
+        sensitive=[one for one in result.judgements if len(one.findings) > 1],
+        mutations=[_mutation(one, result) for one in result.mutations],
         pictures=pictures,
         choices=result.study.choices,
+        reproduced=lambda name: sum(
+            one.findings[name].verdict.value == "reproduced"
+            for one in result.judgements
+            if name in one.findings
+        ),
     )
+
+
+def _counts(result: "StudyResult") -> list[tuple[str, dict[str, int], int]]:
+    """Count verdicts by strength; what was fitted stands in a row of its own."""
+    rows: dict[str, dict[str, int]] = {}
+    for one in result.judgements:
+        kind = "calibration" if one.claim.calibration else one.claim.strength
+        row = rows.setdefault(kind, {})
+        row[one.status] = row.get(one.status, 0) + 1
+    order = [kind for kind in (*STRENGTHS, "calibration") if kind in rows]
+    return [(kind, rows[kind], sum(rows[kind].values())) for kind in order]
+
+
+def _mutation(one: Mutation, result: "StudyResult") -> dict[str, Any]:
+    turned = one.turned(result.judgements)
+    return {
+        "id": one.mutant.id,
+        "doc": one.mutant.doc,
+        "turned": turned,
+        "green": [name for name in one.green if not result.study.claims[name].calibration],
+        "judged": one.judged,
+        "unnoticed": one.unnoticed,
+    }
 
 
 def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgement]]":
@@ -121,6 +149,8 @@ def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgem
                 "table": content if isinstance(content, Table) else None,
                 # Curves have heading and note in the picture.
                 "heading": "" if isinstance(content, Curves) else result.heading(made.item),
+                "curves": isinstance(content, Curves),
+                "csv": _files(name, made),
                 "note": "" if isinstance(content, Curves) else getattr(content, "note", ""),
                 "judgements": [one for one in result.judgements if one.claim.figure == name],
             }
@@ -129,21 +159,28 @@ def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgem
     return sections, loose
 
 
+_NAMES = {"y_range": "published axis", "x_range": "published abscissa"}
+
+
 def _published(item: Item) -> list[str]:
-    """Return what the record holds of the numbers of an entry, a line each."""
+    """Return what the record holds of the numbers of a figure or table, a line each."""
     lines: list[str] = []
     for key, value in item.data.items():
         # Rows stand in the table itself, beside ours.
         if key in _SHOWN or (isinstance(value, list) and any(isinstance(v, list) for v in value)):
             continue
-        name = key.replace("_", " ")
         if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-            lines += value if key in ("numbers", "published") else [f"{name}: {', '.join(value)}"]
+            lines += value
         elif isinstance(value, list):
-            lines.append(f"{name}: {', '.join(str(one) for one in value)}")
+            ends = " to ".join(f"{one:g}" for one in value)
+            lines.append(f"{_NAMES.get(key, key.replace('_', ' '))}: {ends}")
         else:
-            lines.append(str(value) if key == "published" else f"{name}: {value}")
+            lines.append(str(value))
     return lines
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.4g}"
 
 
 def _p(value: float) -> str:
@@ -163,12 +200,39 @@ def _verdict(one: Judgement) -> dict[str, Any]:
         "says": claim.title,
         "strength": claim.strength,
         "calibration": claim.calibration,
+        "order": None if claim.order is None else claim.order.text,
+        "number": None if claim.number is None else claim.number.text,
+        "published": claim.published,
         "tolerance": claim.tolerance,
         "verdict": one.status,
         "key": one.key,
         "cause": one.cause,
-        "evidence": {label: _evidence(found) for label, found in one.evidence.items()},
+        "findings": {name: _finding(found) for name, found in one.findings.items()},
     }
+
+
+def _finding(found: Finding) -> dict[str, Any]:
+    return {
+        "verdict": found.verdict.value,
+        "runs": found.runs,
+        "level": found.level,
+        "order": None if found.order is None else _evidence(found.order),
+        "number": None if found.number is None else _evidence(found.number),
+        "compare": [
+            {
+                "what": row.what,
+                "published": row.published,
+                "unit": row.unit,
+                "ours": _finite(row.ours.mean),
+                "ratio": _finite(row.ratio),
+            }
+            for row in found.rows
+        ],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _evidence(found: Evidence) -> dict[str, Any]:
@@ -179,6 +243,13 @@ def _evidence(found: Evidence) -> dict[str, Any]:
         "key": found.key,
         "details": list(found.details),
     }
+
+
+def _files(name: str, made: "Made") -> list[str]:
+    """Return where the numbers of a figure or table are, beside the page."""
+    if isinstance(made.content, Table):
+        return [f"tables/{name}.csv"]
+    return [f"figures/{name}{suffix}.csv" for suffix in _numbers(made)]
 
 
 def _numbers(made: "Made") -> "dict[str, pd.DataFrame]":

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from farlink.stats import Estimate, mean_ci95
 from farlink.studies.significance import above
 
-__all__ = ["LEVEL", "Evidence", "Quantity", "Verdict", "best", "every", "fact", "some"]
+__all__ = ["LEVEL", "TIE", "Evidence", "Quantity", "Verdict", "best", "every", "fact", "some"]
 
 LEVEL = 0.025
 """One-sided level of a verdict: that of a 95 % confidence interval."""
@@ -40,7 +40,10 @@ class Verdict(enum.Enum):
     """What the runs say of a claim."""
 
     REPRODUCED = "reproduced"
+    ORDER_ONLY = "order only"
+    TIE = "tie"
     NOT_REPRODUCED = "not reproduced"
+    FEW_EVENTS = "too few events"
     UNDECIDED = "undecided"
 
 
@@ -59,6 +62,11 @@ class Evidence:
         The numbers, a line per comparison.
     key_for, key_against
         Which of the lines `p_for` and `p_against` hang on; by default the first.
+    p_tie
+        Of what does not hold: the probability of values that are as near to each other as
+        these, or nearer, if they were more than `TIE` apart. Small: they are equal.
+    few
+        Whether what is undecided rests on hardly any events.
     """
 
     p_for: float
@@ -66,6 +74,8 @@ class Evidence:
     details: tuple[str, ...] = ()
     key_for: str = field(default="", compare=False)
     key_against: str = field(default="", compare=False)
+    p_tie: float = field(default=1.0, compare=False)
+    few: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("key_for", "key_against"):
@@ -75,11 +85,17 @@ class Evidence:
     @property
     def verdict(self) -> Verdict:
         """What follows at `LEVEL`."""
-        if self.p_for < LEVEL <= self.p_against:
+        return self.at(LEVEL)
+
+    def at(self, level: float) -> Verdict:
+        """Return what follows at a one-sided level."""
+        if self.p_for < level <= self.p_against:
             return Verdict.REPRODUCED
-        if self.p_against < LEVEL <= self.p_for:
+        if self.p_against < level <= self.p_for:
             return Verdict.NOT_REPRODUCED
-        return Verdict.UNDECIDED
+        if self.p_tie < level:
+            return Verdict.TIE
+        return Verdict.FEW_EVENTS if self.few else Verdict.UNDECIDED
 
     @property
     def key(self) -> str:
@@ -93,6 +109,8 @@ class Evidence:
             tuple(f"not: {one}" for one in self.details),
             f"not: {self.key_against}",
             f"not: {self.key_for}",
+            self.p_tie,
+            self.few,
         )
 
     def __and__(self, other: "Evidence") -> "Evidence":
@@ -210,6 +228,9 @@ def every(*parts: Evidence | Iterable[Evidence]) -> Evidence:
         tuple(line for one in flat for line in one.details),
         weakest.key_for,
         worst.key_against,
+        # Equal as a whole: what does not hold is a tie.
+        max(min(one.p_for, one.p_tie) for one in flat),
+        any(one.few for one in flat),
     )
 
 
@@ -223,6 +244,7 @@ def some(*parts: Evidence | Iterable[Evidence]) -> Evidence:
         tuple(line for one in flat for line in one.details),
         surest.key_for,
         mildest.key_against,
+        few=any(one.few for one in flat),
     )
 
 
@@ -252,14 +274,42 @@ def best(
     return Evidence(evidence.p_for, against.p_for, (f"largest at {top} ({listing})",))
 
 
+TIE = 0.02
+"""Share of a value by which another may differ and still count as equal to it."""
+
+_FEWEST_EVENTS = 10
+"""Events in all runs together below which counts that decide nothing are called too few."""
+
+
 def _compare(a: Quantity, b: Number, sign: str) -> Evidence:
     p_above, p_below = above(a.values, _values(b), or_equal=(sign in (">=", "<")))
     p_for, p_against = (p_above, p_below) if sign in (">", ">=") else (p_below, p_above)
-    if not isinstance(b, Quantity):
-        return Evidence(p_for, p_against, (f"{a.label} = {a.text} {sign} {b:g}",))
-    apart = (a - b).text
-    line = f"{a.label} = {a.text} {sign} {b.label} = {b.text} (difference {apart})"
-    return Evidence(p_for, p_against, (line,))
+    line = f"{a.label} = {a.text} {sign} {_label(b)}"
+    if isinstance(b, Quantity):
+        line += f" = {b.text} (difference {(a - b).text})"
+    open_ = min(p_for, p_against) >= LEVEL
+    return Evidence(
+        p_for,
+        p_against,
+        (line,),
+        p_tie=_tie(a.values, _values(b)) if open_ else 1.0,
+        few=open_ and (_few(a.values) or _few(np.asarray(_values(b)))),
+    )
+
+
+def _tie(a: NDArray[np.float64], b: NDArray[np.float64] | float) -> float:
+    """Two one-sided tests: a is above the lower end of what counts as equal, below the upper."""
+    margin = TIE * np.abs(b)
+    return max(above(a, b - margin)[0], above(a, b + margin)[1])
+
+
+def _few(x: NDArray[np.float64]) -> bool:
+    """Whether hardly any run has a value, or hardly any event was counted."""
+    known = x[~np.isnan(x)] if x.ndim else np.ones(1)
+    if 2 * len(known) < x.size:
+        return True
+    counts = x.ndim > 0 and bool(np.all(known >= 0) and np.all(known == np.floor(known)))
+    return counts and float(np.sum(known)) < _FEWEST_EVENTS
 
 
 def _short(x: float, digits: int) -> str:

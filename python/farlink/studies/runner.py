@@ -4,7 +4,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING, Any
 from farlink import _farlink, folder
 from farlink.errors import FarlinkError, ScenarioError
 from farlink.studies import find
-from farlink.studies.judge import FAILED, Judgement, judge, summary
+from farlink.studies.curves import curves
+from farlink.studies.judge import FAILED, Compared, Finding, Judgement, judge, summary
 from farlink.studies.lab import Cell, Lab
-from farlink.studies.quantity import Evidence
+from farlink.studies.model import Change
+from farlink.studies.mutants import Mutation
+from farlink.studies.quantity import Quantity
 from farlink.studies.select import Work, select
 from farlink.studies.study import Claim, Curves, Drawing, Item, Study, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pandas as pd
     from matplotlib.figure import Figure
 
@@ -30,6 +35,9 @@ RUNS = 10
 
 RUNS_QUICK = 6
 """Runs of a cell for a quick look: the fewest that can decide where all of them agree."""
+
+LOOKS = 3
+"""Times that an undecided claim is looked at, with twice the runs each."""
 
 _BATCH = 96
 """Runs that are simulated side by side, per thread, before figures are made of them."""
@@ -83,23 +91,26 @@ class StudyResult:
         Figures and tables, by id.
     judgements
         Claims, in the order of the study.
-    settings
-        Labels of what claims were judged at; the first counts.
+    readings
+        Readings that claims were judged under; the first counts.
+    mutations
+        What wrong models would have got, where they were run.
     events, simulated_runs, wall_s
         What it cost.
     """
 
-    study: Study[Any]
+    study: Study
     only: Sequence[str] | None
     runs: int
     seed: int
     quick: bool
     made: Mapping[str, Made]
     judgements: Sequence[Judgement]
-    settings: Sequence[str]
+    readings: Sequence[Change]
     events: int
     simulated_runs: int
     wall_s: float
+    mutations: Sequence[Mutation] = ()
     version: str = field(default_factory=_farlink.version)
 
     def _repr_html_(self) -> str:
@@ -130,6 +141,8 @@ class StudyResult:
         if self.only is not None:
             words += ["--only", ",".join(self.only)]
         words += ["--quick"] if self.quick else []
+        words += ["--reading", self.readings[0].id] if self.readings[0].sets else []
+        words += ["--mutants"] if self.mutations else []
         return shlex.join([*words, "--runs", str(self.runs), "--seed", str(self.seed)])
 
     @cached_property
@@ -139,7 +152,8 @@ class StudyResult:
 
         rows = []
         for one in self.judgements:
-            first, claim = one.first, one.claim
+            claim = one.claim
+            first = None if one.first is None else one.first.deciding
             rows.append(
                 {
                     "claim": claim.id,
@@ -151,6 +165,7 @@ class StudyResult:
                     "verdict": one.status,
                     "p_for": None if first is None else first.p_for,
                     "p_against": None if first is None else first.p_against,
+                    "runs": None if one.first is None else one.first.runs,
                     "key": one.key,
                 }
             )
@@ -213,6 +228,8 @@ def study(
     runs: int | None = None,
     seed: int = 1,
     jobs: int | None = None,
+    reading: str | None = None,
+    mutants: bool = False,
     progress: "Callable[[float, float, int, int], None] | None" = None,
     watch: Callable[[Step], None] | None = None,
 ) -> StudyResult:
@@ -234,6 +251,12 @@ def study(
         Seed of all runs. Run k of every point has the same random numbers.
     jobs
         Threads; by default one per processor.
+    reading
+        The reading of the text that counts; by default the model as the record has it.
+        Without `quick` claims are judged under all others as well.
+    mutants
+        Whether claims are judged under the wrong models of the record, too: which of them
+        notice?
     progress
         As for `run`, of the batch that is being simulated.
     watch
@@ -267,19 +290,21 @@ def study(
     if not 0 <= seed <= _MOST_SEED:
         raise ScenarioError(f"seed is {seed}; write 0 to {_MOST_SEED}")
     lab = Lab(runs=count, seed=seed, jobs=threads, quick=quick, progress=progress)
-    return run_study(find(name), lab, only=words, watch=watch)
+    return run_study(find(name), lab, only=words, reading=reading, mutants=mutants, watch=watch)
 
 
 def run_study(
-    study: Study[Any],
+    study: Study,
     lab: Lab,
     *,
     only: Sequence[str] | None = None,
+    reading: str | None = None,
+    mutants: bool = False,
     watch: Callable[[Step], None] | None = None,
 ) -> StudyResult:
     """Run a study in a lab; see `study`."""
     started = time.perf_counter()
-    bench = _Bench(study, lab)
+    bench = _Bench(study, lab, _readings(study, reading, quick=lab.quick))
     made: dict[str, Made] = {}
     judgements = []
     batches = bench.batches(select(study, only, quick=lab.quick))
@@ -289,15 +314,19 @@ def run_study(
         if watch is not None:
             ids = [work.item.id for work in batch.work]
             watch(Step(ids, batch.new, batch.runs, done, total))
-        # What a wrong cell is asked for by will say so; the others go on.
-        with suppress(FarlinkError):
-            lab.prefetch(cell for cell in batch.cells if _right(lab, cell))
+        bench.prefetch(batch.cells)
         done += batch.runs
         for work in batch.work:
             if isinstance(work.item, Claim):
-                judgements.append(judge(work.item, bench.judges(work.item, lab)))
+                judgements.append(bench.judge(work.item))
             else:
                 made[work.item.id] = bench.make(work)
+    mutations = []
+    if mutants:
+        for mutant in study.plan.mutants.values():
+            if watch is not None:
+                watch(Step([f"wrong model {mutant.id!r}"], 0, 0, done, total))
+            mutations.append(Mutation(mutant, [bench.judge_once(j, mutant) for j in judgements]))
     return StudyResult(
         study=study,
         only=only,
@@ -306,11 +335,22 @@ def run_study(
         quick=lab.quick,
         made=made,
         judgements=judgements,
-        settings=list(bench.settings),
+        readings=bench.readings,
         events=lab.events,
         simulated_runs=lab.simulated_runs,
         wall_s=time.perf_counter() - started,
+        mutations=mutations,
     )
+
+
+def _readings(study: Study, first: str | None, *, quick: bool) -> list[Change]:
+    """Return the reading that counts, and the others unless a quick look is taken."""
+    known = dict(study.plan.readings)
+    if first is not None and first not in known:
+        names = ", ".join(repr(name) for name in known)
+        raise ScenarioError(f"--reading {first}: {study.id} has no such reading; write {names}")
+    chosen = known.pop(first) if first is not None else known.pop(next(iter(known)))
+    return [chosen] if quick else [chosen, *known.values()]
 
 
 def _right(lab: Lab, cell: Cell) -> bool:
@@ -332,14 +372,12 @@ class _Batch:
 
 
 class _Bench:
-    """A study and its functions, ready to be called."""
+    """A study in a lab: what its entries ask for, and what comes of it."""
 
-    def __init__(self, study: Study[Any], lab: Lab) -> None:
+    def __init__(self, study: Study, lab: Lab, readings: Sequence[Change]) -> None:
         self._study = study
         self._lab = lab
-        # For a quick look the chosen setting is enough.
-        count = 1 if lab.quick else None
-        self.settings = dict(list(study.settings.items())[:count])
+        self.readings = readings
 
     def batches(self, chosen: Sequence[Work]) -> "list[_Batch]":
         """Cut what is to be made into batches that keep all threads busy."""
@@ -360,6 +398,11 @@ class _Bench:
                 counted[key] = max(runs, known)
         return batches
 
+    def prefetch(self, cells: Sequence[Cell]) -> None:
+        """Simulate cells; of a wrong one that will tell which asks for it."""
+        with suppress(FarlinkError):
+            self._lab.prefetch(cell for cell in cells if _right(self._lab, cell))
+
     def make(self, work: Work) -> Made:
         """Make a figure or table; what goes wrong is told in its place."""
         if "content" in work.item.data and not self._has_function(work):
@@ -369,15 +412,51 @@ class _Bench:
         except Exception as error:
             return Made(work.item, failure=f"{type(error).__name__}: {error}")
 
-    def judges(self, claim: Claim, lab: Lab) -> dict[str, Callable[[], Evidence]]:
-        """Return a judge of the claim for each setting that it is judged at."""
-        count = None if claim.sensitive else 1
-        settings = list(self.settings.items())[:count]
+    def judge(self, claim: Claim) -> Judgement:
+        """Judge a claim: under the first reading with runs until decided, else at one look."""
+        first, *others = self.readings
+        looks = [self._lab.runs * 2**k for k in range(1 if self._lab.quick else LOOKS)]
+        judgement = judge(claim, {first.id: lambda runs: self._find(claim, first, runs)}, looks)
+        if claim.untested or judgement.failure or not others:
+            return judgement
 
-        def at(value: object) -> Callable[[], Evidence]:
-            return lambda: self._study.registry.claims[claim.id](self._study.context(lab, value))
+        def under(change: Change) -> Callable[[int], Finding]:
+            return lambda runs: self._find(claim, change, runs)
 
-        return {label: at(value) for label, value in settings}
+        rest = judge(claim, {one.id: under(one) for one in others}, looks[:1])
+        findings = {**judgement.findings, **rest.findings}
+        return Judgement(claim, findings, rest.failure)
+
+    def judge_once(self, judgement: Judgement, change: Change) -> Judgement:
+        """Judge a claim under a wrong model, with one look."""
+        claim = judgement.claim
+        return judge(claim, {change.id: lambda n: self._find(claim, change, n)}, [self._lab.runs])
+
+    def _find(self, claim: Claim, change: Change, runs: int) -> Finding:
+        with self._looking(runs):
+            self.prefetch(self._lab.planned(partial(self._finding, claim, change)))
+            return self._finding(claim, change, self._lab)
+
+    @contextmanager
+    def _looking(self, runs: int) -> "Iterator[None]":
+        """Have cells of so many runs for a while; those that are there count."""
+        before = self._lab.runs
+        self._lab.runs = runs
+        try:
+            yield
+        finally:
+            self._lab.runs = before
+
+    def _finding(self, claim: Claim, change: Change, lab: Lab) -> Finding:
+        names = self._study.model(lab, change).names
+        order, number = (
+            None if one is None else one.evidence(names) for one in (claim.order, claim.number)
+        )
+        rows = [
+            Compared(one.what, one.published, one.unit, _quantity(one.ours.value(names)))
+            for one in claim.compare
+        ]
+        return Finding(order, number, rows)
 
     def _cells(self, work: Work) -> list[Cell]:
         if isinstance(work.item, Claim):
@@ -385,22 +464,26 @@ class _Bench:
             if claim.untested:
                 return []
             cells = []
-            for label in self.judges(claim, self._lab):
-                cells += self._lab.planned(partial(self._judge, claim, label))
+            for change in self.readings:
+                cells += self._lab.planned(partial(self._finding, claim, change))
             return cells
         return self._lab.planned(lambda lab: self._call(work, lab))
 
-    def _judge(self, claim: Claim, label: str, lab: Lab) -> Evidence:
-        return self.judges(claim, lab)[label]()
-
     def _call(self, work: Work, lab: Lab) -> Curves | Drawing | Table:
-        context = self._study.context(lab, next(iter(self.settings.values())))
-        functions: dict[str, Callable[[Any], Any]] = (
+        model = self._study.model(lab, self.readings[0])
+        if "series" in work.item.data:
+            return curves(model, work.item.data)
+        functions: Mapping[str, Callable[[Any], Any]] = (
             self._study.registry.tables if work.kind == "table" else self._study.registry.figures
         )
-        made: Curves | Drawing | Table = functions[work.item.id](context)
+        made: Curves | Drawing | Table = functions[work.item.id](model)
         return made
 
     def _has_function(self, work: Work) -> bool:
         registry = self._study.registry
         return work.item.id in registry.figures or work.item.id in registry.tables
+
+
+def _quantity(value: Any) -> Quantity:  # noqa: ANN401 (whatever an expression gives)
+    """Return a measured quantity as it is, and a computed or scripted number as one."""
+    return value if isinstance(value, Quantity) else Quantity([float(value)] * 2, "computed")

@@ -3,7 +3,6 @@
 import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from farlink.errors import ScenarioError
 from farlink.studies.study import Item, Study
@@ -19,7 +18,7 @@ class Work:
     item: Item
 
 
-def all_work(study: Study[Any]) -> list[Work]:
+def all_work(study: Study) -> list[Work]:
     """Return everything a study has: what each figure or table claims right behind it."""
     work = []
     for kind, items in (("table", study.tables), ("figure", study.figures)):
@@ -29,7 +28,7 @@ def all_work(study: Study[Any]) -> list[Work]:
     return work + [Work("claim", one) for one in study.claims.values() if not one.figure]
 
 
-def select(study: Study[Any], only: Sequence[str] | None, *, quick: bool = False) -> list[Work]:
+def select(study: Study, only: Sequence[str] | None, *, quick: bool = False) -> list[Work]:
     """Return what is asked for, in the order of the study; everything if `only` is None.
 
     Entries of the record with `full` are left out of a quick look, unless they are asked
@@ -60,7 +59,7 @@ def select(study: Study[Any], only: Sequence[str] | None, *, quick: bool = False
     return [one for one in work if one.item.id in wanted]
 
 
-def _found(study: Study[Any], work: Sequence[Work], word: str) -> set[str]:
+def _found(study: Study, work: Sequence[Work], word: str) -> set[str]:
     names = {one.item.id: one.item.id for one in work}
     names |= {name.removeprefix(f"{study.id}."): name for name in study.claims}
     if word in names:

@@ -1,19 +1,22 @@
-"""What a study consists of: its record, and the code that re-makes figures and claims.
+"""What a study consists of: its record, and code for what is no curve.
 
-The record (the .toml files beside the code of the study) holds what was published, in our
-own words and its numbers: tables, figures, claims with where they stand and how far to
-trust them, what the publication leaves open and what was chosen for it. The code holds a
-function per figure and a judge per claim, found by the id of the record.
+The record (the .toml files of the study's folder) holds what was published, in our own words
+and its numbers, and how it is made again, each once: the model, what its points may say,
+measures, tables, figures, and claims as expressions, with where they stand and how far to trust
+them; what the publication leaves open, and how else it can be read. Code makes ladders, traces
+and other tables, and functions that expressions call.
 """
 
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from farlink.studies.expression import Expression
 from farlink.studies.lab import Lab
-from farlink.studies.quantity import Evidence, Quantity
+from farlink.studies.model import AS_CHOSEN, Change, Hook, Model, Plan
+from farlink.studies.quantity import Quantity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,9 +37,6 @@ __all__ = [
 STRENGTHS = ("strong", "weak", "doubtful")
 """How far a record can trust a claim: it should reproduce; it hangs on what was left open or
 is small; it contradicts itself or rests on too little."""
-
-Context = TypeVar("Context")
-"""What a study's functions get: its own class, with a lab inside."""
 
 
 @dataclass(frozen=True)
@@ -59,25 +59,46 @@ class Claim(Item):
         One of `STRENGTHS`.
     figure
         Id of the figure or table it belongs to; empty if none.
+    order, number
+        Expressions (see `farlink.studies.expression`): what it says of more and less, and what
+        it says in numbers, with a tolerance from the study's own precision.
+    compare
+        Published numbers beside ours, a row each: `what`, `published`, `unit`, and `ours`, an
+        expression.
+    published, legibility
+        What was printed, for the reader, and how well it can be read: "text", "table", "tick"
+        or "none".
     calibration
         Whether a parameter was fitted to it: then it is a check, and no evidence.
-    sensitive
-        Whether it is judged again at the other values of what was calibrated.
     untested
         Why it cannot be judged; empty if it can.
     tolerance
-        How near is near enough.
+        Where the tolerance comes from.
     cause
         Why it does not reproduce, as far as was found out; shown where it does not.
     """
 
     strength: str = "strong"
     figure: str = ""
+    order: Expression | None = None
+    number: Expression | None = None
+    compare: "Sequence[Comparison]" = ()
+    published: str = ""
+    legibility: str = ""
     calibration: bool = False
-    sensitive: bool = False
     untested: str = ""
     tolerance: str = ""
     cause: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A published number, and the expression of ours."""
+
+    what: str
+    published: float
+    ours: Expression
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,33 +182,45 @@ class Table:
 
 
 @dataclass
-class Registry(Generic[Context]):
-    """The functions of a study by the ids of its record."""
+class Registry:
+    """What a study has as code, by the ids of its record or the names that it uses.
 
-    figures: dict[str, Callable[[Context], "Curves | Drawing"]] = field(default_factory=dict)
-    tables: dict[str, Callable[[Context], Table]] = field(default_factory=dict)
-    claims: dict[str, Callable[[Context], Evidence]] = field(default_factory=dict)
+    Attributes
+    ----------
+    figures, tables
+        Make a figure or table out of a model.
+    functions
+        What expressions may call; the model comes first.
+    hooks
+        Change the tree of a scenario, for readings and wrong models.
+    """
 
-    def figure(self, id: str) -> "Callable[[_Figure[Context]], _Figure[Context]]":  # noqa: A002
+    figures: dict[str, Callable[[Model], "Curves | Drawing"]] = field(default_factory=dict)
+    tables: dict[str, Callable[[Model], Table]] = field(default_factory=dict)
+    functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
+    hooks: dict[str, Hook] = field(default_factory=dict)
+
+    def figure(self, id: str) -> "Callable[[_Function], _Function]":  # noqa: A002
         """Register what makes the figure with this id."""
         return _register(self.figures, id)
 
-    def table(self, id: str) -> "Callable[[_Table[Context]], _Table[Context]]":  # noqa: A002
+    def table(self, id: str) -> "Callable[[_Function], _Function]":  # noqa: A002
         """Register what makes the table with this id."""
         return _register(self.tables, id)
 
-    def claim(self, id: str) -> "Callable[[_Claim[Context]], _Claim[Context]]":  # noqa: A002
-        """Register what judges the claim with this id."""
-        return _register(self.claims, id)
+    def function(self, name: str) -> "Callable[[_Function], _Function]":
+        """Register what expressions call by this name."""
+        return _register(self.functions, name)
+
+    def hook(self, name: str) -> "Callable[[_Function], _Function]":
+        """Register what readings and wrong models name."""
+        return _register(self.hooks, name)
 
 
-_Figure = Callable[[Context], "Curves | Drawing"]
-_Table = Callable[[Context], Table]
-_Claim = Callable[[Context], Evidence]
-_Function = TypeVar("_Function")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _register(place: dict[str, _Function], id: str) -> Callable[[_Function], _Function]:  # noqa: A002
+def _register(place: dict[str, Any], id: str) -> Callable[[_Function], _Function]:  # noqa: A002
     def keep(function: _Function) -> _Function:
         if id in place:
             raise ValueError(f"{id} is registered twice")
@@ -198,116 +231,147 @@ def _register(place: dict[str, _Function], id: str) -> Callable[[_Function], _Fu
 
 
 @dataclass(frozen=True)
-class Study(Generic[Context]):
-    """A study: its record and its functions.
-
-    Attributes
-    ----------
-    context
-        Makes what the functions get from a lab and one of `settings`.
-    settings
-        Values of what was calibrated, by label; the first is the one chosen, the others
-        are where `sensitive` claims are judged again.
-    """
+class Study:
+    """A study: its record and its code."""
 
     id: str
     record: Mapping[str, Any]
+    plan: Plan
     figures: Mapping[str, Item]
     tables: Mapping[str, Item]
     claims: Mapping[str, Claim]
     choices: Sequence[Choice]
-    registry: Registry[Context]
-    context: Callable[[Lab, Any], Context]
-    settings: Mapping[str, Any]
+    registry: Registry
 
     @classmethod
-    def read(
-        cls,
-        package: str,
-        registry: Registry[Context],
-        context: Callable[[Lab, Any], Context],
-        settings: Mapping[str, Any],
-    ) -> "Study[Context]":
-        """Read the record of a package, all its .toml files, and join it with its functions.
+    def read(cls, package: str, registry: Registry) -> "Study":
+        """Read the record of a package, all its .toml files, and join it with its code.
 
         Raises
         ------
         ValueError
             If an entry of the record lacks a key, has an id that another has, or a value
             that is not known.
+        ScenarioError
+            If an expression is wrong.
         """
         tree: dict[str, Any] = {}
         files = [one for one in resources.files(package).iterdir() if one.name.endswith(".toml")]
         for file in sorted(files, key=lambda one: one.name):
             for key, part in tomllib.loads(file.read_text(encoding="utf-8")).items():
-                tree[key] = tree.get(key, []) + part if isinstance(part, list) else part
-        return cls.of(tree, registry, context, settings)
+                if isinstance(part, list):
+                    tree[key] = tree.get(key, []) + part
+                else:
+                    tree[key] = {**tree.get(key, {}), **part}
+        return cls.of(tree, registry)
 
     @classmethod
-    def of(
-        cls,
-        record: Mapping[str, Any],
-        registry: Registry[Context],
-        context: Callable[[Lab, Any], Context],
-        settings: Mapping[str, Any],
-    ) -> "Study[Context]":
-        """Join a record with its functions; see `read`."""
+    def of(cls, record: Mapping[str, Any], registry: Registry) -> "Study":
+        """Join a record with its code; see `read`."""
         rows = [row for part in _ITEMS for row in record.get(part, [])]
         ids = [_need(row, "id", "an entry") for row in rows]
         if repeated := {one for one in ids if ids.count(one) > 1}:
             raise ValueError(f"the record has {', '.join(sorted(repeated))} twice")
-        claims = [_claim(row) for row in record.get("claim", [])]
+        plan = Plan.of(record, registry.hooks)
+        names = {*plan.constants, *plan.measures, *registry.functions}
+        claims = [_claim(row, names) for row in record.get("claim", [])]
         known = {row["id"] for part in ("figure", "table") for row in record.get(part, [])}
         for one in claims:
             if one.strength not in STRENGTHS:
                 raise ValueError(f"{one.id}: strength {one.strength!r} is none of {STRENGTHS}")
             if one.figure and one.figure not in known:
                 raise ValueError(f"{one.id}: the record has no figure {one.figure!r}")
+        for mutant in plan.mutants.values():
+            if missing := set(mutant.turns) - {one.id for one in claims}:
+                raise ValueError(f"mutant {mutant.id}: no claim {', '.join(sorted(missing))}")
         return cls(
             id=record["study"]["id"],
             record=record,
+            plan=plan,
             figures=_items(record.get("figure", [])),
             tables=_items(record.get("table", [])),
             claims={one.id: one for one in claims},
             choices=[_choice(row) for row in record.get("choice", [])],
             registry=registry,
-            context=context,
-            settings=settings,
         )
+
+    def model(self, lab: Lab, change: Change = AS_CHOSEN) -> Model:
+        """Return the model of the study in a lab, under a reading or with a wrong change."""
+        return Model(lab, self.plan, change, self.registry.hooks, self.registry.functions)
 
     @property
     def gaps(self) -> list[str]:
-        """What the record has and no function makes, and the other way round, a line each.
+        """What the record has and nothing makes, and the other way round, a line each.
 
-        A claim with `untested`, and a figure that has only a `content`, need none.
+        A claim with `untested` needs no expression, and a figure that has only a `content`,
+        or says what curves it has, no function.
         """
         needed = {
-            "figure": {n for n, one in self.figures.items() if "content" not in one.data},
-            "table": {n for n, one in self.tables.items() if "content" not in one.data},
-            "claim": {n for n, one in self.claims.items() if not one.untested},
+            "figure": {n for n, one in self.figures.items() if not _MADE & one.data.keys()},
+            "table": {n for n, one in self.tables.items() if not _MADE & one.data.keys()},
         }
-        known = {"figure": set(self.figures), "table": set(self.tables), "claim": set(self.claims)}
-        functions = {
-            "figure": set(self.registry.figures),
-            "table": set(self.registry.tables),
-            "claim": set(self.registry.claims),
-        }
+        known = {"figure": set(self.figures), "table": set(self.tables)}
+        functions = {"figure": set(self.registry.figures), "table": set(self.registry.tables)}
         lines = []
-        for kind in _ITEMS:
-            lines += [f"{kind} {n}: no function" for n in sorted(needed[kind] - functions[kind])]
+        for kind, ids in needed.items():
+            lines += [f"{kind} {n}: no function" for n in sorted(ids - functions[kind])]
             lines += [f"{kind} {n}: no entry" for n in sorted(functions[kind] - known[kind])]
-        both = {n for n, one in self.claims.items() if one.untested} & functions["claim"]
-        return lines + [f"claim {n}: untested, and a function" for n in sorted(both)]
+        for name, one in self.claims.items():
+            stated = one.order is not None or one.number is not None
+            if not stated and not one.untested:
+                lines.append(f"claim {name}: neither order nor number")
+            if stated and one.untested:
+                lines.append(f"claim {name}: untested, and an expression")
+        return lines
 
+
+_MADE = {"content", "series"}
+"""Keys of figures and tables that need no function."""
 
 _ITEMS = ("figure", "table", "claim")
 
-_CLAIM = ("strength", "figure", "calibration", "sensitive", "untested", "tolerance", "cause")
+_CLAIM: tuple[str, ...] = (
+    "strength",
+    "figure",
+    "published",
+    "legibility",
+    "calibration",
+    "untested",
+)
+_CLAIM += ("tolerance", "cause")
+
+LEGIBILITY = ("", "text", "table", "tick", "none")
+"""How well a published number can be read; the last: not at all."""
 
 
-def _claim(row: Mapping[str, Any]) -> Claim:
-    says, where = (_need(row, key, row["id"]) for key in ("says", "where"))
-    return Claim(row["id"], says, where, row, **{key: row[key] for key in _CLAIM if key in row})
+def _claim(row: Mapping[str, Any], names: Iterable[str]) -> Claim:
+    id = row["id"]  # noqa: A001
+    says, where = (_need(row, key, id) for key in ("says", "where"))
+    known = {"id", "says", "where", "order", "number", "compare", "note", *_CLAIM}
+    if unknown := row.keys() - known:
+        raise ValueError(f"claim {id}: {', '.join(sorted(unknown))} is no key of it")
+    given: dict[str, Any] = {key: row[key] for key in _CLAIM if key in row}
+    if given.get("legibility", "") not in LEGIBILITY:
+        raise ValueError(f"claim {id}: legibility is none of {', '.join(LEGIBILITY[1:])}")
+    for key in ("order", "number"):
+        if key in row:
+            given[key] = _expression(row[key], f"claim {id}, {key}", names)
+    given["compare"] = [
+        Comparison(
+            what=_need(one, "what", f"claim {id}, compare"),
+            published=float(_need(one, "published", f"claim {id}, compare")),
+            ours=_expression(_need(one, "ours", f"claim {id}"), f"claim {id}, compare", names),
+            unit=one.get("unit", ""),
+        )
+        for one in row.get("compare", [])
+    ]
+    return Claim(id, says, where, row, **given)
+
+
+def _expression(text: str, where: str, names: Iterable[str]) -> Expression:
+    expression = Expression(text, where)
+    expression.check(names)
+    return expression
 
 
 def _choice(row: Mapping[str, Any]) -> Choice:

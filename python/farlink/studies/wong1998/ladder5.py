@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from farlink.studies.lab import Cell
 from farlink.studies.ladder import Arrow, Note, Panel, draw_panels
+from farlink.studies.model import Model
 from farlink.studies.study import Drawing
-from farlink.studies.wong1998.model import REGISTRY, Wong
+from farlink.studies.wong1998.registry import REGISTRY
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,12 +20,12 @@ _LOST = (2, 5, 8)
 """I(1), its retransmission and the poll: two time-outs in a row follow."""
 
 
-def _play(w: Wong, *, best_effort: bool) -> "tuple[pd.DataFrame, int]":
+def _play(model: Model, *, best_effort: bool) -> "tuple[pd.DataFrame, int]":
     """Send seven packets through a window of five and two more later.
 
     Returns the frames, and how many packets came.
     """
-    cell = w.cell("mdlp", 0.0, window=5, n2=2, best_effort=best_effort)
+    cell = model.cell("mdlp", 0.0, window=5, n2=2, best_effort=best_effort)
     scenario = copy.deepcopy(dict(cell.scenario))
     del scenario["tcp"]
     radio = scenario["links"][-1]
@@ -38,7 +39,7 @@ def _play(w: Wong, *, best_effort: bool) -> "tuple[pd.DataFrame, int]":
         {"name": "later", **packets, "datagrams": 2, "start": "3.2 s"},
     ]
     how = "modified" if best_effort else "original"
-    trace = w.lab.probe(Cell(f"MDLP, {how}", scenario))
+    trace = model.lab.probe(Cell(f"MDLP, {how}", scenario))
     table = trace.table("frames")
     came = sum(flow["metrics"]["datagrams_received"] for flow in trace.outcome["flows"])
     return table[table["link"] == "radio"].reset_index(drop=True), int(came)
@@ -73,8 +74,8 @@ def _label(frame: Mapping[Hashable, Any]) -> str:
 
 
 @REGISTRY.figure("fig5.1")
-def _anew(w: Wong) -> Drawing:
-    (original, few), (modified, many) = (_play(w, best_effort=one) for one in (False, True))
+def _anew(model: Model) -> Drawing:
+    (original, few), (modified, many) = (_play(model, best_effort=one) for one in (False, True))
     panels = [
         _panel("original", original, ("discards all", "from 0")),
         _panel("modified", modified, ("hands on 2 to 5", "from 6")),

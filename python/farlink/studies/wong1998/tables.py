@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from farlink.studies.model import Model
 from farlink.studies.study import Table
-from farlink.studies.wong1998.chapter5 import LIMITS, N2, be_mdlp, be_rlp
-from farlink.studies.wong1998.claims5 import LOSS, congestion_probe, loss_rate
-from farlink.studies.wong1998.model import CONGESTION, REGISTRY, Options, Wong
+from farlink.studies.wong1998.numbers import congestion_of, loss_of, probe
+from farlink.studies.wong1998.registry import REGISTRY
 
 __all__ = ["amount", "chances"]
 
@@ -60,8 +60,8 @@ def _published(id: str) -> Sequence[Sequence[str]]:  # noqa: A002
     return rows
 
 
-def _resolved(w: Wong, ll: str) -> dict[str, Any]:
-    scenario: dict[str, Any] = json.loads(w.lab.text(w.cell(ll, 0.1)))
+def _resolved(model: Model, ll: str) -> dict[str, Any]:
+    scenario: dict[str, Any] = json.loads(model.lab.text(model.cell(ll, 0.1)))
     return scenario
 
 
@@ -76,14 +76,14 @@ def _side_by_side(id: str, ours: Sequence[str], note: str = "") -> Table:  # noq
 
 
 @REGISTRY.table("table3.1")
-def _rates(w: Wong) -> Table:
-    links = _resolved(w, "rlp")["links"]
+def _rates(model: Model) -> Table:
+    links = _resolved(model, "rlp")["links"]
     return _side_by_side("table3.1", [link["down"]["rate"] for link in links])
 
 
-def _protocol(id: str, ll: str, timers: Sequence[str]) -> Callable[[Wong], Table]:  # noqa: A002
-    def make(w: Wong) -> Table:
-        arq = _resolved(w, ll)["links"][-1]["arq"]
+def _protocol(id: str, ll: str, timers: Sequence[str]) -> Callable[[Model], Table]:  # noqa: A002
+    def make(model: Model) -> Table:
+        arq = _resolved(model, ll)["links"][-1]["arq"]
         return _side_by_side(
             id,
             [*(arq[key] for key in timers), f"{arq['window']} frames"],
@@ -99,8 +99,8 @@ REGISTRY.table("table3.4")(_protocol("table3.4", "rlp", ["status_period", "min_i
 
 
 @REGISTRY.table("table3.5")
-def _service(w: Wong) -> Table:
-    wired, internet = (link["down"]["delay"] for link in _resolved(w, "rlp")["links"][:2])
+def _service(model: Model) -> Table:
+    wired, internet = (link["down"]["delay"] for link in _resolved(model, "rlp")["links"][:2])
     fixed, both = 1 / amount(wired), 2 / amount(internet)
     return _side_by_side(
         "table3.5",
@@ -111,8 +111,8 @@ def _service(w: Wong) -> Table:
 
 
 @REGISTRY.table("table3.6")
-def _tcp(w: Wong) -> Table:
-    tcp = _resolved(w, "rlp")["resolved_tcp"][0]
+def _tcp(model: Model) -> Table:
+    tcp = _resolved(model, "rlp")["resolved_tcp"][0]
     return _side_by_side(
         "table3.6",
         [
@@ -132,36 +132,23 @@ def _tcp(w: Wong) -> Table:
 
 
 @REGISTRY.table("congestion")
-def _congestion(w: Wong) -> Table:
+def _congestion(model: Model) -> Table:
     rows, agrees = [], []
-    w.lab.prefetch(congestion_probe(w, setting) for setting in LOSS)
     for setting, said, percent in _published("congestion"):
-        duration = amount(str(CONGESTION[setting]["duration"]))
-        periods = float(CONGESTION[setting]["periods"])
+        duration, periods = congestion_of(model, setting)
         alpha, beta = 1 / (1 / periods - duration), 1 / duration
-        loss = loss_rate(setting)
-        measured = w.lab.flow(congestion_probe(w, setting), "loss_rate")
-        rows.append(
-            [
-                said,
-                percent,
-                f"{duration:g} s, {periods:g} periods/s",
-                f"{alpha:.3g}/s",
-                f"{beta:.3g}/s",
-                f"{loss:.3%}",
-                (100 * measured).named("", "%").text,
-            ]
-        )
-        agrees.append(
-            said == f"{duration:g} s, {periods:g} periods/s"
-            and math.isclose(loss, float(percent.removesuffix(" %")) / 100)
-        )
+        loss = loss_of(model, setting)
+        measured = model.lab.flow(probe(model, setting), "loss_rate")
+        ours = f"{duration:g} s, {periods:g} periods/s"
+        words = [f"{alpha:.3g}/s", f"{beta:.3g}/s", f"{loss:.3%}"]
+        rows.append([said, percent, ours, *words, (100 * measured).named("", "%").text])
+        agrees.append(said == ours and math.isclose(loss, float(percent.removesuffix(" %")) / 100))
     return Table(
         columns=["published", "loss", "ours", "alpha", "beta", "loss of the model", "measured"],
         rows=rows,
         agrees=agrees,
         note="alpha is the rate from clear to congested, beta the rate back; measured with a "
-        "datagram each 5 s for a day a run.",
+        "datagram a second for a day a run.",
     )
 
 
@@ -169,21 +156,20 @@ _PER = (0.3, 0.4, 0.5, 0.6)
 
 
 @REGISTRY.table("published-length")
-def _published_length(w: Wong) -> Table:
-    settings: list[tuple[str, Sequence[int], Callable[[int], Options]]] = [
-        ("rlp", LIMITS, lambda m: be_rlp(m, "c25_5pct")),
-        ("mdlp", N2, lambda n: be_mdlp(n, "c25_5pct")),
-        ("rlp", LIMITS, lambda m: be_rlp(m, "c25_2pct")),
-        ("rlp", LIMITS, lambda m: be_rlp(m, "c5_5pct")),
+def _published_length(model: Model) -> Table:
+    limits, counts = model.plan.constants["LIMITS"], model.plan.constants["N2S"]
+    settings: list[tuple[str, str, Sequence[int], str]] = [
+        ("limited", "{} s", limits, "c25_5pct"),
+        ("given_up", "N2 = {}", counts, "c25_5pct"),
+        ("limited", "{} s", limits, "c25_2pct"),
+        ("limited", "{} s", limits, "c5_5pct"),
     ]
-    w.lab.prefetch(w.cell(ll, p, **of(v)) for ll, vs, of in settings for v in vs for p in _PER)
     rows = []
-    for (figure, said), (ll, values, of) in zip(
+    for (figure, said), (measure, unit, values, inet) in zip(
         _published("published-length"), settings, strict=True
     ):
-        unit = "N2 = {}" if ll == "mdlp" else "{} s"
         for p in _PER:
-            found = {unit.format(v): w.thr(ll, p, **of(v)) for v in values}
+            found = {unit.format(v): model.measure(measure, p, v, inet=inet) for v in values}
             shares = chances({name: one.values for name, one in found.items()})
             rows.append(
                 [

@@ -1,0 +1,65 @@
+"""Changes of scenarios that readings and wrong models need, and values by path cannot say."""
+
+from typing import Any
+
+from farlink.studies.wong1998.registry import REGISTRY
+from farlink.studies.wong1998.tables import amount
+
+__all__: list[str] = []
+
+FULL_FRAME_BITS = 8 * (128 + 6)
+"""Bits of the frame of a full fragment, with its header."""
+
+
+def _radio(scenario: dict[str, Any]) -> dict[str, Any]:
+    radio: dict[str, Any] = scenario["links"][-1]
+    return radio
+
+
+@REGISTRY.hook("clean_reverse")
+def _clean_reverse(scenario: dict[str, Any]) -> None:
+    radio = _radio(scenario)
+    radio["up"] = {key: value for key, value in radio["down"].items() if key != "channel"}
+
+
+@REGISTRY.hook("by_bit")
+def _by_bit(scenario: dict[str, Any]) -> None:
+    down = _radio(scenario)["down"]
+    if "loss" in down.get("channel", {}):
+        loss = down["channel"]["loss"]
+        down["channel"] = {"ber": 1 - (1 - loss) ** (1 / FULL_FRAME_BITS)}
+
+
+@REGISTRY.hook("from_start")
+def _from_start(scenario: dict[str, Any]) -> None:
+    arq = _radio(scenario)["arq"]
+    if arq["protocol"] == "rlp":
+        frame = FULL_FRAME_BITS / amount(_radio(scenario)["down"]["rate"])
+        left = amount(arq.get("min_interval", "300 ms")) - frame
+        arq["min_interval"] = f"{1000 * max(left, 0.001):.1f} ms"
+
+
+@REGISTRY.hook("by_bit_from_start")
+def _by_bit_from_start(scenario: dict[str, Any]) -> None:
+    _by_bit(scenario)
+    _from_start(scenario)
+
+
+@REGISTRY.hook("from_first")
+def _from_first(scenario: dict[str, Any]) -> None:
+    arq = _radio(scenario)["arq"]
+    if arq["protocol"] in ("lapb", "mdlp"):
+        arq["retry_from"] = "first-frame"
+
+
+@REGISTRY.hook("half_loss")
+def _half_loss(scenario: dict[str, Any]) -> None:
+    down = _radio(scenario)["down"]
+    if "loss" in down.get("channel", {}):
+        down["channel"]["loss"] /= 2
+
+
+@REGISTRY.hook("no_recovery")
+def _no_recovery(scenario: dict[str, Any]) -> None:
+    radio = _radio(scenario)
+    radio["arq"] = {"protocol": "none", "mac": radio["arq"]["mac"]}

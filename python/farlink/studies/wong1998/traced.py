@@ -1,0 +1,182 @@
+"""Traces of runs of chapter 4: where they come from, and what is looked for in them.
+
+The published figures each show a piece of one random run. Here the runs of the lab are
+searched for what shows the same.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from farlink.studies.lab import Cell
+from farlink.studies.model import Model
+from farlink.studies.quantity import Quantity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "MSS",
+    "WINDOW",
+    "Run",
+    "grouped",
+    "high",
+    "largest_burst",
+    "lossy",
+    "most_recoveries",
+    "per_run",
+    "recovered",
+    "recovery_delays",
+    "runs",
+    "time_mean",
+    "value_before",
+    "within",
+]
+
+MSS, WINDOW = 512, 4096
+LENGTH = "1 MB"
+"""Data of a traced run; about a quarter of an hour."""
+
+_Times = NDArray[np.float64]
+
+
+def time_mean(time: ArrayLike, value: ArrayLike, start: float, end: float) -> float:
+    """Return the mean over time, from `start` to `end`, of what steps to `value` at `time`."""
+    t, v = np.asarray(time, dtype=float), np.asarray(value, dtype=float)
+    before = int(np.searchsorted(t, start, side="right")) - 1
+    inside = (t > start) & (t < end)
+    edges = np.concatenate([[start], t[inside], [end]])
+    values = np.concatenate([v[max(before, 0) : max(before, 0) + 1], v[inside]])
+    return float(np.sum(values * np.diff(edges)) / (end - start))
+
+
+def largest_burst(time: _Times, within: float) -> int:
+    """Return the most events that come within such a time."""
+    if not len(time):
+        return 0
+    return int((np.searchsorted(time, time + within, side="right") - np.arange(len(time))).max())
+
+
+def recovery_delays(
+    sent: "pd.DataFrame", came: "pd.DataFrame", marks: "pd.DataFrame"
+) -> dict[str, list[float]]:
+    """Return how long lost segments took, by what repaired them.
+
+    From the first transmission of a segment to its first arrival, in s, for "timeout" and
+    "fast_retransmit". A segment that a time-out sent again in passing is not counted.
+    """
+    delays: dict[str, list[float]] = {"timeout": [], "fast_retransmit": []}
+    arrived = came[~came["duplicate"]].groupby("seq")["time"].first()
+    by_time = {round(t, 6): str(kind) for t, kind in zip(marks["time"], marks["kind"], strict=True)}
+    again = sent[sent["retransmission"]]["seq"].unique()
+    for seq, copies in sent[sent["seq"].isin(again)].groupby("seq")["time"]:
+        if seq not in arrived.index:
+            continue
+        # The copy that came is the last one sent before; the others were lost.
+        repaired = copies[copies < arrived[seq]].iloc[-1]
+        kind = by_time.get(round(repaired, 6))
+        if kind in delays and repaired > copies.iloc[0]:
+            delays[kind].append(float(arrived[seq] - copies.iloc[0]))
+    return delays
+
+
+class Run:
+    """The traces of a run that the figures look at."""
+
+    def __init__(self, model: Model, cell: Cell, run: int) -> None:
+        self.seed, self.run = model.lab.seed, run
+        self._probe = model.lab.probe(cell, run)
+
+    def end(self, name: str, side: str = "from") -> "pd.DataFrame":
+        """Return a trace of one end of the flow."""
+        table = self._probe.table(name)
+        return table[table["side"] == side]
+
+    @property
+    def arrivals(self) -> "pd.DataFrame":
+        """The segments that came."""
+        return self._probe.table("arrivals")
+
+    @property
+    def length(self) -> float:
+        """Simulated time in s."""
+        return self._probe.simulated_s
+
+    def told(self, start: float, end: float) -> str:
+        """Say which piece of which run it is."""
+        return f"Seed {self.seed}, run {self.run}, {start:.0f} to {end:.0f} s."
+
+
+def lossy(model: Model) -> Cell:
+    """Return the link without recovery at 1 %."""
+    return model.cell("none", 0.01, data=LENGTH)
+
+
+def recovered(model: Model) -> Cell:
+    """Return RLP at 1 %."""
+    return model.cell("rlp", 0.01, data=LENGTH)
+
+
+def high(model: Model, *, seq: bool) -> Cell:
+    """Return RLP at 50 %."""
+    return model.cell("rlp", 0.5, seq=seq, data=LENGTH)
+
+
+def runs(model: Model, cell: Cell) -> Iterator[Run]:
+    """Return the traced runs of a cell."""
+    return (Run(model, cell, k) for k in range(model.lab.runs))
+
+
+def per_run(model: Model, cell: Cell, label: str, measure: Callable[[Run], float]) -> Quantity:
+    """Measure each run of a cell."""
+    return Quantity([measure(run) for run in runs(model, cell)], f"{label}({cell.label})")
+
+
+def within(table: "pd.DataFrame", start: float, end: float) -> "pd.DataFrame":
+    """Return the rows of some time."""
+    return table[(table["time"] >= start) & (table["time"] <= end)]
+
+
+def value_before(table: "pd.DataFrame", column: str, time: float) -> float:
+    """Return the last value before a time."""
+    before = table[table["time"] < time]
+    return float(before[column].iloc[-1])
+
+
+def small_window(model: Model) -> Iterator[tuple[Run, float, list[float]]]:
+    """Time-outs with less than four segments of window after fast recoveries.
+
+    Gives the run, the time-out, and the fast retransmits since the time-out before it that
+    are at most 20 s old: two or more.
+    """
+    for run in runs(model, lossy(model)):
+        marks = run.end("marks")
+        recent: list[float] = []
+        for time, kind in zip(marks["time"], marks["kind"], strict=True):
+            if kind == "fast_retransmit":
+                recent.append(float(time))
+            elif kind == "timeout":
+                near = [t for t in recent if time - t < 17]
+                small = value_before(run.end("cwnd"), "cwnd", time) < 4 * MSS
+                if len(near) >= 2 and small:
+                    yield run, float(time), near
+                recent = []
+
+
+def most_recoveries(model: Model) -> tuple[Run, float, list[float]] | None:
+    """Return the time-out that most fast recoveries lead to."""
+    return max(small_window(model), key=lambda one: len(one[2]), default=None)
+
+
+def grouped(rows: "pd.DataFrame") -> list[tuple[float, list[int]]]:
+    """Return arrivals in groups with less than 0.1 s from one to the next."""
+    groups: list[tuple[float, list[int]]] = []
+    last = -1.0
+    for time, seq in zip(rows["time"], rows["seq"], strict=True):
+        if time - last >= 0.1:
+            groups.append((float(time), []))
+        groups[-1][1].append(int(seq))
+        last = time
+    return groups
