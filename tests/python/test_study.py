@@ -2,8 +2,8 @@
 
 import json
 import math
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,10 +14,11 @@ from matplotlib.figure import Figure
 import farlink as fl
 from farlink import cli, studies
 from farlink.studies.draw import draw, numbers
-from farlink.studies.judge import Judgement, judge, summary
+from farlink.studies.judge import Finding, Judgement, judge, look, summary
 from farlink.studies.lab import Cell, Lab
+from farlink.studies.model import Change, Model
 from farlink.studies.page import document, render
-from farlink.studies.quantity import Evidence, Quantity, fact
+from farlink.studies.quantity import LEVEL, Quantity, Verdict, fact
 from farlink.studies.runner import Step, StudyResult, run_study
 from farlink.studies.select import select
 from farlink.studies.study import Claim, Curves, Drawing, Registry, Study, Table
@@ -41,12 +42,63 @@ RECORD: Mapping[str, Any] = {
         "published": "Nowhere",
         "summary": "Which loss hurts?",
     },
+    "model": {
+        "links": [
+            {
+                "name": "link",
+                "between": ["a", "b"],
+                "down": {"rate": "1 Mbit/s", "delay": "20 ms"},
+                "up": {"rate": "1 Mbit/s", "delay": "20 ms"},
+            }
+        ],
+        "flows": [{"name": "file", "from": "a", "to": "b", "app": "file", "size": "200 kB"}],
+    },
+    "point": {"args": ["loss"]},
+    "factors": {
+        "loss": {"doc": "loss", "path": "links.link.down.channel.loss", "absent": 0.0},
+        "delay": {"doc": "delay", "path": "links.link.down.delay", "write": "{:g} ms"},
+        "side": {
+            "doc": "who sends",
+            "values": {"b": {"flows.file.from": "b", "flows.file.to": "a"}},
+            "absent": "a",
+        },
+    },
+    "measures": {
+        "thr": {"doc": "goodput", "of": "file.goodput", "label": "goodput (kbit/s)", "scale": 1e-3},
+        "share": {"doc": "again", "of": "file.segments_retransmitted / file.segments_sent"},
+        "used": {"doc": "use", "of": "link.down.utilisation", "sets": {"delay": 40}},
+    },
+    "constants": {"LOSSES": [0.0, 0.02, 0.2]},
+    "reading": [
+        {"id": "40 ms", "doc": "Twice the delay.", "sets": {"links.link.down.delay": "40 ms"}}
+    ],
+    "mutant": [
+        {
+            "id": "no loss",
+            "doc": "Nothing is lost.",
+            "ignores": ["loss"],
+            "turns": ["toy2020.fig1.1.loss_hurts", "toy2020.sec2.rate"],
+        },
+        {
+            "id": "constants",
+            "doc": "No TCP.",
+            "constants": {"thr": 5e5, "share": 0.1},
+            "silent": True,
+        },
+    ],
     "figure": [
         {
             "id": "fig1.1",
             "title": "Goodput <and loss>",
             "where": "Fig. 1.1, p. 3",
             "numbers": ["0 %: 8 Mbit/s"],
+            "y": "thr",
+            "x": "loss",
+            "over": "LOSSES",
+            "x_label": "loss (%)",
+            "x_scale": 100,
+            "y_range": [0, 1200],
+            "series": {"TCP": {}},
         },
         {"id": "fig1.10", "title": "A trace", "where": "Fig. 1.10"},
         {"id": "fig1.2", "title": "Layers", "where": "Fig. 1.2", "content": "three boxes"},
@@ -58,7 +110,7 @@ RECORD: Mapping[str, Any] = {
             "figure": "fig1.1",
             "says": "Loss hurts.",
             "where": "p. 3",
-            "sensitive": True,
+            "order": "thr(0.0) > thr(0.2)",
             "published": "8 and 4 Mbit/s",
         },
         {
@@ -66,10 +118,25 @@ RECORD: Mapping[str, Any] = {
             "figure": "fig1.1",
             "says": "Loss helps.",
             "where": "p. 4",
+            "order": "not thr(0.0) > thr(0.2)",
             "strength": "doubtful",
             "cause": "It was printed upside down.",
         },
-        {"id": "toy2020.sec2.rate", "says": "1 Mbit/s.", "where": "s. 2", "calibration": True},
+        {
+            "id": "toy2020.sec2.twice",
+            "says": "8 Mbit/s without loss, more than with it.",
+            "where": "s. 2",
+            "order": "thr(0.0) > thr(0.2)",
+            "number": "abs(thr(0.0) - 8e6) <= 1e5",
+            "compare": [{"what": "goodput", "published": 8e6, "unit": "bit/s", "ours": "thr(0.0)"}],
+        },
+        {
+            "id": "toy2020.sec2.rate",
+            "says": "1 Mbit/s.",
+            "where": "s. 2",
+            "number": "rate() == 1",
+            "calibration": True,
+        },
         {"id": "toy2020.sec3.moon", "says": "And the Moon.", "where": "s. 3", "untested": "far"},
     ],
     "choice": [
@@ -77,71 +144,40 @@ RECORD: Mapping[str, Any] = {
     ],
 }
 
-REGISTRY: "Registry[Toy]" = Registry()
-
-
-@dataclass
-class Toy:
-    lab: Lab
-    delay_ms: int
-
-    def goodput(self, loss: float) -> Quantity:
-        channel = {"channel": {"loss": loss}} if loss else {}
-        delay = f"{self.delay_ms} ms"
-        link = {
-            "between": ["a", "b"],
-            "down": {"rate": "1 Mbit/s", "delay": delay, **channel},
-            "up": {"rate": "1 Mbit/s", "delay": delay},
-        }
-        flow = {"from": "a", "to": "b", "app": "file", "size": "200 kB"}
-        cell = Cell(f"loss {loss:g}", {"links": [link], "flows": [flow]})
-        return self.lab.flow(cell, "goodput")
-
-
-@REGISTRY.figure("fig1.1")
-def _goodput(toy: Toy) -> Curves:
-    x = toy.lab.points((0.0, 0.02, 0.2))
-    values = [toy.goodput(loss) for loss in x]
-    return Curves(
-        [100 * loss for loss in x], "loss (%)", "goodput (kbit/s)", {"TCP": values}, 1e-3, (0, 1200)
-    )
+REGISTRY = Registry()
 
 
 @REGISTRY.figure("fig1.10")
-def _trace(toy: Toy) -> Drawing:
-    rows = {"time": [0.0, float(toy.delay_ms)]}
+def _trace(_: Model) -> Drawing:
+    rows = {"time": [0.0, 20.0]}
     return Drawing(Figure(), {"times": pd.DataFrame(rows)})
 
 
 @REGISTRY.table("table1.1")
-def _rates(_: Toy) -> Table:
+def _rates(_: Model) -> Table:
     return Table(
         ["what", "published", "ours"], [["rate", "1", "1"], ["delay", "1", "2"]], [True, False]
     )
 
 
-@REGISTRY.claim("toy2020.fig1.1.loss_hurts")
-def _hurts(toy: Toy) -> Evidence:
-    return toy.goodput(0.0) > toy.goodput(0.2)
+@REGISTRY.function("rate")
+def _rate(_: Model) -> float:
+    return 1.0
 
 
-@REGISTRY.claim("toy2020.fig1.1.loss_helps")
-def _helps(toy: Toy) -> Evidence:
-    return ~_hurts(toy)
+def toy(**changes: object) -> Study:
+    return Study.of({**RECORD, **changes}, REGISTRY)
 
 
-@REGISTRY.claim("toy2020.sec2.rate")
-def _rate(_: Toy) -> Evidence:
-    return fact(holds=True, detail="1 Mbit/s = 1 Mbit/s")
-
-
-def toy() -> Study[Toy]:
-    return Study.of(RECORD, REGISTRY, Toy, {"20 ms": 20, "40 ms": 40})
+def claims(*names: str, **keys: Mapping[str, object]) -> list[dict[str, object]]:
+    """Return claims of the record by the last part of their ids, with other keys."""
+    rows = [row for row in RECORD["claim"] if row["id"].split(".")[-1] in names]
+    return [{**row, **keys.get(row["id"].split(".")[-1], {})} for row in rows]
 
 
 @pytest.fixture(scope="module")
 def whole() -> StudyResult:
-    return run_study(toy(), Lab(runs=6))
+    return run_study(toy(), Lab(runs=8))
 
 
 # Records.
@@ -159,16 +195,18 @@ def test_a_record_and_its_functions_are_whole(name: str) -> None:
 
 
 def test_gaps_are_told() -> None:
-    registry: Registry[Toy] = Registry()
-    registry.figure("fig9")(_goodput)
-    registry.claim("toy2020.sec3.moon")(_rate)
-    gaps = Study.of(RECORD, registry, Toy, {"20 ms": 20}).gaps
-    assert "figure fig9: no entry" in gaps
-    assert "figure fig1.1: no function" in gaps
-    assert "table table1.1: no function" in gaps
-    assert "claim toy2020.sec2.rate: no function" in gaps
-    assert "claim toy2020.sec3.moon: untested, and a function" in gaps
-    assert not any("fig1.2" in gap for gap in gaps)
+    registry = Registry(functions=REGISTRY.functions)
+    registry.figure("fig9")(_trace)
+    rows = claims("loss_hurts", "moon", moon={"order": "1 < 2"})
+    del rows[0]["order"]
+    gaps = Study.of({**RECORD, "claim": rows, "mutant": []}, registry).gaps
+    assert gaps == [
+        "figure fig1.10: no function",
+        "figure fig9: no entry",
+        "table table1.1: no function",
+        "claim toy2020.fig1.1.loss_hurts: neither order nor number",
+        "claim toy2020.sec3.moon: untested, and an expression",
+    ]
     assert toy().gaps == []
 
 
@@ -184,18 +222,92 @@ def test_gaps_are_told() -> None:
         ({"claim": [{"id": "c", "where": ""}]}, "lacks 'says' of c"),
         ({"choice": [{"item": "x", "says": "", "ours": "", "wy": ""}]}, "choice x: wy is no key"),
         ({"choice": [{"item": "x", "says": ""}]}, "lacks 'ours' of choice x"),
+        ({"claim": [{"id": "c", "says": "", "where": "", "oder": "1"}]}, "c: oder is no key"),
+        ({"claim": [{"id": "c", "says": "", "where": "", "order": "th(0) > 1"}]}, "'th' in"),
+        ({"claim": [{"id": "c", "says": "", "where": "", "order": "1 <"}]}, "is no expression"),
+        (
+            {"claim": [{"id": "c", "says": "", "where": "", "legibility": "so-so"}]},
+            "c: legibility is none of text",
+        ),
+        ({"measures": {"m": {"doc": "", "of": "x", "args": ["w"]}}, "claim": []}, "no factor w"),
+        ({"measures": {"m": {"of": "x"}}, "claim": []}, "measure m: it lacks 'doc'"),
+        ({"factors": {"f": {"doc": "", "pth": "x"}}, "measures": {}}, "factor f: pth is no key"),
+        ({"mutant": [{"id": "m", "doc": "", "hook": "h"}]}, "mutant m: the study has no hook 'h'"),
+        ({"mutant": [{"id": "m", "doc": "", "turns": ["c"]}]}, "mutant m: no claim c"),
     ],
 )
 def test_a_wrong_record_is_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Study.of({**RECORD, **changes}, REGISTRY, Toy, {"20 ms": 20})
+    with pytest.raises((ValueError, fl.ScenarioError), match=message):
+        Study.of({**RECORD, **changes}, REGISTRY)
 
 
 def test_a_function_is_registered_once() -> None:
-    registry: Registry[Toy] = Registry()
-    registry.claim("c")(_rate)
+    registry = Registry()
+    registry.function("c")(_rate)
     with pytest.raises(ValueError, match="c is registered twice"):
-        registry.claim("c")(_rate)
+        registry.function("c")(_rate)
+
+
+# The model.
+
+
+def test_a_point_sets_what_its_factors_say() -> None:
+    model = toy().model(Lab(runs=2))
+    cell = model.cell(0.1, delay=5, side="b")
+    assert cell.label == "loss 0.1, delay 5, side b"
+    assert cell.scenario["links"][0]["down"] == {
+        "rate": "1 Mbit/s",
+        "delay": "5 ms",
+        "channel": {"loss": 0.1},
+    }
+    assert cell.scenario["flows"][0]["from"] == "b"
+    assert "channel" not in model.cell(0.0).scenario["links"][0]["down"]
+    assert RECORD["model"]["links"][0]["down"]["delay"] == "20 ms"
+
+
+@pytest.mark.parametrize(
+    ("args", "factors", "message"),
+    [
+        ((0.1, 2), {}, "2 values for the factors loss"),
+        ((0.1,), {"los": 1}, "factor 'los' is not known; there are loss, delay, side"),
+        ((0.1,), {"loss": 1}, "factor 'loss' is said twice"),
+        ((0.1,), {"side": "c"}, "factor side: 'c' is none of b"),
+    ],
+)
+def test_a_wrong_point_is_refused(
+    args: tuple[float, ...], factors: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(fl.ScenarioError, match=message):
+        toy().model(Lab(runs=2)).cell(*args, **factors)
+
+
+def test_measures_are_of_flows_links_and_arithmetic() -> None:
+    lab = Lab(runs=2)
+    model = toy().model(lab)
+    cell = model.cell(0.2)
+    again, sent = (lab.flow(cell, f"segments_{one}") for one in ("retransmitted", "sent"))
+    assert list(model.share(0.2).values) == list((again / sent).values)
+    assert list(model.used(0.0).values) == list(
+        lab.link(model.cell(0.0, delay=40), "link", "down", "utilisation").values
+    )
+    with pytest.raises(AttributeError):
+        _ = model.unknown
+
+
+def test_changes_reach_every_point() -> None:
+    study = toy()
+    lab = Lab(runs=2)
+    slow = study.model(lab, study.plan.readings["40 ms"])
+    assert slow.cell(0.0, delay=5).scenario["links"][0]["down"]["delay"] == "40 ms"
+    clean = study.model(lab, study.plan.mutants["no loss"])
+    assert "channel" not in clean.cell(0.2).scenario["links"][0]["down"]
+    none = study.model(lab, study.plan.mutants["constants"])
+    assert list(none.thr(0.2).values) == [5e5, 5e5]
+    assert none.names["rate"]().verdict is Verdict.NOT_REPRODUCED
+    swapped = Change("s", "", swaps={"down": "up"})
+    assert swapped.swapped("up") == "down"
+    assert swapped.swapped("down") == "up"
+    assert swapped.swapped(3) == 3
 
 
 # What is asked for.
@@ -206,9 +318,9 @@ def test_a_function_is_registered_once() -> None:
     [
         (["fig1.1"], ["fig1.1", "toy2020.fig1.1.loss_hurts", "toy2020.fig1.1.loss_helps"]),
         (["fig1.10"], ["fig1.10"]),
-        (["table", "sec2"], ["table1.1", "toy2020.sec2.rate"]),
+        (["table", "sec2.r"], ["table1.1", "toy2020.sec2.rate"]),
         (["fig1.1.loss_hurts"], ["toy2020.fig1.1.loss_hurts"]),
-        (["toy2020.sec"], ["toy2020.sec2.rate", "toy2020.sec3.moon"]),
+        (["toy2020.sec"], ["toy2020.sec2.twice", "toy2020.sec2.rate", "toy2020.sec3.moon"]),
     ],
 )
 def test_only_takes_ids_and_their_beginnings(only: list[str], ids: list[str]) -> None:
@@ -224,14 +336,13 @@ def test_a_beginning_does_not_end_within_a_number() -> None:
         select(studies_without_sections(), ["sec"])
 
 
-def studies_without_sections() -> Study[Toy]:
-    record = {**RECORD, "claim": RECORD["claim"][:2]}
-    return Study.of(record, REGISTRY, Toy, {"20 ms": 20})
+def studies_without_sections() -> Study:
+    return toy(claim=RECORD["claim"][:2], mutant=[])
 
 
 def test_a_quick_look_leaves_out_what_is_long() -> None:
     table = {"id": "table1.1", "title": "Rates", "where": "Table 1.1", "full": True}
-    study = Study.of({**RECORD, "table": [table]}, REGISTRY, Toy, {"20 ms": 20})
+    study = toy(table=[table])
     assert "table1.1" in [one.item.id for one in select(study, None)]
     assert "table1.1" not in [one.item.id for one in select(study, None, quick=True)]
     assert [one.item.id for one in select(study, ["table1.1"], quick=True)] == ["table1.1"]
@@ -242,7 +353,7 @@ def test_a_quick_look_leaves_out_what_is_long() -> None:
 
 def test_a_run_makes_everything(whole: StudyResult) -> None:
     assert whole.summary == (
-        "1 reproduced, 1 not reproduced, 0 undecided, 1 untested; "
+        "1 reproduced, 1 order only, 1 not reproduced, 0 undecided, 1 untested; "
         "calibration checks apart: 1 reproduced"
     )
     assert whole.failures == []
@@ -250,15 +361,18 @@ def test_a_run_makes_everything(whole: StudyResult) -> None:
     assert whole.verdicts["verdict"].to_dict() == {
         "toy2020.fig1.1.loss_hurts": "reproduced",
         "toy2020.fig1.1.loss_helps": "not reproduced",
+        "toy2020.sec2.twice": "order only",
         "toy2020.sec2.rate": "reproduced",
         "toy2020.sec3.moon": "untested",
     }
     assert whole.verdicts["p_for"].iloc[0] < 0.025
     hurts = whole.judgements[0]
-    assert list(hurts.evidence) == ["20 ms", "40 ms"]
-    assert hurts.key.startswith("goodput(loss 0) = ")
-    # Three points at the first setting and two at the second, each once.
-    assert whole.simulated_runs == 6 * (3 + 2)
+    assert list(hurts.findings) == ["as chosen", "40 ms"]
+    assert hurts.key.startswith("thr(loss 0) = ")
+    twice = whole.judgements[2]
+    assert re.search(r"goodput is 0\.1\d? times the published 8e\+06$", twice.key)
+    # Three points under the first reading and two under the second, each once.
+    assert whole.simulated_runs == 8 * (3 + 2)
 
 
 def test_quick_has_fewer_points_and_one_setting() -> None:
@@ -267,7 +381,7 @@ def test_quick_has_fewer_points_and_one_setting() -> None:
     curves = result.made["fig1.1"].content
     assert isinstance(curves, Curves)
     assert curves.x == [0.0, 20.0]
-    assert list(result.judgements[0].evidence) == ["20 ms"]
+    assert list(result.judgements[0].findings) == ["as chosen"]
     assert result.simulated_runs == 12
     # All of it was known ahead, though claims ask for the same points again.
     assert [(step.cells, step.runs, step.done, step.total) for step in steps] == [(2, 12, 0, 12)]
@@ -313,22 +427,21 @@ def test_a_plan_goes_as_far_as_numbers_are_not_needed() -> None:
     lab = Lab(runs=2)
 
     def needs_numbers(lab: Lab) -> None:
-        Toy(lab, 20).goodput(0.0)
+        model = toy().model(lab)
+        model.thr(0.0)
         lab.trace(Cell("x", _scenario()), "cwnd")
-        Toy(lab, 20).goodput(0.2)
+        model.thr(0.2)
 
     assert [cell.label for cell in lab.planned(needs_numbers)] == ["loss 0"]
     assert lab.simulated_runs == 0
 
 
 def test_what_goes_wrong_is_told_and_the_rest_goes_on() -> None:
-    registry: Registry[Toy] = Registry(
-        figures={**REGISTRY.figures, "fig1.10": _broken},
-        tables=REGISTRY.tables,
-        claims={**REGISTRY.claims, "toy2020.sec2.rate": _broken},
+    registry = Registry(
+        figures={"fig1.10": _broken}, tables=REGISTRY.tables, functions={"rate": _broken}
     )
-    study = Study.of(RECORD, registry, Toy, {"20 ms": 20})
-    result = run_study(study, Lab(runs=2), only=["fig1.10", "sec2", "table"])
+    study = Study.of(RECORD, registry)
+    result = run_study(study, Lab(runs=2), only=["fig1.10", "sec2.rate", "table"])
     assert result.failures == [
         "fig1.10: KeyError: 'no such thing'",
         "toy2020.sec2.rate: KeyError: 'no such thing'",
@@ -339,17 +452,48 @@ def test_what_goes_wrong_is_told_and_the_rest_goes_on() -> None:
 
 
 def test_a_wrong_scenario_is_a_failure_of_its_claim() -> None:
-    registry: Registry[Toy] = Registry(
-        figures=REGISTRY.figures,
-        tables=REGISTRY.tables,
-        claims={**REGISTRY.claims, "toy2020.fig1.1.loss_helps": lambda toy: toy.goodput(7.0) > 0},
-    )
-    study = Study.of(RECORD, registry, Toy, {"20 ms": 20})
-    result = run_study(study, Lab(runs=6), only=["fig1.1"])
+    rows = claims("loss_hurts", "loss_helps", loss_helps={"order": "thr(7.0) > 0"})
+    result = run_study(toy(claim=rows, mutant=[]), Lab(runs=6), only=["fig1.1"])
     assert result.verdicts["verdict"].tolist() == ["reproduced", "failed"]
     (line,) = result.failures
     assert line.startswith("toy2020.fig1.1.loss_helps: ScenarioError: ")
     assert isinstance(result.made["fig1.1"].content, Curves)
+
+
+def test_an_undecided_claim_gets_more_runs() -> None:
+    """Runs are doubled until it is decided, at most twice; the level of all looks is kept."""
+    rows = claims("loss_hurts", loss_hurts={"order": "thr(0.02, side='b') > thr(0.02)"})
+    result = run_study(
+        toy(claim=rows, mutant=[], reading=[]), Lab(runs=2), only=["fig1.1.loss_hurts"]
+    )
+    (found,) = result.judgements[0].findings.values()
+    assert found.runs == 8
+    assert [look(3, k) for k in range(3)] == [LEVEL / 2, LEVEL / 4, LEVEL / 4]
+    assert look(1, 0) == LEVEL
+
+
+def test_a_reading_can_be_the_one_that_counts() -> None:
+    result = run_study(toy(), Lab(runs=2), only=["sec2.twice"], reading="40 ms")
+    assert [one.id for one in result.readings] == ["40 ms", "as chosen"]
+    assert "--reading '40 ms'" in result.command
+    with pytest.raises(fl.ScenarioError, match="no such reading; write 'as chosen', '40 ms'"):
+        run_study(toy(), Lab(runs=2), reading="4 ms")
+
+
+def test_wrong_models_show_what_a_claim_is_worth(tmp_path: Path) -> None:
+    lab = Lab(runs=6, quick=True)
+    result = run_study(toy(), lab, only=["fig1.1", "sec2"], mutants=True)
+    clean, none = result.mutations
+    assert "toy2020.fig1.1.loss_hurts" in clean.turned(result.judgements)
+    assert clean.unnoticed == ["toy2020.sec2.rate"]
+    # Equal is not more: a claim that something is not so says little.
+    assert none.green == ["toy2020.fig1.1.loss_helps"]
+    page = render(result, {})
+    assert "Nothing is lost." in page
+    assert "toy2020.sec2.rate</td></tr>" in page
+    result.save(tmp_path)
+    saved = json.loads((tmp_path / "verdicts.json").read_text(encoding="utf-8"))
+    assert saved["mutants"][0]["unnoticed"] == ["toy2020.sec2.rate"]
 
 
 def _broken(_: object) -> NoReturn:
@@ -357,12 +501,12 @@ def _broken(_: object) -> NoReturn:
 
 
 def test_calibration_is_counted_apart() -> None:
-    holds = {"": fact(holds=True, detail="")}
+    holds = {"": Finding(fact(holds=True, detail=""), None)}
     claims = [Judgement(Claim("a", "", "", {}, calibration=True), holds)] * 2
     assert summary(claims) == (
         "0 reproduced, 0 not reproduced, 0 undecided; calibration checks apart: 2 reproduced"
     )
-    assert judge(Claim("a", "", "", {}, untested="why"), {}).key == "why"
+    assert judge(Claim("a", "", "", {}, untested="why"), {}, [2]).key == "why"
 
 
 # Figures and pages.
@@ -376,7 +520,7 @@ def test_the_numbers_of_a_figure(whole: StudyResult) -> None:
     first = curves.series["TCP"][0]
     assert first is not None
     assert table["mean"][0] == first.mean
-    assert table["n"].tolist() == [6, 6, 6]
+    assert table["n"].tolist() == [8, 8, 8]
     assert set(table["unit"]) == {"bit/s"}
 
 
@@ -431,17 +575,23 @@ def test_the_page_is_whole_and_escaped(whole: StudyResult, tmp_path: Path) -> No
         "It was printed upside down.",
         "Not made again: three boxes",
         "differs",
-        "<th>20 ms</th><th>40 ms</th>",
+        "<th>as chosen</th><th>40 ms</th>",
+        "<code>thr(0.0) &gt; thr(0.2)</code>",
+        "published axis: 0 to 1200",
+        "figures/fig1.1.csv",
         "it is a check and no evidence",
         "<dd>doubtful</dd>",
-        "farlink study toy2020 --runs 6 --seed 1",
+        "farlink study toy2020 --runs 8 --seed 1",
         whole.summary,
     ):
         assert text in page, text
     assert "A quick look" not in page
     saved = json.loads((tmp_path / "verdicts.json").read_text(encoding="utf-8"))
     assert saved == json.loads(json.dumps(document(whole)))
-    assert saved["verdicts"][0]["evidence"]["40 ms"]["verdict"] == "reproduced"
+    assert saved["verdicts"][0]["findings"]["40 ms"]["verdict"] == "reproduced"
+    (row,) = saved["verdicts"][2]["findings"]["as chosen"]["compare"]
+    assert row["published"] == 8e6
+    assert 0 < row["ratio"] < 0.13
     rows = pd.read_csv(tmp_path / "tables" / "table1.1.csv")
     assert rows["agrees"].tolist() == [True, False]
 
@@ -475,7 +625,7 @@ def test_the_command_ends_with_verdicts_and_a_page(
     assert set(table["series"]) == {"LAPB", "CDPD MDLP", "RLP"}
     saved = json.loads((out / "verdicts.json").read_text(encoding="utf-8"))
     (best,) = (row for row in saved["verdicts"] if row["id"].endswith("rlp_best_high_per"))
-    assert best["verdict"] == "reproduced"
+    assert best["findings"]["as chosen"]["order"]["p_for"] < 0.5
     assert saved["failures"] == []
 
 
@@ -484,7 +634,7 @@ def test_a_failure_is_exit_code_1(
 ) -> None:
     study = studies.find("wong1998")
     claim = "wong1998.fig4.17.rlp_best_high_per"
-    monkeypatch.setitem(study.registry.claims, claim, _broken)
+    monkeypatch.setattr(study.claims[claim].order, "evidence", _broken)
     options = ["--only", claim, "--runs", "2", "--out", str(tmp_path), "--quiet"]
     assert farlink("study", "wong1998", *options) == 1
     out, err = capsys.readouterr()
@@ -523,7 +673,7 @@ def test_errors_are_one_line(
 
 
 def test_from_python() -> None:
-    result = fl.study("wong1998", only="fig4.17.rlp_best_high_per", quick=True, runs=2)
+    result = fl.study("wong1998", only="fig4.17.rlp_lower_low_per", quick=True, runs=2)
     assert repr(result).startswith("<farlink.StudyResult wong1998: ")
     assert result.verdicts["strength"].tolist() == ["strong"]
     assert result.figures == {}

@@ -330,15 +330,8 @@ _MADE = {"content", "series"}
 
 _ITEMS = ("figure", "table", "claim")
 
-_CLAIM: tuple[str, ...] = (
-    "strength",
-    "figure",
-    "published",
-    "legibility",
-    "calibration",
-    "untested",
-)
-_CLAIM += ("tolerance", "cause")
+_CLAIM: tuple[str, ...] = ("strength", "figure", "published", "legibility", "calibration")
+_CLAIM += ("untested", "tolerance", "cause")
 
 LEGIBILITY = ("", "text", "table", "tick", "none")
 """How well a published number can be read; the last: not at all."""

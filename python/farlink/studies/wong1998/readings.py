@@ -63,3 +63,32 @@ def _half_loss(scenario: dict[str, Any]) -> None:
 def _no_recovery(scenario: dict[str, Any]) -> None:
     radio = _radio(scenario)
     radio["arq"] = {"protocol": "none", "mac": radio["arq"]["mac"]}
+
+
+def _become(scenario: dict[str, Any], one: str, other: str) -> None:
+    """Exchange two protocols; what only one of them knows goes."""
+    radio = _radio(scenario)
+    names = {one: other, other: one}
+    arq = radio["arq"]
+    if arq["protocol"] in names:
+        kept = {key: arq[key] for key in ("mac", "window") if key in arq}
+        radio["arq"] = {"protocol": names[arq["protocol"]], **kept}
+
+
+@REGISTRY.hook("swap_rlp_lapb")
+def _swap_rlp_lapb(scenario: dict[str, Any]) -> None:
+    _become(scenario, "rlp", "lapb")
+
+
+@REGISTRY.hook("swap_rlp_mdlp")
+def _swap_rlp_mdlp(scenario: dict[str, Any]) -> None:
+    _become(scenario, "rlp", "mdlp")
+
+
+@REGISTRY.hook("free_status")
+def _free_status(scenario: dict[str, Any]) -> None:
+    """Make RLP's status frames a byte long, and let no frame of the reverse channel wait."""
+    arq = _radio(scenario)["arq"]
+    if arq["protocol"] == "rlp":
+        arq["status"] = "1 B"
+        arq["mac"] = {**arq["mac"], "direction": "down"}
