@@ -55,6 +55,9 @@ def study(
     out: Path | None = typer.Option(
         None, "--out", help="Write page, verdicts and figures here.", metavar="DIR"
     ),
+    every: bool = typer.Option(
+        False, "--all", help="Run all studies, and write an index page over them."
+    ),
     listing: bool = typer.Option(
         False, "--list", help="List figures, tables and claims, and run nothing."
     ),
@@ -67,39 +70,59 @@ def study(
     """
     from farlink import studies
 
-    if not name:
+    if not name and not every:
         _studies()
         return
-    found = studies.find(name)
+    _check_all(name, only, reading, every=every)
     words = _words(only)
     if listing:
-        _list(found, words)
+        for one in [name] if name else studies.NAMES:
+            _list(studies.find(one), words)
         return
-    directory = out if out is not None else Path("farlink-out") / found.id
-    files.check_directory(directory)
+    base = out if out is not None else Path("farlink-out") / (name or "studies")
+    files.check_directory(base)
     from farlink.studies import runner
 
-    with _progress(quiet) as (progress, watch):
-        result = runner.study(
-            name,
-            only=words,
-            quick=quick,
-            runs=runs,
-            seed=seed,
-            jobs=jobs,
-            reading=reading,
-            mutants=mutants,
-            progress=progress,
-            watch=watch,
-        )
-    result.save(directory)
+    results = []
+    for one in [name] if name else studies.NAMES:
+        with _progress(quiet) as (progress, watch):
+            result = runner.study(
+                one,
+                only=words,
+                quick=quick,
+                runs=runs,
+                seed=seed,
+                jobs=jobs,
+                reading=reading,
+                mutants=mutants,
+                progress=progress,
+                watch=watch,
+            )
+        result.save(base / one if every else base)
+        results.append(result)
+        if not quiet:
+            show(result, text.console(sys.stdout))
+    if every:
+        from farlink.studies import index
+
+        index.write(results, base)
     if not quiet:
-        show(result, text.console(sys.stdout))
-        text.line(f"page: {directory / 'index.html'}")
-    for line in result.failures:
+        text.line(f"page: {base / 'index.html'}")
+    failures = [line for result in results for line in result.failures]
+    for line in failures:
         sys.stderr.write(f"farlink: failed: {line}\n")
-    if result.failures:
+    if failures:
         raise typer.Exit(1)
+
+
+def _check_all(name: str, only: str | None, reading: str | None, *, every: bool) -> None:
+    from farlink.errors import ScenarioError
+
+    if every and name:
+        raise ScenarioError(f"--all runs every study; leave it out, or {name!r}")
+    for option, value in (("--only", only), ("--reading", reading)):
+        if every and value is not None:
+            raise ScenarioError(f"{option} is of one study; name it instead of --all")
 
 
 def _words(only: str | None) -> list[str] | None:
@@ -131,13 +154,19 @@ def _list(study: "Study", only: list[str] | None) -> None:
 
     table = _table("id", "kind", "strength", "what")
     for work in select(study, only):
-        one = work.item
+        item = work.item
         strength = ""
-        if isinstance(one, Claim):
-            marks = ("calibration", one.calibration), ("untested", bool(one.untested))
-            strength = ", ".join([one.strength, *(word for word, true in marks if true)])
-        table.add_row(one.id, work.kind, strength, one.title)
+        if isinstance(item, Claim):
+            marks = ("calibration", item.calibration), ("untested", bool(item.untested))
+            strength = ", ".join([item.strength, *(word for word, true in marks if true)])
+        table.add_row(item.id, work.kind, strength, item.title)
     text.console(sys.stdout).print(table)
+    if only is None:
+        changes = _table("reading or wrong model", "kind", "what it changes")
+        for kind, found in (("reading", study.plan.readings), ("mutant", study.plan.mutants)):
+            for one in found.values():
+                changes.add_row(one.id, kind, one.doc)
+        text.console(sys.stdout).print(changes)
 
 
 def show(result: "StudyResult", out: "Sink") -> None:

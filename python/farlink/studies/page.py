@@ -18,10 +18,11 @@ from farlink.studies.study import STRENGTHS, Claim, Curves, Drawing, Item, Table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from jinja2 import Environment
 
     from farlink.studies.runner import Made, StudyResult
 
-__all__ = ["FORMAT", "document", "render", "write"]
+__all__ = ["FORMAT", "counts", "document", "environment", "render", "write"]
 
 FORMAT = "farlink-study/2"
 """The version of verdicts.json."""
@@ -82,40 +83,49 @@ def document(result: "StudyResult") -> dict[str, Any]:
 
 def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
     """Return the page; `pictures` are the figures by id, as data URIs."""
+    sections, loose = _sections(result)
+    wrong = [one for one in result.judgements if one.cause or one.status == "not reproduced"]
+    stated = [one for one in result.judgements if one.status != UNTESTED]
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            result=result,
+            study=result.study.record["study"],
+            sections=sections,
+            loose=loose,
+            wrong=[one for one in wrong if not one.claim.calibration],
+            stated=stated,
+            statuses=sorted({one.status for one in result.judgements}),
+            counts=counts(result),
+            sensitive=[one for one in result.judgements if len(one.findings) > 1],
+            mutations=[_mutation(one, result) for one in result.mutations],
+            pictures=pictures,
+            choices=result.study.choices,
+            reproduced=lambda name: sum(
+                one.findings[name].verdict.value == "reproduced"
+                for one in result.judgements
+                if name in one.findings
+            ),
+        )
+    )
+
+
+def environment() -> "Environment":
+    """Return what fills the templates of studies."""
     from jinja2 import Environment, PackageLoader
 
-    environment = Environment(
+    made = Environment(
         loader=PackageLoader("farlink.studies"),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"published": _published, "slug": _slug, "p": _p, "number": _number}
-    sections, loose = _sections(result)
-    wrong = [one for one in result.judgements if one.cause or one.status == "not reproduced"]
-    stated = [one for one in result.judgements if one.status != UNTESTED]
-    return environment.get_template("page.html").render(
-        result=result,
-        study=result.study.record["study"],
-        sections=sections,
-        loose=loose,
-        wrong=[one for one in wrong if not one.claim.calibration],
-        stated=stated,
-        statuses=sorted({one.status for one in result.judgements}),
-        counts=_counts(result),
-        sensitive=[one for one in result.judgements if len(one.findings) > 1],
-        mutations=[_mutation(one, result) for one in result.mutations],
-        pictures=pictures,
-        choices=result.study.choices,
-        reproduced=lambda name: sum(
-            one.findings[name].verdict.value == "reproduced"
-            for one in result.judgements
-            if name in one.findings
-        ),
-    )
+    made.filters |= {"published": _published, "slug": _slug, "p": _p, "number": _number}
+    return made
 
 
-def _counts(result: "StudyResult") -> list[tuple[str, dict[str, int], int]]:
+def counts(result: "StudyResult") -> list[tuple[str, dict[str, int], int]]:
     """Count verdicts by strength; what was fitted stands in a row of its own."""
     rows: dict[str, dict[str, int]] = {}
     for one in result.judgements:

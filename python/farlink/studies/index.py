@@ -1,0 +1,26 @@
+"""The index page over several studies: what each asks, and its verdicts by strength."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from farlink import files
+from farlink.studies.page import counts, environment
+from farlink.studies.runner import StudyResult
+
+__all__ = ["write"]
+
+
+def write(results: Sequence[StudyResult], directory: Path) -> Path:
+    """Write index.html, with a link to the page of each study in a folder of its name.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be written.
+    """
+    rows = [(one, one.study.record["study"], counts(one)) for one in results]
+    statuses = sorted({j.status for one in results for j in one.judgements})
+    page = environment().get_template("index.html").render(rows=rows, statuses=statuses)
+    path = directory / "index.html"
+    files.write_text(path, page)
+    return path
