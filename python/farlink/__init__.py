@@ -15,6 +15,7 @@ from farlink.errors import FarlinkError, Interrupted, OutputError, RunError, Sce
 
 if TYPE_CHECKING:
     from farlink.api import load, presets, profiles, run, scenarios, schema, trajectory, variants
+    from farlink.captures import Capture, capture
     from farlink.channels import ChannelSample, channel
     from farlink.emulation import Emulated, emulate
     from farlink.estimate import Fit, fit
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __version__ = _version()
 
 __all__ = [
+    "Capture",
     "ChannelSample",
     "Emulated",
     "FarlinkError",
@@ -37,6 +39,7 @@ __all__ = [
     "ScenarioError",
     "StudyResult",
     "__version__",
+    "capture",
     "channel",
     "emulate",
     "fit",
@@ -71,6 +74,8 @@ _LATER = {
     "Emulated": "farlink.emulation",
     "emulate": "farlink.emulation",
     "Result": "farlink.result",
+    "Capture": "farlink.captures",
+    "capture": "farlink.captures",
     "ChannelSample": "farlink.channels",
     "channel": "farlink.channels",
     "Fit": "farlink.estimate",

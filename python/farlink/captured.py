@@ -1,12 +1,12 @@
 """Segments, ACKs and SACK blocks of a TCP connection in a capture of an emulation."""
 
-import struct
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from farlink.errors import ScenarioError
+import numpy as np
+
+from farlink import captures
+from farlink.captures.direction import Direction, Kind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,22 +24,7 @@ HEADERS = 120
 """Bytes of a packet that hold its longest IPv4 and TCP headers."""
 
 _START_NS = 86_400 * 10**9
-_SECTION, _PACKET = 0x0A0D0D0A, 6
-_TCP = 6
-_SYN, _ACK = 2, 16
-_HALF, _WHOLE = 2**31, 2**32
-
-
-@dataclass
-class _Stream:
-    """One direction: what was sent, relative to the SYN, in bytes from 0."""
-
-    first: int | None = None
-    highest: int = 0
-    shift: int = 0
-    segments: list[tuple[float, int, int, bool]] = field(default_factory=list)
-    acks: list[tuple[float, int, int]] = field(default_factory=list)
-    sacks: list[tuple[float, int, int]] = field(default_factory=list)
+"""When a run starts on the clock of its captures."""
 
 
 def tables(
@@ -54,90 +39,39 @@ def tables(
     Raises
     ------
     ScenarioError
-        If the file is no capture of an emulation.
+        If the file is no capture.
     """
     import pandas as pd
 
-    streams: dict[tuple[int, str, int], _Stream] = {}
-    for time, packet in _packets(path):
-        _take(streams, sender, time, packet)
+    found = captures.capture(path)
+    ways = [
+        (one.start_ns, way)
+        for one in found.connections
+        for way in one.directions.values()
+        if way.sender.rpartition(":")[0] == sender
+    ]
     if connection is not None:
-        best = streams.get(connection, _Stream())
-    else:
-        best = max(streams.values(), key=lambda one: one.highest, default=_Stream())
+        near, there, far = connection
+        wanted = (f"{sender}:{near}", f"{there}:{far}")
+        ways = [one for one in ways if (one[1].sender, one[1].receiver) == wanted]
+    if not ways:
+        return {name: pd.DataFrame(columns=list(columns)) for name, columns in COLUMNS.items()}
+    start_ns, way = max(ways, key=lambda one: one[1].bytes)
+    return _tables(way, (start_ns - _START_NS) / 1e9)
+
+
+def _tables(way: Direction, start: float) -> "dict[str, pd.DataFrame]":
+    import pandas as pd
+
+    again = np.isin(way.segments["kind"], (Kind.AGAIN, Kind.FILLED))
+    rows = {
+        "segments": {**way.segments, "retransmission": again},
+        "acks": way.acks,
+        "sacks": way.sacks,
+    }
     return {
-        name: pd.DataFrame(getattr(best, name), columns=list(columns))
+        name: pd.DataFrame(
+            {one: rows[name][one] + (start if one == "time" else 0) for one in columns}
+        )
         for name, columns in COLUMNS.items()
     }
-
-
-def _take(
-    streams: dict[tuple[int, str, int], _Stream], sender: str, time: float, packet: bytes
-) -> None:
-    header = 4 * (packet[0] & 15)
-    length = int.from_bytes(packet[2:4], "big")
-    fragment = int.from_bytes(packet[6:8], "big") & 0x1FFF
-    if packet[9] != _TCP or fragment or len(packet) < header + 20:
-        return
-    source, target = (".".join(map(str, packet[at : at + 4])) for at in (12, 16))
-    near, far, seq, ack, offset, flags, window = struct.unpack_from("!HHIIBBH", packet, header)
-    size = length - header - 4 * (offset >> 4)
-    options = packet[header + 20 : header + 4 * (offset >> 4)]
-    if source == sender:
-        stream = streams.setdefault((near, target, far), _Stream())
-        if flags & _SYN or stream.first is None:
-            stream.first = seq + 1 if flags & _SYN else seq
-        if size > 0:
-            start = stream.highest + _signed(seq - stream.first - stream.highest)
-            again = start < stream.highest
-            stream.segments.append((time, start, size, again))
-            stream.highest = max(stream.highest, start + size)
-    elif target == sender:
-        stream = streams.setdefault((far, source, near), _Stream())
-        known = dict(_options(options))
-        if flags & _SYN:
-            stream.shift = known.get(3, b"\0")[0]
-        elif flags & _ACK and stream.first is not None:
-            acked = stream.highest + _signed(ack - stream.first - stream.highest)
-            stream.acks.append((time, acked, window << stream.shift))
-            edges = known.get(5, b"")
-            for at in range(0, len(edges) - 7, 8):
-                left, right = (
-                    stream.highest + _signed(edge - stream.first - stream.highest)
-                    for edge in struct.unpack_from("!II", edges, at)
-                )
-                stream.sacks.append((time, left, right))
-
-
-def _signed(difference: int) -> int:
-    """Take a difference of sequence numbers for what it is, whatever wrapped."""
-    return (difference + _HALF) % _WHOLE - _HALF
-
-
-def _options(data: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 0
-    while at < len(data) and data[at] != 0:
-        if data[at] == 1:
-            at += 1
-            continue
-        length = data[at + 1] if at + 1 < len(data) else 0
-        if length < 2:
-            return
-        yield data[at], data[at + 2 : at + length]
-        at += length
-
-
-def _packets(path: Path) -> Iterator[tuple[float, bytes]]:
-    """Yield time of the run in seconds and bytes of each packet."""
-    data = path.read_bytes()
-    at = 0
-    while at + 12 <= len(data):
-        kind, length = struct.unpack_from("<II", data, at)
-        if (at == 0 and kind != _SECTION) or length < 12 or length % 4:
-            raise ScenarioError(f"{path}: not a capture that farlink wrote")
-        if kind == _PACKET and at + length <= len(data):
-            high, low, kept = struct.unpack_from("<III", data, at + 12)
-            packet = data[at + 28 : at + 28 + kept]
-            if len(packet) >= 20:
-                yield ((high << 32 | low) - _START_NS) / 1e9, packet
-        at += length

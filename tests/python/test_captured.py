@@ -45,7 +45,7 @@ def test_a_capture_gives_the_traces_of_the_sender(tmp_path: Path, snaplen: int) 
 def test_what_is_no_capture_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.pcapng"
     path.write_bytes(b"not a capture at all")
-    with pytest.raises(fl.ScenarioError, match="not a capture that farlink wrote"):
+    with pytest.raises(fl.ScenarioError, match="not a pcap or pcapng file"):
         captured.tables(path, "10.0.0.1")
 
 

@@ -490,7 +490,7 @@ def test_a_long_value_is_not_echoed_whole(small: Path, capsys: pytest.CaptureFix
 
 
 # A second and more of imports, for one line of help.
-HEAVY = {"arrow", "dpkt", "jinja2", "matplotlib", "numpy", "pandas", "pyarrow", "rich", "scipy"}
+HEAVY = {"arrow", "jinja2", "matplotlib", "numpy", "pandas", "pyarrow", "rich", "scipy"}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["run", "--help"], ["schema"]])

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 import farlink as fl
 from farlink import estimate
-from farlink.estimate.packets import read_packets
+from farlink.captures.file import packets as packets_of
 from test_cli import farlink
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -247,7 +247,7 @@ def test_a_capture_of_the_sender_that_began_late_is_refused(
     before, after, _ = captures
     late = {}
     for path in (before, after):
-        packets = [(one.time, one.data) for one in read_packets(path)][50:]
+        packets = [(one.time, one.data) for one in packets_of(path)][50:]
         late[path] = pcap(tmp_path / f"{path.stem}.pcap", packets)
     with pytest.raises(fl.ScenarioError, match="segments were sent again"):
         fl.fit(late[before])
@@ -306,12 +306,13 @@ def test_a_damaged_capture_is_said(
     kind: str, captures: tuple[Path, Path, fl.Result], tmp_path: Path
 ) -> None:
     before, after, _ = captures
-    packets = [(one.time, one.data) for one in read_packets(after)]
+    packets = [(one.time, one.data) for one in packets_of(after)]
     path = after if kind == "pcapng" else pcap(tmp_path / "b.pcap", packets)
     whole = path.read_bytes()
+    place = 4 if kind == "pcapng" else 32  # of the first length
     for name, text in (
         ("cut", whole[: len(whole) // 2 + 1]),
-        ("length", whole[:32] + b"\xff\xff\xff\x7f" + whole[36:]),
+        ("length", whole[:place] + b"\xff\xff\xff\x7f" + whole[place + 4 :]),
         ("zeros", whole[:300] + bytes(5000)),
     ):
         damaged = tmp_path / f"{name}.{kind}"
@@ -328,7 +329,7 @@ def test_few_packets_that_are_not_clear_are_left_out_and_said(tmp_path: Path) ->
     contents = [datagram(i % 65536, i.to_bytes(4, "big")) for i in range(len(lost))]
     contents[101], lost[101] = contents[100], True
     before, after = pair(tmp_path, lost, contents)
-    packets = [(one.time, one.data) for one in read_packets(after)]
+    packets = [(one.time, one.data) for one in packets_of(after)]
     # Delays from 0 to 40 ms: either of the two may be the one that came.
     spread = [
         (time + 0.02 * (-1) ** i * (i % 7 == 0), data) for i, (time, data) in enumerate(packets)

@@ -22,6 +22,7 @@ from farlink.cli.compare import compare
 from farlink.cli.emulate import emulate, shell
 from farlink.cli.fit import fit
 from farlink.cli.orbit import orbit
+from farlink.cli.plot import plot
 from farlink.cli.rain import rain
 from farlink.cli.run import run
 from farlink.cli.study import study
@@ -62,6 +63,7 @@ app.command()(channel)
 app.command()(fit)
 app.command()(rain)
 app.command()(compare)
+app.command()(plot)
 app.add_typer(ctl.app, name="ctl")
 app.command()(lists.show)
 app.command()(lists.scenarios)

@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from farlink.captures.file import Packet, packets
+from farlink.captures.segment import ACK, SYN, Segment, parse
 from farlink.errors import ScenarioError
 from farlink.estimate.matching import match
-from farlink.estimate.packets import Packet, Segment, read_packets, segment
 
 __all__ = ["Observed", "both_ends", "one_end", "table"]
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-_SYN, _ACK, _FIN = 0x02, 0x10, 0x01
 _LOST = ("", "lost", "nan", "none", "null", "na")
 _UNITS = {"": 1.0, "_s": 1.0, "_ms": 1e-3, "_us": 1e-6, "_ns": 1e-9}
 _MOST_UNCLEAR = 0.01
@@ -115,9 +115,9 @@ def both_ends(sender: Path, receiver: Path, source: str | None) -> Observed:
     many of them are an error. Packets sent before the first that arrived or after the last
     are left out: the other capture may have begun later, and they may be under way.
     """
-    before, after = list(read_packets(sender)), list(read_packets(receiver))
-    for path, packets in ((sender, before), (receiver, after)):
-        if not packets:
+    before, after = list(packets(sender)), list(packets(receiver))
+    for path, found_there in ((sender, before), (receiver, after)):
+        if not found_there:
             raise ScenarioError(f"{path}: holds no IP packets")
     arrived: dict[bytes, list[float]] = defaultdict(list)
     for packet in after:
@@ -192,8 +192,8 @@ def one_end(receiver: Path) -> Observed:
     the delay, which one end does not know.
     """
     by_flow: dict[tuple[bytes, bytes, int, int], list[Segment]] = defaultdict(list)
-    for packet in read_packets(receiver):
-        found = segment(packet)
+    for packet in packets(receiver):
+        found = parse(packet)
         if found is not None:
             by_flow[found.flow].append(found)
     data = {flow: [one for one in all_ if one.length] for flow, all_ in by_flow.items()}
@@ -241,10 +241,10 @@ def _refuse_senders_side(
         + [(one.time, 1, one) for one in by_flow.get(back, [])],
         key=lambda one: one[0],
     )
-    flags = [one.flags & (_SYN | _ACK) for _, _, one in ends]
+    flags = [one.flags & (SYN | ACK) for _, _, one in ends]
     gaps = [0.0, 0.0]
     for at in range(len(ends) - 2):
-        if flags[at : at + 3] == [_SYN, _SYN | _ACK, _ACK]:
+        if flags[at : at + 3] == [SYN, SYN | ACK, ACK]:
             for one in (at + 1, at + 2):
                 gaps[ends[one][1]] = ends[one][0] - ends[one - 1][0]
             break
@@ -267,14 +267,14 @@ def _handshake(
 ) -> float | None:
     """Return the time from SYN to SYN-ACK or from SYN-ACK to its answer, seen at the receiver."""
     back = (flow[1], flow[0], flow[3], flow[2])
-    own = [one for one in by_flow.get(back, []) if one.flags & _SYN]
+    own = [one for one in by_flow.get(back, []) if one.flags & SYN]
     theirs = by_flow[flow]
     if not own:
         return None
-    if own[0].flags & _ACK:
-        answers = [one.time for one in theirs if not one.flags & _SYN and one.time > own[-1].time]
+    if own[0].flags & ACK:
+        answers = [one.time for one in theirs if not one.flags & SYN and one.time > own[-1].time]
     else:
-        answers = [one.time for one in theirs if one.flags & _SYN and one.time > own[-1].time]
+        answers = [one.time for one in theirs if one.flags & SYN and one.time > own[-1].time]
     return answers[0] - own[-1].time if answers else None
 
 

@@ -1,6 +1,7 @@
 """Time-sequence graphs in the manner of Ostermann's tcptrace."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ from farlink.plot.style import (
     MUTED,
     RASTER_ABOVE,
     SACK,
+    SECOND,
     WIDTH,
     WINDOW,
     AtLeastZero,
@@ -38,10 +40,20 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-__all__ = ["draw_comparison", "draw_first_loss", "draw_sequence", "letters"]
+__all__ = [
+    "Parts",
+    "draw_comparison",
+    "draw_first_loss",
+    "draw_parts",
+    "draw_sequence",
+    "letters",
+]
 
 _MOST_LETTERS = 40
 """More letters R or crosses than this would cover each other; then there are none."""
+
+_FEW = 400
+"""So many segments of a capture are told apart; at a receiver nothing seems to be in flight."""
 
 _MOST_LINES = 10
 """More flows than this have thin lines of one colour and their median."""
@@ -64,7 +76,8 @@ def draw_sequence(view: View, tcp: str) -> Figure:
     and window apart, what was sent is one line and losses are ticks above it.
     """
     limits = view.limits([tcp])
-    return _draw(view, tcp, limits, headline(view, "Time-sequence", [tcp], of_flow=True))
+    text = headline(view, "Time-sequence", [tcp], of_flow=True)
+    return draw_parts(Parts.of(view, tcp), limits, text)
 
 
 @styled
@@ -79,7 +92,8 @@ def draw_first_loss(view: View, tcp: str) -> Figure | None:
     sent = float(before["time"][-1]) if len(before) else repaired
     repair = max(repaired - sent, 1e-3)
     limits = (max(0.0, sent - 0.35 * repair), repaired + 1.6 * repair)
-    return _draw(view, tcp, limits, headline(view, "First loss", [tcp], of_flow=True))
+    text = headline(view, "First loss", [tcp], of_flow=True)
+    return draw_parts(Parts.of(view, tcp), limits, text)
 
 
 @styled
@@ -172,26 +186,49 @@ def _corners(time: Array, value: Array, limits: tuple[float, float]) -> tuple[Ar
     return np.repeat(time, 2)[1:], np.repeat(value, 2)[:-1]
 
 
-def _draw(view: View, tcp: str, limits: tuple[float, float], text: str) -> Figure:
+@dataclass(frozen=True)
+class Parts:
+    """What a time-sequence graph shows of one direction of a connection."""
+
+    segments: Columns
+    acks: Columns
+    sacks: Columns
+    drops: Columns
+    timeouts: Columns
+    overtaken: Columns | None = None
+    """Segments that came late but were not sent again: a run does not tell them, a capture does."""
+
+    @classmethod
+    def of(cls, view: View, tcp: str) -> "Parts":
+        """Take the traces of a flow's sending end."""
+        segments, acks, sacks, marks = (
+            view.end_of(tcp, name) for name in ("segments", "acks", "sacks", "marks")
+        )
+        return cls(segments, acks, sacks, view.drops_of(tcp), marks.equal(kind="timeout"))
+
+
+def draw_parts(parts: Parts, limits: tuple[float, float], text: str) -> Figure:
+    """Draw the segments between two times, with what was told of them."""
     figure = Picture(figsize=(WIDTH, 4.3), layout="constrained")
     axes = figure.subplots()
     title(figure, text)
-    segments = view.end_of(tcp, "segments").between(limits)
-    acks = view.end_of(tcp, "acks")
+    segments, acks = parts.segments.between(limits), parts.acks
     axes.set_ylim(_vertical_limits(segments, acks.around(limits)))
     legend: _Legend = []
-    if _resolves(segments, acks):
+    few = parts.overtaken is not None and len(segments) <= _FEW
+    if few or _resolves(segments, acks):
         time_axis(axes, limits)
-        drops = view.drops_of(tcp).between(limits)
+        drops = parts.drops.between(limits)
         _make_room(axes, segments, drops)
         _bars(axes, segments, legend)
         _drops(axes, drops, legend)
+        _overtaken(axes, parts.overtaken, limits, legend)
         _lines(axes, acks.around(limits), legend)
-        _sacks(axes, view.end_of(tcp, "sacks").between(limits), legend)
+        _sacks(axes, parts.sacks.between(limits), legend)
     else:
         time_axis(axes, _with_room(limits))
         _overview(axes, segments, legend)
-    _timeouts(axes, view.end_of(tcp, "marks").equal(kind="timeout").between(limits), legend)
+    _timeouts(axes, parts.timeouts.between(limits), legend)
     scale_axis(axes, "sequence number", "B", axes.get_ylim()[1])
     legend_above(axes, [handle for handle, _ in legend], [label for _, label in legend])
     return figure
@@ -309,6 +346,16 @@ def _drops(axes: "Axes", drops: Columns, legend: _Legend) -> None:
         return
     (drawn,) = axes.plot(drops["time"], drops["seq"], "x", color=LOSS, ms=4, mew=1.0, zorder=3)
     legend.append((drawn, "drop"))
+
+
+def _overtaken(
+    axes: "Axes", late: Columns | None, limits: tuple[float, float], legend: _Legend
+) -> None:
+    part = late.between(limits) if late is not None else None
+    if part is not None and len(part):
+        ends = part["seq"] + part["len"]
+        (drawn,) = axes.plot(part["time"], ends, "o", mfc="none", color=SECOND, ms=4, zorder=3)
+        legend.append((drawn, f"overtaken ({len(part):,})"))
 
 
 def _lines(axes: "Axes", acks: Columns, legend: _Legend) -> None:

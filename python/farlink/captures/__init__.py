@@ -1,0 +1,331 @@
+"""TCP connections in captures of real traffic, or of a run: what was sent, and when it was told."""
+
+import ipaddress
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from farlink.captures.direction import Direction, Half, Sent, Told, build
+from farlink.captures.file import packets
+from farlink.captures.segment import ACK, FIN, RST, SYN, Ends, Segment, parse
+from farlink.errors import ScenarioError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from farlink.plot.capture import CapturePlots
+
+__all__ = ["Capture", "Connection", "capture"]
+
+_REMEMBERED = 50_000
+"""Packets within which a second one with the same headers is a copy."""
+
+
+@dataclass
+class _Reading:
+    """A connection while its capture is read; `ends` are the opener and the other."""
+
+    ends: Ends
+    start: float
+    last: float
+    halves: tuple[Half, Half] = field(default_factory=lambda: (Half(), Half()))
+    first_sequence: int | None = None
+    syn: list[float] = field(default_factory=list)
+    syn_ack: list[float] = field(default_factory=list)
+    answer: float | None = None
+    reset: bool = False
+    finished: int = 0
+    probes: int = 0
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A TCP connection; `directions` are from the opener ("a2b") and to it ("b2a")."""
+
+    number: int
+    opener: str
+    responder: str
+    start_ns: int
+    """Nanoseconds since 1970 of its first packet."""
+    duration: float
+    directions: dict[str, Direction]
+    opened: bool
+    """Whether the capture has its SYN."""
+    ending: str
+    """"closed", "reset" or "open"."""
+    notes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Number and ends."""
+        return f"{self.number}: {self.opener} - {self.responder}"
+
+    @property
+    def main(self) -> str:
+        """The direction with the most data."""
+        return max(self.directions, key=lambda name: self.directions[name].bytes)
+
+
+class Capture:
+    """The TCP connections of a capture, the one with the most data first in `connections`."""
+
+    def __init__(self, path: Path, connections: list[Connection], notes: list[str]) -> None:
+        self.path = path
+        self.connections = connections
+        self.notes = notes
+
+    def __repr__(self) -> str:
+        return f"<farlink.Capture {self.path.name}: {len(self.connections)} TCP connections>"
+
+    def _repr_html_(self) -> str:
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.plot import show
+
+        return page.as_html(lambda out: show(self, out))
+
+    def connection(self, number: int | None = None) -> Connection:
+        """Return a connection by its number in the capture, counted from 1; or the biggest."""
+        if number is None:
+            return self.connections[0]
+        for one in self.connections:
+            if one.number == number:
+                return one
+        raise ScenarioError(
+            f"{self.path}: connection {number} is not there; it has 1 to {len(self.connections)}"
+        )
+
+    @property
+    def summary(self) -> "pd.DataFrame":
+        """A row per connection and direction with data; times in s, sizes in B, rates in bit/s."""
+        import pandas as pd
+
+        rows = [
+            {"connection": one.number, "direction": name, **measures(one, name)}
+            for one in self.connections
+            for name, direction in one.directions.items()
+            if direction.bytes
+        ]
+        return pd.DataFrame(rows)
+
+    @cached_property
+    def plot(self) -> "CapturePlots":
+        """Figures: `.sequence()`, `.rtt()`, `.throughput()`, `.flight()`."""
+        from farlink.plot.capture import CapturePlots
+
+        return CapturePlots(self)
+
+
+def measures(connection: Connection, name: str) -> dict[str, Any]:
+    """Return what is counted of a direction, as `Capture.summary` has it."""
+    one = connection.directions[name]
+    elapsed = one.until - one.since
+    rtt = one.rtt["rtt"]
+    some = len(rtt) > 0
+    return {
+        "from": one.sender,
+        "to": one.receiver,
+        "captured_at": one.place,
+        "bytes": one.bytes,
+        "duration": elapsed,
+        "goodput": 8 * one.bytes / elapsed if elapsed > 0 else math.nan,
+        "segments": len(one.segments["time"]),
+        "sent_again": one.sent_again,
+        "overtaken": one.overtaken,
+        "rtt_min": one.least_rtt if one.least_rtt is not None else math.nan,
+        "rtt_median": float(np.median(rtt)) if some else math.nan,
+        "rtt_p95": float(np.quantile(rtt, 0.95)) if some else math.nan,
+        "flight_max": float(one.flight["flight"].max(initial=0)),
+    }
+
+
+def capture(path: str | Path) -> Capture:
+    """Read the TCP connections of a pcap or pcapng file.
+
+    Parameters
+    ----------
+    path
+        A capture of Ethernet (with VLAN tags and PPPoE too), raw IP, Linux "any" or loopback, IPv4
+        or IPv6; packets may be cut behind their headers.
+
+    Raises
+    ------
+    ScenarioError
+        If the file cannot be read, or has no TCP connection.
+
+    Examples
+    --------
+    >>> seen = fl.capture("download.pcapng")  # doctest: +SKIP
+    >>> seen.plot.sequence().savefig("sequence.pdf")  # doctest: +SKIP
+    """
+    where, segments, origin_ns = Path(path), list[Segment](), None
+    for one in packets(where):
+        origin_ns = one.time_ns if origin_ns is None else origin_ns
+        found = parse(one, origin_ns)
+        if found is not None:
+            segments.append(found)
+    return of_segments(where, segments, origin_ns or 0)
+
+
+def of_segments(where: Path, segments: Iterable[Segment], origin_ns: int) -> Capture:
+    """Sort segments into connections; their times are from `origin_ns` on."""
+    known: dict[Ends, _Reading] = {}
+    readings: list[_Reading] = []
+    recent, older, copies = set[int](), set[int](), 0
+    for one in sorted(segments, key=lambda one: one.time):
+        if one.identity:
+            key = hash((one.flow, one.identity, one[2:7], one.stamp))
+            if key in recent or key in older:
+                copies += 1
+                continue
+            recent.add(key)
+            if len(recent) > _REMEMBERED:
+                recent, older = set(), recent
+        reading = _reading(known, readings, one)
+        _take(reading, one)
+    if not readings:
+        raise ScenarioError(f"{where}: holds no TCP connection")
+    connections = [_connection(number, one, origin_ns) for number, one in enumerate(readings, 1)]
+    connections.sort(key=lambda one: -max(way.bytes for way in one.directions.values()))
+    notes = []
+    if copies:
+        notes.append(
+            f"{copies:,} copies of packets are left out: captured at two interfaces, or doubled "
+            "on their way"
+        )
+    return Capture(where, connections, notes)
+
+
+def _reading(known: dict[Ends, _Reading], readings: list[_Reading], one: Segment) -> _Reading:
+    """Return the connection of a segment; a SYN with another number than before opens a new one."""
+    back: Ends = (one.flow[1], one.flow[0], one.flow[3], one.flow[2])
+    found = known.get(one.flow) or known.get(back)
+    opens = one.flags & (SYN | ACK) == SYN
+    again = found is not None and found.first_sequence in (None, one.sequence)
+    if found is None or (opens and (not again or (found.first_sequence is None and _used(found)))):
+        # Without a SYN the end that answers it, or else the first to be seen, is the other.
+        opener = back if one.flags & (SYN | ACK) == SYN | ACK else one.flow
+        found = _Reading(opener, one.time, one.time)
+        known.pop(back, None)
+        known[one.flow] = found
+        readings.append(found)
+    if opens:
+        found.first_sequence = one.sequence
+    found.last = max(found.last, one.time)
+    return found
+
+
+def _used(one: _Reading) -> bool:
+    return any(half.sent or half.told for half in one.halves)
+
+
+def _take(reading: _Reading, one: Segment) -> None:
+    side = 0 if one.flow == reading.ends else 1
+    mine, theirs = reading.halves[side], reading.halves[1 - side]
+    start = one.sequence
+    if one.flags & SYN:
+        (reading.syn_ack if one.flags & ACK else reading.syn).append(one.time)
+        mine.syns += 1
+        mine.shift, mine.mss = one.scale, one.mss
+        start += 1
+        if mine.base is None:
+            mine.base = start % 2**32
+    elif side == 0 and reading.syn_ack and reading.answer is None and one.flags & ACK:
+        reading.answer = one.time
+    reading.reset |= bool(one.flags & RST)
+    reading.finished |= (1 + side) * bool(one.flags & FIN)
+    if one.stamp is not None and one.stamp[0] not in mine.stamps:
+        mine.stamps[one.stamp[0]] = one.time
+    if one.length and not one.flags & RST:
+        at = mine.place(start)
+        if one.length == 1 and at < mine.edge and _told(mine) >= at + 1:
+            reading.probes += 1  # a keep-alive: the last byte once more (RFC 9293, 3.8.4)
+        else:
+            mine.sent.append(Sent(one.time, at, one.length, one.stamp))
+            mine.edge = max(mine.edge, at + one.length)
+            if one.stamp is not None and one.stamp[1] not in mine.echoes:
+                mine.echoes[one.stamp[1]] = one.time
+    if one.flags & ACK and not one.flags & (SYN | RST):
+        at = theirs.place(one.ack)
+        blocks = tuple((theirs.place(a), theirs.place(b)) for a, b in one.sacks)
+        theirs.told.append(Told(one.time, at, one.window, one.stamp, blocks))
+        theirs.edge = max(theirs.edge, at)
+
+
+def _told(half: Half) -> int:
+    return half.told[-1].ack if half.told else 0
+
+
+def _connection(number: int, one: _Reading, origin_ns: int) -> Connection:
+    first, second = _address(one.ends[0], one.ends[2]), _address(one.ends[1], one.ends[3])
+    out, back = _handshake(one)
+    notes = []
+    if not one.halves[0].syns and not one.halves[1].syns:
+        notes.append(
+            "no handshake in the capture: windows are drawn with the least scale that what was "
+            "sent needs"
+        )
+    if one.probes:
+        notes.append(f"{one.probes:,} keep-alives are left out")
+    for half in one.halves:
+        # Times from the connection's first packet; offsets from the first byte seen.
+        _shift(half, one.start)
+    directions = {
+        "a2b": build((first, second), one.halves[0], one.halves[1], (out, back)),
+        "b2a": build((second, first), one.halves[1], one.halves[0], (back, out)),
+    }
+    for way in directions.values():
+        most = float(way.segments["len"].max(initial=0))
+        if way.mss and most > way.mss:
+            notes.append(
+                f"segments of up to {most:,.0f} B from {way.sender}: the card cuts or joins them "
+                f"(offload), those on the wire have {way.mss:,} B at most"
+            )
+    ending = "reset" if one.reset else "closed" if one.finished == 3 else "open"
+    return Connection(
+        number,
+        first,
+        second,
+        origin_ns + round(1e9 * one.start),
+        one.last - one.start,
+        directions,
+        bool(one.syn or one.syn_ack),
+        ending,
+        tuple(notes),
+    )
+
+
+def _shift(half: Half, start: float) -> None:
+    first = 0 if half.syns else min([one.at for one in half.sent], default=0)
+    for one in half.sent:
+        one.time -= start
+        one.at -= first
+    for told in half.told:
+        told.time -= start
+        told.ack -= first
+        told.sacks = tuple((a - first, b - first) for a, b in told.sacks)
+    for stamps in (half.stamps, half.echoes):
+        for value in stamps:
+            stamps[value] -= start
+
+
+def _handshake(one: _Reading) -> tuple[float | None, float | None]:
+    """Return the round trips from here to the responder and to the opener.
+
+    A SYN that was sent twice does not tell which of the two was answered.
+    """
+    out = one.syn_ack[0] - one.syn[0] if len(one.syn) == 1 and one.syn_ack else None
+    back = None
+    if len(one.syn_ack) == 1 and one.answer is not None:
+        back = one.answer - one.syn_ack[0]
+    return out, back
+
+
+def _address(address: bytes, port: int) -> str:
+    host = ipaddress.ip_address(address)
+    return f"[{host}]:{port}" if host.version == 6 else f"{host}:{port}"

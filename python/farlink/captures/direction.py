@@ -1,0 +1,389 @@
+"""What one end of a TCP connection sent, as a capture shows it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Direction", "Half", "Kind", "Sent", "Told", "build"]
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+_HALF, _WHOLE = 2**31, 2**32
+
+_EARLY = 0.9
+"""A hole that is filled in less than this share of a round trip was not filled on request."""
+
+_REORDERED = 3
+"""Without a round trip, a hole that is filled before so many later segments was reordering."""
+
+_AT_AN_END = 0.1
+"""A capture was made at an end that is nearer than this share of the way to the other end."""
+
+
+class Kind(IntEnum):
+    """What a segment with data is."""
+
+    NEW = 0
+    AGAIN = 1
+    """Its bytes were seen before: it was sent again."""
+    FILLED = 2
+    """Its bytes were missing here for a round trip: the first copy was lost before this place."""
+    LATE = 3
+    """Its bytes were missing for less than a round trip: it was overtaken."""
+
+
+class Sent:
+    """A segment with data: when, its first byte counted from 0, its bytes, its timestamps."""
+
+    __slots__ = ("at", "length", "stamp", "time")
+
+    def __init__(self, time: float, at: int, length: int, stamp: tuple[int, int] | None) -> None:
+        self.time, self.at, self.length, self.stamp = time, at, length, stamp
+
+
+class Told:
+    """What the other end told: what it acknowledges, its window (not scaled), its timestamps."""
+
+    __slots__ = ("ack", "sacks", "stamp", "time", "window")
+
+    def __init__(
+        self,
+        time: float,
+        ack: int,
+        window: int,
+        stamp: tuple[int, int] | None,
+        sacks: tuple[tuple[int, int], ...],
+    ) -> None:
+        self.time, self.ack, self.window, self.stamp, self.sacks = time, ack, window, stamp, sacks
+
+
+@dataclass(slots=True)
+class Half:
+    """One direction while a capture is read."""
+
+    base: int | None = None
+    edge: int = 0
+    sent: list[Sent] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    stamps: dict[int, float] = field(default_factory=dict)
+    """When the sender's TSval was first seen."""
+    echoes: dict[int, float] = field(default_factory=dict)
+    """When the sender first echoed a timestamp of the other end in a segment with data."""
+    syns: int = 0
+    shift: int | None = None
+    mss: int | None = None
+
+    def place(self, number: int) -> int:
+        """Return how many bytes after the SYN a sequence number is, whatever wrapped."""
+        if self.base is None:
+            self.base = number
+        ahead = (number - self.base - self.edge + _HALF) % _WHOLE - _HALF
+        return self.edge + ahead
+
+
+@dataclass(frozen=True)
+class Direction:
+    """Times are in seconds of the capture's clock from its first packet; offsets are in bytes."""
+
+    sender: str
+    receiver: str
+    segments: dict[str, Array]
+    """time, seq, len, kind."""
+    acks: dict[str, Array]
+    """time, ack, window (scaled, in bytes)."""
+    sacks: dict[str, Array]
+    """time, left, right."""
+    ahead: dict[str, Array]
+    """time, rtt: from here to the receiver and back."""
+    behind: dict[str, Array]
+    """time, rtt: from here to the sender and back."""
+    least_ahead: float | None
+    """Least of `ahead` and of the handshake."""
+    least_behind: float | None
+    shift: int
+    mss: int | None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of data between the first and the last, each counted once."""
+        return self._once[0]
+
+    @property
+    def since(self) -> float:
+        """When the first data came, in seconds."""
+        return float(self.segments["time"][0]) if len(self.segments["time"]) else 0.0
+
+    @property
+    def until(self) -> float:
+        """When the last new data came here or was acknowledged here, whichever is later."""
+        ack = np.maximum.accumulate(self.acks["ack"]) if len(self.acks["ack"]) else np.empty(0)
+        grown = self.acks["time"][1:][np.diff(ack) > 0]
+        return max(self._once[1], float(grown.max(initial=0.0)))
+
+    @cached_property
+    def _once(self) -> tuple[int, float]:
+        """Bytes that were here, each counted once, and when the last new one was."""
+        segments = self.segments
+        if not len(segments["time"]):
+            return 0, 0.0
+        fresh = segments["kind"] != Kind.AGAIN
+        ends = segments["seq"] + segments["len"]
+        edge = np.maximum.accumulate(ends)
+        before = np.append(0.0, edge[:-1])
+        grown = np.maximum(edge - before, 0)
+        filled = np.isin(segments["kind"], (Kind.FILLED, Kind.LATE))
+        holes = np.maximum(segments["seq"] - before, 0)
+        total = float(grown.sum() - holes.sum() + segments["len"][filled].sum())
+        return int(total), float(segments["time"][fresh][-1])
+
+    @property
+    def sent_again(self) -> int:
+        """Segments that were sent again, seen here or missed here the first time."""
+        kinds = self.segments["kind"]
+        return int(np.isin(kinds, (Kind.AGAIN, Kind.FILLED)).sum())
+
+    @property
+    def overtaken(self) -> int:
+        """Segments that came late without being sent again."""
+        return int((self.segments["kind"] == Kind.LATE).sum())
+
+    @property
+    def place(self) -> str:
+        """Where the capture was made: "sender", "receiver", "between", or "" if that is open."""
+        ahead, behind = self.least_ahead, self.least_behind
+        if ahead is None or behind is None:
+            return ""
+        if behind < _AT_AN_END * ahead:
+            return "sender"
+        return "receiver" if ahead < _AT_AN_END * behind else "between"
+
+    @property
+    def least_rtt(self) -> float | None:
+        """The least round trip of the path: of both parts of the way."""
+        parts = [one for one in (self.least_ahead, self.least_behind) if one is not None]
+        return sum(parts) if parts else None
+
+    @cached_property
+    def rtt(self) -> dict[str, Array]:
+        """Round trips of the whole path over time: of the part with most of it, plus the other's.
+
+        At an end that is what was measured; between, the least of the nearer part is added.
+        """
+        near, far = self.least_ahead or 0.0, self.least_behind or 0.0
+        one, more = (self.ahead, far) if near >= far else (self.behind, near)
+        return {"time": one["time"], "rtt": one["rtt"] + more}
+
+    @cached_property
+    def flight(self) -> dict[str, Array]:
+        """Bytes sent, neither acknowledged nor SACKed, as the sender had them.
+
+        What passes here left the sender when it knew what was acknowledged here
+        `least_behind` ago.
+        """
+        segments, acks = self.segments, self.acks
+        if not len(segments["time"]):
+            return {"time": np.empty(0), "flight": np.empty(0)}
+        edge = np.maximum.accumulate(segments["seq"] + segments["len"])
+        known = acks["time"] + (self.least_behind or 0.0)
+        covered = acks["covered"]
+        times = np.concatenate([segments["time"], known])
+        order = np.argsort(times, kind="stable")
+        times = times[order]
+        sent = np.searchsorted(segments["time"], times, side="right")
+        told = np.searchsorted(known, times, side="right")
+        start = segments["seq"][0]
+        highest = np.append(start, edge)[sent]
+        done = np.append(start, covered)[told]
+        return {"time": times, "flight": np.maximum(highest - done, 0)}
+
+    def table(self, name: str) -> "pd.DataFrame":
+        """Return segments, acks, sacks, rtt or flight as a table, units in `attrs`."""
+        import pandas as pd
+
+        rows: dict[str, Array] = getattr(self, name)
+        table = pd.DataFrame({key: one for key, one in rows.items() if key != "covered"})
+        if name == "segments":
+            names = [kind.name.lower() for kind in Kind]
+            table["kind"] = pd.Categorical.from_codes(
+                table["kind"].astype("int64").tolist(), categories=pd.Index(names)
+            )
+        units = {"time": "s", "rtt": "s", "kind": ""}
+        table.attrs["units"] = {column: units.get(column, "B") for column in table.columns}
+        return table
+
+
+def build(
+    names: tuple[str, str],
+    half: Half,
+    other: Half,
+    handshake: tuple[float | None, float | None],
+) -> Direction:
+    """Put together what `half` sent and what the other end told of it.
+
+    `handshake` are its round trips from here to the receiver and to the sender, None if unknown.
+    """
+    behind = _series(
+        (time, time - other.stamps[value])
+        for value, time in half.echoes.items()
+        if value in other.stamps
+    )
+    least_behind = _least(behind, handshake[1])
+    segments = _segments(half.sent, least_behind)
+    acks = _acks(half.told)
+    shift = other.shift or 0
+    if half.syns and other.syns and (half.shift is None or other.shift is None):
+        shift = 0  # RFC 7323, 2.2: both ends or none
+    elif not other.syns:
+        shift = _needed(segments, acks)
+    acks["window"] = acks["window"] * float(2**shift)
+    ahead = _echoed(half) if half.stamps and other.stamps else _acknowledged(segments, acks)
+    told = [one for one in (half.mss, other.mss) if one is not None]
+    return Direction(
+        *names,
+        segments,
+        acks,
+        _sacks(half.told),
+        ahead,
+        behind,
+        _least(ahead, handshake[0]),
+        least_behind,
+        shift,
+        min(told) if told else None,
+    )
+
+
+def _segments(sent: list[Sent], round_trip: float | None) -> dict[str, Array]:
+    """Tell what was sent again from what was overtaken."""
+    kinds = np.zeros(len(sent), dtype=np.int8)
+    edge = 0
+    holes: list[tuple[int, int, float, int]] = []
+    for number, one in enumerate(sent):
+        end = one.at + one.length
+        if one.at >= edge:
+            if one.at > edge:
+                holes.append((edge, one.at, one.time, number))
+            edge = end
+            continue
+        found = [hole for hole in holes if hole[0] < end and one.at < hole[1]]
+        if found:
+            since, when = found[0][2:]
+            early = (
+                one.time - since < _EARLY * round_trip
+                if round_trip is not None
+                else number - when < _REORDERED
+            )
+            kinds[number] = Kind.LATE if early else Kind.FILLED
+            for hole in found:
+                holes.remove(hole)
+                left = [(hole[0], one.at), (end, hole[1])]
+                holes += [(a, b, hole[2], hole[3]) for a, b in left if a < b]
+            holes.sort()
+        else:
+            kinds[number] = Kind.AGAIN
+        edge = max(edge, end)
+    return {
+        "time": np.array([one.time for one in sent]),
+        "seq": np.array([one.at for one in sent], dtype=np.float64),
+        "len": np.array([one.length for one in sent], dtype=np.float64),
+        "kind": kinds,
+    }
+
+
+def _acks(told: list[Told]) -> dict[str, Array]:
+    """Return the ACKs, and how many bytes each and those before it cover, SACK blocks too."""
+    covered, highest = np.empty(len(told)), -(2**62)
+    blocks: list[tuple[int, int]] = []
+    for number, one in enumerate(told):
+        highest = max(highest, one.ack)
+        if one.sacks or blocks:
+            blocks = _union([*blocks, *one.sacks], highest)
+        covered[number] = highest + sum(right - left for left, right in blocks)
+    return {
+        "time": np.array([one.time for one in told]),
+        "ack": np.array([one.ack for one in told], dtype=np.float64),
+        "window": np.array([one.window for one in told], dtype=np.float64),
+        "covered": covered,
+    }
+
+
+def _union(blocks: list[tuple[int, int]], above: int) -> list[tuple[int, int]]:
+    """Return what the blocks cover above an offset, as blocks that do not touch."""
+    merged: list[tuple[int, int]] = []
+    for left, right in sorted(blocks):
+        low = max(left, above)
+        if right <= low:
+            continue
+        if merged and low <= merged[-1][1]:
+            merged[-1] = merged[-1][0], max(right, merged[-1][1])
+        else:
+            merged.append((low, right))
+    return merged
+
+
+def _sacks(told: list[Told]) -> dict[str, Array]:
+    rows = [(one.time, left, right) for one in told for left, right in one.sacks]
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 3)
+    return {"time": columns[:, 0], "left": columns[:, 1], "right": columns[:, 2]}
+
+
+def _needed(segments: dict[str, Array], acks: dict[str, Array]) -> int:
+    """Return the least scale of windows with which nothing was sent above one."""
+    if not len(segments["time"]) or not len(acks["time"]):
+        return 0
+    before = np.searchsorted(acks["time"], segments["time"]) - 1
+    known = before >= 0
+    ack, window = acks["ack"][before[known]], acks["window"][before[known]]
+    above = (segments["seq"] + segments["len"])[known] - ack
+    share = above / np.maximum(window, 1)
+    return min(int(np.ceil(np.log2(max(float(share.max(initial=1.0)), 1.0)))), 14)
+
+
+def _echoed(half: Half) -> dict[str, Array]:
+    """Return the times from a timestamp, with data, to its first echo (RFC 7323, 4)."""
+    sent: dict[int, float] = {}
+    for one in half.sent:
+        if one.stamp is not None:
+            sent.setdefault(one.stamp[0], one.time)
+    return _series(
+        (told.time, told.time - time)
+        for told in half.told
+        if told.stamp is not None and (time := sent.pop(told.stamp[1], None)) is not None
+    )
+
+
+def _acknowledged(segments: dict[str, Array], acks: dict[str, Array]) -> dict[str, Array]:
+    """Return the times from a segment to its ACK, none in which something was sent again (Karn)."""
+    new = segments["kind"] == Kind.NEW
+    times, ends = segments["time"][new], (segments["seq"] + segments["len"])[new]
+    again = segments["time"][~new]
+    best = np.maximum.accumulate(acks["ack"]) if len(acks["ack"]) else acks["ack"]
+    rows, before = [], 0
+    for time, ack in zip(acks["time"], best, strict=True):
+        at = int(np.searchsorted(ends, ack, side="right"))
+        if at <= before:
+            continue
+        before, sent = at, float(times[at - 1])
+        first = int(np.searchsorted(again, sent))
+        if sent <= time and (first == len(again) or again[first] > time):
+            rows.append((float(time), float(time) - sent))
+    return _series(rows)
+
+
+def _series(rows: Iterable[tuple[float, float]]) -> dict[str, Array]:
+    columns = np.array(list(rows), dtype=np.float64).reshape(-1, 2)
+    columns = columns[columns[:, 1] >= 0]
+    columns = columns[np.argsort(columns[:, 0], kind="stable")]
+    return {"time": columns[:, 0], "rtt": columns[:, 1]}
+
+
+def _least(series: dict[str, Array], handshake: float | None) -> float | None:
+    values = [float(series["rtt"].min())] if len(series["rtt"]) else []
+    values += [] if handshake is None else [handshake]
+    return min(values) if values else None

@@ -1,0 +1,131 @@
+"""A TCP segment as its headers tell it, whole or cut after them."""
+
+import struct
+from typing import NamedTuple
+
+from farlink.captures.file import Packet
+
+__all__ = ["ACK", "FIN", "RST", "SYN", "Ends", "Segment", "parse"]
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+
+Ends = tuple[bytes, bytes, int, int]
+"""Addresses of source and destination, and their ports."""
+
+_TCP, _FRAGMENT = 6, 44
+_EXTENSIONS = (0, 43, 60)
+"""Headers of IPv6 between its own and TCP's: hop by hop, routing, destination (RFC 8200, 4)."""
+
+_FIXED = struct.Struct("!HHIIBBH")
+_OPTIONS = {2: 2, 3: 1, 4: 0, 8: 8}
+"""Options with a length of their own: MSS, window scale, SACK permitted, timestamps."""
+
+
+class Segment(NamedTuple):
+    """Numbers are those of the header; `length` is that of its data in bytes."""
+
+    time: float
+    flow: Ends
+    sequence: int
+    length: int
+    flags: int
+    ack: int
+    window: int
+    identity: int
+    """Identification of IPv4; 0 if it has none."""
+    mss: int | None
+    scale: int | None
+    sack_permitted: bool
+    stamp: tuple[int, int] | None
+    """TSval and TSecr (RFC 7323)."""
+    sacks: tuple[tuple[int, int], ...]
+
+
+def parse(packet: Packet, origin_ns: int = 0) -> Segment | None:
+    """Return the TCP segment of a packet; None if it carries none or is cut within its header.
+
+    Its time is from `origin_ns` on: seconds since 1970 as they are have no nanoseconds.
+    """
+    data = packet.data
+    identity = 0
+    if data[0] >> 4 == 4:
+        start, whole = 4 * (data[0] & 15), int.from_bytes(data[2:4])
+        if data[9] != _TCP or start < 20 or int.from_bytes(data[6:8]) & 0x1FFF:
+            return None
+        identity = int.from_bytes(data[4:6])
+    else:
+        found = _after_extensions(data)
+        if found is None:
+            return None
+        start, payload = found, int.from_bytes(data[4:6])
+        whole = 40 + payload if payload else 0
+    if len(data) < start + 20:
+        return None
+    # What is handed to a card to be cut into segments (TSO) may have no length yet.
+    whole = whole or packet.length
+    near, far, sequence, ack, offset, flags, window = _FIXED.unpack_from(data, start)
+    header = 4 * (offset >> 4)
+    if header < 20 or whole < start + header:
+        return None
+    mss, scale, permitted, stamp, sacks = _read_options(data[start + 20 : start + header])
+    return Segment(
+        (packet.time_ns - origin_ns) / 1e9,
+        (*packet.ends, near, far),
+        sequence,
+        whole - start - header,
+        flags,
+        ack,
+        window,
+        identity,
+        mss,
+        scale,
+        permitted,
+        stamp,
+        sacks,
+    )
+
+
+def _after_extensions(data: bytes) -> int | None:
+    """Return where TCP's header begins in an IPv6 packet; None if it has none, or not here."""
+    kind, at = data[6], 40
+    while kind != _TCP:
+        if kind == _FRAGMENT and at + 8 <= len(data):
+            if int.from_bytes(data[at + 2 : at + 4]) & 0xFFF8:
+                return None
+            kind, at = data[at], at + 8
+        elif kind in _EXTENSIONS and at + 8 <= len(data):
+            kind, at = data[at], at + 8 * (data[at + 1] + 1)
+        else:
+            return None
+    return at
+
+
+def _read_options(
+    data: bytes,
+) -> tuple[int | None, int | None, bool, tuple[int, int] | None, tuple[tuple[int, int], ...]]:
+    mss = scale = stamp = None
+    permitted = False
+    sacks: tuple[tuple[int, int], ...] = ()
+    at = 0
+    while at < len(data) and data[at] != 0:
+        kind = data[at]
+        if kind == 1:
+            at += 1
+            continue
+        length = data[at + 1] if at + 1 < len(data) else 0
+        value = data[at + 2 : at + length]
+        if length < 2 or at + length > len(data) or len(value) != _OPTIONS.get(kind, len(value)):
+            break  # cut off or damaged: what came before it holds
+        if kind == 2:
+            mss = int.from_bytes(value)
+        elif kind == 3:
+            scale = min(value[0], 14)  # RFC 7323, 2.3
+        elif kind == 4:
+            permitted = True
+        elif kind == 5:
+            edges = struct.unpack(f"!{len(value) // 8 * 2}I", value[: len(value) // 8 * 8])
+            sacks = tuple(zip(edges[::2], edges[1::2], strict=True))
+        elif kind == 8:
+            stamp = struct.unpack("!II", value)
+        at += length
+    return mss, scale, permitted, stamp, sacks
