@@ -1,5 +1,6 @@
 """A capture of real traffic is read as it is, wherever and however it was taken."""
 
+import json
 import struct
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ import pytest
 import farlink as fl
 from farlink.captures.direction import Kind
 from farlink.captures.file import packets
+from farlink.captures.path import fit_path
+from farlink.overlay import Verdict
 from test_cli import farlink
 
 Rows = list[tuple[float, bytes]]
@@ -316,3 +319,104 @@ def test_a_file_of_several_interfaces_is_read_with_the_units_of_each(tmp_path: P
     assert len(list(packets(path))) == 9
     way = fl.capture(path).connections[0].directions["a2b"]
     assert way.segments["time"].tolist() == pytest.approx([0.102, 0.103, 0.5, 0.601])
+
+
+PATH: dict[str, Any] = {
+    "name": "known",
+    "seed": 3,
+    "tcp": {"timestamps": True, "receive_window": "1 MiB"},
+    "links": [
+        {
+            "between": ["server", "client"],
+            "down": {
+                "rate": "4 Mbit/s",
+                "delay": "60 ms",
+                "queue": {"bytes": "90 kB"},
+                "channel": {"loss": 0.004},
+            },
+            "up": {"rate": "4 Mbit/s", "delay": "60 ms"},
+        }
+    ],
+    "flows": [{"from": "server", "to": "client", "size": "3 MB"}],
+}
+
+
+@pytest.mark.parametrize("host", ["server", "client"])
+def test_the_path_of_a_capture_is_found_again(
+    host: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A queue of 90 kB at 4 Mbit/s, 60 ms each way, four packets in a thousand lost."""
+    result = fl.run(PATH, tcp="linux-bbr")
+    capture = tmp_path / "x.pcapng"
+    capture.write_bytes(result.probe(snaplen=96).pcaps[host])
+    path = fit_path(fl.capture(capture).connection())
+    assert path.rate_bit_s == pytest.approx(4e6, rel=0.02)
+    assert path.delay_s == pytest.approx(0.06, rel=0.01)
+    assert path.buffer == pytest.approx(90_000, rel=0.05)
+    assert path.channel is not None
+    (loss,) = [one for name, _, one in path.channel.rows if name == "loss"]
+    assert loss.low is not None
+    assert loss.high is not None
+    assert loss.low <= 0.004 <= loss.high
+    assert (path.size, path.mss, path.timestamps) == (3_000_000, 1448, True)
+    # Two TCPs over that path: the one that it was is nearer.
+    where = tmp_path / "out"
+    options = ("--tcp", "reno,bbr", "--runs", "4", "--quiet", "--out", str(where))
+    assert farlink("compare", "--capture", str(capture), *options) == 0
+    out = capsys.readouterr().out
+    assert "closest is linux-bbr" in out
+    assert fl.run(where / "path.toml", tcp="linux-bbr").total("completed", "linux-bbr").mean == 1
+    rows = json.loads((where / "overlay.json").read_text())["rows"]
+    goodput = next(one for one in rows if one["tcp"] == "linux-bbr")
+    assert goodput["measure"] == "goodput"
+    assert goodput["fits"]
+
+
+def test_a_verdict_is_where_one_more_run_would_lie() -> None:
+    """Mean 100, s 10, n 4: t(0.975, 3) = 3.18245, so 100 +- 3.18245 * 10 * sqrt(1.25)."""
+    values = tuple(100 + 10 * one * (3 / 4) ** 0.5 for one in (-1.0, -1.0, 1.0, 1.0))
+    one = Verdict("reno", "goodput", 135.0, values)
+    assert one.range[1] - 100 == pytest.approx(3.18245 * 10 * 1.25**0.5, rel=1e-4)
+    assert one.fits
+    assert not Verdict("reno", "goodput", 136.0, values).fits
+    # Runs that do not differ: 5 %.
+    assert Verdict("reno", "goodput", 104.0, (100.0, 100.0, 100.0)).fits
+    assert not Verdict("reno", "goodput", 106.0, (100.0, 100.0, 100.0)).fits
+
+
+def test_delayed_acks_are_no_queue(tmp_path: Path) -> None:
+    """Without a queue nothing is lost to a full one, though ACKs wait for up to 200 ms."""
+    tree = {**PATH, "links": [{**PATH["links"][0]}]}
+    tree["links"][0]["down"] = {"rate": "12 Mbit/s", "delay": "250 ms", "channel": {"loss": 0.02}}
+    capture = tmp_path / "x.pcapng"
+    capture.write_bytes(fl.run(tree, tcp="sack").probe(snaplen=96).pcaps["server"])
+    path = fit_path(fl.capture(capture).connection())
+    assert (path.full, path.buffer, path.filled) == (0, None, False)
+    assert path.rate_bit_s == pytest.approx(12e6, rel=0.05)
+    assert any("never filled the path" in one for one in path.notes)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["geo-lossy", "--capture", "x.pcap"], "SCENARIO has no effect beside --capture"),
+        (["--capture", "x.pcap", "--transfer", "1 MB"], "--transfer has no effect beside"),
+        (["--tcp", "reno"], "name a scenario, or a capture with --capture FILE"),
+        (["geo-lossy", "--connection", "1"], "--connection has no effect without --capture"),
+        (["--capture", "x.pcap"], "segments with data from 10.0.0.1:40000; 20 are the least"),
+        (["--capture", "x.pcap", "--tcp", "nono"], "4 segments"),
+    ],
+)
+def test_bad_input_of_compare_is_one_line(
+    arguments: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write(tmp_path / "x.pcap", exchange())
+    monkeypatch.chdir(tmp_path)
+    assert farlink("compare", *arguments) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert err.count("\n") == 1

@@ -231,7 +231,7 @@ def _take(reading: _Reading, one: Segment) -> None:
     if one.flags & SYN:
         (reading.syn_ack if one.flags & ACK else reading.syn).append(one.time)
         mine.syns += 1
-        mine.shift, mine.mss = one.scale, one.mss
+        mine.shift, mine.mss, mine.sack = one.scale, one.mss, one.sack_permitted
         start += 1
         if mine.base is None:
             mine.base = start % 2**32

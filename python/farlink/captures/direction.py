@@ -79,6 +79,7 @@ class Half:
     syns: int = 0
     shift: int | None = None
     mss: int | None = None
+    sack: bool | None = None
 
     def place(self, number: int) -> int:
         """Return how many bytes after the SYN a sequence number is, whatever wrapped."""
@@ -109,6 +110,10 @@ class Direction:
     least_behind: float | None
     shift: int
     mss: int | None
+    stamped: bool
+    """Whether its segments have timestamps."""
+    sack: bool
+    """Whether both ends permitted SACK, as far as was seen."""
 
     @property
     def bytes(self) -> int:
@@ -256,6 +261,8 @@ def build(
         least_behind,
         shift,
         min(told) if told else None,
+        bool(half.stamps and other.stamps),
+        half.sack is not False and other.sack is not False,
     )
 
 

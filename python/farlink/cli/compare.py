@@ -1,13 +1,14 @@
 """`farlink compare`: the simulator's TCP beside the kernel's, over the same path."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 from farlink import comparison, emulation, files, units
+from farlink import overlay as overlays
 from farlink.cli import complete, text
 from farlink.cli.emulate import REALTIME
 from farlink.errors import ScenarioError
@@ -16,17 +17,31 @@ from farlink.stats import Estimate, mean_ci95
 if TYPE_CHECKING:
     from farlink.cli.page import Sink
 
-__all__ = ["compare", "goodputs", "show"]
+__all__ = ["compare", "goodputs", "show", "show_overlay"]
 
 
 def compare(
     scenario: str = typer.Argument(
-        help="Name of the library, or .toml file.",
+        "",
+        show_default=False,
+        help="Name of the library, or .toml file; none with --capture.",
         metavar="SCENARIO",
         autocompletion=complete.scenarios,
     ),
     tcp: list[str] = typer.Option(
-        ..., "--tcp", help="TCPs that both sides have.", metavar="A,B", autocompletion=complete.tcps
+        [], "--tcp", help="TCPs that both sides have.", metavar="A,B", autocompletion=complete.tcps
+    ),
+    capture: Path | None = typer.Option(
+        None,
+        "--capture",
+        help="Compare this .pcap or .pcapng with simulations of the path that explains it.",
+        metavar="FILE",
+    ),
+    connection: int | None = typer.Option(
+        None, "--connection", help="Of the capture; else the biggest.", metavar="N"
+    ),
+    direction: str | None = typer.Option(
+        None, "--direction", help="Of the capture: a2b or b2a; else the bigger.", metavar="NAME"
     ),
     transfer: str = typer.Option(
         "",
@@ -34,7 +49,12 @@ def compare(
         help="What is transferred; by default what the first flow is.",
         metavar="SIZE",
     ),
-    runs: int = typer.Option(1, "--runs", help="Runs of each TCP on each side.", metavar="N"),
+    runs: int | None = typer.Option(
+        None,
+        "--runs",
+        help="Runs of each TCP on each side; by default 1, beside a capture 10.",
+        metavar="N",
+    ),
     changes: list[str] = typer.Option(
         [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
     ),
@@ -45,23 +65,55 @@ def compare(
     ),
     quiet: bool = typer.Option(False, "--quiet", help="No progress."),
 ) -> None:
-    """Simulate and emulate the same transfer, side by side (Linux, root)."""
+    """Simulate and emulate the same transfer, side by side (Linux, root).
+
+    With --capture: lay simulations of the fitted path over a connection that was captured.
+    """
     names = text.names(tcp)
-    if not names:
-        raise ScenarioError("--tcp: name at least one, for example --tcp cubic,reno")
     if out is not None:
         files.check_directory(out)
+    if capture is not None:
+        given = {"SCENARIO": scenario, "--transfer": transfer, "--realtime": realtime is not None}
+        _refuse(given, "beside --capture, which has it all")
+        over = overlays.overlay(
+            capture,
+            names or ["cubic"],
+            runs=10 if runs is None else runs,
+            connection=connection,
+            direction=direction,
+            overrides=dict(text.assignments(changes)),
+            seed=seed,
+            tell=None if quiet else _tell,
+        )
+        show_overlay(over, text.console(sys.stdout))
+        _save(over, out)
+        return
+    _refuse({"--connection": connection is not None, "--direction": direction}, "without --capture")
+    if not scenario:
+        raise ScenarioError("name a scenario, or a capture with --capture FILE")
+    if not names:
+        raise ScenarioError("--tcp: name at least one, for example --tcp cubic,reno")
     found = comparison.compare(
         scenario,
         names,
         size=transfer or None,
-        runs=runs,
+        runs=1 if runs is None else runs,
         overrides=dict(text.assignments(changes)),
         seed=seed,
         realtime=realtime,
         tell=None if quiet else _tell,
     )
     show(found, text.console(sys.stdout))
+    _save(found, out)
+
+
+def _refuse(given: Mapping[str, object], where: str) -> None:
+    for option, value in given.items():
+        if value:
+            raise ScenarioError(f"{option} has no effect {where}; leave it out")
+
+
+def _save(found: "comparison.Comparison | overlays.Overlay", out: Path | None) -> None:
     if out is not None:
         for path in found.save(out):
             text.line(f"wrote {path}")
@@ -104,6 +156,54 @@ def show(found: comparison.Comparison, out: "Sink") -> None:
             f"{1e3 * found.late_p99_s:.1f} ms late or more",
             soft_wrap=True,
         )
+
+
+def show_overlay(found: overlays.Overlay, out: "Sink") -> None:
+    """Print the path that was fitted, and what of the capture the simulation gives."""
+    from rich import box
+    from rich.table import Table
+
+    path = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
+    path.add_column("what", no_wrap=True)
+    path.add_column("value")
+    for name, value in found.path.rows:
+        path.add_row(name, value)
+    out.print("the path that explains the capture:", soft_wrap=True)
+    out.print(path)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("tcp", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    for title in ("captured", "simulated\n(mean)", "one run in\n95 of 100"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
+    before = ""
+    for one in found.verdicts:
+        name, unit = overlays.MEASURES[one.measure]
+        factor, shown = units.prefixed(max(one.captured, one.mean, 1e-12), unit)
+        low, high = one.range
+        apart = one.captured / one.mean if one.mean else 0.0
+        table.add_row(
+            one.tcp if one.tcp != before else "",
+            f"{name} ({shown})",
+            f"{one.captured / factor:.4g}",
+            f"{one.mean / factor:.4g}",
+            f"{max(low, 0) / factor:.4g} to {high / factor:.4g}",
+            "fits" if one.fits else f"differs: captured {apart:.3g} times the mean",
+        )
+        before = one.tcp
+    out.print(table)
+    rows = [one for one in found.verdicts if one.tcp == found.closest]
+    fitting = sum(one.fits for one in rows)
+    count = len(next(iter(found.simulated.values())))
+    out.print(
+        f"closest is {found.closest}: {fitting} of {len(rows)} measures fit; {count} "
+        f"run{'s' if count > 1 else ''} of each, seed {found.result.seed}",
+        soft_wrap=True,
+    )
+    if count < 3:
+        out.print("fewer than three runs have no range: what is within 5 % fits", soft_wrap=True)
+    for note in found.path.notes:
+        out.print(note, soft_wrap=True)
 
 
 _MEANING = {1: "", 2: "; mean (the two runs: too few for an interval)"}

@@ -1,0 +1,337 @@
+"""A path that explains a captured connection: rate, delay, buffer, losses, and what TCP did."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from farlink.captures import Connection
+from farlink.captures.direction import Array, Direction, Kind
+from farlink.errors import ScenarioError
+from farlink.estimate import Fit, fit, in_toml
+
+__all__ = ["FittedPath", "fit_path"]
+
+_HEADERS = 40
+"""Bytes of the headers of IPv4 and TCP; timestamps take 12 more."""
+_STAMPS = 12
+
+_TRAIN = 8
+"""Segments one behind the other whose distance tells the rate of the slowest link."""
+
+_FULL = 0.75
+"""A loss while the queue is this share of its greatest or more is one to a full queue."""
+
+_DISTINCT = 1.5
+"""A link is not the one that is full if segments come through it so many times as fast."""
+
+_SEEN = 4
+"""Segments that must wait at least for there to be a queue at all."""
+
+_FEWEST = 20
+"""Segments below which nothing can be said of a path."""
+
+_IDLE = 3.0
+"""Round trips without anything in flight that are a pause of the application."""
+
+
+@dataclass(frozen=True)
+class FittedPath:
+    """What was found; `scenario` runs it."""
+
+    rate_bit_s: float
+    """Of the slowest link, with headers of IP and TCP."""
+    filled: bool
+    """Whether a queue was seen, so that the rate is the link's and not only the sender's."""
+    delay_s: float
+    """One way: half of the least round trip."""
+    queue_s: float
+    """Longest time that was waited in a queue."""
+    full: int
+    """Segments lost while that queue was at its longest."""
+    lost: int
+    """Segments lost otherwise."""
+    segments: int
+    channel: Fit | None
+    mss: int
+    window: float
+    timestamps: bool
+    sack: bool
+    size: int
+    sends: str
+    """Who opened the connection: "sender" or "receiver" of the data."""
+    paused_s: float
+    """Time in which nothing was in flight, between the first data and the last."""
+    notes: tuple[str, ...]
+
+    @property
+    def buffer(self) -> int | None:
+        """Bytes of the queue, if it was seen to be full."""
+        return round(self.queue_s * self.rate_bit_s / 8) if self.full else None
+
+    def scenario(self, name: str = "fitted") -> dict[str, Any]:
+        """Return the path as a scenario with one transfer of as many bytes."""
+        rate = f"{self.rate_bit_s:.0f} bit/s"
+        delay = f"{1e3 * self.delay_s:.3f} ms"
+        down: dict[str, Any] = {"rate": rate, "delay": delay}
+        # The buffer is told by the wait at its end; one packet is in the transmitter.
+        if self.buffer is not None:
+            down["queue"] = {"bytes": f"{max(self.buffer, 2 * (self.mss + _HEADERS))} B"}
+        if self.channel is not None and self.channel.channel:
+            down["channel"] = self.channel.channel
+        return {
+            "name": name,
+            "description": "fitted to a capture",
+            "seed": 1,
+            "tcp": {
+                "mss": f"{self.mss} B",
+                "timestamps": self.timestamps,
+                "sack": self.sack,
+                "receive_window": f"{max(round(self.window), 2 * self.mss)} B",
+            },
+            "links": [
+                {
+                    "name": "path",
+                    "between": ["sender", "receiver"],
+                    "down": down,
+                    "up": {"rate": rate, "delay": delay},
+                }
+            ],
+            "flows": [
+                {
+                    "name": "transfer",
+                    "from": "sender",
+                    "to": "receiver",
+                    "size": f"{self.size} B",
+                    "opens": self.sends,
+                }
+            ],
+        }
+
+    def toml(self, name: str = "fitted") -> str:
+        """Return that scenario as a file, with what to know of it in comments."""
+        tree = self.scenario(name)
+        lines = [*(f"# {note}" for note in self.notes)]
+        lines += [f"{key} = {json.dumps(tree[key])}" for key in ("name", "description", "seed")]
+        lines += ["", "[tcp]", *(f"{key} = {in_toml(one)}" for key, one in tree["tcp"].items())]
+        for kind in ("links", "flows"):
+            for row in tree[kind]:
+                lines += ["", f"[[{kind}]]"]
+                lines += [f"{key} = {in_toml(one)}" for key, one in row.items()]
+        return "\n".join(lines) + "\n"
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """What was found, in words."""
+        losses = "none" if self.channel is None else in_toml(self.channel.channel)
+        return [
+            (
+                "rate of the slowest link",
+                f"{self.rate_bit_s / 1e6:.4g} Mbit/s" + ("" if self.filled else " or more"),
+            ),
+            ("delay one way", f"{1e3 * self.delay_s:.4g} ms"),
+            ("longest wait in queues and for ACKs", f"{1e3 * self.queue_s:.4g} ms"),
+            (
+                "buffer",
+                f"{self.buffer:,} B" if self.buffer is not None else "not seen to be full",
+            ),
+            ("lost to the full queue", f"{self.full:,} of {self.segments:,} segments"),
+            ("lost otherwise", f"{self.lost:,} of {self.segments:,} segments; {losses}"),
+            ("greatest window offered", f"{self.window:,.0f} B"),
+        ]
+
+
+def fit_path(connection: Connection, direction: str | None = None) -> FittedPath:
+    """Estimate the path of a connection's data.
+
+    Raises
+    ------
+    ScenarioError
+        If the capture says too little: few segments, or no round trip.
+    """
+    name = direction or connection.main
+    way = connection.directions[name]
+    what = f"connection {connection.number}"
+    if len(way.segments["time"]) < _FEWEST:
+        raise ScenarioError(
+            f"{what} has {len(way.segments['time'])} segments with data from {way.sender}; "
+            f"{_FEWEST} are the least that tell of a path"
+        )
+    least = way.least_rtt
+    if least is None or least <= 0:
+        raise ScenarioError(f"{what} shows no round trip: capture the handshake, or use timestamps")
+    mss = _mss(way)
+    lost, when = _units(way, mss)
+    rtt = way.rtt
+    wait = np.maximum(rtt["rtt"] - least, 0)
+    rate, filled, notes = _rate(way, least, wait, mss)
+    longest = float(np.quantile(wait, 0.99)) if len(wait) else 0.0
+    full = np.zeros(len(lost), dtype=bool)
+    if filled:
+        full = _to_a_full_queue(way, lost, when, longest, mss / rate)
+    others = lost & ~full
+    channel = None
+    if others.any() and len(lost[~full]) >= _FEWEST and not others.all():
+        channel = fit(others[~full])
+    acks = way.acks["window"]
+    overhead = (mss + _HEADERS + (_STAMPS if way.stamped else 0)) / mss
+    paused = _paused(way, least)
+    if way.place == "sender":
+        notes.append(
+            "captured at the sender: what it sent again counts as lost, also where it was not"
+        )
+    if not way.place:
+        notes.append("round trips do not tell where it was captured; the delay may lack a part")
+    if paused > 0.05 * (way.until - way.since):
+        notes.append(
+            f"nothing was in flight for {paused:.3g} s: the application paused, which the "
+            "simulated transfer does not"
+        )
+    if not full.any() and not filled:
+        notes.append("the connection never filled the path: rate and buffer may be greater")
+    notes.append("the way back is taken as wide and as long as this one, without losses")
+    return FittedPath(
+        8 * rate * overhead,
+        filled,
+        least / 2,
+        longest,
+        int(full.sum()),
+        int(others.sum()),
+        len(lost),
+        channel,
+        mss,
+        float(acks.max(initial=65535.0)),
+        way.stamped,
+        way.sack,
+        max(way.bytes, 1),
+        "sender" if name == "a2b" else "receiver",
+        paused,
+        tuple(notes),
+    )
+
+
+def _mss(way: Direction) -> int:
+    """Bytes of data of a full segment: the most frequent length, and no more than agreed on."""
+    lengths, counts = np.unique(way.segments["len"], return_counts=True)
+    usual = int(lengths[np.argmax(counts * lengths)])
+    most = (way.mss or 1460) - (_STAMPS if way.stamped else 0)
+    return max(min(usual, most), 1)
+
+
+def _units(way: Direction, mss: int) -> tuple[Array, Array]:
+    """Return of each segment, in the order sent for the first time, whether it was lost, and when.
+
+    What a card joined is cut again.
+    """
+    rows = way.segments
+    fresh = np.flatnonzero(rows["kind"] == Kind.NEW)
+    repaired = np.flatnonzero(np.isin(rows["kind"], (Kind.AGAIN, Kind.FILLED)))
+    covered = list(_pieces(rows["seq"][repaired], rows["len"][repaired]))
+    starts = np.array([start for start, _ in covered])
+    ends = np.array([end for _, end in covered])
+    lost: list[bool] = []
+    when: list[float] = []
+    edge = 0.0
+    for at in fresh:
+        low, high = float(rows["seq"][at]), float(rows["seq"][at] + rows["len"][at])
+        # What is missing before it was sent before it.
+        for begin in np.arange(min(edge, low), high, mss):
+            place = int(np.searchsorted(starts, begin, side="right")) - 1
+            lost.append(bool(place >= 0 and begin < ends[place]))
+            when.append(float(rows["time"][at]))
+        edge = max(edge, high)
+    return np.array(lost, dtype=bool), np.array(when)
+
+
+def _pieces(starts: Array, lengths: Array) -> Iterator[tuple[float, float]]:
+    """Return what any of these covers, as pieces in order that do not touch."""
+    low = high = None
+    for at in np.argsort(starts, kind="stable"):
+        start, end = float(starts[at]), float(starts[at] + lengths[at])
+        if high is None or low is None:
+            low, high = start, end
+        elif start <= high:
+            high = max(high, end)
+        else:
+            yield low, high
+            low, high = start, end
+    if low is not None and high is not None:
+        yield low, high
+
+
+def _rate(way: Direction, least: float, wait: Array, mss: int) -> tuple[float, bool, list[str]]:
+    """Return the rate of the slowest link in bytes of data per second, and if a queue was seen."""
+    if way.place == "sender":
+        # ACKs come back as far apart as the data were behind the slowest link.
+        time, amount = way.acks["time"], way.acks["covered"]
+        amount = np.maximum.accumulate(amount) if len(amount) else amount
+    else:
+        time, amount = way.segments["time"], np.cumsum(way.segments["len"])
+    if len(time) < 2 or amount[-1] <= amount[0]:
+        raise ScenarioError("the capture shows no data that were acknowledged")
+    span = max(least, 2 * _TRAIN * mss * (time[-1] - time[0]) / (amount[-1] - amount[0]))
+    sustained = _fastest(time, amount, min(span, float(time[-1] - time[0])))
+    queued = float(np.quantile(wait, 0.9)) * sustained > _SEEN * mss if len(wait) else False
+    trains = _trains(time, amount, mss, least)
+    # Where segments close behind each other are far faster, what waits are delayed ACKs.
+    if queued and (trains is None or trains < _DISTINCT * sustained):
+        return sustained, True, []
+    if trains is None:
+        return sustained, False, []
+    return max(trains, sustained), False, ["the rate is that of segments close behind each other"]
+
+
+def _fastest(time: Array, amount: Array, span: float) -> float:
+    """Return the bytes per second that the fastest stretches of such a length had."""
+    if span <= 0:
+        return float(amount[-1] - amount[0]) / 1e-6
+    last = np.searchsorted(time, time + span, side="right") - 1
+    whole = time + span <= time[-1]
+    rates = (amount[last] - amount)[whole] / span
+    return float(np.quantile(rates, 0.95)) if len(rates) else float(amount[-1] - amount[0]) / span
+
+
+def _trains(time: Array, amount: Array, mss: int, least: float) -> float | None:
+    """Return the median rate of segments that came one close behind the other."""
+    if len(time) <= _TRAIN:
+        return None
+    took = time[_TRAIN:] - time[:-_TRAIN]
+    moved = amount[_TRAIN:] - amount[:-_TRAIN]
+    close = (took > 0) & (took < least / 4) & (moved >= _TRAIN * mss / 2)
+    return float(np.median(moved[close] / took[close])) if close.sum() >= _TRAIN else None
+
+
+def _to_a_full_queue(
+    way: Direction, lost: Array, when: Array, longest: float, segment_s: float
+) -> Array:
+    """Return which losses met the queue at its longest."""
+    rtt, least = way.rtt, way.least_rtt or 0.0
+    if longest < _SEEN * segment_s or not len(rtt["time"]):
+        return np.zeros(len(lost), dtype=bool)
+    # At the sender a round trip is known when it is over.
+    ahead = least + longest if way.place == "sender" else 0.0
+    near = np.searchsorted(rtt["time"], when + ahead)
+    window = max(len(rtt["time"]) // 200, 3)
+    waits = np.array(
+        [
+            float(rtt["rtt"][max(at - window, 0) : at + window].max(initial=least)) - least
+            if gone
+            else 0.0
+            for at, gone in zip(near, lost, strict=True)
+        ]
+    )
+    return lost & (waits >= _FULL * longest)
+
+
+def _paused(way: Direction, least: float) -> float:
+    """Return how long nothing was in flight between the first data and the last, in seconds."""
+    flight = way.flight
+    inside = (flight["time"] >= way.since) & (flight["time"] <= way.until)
+    time, value = flight["time"][inside], flight["flight"][inside]
+    if len(time) < 2:
+        return 0.0
+    gaps = np.diff(time)
+    idle = (value[:-1] <= 0) & (gaps > _IDLE * least)
+    return float(gaps[idle].sum())

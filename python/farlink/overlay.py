@@ -1,0 +1,239 @@
+"""A captured connection beside simulations of the path that was fitted to it."""
+
+import json
+import math
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from farlink import api, captures, files, folder, source
+from farlink.captures import Connection, measures
+from farlink.captures.direction import Direction
+from farlink.captures.path import FittedPath, fit_path
+from farlink.errors import ScenarioError
+from farlink.result import Result
+from farlink.stats import mean_ci95, t_quantile
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["MEASURES", "Overlay", "Verdict", "overlay"]
+
+PROFILE = "linux"
+"""The profile of a TCP whose name has none: what is captured is mostly a Linux."""
+
+MEASURES = {
+    "goodput": ("goodput", "bit/s"),
+    "duration": ("time", "s"),
+    "sent_again": ("segments sent again", "segments"),
+    "rtt_median": ("median round trip", "s"),
+    "rtt_p95": ("95 % of the round trips below", "s"),
+    "flight_max": ("largest flight", "B"),
+}
+"""What is held against each other, as `Capture.summary` counts it: name and unit."""
+
+_CLOSE = 0.05
+"""What differs by no more than this share fits, whatever the runs spread."""
+
+_SNAPLEN = 120
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One measure of one TCP: what was captured, and what the runs gave."""
+
+    tcp: str
+    measure: str
+    captured: float
+    runs: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """Mean of the runs."""
+        return math.fsum(self.runs) / len(self.runs)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Where one more run would lie 95 times of 100: Student's t, over the runs.
+
+        And what is within 5 % of the mean, where runs hardly differ.
+        """
+        n = len(self.runs)
+        half = _CLOSE * abs(self.mean)
+        estimate = mean_ci95(self.runs)
+        if n > 2 and estimate.half_width is not None:
+            spread = estimate.half_width / t_quantile(0.975, n - 1) * math.sqrt(n)
+            half = max(half, t_quantile(0.975, n - 1) * spread * math.sqrt(1 + 1 / n))
+        return self.mean - half, self.mean + half
+
+    @property
+    def fits(self) -> bool:
+        """Whether what was captured could be one more of the runs."""
+        low, high = self.range
+        return low <= self.captured <= high
+
+
+class Overlay:
+    """What a comparison with a capture found; `data` is what `save` writes as JSON."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        direction: str,
+        path: FittedPath,
+        result: Result,
+        verdicts: Sequence[Verdict],
+        simulated: Mapping[str, Sequence[Direction]],
+    ) -> None:
+        self.connection = connection
+        self.direction = direction
+        self.path = path
+        self.result = result
+        self.verdicts = tuple(verdicts)
+        self.simulated = simulated
+
+    def __repr__(self) -> str:
+        best = self.closest
+        return f"<farlink.Overlay connection {self.connection.number}: closest {best}>"
+
+    def _repr_html_(self) -> str:
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.compare import show_overlay
+
+        return page.as_html(lambda out: show_overlay(self, out))
+
+    @property
+    def way(self) -> Direction:
+        """The direction that was compared."""
+        return self.connection.directions[self.direction]
+
+    @property
+    def closest(self) -> str:
+        """The TCP whose means are nearest to what was captured, in ratio, over all measures."""
+
+        def apart(tcp: str) -> float:
+            rows = [one for one in self.verdicts if one.tcp == tcp]
+            pairs = [(max(one.captured, 1e-9), max(one.mean, 1e-9)) for one in rows]
+            return sum(abs(math.log(a / b)) for a, b in pairs) / max(len(pairs), 1)
+
+        return min(self.result.tcp, key=apart)
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The fitted path, all measures of all runs, and what fits."""
+        return {
+            "format": "farlink-overlay/1",
+            "connection": self.connection.name,
+            "direction": self.direction,
+            "captured_at": self.way.place,
+            "scenario": self.path.scenario(),
+            "path": dict(self.path.rows),
+            "notes": list(self.path.notes),
+            "closest": self.closest,
+            "rows": [
+                {
+                    "tcp": one.tcp,
+                    "measure": one.measure,
+                    "unit": MEASURES[one.measure][1],
+                    "captured": one.captured,
+                    "simulated": list(one.runs),
+                    "range95": list(one.range),
+                    "fits": one.fits,
+                }
+                for one in self.verdicts
+            ],
+        }
+
+    def plot(self) -> "Figure":
+        """Draw the capture in black with the runs of each TCP behind it."""
+        from farlink.plot.overlay import draw_overlay
+
+        return draw_overlay(self)
+
+    def save(self, directory: Path) -> list[Path]:
+        """Write overlay.json, the fitted path as path.toml, and overlay.png and .svg."""
+        from farlink.plot.style import save
+
+        name = "overlay.json"
+        with folder.filling(directory, last=name) as stage:
+            plots = save(self.plot(), stage / "overlay")
+            files.write_text(stage / "path.toml", self.path.toml())
+            files.write_text(stage / name, json.dumps(self.data, indent=1) + "\n")
+        return [directory / path.name for path in (stage / name, stage / "path.toml", *plots)]
+
+
+def overlay(
+    capture: str | Path,
+    tcp: Sequence[str] = ("cubic",),
+    *,
+    runs: int = 10,
+    connection: int | None = None,
+    direction: str | None = None,
+    overrides: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Overlay:
+    """Fit the path of a captured connection, simulate the transfer, and compare.
+
+    The simulated transfer is captured at the same end, and both captures are read alike.
+
+    Parameters
+    ----------
+    capture
+        A pcap or pcapng file.
+    tcp
+        TCPs to try; a name without a profile is that of Linux ("cubic" is "linux-cubic").
+    runs
+        Runs of each; three or more give ranges.
+    connection, direction
+        As for `Capture.plot`.
+    overrides, seed
+        Changes of the fitted scenario, as for `run`.
+    tell
+        Called with a line before each TCP.
+
+    Raises
+    ------
+    ScenarioError
+        If the capture tells too little, or anything asked for is wrong.
+    """
+    if not 1 <= runs <= 1000:
+        raise ScenarioError(f"runs is {runs}; write 1 to 1000")
+    chosen = captures.capture(capture).connection(connection)
+    name = direction or chosen.main
+    if name not in chosen.directions:
+        raise ScenarioError(f"direction {name!r}: write a2b (from the opener) or b2a")
+    path = fit_path(chosen, name)
+    names = [one if source.split(one)[0] else f"{PROFILE}-{one}" for one in tcp]
+    result = api.run(
+        path.scenario(Path(capture).stem or "fitted"),
+        tcp=names,
+        runs=runs,
+        overrides=overrides,
+        seed=seed,
+    )
+    real = measures(chosen, name)
+    host = "sender" if chosen.directions[name].place == "sender" else "receiver"
+    verdicts, simulated = [], {}
+    for one in result.tcp:
+        if tell:
+            tell(f"reading {runs} runs of {one} as captures of the {host}")
+        seen = [_captured(result, one, run, host) for run in range(runs)]
+        simulated[one] = [conn.directions[conn.main] for conn in seen]
+        counted = [measures(conn, conn.main) for conn in seen]
+        for measure in MEASURES:
+            values = tuple(float(row[measure]) for row in counted)
+            if math.isfinite(real[measure]) and all(map(math.isfinite, values)):
+                verdicts.append(Verdict(one, measure, float(real[measure]), values))
+    return Overlay(chosen, name, path, result, verdicts, simulated)
+
+
+def _captured(result: Result, tcp: str, run: int, host: str) -> Connection:
+    data = result.probe(tcp, run, snaplen=_SNAPLEN).pcaps[host]
+    with tempfile.TemporaryDirectory(prefix="farlink-") as where:
+        path = Path(where) / "run.pcapng"
+        path.write_bytes(data)
+        return captures.capture(path).connection()

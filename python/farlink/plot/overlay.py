@@ -1,0 +1,96 @@
+"""A captured connection with simulations of its fitted path behind it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from farlink.captures.direction import Direction
+from farlink.plot.curves import of_tcp
+from farlink.plot.data import Array
+from farlink.plot.style import (
+    DATA,
+    WIDTH,
+    Picture,
+    legend_above,
+    remark,
+    scale_axis,
+    styled,
+    time_axis,
+    title,
+)
+
+if TYPE_CHECKING:
+    from farlink.overlay import Overlay
+
+__all__ = ["draw_overlay"]
+
+_POINTS = 400
+
+
+@styled
+def draw_overlay(found: "Overlay") -> Figure:
+    """Draw what was acknowledged, and the round trips, from the first segment with data on."""
+    figure = Picture(figsize=(WIDTH, 6.0), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    handles, labels = [], []
+    ends, tops, trips = [found.way.until - found.way.since], [1.0], [1e-6]
+    for tcp, runs in found.simulated.items():
+        shade = of_tcp(found.result, tcp).colour
+        faint = max(0.15, min(0.6, 3 / len(runs)))
+        for one in runs:
+            time, acked = _acked(one)
+            upper.plot(time, acked, color=shade, lw=0.8, alpha=faint)
+            time, rtt = _trips(one)
+            lower.plot(time, rtt, color=shade, lw=0.6, alpha=faint)
+            trips.append(float(rtt.max(initial=0)))
+            ends.append(float(one.until - one.since))
+            tops.append(float(acked.max(initial=0)))
+        handles.append(Line2D([], [], color=shade, lw=1.2))
+        labels.append(f"{tcp}, {len(runs)} run{'s' if len(runs) > 1 else ''}")
+    time, acked = _acked(found.way)
+    (line,) = upper.plot(time, acked, color=DATA, lw=1.5)
+    handles.insert(0, line)
+    labels.insert(0, "captured")
+    time, rtt = _trips(found.way)
+    lower.plot(time, rtt, color=DATA, lw=1.0)
+    tops.append(float(acked.max(initial=0)))
+    trips.append(float(rtt.max(initial=0)))
+    for axes, what, unit, top in (
+        (upper, "acknowledged", "B", max(tops)),
+        (lower, "round trip", "s", max(trips)),
+    ):
+        axes.set_ylim(0, 1.08 * top)
+        scale_axis(axes, what, unit, top)
+        # A run that takes far longer than the others would hide them in a corner.
+        time_axis(axes, (0, 1.03 * min(max(ends), 4 * float(np.median(ends)))))
+    upper.set_xlabel("")
+    title(
+        figure,
+        f"Captured and simulated: {found.result.name}, {found.way.sender} to {found.way.receiver}",
+    )
+    remark(figure, "; ".join(f"{name} {value}" for name, value in found.path.rows[:4]))
+    legend_above(upper, handles, labels)
+    return figure
+
+
+def _acked(way: Direction) -> tuple[Array, Array]:
+    rows = way.acks
+    if not len(rows["time"]):
+        return np.zeros(1), np.zeros(1)
+    time = rows["time"] - way.since
+    return time[time >= 0], np.maximum.accumulate(rows["ack"])[time >= 0]
+
+
+def _trips(way: Direction) -> tuple[Array, Array]:
+    """Return round trips, of many the mean in columns."""
+    time, rtt = way.rtt["time"] - way.since, way.rtt["rtt"]
+    if len(time) <= _POINTS:
+        return time, rtt
+    edges = np.linspace(time[0], time[-1], _POINTS + 1)
+    place = np.clip(np.searchsorted(edges, time, side="right") - 1, 0, _POINTS - 1)
+    count = np.bincount(place, minlength=_POINTS)
+    total = np.bincount(place, weights=rtt, minlength=_POINTS)
+    some = count > 0
+    return ((edges[:-1] + edges[1:]) / 2)[some], total[some] / count[some]
