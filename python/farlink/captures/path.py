@@ -263,7 +263,8 @@ def _pieces(starts: Array, lengths: Array) -> Iterator[tuple[float, float]]:
 
 def _rate(way: Direction, least: float, wait: Array, mss: int) -> tuple[float, bool, list[str]]:
     """Return the rate of the slowest link in bytes of data per second, and if a queue was seen."""
-    if way.place == "sender":
+    at_sender = way.place == "sender"
+    if at_sender:
         # ACKs come back as far apart as the data were behind the slowest link.
         time, amount = way.acks["time"], way.acks["covered"]
         amount = np.maximum.accumulate(amount) if len(amount) else amount
@@ -274,7 +275,8 @@ def _rate(way: Direction, least: float, wait: Array, mss: int) -> tuple[float, b
     span = max(least, 2 * _TRAIN * mss * (time[-1] - time[0]) / (amount[-1] - amount[0]))
     sustained = _fastest(time, amount, min(span, float(time[-1] - time[0])))
     queued = float(np.quantile(wait, 0.9)) * sustained > _SEEN * mss if len(wait) else False
-    trains = _trains(time, amount, mss, least)
+    # An ACK is for two segments and more.
+    trains = _trains(time, amount, mss, least, _TRAIN // 2 - 1 if at_sender else _TRAIN)
     # Where segments close behind each other are far faster, what waits are delayed ACKs.
     if queued and (trains is None or trains < _DISTINCT * sustained):
         return sustained, True, []
@@ -293,12 +295,12 @@ def _fastest(time: Array, amount: Array, span: float) -> float:
     return float(np.quantile(rates, 0.95)) if len(rates) else float(amount[-1] - amount[0]) / span
 
 
-def _trains(time: Array, amount: Array, mss: int, least: float) -> float | None:
-    """Return the median rate of segments that came one close behind the other."""
-    if len(time) <= _TRAIN:
+def _trains(time: Array, amount: Array, mss: int, least: float, rows: int) -> float | None:
+    """Return the median rate of so many rows that came one close behind the other."""
+    if len(time) <= rows:
         return None
-    took = time[_TRAIN:] - time[:-_TRAIN]
-    moved = amount[_TRAIN:] - amount[:-_TRAIN]
+    took = time[rows:] - time[:-rows]
+    moved = amount[rows:] - amount[:-rows]
     close = (took > 0) & (took < least / 4) & (moved >= _TRAIN * mss / 2)
     return float(np.median(moved[close] / took[close])) if close.sum() >= _TRAIN else None
 
