@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from farlink.channels import ChannelSample, channel
     from farlink.emulation import Emulated, emulate
     from farlink.estimate import Fit, fit
+    from farlink.experiment.sweep import SweepResult, sweep
     from farlink.rainfade import Rain, rain
     from farlink.result import Result
     from farlink.studies.runner import StudyResult, study
@@ -38,6 +39,7 @@ __all__ = [
     "RunError",
     "ScenarioError",
     "StudyResult",
+    "SweepResult",
     "__version__",
     "capture",
     "channel",
@@ -51,6 +53,7 @@ __all__ = [
     "scenarios",
     "schema",
     "study",
+    "sweep",
     "trajectory",
     "variants",
 ]
@@ -84,6 +87,8 @@ _LATER = {
     "rain": "farlink.rainfade",
     "StudyResult": "farlink.studies.runner",
     "study": "farlink.studies.runner",
+    "SweepResult": "farlink.experiment.sweep",
+    "sweep": "farlink.experiment.sweep",
 }
 
 

@@ -34,12 +34,13 @@ class Estimate:
         return (self.high - self.low) / 2
 
 
-def mean_ci95(values: Sequence[float | None]) -> Estimate:
+def mean_ci95(values: Sequence[float | None], probability: float = 0.975) -> Estimate:
     """Estimate the mean of independent, nearly normal values by Student's t.
 
     The interval is mean +- t(0.975, n - 1) s / sqrt(n) with the sample standard
     deviation s (n - 1 in its denominator). None values (a metric that a run did
-    not have) are left out and lower n. Sums are exact (`math.fsum`), so the
+    not have) are left out and lower n. Values that were looked at before all of them were
+    there need a higher `probability` for 95 %. Sums are exact (`math.fsum`), so the
     order of the runs does not matter.
     """
     present = [float(value) for value in values if value is not None]
@@ -50,7 +51,7 @@ def mean_ci95(values: Sequence[float | None]) -> Estimate:
     if n == 1:
         return Estimate(mean, None, None, 1)
     variance = math.fsum((value - mean) ** 2 for value in present) / (n - 1)
-    half = t_quantile(0.975, n - 1) * math.sqrt(variance / n)
+    half = t_quantile(probability, n - 1) * math.sqrt(variance / n)
     return Estimate(mean, mean - half, mean + half, n)
 
 
@@ -77,7 +78,9 @@ def median_ci95(values: Sequence[float | None]) -> Estimate:
     return Estimate(middle, present[k - 1], present[n - k], n)
 
 
-def paired_difference(a: Sequence[float | None], b: Sequence[float | None]) -> Estimate:
+def paired_difference(
+    a: Sequence[float | None], b: Sequence[float | None], probability: float = 0.975
+) -> Estimate:
     """Estimate the mean of a - b over runs that share their random numbers.
 
     Run k of every TCP meets the same channel, so the difference within a run
@@ -87,7 +90,7 @@ def paired_difference(a: Sequence[float | None], b: Sequence[float | None]) -> E
     if len(a) != len(b):
         raise ValueError(f"a has {len(a)} runs and b has {len(b)}; pairs need the same runs")
     pairs = zip(a, b, strict=True)
-    return mean_ci95([x - y for x, y in pairs if x is not None and y is not None])
+    return mean_ci95([x - y for x, y in pairs if x is not None and y is not None], probability)
 
 
 def clopper_pearson(successes: int, n: int) -> tuple[float, float]:

@@ -26,6 +26,7 @@ from farlink.cli.plot import plot
 from farlink.cli.rain import rain
 from farlink.cli.run import run
 from farlink.cli.study import study
+from farlink.cli.sweep import sweep
 from farlink.errors import FarlinkError, OutputError, ScenarioError
 
 __all__ = ["app", "main"]
@@ -56,6 +57,7 @@ def _options(
 
 
 app.command()(run)
+app.command()(sweep)
 app.command()(study)
 app.command()(emulate)
 app.command()(shell)

@@ -155,6 +155,16 @@ class Experiment:
             raise KeyError(f"no run of {point.label or point.key} was simulated")
         return held.numbers(point.key)
 
+    def read(self, points: Iterable[Point], measures: Sequence[str]) -> dict[str, Numbers]:
+        """Return numbers of points that were simulated, by their keys.
+
+        They have these measures at least, and what sums over flows need.
+        """
+        keys = list(dict.fromkeys(one.key for one in points))
+        if isinstance(self.store, Store):
+            return {one.point: one for one in self.store.numbers(keys, measures)}
+        return {key: self._held[key].numbers(key) for key in keys}
+
     def _there(self) -> dict[str, Ranges]:
         if isinstance(self.store, Store):
             return self.store.covered()

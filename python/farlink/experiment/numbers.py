@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from farlink import registry
 from farlink.errors import ScenarioError
 
-__all__ = ["Column", "Layout", "Numbers", "columns_of", "of_run"]
+__all__ = ["OF_DATAGRAMS", "Column", "Layout", "Numbers", "columns_of", "of_run"]
 
 Column = tuple[str, str, str]
 """What a number is: its scope ("flow", "link", "run", "agent"), the flow, the direction of a
 link ("satellite.down") or agent that it is of, and its measure."""
+
+OF_DATAGRAMS = ("datagrams_sent", "datagrams_lost", "datagrams_received")
+"""Measures that tell flows of datagrams from those over TCP, and their loss rate."""
 
 Layout = tuple[Column, ...]
 
@@ -99,12 +102,12 @@ def of_run(numbers: Numbers, measure: str) -> NDArray[np.float64]:
     if measure == "loss_rate":
         lost, came = (
             np.nansum(_values(numbers, columns_of(numbers.layout, name)), axis=1)
-            for name in ("datagrams_lost", "datagrams_received")
+            for name in OF_DATAGRAMS[1:]
         )
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(lost / (lost + came))
     values = _values(numbers, columns)
-    udp = _values(numbers, columns_of(numbers.layout, "datagrams_sent"))
+    udp = _values(numbers, columns_of(numbers.layout, OF_DATAGRAMS[0]))
     over_tcp = np.isnan(udp).all(axis=0)
     if not np.isnan(values[:, over_tcp]).all():
         values = np.ascontiguousarray(values[:, over_tcp])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from farlink import _farlink, files
 from farlink.errors import ScenarioError
 from farlink.experiment import table
-from farlink.experiment.numbers import Numbers
+from farlink.experiment.numbers import OF_DATAGRAMS, Numbers
 from farlink.experiment.points import Point
 from farlink.experiment.ranges import Ranges
 
@@ -134,15 +134,21 @@ class Store:
         name = self._write(rows, "part", {"covers": _plain(covers), "replaces": []})
         self._parts[name] = _Part(rows.num_rows, covers, [])
 
-    def numbers(self, keys: Iterable[str]) -> list[Numbers]:
-        """Read all numbers of some points, a point at a time, runs rising."""
+    def numbers(self, keys: Iterable[str], measures: Sequence[str] | None = None) -> list[Numbers]:
+        """Read numbers of some points, a point at a time, runs rising.
+
+        All, or those of `measures` and what sums over flows need.
+        """
         keys = list(dict.fromkeys(keys))
         with self.connected() as duck:
             import pyarrow as pa
 
             duck.register("wanted", pa.table({"point": pa.array(keys, pa.string())}))
-            found = duck.sql("select * from results semi join wanted using (point)")
-            found = found.to_arrow_table()
+            asked = "select * from results semi join wanted using (point)"
+            if measures is not None:
+                names = {one.rpartition(".")[2] for one in measures} | set(OF_DATAGRAMS)
+                asked += f" where measure in ({', '.join(map(_text, sorted(names)))})"
+            found = duck.sql(asked).to_arrow_table()
         return table.to_numbers(found, self.covered())
 
     def query(self, sql: str, parameters: Sequence[object] | None = None) -> "pd.DataFrame":

@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from farlink import _farlink
-from farlink.experiment.numbers import Column, Numbers
+from farlink.experiment.numbers import Column, Layout, Numbers
 from farlink.experiment.points import Point
 from farlink.experiment.ranges import Ranges
 
@@ -117,16 +118,33 @@ def to_numbers(rows: "pa.Table", covered: Mapping[str, Ranges]) -> list[Numbers]
     """Return the numbers in rows, a point at a time; `covered` says which runs there are."""
     if not rows.num_rows:
         return []
-    frame = rows.to_pandas(strings_to_categorical=True)
+    rows = rows.combine_chunks()
+    point, scope, name, measure = (
+        rows.column(one).combine_chunks().dictionary_encode()
+        for one in ("point", "scope", "name", "measure")
+    )
+    order = np.lexsort(
+        [rows.column("run").to_numpy(), *(_ranks(one) for one in (name, scope, measure, point))]
+    )
+    points = point.indices.to_numpy()[order]
+    starts = [0, *(np.flatnonzero(np.diff(points)) + 1).tolist(), len(order)]
+    values = rows.column("value").to_numpy(zero_copy_only=False)
+    texts = [one.dictionary.to_pylist() for one in (scope, name, measure)]
+    codes = [one.indices.to_numpy() for one in (scope, name, measure)]
+    layouts: dict[bytes, Layout] = {}
     found = []
-    for key, part in frame.groupby("point", observed=True, sort=True):
-        names = part[["scope", "name", "measure"]].drop_duplicates()
-        layout = tuple(sorted(names.itertuples(index=False, name=None)))
-        wide = part.pivot(index="run", columns=["scope", "name", "measure"], values="value")
-        ranges = covered[str(key)]
-        runs = np.array([one for low, past in ranges for one in range(low, past)], np.int64)
-        values = wide.reindex(index=runs, columns=list(layout)).to_numpy(np.float64)
-        found.append(Numbers(str(key), layout, runs, values))
+    for start, end in pairwise(starts):
+        part = order[start:end]
+        key = str(point.dictionary[int(points[start])])
+        runs = np.array([one for low, past in covered[key] for one in range(low, past)], np.int64)
+        # Every run has a row for each column, so they are a matrix.
+        first = part[:: len(runs)]
+        named = np.stack([one[first] for one in codes], axis=1)
+        layout = layouts.get(named.tobytes())
+        if layout is None:
+            layout = tuple((texts[0][a], texts[1][b], texts[2][c]) for a, b, c in named.tolist())
+            layouts[named.tobytes()] = layout
+        found.append(Numbers(key, layout, runs, values[part].reshape(-1, len(runs)).T))
     return found
 
 

@@ -1,0 +1,242 @@
+"""`farlink sweep`: a grid of settings simulated, with tables, plots and a page."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from farlink import files
+from farlink.cli import text
+from farlink.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from farlink.cli.page import Sink
+    from farlink.experiment.sweep import State, SweepResult
+
+__all__ = ["show", "sweep"]
+
+_MOST_ROWS = 60
+"""Rows of the table on a terminal; results.csv has all."""
+
+
+def sweep(
+    file: Path = typer.Argument(help="The sweep, a .toml file.", metavar="FILE"),
+    runs: int | None = typer.Option(
+        None, "--runs", help="Runs of each point, instead of what the file says.", metavar="N"
+    ),
+    precision: list[str] = typer.Option(
+        [], "--precision", help="Run until a mean is so exact: goodput=2%.", metavar="MEASURE=X"
+    ),
+    seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
+    jobs: int | None = typer.Option(
+        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
+    ),
+    cluster: str = typer.Option(
+        "", "--cluster", help="Simulate on a Dask cluster instead: tcp://host:8786.", metavar="URL"
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", help="Page, plots and results.csv; farlink-out/NAME.", metavar="DIR"
+    ),
+    store: Path | None = typer.Option(
+        None, "--store", help="Numbers of all runs; by default OUT/store.", metavar="DIR"
+    ),
+    csv: Path | None = typer.Option(
+        None, "--csv", help="Write the table here, too; - is standard output.", metavar="FILE"
+    ),
+    listing: bool = typer.Option(False, "--list", help="List the points, and run nothing."),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress and no table."),
+) -> None:
+    r"""Simulate every combination of settings that a file names.
+
+    A file such as this compares two TCPs and three initial windows at two rates of loss:
+
+    \b
+        scenario = "geo-lossy"            # of the library, or a file
+        runs = 30                         # or: precision = { goodput = "2 %" }
+        [set]                             # for all points
+        "flows.0.size" = "2 MB"
+        [factors]
+        tcp = ["sack", "linux-cubic"]
+        loss = { path = "links.satellite.down.channel.ber", values = [1e-7, 1e-6] }
+        window = { path = "tcp.initial_window", values = [2, 10, 30] }
+        [[plots]]
+        x = "loss"
+        y = "goodput"
+        colour = "tcp"
+        panels = "window"
+
+    Run k of every point meets the same losses, so settings are compared run by run. All
+    that was simulated is kept in a store: the same command after Ctrl-C, or with more points
+    or runs, simulates only what is missing. docs/sweeps.md has all that a file can say.
+    """
+    from farlink.experiment import plan as plans
+    from farlink.experiment.sweep import SweepStopped, sweep_plan
+
+    wanted = _precision(precision)
+    plan = plans.read(file, runs=runs, precision=wanted, seed=seed)
+    if listing:
+        _list(plan)
+        return
+    to_stdout = text.is_standard_output(csv)
+    if csv is not None and not to_stdout:
+        files.check_file(csv)
+    directory = out if out is not None else files.inside(Path("farlink-out"), plan.name)
+    files.check_directory(directory)
+    where = store if store is not None else directory / "store"
+    with _executor(cluster) as executor, _progress(quiet) as progress:
+        try:
+            result = sweep_plan(plan, store=where, jobs=jobs, executor=executor, progress=progress)
+        except SweepStopped as stop:
+            raise text.Stopped(f"{stop}; the same command goes on from there") from stop
+    with text.told_at_the_end(quiet or to_stdout) as tell:
+        tell(lambda: show(result, text.console(sys.stdout)))
+        if csv is not None:
+            if to_stdout:
+                sys.stdout.write(result.frame.to_csv(index=False))
+            else:
+                result.to_csv(csv)
+        result.save(directory)
+        tell(lambda: text.line(f"page: {directory / 'index.html'}"))
+
+
+def _precision(options: list[str]) -> dict[str, Any] | None:
+    if not options:
+        return None
+    found: dict[str, Any] = {}
+    for option in options:
+        name, equals, value = (one.strip() for one in option.partition("="))
+        if not equals or not name or not value:
+            raise ScenarioError(f"--precision {option}: write for example --precision goodput=2%")
+        try:
+            found[name] = int(value) if name in ("least", "most") else float(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+@contextmanager
+def _executor(cluster: str) -> Iterator[Any]:
+    from farlink.experiment.execute import on_cluster
+
+    with on_cluster(cluster) if cluster else nullcontext() as executor:
+        yield executor
+
+
+def _list(plan: Any) -> None:  # noqa: ANN401 (Plan, imported when it is needed)
+    table = _table([*(one.name for one in plan.factors), "key"], len(plan.factors) + 1)
+    for combination, point in zip(plan.combinations, plan.points, strict=True):
+        table.add_row(*(one.label for one in combination.values()), point.key[:12])
+    text.console(sys.stdout).print(table)
+    count = len(plan.points)
+    each = (
+        f"{plan.runs:,} runs each"
+        if plan.rule is None
+        else (f"{plan.rule.least:,} to {plan.rule.most:,} runs each")
+    )
+    text.line(f"{count:,} points, {each}; seed {plan.seed}")
+
+
+def show(result: "SweepResult", out: "Sink") -> None:
+    """Print a row per point, and what was run."""
+    from farlink.experiment.page import cells
+
+    head, rows = cells(result)
+    table = _table(head, len(result.factors))
+    for row in rows[:_MOST_ROWS]:
+        table.add_row(*row)
+    out.print(table)
+    if len(rows) > _MOST_ROWS:
+        out.print(f"{len(rows) - _MOST_ROWS:,} more rows are in results.csv", soft_wrap=True)
+    total = sum(result.runs)
+    out.print(
+        f"{result.plan.name}, seed {result.plan.seed}: mean ± half of the 95 % interval "
+        f"(Student's t) of {_runs(result)} a point; {len(rows):,} points, {total:,} runs, "
+        f"{result.simulated_runs:,} of them simulated now, in {result.wall_s:.1f} s",
+        soft_wrap=True,
+    )
+    missed = sum(not one for one in result.reached)
+    if missed and result.plan.rule is not None:
+        out.print(
+            f"WARNING: {missed} of {len(rows)} points did not reach the precision in "
+            f"{result.plan.rule.most:,} runs; most = N in the file's precision allows more",
+            soft_wrap=True,
+        )
+
+
+def _runs(result: "SweepResult") -> str:
+    least, most = min(result.runs), max(result.runs)
+    if least == most:
+        return f"{most:,} run{'s' if most > 1 else ''}"
+    return f"{least:,} to {most:,} runs"
+
+
+def _table(head: list[str], left: int) -> Any:  # noqa: ANN401 (rich is imported when it is needed)
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for place, title in enumerate(head):
+        shown = title if place < left else title.replace(" (", "\n(")
+        table.add_column(shown, no_wrap=True, justify="left" if place < left else "right")
+    return table
+
+
+@contextmanager
+def _progress(quiet: bool) -> "Iterator[Callable[[State], None] | None]":
+    """Show points, runs and the time left: a bar on a terminal, elsewhere a line now and then."""
+    if quiet:
+        yield None
+        return
+    left = _Left()
+    if not sys.stderr.isatty():
+        from farlink.cli.progress import telling
+
+        tell = telling()
+        yield lambda state: tell(f"{_said(state)}, {left.text(state)}")
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (TextColumn("sweeping"), BarColumn(bar_width=None), TextColumn("{task.fields[said]}"))
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task("", total=None, said="reading the store")
+
+        def update(state: "State") -> None:
+            said = f"{_said(state)}, {left.text(state)}"
+            shown.update(task, total=max(state.runs_total, 1), completed=state.runs, said=said)
+
+        yield update
+    sys.stderr.flush()
+
+
+def _said(state: "State") -> str:
+    return (
+        f"{state.points:,} of {state.points_total:,} points, "
+        f"{state.runs:,} of {state.runs_total:,} runs done"
+    )
+
+
+class _Left:
+    """How long it will take, from how long it took: what was found took no time."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._started = clock()
+        self._before: int | None = None
+
+    def text(self, state: "State") -> str:
+        if self._before is None:
+            self._before, self._started = state.runs, self._clock()
+        done = state.runs - self._before
+        if done <= 0:
+            return "time left unknown"
+        seconds = (self._clock() - self._started) / done * (state.runs_total - state.runs)
+        if seconds < 90:
+            return f"{seconds:.0f} s left"
+        if seconds < 5400:
+            return f"{seconds / 60:.0f} min left"
+        return f"{seconds / 3600:.1f} h left"

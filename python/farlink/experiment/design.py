@@ -1,0 +1,62 @@
+"""Designs: which levels of the factors meet."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from farlink.experiment.factors import Factor, Level
+
+__all__ = ["Combination", "grid", "sampled"]
+
+Combination = Mapping[str, Level]
+"""A level for each factor, by its name."""
+
+
+def grid(factors: Sequence[Factor], zipped: Sequence[Sequence[str]]) -> list[Combination]:
+    """Return every combination of levels; factors of a zip go through theirs together.
+
+    The last factor varies fastest. Zipped factors have the same number of levels.
+    """
+    together = {name: group[0] for group in zipped for name in group}
+    axes: dict[str, list[Factor]] = {}
+    for factor in factors:
+        axes.setdefault(together.get(factor.name, factor.name), []).append(factor)
+    steps = [
+        [dict(zip((one.name for one in group), levels, strict=True)) for levels in _lock(group)]
+        for group in axes.values()
+    ]
+    order = [one.name for one in factors]
+    found: list[Combination] = []
+    for parts in itertools.product(*steps):
+        merged = {name: level for part in parts for name, level in part.items()}
+        found.append({name: merged[name] for name in order})
+    return found
+
+
+def _lock(group: Sequence[Factor]) -> list[tuple[Level, ...]]:
+    return list(zip(*(one.levels for one in group), strict=True))
+
+
+def sampled(
+    factors: Sequence[Factor], kind: str, points: int, seed: int
+) -> tuple[list[Factor], list[Combination]]:
+    """Draw a level of each factor for each point; return the factors with what was drawn.
+
+    "random" draws each independently and evenly over its levels or range; "sobol" takes
+    the points of a scrambled Sobol sequence, which fill the space more evenly (Owen 1998; its
+    balance is best with a power of two of points).
+    """
+    if kind == "sobol":
+        from scipy.stats import qmc
+
+        bits = max(1, (points - 1).bit_length())
+        engine = qmc.Sobol(len(factors), rng=np.random.default_rng(seed))
+        shares = engine.random_base2(bits)[:points]
+    else:
+        shares = np.random.default_rng(seed).random((points, len(factors)))
+    drawn = [one.with_levels(shares[:, place]) for place, one in enumerate(factors)]
+    combinations: list[Combination] = [
+        {one.name: one.levels[number] for one in drawn} for number in range(points)
+    ]
+    return drawn, combinations

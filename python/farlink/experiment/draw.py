@@ -1,0 +1,252 @@
+"""Figures of a sweep: a measure over a factor, a colour per level, panels, intervals always."""
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from farlink import units
+from farlink.experiment.factors import Factor, Level
+from farlink.experiment.plan import Plot
+from farlink.experiment.points import Point
+from farlink.plot.style import PALETTE, WIDTH, Picture, Scaled, remark, styled, title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from farlink.experiment.sweep import SweepResult
+
+__all__ = ["draw"]
+
+# Told apart without colour, too.
+_MARKS = ("o", "s", "^", "D", "v", "P", "X")
+_STROKES = ("-", "--", "-.", ":")
+
+_ACROSS = 3
+"""Panels beside each other at most."""
+
+_HEIGHT = 2.5
+"""Height of a row of panels in inches."""
+
+
+@styled
+def draw(result: "SweepResult", plot: Plot) -> "Figure":
+    """Draw a figure that a sweep file declares.
+
+    A mark is the mean over the runs of all points with the same levels of what is shown, and
+    the bar its 95 % interval. Factors that are not shown are averaged over, run by run, and the
+    figure says so.
+    """
+    factors = result.plan.factor
+    x = factors[plot.x]
+    colours = _levels(factors.get(plot.colour))
+    panels = _levels(factors.get(plot.panels))
+    across = min(_ACROSS, len(panels))
+    down = math.ceil(len(panels) / across)
+    height = 3.6 if len(panels) == 1 else _HEIGHT * down + 0.9
+    figure = Picture(figsize=(WIDTH, height), layout="constrained")
+    grid = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    places = _places(x)
+    highest = 0.0
+    handles: dict[str, Any] = {}
+    axes = list(grid.ravel())
+    for panel, one in zip(panels, axes, strict=False):
+        for number, colour in enumerate(colours):
+            chosen = {plot.panels: panel, plot.colour: colour}
+            drawn, top = _series(result, plot, chosen, places, one, number, len(colours))
+            highest = max(highest, top)
+            if colour is not None and drawn is not None:
+                handles.setdefault(colour.label, drawn)
+        if panel is not None:
+            one.set_title(f"{plot.panels}: {panel.label}")
+    for one in axes[len(panels) :]:
+        one.set_visible(False)
+    _x_axis(axes[: len(panels)], x, plot, across)
+    _y_axis(axes[: len(panels)], result, plot, highest, across)
+    _legend(figure, handles, factors.get(plot.colour))
+    title(figure, plot.title or _title(result, plot))
+    remark(figure, _remark(result, plot))
+    return figure
+
+
+def _series(
+    result: "SweepResult",
+    plot: Plot,
+    chosen: dict[str, Level | None],
+    places: dict[str, float],
+    axes: "Axes",
+    number: int,
+    count: int,
+) -> tuple[Any, float]:
+    at, means, below, above = [], [], [], []
+    for label, place in places.items():
+        points = _points(result, {**chosen, plot.x: label})
+        estimate = _pooled(result, points, plot.y)
+        if estimate is None:
+            continue
+        mean, half = estimate
+        at.append(place)
+        means.append(mean)
+        below.append(min(half, 0.999 * mean) if plot.log_y and mean > 0 else half)
+        above.append(half)
+    if not at:
+        return None, 0.0
+    joined = result.plan.factor[plot.x].is_number
+    if not joined and count > 1:
+        # Names beside each other: marks of several colours would hide each other.
+        at = [one + (number - (count - 1) / 2) * min(0.14, 0.6 / count) for one in at]
+    colour = PALETTE[number % len(PALETTE)]
+    drawn = axes.errorbar(
+        at,
+        means,
+        yerr=[below, above],
+        color=colour,
+        marker=_MARKS[number % len(_MARKS)],
+        ls=_STROKES[number // len(PALETTE) % len(_STROKES)] if joined else "none",
+        ms=4,
+        lw=1.1,
+        capsize=2,
+        elinewidth=0.8,
+    )
+    return drawn, max(one + half for one, half in zip(means, above, strict=True))
+
+
+def _points(result: "SweepResult", wanted: dict[str, Level | str | None]) -> list[Point]:
+    labels = {
+        name: one.label if isinstance(one, Level) else one
+        for name, one in wanted.items()
+        if name and one is not None
+    }
+    return [
+        point
+        for combination, point in zip(result.plan.combinations, result.plan.points, strict=True)
+        if all(combination[name].label == label for name, label in labels.items())
+    ]
+
+
+def _pooled(
+    result: "SweepResult", points: Sequence[Point], measure: str
+) -> tuple[float, float] | None:
+    """Return mean and half its interval, averaged run by run where there are several points."""
+    from farlink.stats import mean_ci95
+
+    if not points:
+        return None
+    if len(points) == 1:
+        found = result.estimate(points[0], measure)
+    else:
+        values = [result.values_of(one, measure) for one in points]
+        runs = min(len(one) for one in values)
+        mean = np.mean([one[:runs] for one in values], axis=0)
+        found = mean_ci95([None if math.isnan(one) else one for one in mean.tolist()])
+    if found.mean is None:
+        return None
+    return found.mean, found.half_width or 0.0
+
+
+def _levels(factor: Factor | None) -> list[Level | None]:
+    if factor is None:
+        return [None]
+    return list({one.label: one for one in factor.levels}.values())
+
+
+def _places(x: Factor) -> dict[str, float]:
+    """Return where each level of the abscissa stands: at its number, or beside the last."""
+    levels = {one.label: one for one in x.levels}
+    if x.is_number:
+        found = {label: float(x.shown(one)) for label, one in levels.items()}
+        return dict(sorted(found.items(), key=lambda pair: pair[1]))
+    return {label: float(place) for place, label in enumerate(levels)}
+
+
+def _x_axis(axes: Sequence["Axes"], x: Factor, plot: Plot, across: int) -> None:
+    places = _places(x)
+    name = x.label or x.name
+    if not x.is_number:
+        for one in axes:
+            one.set_xticks(list(places.values()), list(places))
+            one.set_xlim(-0.5, len(places) - 0.5)
+            if max(len(label) for label in places) * len(places) * across > 80:
+                one.tick_params(axis="x", rotation=30)
+    largest = max(places.values(), key=abs, default=1.0)
+    factor, unit = units.prefixed(largest, x.unit)
+    if x.unit == "s" and 0 < largest < 1:
+        factor, unit = 1e-3, "ms"
+    for number, one in enumerate(axes):
+        if x.is_number:
+            _scale(one, plot, list(places.values()), factor)
+        if number + across >= len(axes):
+            one.set_xlabel(f"{name} ({unit})" if unit and x.is_number else name)
+            one.tick_params(labelbottom=True)
+
+
+def _scale(axes: "Axes", plot: Plot, values: Sequence[float], factor: float) -> None:
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    if not plot.log_x:
+        axes.xaxis.set_major_formatter(Scaled(factor))
+        return
+    if min(values) > 0:
+        axes.set_xscale("log")
+    else:
+        # Zero stands to the left of the least, where a logarithm has no place for it.
+        least = min((one for one in values if one > 0), default=1.0)
+        axes.set_xscale("symlog", linthresh=least, linscale=0.5)
+    if len(values) <= _TICKS:
+        axes.xaxis.set_major_locator(FixedLocator(list(values)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one / factor:g}"))
+
+
+_TICKS = 7
+"""Levels up to which each has its tick."""
+
+
+def _y_axis(
+    axes: Sequence["Axes"], result: "SweepResult", plot: Plot, highest: float, across: int
+) -> None:
+    unit = result.unit(plot.y)
+    factor, text = units.prefixed(highest, unit)
+    name = plot.y.replace("_", " ")
+    for number, one in enumerate(axes):
+        if plot.log_y:
+            one.set_yscale("log")
+        else:
+            one.set_ylim(bottom=min(0.0, one.get_ylim()[0]))
+            one.yaxis.set_major_formatter(Scaled(factor))
+        if number % across == 0:
+            shown = unit if plot.log_y else text
+            one.set_ylabel(f"{name} ({shown})" if shown else name)
+
+
+def _legend(figure: "Figure", handles: dict[str, Any], colour: Factor | None) -> None:
+    if len(handles) < 2 or colour is None:
+        return
+    figure.legend(
+        list(handles.values()),
+        list(handles),
+        title=colour.label or colour.name,
+        loc="outside right upper",
+        alignment="left",
+        title_fontsize=8,
+    )
+
+
+def _title(result: "SweepResult", plot: Plot) -> str:
+    by = [one for one in (plot.colour, plot.panels) if one]
+    more = f", by {' and '.join(by)}" if by else ""
+    return f"{result.plan.name}: {plot.y.replace('_', ' ')} over {plot.x}{more}"
+
+
+def _remark(result: "SweepResult", plot: Plot) -> str:
+    runs = sorted({result.runs[0], *result.runs})
+    count = f"{runs[0]:,}" if len(runs) == 1 else f"{runs[0]:,} to {runs[-1]:,}"
+    shown = {plot.x, plot.colour, plot.panels}
+    rest = [one.name for one in result.plan.factors if one.name not in shown]
+    over = f"; averaged over {' and '.join(rest)}" if rest else ""
+    what = "no interval from one run" if runs == [1] else "95 % intervals"
+    return f"Means of {count} run{'s' if runs != [1] else ''} a point, {what}{over}; " + (
+        f"seed {result.plan.seed}, farlink {result.version}"
+    )

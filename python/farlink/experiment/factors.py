@@ -1,0 +1,247 @@
+"""Factors: what a sweep varies, and the levels of each."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from farlink import units
+from farlink.experiment.points import Factor as Value
+from farlink.experiment.reading import Reading
+
+__all__ = ["Factor", "Level", "Range", "level_label", "read_factor", "settings"]
+
+_FORMS = (
+    'a list of levels for "tcp", "profile" or a path; or a table with path and values, with path, '
+    "from and to, with tcp, with profile, or with bundles"
+)
+_KEYS = ("path", "values", "from", "to", "scale", "tcp", "profile", "bundles", "label")
+_SCALES = ("linear", "log")
+_NUMBER = re.compile(r"\s*([-+]?[0-9._]+(?:[eE][-+]?[0-9]+)?)\s*([A-Za-z/%]*)\s*")
+
+
+@dataclass(frozen=True)
+class Level:
+    """A level: how it is called, and what it sets, by path ("tcp" is the name of a TCP)."""
+
+    label: str
+    value: Value
+    sets: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Range:
+    """Levels between two ends, for designs that draw them."""
+
+    low: float
+    high: float
+    unit: str
+    log: bool
+    whole: bool
+
+    def at(self, share: float) -> int | float | str:
+        """Return the level at a share of the range, as scenarios write it."""
+        if self.whole:
+            # Each whole number has the same room.
+            ends = (self.low, self.high + 1)
+            return min(int(np.floor(self._between(share, *ends))), int(self.high))
+        value = float(f"{self._between(share, self.low, self.high):.6g}")
+        return f"{value:g} {self.unit}" if self.unit else value
+
+    def _between(self, share: float, low: float, high: float) -> float:
+        if self.log:
+            return float(low * (high / low) ** share)
+        return low + (high - low) * share
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Something that is varied, with its levels or the range that they are drawn from."""
+
+    name: str
+    levels: tuple[Level, ...] = ()
+    paths: tuple[str, ...] = ()
+    range: Range | None = None
+    label: str = field(default="")
+
+    @cached_property
+    def unit(self) -> str:
+        """Unit that all levels have in common; empty if they are names or bare numbers."""
+        found = {_measured(one.value)[1] for one in self.levels}
+        return found.pop() if len(found) == 1 else ""
+
+    @cached_property
+    def is_number(self) -> bool:
+        """Whether levels can be placed on an axis."""
+        several = {_measured(one.value)[1] for one in self.levels}
+        return len(several) == 1 and all(
+            isinstance(self.shown(one), int | float) for one in self.levels
+        )
+
+    def shown(self, level: Level) -> Value:
+        """Return a level as tables have it: a number in `unit` where all are numbers."""
+        number, unit = _measured(level.value)
+        if number is None or unit != self.unit or isinstance(level.value, bool):
+            return level.label
+        if not unit and isinstance(level.value, str):
+            return level.label
+        return number
+
+    def with_levels(self, shares: "np.typing.NDArray[np.float64]") -> "Factor":
+        """Return the factor with as many levels as there are shares, drawn by them."""
+        if self.range is not None:
+            drawn = [self.range.at(float(one)) for one in shares]
+            levels = tuple(_level(one, self.paths) for one in drawn)
+        else:
+            places = np.minimum((shares * len(self.levels)).astype(int), len(self.levels) - 1)
+            levels = tuple(self.levels[int(one)] for one in places)
+        return Factor(self.name, levels, self.paths, label=self.label)
+
+
+def read_factor(name: str, says: object, reading: Reading) -> Factor:
+    """Read a factor out of a sweep file; see docs/sweeps.md.
+
+    Raises
+    ------
+    ScenarioError
+        If it is none.
+    """
+    at = reading.at("factors", name)
+    if isinstance(says, list):
+        kind = name if name in ("tcp", "profile") else "path"
+        if kind == "path" and "." not in name:
+            at.wrong(
+                f'a list alone is for "tcp", "profile" or a path such as "links.0.down.delay"; '
+                f'write {name} = {{ path = "...", values = [...] }}'
+            )
+        says = {kind: says} if kind != "path" else {"path": name, "values": says}
+    if not isinstance(says, Mapping):
+        at.wrong(f"{says!r} is no factor; write {_FORMS}")
+    at.known(says, _KEYS)
+    label = at.text(says, "label", default="")
+    kinds = [one for one in ("values", "from", "tcp", "profile", "bundles") if one in says]
+    if "to" in says and "from" not in says:
+        at.wrong("to needs from; write both ends of the range")
+    if len(kinds) != 1:
+        at.wrong(f"write one of values, from and to, tcp, profile, bundles, not {_and(kinds)}")
+    (kind,) = kinds
+    needs_path = kind in ("values", "from")
+    if needs_path and "path" not in says:
+        at.wrong('path is missing; write what is varied, such as path = "links.0.down.delay"')
+    if "path" in says and not needs_path:
+        at.wrong(f"path has no effect beside {kind}; leave one of them out")
+    if "scale" in says and kind != "from":
+        at.wrong("scale has no effect without from and to; leave it out")
+    if kind == "from":
+        return Factor(name, (), _paths(says["path"], at), _range(says, at), label)
+    levels = _levels(kind, says, at)
+    labels = [one.label for one in levels]
+    if twice := next((one for one in labels if labels.count(one) > 1), None):
+        at.wrong(f"level {twice!r} is there twice; leave one out")
+    return Factor(name, levels, label=label)
+
+
+def _levels(kind: str, says: Mapping[str, Any], at: Reading) -> tuple[Level, ...]:
+    if kind == "bundles":
+        bundles = says["bundles"]
+        if not isinstance(bundles, Mapping) or not bundles:
+            at.wrong('bundles is no table of settings; write iw10 = { "tcp.initial_window" = 10 }')
+        return tuple(
+            Level(name, name, settings(sets, at.at("bundles", name)))
+            for name, sets in bundles.items()
+        )
+    values = at.listed(says, kind)
+    if kind == "values":
+        paths = _paths(says["path"], at)
+        return tuple(_level(one, paths) for one in values)
+    path = "tcp" if kind == "tcp" else "tcp.profile"
+    if bad := next((one for one in values if not isinstance(one, str)), None):
+        at.wrong(f"{kind}: {bad!r} is no name; `farlink tcp` lists them")
+    return tuple(Level(one, one, {path: one}) for one in values)
+
+
+def _level(value: Any, paths: tuple[str, ...]) -> Level:  # noqa: ANN401 (whatever TOML has)
+    label = level_label(value)
+    plain = value if isinstance(value, str | int | float | bool) else label
+    return Level(label, plain, dict.fromkeys(paths, value))
+
+
+def level_label(value: object) -> str:
+    """Return how a level is called."""
+    if isinstance(value, float):
+        return f"{value:g}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{level_label(one)} {name}" for name, one in value.items())
+    return value if isinstance(value, str) else str(value)
+
+
+def settings(says: object, at: Reading) -> dict[str, Any]:
+    """Read values by path; tables under a name without a dot are paths written in parts."""
+    if not isinstance(says, Mapping):
+        at.wrong(f'{says!r} is no table of settings; write {{ "tcp.initial_window" = 10 }}')
+    found: dict[str, Any] = {}
+    for path, value in says.items():
+        if isinstance(value, Mapping) and "." not in path:
+            found |= {f"{path}.{rest}": one for rest, one in settings(value, at).items()}
+        else:
+            found[path] = value
+    return found
+
+
+def _paths(says: object, at: Reading) -> tuple[str, ...]:
+    paths = says if isinstance(says, list) else [says]
+    if not paths or not all(isinstance(one, str) and one for one in paths):
+        at.wrong(f'path {says!r} is none; write "links.0.down.delay", or a list of such')
+    return tuple(paths)
+
+
+def _range(says: Mapping[str, Any], at: Reading) -> Range:
+    if "to" not in says:
+        at.wrong("from needs to; write both ends of the range")
+    (low, unit), (high, other) = (_split(says[end], end, at) for end in ("from", "to"))
+    if unit != other:
+        at.wrong(f"from is in {unit or 'no unit'} and to in {other or 'no unit'}; write one unit")
+    scale = at.text(says, "scale", default="linear", of=_SCALES)
+    if not low < high:
+        at.wrong(f"from {says['from']!r} is not below to {says['to']!r}; exchange them")
+    if scale == "log" and low <= 0:
+        at.wrong(f"from {says['from']!r} has no logarithm; write one above 0")
+    whole = not unit and all(isinstance(says[end], int) for end in ("from", "to"))
+    return Range(low, high, unit, scale == "log", whole)
+
+
+def _split(value: object, end: str, at: Reading) -> tuple[float, str]:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value), ""
+    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
+    try:
+        return float(match[1]), match[2]  # type: ignore[index]
+    except (TypeError, ValueError):
+        at.wrong(f'{end} {value!r} is no number; write a number, or one with its unit ("10 ms")')
+
+
+def _measured(value: Value) -> tuple[float | int | None, str]:
+    """Return a value as a number in its basic unit, and that unit."""
+    if isinstance(value, bool):
+        return None, ""
+    if isinstance(value, int | float):
+        return value, ""
+    for parse, unit in ((units.parse_time, "s"), (units.parse_size, "B")):
+        try:
+            number = parse(value)
+        except ValueError:  # two points in a number
+            return None, ""
+        if number is not None:
+            return number, unit
+    try:
+        rate = units.parse_rate(value)
+    except ValueError:
+        return None, ""
+    return (rate, "bit/s") if rate is not None else (None, "")
+
+
+def _and(names: list[str]) -> str:
+    return " and ".join(names) or "none of them"

@@ -1,0 +1,152 @@
+"""The page of a sweep, and its numbers as files."""
+
+import base64
+import math
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from farlink import files, units
+from farlink.experiment.store import Store
+from farlink.plot.style import save
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from farlink.experiment.sweep import SweepResult
+
+__all__ = ["cells", "changes", "verdict", "write"]
+
+_MOST_ROWS = 2000
+"""Rows of a table of the page; the CSV has all."""
+
+
+def write(result: "SweepResult", directory: Path, final: Path) -> list[Path]:
+    """Write everything of a result; see `SweepResult.save`."""
+    written: list[Path] = []
+    pictures = {}
+    for name, figure in result.figures.items():
+        png, svg = save(figure, directory / "plots" / name)
+        written += [png, svg]
+        pictures[name] = _embedded(svg)
+    files.write_text(directory / "results.csv", result.frame.to_csv(index=False))
+    written.append(directory / "results.csv")
+    against = {}
+    for one in result.plan.against:
+        table = result.differences(one.factor, one.level)
+        against[f"{one.factor} against {one.level}"] = changes(result, table)
+        path = directory / f"against-{files.as_name(one.factor)}.csv"
+        files.write_text(path, table.to_csv(index=False))
+        written.append(path)
+    files.write_text(directory / "index.html", _render(result, pictures, against, final))
+    return [*written, directory / "index.html"]
+
+
+def _render(
+    result: "SweepResult",
+    pictures: Mapping[str, str],
+    against: Mapping[str, Any],
+    final: Path,
+) -> str:
+    from jinja2 import Environment, PackageLoader
+
+    environment = Environment(
+        loader=PackageLoader("farlink.experiment"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    head, rows = cells(result)
+    store = result.experiment.store
+    return environment.get_template("sweep.html").render(
+        result=result,
+        plan=result.plan,
+        head=head,
+        rows=rows[:_MOST_ROWS],
+        left_out=max(0, len(rows) - _MOST_ROWS),
+        pictures=pictures,
+        against=against,
+        missed=result.reached.count(False) if isinstance(result.reached, list) else 0,
+        command=f"farlink sweep {shlex.quote(result.plan.name)}.toml",
+        store=store.path.name if isinstance(store, Store) else "",
+        scenario=result.plan.points[0].scenario,
+        folder=final.name,
+    )
+
+
+def cells(result: "SweepResult") -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows of a table: a row per point, mean and half its interval."""
+    scales = {}
+    for measure in result.measures:
+        means = [result.estimate(one, measure).mean or 0.0 for one in result.plan.points]
+        scales[measure] = units.prefixed(max(means, key=abs), result.unit(measure))
+    units_of = {name: f"{name.replace('_', ' ')} ({u})" if u else name.replace("_", " ")
+                for name, (_, u) in scales.items()}  # fmt: skip
+    uneven = len(set(result.runs)) > 1
+    head = [*result.factors, *units_of.values(), *(["runs"] if uneven else [])]
+    rows = []
+    for combination, point, runs in zip(
+        result.plan.combinations, result.plan.points, result.runs, strict=True
+    ):
+        row = [one.label for one in combination.values()]
+        for measure, (factor, _) in scales.items():
+            one = result.estimate(point, measure)
+            row.append(_cell(one.mean, one.half_width, factor))
+        rows.append([*row, *([f"{runs:,}"] if uneven else [])])
+    return head, rows
+
+
+def changes(result: "SweepResult", table: "pd.DataFrame") -> tuple[list[str], list[list[str]]]:
+    """Return the head and the rows of a table of differences, with what their interval says."""
+    head = [*result.factors, "measure", "difference", "%", "95 % interval (%)", ""]
+    rows = []
+    labels = [
+        {one.shown(level): level.label for level in one.levels} for one in result.plan.factors
+    ]
+    for one in table.to_dict("records"):
+        unit = result.unit(one["measure"])
+        factor, shown = units.prefixed(one["difference"], unit)
+        half = (one["ci95_high"] - one["ci95_low"]) / 2
+        cell = _cell(one["difference"], half, factor)
+        named = [
+            texts.get(one[name], str(one[name]))
+            for name, texts in zip(result.factors, labels, strict=True)
+        ]
+        rows.append(
+            [
+                *named,
+                one["measure"].replace("_", " "),
+                f"{cell} {shown}".strip(),
+                _signed(one["percent"]),
+                f"{_signed(one['percent_low'])} to {_signed(one['percent_high'])}",
+                verdict(one["ci95_low"], one["ci95_high"]),
+            ]
+        )
+    return head, rows
+
+
+def verdict(low: float, high: float) -> str:
+    """Say what the interval of a difference shows."""
+    if math.isnan(low):
+        return "one run: no interval"
+    if low > 0:
+        return "higher"
+    return "lower" if high < 0 else "no difference shown"
+
+
+def _signed(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:+.3g}"
+
+
+def _cell(mean: float | None, half: float | None, factor: float) -> str:
+    if mean is None or math.isnan(mean):
+        return "-"
+    if half is None or math.isnan(half):
+        return units.rounded(mean / factor)
+    half /= factor
+    return f"{units.rounded(mean / factor, half)} ± {units.rounded(half, half)}"
+
+
+def _embedded(path: Path) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(path.read_bytes()).decode()}"

@@ -1,0 +1,328 @@
+"""The plan of a sweep: what its file says, read and checked, and the points that follow."""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from farlink import files, resultfile, source
+from farlink.errors import ScenarioError
+from farlink.experiment.design import Combination, grid, sampled
+from farlink.experiment.factors import Factor, read_factor, settings
+from farlink.experiment.points import Point
+from farlink.experiment.reading import Reading
+from farlink.experiment.sequential import Precision, Rule, read_precision
+
+__all__ = ["Against", "Plan", "Plot", "read"]
+
+RUNS = 30
+"""Runs of a point, unless said otherwise."""
+
+_KEYS = ("name", "description", "scenario", "runs", "seed", "precision", "measures", "set",
+         "factors", "design", "against", "plots")  # fmt: skip
+_DESIGN = ("kind", "points", "seed", "zip")
+_KINDS = ("grid", "random", "sobol")
+_PLOT = ("x", "y", "colour", "panels", "log_x", "log_y", "title")
+_MOST_POINTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A figure that the file declares: what its axes, colours and panels are."""
+
+    x: str
+    y: str
+    colour: str = ""
+    panels: str = ""
+    log_x: bool = False
+    log_y: bool = False
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Against:
+    """A factor whose levels are compared with one of them, run by run."""
+
+    factor: str
+    level: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep, ready to run.
+
+    Attributes
+    ----------
+    factors
+        What is varied; of drawn designs with the levels that were drawn.
+    combinations, points
+        The level of each factor, and the resolved scenario, of each point.
+    runs
+        Runs of a point; with `precision` as many as `rule` has most.
+    measures
+        What tables show; empty for the usual ones.
+    text
+        The file, if there is one.
+    """
+
+    name: str
+    description: str
+    factors: Sequence[Factor]
+    combinations: Sequence[Combination]
+    points: Sequence[Point]
+    runs: int
+    seed: int
+    precision: Sequence[Precision]
+    rule: Rule | None
+    measures: Sequence[str]
+    plots: Sequence[Plot]
+    against: Sequence[Against]
+    design: str = "grid"
+    text: str = ""
+    factor: Mapping[str, Factor] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "factor", {one.name: one for one in self.factors})
+
+
+def read(
+    what: str | Path | Mapping[str, Any],
+    *,
+    runs: int | None = None,
+    precision: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+) -> Plan:
+    """Read a sweep from a file or a mapping like one; the arguments stand before what it says.
+
+    Raises
+    ------
+    ScenarioError
+        If anything in it is wrong, of any of its points.
+    """
+    tree, origin, directory, text = _tree(what)
+    at = Reading(origin)
+    at.known(tree, _KEYS)
+    if "factors" not in tree:
+        at.wrong('factors is missing; write [factors] and below it tcp = ["sack", "cubic"]')
+    if runs is not None and precision is not None:
+        raise ScenarioError("runs and precision; give one of them")
+    asked = dict(tree)
+    if runs is not None or precision is not None:
+        asked.pop("runs", None)
+        asked.pop("precision", None)
+        asked |= {"runs": runs} if precision is None else {"precision": dict(precision)}
+    wanted, rule, count = _effort(asked, at)
+    factors = [read_factor(str(name), says, at) for name, says in at.table(tree, "factors").items()]
+    if not factors:
+        at.at("factors").wrong('nothing is varied; write tcp = ["sack", "cubic"]')
+    kind, drawn, combinations = _design(tree, factors, at)
+    own_seed = at.whole(tree, "seed", 0, 2**64 - 1)
+    chosen = seed if seed is not None else own_seed
+    common = settings(tree.get("set", {}), at.at("set"))
+    points = _points(tree, drawn, combinations, common, chosen, directory, at)
+    if kind == "grid":
+        _all_differ(points, at)
+    names = [one.name for one in factors]
+    plan = Plan(
+        name=files.as_name(at.text(tree, "name", default=_stem(what))),
+        description=at.text(tree, "description", default=""),
+        factors=drawn,
+        combinations=combinations,
+        points=points,
+        runs=count,
+        seed=int(points[0].scenario["seed"]),
+        precision=wanted,
+        rule=rule,
+        measures=_names(tree, "measures", at),
+        plots=_plots(tree, names, at),
+        against=_against(tree, factors, at),
+        design=kind,
+        text=text,
+    )
+    if plan.against and kind != "grid":
+        at.at("against").wrong("a drawn design has no pairs; leave it out, or make it a grid")
+    return plan
+
+
+def _tree(what: str | Path | Mapping[str, Any]) -> tuple[Mapping[str, Any], str, Path, str]:
+    if isinstance(what, Mapping):
+        return what, "sweep", Path(), ""
+    path = Path(what)
+    text = files.read_text(path)
+    if path.suffix == ".json":
+        return resultfile.parse(text, path), str(path), path.parent, text
+    try:
+        return tomllib.loads(text), str(path), path.parent, text
+    except tomllib.TOMLDecodeError as error:
+        said = str(error)
+        raise ScenarioError(f"{path}: not TOML: {said[:1].lower()}{said[1:]}") from error
+    except RecursionError as error:
+        raise ScenarioError(f"{path}: not usable: nested too deep") from error
+
+
+def _stem(what: object) -> str:
+    return Path(what).stem if isinstance(what, str | Path) else "sweep"
+
+
+def _effort(tree: Mapping[str, Any], at: Reading) -> tuple[list[Precision], Rule | None, int]:
+    if "precision" in tree:
+        if "runs" in tree:
+            at.wrong("runs and precision; write one of them (precision has least and most)")
+        wanted, rule = read_precision(tree["precision"], at.at("precision"))
+        return wanted, rule, rule.most
+    return [], None, at.whole(tree, "runs", 1, resultfile.MOST_RUNS) or RUNS
+
+
+def _design(
+    tree: Mapping[str, Any], factors: Sequence[Factor], at: Reading
+) -> tuple[str, Sequence[Factor], Sequence[Combination]]:
+    says, here = at.table(tree, "design"), at.at("design")
+    here.known(says, _DESIGN)
+    kind = here.text(says, "kind", default="grid", of=_KINDS)
+    if kind != "grid":
+        if "zip" in says:
+            here.wrong("zip has no effect on a drawn design; leave it out")
+        count = here.whole(says, "points", 2, _MOST_POINTS)
+        if count is None:
+            here.wrong("points is missing; write how many are drawn, such as points = 64")
+        drawn = sampled(factors, kind, count, here.whole(says, "seed", 0, 2**63) or 1)
+        return kind, *drawn
+    for key in ("points", "seed"):
+        if key in says:
+            here.wrong(f'{key} has no effect on a grid; leave it out, or write kind = "sobol"')
+    ranged = next((one.name for one in factors if one.range is not None), None)
+    if ranged is not None:
+        at.at("factors", ranged).wrong(
+            'from and to are for drawn designs; write values, or [design] kind = "sobol" and points'
+        )
+    zipped = says.get("zip", [])
+    if zipped and isinstance(zipped, list) and all(isinstance(one, str) for one in zipped):
+        zipped = [zipped]
+    _check_zips(zipped, {one.name: one for one in factors}, here.at("zip"))
+    combinations = grid(factors, zipped)
+    if len(combinations) > _MOST_POINTS:
+        here.wrong(f"{len(combinations):,} points; {_MOST_POINTS:,} are the most")
+    return kind, factors, combinations
+
+
+def _check_zips(zipped: object, factors: Mapping[str, Factor], at: Reading) -> None:
+    if not isinstance(zipped, list):
+        at.wrong(f'{zipped!r} is no list; write zip = ["rate", "buffer"]')
+    seen: list[str] = []
+    for group in zipped:
+        if not isinstance(group, list) or len(group) < 2:
+            at.wrong(f'{group!r} is no list of factors; write zip = ["rate", "buffer"]')
+        for name in group:
+            if name not in factors:
+                at.wrong(f"factor {name!r} is not there; there are {', '.join(factors)}")
+            if name in seen:
+                at.wrong(f"factor {name!r} is there twice; name it once")
+            seen.append(name)
+        counts = {name: len(factors[name].levels) for name in group}
+        if len(set(counts.values())) > 1:
+            said = ", ".join(f"{name} has {count}" for name, count in counts.items())
+            at.wrong(f"factors that go together need as many levels: {said}")
+
+
+def _points(
+    tree: Mapping[str, Any],
+    factors: Sequence[Factor],
+    combinations: Sequence[Combination],
+    common: Mapping[str, Any],
+    seed: int | None,
+    directory: Path,
+    at: Reading,
+) -> list[Point]:
+    scenario = tree.get("scenario")
+    if not isinstance(scenario, str | Mapping):
+        at.wrong('scenario is missing; write a name of the library ("geo-lossy") or a file')
+    where = source.find(_beside(scenario, directory))
+    by_name = {one.name: one for one in factors}
+    points = []
+    for combination in combinations:
+        sets = dict(common)
+        for level in combination.values():
+            sets |= level.sets
+        shown = {name: by_name[name].shown(level) for name, level in combination.items()}
+        tcp = sets.pop("tcp", None)
+        try:
+            names = None if tcp is None else [tcp]
+            texts = where.resolve(names, source.changes(sets, seed))
+        except ScenarioError as error:
+            label = ", ".join(f"{name} {level.label}" for name, level in combination.items())
+            at.wrong(f"point {label}: {error}")
+        points.append(Point(next(iter(texts.values())), shown))
+    return points
+
+
+def _beside(scenario: str | Mapping[str, Any], directory: Path) -> str | Path | Mapping[str, Any]:
+    """Return a file beside the sweep's, where there is one, or what was given."""
+    if isinstance(scenario, str) and files.is_file(directory / scenario):
+        return directory / scenario
+    return scenario
+
+
+def _all_differ(points: Sequence[Point], at: Reading) -> None:
+    seen: dict[str, Point] = {}
+    for one in points:
+        same = seen.setdefault(one.key, one)
+        if same is not one:
+            at.at("factors").wrong(
+                f"points {same.label} and {one.label} are the same scenario: what differs between "
+                "them changes nothing; leave one out"
+            )
+
+
+def _names(tree: Mapping[str, Any], key: str, at: Reading) -> list[str]:
+    value = tree.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+        at.at(key).wrong(f'{value!r} is no list of names; write {key} = ["goodput"]')
+    return list(value)
+
+
+def _plots(tree: Mapping[str, Any], factors: Sequence[str], at: Reading) -> list[Plot]:
+    says = tree.get("plots", [])
+    if not isinstance(says, list):
+        at.at("plots").wrong("no list; write [[plots]] before each plot")
+    found = []
+    for number, one in enumerate(says):
+        here = at.at(f"plots[{number}]")
+        if not isinstance(one, Mapping):
+            here.wrong('no table; write [[plots]] and below it x = "loss", y = "goodput"')
+        here.known(one, _PLOT)
+        for key in ("x", "y"):
+            if key not in one:
+                here.wrong(f'{key} is missing; write x = "{factors[0]}", y = "goodput"')
+        texts = {key: here.text(one, key, default="") for key in _PLOT if key[:4] != "log_"}
+        for key in ("x", "colour", "panels"):
+            if texts[key] and texts[key] not in factors:
+                here.wrong(f"{key} = {texts[key]!r} is no factor; there are {', '.join(factors)}")
+        flags = {}
+        for key in ("log_x", "log_y"):
+            flags[key] = one.get(key, False)
+            if not isinstance(flags[key], bool):
+                here.at(key).wrong(f"{flags[key]!r} is not usable; write true or false")
+        found.append(Plot(**texts, log_x=flags["log_x"], log_y=flags["log_y"]))
+    return found
+
+
+def _against(tree: Mapping[str, Any], factors: Sequence[Factor], at: Reading) -> list[Against]:
+    says, here = at.table(tree, "against"), at.at("against")
+    by_name = {one.name: one for one in factors}
+    found = []
+    for name, level in says.items():
+        if name not in by_name:
+            here.wrong(f"factor {name!r} is not there; there are {', '.join(by_name)}")
+        labels = [one.label for one in by_name[name].levels]
+        wanted = (
+            level
+            if isinstance(level, str)
+            else f"{level:g}"
+            if isinstance(level, float)
+            else str(level)
+        )
+        if wanted not in labels:
+            here.at(name).wrong(f"{level!r} is no level; there are {', '.join(labels)}")
+        found.append(Against(name, wanted))
+    return found

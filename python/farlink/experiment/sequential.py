@@ -1,0 +1,160 @@
+"""As many runs as a precision needs, with the level of the interval kept.
+
+Whoever looks after every run and stops when the interval is narrow enough stops too often when
+it is narrow by chance: his 95 % interval misses more than 5 %. Here one looks at a few numbers of
+runs that are fixed beforehand, and the interval of every look has the same higher level, so that
+all of them together hold the mean with 95 %: the constant of Pocock (1977), with Student's
+quantile at that level in place of the normal one (Jennison and Turnbull 2000, 4.4).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from farlink.experiment.reading import Reading
+from farlink.stats import t_quantile
+
+__all__ = ["Precision", "Rule", "read_precision"]
+
+LEAST, MOST = 20, 1000
+"""Runs of the first look, below which Student's t is too far from skewed samples; and of the last
+one, unless said otherwise."""
+
+_STEP = math.sqrt(2)
+"""Each look has so many times the runs of the one before."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """What half the interval of a measure may be: a share of the mean, or in its unit."""
+
+    measure: str
+    share: float | None = None
+    absolute: float | None = None
+
+    def reached(self, mean: float, half_width: float) -> bool:
+        """Whether an interval is narrow enough."""
+        wanted = self.absolute if self.share is None else self.share * abs(mean)
+        assert wanted is not None
+        return half_width <= wanted
+
+    def __str__(self) -> str:
+        if self.share is not None:
+            return f"{self.measure} to {100 * self.share:g} %"
+        return f"{self.measure} to ±{self.absolute:g}"
+
+
+@dataclass(frozen=True)
+class Rule:
+    """When to look, and with which quantile.
+
+    Parameters
+    ----------
+    least, most
+        Runs of the first and the last look.
+    """
+
+    least: int = LEAST
+    most: int = MOST
+
+    @cached_property
+    def looks(self) -> list[int]:
+        """Numbers of runs after which one looks."""
+        found = [self.least]
+        while found[-1] < self.most:
+            found.append(min(self.most, math.ceil(found[-1] * _STEP)))
+        return found
+
+    @cached_property
+    def level(self) -> float:
+        """Level of each interval, of which all together have 95 %."""
+        return _level(tuple(self.looks))
+
+    def next_look(self, runs: int) -> int | None:
+        """Return the runs of the first look after so many; None after the last."""
+        return next((one for one in self.looks if one > runs), None)
+
+    def half_width(self, deviation: float, runs: int) -> float:
+        """Return half the interval of a mean of so many runs with this standard deviation."""
+        if runs < 2:
+            return math.inf
+        return t_quantile((1 + self.level) / 2, runs - 1) * deviation / math.sqrt(runs)
+
+
+@lru_cache(maxsize=32)
+def _level(looks: tuple[int, ...]) -> float:
+    """Find the two-sided level of each look with which all together have 95 %."""
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    if len(looks) == 1:
+        return 0.95
+    constant = brentq(lambda c: _stays(looks, c) - 0.95, 1.9, 5.0, xtol=1e-6)
+    return float(2 * ndtr(constant) - 1)
+
+
+_GRID = 401
+
+
+def _stays(looks: Sequence[int], constant: float) -> float:
+    """Return the probability that a standardised mean is within +-constant at every look.
+
+    The sum of n normal values is a random walk; its density inside the bounds is carried from
+    look to look (Armitage, McPherson and Rowe 1969), by Simpson's rule.
+    """
+    weights = np.ones(_GRID)
+    weights[1:-1:2], weights[2:-1:2] = 4.0, 2.0
+    weights *= 2.0 / (_GRID - 1) / 3.0
+    unit = np.linspace(-1.0, 1.0, _GRID)
+
+    def bell(
+        x: "np.typing.NDArray[np.float64]", variance: float
+    ) -> "np.typing.NDArray[np.float64]":
+        return np.asarray(np.exp(-(x**2) / (2 * variance)) / math.sqrt(2 * math.pi * variance))
+
+    bound = constant * math.sqrt(looks[0])
+    place = unit * bound
+    density = bell(place, looks[0])
+    for before, now in pairwise(looks):
+        wide = constant * math.sqrt(now)
+        there = unit * wide
+        step = bell(there[:, None] - place[None, :], now - before)
+        density = step @ (density * weights * bound)
+        place, bound = there, wide
+    return float(np.sum(density * weights * bound))
+
+
+def read_precision(says: object, at: Reading) -> tuple[list[Precision], Rule]:
+    """Read the table `precision`: measures with "2 %" or a number in their unit, least, most."""
+    if not isinstance(says, dict) or not says:
+        at.wrong(f'{says!r} is no precision; write precision = {{ goodput = "2 %" }}')
+    least = at.whole(says, "least", 2, 1_000_000)
+    most = at.whole(says, "most", 2, 1_000_000)
+    rule = Rule(least or min(LEAST, most or LEAST), most or max(MOST, least or 0))
+    if rule.least > rule.most:
+        at.wrong(f"least {rule.least} is above most {rule.most}; exchange them")
+    wanted = [
+        _precision(name, value, at) for name, value in says.items() if name not in ("least", "most")
+    ]
+    if not wanted:
+        at.wrong('no measure; write one with its precision, such as goodput = "2 %"')
+    return wanted, rule
+
+
+def _precision(name: str, value: object, at: Reading) -> Precision:
+    if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        return Precision(name, absolute=float(value))
+    number, percent, rest = str(value).partition("%")
+    try:
+        share = float(number) / 100
+    except ValueError:
+        share = math.nan
+    if not (isinstance(value, str) and percent and not rest.strip() and 0 < share < 1):
+        at.at(name).wrong(
+            f'{value!r} is no precision; write "2 %" of the mean, or a number in its unit'
+        )
+    return Precision(name, share=share)

@@ -1,0 +1,511 @@
+"""Sweeps: a plan simulated, and its result as tables, arrays and figures."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farlink import _farlink, files, registry
+from farlink.errors import ScenarioError
+from farlink.experiment import plan as plans
+from farlink.experiment.execute import Executor
+from farlink.experiment.experiment import Experiment
+from farlink.experiment.numbers import Numbers, columns_of, of_run
+from farlink.experiment.plan import Plan
+from farlink.experiment.points import Factor as Value
+from farlink.experiment.points import Point
+from farlink.experiment.sequential import Precision
+from farlink.experiment.store import Store
+from farlink.stats import Estimate, mean_ci95, paired_difference
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+    from matplotlib.figure import Figure
+
+__all__ = ["State", "SweepResult", "SweepStopped", "asked_of", "sweep", "sweep_plan"]
+
+_USUAL = ("goodput", "duration", "segments_retransmitted", "timeouts", "rtt_mean")
+"""What is shown of a sweep that names no measures, as far as its runs have it."""
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a sweep is: points and runs that are done, and of how many.
+
+    With a precision `runs_total` is what is known to be needed so far.
+    """
+
+    points: int
+    points_total: int
+    runs: int
+    runs_total: int
+    found: int
+    """Runs among those done that were there before."""
+
+
+class SweepStopped(KeyboardInterrupt):
+    """Ctrl-C during a sweep with a store: what is done is in it, `state` says how much."""
+
+    def __init__(self, state: State, store: Path | None) -> None:
+        kept = f"; they are in {store}" if store is not None else ""
+        super().__init__(
+            f"interrupted when {state.runs:,} of {state.runs_total:,} runs were done{kept}"
+        )
+        self.state = state
+        self.store = store
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What came out of a sweep.
+
+    Attributes
+    ----------
+    plan
+        What was asked for.
+    runs
+        Runs of each point.
+    reached
+        Whether each point has the precision that was asked for; all true without one.
+    simulated_runs, wall_s, worked_s
+        Runs that were not in the store before, and what they cost.
+    """
+
+    plan: Plan
+    experiment: Experiment
+    runs: Sequence[int]
+    reached: Sequence[bool]
+    simulated_runs: int
+    wall_s: float
+    version: str = field(default_factory=_farlink.version)
+    _numbers: Mapping[str, Numbers] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"<farlink.SweepResult {self.plan.name}: {len(self.plan.points):,} points, "
+            f"{sum(self.runs):,} runs>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.sweep import show
+
+        return page.as_html(lambda out: show(self, out))
+
+    @property
+    def factors(self) -> list[str]:
+        """Names of what was varied."""
+        return [one.name for one in self.plan.factors]
+
+    @cached_property
+    def measures(self) -> list[str]:
+        """Names of the measures of `frame`."""
+        if asked := asked_of(self.plan):
+            return asked
+        layout = self._numbers[self.plan.points[0].key].layout
+        several = sum(scope == "flow" and name == "goodput" for scope, _, name in layout) > 1
+        usual = ["goodput_over_run" if one == "goodput" and several else one for one in _USUAL]
+        known = {name for _, _, name in layout}
+        return [one for one in usual if one in known]
+
+    def unit(self, measure: str) -> str:
+        """Return the unit of a measure."""
+        numbers = self._numbers[self.plan.points[0].key]
+        scope, _, name = numbers.layout[columns_of(numbers.layout, measure)[0]]
+        return registry.unit(scope, name) or {"simulated_s": "s"}.get(name, "")
+
+    def values_of(self, point: Point, measure: str) -> NDArray[np.float64]:
+        """Return a measure of a point, run by run; NaN where a run had none."""
+        place = self._places[point.key]
+        return of_run(self._numbers[point.key], measure)[: self.runs[place]]
+
+    def estimate(self, point: Point, measure: str) -> Estimate:
+        """Estimate the mean of a measure of a point.
+
+        With a precision the interval is the wider one that holds its 95 % although it was
+        looked at before (see `sequential`).
+        """
+        return mean_ci95(_listed(self.values_of(point, measure)), self._probability)
+
+    @cached_property
+    def frame(self) -> "pd.DataFrame":
+        """A row per point and measure: factors, measure, unit, mean, ci95_low, ci95_high, n.
+
+        Levels with units are numbers, in the basic unit that `attrs["units"]` has.
+        """
+        import pandas as pd
+
+        rows = []
+        for measure in self.measures:
+            unit = self.unit(measure)
+            for point in self.plan.points:
+                one = self.estimate(point, measure)
+                rows.append((*point.factors.values(), measure, unit, *_bounds(one)))
+        columns = [*self.factors, "measure", "unit", "mean", "ci95_low", "ci95_high", "n"]
+        table = pd.DataFrame(rows, columns=pd.Index(columns))
+        table[columns[-4:-1]] = table[columns[-4:-1]].astype("float64")
+        table.attrs["units"] = {one.name: one.unit for one in self.plan.factors if one.unit}
+        return table
+
+    @cached_property
+    def values(self) -> "pd.DataFrame":
+        """A row per run: factors, run, and a column per measure."""
+        import pandas as pd
+
+        parts = []
+        for point, runs in zip(self.plan.points, self.runs, strict=True):
+            part: dict[str, Any] = {**point.factors, "run": np.arange(runs)}
+            part |= {one: self.values_of(point, one) for one in self.measures}
+            parts.append(pd.DataFrame(part))
+        table = pd.concat(parts, ignore_index=True)
+        table.attrs["units"] = {one: self.unit(one) for one in self.measures}
+        return table
+
+    def differences(
+        self, factor: str, level: Value, measures: Sequence[str] | None = None
+    ) -> "pd.DataFrame":
+        """Return by how much other levels of a factor are above one, all else equal.
+
+        Run k of both has the same losses, so the interval is that of the paired
+        differences. `percent` and its bounds are of the mean of that level.
+
+        Raises
+        ------
+        ScenarioError
+            If there is no such factor or level, or the design was drawn.
+        """
+        import pandas as pd
+
+        if self.plan.design != "grid":
+            raise ScenarioError("a drawn design has no pairs of points; make it a grid")
+        if factor not in self.plan.factor:
+            names = ", ".join(self.factors)
+            raise ScenarioError(f"factor {factor!r} is not there; there are {names}")
+        chosen = self.plan.factor[factor]
+        levels = {one.label: one for one in chosen.levels}
+        shown = {chosen.shown(one): one.label for one in chosen.levels}
+        base = shown.get(level, str(level))
+        if base not in levels:
+            raise ScenarioError(f"{factor}: {level!r} is no level; there are {', '.join(levels)}")
+        others = [name for name in self.factors if name != factor]
+        by_rest: dict[tuple[str, ...], dict[str, Point]] = {}
+        for combination, point in zip(self.plan.combinations, self.plan.points, strict=True):
+            rest = tuple(combination[name].label for name in others)
+            by_rest.setdefault(rest, {})[combination[factor].label] = point
+        rows = []
+        for measure in measures or self.measures:
+            for group in by_rest.values():
+                if base not in group:
+                    continue
+                for label, point in group.items():
+                    if label != base:
+                        found = self._difference(point, group[base], measure)
+                        rows.append((*point.factors.values(), base, measure, *found))
+        columns = [*self.factors, "against", "measure", "difference", "ci95_low", "ci95_high",
+                   "percent", "percent_low", "percent_high", "n"]  # fmt: skip
+        table = pd.DataFrame(rows, columns=pd.Index(columns))
+        table[columns[-7:-1]] = table[columns[-7:-1]].astype("float64")
+        return table
+
+    def _difference(self, point: Point, base: Point, measure: str) -> tuple[float, ...]:
+        ours, theirs = (self.values_of(one, measure) for one in (point, base))
+        count = min(len(ours), len(theirs))
+        a, b = _listed(ours[:count]), _listed(theirs[:count])
+        found = paired_difference(a, b, self._probability)
+        mean = mean_ci95(b).mean
+        share = 100 / abs(mean) if mean else math.nan
+        bounds = _bounds(found)
+        return (*bounds[:3], *(share * one for one in bounds[:3]), bounds[3])
+
+    def to_csv(self, path: str | Path) -> None:
+        """Write `frame` as CSV, whole or not at all."""
+        files.write_text(Path(path), self.frame.to_csv(index=False))
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Return means and bounds as arrays whose axes are the factors (needs xarray).
+
+        Each measure is a variable over the factors and `stat` ("mean", "ci95_low",
+        "ci95_high", "n"); combinations that the design does not have are NaN.
+
+        Raises
+        ------
+        ScenarioError
+            If xarray is not installed.
+        """
+        try:
+            import xarray  # noqa: F401 (what pandas needs)
+        except ImportError as error:
+            raise ScenarioError(
+                "to_xarray needs xarray; install it: pip install 'farlink[xarray]'"
+            ) from error
+        table = self.frame.drop(columns="unit")
+        stats = ["mean", "ci95_low", "ci95_high", "n"]
+        long = table.melt([*self.factors, "measure"], stats, var_name="stat")
+        wide = long.pivot_table("value", [*self.factors, "stat"], "measure", dropna=False)
+        found: xr.Dataset = wide.to_xarray()
+        for name in found.data_vars:
+            found[name].attrs["units"] = self.unit(str(name))
+        for one in self.plan.factors:
+            if one.unit:
+                found[one.name].attrs["units"] = one.unit
+        return found
+
+    def query(self, sql: str) -> "pd.DataFrame":
+        """Ask DuckDB: `runs` has the factors and run, scope, name, measure, value of every run.
+
+        Raises
+        ------
+        ScenarioError
+            If the sweep kept no store.
+        """
+        import pandas as pd
+
+        if not isinstance(self.experiment.store, Store):
+            raise ScenarioError("the sweep kept no store; give store= to sweep()")
+        points = pd.DataFrame(
+            [{"point": one.key, **one.factors} for one in self.plan.points]
+        ).drop_duplicates("point")
+        with self.experiment.store.connected() as duck:
+            duck.register("design", points)
+            duck.execute("create view runs as select * exclude (point) from results "
+                         "join design using (point)")  # fmt: skip
+            return duck.execute(sql).df()
+
+    @cached_property
+    def figures(self) -> "dict[str, Figure]":
+        """The figures that the plan declares, by name."""
+        from farlink.experiment.draw import draw
+
+        return {
+            f"{number:02}-{files.as_name(one.y)}": draw(self, one)
+            for number, one in enumerate(self.plan.plots, 1)
+        }
+
+    def save(self, directory: str | Path) -> list[Path]:
+        """Write the page (index.html, whole by itself), results.csv, differences and plots.
+
+        They come into the directory all together or not at all; what an earlier call put
+        there goes (`Result.save`).
+
+        Raises
+        ------
+        OutputError
+            If a file cannot be written.
+        """
+        from farlink import folder
+        from farlink.experiment.page import write
+
+        base = Path(directory)
+        with folder.filling(base, last="index.html") as stage:
+            written = [one.relative_to(stage) for one in write(self, stage, base)]
+        return [base / one for one in written]
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {one.key: place for place, one in enumerate(self.plan.points)}
+
+    @property
+    def _probability(self) -> float:
+        rule = self.plan.rule
+        return 0.975 if rule is None else (1 + rule.level) / 2
+
+
+def sweep(
+    what: str | Path | Mapping[str, Any],
+    *,
+    factors: Mapping[str, Any] | None = None,
+    runs: int | None = None,
+    precision: Mapping[str, Any] | None = None,
+    measures: Sequence[str] | None = None,
+    design: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    seed: int | None = None,
+    store: str | Path | Store | None = None,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[State], None] | None = None,
+) -> SweepResult:
+    """Simulate a grid, or a drawn design, of settings of a scenario.
+
+    Run k of every point meets the same losses (common random numbers), so settings can be
+    compared run by run.
+
+    Parameters
+    ----------
+    what
+        A sweep file or a mapping like one (docs/sweeps.md); with `factors` a scenario.
+    factors
+        What is varied: ``{"tcp": ["cubic", "hybla"], "links.0.down.delay": ["100 ms", "250 ms"]}``,
+        and all that the file knows.
+    runs, precision
+        Runs of each point, by default 30; or how exact means shall be, as ``{"goodput":
+        "2 %"}``, with ``least`` and ``most`` runs.
+    measures
+        What tables show: "goodput", "satellite.down.utilisation", "download.goodput".
+    design
+        ``{"kind": "sobol", "points": 64}``, ``{"zip": ["rate", "buffer"]}``.
+    overrides, seed
+        Of all points, as for `run`.
+    store
+        Folder for the numbers of all runs; what it has is not simulated again. Without
+        one they are gone with the result.
+    jobs, executor
+        Threads, or who simulates instead: anything with the interface of
+        `concurrent.futures`, such as ``client.get_executor()`` of Dask.
+    progress
+        Called with a `State` now and then.
+
+    Raises
+    ------
+    ScenarioError
+        If anything asked for is wrong, at any point; nothing has run then.
+    RunError
+        If a run could not be finished.
+    SweepStopped
+        When Ctrl-C came: a `KeyboardInterrupt`. What is done is in the store.
+
+    Examples
+    --------
+    >>> import farlink as fl
+    >>> found = fl.sweep("geo-lossy", factors={"tcp": ["sack", "hybla"]}, runs=10)  # doctest: +SKIP
+    >>> found.frame  # doctest: +SKIP
+    >>> found.differences("tcp", "sack")  # doctest: +SKIP
+    """
+    if factors is not None:
+        tree: dict[str, Any] = {"scenario": str(what) if isinstance(what, Path) else what}
+        tree |= {"factors": factors}
+        what = tree
+    given = {"measures": measures and list(measures), "design": design, "set": overrides}
+    given = {key: one for key, one in given.items() if one is not None}
+    if given and factors is None:
+        raise ScenarioError(
+            f"{', '.join(given)}: the sweep file says that; give factors and a scenario instead"
+        )
+    if given and isinstance(what, dict):
+        what |= given
+    plan = plans.read(what, runs=runs, precision=precision, seed=seed)
+    return sweep_plan(plan, store=store, jobs=jobs, executor=executor, progress=progress)
+
+
+def sweep_plan(
+    plan: Plan,
+    *,
+    store: str | Path | Store | None = None,
+    jobs: int | None = None,
+    executor: Executor | None = None,
+    progress: Callable[[State], None] | None = None,
+) -> SweepResult:
+    """Simulate a plan; see `sweep`."""
+    started = time.perf_counter()
+    lab = Experiment(store, plan.name, jobs, executor)
+    field_of = _Field(plan, lab, progress)
+    try:
+        runs, reached = field_of.run()
+    except KeyboardInterrupt as stop:
+        kept = lab.store.path if isinstance(lab.store, Store) else None
+        raise SweepStopped(field_of.state, kept) from stop
+    numbers = lab.read(plan.points, asked_of(plan) or [*_USUAL, "goodput_over_run"])
+    wall = time.perf_counter() - started
+    return SweepResult(plan, lab, runs, reached, lab.simulated_runs, wall, _numbers=numbers)
+
+
+def asked_of(plan: Plan) -> list[str]:
+    """Return the measures that a plan names."""
+    asked = [*plan.measures, *(one.y for one in plan.plots)]
+    return list(dict.fromkeys([*asked, *(one.measure for one in plan.precision)]))
+
+
+class _Field:
+    """The points of a plan on their way to as many runs as they need."""
+
+    def __init__(
+        self, plan: Plan, lab: Experiment, progress: Callable[[State], None] | None
+    ) -> None:
+        self._plan = plan
+        self._lab = lab
+        self._progress = progress
+        self.state = State(0, len(plan.points), 0, 0, 0)
+
+    def run(self) -> tuple[list[int], list[bool]]:
+        plan, rule = self._plan, self._plan.rule
+        self._check()
+        runs = [plan.runs if rule is None else rule.looks[0]] * len(plan.points)
+        reached = [rule is None] * len(plan.points)
+        active = list(range(len(plan.points)))
+        while active:
+            self._simulate(active, runs, len(plan.points) - len(active))
+            if rule is None:
+                break
+            measures = [one.measure for one in plan.precision]
+            values = self._lab.read([plan.points[one] for one in active], measures)
+            waiting = []
+            for place in active:
+                numbers = values[plan.points[place].key]
+                reached[place] = all(
+                    self._enough(of_run(numbers, one.measure)[: runs[place]], one)
+                    for one in plan.precision
+                )
+                later = rule.next_look(runs[place])
+                if not reached[place] and later is not None:
+                    runs[place] = later
+                    waiting.append(place)
+            active = waiting
+        self._tell(self.state.runs_total, len(plan.points))
+        return runs, reached
+
+    def _check(self) -> None:
+        """Refuse a measure that is not there as soon as one run tells what there is."""
+        first = self._plan.points[0]
+        self._lab.simulate([(first, 1)])
+        layout = self._lab.numbers(first).layout
+        for measure in asked_of(self._plan):
+            columns_of(layout, measure)
+
+    def _simulate(self, active: Sequence[int], runs: Sequence[int], over: int) -> None:
+        wanted = [(self._plan.points[one], runs[one]) for one in active]
+        lacking = {one.point: len(one.runs) for one in self._lab.missing(wanted)}
+        total, lacks = sum(runs), sum(lacking.values())
+        before = total - lacks
+        self.state = State(over, len(runs), before, total, before - self._lab.simulated_runs)
+        ready = over + sum(point.key not in lacking for point, _ in wanted)
+
+        def tell(done: int, _missing: int) -> None:
+            # Points go on side by side: so many as these runs would fill.
+            points = ready + int((len(active) + over - ready) * done / max(lacks, 1))
+            self._tell(before + done, min(points, len(runs)))
+
+        self._lab.tell = tell
+        self._lab.simulate(wanted)
+
+    def _enough(self, values: NDArray[np.float64], wanted: Precision) -> bool:
+        rule = self._plan.rule
+        assert rule is not None
+        present = values[~np.isnan(values)]
+        if len(present) < 2:
+            return False
+        half = rule.half_width(float(np.std(present, ddof=1)), len(present))
+        return bool(wanted.reached(float(np.mean(present)), half))
+
+    def _tell(self, runs: int, points: int) -> None:
+        before = self.state
+        self.state = State(points, before.points_total, runs, before.runs_total, before.found)
+        if self._progress is not None:
+            self._progress(self.state)
+
+
+def _listed(values: NDArray[np.float64]) -> list[float | None]:
+    return [None if math.isnan(one) else one for one in values.tolist()]
+
+
+def _bounds(one: Estimate) -> tuple[float, float, float, int]:
+    parts = (math.nan if part is None else part for part in (one.mean, one.low, one.high))
+    mean, low, high = parts
+    return mean, low, high, one.n
