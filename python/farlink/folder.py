@@ -18,7 +18,7 @@ from typing import Any
 from farlink import files
 from farlink.errors import OutputError
 
-__all__ = ["LIST", "filling"]
+__all__ = ["LIST", "filling", "holds"]
 
 LIST = "farlink-files.json"
 """Name of the list of files, which is itself not in it."""
@@ -62,6 +62,27 @@ def filling(directory: Path, *, last: str) -> Iterator[Path]:
         for one in reversed(made):
             with suppress(OSError):
                 one.rmdir()
+
+
+def holds(directory: Path, name: str, digest: str) -> bool:
+    """Whether all that `filling` made there is there, unchanged, and the file `name` is marked.
+
+    The mark is `digest` among its first characters: who makes the same again can leave it.
+    """
+    try:
+        listed = _read_list(directory)
+        with (directory / name).open(encoding="utf-8") as file:
+            marked = digest in file.read(_HEAD)
+        return (
+            marked
+            and all(_hash(directory / one) in hashes for one, hashes in listed.items())
+            and name in listed
+        )
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+_HEAD = 2000
 
 
 def _settle(stage: Path, directory: Path, last: str) -> None:

@@ -43,7 +43,7 @@ def draw(result: "SweepResult", plot: Plot) -> "Figure":
     x = factors[plot.x]
     colours = _levels(factors.get(plot.colour))
     panels = _levels(factors.get(plot.panels))
-    across = min(_ACROSS, len(panels))
+    across = 2 if len(panels) in (2, 4) else min(_ACROSS, len(panels))
     down = math.ceil(len(panels) / across)
     height = 3.6 if len(panels) == 1 else _HEIGHT * down + 0.9
     figure = Picture(figsize=(WIDTH, height), layout="constrained")
@@ -176,13 +176,13 @@ def _x_axis(axes: Sequence["Axes"], x: Factor, plot: Plot, across: int) -> None:
         factor, unit = 1e-3, "ms"
     for number, one in enumerate(axes):
         if x.is_number:
-            _scale(one, plot, list(places.values()), factor)
+            _scale(one, plot, list(places.values()), factor, across)
         if number + across >= len(axes):
             one.set_xlabel(f"{name} ({unit})" if unit and x.is_number else name)
             one.tick_params(labelbottom=True)
 
 
-def _scale(axes: "Axes", plot: Plot, values: Sequence[float], factor: float) -> None:
+def _scale(axes: "Axes", plot: Plot, values: Sequence[float], factor: float, across: int) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     if not plot.log_x:
@@ -197,7 +197,29 @@ def _scale(axes: "Axes", plot: Plot, values: Sequence[float], factor: float) -> 
     if len(values) <= _TICKS:
         axes.xaxis.set_major_locator(FixedLocator(list(values)))
         axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda one, _: f"{one / factor:g}"))
+        shown = _apart(axes, values, across)
+        axes.xaxis.set_major_formatter(
+            FuncFormatter(lambda one, _: f"{one / factor:g}" if one in shown else "")
+        )
+
+
+def _apart(axes: "Axes", values: Sequence[float], across: int) -> set[float]:
+    """Return the values whose labels do not run into the one before."""
+    low, high = axes.get_xlim()
+    place = axes.transScale.transform
+    ends = (place((low, 1.0))[0], place((high, 1.0))[0])
+    shown: set[float] = set()
+    last = -1.0
+    for value in sorted(values):
+        at = (place((value, 1.0))[0] - ends[0]) / (ends[1] - ends[0])
+        if at - last >= _LABEL * across:
+            shown.add(value)
+            last = at
+    return shown
+
+
+_LABEL = 0.08
+"""Width of a label of a tick as a share of the width of a figure."""
 
 
 _TICKS = 7

@@ -199,7 +199,7 @@ class Store:
         tables = []
         covers: dict[str, Ranges] = {}
         for name, part in chosen.items():
-            found = pq.read_table(self.path / name)
+            found = pq.ParquetFile(self.path / name).read()
             tables.append(table.without(found, twice.get(name, {})))
             for key, ranges in part.covers.items():
                 covers.setdefault(key, Ranges()).add(ranges)
@@ -243,7 +243,7 @@ class Store:
                     "runs are simulated again"
                 ) from error
         for name in sorted({one.name for one in self.path.glob(_POINTS)} - self._read_points):
-            found = pq.read_table(self.path / name, columns=["experiment", "point"])
+            found = pq.ParquetFile(self.path / name).read(["experiment", "point"])
             names, keys = (found.column(one).to_pylist() for one in ("experiment", "point"))
             self._described |= set(zip(names, keys, strict=True))
             self._read_points.add(name)

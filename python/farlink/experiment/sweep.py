@@ -1,5 +1,7 @@
 """Sweeps: a plan simulated, and its result as tables, arrays and figures."""
 
+import hashlib
+import json
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -293,7 +295,7 @@ class SweepResult:
         """Write the page (index.html, whole by itself), results.csv, differences and plots.
 
         They come into the directory all together or not at all; what an earlier call put
-        there goes (`Result.save`).
+        there goes (`Result.save`). A page of the same numbers stays as it is.
 
         Raises
         ------
@@ -301,12 +303,27 @@ class SweepResult:
             If a file cannot be written.
         """
         from farlink import folder
-        from farlink.experiment.page import write
 
         base = Path(directory)
+        if folder.holds(base, "index.html", self.digest):
+            return [base / "index.html"]
+        from farlink.experiment.page import write
+
         with folder.filling(base, last="index.html") as stage:
             written = [one.relative_to(stage) for one in write(self, stage, base)]
         return [base / one for one in written]
+
+    @cached_property
+    def digest(self) -> str:
+        """Hash of what the page shows: of the plan and of all estimates."""
+        rows = [
+            [one.key, runs, *(repr(self.estimate(one, measure)) for measure in self.measures)]
+            for one, runs in zip(self.plan.points, self.runs, strict=True)
+        ]
+        plan = [self.plan.name, self.plan.description, self.plan.text, repr(self.plan.plots),
+                repr(self.plan.against), [one.name for one in self.plan.factors]]  # fmt: skip
+        text = json.dumps([_farlink.engine(), plan, self.measures, rows])
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
     def _places(self) -> dict[str, int]:
