@@ -1,13 +1,12 @@
 //! Agents at routers in a scenario.
 
 use farlink_net::agent::Limits;
-use farlink_tcp::Interval;
-use farlink_tcp::config;
+use farlink_tcp::{Interval, config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::app::App;
-use super::checks::{LONGEST_RUN, fault, out_of_range};
+use super::checks::{LONGEST_RUN, SHORTEST, fault, out_of_range};
 use super::decode::Problem;
 use super::expanded::{ExpandedFlow, ExpandedLink};
 use super::table::table;
@@ -40,9 +39,6 @@ table! {
         blind_after?: u32 = Limits::default().blind_after;
     }
 }
-
-/// A moment.
-const SHORTEST: Time = Time(Interval::from_nanos(1));
 
 /// Kinds of agents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]

@@ -3,18 +3,14 @@
 use farlink_tcp::time::Interval;
 use serde_json::json;
 
-use super::checks::{LONGEST_RUN, at_most, out_of_range};
+use super::checks::{LONGEST_RUN, ZERO, fault};
 use super::decode::Problem;
-use super::distribution::{SizeDistribution, TimeDistribution};
-use super::spec::{AppName, Connections, FlowSpec, Opener};
-use super::traffic::{self, ConversationSpec, UdpSpec, WebSpec, missing};
-use super::tree::Step;
+use super::distribution::TimeDistribution;
+use super::spec::{AppName, Connections, FlowSpec, MOST_BYTES};
+use super::table::within;
+use super::traffic::{self, ConversationSpec, Protocol, UdpSpec, WebSpec, missing};
 use super::units::{Size, Time};
-
-/// Largest number of bytes that is asked for at once.
-const MOST_BYTES: Size = Size(1 << 50);
-/// Most pages, files or objects.
-const MOST: u64 = 1_000_000;
+use farlink_net::distribution::Distribution;
 
 /// What an application carries.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -108,162 +104,123 @@ impl AppName {
     }
 }
 
-/// How the values of keys are checked.
-pub(super) struct Keys<'a> {
-    app: &'a str,
-    pub(super) duration: Option<Interval>,
-}
-
-impl Keys<'_> {
-    fn one_size(
-        &self,
-        key: &str,
-        size: Option<SizeDistribution>,
-        least: u64,
-    ) -> Result<u64, Problem> {
-        let size = size.map(|size| size.just(key, self.app)).transpose()?;
-        size_of(key, size, least)
+/// What is done so many times, or as often as fits in `duration`.
+fn repeated(
+    key: &str,
+    number: Option<u64>,
+    duration: Option<Interval>,
+) -> Result<Option<u64>, Problem> {
+    if number.is_none() && duration.is_none() {
+        return Err(missing(key));
     }
-
-    fn one_time(&self, key: &str, time: Option<TimeDistribution>) -> Result<Interval, Problem> {
-        let time = time.map(|time| time.just(key, self.app)).transpose()?;
-        time_of(key, time)
-    }
-
-    /// Something that is done so many times, or as often as fits in `duration`.
-    pub(super) fn number(
-        &self,
-        key: &str,
-        number: Option<u64>,
-        least: u64,
-    ) -> Result<Option<u64>, Problem> {
-        self.most(key, number, least, MOST)
-    }
-
-    /// The same, up to another number.
-    pub(super) fn most(
-        &self,
-        key: &str,
-        number: Option<u64>,
-        least: u64,
-        most: u64,
-    ) -> Result<Option<u64>, Problem> {
-        match number {
-            Some(n) if !(least..=most).contains(&n) => {
-                let says = format!("{n} is out of range; write {least} to {most}");
-                Err(out_of_range([Step::from(key)], &says))
-            }
-            None if self.duration.is_none() => Err(missing(key)),
-            number => Ok(number),
-        }
-    }
-}
-
-pub(super) fn size_of(key: &str, size: Option<Size>, least: u64) -> Result<u64, Problem> {
-    let size = size.ok_or_else(|| missing(key))?;
-    if size < Size(least) || size > MOST_BYTES {
-        let says = format!("\"{size}\" is out of range; write {least} B to {MOST_BYTES} (1 PiB)");
-        return Err(out_of_range([Step::from(key)], &says));
-    }
-    Ok(size.0)
-}
-
-fn time_of(key: &str, time: Option<Time>) -> Result<Interval, Problem> {
-    let time = time.ok_or_else(|| missing(key))?;
-    at_most(key, time, LONGEST_RUN)?;
-    Ok(time.0)
+    Ok(number)
 }
 
 /// The application of a flow.
 pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
-    flow.check_keys()?;
-    let written = flow;
-    let mut flow = flow.clone();
-    flow.fill_app();
-    let mut keys = Keys {
-        app: &flow.app.name(),
-        duration: None,
-    };
-    let duration = flow.duration.map(|t| time_of("duration", Some(t)));
-    let duration = duration.transpose()?;
-    if duration.is_some_and(Interval::is_zero) {
-        return Err(out_of_range(
-            [Step::from("duration")],
-            "\"0 s\" is no time; write \"10 s\"",
-        ));
+    let name = flow.app.name();
+    if flow.app.is_udp() {
+        traffic::no_tcp(flow)?;
     }
-    keys.duration = duration;
+    flow.check_keys()?;
+    traffic::check_opener(flow)?;
+    let mut flow = flow.clone();
+    flow.fill();
+    let duration = flow.duration.map(|time| time.0);
+    let number = |key, number| repeated(key, number, duration);
+    // A file of one size; others are drawn.
+    let one_size = || {
+        let size = flow.size.ok_or_else(|| missing("size"))?;
+        let size = size.just("size", &name)?;
+        within("size", &size, &(Size(1)..=MOST_BYTES)).map(|()| size.0)
+    };
+    let drawn = |key: &str, time: Option<TimeDistribution>| {
+        let time = time.map(|time| time.distribution(key));
+        time.transpose()
+    };
+    let needed = |key: &str, time| drawn(key, time)?.ok_or_else(|| missing(key));
     Ok(match flow.app {
         AppName::File => App::File {
-            size: keys.one_size("size", flow.size, 1)?,
-            reverse: size_of("reverse", flow.reverse, 0)?,
+            size: one_size()?,
+            reverse: flow.reverse().0,
         },
         AppName::Bulk => App::Bulk {
             duration: duration.ok_or_else(|| missing("duration"))?,
         },
         AppName::Http => {
-            if flow.opens == Some(Opener::Sender) {
-                let says = "= \"sender\" is wrong for app = \"http\": its client opens the \
-                            connections; write \"receiver\"";
-                return Err(Problem::new([Step::from("opens")], says));
-            }
-            let inline = flow.inline_objects.unwrap_or(0);
-            keys.number("inline_objects", Some(inline.into()), 0)?;
+            let think_time = flow.think_time.unwrap_or(TimeDistribution::Just(ZERO));
+            let think_time = think_time.just("think_time", &name)?;
+            within("think_time", &think_time, &(ZERO..=Time(LONGEST_RUN)))?;
             App::Http(HttpSpec {
-                pages: keys.number("pages", flow.pages, 1)?,
+                pages: number("pages", flow.pages)?,
                 duration,
-                page_interval: time_of("page_interval", flow.page_interval)?,
-                think_time: keys.one_time("think_time", flow.think_time)?,
-                request: size_of("request", flow.request, 1)?,
-                main_object: size_of("main_object", flow.main_object, 1)?,
-                inline_objects: inline,
-                inline_object: size_of("inline_object", flow.inline_object, 1)?,
-                connections: flow.connections.unwrap_or_default(),
-                pipelining: flow.pipelining.unwrap_or(true),
+                page_interval: flow.page_interval().0,
+                think_time: think_time.0,
+                request: flow.request().0,
+                main_object: flow.main_object().0,
+                inline_objects: flow.inline_objects(),
+                inline_object: flow.inline_object().0,
+                connections: flow.connections(),
+                pipelining: flow.pipelining(),
             })
         }
         AppName::Repeat => App::Repeat(RepeatSpec {
-            files: keys.number("files", flow.files, 1)?,
+            files: number("files", flow.files)?,
             duration,
-            interval: time_of("interval", flow.interval)?,
-            size: keys.one_size("size", flow.size, 1)?,
+            interval: flow.interval().0,
+            size: one_size()?,
         }),
-        _ => {
-            // Who opens is checked as it was written.
-            flow.opens = written.opens;
-            traffic::app(&flow, &keys)?
+        AppName::Web => App::Web(WebSpec {
+            files: number("files", flow.files)?,
+            duration,
+            size: flow
+                .size
+                .ok_or_else(|| missing("size"))?
+                .distribution("size")?,
+            think_time: needed("think_time", flow.think_time)?,
+            request: flow.request().0,
+            connections: flow.connections(),
+        }),
+        AppName::Cbr | AppName::Onoff => {
+            let on_off = if flow.app == AppName::Onoff {
+                Some((needed("on", flow.on)?, needed("off", flow.off)?))
+            } else {
+                None
+            };
+            if on_off.is_some_and(|(on, _)| on == Distribution::Constant(0.0)) {
+                return Err(fault(
+                    "on",
+                    "= \"0 s\" is no time; write for example \"1 s\"",
+                ));
+            }
+            App::Udp(UdpSpec {
+                rate: flow.rate.ok_or_else(|| missing("rate"))?.0,
+                packet: flow.packet().0 as u32,
+                on_off,
+                datagrams: number("datagrams", flow.datagrams)?,
+                duration,
+            })
+        }
+        AppName::Telnet | AppName::Rlogin | AppName::Smtp | AppName::Nntp | AppName::Ftp => {
+            App::Conversation(ConversationSpec {
+                protocol: match flow.app {
+                    AppName::Smtp => Protocol::Smtp,
+                    AppName::Nntp => Protocol::Nntp,
+                    AppName::Ftp => Protocol::Ftp,
+                    _ => Protocol::Telnet,
+                },
+                conversations: number("conversations", flow.conversations)?,
+                duration,
+                arrivals: needed("arrivals", flow.arrivals)?,
+                typing: drawn("typing", flow.typing)?,
+                keystrokes: drawn("keystrokes", flow.keystrokes)?,
+                size: flow
+                    .size
+                    .map(|size| size.distribution("size"))
+                    .transpose()?,
+                items: flow.items,
+                turns: flow.turns.unwrap_or(0),
+            })
         }
     })
-}
-
-impl FlowSpec {
-    /// Spells out the defaults of its application.
-    pub(super) fn fill_app(&mut self) {
-        self.fill();
-        let seconds = |s| Time(Interval::from_secs(s));
-        let mut opener = Some(Opener::Sender);
-        match self.app {
-            AppName::File => {
-                self.reverse.get_or_insert(Size(0));
-            }
-            AppName::Bulk => {}
-            AppName::Http => {
-                opener = Some(Opener::Receiver);
-                self.page_interval.get_or_insert(seconds(30));
-                self.think_time
-                    .get_or_insert(TimeDistribution::Just(seconds(0)));
-                self.request.get_or_insert(Size(300));
-                self.main_object.get_or_insert(Size(10_710));
-                self.inline_objects.get_or_insert(15);
-                self.inline_object.get_or_insert(Size(7_758));
-                self.connections.get_or_insert_default();
-                self.pipelining.get_or_insert(true);
-            }
-            AppName::Repeat => {
-                self.interval.get_or_insert(seconds(0));
-            }
-            _ => opener = traffic::fill(self),
-        }
-        self.opens = self.opens.or(opener);
-    }
 }

@@ -11,6 +11,15 @@ pub(super) const LONGEST_RUN: Interval = Interval::from_secs(87_600 * 3600);
 /// Longest delay of a link or a stage.
 pub(super) const LONGEST_DELAY: Interval = Interval::from_secs(3600);
 
+/// No time.
+pub(super) const ZERO: Time = Time(Interval::ZERO);
+/// A moment.
+pub(super) const SHORTEST: Time = Time(Interval::from_nanos(1));
+/// The unit of what is set in a radio.
+pub(super) const MICROSECOND: Time = Time(Interval::from_micros(1));
+/// The longest of most times.
+pub(super) const HOUR: Time = Time(LONGEST_DELAY);
+
 /// A fault of a key; `says` completes a sentence that begins with it.
 pub(super) fn fault(key: &str, says: impl Into<String>) -> Problem {
     Problem::new([key.into()], says)

@@ -327,7 +327,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "size = \"0 B\"",
-        "geo.toml:28: flows[0].size = \"0 B\" is out of range; write 1 B to 1048576 GiB (1 PiB)",
+        "geo.toml:28: flows[0].size = \"0 B\" is out of range; write \"1 B\" to \"1048576 GiB\"",
     ),
     (
         "size = \"50 MiB\"",
@@ -385,7 +385,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "app = \"http\"\npages = 1\nrequest = \"0 B\"",
-        "geo.toml:30: flows[0].request = \"0 B\" is out of range; write 1 B to 1048576 GiB (1 PiB)",
+        "geo.toml:30: flows[0].request = \"0 B\" is out of range; write \"1 B\" to \"1048576 GiB\"",
     ),
     (
         "size = \"50 MiB\"\nopens = \"receiver\"",

@@ -219,7 +219,7 @@ impl Scenario {
         }
         for i in 0..self.flows.len() {
             self.flows[i].name = Some(self.flow_name(i));
-            self.flows[i].fill_app();
+            self.flows[i].fill();
         }
     }
 

@@ -15,8 +15,11 @@ use super::agent::AgentSpec;
 use super::arq::ArqSpec;
 use super::background::BackgroundSpec;
 use super::channel::Channel;
+use super::checks::{LONGEST_RUN, SHORTEST, ZERO};
 use super::compression::CompressionSpec;
-use super::distribution::{SizeDistribution, TimeDistribution};
+use super::distribution::{
+    DistributionName, SizeDistribution, TimeDistribution, TimeDistributionTable,
+};
 use super::fec::FecSpec;
 use super::table::table;
 use super::tcp::TcpSpec;
@@ -64,6 +67,13 @@ table! {
         resolved_tcp?: Vec<TcpSpec>;
     }
 }
+
+/// Largest number of bytes that is asked for at once.
+pub(super) const MOST_BYTES: Size = Size(1 << 50);
+/// Most pages, files or objects.
+const MOST: u64 = 1_000_000;
+/// Most bits per second of a source.
+const MOST_RATE: Rate = Rate(1_000_000_000_000);
 
 fn first_seed() -> u64 {
     1
@@ -336,81 +346,69 @@ table! {
         /// which also takes a distribution, as do "smtp", "nntp" and "ftp"; without it
         /// their items are as long as those of tcplib.
         size?: SizeDistribution, of [File, Repeat, Web, Smtp, Nntp, Ftp];
-        /// Bytes that go the other way at the same time, for "file"; "0 B" without
-        /// it.
-        reverse?: Size, of [File];
-        /// How long it goes on from `start`, for all but "file"; what is under way
-        /// then is cut off. Required for "bulk".
-        duration?: Time, of [Bulk, Http, Repeat, Web, Telnet, Rlogin, Smtp, Nntp, Ftp, Cbr, Onoff];
-        /// Number of files, for "repeat" and "web". Required there without `duration`.
-        files?: u64, of [Repeat, Web];
-        /// Time from one SYN to the next, for "repeat"; "0 s" without it. A file
-        /// that takes longer delays the next.
-        interval?: Time, of [Repeat];
-        /// Number of pages, for "http". Required there without `duration`.
-        pages?: u64, of [Http];
-        /// Time from the start of one page to the start of the next, for "http";
-        /// "30 s" without it. A page that takes longer delays the next.
-        page_interval?: Time, of [Http];
-        /// Least time from the end of a page to the start of the next, for "http";
-        /// "0 s" without it. For "web" the time from the end of a file to the next
-        /// request, which may be drawn; Pareto from 1 s with shape 1.5 without it.
-        think_time?: TimeDistribution, of [Http, Web];
-        /// Length of a request for an object, for "http" and "web"; "300 B" without
-        /// it.
-        request?: Size, of [Http, Web];
-        /// Length of the object that a page begins with, for "http"; "10710 B"
-        /// without it.
-        main_object?: Size, of [Http];
-        /// Objects that a page asks for when the main object is there, for "http";
-        /// 15 without it.
-        inline_objects?: u32, of [Http];
-        /// Length of each, for "http"; "7758 B" without it.
-        inline_object?: Size, of [Http];
-        /// What connections pages or files use, for "http" and "web"; "per-page"
-        /// without it.
-        connections?: Connections, of [Http, Web];
-        /// Whether the inline objects are asked for all at once, for "http", or one
-        /// after the other; true without it.
-        pipelining?: bool, of [Http];
-        /// Number of conversations, for "telnet", "rlogin", "smtp", "nntp" and "ftp".
-        /// Required there without `duration`.
-        conversations?: u64, of [Telnet, Rlogin, Smtp, Nntp, Ftp];
-        /// Time from the arrival of one conversation to that of the next; "0 s"
-        /// without it. Exponential times make a Poisson process. A conversation waits
-        /// for the end of the one before.
-        arrivals?: TimeDistribution, of [Telnet, Rlogin, Smtp, Nntp, Ftp];
-        /// How long a user types, for "telnet" and "rlogin"; that of tcplib without it.
+        /// Bytes that go the other way at the same time.
+        reverse?: Size = Size(0), in Size(0)..=MOST_BYTES, of [File];
+        /// How long it goes on from `start`; what is under way then is cut off. Required for
+        /// "bulk".
+        duration?: Time, in SHORTEST..=Time(LONGEST_RUN), of [Bulk, Http, Repeat, Web, Telnet, Rlogin, Smtp, Nntp, Ftp, Cbr, Onoff];
+        /// Number of files. Required without `duration`.
+        files?: u64, in 1..=MOST, of [Repeat, Web];
+        /// Time from one SYN to the next. A file that takes longer delays the next.
+        interval?: Time = ZERO, in ZERO..=Time(LONGEST_RUN), of [Repeat];
+        /// Number of pages. Required without `duration`.
+        pages?: u64, in 1..=MOST, of [Http];
+        /// Time from the start of one page to the start of the next. A page that takes
+        /// longer delays the next.
+        page_interval?: Time = Time(Interval::from_secs(30)), in ZERO..=Time(LONGEST_RUN), of [Http];
+        /// Least time from the end of a page to the start of the next. For "web" the time
+        /// from the end of a file to the next request, which may be drawn; by default as in
+        /// Barford and Crovella 1998.
+        think_time?: TimeDistribution, of [Http = TimeDistribution::Just(ZERO), Web = pauses()];
+        /// Length of a request for an object.
+        request?: Size = Size(300), in Size(1)..=MOST_BYTES, of [Http, Web];
+        /// Length of the object that a page begins with.
+        main_object?: Size = Size(10_710), in Size(1)..=MOST_BYTES, of [Http];
+        /// Objects that a page asks for when the main object is there.
+        inline_objects?: u32 = 15, in 0..=MOST as u32, of [Http];
+        /// Length of each.
+        inline_object?: Size = Size(7_758), in Size(1)..=MOST_BYTES, of [Http];
+        /// What connections pages or files use.
+        connections?: Connections = Connections::PerPage, of [Http, Web];
+        /// Whether the inline objects are asked for all at once, or one after the other.
+        pipelining?: bool = true, of [Http];
+        /// Number of conversations. Required without `duration`.
+        conversations?: u64, in 1..=MOST, of [Telnet, Rlogin, Smtp, Nntp, Ftp];
+        /// Time from the arrival of one conversation to that of the next. Exponential times
+        /// make a Poisson process. A conversation waits for the end of the one before.
+        arrivals?: TimeDistribution = TimeDistribution::Just(ZERO), of [Telnet, Rlogin, Smtp, Nntp, Ftp];
+        /// How long a user types; that of tcplib without it.
         typing?: TimeDistribution, of [Telnet, Rlogin];
-        /// Time from one keystroke to the next, for "telnet" and "rlogin"; that of
-        /// tcplib without it.
+        /// Time from one keystroke to the next; that of tcplib without it.
         keystrokes?: TimeDistribution, of [Telnet, Rlogin];
-        /// Items of a conversation, for "nntp" and "ftp"; as many as those of tcplib
-        /// have without it.
-        items?: u64, of [Nntp, Ftp];
+        /// Items of a conversation; as many as those of tcplib have without it.
+        items?: u64, in 1..=MOST, of [Nntp, Ftp];
         /// Commands with their replies before each item: HELO, MAIL, RCPT and DATA (RFC 821,
         /// 3.1); IHAVE (RFC 977, 3.4); PORT (RFC 959, 4.1.2).
         turns?: u32, in 0..=1000, of [Smtp = 4, Nntp = 1, Ftp = 1];
-        /// Rate of the data in datagrams, headers not counted, up to 1000 Gbit/s.
-        /// Required for "cbr" and, as the rate while it is on, for "onoff".
-        rate?: Rate, of [Cbr, Onoff];
-        /// Data in a datagram, up to 65507 B, for "cbr" and "onoff"; "1000 B" without
-        /// it.
-        packet?: Size, of [Cbr, Onoff];
-        /// Number of datagrams, for "cbr" and "onoff". Required there without
-        /// `duration`.
-        datagrams?: u64, of [Cbr, Onoff];
-        /// How long the source is on, for "onoff", where it is required. It begins
-        /// with such a time.
+        /// Rate of the data in datagrams, headers not counted, while the source is on. It has
+        /// to be there.
+        rate?: Rate, in Rate(1)..=MOST_RATE, of [Cbr, Onoff];
+        /// Data in a datagram (RFC 768 and RFC 791: 65,535 bytes less headers).
+        packet?: Size = Size(1000), in Size(1)..=Size(65_507), of [Cbr, Onoff];
+        /// Number of datagrams. Required without `duration`.
+        datagrams?: u64, in 1..=1_000_000_000_000, of [Cbr, Onoff];
+        /// How long the source is on. It begins with such a time, which has to be there.
         on?: TimeDistribution, of [Onoff];
-        /// How long the source is off then, for "onoff", where it is required.
+        /// How long the source is off then; it has to be there.
         off?: TimeDistribution, of [Onoff];
         /// When the connection is opened, or the first datagram sent.
         #[serde(default = "at_once")]
         start: Time;
-        /// Which end sends the SYN; without it the sender, for "http", "web",
-        /// "telnet", "rlogin" and "ftp" the receiver.
-        opens?: Opener;
+        /// Which end sends the SYN.
+        opens?: Opener, of [File = Opener::Sender, Bulk = Opener::Sender, Repeat = Opener::Sender,
+            Smtp = Opener::Sender, Nntp = Opener::Sender, Http = Opener::Receiver,
+            Web = Opener::Receiver, Telnet = Opener::Receiver, Rlogin = Opener::Receiver,
+            Ftp = Opener::Receiver];
         /// Number of such flows, numbered from 0.
         #[serde(default = "one")]
         count: u32;
@@ -434,8 +432,20 @@ table! {
     }
 }
 
+/// The pauses of Barford and Crovella 1998.
+fn pauses() -> TimeDistribution {
+    TimeDistribution::Drawn(TimeDistributionTable {
+        distribution: DistributionName::Pareto,
+        mean: None,
+        min: Some(Time(Interval::from_secs(1))),
+        max: None,
+        shape: Some(1.5),
+        sigma: None,
+    })
+}
+
 fn at_once() -> Time {
-    Time(Interval::ZERO)
+    ZERO
 }
 
 /// Applications.

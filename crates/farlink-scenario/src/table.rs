@@ -63,7 +63,7 @@ macro_rules! table {
                 pub $key: $type,
             ]
             $entries
-            [$($plain)* ($key [$range])]
+            [$($plain)* ($key [$type] [$range])]
             $($rest)*
         }
     };
@@ -83,7 +83,7 @@ macro_rules! table {
         $crate::table::table! { @keys $name $by $entries $plain }
     };
     (@keys $name:ident $by:tt [$(($key:ident [$type:ty] [$($default:expr)?]
-        [$($range:expr)?] $of:tt [$($needs:ident)?]))*] [$(($must:ident [$bounds:expr]))*]) => {
+        [$($range:expr)?] $of:tt [$($needs:ident)?]))*] [$(($must:ident [$held:ty] [$bounds:expr]))*]) => {
         #[allow(dead_code, unused_variables, unreachable_pub)] // a table need not use all of this
         impl $name {
             /// Adds to the schema of each key what its entry says.
@@ -91,12 +91,12 @@ macro_rules! table {
                 $(if let Some(schema) = $crate::table::property(table, stringify!($key)) {
                     $(let default: $type = $default;
                     $crate::table::default(schema, &default);)?
-                    $($crate::table::range(schema, &$range);)?
+                    $($crate::table::range::<$type>(schema, &$range);)?
                     $crate::table::table! { @note schema $by $type, $of }
                     $($crate::table::say(schema, concat!("Needs `", stringify!($needs), "`."));)?
                 })*
                 $(if let Some(schema) = $crate::table::property(table, stringify!($must)) {
-                    $crate::table::range(schema, &$bounds);
+                    $crate::table::range::<$held>(schema, &$bounds);
                 })*
             }
 
