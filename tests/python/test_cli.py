@@ -206,7 +206,7 @@ BAD = [
     (
         ["run", "SMALL", "--set", "flows.0.size=0 B"],
         "--set flows.0.size=0 B: "
-        'flows[0].size = "0 B" is out of range; write 1 B to 1048576 GiB (1 PiB)',
+        'flows[0].size = "0 B" is out of range; write "1 B" to "1048576 GiB"',
     ),
     (["run", "TMP/empty.toml"], 'TMP/empty.toml:1: the scenario has no "links"; write [[links]]'),
     (["run", "SMALL", "--format", "xls"], "--format xls: write parquet or csv"),

@@ -132,7 +132,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
     let one_size = || {
         let size = flow.size.ok_or_else(|| missing("size"))?;
         let size = size.just("size", &name)?;
-        within("size", &size, &(Size(1)..=MOST_BYTES)).map(|()| size.0)
+        within("size", &size, &(Size(1)..=MOST_BYTES), "").map(|()| size.0)
     };
     let drawn = |key: &str, time: Option<TimeDistribution>| {
         let time = time.map(|time| time.distribution(key));
@@ -150,7 +150,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
         AppName::Http => {
             let think_time = flow.think_time.unwrap_or(TimeDistribution::Just(ZERO));
             let think_time = think_time.just("think_time", &name)?;
-            within("think_time", &think_time, &(ZERO..=Time(LONGEST_RUN)))?;
+            within("think_time", &think_time, &(ZERO..=Time(LONGEST_RUN)), "")?;
             App::Http(HttpSpec {
                 pages: number("pages", flow.pages)?,
                 duration,

@@ -18,16 +18,16 @@ table! {
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct BackgroundSpec {
         /// Mean load that is offered, IP bits per second.
-        load?: Rate;
+        load?: Rate, in Rate(1)..=Rate(1_000_000_000_000);
         /// Conversations that begin per second.
-        arrivals?: f64;
-        /// IP bytes of a packet, 21 B to 64 KiB; the last one of a conversation has
+        arrivals?: f64, in 1e-9..=1e9;
+        /// IP bytes of a packet; the last one of a conversation has
         /// what is left.
         #[serde(default = "full")]
-        packet: Size;
+        packet: Size, in Size(21)..=Size(65_536);
         /// Mean IP bytes of a conversation; without it each is one packet, so that
         /// packets are a Poisson process.
-        size?: Size;
+        size?: Size, in Size(21)..=Size(1 << 40);
         /// Distribution of the bytes of a conversation; "constant" without it. Needs `size`.
         size_law?: BackgroundDistribution;
         /// Shape of `size_law`: of "pareto", above 1; of "log-normal", the standard
@@ -107,23 +107,12 @@ fn distribution(
 impl BackgroundSpec {
     /// The source that it describes.
     fn source(&self) -> Result<Source, Problem> {
-        if !(21..=65_536).contains(&self.packet.0) {
-            let says = format!(
-                "= \"{}\" is out of range; write \"21 B\" to \"64 KiB\"",
-                self.packet
-            );
-            return Err(fault("packet", says));
-        }
+        self.check_keys()?;
         let size_law = distribution(self.size_law, self.size_shape, ["size_law", "size_shape"])?;
         let spacing = ["spacing_law", "spacing_shape"];
         let spacing_law = distribution(self.spacing_law, self.spacing_shape, spacing)?;
         let (size, rate) = match (self.size, self.rate) {
             (Some(size), Some(rate)) => {
-                if size < Size(21) || size > Size(1 << 40) {
-                    let says =
-                        format!("= \"{size}\" is out of range; write \"21 B\" to \"1024 GiB\"");
-                    return Err(fault("size", says));
-                }
                 if rate == Rate(0) {
                     return Err(fault(
                         "rate",
@@ -150,22 +139,8 @@ impl BackgroundSpec {
             }
         };
         let arrivals = match (self.load, self.arrivals) {
-            (Some(load), None) => {
-                if load == Rate(0) || load > Rate(1_000_000_000_000) {
-                    let says = format!(
-                        "= \"{load}\" is out of range; write \"1 bit/s\" to \"1000 Gbit/s\""
-                    );
-                    return Err(fault("load", says));
-                }
-                load.0 as f64 / 8.0 / size as f64
-            }
-            (None, Some(arrivals)) => {
-                if !(1e-9..=1e9).contains(&arrivals) {
-                    let says = format!("= {arrivals} is out of range; write 1e-9 to 1e9");
-                    return Err(fault("arrivals", says));
-                }
-                arrivals
-            }
+            (Some(load), None) => load.0 as f64 / 8.0 / size as f64,
+            (None, Some(arrivals)) => arrivals,
             (Some(_), Some(_)) => {
                 return Err(fault("arrivals", "would be ignored beside load"));
             }

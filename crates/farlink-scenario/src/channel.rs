@@ -11,7 +11,7 @@ use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::burst::Burst;
-use super::checks::{LONGEST_DELAY, at_most, fault};
+use super::checks::{HOUR, ZERO, at_most, fault};
 use super::decode::Problem;
 use super::process::{
     ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, Place, RadioSpec,
@@ -146,8 +146,8 @@ table! {
     pub struct ReorderSpec {
         /// Probability that a packet is held back.
         probability: Probability;
-        /// How long it is held back, up to 1 h.
-        delay: Time;
+        /// How long it is held back.
+        delay: Time, in ZERO..=HOUR;
     }
 }
 
@@ -157,10 +157,10 @@ table! {
     pub struct JitterSpec {
         /// Distribution of the extra delay.
         distribution: Distribution;
-        /// Mean, up to 1 h. Of the normal distribution before it is truncated at 0.
-        mean: Time;
+        /// Mean; of the normal distribution before it is truncated at 0.
+        mean: Time, in ZERO..=HOUR;
         /// Uniform: half the width, at most the mean. Normal: standard deviation.
-        spread?: Time;
+        spread?: Time, in ZERO..=HOUR;
         /// Whether a packet waits for those sent before it.
         #[serde(default = "yes")]
         keep_order: bool;
@@ -306,8 +306,8 @@ fn one(stage: &ChannelSpec) -> Result<(), Problem> {
         check_gilbert(gilbert).map_err(|problem| problem.within("gilbert"))?;
     }
     if let Some(reorder) = &stage.reorder {
-        at_most("delay", reorder.delay, LONGEST_DELAY)
-            .map_err(|problem| problem.within("reorder"))?;
+        let checked = reorder.check_keys();
+        checked.map_err(|problem| problem.within("reorder"))?;
     }
     if let Some(jitter) = &stage.jitter {
         check_jitter(jitter).map_err(|problem| problem.within("jitter"))?;
@@ -390,13 +390,12 @@ fn check_burst_time(time: Time, loss: f64) -> Result<(), Problem> {
 }
 
 fn check_jitter(jitter: &JitterSpec) -> Result<(), Problem> {
-    at_most("mean", jitter.mean, LONGEST_DELAY)?;
+    jitter.check_keys()?;
     match (jitter.distribution, jitter.spread) {
         (Distribution::Exponential, Some(_)) => Err(fault(
             "spread",
             "would be ignored; the mean of an exponential distribution is its spread",
         )),
-        (Distribution::Exponential, None) => Ok(()),
         (Distribution::Uniform | Distribution::Normal, None) => Err(Problem::new(
             [],
             "has no \"spread\"; write for example spread = \"5 ms\"",
@@ -408,6 +407,6 @@ fn check_jitter(jitter: &JitterSpec) -> Result<(), Problem> {
                 jitter.mean
             ),
         )),
-        (_, Some(Time(spread))) => at_most("spread", Time(spread), LONGEST_DELAY),
+        (Distribution::Exponential, None) | (_, Some(_)) => Ok(()),
     }
 }

@@ -332,8 +332,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "size = \"9000000 GiB\"",
-        "geo.toml:28: flows[0].size = \"9000000 GiB\" is out of range; write 1 B to 1048576 GiB (1 \
-         PiB)",
+        "geo.toml:28: flows[0].size = \"9000000 GiB\" is out of range; write \"1 B\" to \"1048576 GiB\"",
     ),
     (
         "size = \"50 MiB\"",

@@ -42,14 +42,14 @@ impl MacSpec {
         let Some(load) = self.load else {
             return Err(Problem::new([], without));
         };
-        if let Some(n) = self.stations {
-            if load > n.into() {
-                let says = format!(
-                    "{load} is out of range; write at most {n}, one frame at a time of each of \
+        if let Some(n) = self.stations
+            && load > n.into()
+        {
+            let says = format!(
+                "{load} is out of range; write at most {n}, one frame at a time of each of \
                      the stations"
-                );
-                return Err(out_of_range(["load".into()], &says));
-            }
+            );
+            return Err(out_of_range(["load".into()], &says));
         }
         let others = Others {
             load,
@@ -78,7 +78,7 @@ impl MacSpec {
                 .complement(),
         };
         let max_be = self.greatest_be();
-        within("max_be", &max_be, &(self.min_be()..=8))?;
+        within("max_be", &max_be, &(self.min_be()..=8), "")?;
         Ok(CsmaCa {
             symbol: self.symbol().0,
             min_be: self.min_be() as u8,

@@ -29,7 +29,7 @@ use super::decode::Problem;
 ///
 /// - A key with a default has a method of its name, which gives what is written or the
 ///   default.
-/// - `in` is the range of its values.
+/// - `in` is the range of its values, with the `unit` of a plain number behind it.
 /// - In a table `for key: Kind`, whose kind is what that key says, `of` names the kinds
 ///   that the key means something to, with a default of their own if they have one.
 /// - `needs` is another key, without which this one would be ignored.
@@ -41,7 +41,8 @@ macro_rules! table {
         $crate::table::table! { @next [$(#[$meta])*] $name [$($by $kind)?] [] [] [] $($body)* }
     };
     (@next $meta:tt $name:ident $by:tt [$($fields:tt)*] [$($entries:tt)*] $plain:tt
-        $(#[$doc:meta])* $key:ident ?: $type:ty $(= $default:expr)? $(, in $range:expr)?
+        $(#[$doc:meta])* $key:ident ?: $type:ty $(= $default:expr)?
+        $(, in $range:expr $(, unit $unit:literal)?)?
         $(, of [$($one:ident $(= $own:expr)?),*])? $(, needs $needs:ident)?; $($rest:tt)*) => {
         $crate::table::table! { @next $meta $name $by
             [$($fields)*
@@ -49,21 +50,21 @@ macro_rules! table {
                 #[serde(default, skip_serializing_if = "Option::is_none")]
                 pub $key: Option<$type>,
             ]
-            [$($entries)* ($key [$type] [$($default)?] [$($range)?]
+            [$($entries)* ($key [$type] [$($default)?] [$($range, concat!("" $(, " (", $unit, ")")?))?]
                 [$([$($one [$($own)?])*])?] [$($needs)?])]
             $plain
             $($rest)*
         }
     };
     (@next $meta:tt $name:ident $by:tt [$($fields:tt)*] $entries:tt [$($plain:tt)*]
-        $(#[$doc:meta])* $key:ident : $type:ty, in $range:expr; $($rest:tt)*) => {
+        $(#[$doc:meta])* $key:ident : $type:ty, in $range:expr $(, unit $unit:literal)?; $($rest:tt)*) => {
         $crate::table::table! { @next $meta $name $by
             [$($fields)*
                 $(#[$doc])*
                 pub $key: $type,
             ]
             $entries
-            [$($plain)* ($key [$type] [$range])]
+            [$($plain)* ($key [$type] [$range, concat!("" $(, " (", $unit, ")")?)])]
             $($rest)*
         }
     };
@@ -83,7 +84,7 @@ macro_rules! table {
         $crate::table::table! { @keys $name $by $entries $plain }
     };
     (@keys $name:ident $by:tt [$(($key:ident [$type:ty] [$($default:expr)?]
-        [$($range:expr)?] $of:tt [$($needs:ident)?]))*] [$(($must:ident [$held:ty] [$bounds:expr]))*]) => {
+        [$($range:expr, $unit:expr)?] $of:tt [$($needs:ident)?]))*] [$(($must:ident [$held:ty] [$bounds:expr, $measure:expr]))*]) => {
         #[allow(dead_code, unused_variables, unreachable_pub)] // a table need not use all of this
         impl $name {
             /// Adds to the schema of each key what its entry says.
@@ -91,12 +92,12 @@ macro_rules! table {
                 $(if let Some(schema) = $crate::table::property(table, stringify!($key)) {
                     $(let default: $type = $default;
                     $crate::table::default(schema, &default);)?
-                    $($crate::table::range::<$type>(schema, &$range);)?
+                    $($crate::table::range::<$type>(schema, &$range, $unit);)?
                     $crate::table::table! { @note schema $by $type, $of }
                     $($crate::table::say(schema, concat!("Needs `", stringify!($needs), "`."));)?
                 })*
                 $(if let Some(schema) = $crate::table::property(table, stringify!($must)) {
-                    $crate::table::range::<$held>(schema, &$bounds);
+                    $crate::table::range::<$held>(schema, &$bounds, $measure);
                 })*
             }
 
@@ -107,9 +108,9 @@ macro_rules! table {
                     return Err($crate::checks::ignored(stringify!($key), stringify!($needs)));
                 })?)*
                 $($(if let Some(value) = &self.$key {
-                    $crate::table::within(stringify!($key), value, &$range)?;
+                    $crate::table::within(stringify!($key), value, &$range, $unit)?;
                 })?)*
-                $($crate::table::within(stringify!($must), &self.$must, &$bounds)?;)*
+                $($crate::table::within(stringify!($must), &self.$must, &$bounds, $measure)?;)*
                 Ok(())
             }
 
@@ -126,10 +127,9 @@ macro_rules! table {
     };
     (@note $schema:ident $by:tt $type:ty, []) => {};
     (@note $schema:ident [$by:ident $kind:ident] $type:ty, [[$($one:ident [$($own:expr)?])*]]) => {
-        $($({
-            let own: $type = $own;
-            $crate::table::own_default($schema, &$kind::$one, &own);
-        })?)*
+        let own: &[(serde_json::Value, &dyn Fn() -> $type)] =
+            &[$($((serde_json::json!($kind::$one), &|| $own),)?)*];
+        $crate::table::own_defaults($schema, own);
         $crate::table::of($schema, &[$($kind::$one),*]);
     };
     (@misplaced $self:ident $key:ident $by:tt []) => {};
@@ -189,6 +189,7 @@ pub(crate) fn within<T: PartialOrd + Serialize>(
     key: &str,
     value: &T,
     range: &RangeInclusive<T>,
+    unit: &str,
 ) -> Result<(), Problem> {
     if range.contains(value) {
         return Ok(());
@@ -196,15 +197,18 @@ pub(crate) fn within<T: PartialOrd + Serialize>(
     let (value, range) = (show(value), bounds(range));
     Err(fault(
         key,
-        format!("= {value} is out of range; write {range}"),
+        format!("= {value} is out of range; write {range}{unit}"),
     ))
 }
 
 /// As it is written.
 fn show<T: Serialize>(value: &T) -> String {
-    match json!(value) {
-        Json::Number(n) => n.as_f64().map_or(n.to_string(), |x| x.to_string()),
-        other => other.to_string(),
+    match json!(value).as_f64() {
+        Some(x) if x != 0.0 && !(1e-4..1e6).contains(&x.abs()) && json!(value).is_f64() => {
+            format!("{x:e}")
+        }
+        Some(x) => x.to_string(),
+        None => json!(value).to_string(),
     }
 }
 
@@ -245,7 +249,7 @@ pub(crate) fn default<T: Serialize>(schema: &mut Schema, value: &T) {
 }
 
 /// The range of a key: bounds of numbers, and a sentence.
-pub(crate) fn range<T: Serialize>(schema: &mut Schema, range: &RangeInclusive<T>) {
+pub(crate) fn range<T: Serialize>(schema: &mut Schema, range: &RangeInclusive<T>, unit: &str) {
     for (bound, value) in [("minimum", range.start()), ("maximum", range.end())] {
         let value = json!(value);
         if value.is_number() {
@@ -256,13 +260,23 @@ pub(crate) fn range<T: Serialize>(schema: &mut Schema, range: &RangeInclusive<T>
     let mut letters = bounds.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase());
     let sentence: String = first.into_iter().chain(letters).collect();
-    say(schema, &format!("{sentence}."));
+    say(schema, &format!("{sentence}{unit}."));
 }
 
-/// The default that a kind has of its own.
-pub(crate) fn own_default<K: Serialize, T: Serialize>(schema: &mut Schema, kind: &K, value: &T) {
-    let (value, kind) = (show(value), show(kind));
-    say(schema, &format!("By default {value} for {kind}."));
+/// The defaults that kinds have of their own; those with the same are named together.
+pub(crate) fn own_defaults<T: Serialize>(schema: &mut Schema, own: &[(Json, &dyn Fn() -> T)]) {
+    let mut defaults: Vec<(String, Vec<&Json>)> = Vec::new();
+    for (kind, default) in own {
+        let default = show(&default());
+        match defaults.iter_mut().find(|(other, _)| *other == default) {
+            Some((_, kinds)) => kinds.push(kind),
+            None => defaults.push((default, vec![kind])),
+        }
+    }
+    for (default, kinds) in defaults {
+        let kinds = listed(&kinds, "and");
+        say(schema, &format!("By default {default} for {kinds}."));
+    }
 }
 
 /// The kinds that a key is of.
@@ -293,7 +307,7 @@ mod tests {
         pub struct Sample for kind: Kind {
             kind: Kind;
             /// Its mass.
-            grams: f64, in 0.5..=10.0;
+            grams: f64, in 0.5..=10.0, unit "g";
             /// How long it stays.
             stay?: Time = Time(Interval::from_secs(2)), in Time(Interval::ZERO)..=Time(Interval::from_secs(9));
             /// Its limbs.
@@ -318,7 +332,7 @@ mod tests {
             ),
             (
                 r#""kind": "bird", "grams": 0.4"#,
-                "grams = 0.4 is out of range; write 0.5 to 10",
+                "grams = 0.4 is out of range; write 0.5 to 10 (g)",
             ),
             (
                 r#""kind": "bird", "grams": 1.0, "stay": "10 s""#,
@@ -368,7 +382,7 @@ mod tests {
     fn the_schema_says_what_entries_say() {
         let schema = schemars::schema_for!(Sample).to_value();
         let said = |key: &str| schema["properties"][key]["description"].clone();
-        assert_eq!(said("grams"), "Its mass. 0.5 to 10.");
+        assert_eq!(said("grams"), "Its mass. 0.5 to 10 (g).");
         assert_eq!(said("stay"), "How long it stays. At most \"9 s\".");
         let limbs = "Its limbs. 0 to 8. By default 2 for \"bird\". By default 5 for \"fish\". For \"bird\" and \"fish\".";
         assert_eq!(said("limbs"), limbs);

@@ -275,7 +275,7 @@ fn faults_are_told_in_one_line() {
         ),
         (
             "arq = { protocol = \"lapb\", t1 = \"0 s\" }",
-            "test:11: links[1].arq.t1 = \"0 s\" is out of range; write a time above it",
+            "test:11: links[1].arq.t1 = \"0 s\" is out of range; write \"1 ns\" to \"1 h\"",
         ),
         (
             "arq = { protocol = \"rlp\", status_period = \"10 us\" }",
@@ -296,7 +296,7 @@ fn faults_are_told_in_one_line() {
         ),
         (
             "arq = { protocol = \"rlp\", mac = { access = \"none\", delay = \"1 ms\" } }",
-            "test:11: links[1].arq.mac.delay would be ignored; access is \"none\"",
+            "test:11: links[1].arq.mac.delay would be ignored; it needs access = \"constant\" or \"exponential\"",
         ),
         (
             "arq = { window = 3 }",

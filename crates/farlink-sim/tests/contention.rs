@@ -85,7 +85,7 @@ fn what_cannot_be_is_refused() {
         ),
         (
             "access = \"csma-ca\", busy = 0.3, slot = \"1 ms\"",
-            ".slot would be ignored; access is \"csma-ca\"",
+            ".slot would be ignored; it needs access = \"aloha\"",
         ),
         (
             "access = \"csma-ca\", busy = 0.3, min_be = 9",
@@ -130,7 +130,7 @@ fn what_cannot_be_is_refused() {
         ),
         (
             "access = \"constant\", delay = \"1 ms\", busy = 0.5",
-            ".busy would be ignored; access is \"constant\"",
+            ".busy would be ignored; it needs access = \"csma-ca\"",
         ),
     ];
     for (mac, says) in cases {

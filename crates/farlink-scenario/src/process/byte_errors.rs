@@ -4,7 +4,6 @@ use farlink_net::channel::{ByteErrors, ChannelError, Process};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::checks::fault;
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::Size;
@@ -19,11 +18,11 @@ table! {
     pub struct ByteErrorsSpec {
         /// Mean distance from one error to the next, in bytes of IP packets. "64
         /// KiB" is a bit error rate of 1.9e-6.
-        distance: Size;
-        /// Packets in a row that an error damages, 1 to 1000000: the one it falls
+        distance: Size, in Size(1)..=Size(1 << 50);
+        /// Packets in a row that an error damages: the one it falls
         /// into, and those that follow, each at a place of its own.
         #[serde(default = "single")]
-        burst: u32;
+        burst: u32, in 1..=1_000_000;
     }
 }
 
@@ -33,18 +32,7 @@ fn single() -> u32 {
 
 impl ByteErrorsSpec {
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        if self.distance == Size(0) || self.distance > Size(1 << 50) {
-            let says = format!(
-                "= \"{}\" is out of range; write \"1 B\" to \"1048576 GiB\"",
-                self.distance
-            );
-            return Err(fault("distance", says));
-        }
-        if self.burst == 0 || self.burst > 1_000_000 {
-            let says = format!("= {} is out of range; write 1 to 1000000", self.burst);
-            return Err(fault("burst", says));
-        }
-        Ok(())
+        self.check_keys()
     }
 
     pub(crate) fn build(&self, place: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {

@@ -5,7 +5,7 @@ use farlink_net::rng::Probability as Chance;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::checks::{LONGEST_DELAY, at_most, fault};
+use super::super::checks::{HOUR, ZERO, fault};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Probability, Time};
@@ -16,19 +16,19 @@ table! {
     /// 3.2.4), drawn for each packet and each direction.
     #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct InternetDelaySpec {
-        /// The part that every packet has, up to 1 h.
-        constant: Time;
-        /// Mean of the Erlang variate that is added, up to 1 h.
-        mean: Time;
-        /// Order of the Erlang variate, 1 (exponential) to 100.
+        /// The part that every packet has.
+        constant: Time, in ZERO..=HOUR;
+        /// Mean of the Erlang variate that is added.
+        mean: Time, in ZERO..=HOUR;
+        /// Order of the Erlang variate; 1 is exponential.
         #[serde(default = "two")]
-        order: u32;
+        order: u32, in 1..=100;
         /// Share of packets that find the Internet in its state of raised delay,
         /// below 1. Needs `raised`.
         raised_share?: Probability;
         /// Mean number of packets in a row that do; without it packets find it
-        /// independently, which is a run of 1 / (1 - `raised_share`). Needs `raised`.
-        raised_run?: f64;
+        /// independently, which is a run of 1 / (1 - `raised_share`).
+        raised_run?: f64, needs raised_share;
         /// Erlang variates of the raised state, as `{ weight = 0.75, mean = "10 ms"
         /// }`; each packet draws one of them by its weight. Needs `raised_share`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,9 +45,9 @@ table! {
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
     pub struct RaisedSpec {
         /// How often it is drawn, in proportion to the sum of the weights.
-        weight: f64;
-        /// Its mean, up to 1 h.
-        mean: Time;
+        weight: f64, in 0.0..=1e9;
+        /// Its mean.
+        mean: Time, in ZERO..=HOUR;
     }
 }
 
@@ -61,17 +61,8 @@ fn yes() -> bool {
 
 impl InternetDelaySpec {
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        at_most("constant", self.constant, LONGEST_DELAY)?;
-        at_most("mean", self.mean, LONGEST_DELAY)?;
-        if !(1..=100).contains(&self.order) {
-            let says = format!("= {} is out of range; write 1 to 100", self.order);
-            return Err(fault("order", says));
-        }
+        self.check_keys()?;
         let Some(share) = self.raised_share else {
-            if self.raised_run.is_some() {
-                let says = "would be ignored; it needs raised_share";
-                return Err(fault("raised_run", says));
-            }
             if !self.raised.is_empty() {
                 let says = "would be ignored; it needs raised_share, for example 0.04";
                 return Err(fault("raised", says));
@@ -100,11 +91,7 @@ impl InternetDelaySpec {
         let mut sum = 0.0;
         for (i, part) in self.raised.iter().enumerate() {
             let here = |problem: Problem| problem.within(i).within("raised");
-            at_most("mean", part.mean, LONGEST_DELAY).map_err(here)?;
-            if !(0.0..=1e9).contains(&part.weight) {
-                let says = format!("= {} is out of range; write 0 to 1e9", part.weight);
-                return Err(here(fault("weight", says)));
-            }
+            part.check_keys().map_err(here)?;
             sum += part.weight;
         }
         if sum == 0.0 {

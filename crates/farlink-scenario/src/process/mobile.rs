@@ -38,9 +38,8 @@ table! {
         handoff_buffer?: Size;
         /// Carrier frequency.
         carrier?: Frequency;
-        /// How far below the rms of a Rayleigh envelope a fade begins, in dB, 0 to
-        /// 100.
-        fade_margin?: f64;
+        /// How far below the rms of a Rayleigh envelope a fade begins.
+        fade_margin?: f64, in 0.0..=100.0, unit "dB";
         /// Normalised level-crossing rate n_R, instead of `fade_margin`.
         crossing_rate?: f64;
         /// Normalised fade duration t_R, instead of `fade_margin`.
@@ -187,13 +186,7 @@ impl MobileSpec {
             return Err(fault("carrier", says));
         }
         let [rate, duration] = match levels.map(|(_, level)| level) {
-            [Some(margin), None, None] => {
-                if !(0.0..=100.0).contains(&margin) {
-                    let says = format!("= {margin} is out of range; write 0 to 100 (dB)");
-                    return Err(fault("fade_margin", says));
-                }
-                Fading::at_margin(margin)
-            }
+            [Some(margin), None, None] => Fading::at_margin(margin),
             [None, Some(rate), Some(duration)] => [rate, duration],
             [None, None, None] => {
                 return Err(Problem::new([], format!("has no \"fade_margin\"; {FADES}")));
@@ -240,6 +233,7 @@ impl MobileSpec {
     }
 
     pub(crate) fn check(&self) -> Result<(), Problem> {
+        self.check_keys()?;
         let (handoffs, fades) = (self.handoffs()?, self.fades()?);
         if handoffs.is_none() && fades.is_none() {
             return Err(Problem::new(

@@ -31,17 +31,17 @@ table! {
         /// Least and greatest time of a leg, whole steps for "vatne2006"; twice the
         /// same for "random-walk".
         leg?: [Time; 2];
-        /// Standard deviation, in radians, of the angle about the last one; any angle
-        /// alike without it. "vatne2006".
-        turning?: f64;
-        /// Weight of the past, 0 (none) to 1 (a straight line). "gauss-markov".
-        memory?: f64;
+        /// Standard deviation of the angle about the last one; any angle alike without it.
+        /// "vatne2006".
+        turning?: f64, in 0.0..=100.0, unit "radians";
+        /// Weight of the past: 0 is none, 1 a straight line. "gauss-markov".
+        memory?: f64, in 0.0..=1.0;
         /// Mean speed. "gauss-markov".
         mean_speed?: Speed;
         /// Standard deviation of the speed. "gauss-markov".
         speed_deviation?: Speed;
-        /// Standard deviation of the angle in radians. "gauss-markov".
-        angle_deviation?: f64;
+        /// Standard deviation of the angle. "gauss-markov".
+        angle_deviation?: f64, in 0.0..=100.0, unit "radians";
     }
 }
 
@@ -216,17 +216,7 @@ impl MobilitySpec {
             let says = format!("of a random walk has one length; write [\"{low}\", \"{low}\"]");
             return Err(fault("leg", says));
         }
-        if self.memory.is_some_and(|m| !(0.0..=1.0).contains(&m)) {
-            return Err(fault("memory", "is out of range; write 0 to 1"));
-        }
-        for (key, value) in [
-            ("turning", self.turning),
-            ("angle_deviation", self.angle_deviation),
-        ] {
-            if value.is_some_and(|v| !(0.0..=100.0).contains(&v)) {
-                return Err(fault(key, "is out of range; write 0 to 100 (radians)"));
-            }
-        }
+        self.check_keys()?;
         self.check_steps()
     }
 

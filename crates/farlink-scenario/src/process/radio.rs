@@ -21,31 +21,31 @@ table! {
     pub struct RadioSpec {
         /// Band, which gives carrier and bit rate; the link has its own `rate`.
         band: BandName;
-        /// Distance of the nodes, up to 1000 km; nearer than 1 m counts as 1 m.
-        distance?: Length;
+        /// Distance of the nodes; nearer than 1 m counts as 1 m.
+        distance?: Length, in Length(0)..=Length(1_000_000_000);
         /// How the nodes move, instead of `distance`. Both directions see the same
         /// places if they write the same.
         mobility?: MobilitySpec;
-        /// How bits are sent; "bpsk" without it, as in the study.
-        modulation?: ModulationName;
-        /// What fading does; "bits" without it, as in the study.
-        fading?: FadingName;
-        /// Power of the transmitter in dBm, -100 to 100; 10 without it.
-        power?: f64;
-        /// Gain of both antennas together in dB, -100 to 100; 0 without it.
-        antenna_gain?: f64;
-        /// Noise temperature in K, 1 to 1e6; 190 without it.
-        noise_temperature?: f64;
-        /// Noise figure of the receiver in dB, 0 to 100; 0 without it.
-        noise_figure?: f64;
-        /// How power falls with distance; "friis" without it.
-        path_loss?: PathLossName;
-        /// Exponent of "log-distance", 1 to 8; needed there.
-        exponent?: f64;
-        /// What the noise density is; "thermal" without it.
-        noise?: NoiseName;
-        /// Bit errors per packet that are corrected; 0 without it.
-        correctable_bits?: u32;
+        /// How bits are sent.
+        modulation?: ModulationName = ModulationName::Bpsk;
+        /// What fading does.
+        fading?: FadingName = FadingName::Bits;
+        /// Power of the transmitter.
+        power?: f64 = 10.0, in -100.0..=100.0, unit "dBm";
+        /// Gain of both antennas together.
+        antenna_gain?: f64 = 0.0, in -100.0..=100.0, unit "dB";
+        /// Noise temperature.
+        noise_temperature?: f64 = 190.0, in 1.0..=1e6, unit "K";
+        /// Noise figure of the receiver.
+        noise_figure?: f64 = 0.0, in 0.0..=100.0, unit "dB";
+        /// How power falls with distance.
+        path_loss?: PathLossName = PathLossName::Friis;
+        /// Exponent of "log-distance"; needed there.
+        exponent?: f64, in 1.0..=8.0;
+        /// What the noise density is.
+        noise?: NoiseName = NoiseName::Thermal;
+        /// Bit errors per packet that are corrected.
+        correctable_bits?: u32 = 0;
     }
 }
 
@@ -122,25 +122,10 @@ impl RadioSpec {
             (Some(_), Some(_)) => {
                 return Err(fault("distance", "would be ignored beside mobility"));
             }
-            (Some(distance), None) if distance.metres() > 1e6 => {
-                let says = format!("= \"{distance}\" is out of range; write up to \"1000 km\"");
-                return Err(fault("distance", says));
-            }
             (None, Some(mobility)) => mobility.check().map_err(|p| p.within("mobility"))?,
             _ => {}
         }
-        for (key, value, low, high, unit) in [
-            ("power", self.power, -100.0, 100.0, "dBm"),
-            ("antenna_gain", self.antenna_gain, -100.0, 100.0, "dB"),
-            ("noise_temperature", self.noise_temperature, 1.0, 1e6, "K"),
-            ("noise_figure", self.noise_figure, 0.0, 100.0, "dB"),
-            ("exponent", self.exponent, 1.0, 8.0, "a plain number"),
-        ] {
-            if let Some(value) = value.filter(|v| !(low..=high).contains(v)) {
-                let says = format!("= {value} is out of range; write {low} to {high} ({unit})");
-                return Err(fault(key, says));
-            }
-        }
+        self.check_keys()?;
         match (self.path_loss, self.exponent) {
             (Some(PathLossName::LogDistance), None) => Err(Problem::new(
                 [],
@@ -167,21 +152,21 @@ impl RadioSpec {
                 BandName::Mhz915 => Band::Mhz915,
                 BandName::Mhz2400 => Band::Mhz2400,
             },
-            power: self.power.unwrap_or(10.0),
-            gain: self.antenna_gain.unwrap_or(0.0),
-            temperature: self.noise_temperature.unwrap_or(190.0),
-            noise_figure: self.noise_figure.unwrap_or(0.0),
-            path_loss: match self.path_loss {
-                None | Some(PathLossName::Friis) => PathLoss::Friis,
-                Some(PathLossName::LogDistance) => PathLoss::LogDistance {
+            power: self.power(),
+            gain: self.antenna_gain(),
+            temperature: self.noise_temperature(),
+            noise_figure: self.noise_figure(),
+            path_loss: match self.path_loss() {
+                PathLossName::Friis => PathLoss::Friis,
+                PathLossName::LogDistance => PathLoss::LogDistance {
                     exponent: self.exponent.unwrap_or(2.0),
                 },
-                Some(PathLossName::Ieee802154) => PathLoss::Ieee802154,
-                Some(PathLossName::Vatne2006Printed) => PathLoss::Vatne2006Printed,
+                PathLossName::Ieee802154 => PathLoss::Ieee802154,
+                PathLossName::Vatne2006Printed => PathLoss::Vatne2006Printed,
             },
-            noise: match self.noise {
-                None | Some(NoiseName::Thermal) => Noise::Thermal,
-                Some(NoiseName::Vatne2006) => Noise::Vatne2006,
+            noise: match self.noise() {
+                NoiseName::Thermal => Noise::Thermal,
+                NoiseName::Vatne2006 => Noise::Vatne2006,
             },
         }
     }
@@ -198,20 +183,20 @@ impl RadioSpec {
             .nodes(place)
             .or_else(|| self.distance.map(fixed))
             .ok_or(ChannelError::Cannot("radio has no distance"))?;
-        let modulation = match self.modulation {
-            None | Some(ModulationName::Bpsk) => Modulation::Bpsk,
-            Some(ModulationName::OQpsk) => Modulation::OQpsk,
+        let modulation = match self.modulation() {
+            ModulationName::Bpsk => Modulation::Bpsk,
+            ModulationName::OQpsk => Modulation::OQpsk,
         };
-        let fading = match self.fading {
-            Some(FadingName::None) => BitFading::None,
-            None | Some(FadingName::Bits) => BitFading::Bits,
-            Some(FadingName::Packets) => BitFading::Packets,
+        let fading = match self.fading() {
+            FadingName::None => BitFading::None,
+            FadingName::Bits => BitFading::Bits,
+            FadingName::Packets => BitFading::Packets,
         };
         let radio = Radio::new(
             self.budget(),
             modulation,
             fading,
-            self.correctable_bits.unwrap_or(0),
+            self.correctable_bits(),
             separation,
             place.stream("radio"),
         );

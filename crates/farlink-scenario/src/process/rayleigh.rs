@@ -8,7 +8,7 @@ use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::checks::{LONGEST_DELAY, at_most, fault};
+use super::super::checks::{HOUR, MICROSECOND, ZERO, fault};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Frequency, Probability, Speed, Time};
@@ -25,26 +25,26 @@ table! {
         speed?: Speed;
         /// Carrier frequency, with `speed`.
         carrier?: Frequency;
-        /// How far the mean power is above the threshold, in dB, -10 to 100.
-        fade_margin?: f64;
+        /// How far the mean power is above the threshold.
+        fade_margin?: f64, in -10.0..=100.0, unit "dB";
         /// Share of time in a fade, instead of `fade_margin`; above 0, below 1.
         loss?: Probability;
         /// What is simulated; "markov" without it.
         model?: RayleighModel;
         /// Markov: length of a step, for which the transition probabilities are; of
-        /// the studies, the time that a packet takes. 1 us to 1 h.
-        step?: Time;
+        /// the studies, the time that a packet takes.
+        step?: Time, in MICROSECOND..=HOUR;
         /// Markov: when the chain moves; "time" without it.
         advance?: AdvanceName;
         /// Markov in time: a packet is lost if there is a fade at any step until so
         /// long after it left; otherwise the step in which it leaves decides.
-        exposure?: Time;
+        exposure?: Time, in ZERO..=HOUR;
         /// Markov: probability of good to bad per step, instead of what gives it.
         alpha?: Probability;
         /// Markov: probability of bad to good per step, with `alpha`.
         beta?: Probability;
-        /// Jakes: number of sinusoids, 8 to 1024; 64 without it.
-        sinusoids?: u32;
+        /// Jakes: number of sinusoids.
+        sinusoids?: u32 = 64, in 8..=1024;
         /// Whether both directions of the link are in a fade at the same times; else
         /// each has its own. Not with `advance = "packet"`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -136,13 +136,7 @@ impl RayleighSpec {
         };
         let margin = match (self.fade_margin, self.loss) {
             (Some(_), Some(_)) => return Err(fault("loss", "would be ignored beside fade_margin")),
-            (Some(db), None) => {
-                if !(-10.0..=100.0).contains(&db) {
-                    let says = format!("= {db} is out of range; write -10 to 100 (dB)");
-                    return Err(fault("fade_margin", says));
-                }
-                Margin::from_db(db)
-            }
+            (Some(db), None) => Margin::from_db(db),
             (None, Some(loss)) => {
                 if loss.0 <= 0.0 || loss.0 >= 1.0 {
                     let says = format!("= {} is out of range; write above 0 and below 1", loss.0);
@@ -161,6 +155,7 @@ impl RayleighSpec {
     }
 
     pub(crate) fn check(&self) -> Result<(), Problem> {
+        self.check_keys()?;
         let source = self.source()?;
         if self.model == Some(RayleighModel::Jakes) {
             let of_the_chain = [
@@ -172,10 +167,6 @@ impl RayleighSpec {
             if let Some((key, _)) = of_the_chain.iter().find(|(_, given)| *given) {
                 let says = "would be ignored; it is of model = \"markov\"";
                 return Err(fault(key, says));
-            }
-            if let Some(n) = self.sinusoids.filter(|n| !(8..=1024).contains(n)) {
-                let says = format!("= {n} is out of range; write 8 to 1024");
-                return Err(fault("sinusoids", says));
             }
             return Ok(());
         }
@@ -198,23 +189,11 @@ impl RayleighSpec {
                      \"1.92 ms\"",
                 ));
             }
-            Some(Time(step)) => {
-                if step < Interval::from_micros(1) || step > LONGEST_DELAY {
-                    let says = format!(
-                        "= \"{}\" is out of range; write \"1 us\" to \"{}\"",
-                        Time(step),
-                        Time(LONGEST_DELAY)
-                    );
-                    return Err(fault("step", says));
-                }
-            }
+            Some(_) => {}
         }
-        if let Some(exposure) = self.exposure {
-            if packet {
-                let says = "would be ignored; it needs advance = \"time\"";
-                return Err(fault("exposure", says));
-            }
-            at_most("exposure", exposure, LONGEST_DELAY)?;
+        if self.exposure.is_some() && packet {
+            let says = "would be ignored; it needs advance = \"time\"";
+            return Err(fault("exposure", says));
         }
         if self.shared && packet {
             let says = "= true needs times; it cannot be with advance = \"packet\"";
@@ -236,7 +215,7 @@ impl RayleighSpec {
             }
         };
         if let (Some(RayleighModel::Jakes), Some(field)) = (self.model, field) {
-            let n = self.sinusoids.unwrap_or(64);
+            let n = self.sinusoids();
             return Ok(Box::new(JakesFading::new(field, n, stream)));
         }
         let step = self.step.map_or(Interval::from_secs(1), |step| step.0);

@@ -26,8 +26,8 @@ table! {
         /// Mean loss of packets of `loss_size`, from which the bit error rate in
         /// rain follows; less than b / (b + g) if clear sky loses nothing.
         loss?: Probability;
-        /// Length of IP packets that `loss` is of, 1 B to 64 KiB.
-        loss_size?: Size;
+        /// Length of IP packets that `loss` is of.
+        loss_size?: Size, in Size(1)..=Size(65_536);
     }
 }
 
@@ -41,6 +41,7 @@ impl SatelliteSpec {
                 "= 0 with g = 0 never changes the state; write one of them above 0",
             ));
         }
+        self.check_keys()?;
         match (self.ber_rain, self.loss, self.loss_size) {
             (Some(_), None, None) => Ok(()),
             (Some(_), Some(_), _) => Err(fault(
@@ -56,10 +57,6 @@ impl SatelliteSpec {
             }
             (None, None, None) => Err(Problem::new([], format!("has no \"ber_rain\"; {FORMS}"))),
             (None, Some(loss), Some(size)) => {
-                if size == Size(0) || size > Size(65_536) {
-                    let says = format!("= \"{size}\" is out of range; write \"1 B\" to \"64 KiB\"");
-                    return Err(fault("loss_size", says));
-                }
                 let of = |p: f64| farlink_net::rng::Probability::new(p).ok();
                 let clear = of(self.ber_clear.map_or(0.0, |p| p.0));
                 let rain = self.b.0 / (self.b.0 + self.g.0);
