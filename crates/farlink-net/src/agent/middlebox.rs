@@ -157,7 +157,7 @@ impl Out {
 }
 
 /// An agent. What it sends meets no other agent of its node.
-pub trait Agent: Debug + Send + Sync {
+pub trait Agent: Debug + Send {
     /// A packet crosses the node. It is known as `id` until it goes on.
     fn on_packet(
         &mut self,

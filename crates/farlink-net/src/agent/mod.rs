@@ -6,14 +6,18 @@
 //! packet through a [`View`], and cannot tell whether the packet is simulated or bytes of
 //! a real program.
 
+#[cfg(test)]
+mod bed;
 mod connections;
 mod crossing;
 mod eln;
 mod middlebox;
+mod split;
 mod view;
 
 pub use connections::{Connections, Ends, Limits};
 pub use crossing::Crossing;
 pub use eln::Eln;
 pub use middlebox::{Act, Action, Agent, Injection, Note, Out, Sent, Tag, Verdict};
+pub use split::{Settings as SplitSettings, Split};
 pub use view::{Path, View};

@@ -159,22 +159,40 @@ impl Path {
         }
     }
 
+    /// Whether the packets are bytes.
+    pub fn is_real(self) -> bool {
+        self.is_real
+    }
+
     /// A packet that goes this way, in the form in which the others of its connection
     /// go.
     ///
     /// # Errors
     /// If the segment has no bytes: see [`wire::encode`].
     pub fn packet(self, segment: Segment) -> Result<Packet, WireError> {
+        // Of what cannot be cut the identification means nothing (RFC 6864, 4.1).
+        self.form(segment, None)
+    }
+
+    /// The same with an identification: routers may cut it. Who sends in another's name
+    /// does not hear that a packet is too long.
+    ///
+    /// # Errors
+    /// As [`Self::packet`].
+    pub fn packet_to_cut(self, segment: Segment, ident: u16) -> Result<Packet, WireError> {
+        self.form(segment, Some(ident))
+    }
+
+    fn form(self, segment: Segment, ident: Option<u16>) -> Result<Packet, WireError> {
         let mut packet = Packet {
             src: self.src,
             dst: self.dst,
             flow: self.flow,
             from_opener: self.from_opener,
-            // Of what cannot be cut it means nothing (RFC 6864, 4.1).
-            ident: 0,
+            ident: ident.unwrap_or_default(),
             ttl: TTL,
             corrupt: false,
-            dont_fragment: true,
+            dont_fragment: ident.is_none(),
             piece: None,
             payload: Payload::Tcp(segment),
         };

@@ -1,0 +1,372 @@
+//! For tests: two ends, an agent between them, and links that lose, copy, change, delay
+//! and reorder. Packets are simulated ones or bytes.
+
+use super::crossing::Crossing;
+use super::middlebox::{Action, Agent, Verdict};
+use super::view::View;
+use crate::id::{FlowId, NodeId, PacketId};
+use crate::packet::{Packet, Payload, Raw};
+use crate::rng::{Probability, Stream, Streams};
+use crate::wire::{self, Addresses};
+use farlink_tcp::{
+    CloseReason, Config, Connection, Event, Flags, Instant, Interval, Segment, Seq, State,
+};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The end on the wireless side.
+pub(super) const MOBILE: usize = 0;
+/// The other one, which opens the connection.
+pub(super) const FIXED: usize = 1;
+
+/// How bad the links are.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Faults {
+    /// Share of packets that are lost, that come twice, that come damaged and that come late.
+    pub(super) loss: f64,
+    pub(super) copies: f64,
+    pub(super) damage: f64,
+    pub(super) late: f64,
+}
+
+/// An end of the connection.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) connection: Connection,
+    /// Bytes to send, and those of them that are written.
+    to_send: u64,
+    written: u64,
+    /// Most that it writes at once, and the time to the next.
+    chunk: u64,
+    pause: Interval,
+    writes_at: Instant,
+    /// What came: how much, and whether all of it was right.
+    pub(super) received: u64,
+    pub(super) correct: bool,
+    pub(super) closed: Option<CloseReason>,
+    pub(super) heard_end: bool,
+    /// It reads so much at most, if it is slow.
+    pub(super) reads: u64,
+}
+
+/// The bed.
+#[derive(Debug)]
+pub(super) struct Bed<A> {
+    pub(super) agent: A,
+    pub(super) now: Instant,
+    pub(super) ends: [End; 2],
+    real: bool,
+    faults: Faults,
+    stream: Stream,
+    /// Packets under way: to an end, or from it to the agent.
+    flying: BTreeMap<(Instant, u64), (Hop, Packet)>,
+    number: u64,
+    /// What left the agent, and when: towards which end.
+    pub(super) left: Vec<(Instant, usize, Segment)>,
+    /// The same of what came to it, and whose it was.
+    pub(super) came: Vec<(Instant, usize, Segment)>,
+    /// One way from an end to the agent.
+    pub(super) delays: [Interval; 2],
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hop {
+    ToAgent(usize),
+    ToEnd(usize),
+}
+
+/// Byte number `at` of what an end sends.
+fn byte(end: usize, at: u64) -> u8 {
+    (at.wrapping_mul(131) >> 3) as u8 ^ (at as u8) ^ (end as u8)
+}
+
+impl End {
+    fn new(connection: Connection, to_send: u64) -> Self {
+        Self {
+            connection,
+            to_send,
+            written: 0,
+            chunk: u64::MAX,
+            pause: Interval::ZERO,
+            writes_at: Instant::ZERO,
+            received: 0,
+            correct: true,
+            closed: None,
+            heard_end: false,
+            reads: u64::MAX,
+        }
+    }
+
+    /// It writes so much at a time.
+    pub(super) fn writes(&mut self, chunk: u64, pause: Interval) {
+        (self.chunk, self.pause) = (chunk, pause);
+    }
+
+    fn work(&mut self, end: usize, real: bool, now: Instant) {
+        while let Some(event) = self.connection.poll_event() {
+            match event {
+                Event::Established => {}
+                Event::PeerClosed => self.heard_end = true,
+                Event::Closed(reason) => self.closed = Some(reason),
+            }
+        }
+        if real {
+            let mut bytes = Vec::new();
+            let most = usize::try_from(self.reads).unwrap_or(usize::MAX);
+            self.connection.read(&mut bytes, most);
+            for got in bytes {
+                self.correct &= got == byte(1 - end, self.received);
+                self.received += 1;
+            }
+        } else {
+            self.received += self.connection.read_len(self.reads);
+        }
+        let left = self.to_send - self.written;
+        let n = left
+            .min(self.chunk)
+            .min(self.connection.room())
+            .min(1 << 16);
+        let open = self.is_open();
+        if open && n > 0 && self.writes_at <= now {
+            if real {
+                let bytes = (self.written..self.written + n).map(|at| byte(end, at));
+                let bytes: Vec<u8> = bytes.collect();
+                self.connection.write(&bytes).unwrap();
+            } else {
+                self.connection.write_len(n).unwrap();
+            }
+            self.written += n;
+            self.writes_at = now + self.pause;
+        }
+        if open && self.written == self.to_send {
+            self.connection.shutdown(now);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let waits = self.is_open() && self.written < self.to_send && !self.pause.is_zero();
+        let writes = waits.then_some(self.writes_at);
+        let timer = self.connection.next_timeout();
+        timer.into_iter().chain(writes).min()
+    }
+
+    fn is_open(&self) -> bool {
+        matches!(
+            self.connection.state(),
+            State::Established | State::CloseWait
+        )
+    }
+}
+
+impl<A: Agent> Bed<A> {
+    /// Ends with this TCP that send so many bytes each, the mobile one first.
+    pub(super) fn new(agent: A, tcp: &Arc<Config>, bytes: [u64; 2], real: bool) -> Self {
+        let listens = Connection::listen(tcp.clone(), 80, Seq(0xffff_f000));
+        let opens = Connection::open(tcp.clone(), 5000, 80, Seq(0xffff_ff00));
+        Self {
+            agent,
+            now: Instant::ZERO,
+            ends: [End::new(listens, bytes[0]), End::new(opens, bytes[1])],
+            real,
+            faults: Faults::default(),
+            stream: Streams::new(1, 0).stream("bed"),
+            flying: BTreeMap::new(),
+            number: 0,
+            left: Vec::new(),
+            came: Vec::new(),
+            delays: [Interval::from_millis(10); 2],
+        }
+    }
+
+    pub(super) fn with_faults(mut self, faults: Faults, seed: u64) -> Self {
+        self.faults = faults;
+        self.stream = Streams::new(seed, 0).stream("bed");
+        self
+    }
+
+    /// Runs until nothing is to be done, or until `until`.
+    pub(super) fn run(&mut self, until: Instant) {
+        self.serve();
+        loop {
+            let flying = self.flying.keys().next().map(|key| key.0);
+            let ends = self.ends.iter().filter_map(End::deadline).min();
+            let agent = self.agent.deadline();
+            let next = [flying, ends, agent].into_iter().flatten().min();
+            let Some(next) = next.filter(|&at| at <= until) else {
+                return;
+            };
+            self.now = self.now.max(next);
+            if flying == Some(next) {
+                let (_, (hop, packet)) = self.flying.pop_first().unwrap();
+                match hop {
+                    Hop::ToAgent(end) => self.cross(end, packet),
+                    Hop::ToEnd(end) => self.deliver(end, &packet),
+                }
+            } else if agent == Some(next) {
+                let mut actions = Vec::new();
+                self.agent.on_deadline(self.now, &mut actions);
+                self.act(actions);
+            } else {
+                for end in &mut self.ends {
+                    if end.connection.next_timeout().is_some_and(|at| at <= next) {
+                        end.connection.on_timeout(next);
+                    }
+                }
+            }
+            self.serve();
+        }
+    }
+
+    /// Both ends work.
+    pub(super) fn serve(&mut self) {
+        for end in [MOBILE, FIXED] {
+            loop {
+                self.ends[end].work(end, self.real, self.now);
+                let Some(segment) = self.ends[end].connection.poll_transmit(self.now) else {
+                    break;
+                };
+                self.send(end, segment);
+            }
+        }
+    }
+
+    /// A segment leaves an end.
+    pub(super) fn send(&mut self, end: usize, segment: Segment) {
+        let packet = packet(end, segment, self.real);
+        self.fly(Hop::ToAgent(end), packet);
+    }
+
+    fn fly(&mut self, hop: Hop, mut packet: Packet) {
+        let faults = self.faults;
+        let mut chance = |p| self.stream.chance(Probability::new(p).unwrap());
+        if chance(faults.loss) {
+            return;
+        }
+        packet.corrupt |= chance(faults.damage);
+        let copy = chance(faults.copies).then(|| packet.clone());
+        for packet in [Some(packet), copy].into_iter().flatten() {
+            let (Hop::ToAgent(end) | Hop::ToEnd(end)) = hop;
+            let mut at = self.now + self.delays[end];
+            if self.stream.chance(Probability::new(faults.late).unwrap()) {
+                at += Interval::from_micros((self.stream.uniform() * 30_000.0) as u64);
+            }
+            self.number += 1;
+            self.flying.insert((at, self.number), (hop, packet));
+        }
+    }
+
+    fn cross(&mut self, end: usize, mut packet: Packet) {
+        let crossing = if end == MOBILE {
+            Crossing::FromWireless
+        } else {
+            Crossing::ToWireless
+        };
+        if let Some(segment) = read(&packet) {
+            self.came.push((self.now, end, segment));
+        }
+        let mut actions = Vec::new();
+        let mut view = View::new(&mut packet);
+        let id = PacketId(self.number as u32);
+        let verdict = self
+            .agent
+            .on_packet(self.now, id, crossing, &mut view, &mut actions);
+        self.act(actions);
+        match verdict {
+            Verdict::Forward => self.leave(packet),
+            Verdict::Drop | Verdict::Absorb => {}
+            Verdict::Hold => unreachable!("no agent that is tested here holds packets"),
+        }
+    }
+
+    fn act(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            if let Action::Inject(packet) = action {
+                self.leave(packet);
+            }
+        }
+    }
+
+    fn leave(&mut self, packet: Packet) {
+        let end = if packet.dst == NodeId(0) {
+            FIXED
+        } else {
+            MOBILE
+        };
+        if let Some(segment) = read(&packet) {
+            self.left.push((self.now, end, segment));
+        }
+        self.fly(Hop::ToEnd(end), packet);
+    }
+
+    fn deliver(&mut self, end: usize, packet: &Packet) {
+        if packet.corrupt {
+            return;
+        }
+        if let Some(segment) = read(packet) {
+            self.ends[end].connection.on_segment(self.now, &segment);
+        }
+    }
+
+    /// Whether all came that was sent, each byte right, and both ends know the end.
+    pub(super) fn is_done(&self) -> bool {
+        let done = |end: usize| {
+            let (here, there) = (&self.ends[end], &self.ends[1 - end]);
+            here.correct && here.received == there.to_send && here.heard_end
+        };
+        done(MOBILE) && done(FIXED)
+    }
+
+    /// What left towards an end with data.
+    pub(super) fn data_to(&self, end: usize) -> impl Iterator<Item = &(Instant, usize, Segment)> {
+        let data =
+            move |left: &&(Instant, usize, Segment)| left.1 == end && !left.2.body.is_empty();
+        self.left.iter().filter(data)
+    }
+}
+
+fn read(packet: &Packet) -> Option<Segment> {
+    match &packet.payload {
+        Payload::Tcp(segment) => Some(segment.clone()),
+        Payload::Raw(raw) => wire::decode(raw.bytes()).ok().map(|(_, segment)| segment),
+        Payload::Udp(_) => None,
+    }
+}
+
+/// What a segment says, without its bytes.
+pub(super) fn says(segment: &Segment) -> String {
+    let Segment {
+        seq,
+        ack,
+        flags,
+        window,
+        options,
+        body,
+        ..
+    } = segment;
+    let ack = if flags.has(Flags::ACK) { ack.0 } else { 0 };
+    format!(
+        "{flags:?} {seq:?} {ack} {window} {} {options:?}",
+        body.len()
+    )
+}
+
+/// A packet that an end sends.
+pub(super) fn packet(end: usize, segment: Segment, real: bool) -> Packet {
+    let mut packet = Packet {
+        src: NodeId(if end == FIXED { 0 } else { 2 }),
+        dst: NodeId(if end == FIXED { 2 } else { 0 }),
+        flow: if real { FlowId::NONE } else { FlowId(0) },
+        from_opener: end == FIXED,
+        ident: 0,
+        ttl: 64,
+        corrupt: false,
+        dont_fragment: true,
+        piece: None,
+        payload: Payload::Tcp(segment),
+    };
+    if real {
+        let bytes = wire::encode(&packet, Addresses::of(&packet)).unwrap();
+        packet.payload = Payload::Raw(Raw::new(bytes).unwrap());
+    }
+    packet
+}

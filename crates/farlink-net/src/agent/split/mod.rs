@@ -1,0 +1,381 @@
+//! Split connections (I-TCP: west1997, 2.5): the agent ends the connection from each
+//! side, and passes on what it is sent.
+//!
+//! Each half is a TCP of its own, with the addresses and ports of the two ends, so that
+//! neither end knows. An acknowledgment says that the data is at the agent.
+
+mod relay;
+
+use super::connections::{Ends, Limits};
+use super::crossing::Crossing;
+use super::middlebox::{Action, Agent, Verdict};
+use super::view::{Path, View};
+use crate::id::PacketId;
+use crate::packet::Packet;
+use farlink_tcp::{Config, Flags, Instant, Interval, Segment, Seq, Stats};
+use relay::{Opening, Relay};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+/// What a split connection is made of.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The TCP of the half on the wireless side and of the other one. What it may have
+    /// written and not acknowledged is its buffer for what it relays.
+    pub tcp: [Arc<Config>; 2],
+    /// A SYN is answered at once. Otherwise when the end that it is for has answered.
+    pub early: bool,
+    /// Bytes wait so long until they fill a segment of the other half; without, they do
+    /// not wait.
+    pub linger: Option<Interval>,
+    /// How long a packet takes through the stack, each way.
+    pub stack_delay: Interval,
+    /// How many there are at once; a connection may be idle for as long if there is no
+    /// room for another.
+    pub limits: Limits,
+}
+
+/// The agent.
+#[derive(Debug)]
+pub struct Split {
+    settings: Settings,
+    relays: BTreeMap<Ends, Box<Relay>>,
+    /// When each wants to be called, if it does.
+    timers: BTreeSet<(Instant, Ends)>,
+    /// Relays that are over but for waiting: they make room.
+    spent: BTreeSet<Ends>,
+    /// No relay is idle before.
+    idle_from: Instant,
+    /// What is in the stack, in the order in which it leaves that.
+    stack: VecDeque<(Instant, Passing)>,
+    scratch: Vec<u8>,
+    packets: Vec<Packet>,
+    count: Count,
+}
+
+/// What is in the stack.
+#[derive(Debug)]
+enum Passing {
+    Up(Arrived),
+    Down(Packet),
+}
+
+/// A segment that came to the agent.
+#[derive(Debug)]
+struct Arrived {
+    ends: Ends,
+    from: usize,
+    path: Path,
+    segment: Segment,
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    opened: u64,
+    refused: u64,
+    blind: u64,
+    failed: u64,
+    lost: u64,
+    /// Bytes held now, and their most.
+    held: u64,
+    held_max: u64,
+    /// Their sum over time in byte nanoseconds up to `until`, since `began`.
+    held_sum: u128,
+    began: Option<Instant>,
+    until: Instant,
+    unconfirmed: u64,
+    unconfirmed_max: u64,
+    /// Of the connections that are gone.
+    stats: [Stats; 2],
+}
+
+impl Split {
+    /// An agent that has seen nothing.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            relays: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            spent: BTreeSet::new(),
+            idle_from: Instant::ZERO,
+            stack: VecDeque::new(),
+            scratch: Vec::new(),
+            packets: Vec::new(),
+            count: Count::default(),
+        }
+    }
+
+    /// A segment is through the stack. Returns whether it was for the agent.
+    fn arrive(&mut self, now: Instant, arrived: Arrived, actions: &mut Vec<Action>) -> bool {
+        let Arrived {
+            ends,
+            from,
+            path,
+            segment,
+        } = arrived;
+        let opens = opens(&segment);
+        if let Some(relay) = self.relays.get(&ends)
+            && opens
+            && relay.gives_way_to(&segment)
+        {
+            self.forget(ends, now);
+        }
+        let settings = &self.settings;
+        if let Some(relay) = self.relays.get_mut(&ends) {
+            if !relay.take(settings, from, &segment, now) {
+                self.count.blind += 1;
+                self.forget(ends, now);
+                return false;
+            }
+        } else if !opens || !self.has_room(now, actions) {
+            self.count.refused += u64::from(opens);
+            return false;
+        } else {
+            self.count.opened += 1;
+            let early = self.settings.early.then(|| number(ends, now));
+            let opening = Opening {
+                from,
+                path,
+                syn: segment,
+                early,
+            };
+            let relay = Relay::open(&self.settings, opening, now);
+            self.relays.insert(ends, Box::new(relay));
+        }
+        self.serve(ends, now, actions);
+        true
+    }
+
+    /// A relay works, and what it wants is noted.
+    fn serve(&mut self, ends: Ends, now: Instant, actions: &mut Vec<Action>) {
+        let Some(relay) = self.relays.get_mut(&ends) else {
+            return;
+        };
+        relay.serve(&self.settings, now, &mut self.scratch, &mut self.packets);
+        self.count.holds(now, relay);
+        for packet in self.packets.drain(..) {
+            if self.settings.stack_delay.is_zero() {
+                actions.push(Action::Inject(packet));
+            } else {
+                let at = now + self.settings.stack_delay;
+                self.stack.push_back((at, Passing::Down(packet)));
+            }
+        }
+        if relay.is_over() {
+            self.forget(ends, now);
+            return;
+        }
+        let timer = relay.deadline();
+        if timer != relay.timer {
+            let before = std::mem::replace(&mut relay.timer, timer);
+            before.map(|at| self.timers.remove(&(at, ends)));
+            self.timers.extend(timer.map(|at| (at, ends)));
+        }
+        if relay.is_spent() {
+            self.spent.insert(ends);
+        }
+    }
+
+    /// A connection is gone.
+    fn forget(&mut self, ends: Ends, now: Instant) {
+        let Some(mut relay) = self.relays.remove(&ends) else {
+            return;
+        };
+        if let Some(at) = relay.timer {
+            self.timers.remove(&(at, ends));
+        }
+        self.spent.remove(&ends);
+        self.count.is_gone(now, &mut relay);
+    }
+
+    /// Whether there is room for another connection, after what is over has gone, or what
+    /// was idle for long.
+    fn has_room(&mut self, now: Instant, actions: &mut Vec<Action>) -> bool {
+        let limits = self.settings.limits;
+        if self.relays.len() < limits.connections {
+            return true;
+        }
+        if let Some(&ends) = self.spent.first() {
+            self.forget(ends, now);
+            return true;
+        }
+        if now < self.idle_from {
+            return false;
+        }
+        let idle = |relay: &Relay| now.since(relay.last) >= limits.idle;
+        let over: Vec<_> = self
+            .relays
+            .iter()
+            .filter(|(_, relay)| idle(relay))
+            .collect();
+        let over: Vec<Ends> = over.into_iter().map(|(&ends, _)| ends).collect();
+        for ends in over {
+            if let Some(relay) = self.relays.get_mut(&ends) {
+                relay.abort(now);
+            }
+            self.serve(ends, now, actions);
+        }
+        let oldest = self.relays.values().map(|relay| relay.last).min();
+        self.idle_from = oldest.unwrap_or(now) + limits.idle;
+        self.relays.len() < limits.connections
+    }
+}
+
+impl Agent for Split {
+    fn on_packet(
+        &mut self,
+        now: Instant,
+        _id: PacketId,
+        crossing: Crossing,
+        view: &mut View<'_>,
+        actions: &mut Vec<Action>,
+    ) -> Verdict {
+        let from = match crossing {
+            Crossing::FromWireless => 0,
+            Crossing::ToWireless => 1,
+            Crossing::Beside => return Verdict::Forward,
+        };
+        let Some(ends) = view.ends(crossing) else {
+            return Verdict::Forward;
+        };
+        let is_known = self.relays.contains_key(&ends);
+        let opens = view.segment().is_some_and(opens);
+        if !is_known && (!opens || !self.has_room(now, actions)) {
+            self.count.refused += u64::from(opens);
+            return Verdict::Forward;
+        }
+        let path = view.path();
+        let Some(segment) = view.whole() else {
+            return Verdict::Forward;
+        };
+        let arrived = Arrived {
+            ends,
+            from,
+            path,
+            segment,
+        };
+        if !self.settings.stack_delay.is_zero() {
+            let at = now + self.settings.stack_delay;
+            self.stack.push_back((at, Passing::Up(arrived)));
+        } else if !self.arrive(now, arrived, actions) {
+            return Verdict::Forward;
+        }
+        Verdict::Absorb
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let timer = self.timers.first().map(|&(at, _)| at);
+        let stack = self.stack.front().map(|&(at, _)| at);
+        timer.into_iter().chain(stack).min()
+    }
+
+    fn on_deadline(&mut self, now: Instant, actions: &mut Vec<Action>) {
+        while let Some((_, passing)) = self.stack.pop_front_if(|(at, _)| *at <= now) {
+            match passing {
+                Passing::Down(packet) => actions.push(Action::Inject(packet)),
+                Passing::Up(arrived) => {
+                    let (path, segment) = (arrived.path, arrived.segment.clone());
+                    if !self.arrive(now, arrived, actions) {
+                        // Not for the agent: it goes on.
+                        actions.extend(path.packet(segment).map(Action::Inject));
+                    }
+                }
+            }
+        }
+        // What a relay wants at once again waits for the next call.
+        let due = self.timers.iter().take_while(|(at, _)| *at <= now);
+        let due: Vec<Ends> = due.map(|&(_, ends)| ends).collect();
+        for ends in due {
+            if let Some(relay) = self.relays.get_mut(&ends) {
+                relay.expire(now);
+            }
+            self.serve(ends, now, actions);
+        }
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut stats = self.count.stats;
+        for relay in self.relays.values() {
+            for (sum, half) in stats.iter_mut().zip(relay.stats()) {
+                sum.add(half);
+            }
+        }
+        let count = &self.count;
+        let [wireless, wired] = &stats;
+        vec![
+            ("connections", count.opened),
+            ("connections_refused", count.refused),
+            ("connections_failed", count.failed),
+            ("blind", count.blind),
+            ("bytes_held_mean", count.held_mean()),
+            ("bytes_held_max", count.held_max),
+            ("bytes_unconfirmed", count.unconfirmed),
+            ("bytes_unconfirmed_max", count.unconfirmed_max),
+            ("bytes_lost", count.lost),
+            ("wired_segments", wired.segments_sent),
+            ("wired_retransmissions", wired.segments_retransmitted),
+            ("wired_timeouts", wired.timeouts),
+            ("wireless_segments", wireless.segments_sent),
+            ("wireless_retransmissions", wireless.segments_retransmitted),
+            ("wireless_timeouts", wireless.timeouts),
+        ]
+    }
+}
+
+/// Whether a segment begins a connection.
+fn opens(segment: &Segment) -> bool {
+    let flags = segment.flags;
+    flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST)
+}
+
+/// An initial sequence number: of the clock of 4 us, and other for each pair of ends, as
+/// RFC 9293, 3.4.1, wants it. There is no secret: nothing here is attacked.
+fn number(ends: Ends, now: Instant) -> Seq {
+    let mix = |hash: u32, word: u32| (hash ^ word).wrapping_mul(0x0100_0193).rotate_left(13);
+    let words = ends
+        .0
+        .iter()
+        .flat_map(|&(host, port)| [u32::from(host), port.into()]);
+    let clock = (now.as_nanos() / 4_000) as u32;
+    Seq(words.fold(0x811c_9dc5, mix).wrapping_add(clock))
+}
+
+impl Count {
+    /// What a relay holds has changed.
+    fn holds(&mut self, now: Instant, relay: &mut Relay) {
+        let began = *self.began.get_or_insert(now);
+        let span = now.since(self.until.max(began));
+        self.held_sum += u128::from(self.held) * u128::from(span.as_nanos());
+        self.until = now;
+        let (held, before) = (relay.held(), relay.counted);
+        self.held = self.held - before.bytes + held.bytes;
+        self.unconfirmed = self.unconfirmed - before.unconfirmed + held.unconfirmed;
+        relay.counted = held;
+        self.held_max = self.held_max.max(self.held);
+        self.unconfirmed_max = self.unconfirmed_max.max(self.unconfirmed);
+    }
+
+    /// A relay is gone, and what it held is.
+    fn is_gone(&mut self, now: Instant, relay: &mut Relay) {
+        self.holds(now, relay);
+        self.held -= relay.counted.bytes;
+        self.unconfirmed -= relay.counted.unconfirmed;
+        self.failed += u64::from(relay.has_failed());
+        self.lost += relay.lost;
+        for (sum, half) in self.stats.iter_mut().zip(relay.stats()) {
+            sum.add(half);
+        }
+    }
+
+    /// Bytes held on average since the first connection.
+    fn held_mean(&self) -> u64 {
+        let span = self
+            .until
+            .since(self.began.unwrap_or(self.until))
+            .as_nanos();
+        (self.held_sum / u128::from(span.max(1))) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests;

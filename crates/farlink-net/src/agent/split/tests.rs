@@ -1,0 +1,328 @@
+use super::super::bed::{Bed, FIXED, Faults, MOBILE, says};
+use super::*;
+use farlink_tcp::{CloseReason, variant};
+use proptest::prelude::*;
+
+fn tcp(name: &str) -> Config {
+    (variant::lookup(name).unwrap().config)()
+}
+
+fn settings() -> Settings {
+    let half = |name| {
+        Arc::new(Config {
+            send_buffer: 64 << 10,
+            ..tcp(name)
+        })
+    };
+    Settings {
+        tcp: [half("sack"), half("reno")],
+        early: true,
+        linger: None,
+        stack_delay: Interval::ZERO,
+        limits: Limits::default(),
+    }
+}
+
+fn bed(settings: Settings, bytes: [u64; 2], real: bool) -> Bed<Split> {
+    Bed::new(Split::new(settings), &Arc::new(tcp("sack")), bytes, real)
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Interval::from_millis(ms)
+}
+
+fn counter(agent: &Split, name: &str) -> u64 {
+    let counters = agent.counters();
+    counters.iter().find(|(n, _)| *n == name).unwrap().1
+}
+
+const LONG: u64 = 3_600_000;
+
+/// Both directions at once, opened early and through, as numbers and as bytes: all of it
+/// comes, both ends close, and nothing is left.
+#[test]
+fn both_directions_pass_whole() {
+    for (early, real) in [(true, true), (true, false), (false, true), (false, false)] {
+        let settings = Settings {
+            early,
+            ..settings()
+        };
+        let mut bed = bed(settings, [300_000, 700_001], real);
+        bed.run(at(LONG));
+        assert!(bed.is_done(), "early {early} real {real}");
+        let closed = [MOBILE, FIXED].map(|end| bed.ends[end].closed);
+        assert_eq!(closed, [Some(CloseReason::Done); 2]);
+        assert!(bed.agent.relays.is_empty() && bed.agent.timers.is_empty());
+        let names = [
+            "connections",
+            "connections_failed",
+            "bytes_lost",
+            "bytes_unconfirmed",
+            "wired_retransmissions",
+        ];
+        let counts = names.map(|name| counter(&bed.agent, name));
+        assert_eq!(counts, [1, 0, 0, 0, 0]);
+        assert!(counter(&bed.agent, "bytes_held_max") > 10_000);
+        // Each byte has the same number on both sides.
+        let first = |segments: &[(Instant, usize, Segment)], end: usize| {
+            let syn = segments.iter().find(|(_, to, _)| *to == end);
+            syn.unwrap().2.seq
+        };
+        assert_eq!(first(&bed.came, FIXED), first(&bed.left, MOBILE));
+    }
+}
+
+/// Early: the SYN is answered by the agent, 20 ms after it left, and the other end is
+/// asked at once. Through: when that has answered, with its number.
+#[test]
+fn a_syn_is_answered_at_once_or_when_the_other_end_has_answered() {
+    for (early, answered) in [(true, 10), (false, 30)] {
+        let settings = Settings {
+            early,
+            ..settings()
+        };
+        let mut bed = bed(settings, [0, 1000], false);
+        bed.run(at(LONG));
+        let syn = bed.left.iter().find(|(_, to, _)| *to == MOBILE).unwrap();
+        assert_eq!((syn.0, syn.2.flags), (at(10), Flags::SYN));
+        let answer = bed.left.iter().find(|(_, to, _)| *to == FIXED).unwrap();
+        assert_eq!(answer.0, at(answered));
+        assert!(answer.2.flags.has(Flags::SYN.with(Flags::ACK)));
+        assert_eq!(answer.2.seq == Seq(0xffff_f000), !early);
+    }
+}
+
+/// An end that reads nothing closes the window of its half, the buffer fills, and with it
+/// the window of the other half: no more is held than the buffer and a window.
+#[test]
+fn a_slow_reader_stops_the_sender() {
+    let mut bed = bed(settings(), [0, 1_000_000], true);
+    bed.ends[MOBILE].reads = 0;
+    bed.run(at(20_000));
+    let held = counter(&bed.agent, "bytes_held_max");
+    let window = u64::from(u16::MAX);
+    assert!((64 << 10..=(64 << 10) + window).contains(&held), "{held}");
+    let last = bed.left.iter().rfind(|(_, to, _)| *to == FIXED).unwrap();
+    assert!(u32::from(last.2.window) < 1460, "{:?}", last.2);
+    bed.ends[MOBILE].reads = u64::MAX;
+    bed.serve();
+    bed.run(at(LONG));
+    assert!(bed.is_done());
+}
+
+/// A reset of either end resets the other, and what was acknowledged to the sender and
+/// had not come is counted: to the byte.
+#[test]
+fn a_reset_ends_both_halves_and_counts_what_is_lost() {
+    for who in [MOBILE, FIXED] {
+        let mut bed = bed(settings(), [0, 10_000_000], false);
+        bed.run(at(1000));
+        let now = bed.now;
+        bed.ends[who].connection.abort(now);
+        bed.serve();
+        bed.run(at(LONG));
+        assert_eq!(bed.ends[1 - who].closed, Some(CloseReason::Reset));
+        assert!(bed.agent.relays.is_empty());
+        assert_eq!(counter(&bed.agent, "connections_failed"), 1);
+        let lost = counter(&bed.agent, "bytes_lost");
+        let acked = bed.ends[FIXED].connection.acknowledged();
+        let confirmed = bed
+            .came
+            .iter()
+            .rfind(|(_, from, s)| *from == MOBILE && s.flags.has(Flags::ACK))
+            .unwrap()
+            .2
+            .ack;
+        let confirmed = confirmed.offset(Seq(0xffff_ff00), acked).unwrap() - 1;
+        assert!(lost > 0);
+        if who == MOBILE {
+            // The sender heard all that was acknowledged, and the agent all that came.
+            assert_eq!(lost, acked - confirmed);
+        }
+    }
+}
+
+/// Nobody answers the SYN: through, the opener is refused; early, it is reset.
+#[test]
+fn an_end_that_refuses_ends_the_connection_of_the_other() {
+    for (early, reason) in [(false, CloseReason::Refused), (true, CloseReason::Reset)] {
+        let settings = Settings {
+            early,
+            ..settings()
+        };
+        let mut bed = bed(settings, [0, 1000], false);
+        // Whoever listens there is gone.
+        bed.ends[MOBILE].connection.abort(at(0));
+        bed.run(at(LONG));
+        assert_eq!(bed.ends[FIXED].closed, Some(reason), "early {early}");
+        assert!(bed.agent.relays.is_empty());
+    }
+}
+
+/// West1997, 2.5: each packet crosses the stack twice, and waits there each time.
+#[test]
+fn the_stack_takes_its_time() {
+    let settings = Settings {
+        stack_delay: Interval::from_millis(3),
+        ..settings()
+    };
+    let mut bed = bed(settings, [0, 100_000], true);
+    bed.run(at(LONG));
+    assert!(bed.is_done());
+    let answer = bed.left.iter().find(|(_, to, _)| *to == FIXED).unwrap();
+    assert_eq!(answer.0, at(10 + 3 + 3));
+}
+
+/// Vatne2006, 2: 1 MB in segments of 100 bytes are 10,000 segments, and 695 of 1440 bytes
+/// behind the agent; what is too little for one leaves after 200 ms.
+#[test]
+fn resizing_fills_the_segments_of_the_next_leg() {
+    let mut settings = settings();
+    settings.linger = Some(Interval::from_millis(200));
+    settings.tcp[0] = Arc::new(Config {
+        mss: 1440,
+        ..(*settings.tcp[0]).clone()
+    });
+    let sends = Config {
+        mss: 100,
+        ..tcp("sack")
+    };
+    let mut bed = Bed::new(
+        Split::new(settings.clone()),
+        &Arc::new(sends),
+        [0, 1_000_000],
+        true,
+    );
+    // The mobile end takes larger ones.
+    bed.ends[MOBILE].connection =
+        farlink_tcp::Connection::listen(Arc::new(tcp("sack")), 80, Seq(0));
+    bed.run(at(LONG));
+    assert!(bed.is_done());
+    let came = bed
+        .came
+        .iter()
+        .filter(|(_, from, s)| *from == FIXED && !s.body.is_empty());
+    assert_eq!(came.count(), 10_000);
+    assert_eq!(bed.data_to(MOBILE).count(), 695);
+
+    // A drop every second does not wait for ever.
+    let mut bed = Bed::new(Split::new(settings), &Arc::new(tcp("sack")), [0, 300], true);
+    bed.ends[FIXED].writes(100, Interval::from_secs(1));
+    bed.run(at(LONG));
+    assert!(bed.is_done());
+    let sizes: Vec<_> = bed.data_to(MOBILE).map(|left| left.2.body.len()).collect();
+    assert_eq!(sizes, [100, 100, 100]);
+    let came = bed
+        .came
+        .iter()
+        .filter(|(_, from, s)| *from == FIXED && !s.body.is_empty());
+    let waits: Vec<_> = came
+        .zip(bed.data_to(MOBILE))
+        .map(|(came, left)| left.0.since(came.0).as_nanos() / 1_000_000)
+        .collect();
+    assert_eq!(waits, [200, 200, 0], "the last comes with the end");
+}
+
+/// The same segments, simulated and as bytes, get the same answers at the same times.
+#[test]
+fn simulated_and_real_packets_are_the_same_to_it() {
+    let faults = Faults {
+        loss: 0.02,
+        copies: 0.02,
+        late: 0.05,
+        damage: 0.02,
+    };
+    let [a, b] = [false, true].map(|real| {
+        let mut bed = bed(settings(), [100_000, 300_000], real).with_faults(faults, 7);
+        bed.run(at(LONG));
+        assert!(bed.is_done());
+        let left = bed.left.iter();
+        left.map(|(at, to, segment)| format!("{at:?} {to} {}", says(segment)))
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(a, b);
+}
+
+/// However many ask at once, no more are kept than there may be; those of others pass, and
+/// what is over or idle makes room.
+#[test]
+fn what_is_kept_is_bounded() {
+    let mut split = Split::new(Settings {
+        limits: Limits {
+            connections: 100,
+            ..Limits::default()
+        },
+        ..settings()
+    });
+    let mut actions = Vec::new();
+    let mut ask = |split: &mut Split, now, number: u32| {
+        let syn = Segment {
+            src_port: number as u16,
+            dst_port: 80,
+            flags: Flags::SYN,
+            ..Segment::default()
+        };
+        let mut packet = super::super::bed::packet(FIXED, syn, false);
+        packet.src = crate::id::NodeId(1 << 16 | number >> 16);
+        let mut view = View::new(&mut packet);
+        actions.clear();
+        split.on_packet(
+            now,
+            PacketId(0),
+            Crossing::ToWireless,
+            &mut view,
+            &mut actions,
+        )
+    };
+    for number in 0..100_000 {
+        let verdict = ask(&mut split, at(0), number);
+        let wanted = [Verdict::Forward, Verdict::Absorb][usize::from(number < 100)];
+        assert_eq!(verdict, wanted);
+    }
+    assert_eq!(split.relays.len(), 100);
+    assert_eq!(counter(&split, "connections_refused"), 99_900);
+    // All were idle for long.
+    assert_eq!(ask(&mut split, at(120_000), 100_000), Verdict::Absorb);
+    assert_eq!(split.relays.len(), 1);
+    assert_eq!(split.timers.len(), 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever is lost, copied, damaged and late on either side: each byte comes once, in
+    /// order, in both directions.
+    #[test]
+    fn each_byte_comes_once_and_in_order(
+        loss in 0.0..0.15_f64,
+        copies in 0.0..0.2_f64,
+        damage in 0.0..0.1_f64,
+        late in 0.0..0.3_f64,
+        bytes in [0..60_000_u64, 0..60_000_u64],
+        (early, resize, real) in any::<(bool, bool, bool)>(),
+        rows in (0..4_usize, 0..4_usize),
+        buffer in 1..100_000_u64,
+        seed: u64,
+    ) {
+        let half = |row: usize| {
+            let tcp = tcp(["sack", "reno", "hybla", "cubic"][row]);
+            Arc::new(Config { send_buffer: buffer, ..tcp })
+        };
+        let settings = Settings {
+            tcp: [half(rows.0), half(rows.1)],
+            early,
+            linger: resize.then_some(Interval::from_millis(200)),
+            ..settings()
+        };
+        let faults = Faults { loss, copies, damage, late };
+        let mut bed = bed(settings, bytes, real).with_faults(faults, seed);
+        bed.run(at(4 * LONG));
+        let failed = counter(&bed.agent, "connections_failed");
+        prop_assert!(bed.is_done() || failed > 0, "{:?}", bed.ends);
+        if failed == 0 {
+            prop_assert_eq!(counter(&bed.agent, "bytes_lost"), 0);
+        }
+        prop_assert!(bed.ends.iter().all(|end| end.correct));
+        prop_assert!(bed.agent.relays.is_empty(), "{:?}", bed.agent);
+    }
+}
