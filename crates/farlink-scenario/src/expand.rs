@@ -64,7 +64,7 @@ fn agents(
     let resolve = |(i, agent): (usize, &AgentSpec)| {
         let resolved = nodes
             .find(&agent.at, "at")
-            .and_then(|at| agent.resolve(at, &nodes.names, links));
+            .and_then(|at| agent.resolve(at, &nodes.names, links, &scenario.tcp));
         resolved.map_err(|problem| problem.within(i).within("agents"))
     };
     scenario.agents.iter().enumerate().map(resolve).collect()

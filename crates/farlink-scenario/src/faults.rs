@@ -311,6 +311,20 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "geo.toml:24: flows[0] has eln = \"agent\", and no agent that marks; write [[agents]] with \
          kind = \"eln\"",
     ),
+    (
+        "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"split\"\nwireless_tcp \
+         = { eln = \"agent\" }\n[[flows]]",
+        "geo.toml:28: agents[0].wireless_tcp.eln would be ignored: an agent is told of no damage; \
+         remove it",
+    ),
+    (
+        "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"split\"\nwired_tcp \
+         = { dupack_threshold = 0 }\n[[flows]]",
+        "geo.toml:28: agents[0].wired_tcp.dupack_threshold = 0 is out of range; write 1 to \
+         1000000",
+    ),
     ("seed = 7", "links = 7", "geo.toml:7: duplicate key"),
     // Flows.
     (

@@ -6,11 +6,11 @@ use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::{Monitor, RunError};
 use crate::scenario::{
     AgentName, App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, ExpandedAgent,
-    ExpandedLink, JitterSpec, Opener, QueueSpec, background, process,
+    ExpandedLink, JitterSpec, OpenName, Opener, QueueSpec, background, process,
 };
 use crate::udp::UdpFlow;
 use crate::world::{Node, Slot, Tally, World};
-use farlink_net::agent::{Agent, Eln};
+use farlink_net::agent::{Agent, Eln, Split, SplitSettings};
 use farlink_net::arq::ArqLink;
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as JitterDistribution, Duplicate,
@@ -23,7 +23,7 @@ use farlink_net::trace::Pace;
 use farlink_net::{
     ById, Direction, FlowId, Id, Link, LinkConfig, LinkId, Links, NodeId, QueueLimit, Simplex,
 };
-use farlink_tcp::{Instant, Interval};
+use farlink_tcp::{Config, Instant, Interval};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -61,7 +61,11 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
     let mut world = World::new(nodes, links);
     for (number, agent) in scenario.agents.iter().enumerate() {
         let at = NodeId(agent.at as u32);
-        world.add_agent(at, agent.wireless as u32, build_agent(agent));
+        world.add_agent(
+            at,
+            agent.wireless as u32,
+            build_agent(agent, &scenario.links),
+        );
         let switches = agent.spec.switches().map(|at| Instant::ZERO + at);
         world.plan_switches(number, agent.spec.enabled(), switches);
     }
@@ -73,9 +77,50 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
 }
 
 /// Builds an agent.
-fn build_agent(agent: &ExpandedAgent) -> Box<dyn Agent> {
+fn build_agent(agent: &ExpandedAgent, links: &[ExpandedLink]) -> Box<dyn Agent> {
     match agent.spec.kind {
         AgentName::Eln => Box::new(Eln::new(agent.spec.limits())),
+        AgentName::Split | AgentName::Pep | AgentName::Pepsal => {
+            Box::new(Split::new(split(agent, links)))
+        }
+    }
+}
+
+/// What an agent's split connections are made of.
+fn split(agent: &ExpandedAgent, links: &[ExpandedLink]) -> SplitSettings {
+    let spec = &agent.spec;
+    let buffer = spec.buffer.map_or(u64::MAX, |buffer| buffer.0);
+    // The agent is a host of its links, and sends what they take whole.
+    let mtu = |is_wireless: bool| {
+        let there = links.iter().enumerate();
+        let there = there.filter(|(_, link)| link.a == agent.at || link.b == agent.at);
+        let there = there.filter(|(number, _)| (*number == agent.wireless) == is_wireless);
+        let down = |link: &ExpandedLink| {
+            let out = if link.a == agent.at {
+                &link.down
+            } else {
+                &link.up
+            };
+            out.mtu.map(|mtu| mtu.bytes)
+        };
+        there.filter_map(|(_, link)| down(link)).min()
+    };
+    let half = |tcp: &Config, is_wireless| {
+        let fits = mtu(is_wireless).map_or(u32::MAX, |mtu| mtu.saturating_sub(40).max(1));
+        Arc::new(Config {
+            send_buffer: buffer,
+            mss: tcp.mss.min(fits),
+            ..tcp.clone()
+        })
+    };
+    let [wireless, wired] = agent.tcp.clone().unwrap_or_default();
+    let linger = spec.linger.map_or(Interval::ZERO, |linger| linger.0);
+    SplitSettings {
+        tcp: [half(&wireless, true), half(&wired, false)],
+        early: spec.open() == OpenName::Early,
+        linger: (!linger.is_zero()).then_some(linger),
+        stack_delay: spec.stack_delay().0,
+        limits: spec.limits(),
     }
 }
 

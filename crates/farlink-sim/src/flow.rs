@@ -80,7 +80,7 @@ pub(crate) struct End {
     pub(crate) node: NodeId,
     /// Node of the other end.
     pub(crate) peer: NodeId,
-    isn: Seq,
+    pub(crate) isn: Seq,
     /// Time of the timer event that counts; others are stale.
     pub(crate) scheduled: Instant,
     /// Whether it takes part: between start and stop.

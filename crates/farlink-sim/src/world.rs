@@ -320,8 +320,14 @@ impl World {
             let before = receiver.conn.stats().segments_fresh;
             receiver.conn.on_segment(self.now, segment);
             if end.side() == Side::To && receiver.conn.stats().segments_fresh != before {
+                let (mut seq, len) = (segment.data_seq(), segment.body.len());
+                if !self.agents.all.is_empty() {
+                    // Between halves of a connection numbers may have changed.
+                    let place = receiver.conn.received_position(seq).unwrap_or_default();
+                    seq = self.ends[end.other()].isn.at(place);
+                }
                 let transit = &mut self.tallies[flow].transit;
-                transit.arrived(segment.data_seq(), segment.body.len(), self.now);
+                transit.arrived(seq, len, self.now);
             }
         }
         self.packets.release(number);

@@ -2,7 +2,7 @@
 //! and reorder. Packets are simulated ones or bytes.
 
 use super::crossing::Crossing;
-use super::middlebox::{Action, Agent, Verdict};
+use super::middlebox::{Action, Agent, Out, Verdict};
 use super::view::View;
 use crate::id::{FlowId, NodeId, PacketId};
 use crate::packet::{Packet, Payload, Raw};
@@ -44,7 +44,7 @@ pub(super) struct End {
     pub(super) received: u64,
     pub(super) correct: bool,
     pub(super) closed: Option<CloseReason>,
-    pub(super) heard_end: bool,
+    pub(super) peer_closed: bool,
     /// It reads so much at most, if it is slow.
     pub(super) reads: u64,
 }
@@ -92,7 +92,7 @@ impl End {
             received: 0,
             correct: true,
             closed: None,
-            heard_end: false,
+            peer_closed: false,
             reads: u64::MAX,
         }
     }
@@ -106,7 +106,7 @@ impl End {
         while let Some(event) = self.connection.poll_event() {
             match event {
                 Event::Established => {}
-                Event::PeerClosed => self.heard_end = true,
+                Event::PeerClosed => self.peer_closed = true,
                 Event::Closed(reason) => self.closed = Some(reason),
             }
         }
@@ -203,9 +203,9 @@ impl<A: Agent> Bed<A> {
                     Hop::ToEnd(end) => self.deliver(end, &packet),
                 }
             } else if agent == Some(next) {
-                let mut actions = Vec::new();
-                self.agent.on_deadline(self.now, &mut actions);
-                self.act(actions);
+                let mut out = Out::default();
+                self.agent.on_deadline(self.now, &mut out);
+                self.act(out);
             } else {
                 for end in &mut self.ends {
                     if end.connection.next_timeout().is_some_and(|at| at <= next) {
@@ -264,24 +264,24 @@ impl<A: Agent> Bed<A> {
         if let Some(segment) = read(&packet) {
             self.came.push((self.now, end, segment));
         }
-        let mut actions = Vec::new();
+        let mut out = Out::default();
         let mut view = View::new(&mut packet);
         let id = PacketId(self.number as u32);
         let verdict = self
             .agent
-            .on_packet(self.now, id, crossing, &mut view, &mut actions);
-        self.act(actions);
+            .on_packet(self.now, id, crossing, &mut view, &mut out);
+        self.act(out);
         match verdict {
-            Verdict::Forward => self.leave(packet),
+            Verdict::Forward | Verdict::Follow(_) => self.leave(packet),
             Verdict::Drop | Verdict::Absorb => {}
             Verdict::Hold => unreachable!("no agent that is tested here holds packets"),
         }
     }
 
-    fn act(&mut self, actions: Vec<Action>) {
-        for action in actions {
-            if let Action::Inject(packet) = action {
-                self.leave(packet);
+    fn act(&mut self, out: Out) {
+        for action in out.actions {
+            if let Action::Inject(injection) = action {
+                self.leave(injection.packet);
             }
         }
     }
@@ -311,7 +311,7 @@ impl<A: Agent> Bed<A> {
     pub(super) fn is_done(&self) -> bool {
         let done = |end: usize| {
             let (here, there) = (&self.ends[end], &self.ends[1 - end]);
-            here.correct && here.received == there.to_send && here.heard_end
+            here.correct && here.received == there.to_send && here.peer_closed
         };
         done(MOBILE) && done(FIXED)
     }

@@ -538,6 +538,24 @@ const WHOLE: &[(&str, &str)] = &[
          { from = 'fixed', to = 'mobile', size = '100 kB', tcp = { variant = 'sack', eln = \"agent\" } }]",
     ),
     (
+        "split connections",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '20 ms', mtu = '1000 B' } }, \
+         { name = 'satellite', between = ['base', 'gate'], down = { rate = '2 Mbit/s', delay = '250 ms', channel = { loss = 0.01 } } }, \
+         { between = ['gate', 'mobile'], down = { rate = '1 Mbit/s', delay = '20 ms', queue = { packets = 20 } } }]\n\
+         agents = [{ at = 'base', wireless = 'satellite', kind = 'pep', open = 'early', stack_delay = '1 ms' }, \
+         { at = 'gate', wireless = 'satellite', kind = 'split', open = 'through', buffer = '20 kB', wireless_tcp.variant = 'westwood' }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '300 kB' }, { from = 'mobile', to = 'fixed', size = '100 kB', tcp.variant = 'vegas' }, \
+         { from = 'fixed', to = 'mobile', app = 'http', pages = 4 }, { from = 'mobile', to = 'fixed', app = 'telnet', duration = '10 s' }, \
+         { from = 'fixed', to = 'mobile', app = 'bulk', duration = '3 s' }, { from = 'fixed', to = 'mobile', app = 'cbr', rate = '50 kbit/s', duration = '3 s' }]",
+    ),
+    (
+        "a proxy before a satellite",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '20 ms' } }, \
+         { name = 'satellite', between = ['base', 'mobile'], down = { rate = '5 Mbit/s', delay = '250 ms', channel = { loss = 0.003 } } }]\n\
+         agents = [{ at = 'base', wireless = 'satellite', kind = 'pepsal' }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '1 MB', tcp.variant = 'cubic' }]",
+    ),
+    (
         "cut off",
         "duration = '2500 ms'\nlinks = [{ between = ['a', 'b'], down = { rate = '1 Mbit/s', delay = '250 ms', queue = { packets = 10 } } }]\n\
          flows = [{ from = 'a', to = 'b', app = 'bulk', duration = '10 s' }, { from = 'b', to = 'a', app = 'cbr', rate = '100 kbit/s', duration = '10 s' }]",

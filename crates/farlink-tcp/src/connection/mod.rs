@@ -263,6 +263,11 @@ impl Connection {
         self.rx.nxt()
     }
 
+    /// Position in the stream that the peer sends of a sequence number of it.
+    pub fn received_position(&self, seq: Seq) -> Option<Offset> {
+        self.rx.offset(seq)
+    }
+
     /// Bytes that wait to be read.
     pub fn readable(&self) -> u64 {
         self.rx.unread()

@@ -8,7 +8,7 @@ mod relay;
 
 use super::connections::{Ends, Limits};
 use super::crossing::Crossing;
-use super::middlebox::{Action, Agent, Verdict};
+use super::middlebox::{Agent, Out, Verdict};
 use super::view::{Path, View};
 use crate::id::PacketId;
 use crate::packet::Packet;
@@ -39,6 +39,8 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Split {
     settings: Settings,
+    /// It splits connections that begin; otherwise those that are open alone.
+    is_on: bool,
     relays: BTreeMap<Ends, Box<Relay>>,
     /// When each wants to be called, if it does.
     timers: BTreeSet<(Instant, Ends)>,
@@ -94,6 +96,7 @@ impl Split {
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
+            is_on: true,
             relays: BTreeMap::new(),
             timers: BTreeSet::new(),
             spent: BTreeSet::new(),
@@ -106,7 +109,7 @@ impl Split {
     }
 
     /// A segment is through the stack. Returns whether it was for the agent.
-    fn arrive(&mut self, now: Instant, arrived: Arrived, actions: &mut Vec<Action>) -> bool {
+    fn arrive(&mut self, now: Instant, arrived: Arrived, out: &mut Out) -> bool {
         let Arrived {
             ends,
             from,
@@ -127,7 +130,7 @@ impl Split {
                 self.forget(ends, now);
                 return false;
             }
-        } else if !opens || !self.has_room(now, actions) {
+        } else if !opens || !self.has_room(now, out) {
             self.count.refused += u64::from(opens);
             return false;
         } else {
@@ -142,12 +145,12 @@ impl Split {
             let relay = Relay::open(&self.settings, opening, now);
             self.relays.insert(ends, Box::new(relay));
         }
-        self.serve(ends, now, actions);
+        self.serve(ends, now, out);
         true
     }
 
     /// A relay works, and what it wants is noted.
-    fn serve(&mut self, ends: Ends, now: Instant, actions: &mut Vec<Action>) {
+    fn serve(&mut self, ends: Ends, now: Instant, out: &mut Out) {
         let Some(relay) = self.relays.get_mut(&ends) else {
             return;
         };
@@ -155,7 +158,7 @@ impl Split {
         self.count.holds(now, relay);
         for packet in self.packets.drain(..) {
             if self.settings.stack_delay.is_zero() {
-                actions.push(Action::Inject(packet));
+                out.inject(packet);
             } else {
                 let at = now + self.settings.stack_delay;
                 self.stack.push_back((at, Passing::Down(packet)));
@@ -190,7 +193,7 @@ impl Split {
 
     /// Whether there is room for another connection, after what is over has gone, or what
     /// was idle for long.
-    fn has_room(&mut self, now: Instant, actions: &mut Vec<Action>) -> bool {
+    fn has_room(&mut self, now: Instant, out: &mut Out) -> bool {
         let limits = self.settings.limits;
         if self.relays.len() < limits.connections {
             return true;
@@ -213,7 +216,7 @@ impl Split {
             if let Some(relay) = self.relays.get_mut(&ends) {
                 relay.abort(now);
             }
-            self.serve(ends, now, actions);
+            self.serve(ends, now, out);
         }
         let oldest = self.relays.values().map(|relay| relay.last).min();
         self.idle_from = oldest.unwrap_or(now) + limits.idle;
@@ -228,7 +231,7 @@ impl Agent for Split {
         _id: PacketId,
         crossing: Crossing,
         view: &mut View<'_>,
-        actions: &mut Vec<Action>,
+        out: &mut Out,
     ) -> Verdict {
         let from = match crossing {
             Crossing::FromWireless => 0,
@@ -240,8 +243,11 @@ impl Agent for Split {
         };
         let is_known = self.relays.contains_key(&ends);
         let opens = view.segment().is_some_and(opens);
-        if !is_known && (!opens || !self.has_room(now, actions)) {
-            self.count.refused += u64::from(opens);
+        if !is_known && !(opens && self.is_on) {
+            return Verdict::Forward;
+        }
+        if !is_known && !self.has_room(now, out) {
+            self.count.refused += 1;
             return Verdict::Forward;
         }
         let path = view.path();
@@ -257,7 +263,7 @@ impl Agent for Split {
         if !self.settings.stack_delay.is_zero() {
             let at = now + self.settings.stack_delay;
             self.stack.push_back((at, Passing::Up(arrived)));
-        } else if !self.arrive(now, arrived, actions) {
+        } else if !self.arrive(now, arrived, out) {
             return Verdict::Forward;
         }
         Verdict::Absorb
@@ -269,15 +275,19 @@ impl Agent for Split {
         timer.into_iter().chain(stack).min()
     }
 
-    fn on_deadline(&mut self, now: Instant, actions: &mut Vec<Action>) {
-        while let Some((_, passing)) = self.stack.pop_front_if(|(at, _)| *at <= now) {
+    fn on_deadline(&mut self, now: Instant, out: &mut Out) {
+        while self.stack.front().is_some_and(|&(at, _)| at <= now)
+            && let Some((_, passing)) = self.stack.pop_front()
+        {
             match passing {
-                Passing::Down(packet) => actions.push(Action::Inject(packet)),
+                Passing::Down(packet) => out.inject(packet),
                 Passing::Up(arrived) => {
                     let (path, segment) = (arrived.path, arrived.segment.clone());
-                    if !self.arrive(now, arrived, actions) {
+                    if !self.arrive(now, arrived, out) {
                         // Not for the agent: it goes on.
-                        actions.extend(path.packet(segment).map(Action::Inject));
+                        if let Ok(packet) = path.packet(segment) {
+                            out.inject(packet);
+                        }
                     }
                 }
             }
@@ -289,11 +299,15 @@ impl Agent for Split {
             if let Some(relay) = self.relays.get_mut(&ends) {
                 relay.expire(now);
             }
-            self.serve(ends, now, actions);
+            self.serve(ends, now, out);
         }
     }
 
-    fn counters(&self) -> Vec<(&'static str, u64)> {
+    fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {
+        self.is_on = on;
+    }
+
+    fn counters(&self, now: Instant) -> Vec<(&'static str, f64)> {
         let mut stats = self.count.stats;
         for relay in self.relays.values() {
             for (sum, half) in stats.iter_mut().zip(relay.stats()) {
@@ -303,21 +317,24 @@ impl Agent for Split {
         let count = &self.count;
         let [wireless, wired] = &stats;
         vec![
-            ("connections", count.opened),
-            ("connections_refused", count.refused),
-            ("connections_failed", count.failed),
-            ("blind", count.blind),
-            ("bytes_held_mean", count.held_mean()),
-            ("bytes_held_max", count.held_max),
-            ("bytes_unconfirmed", count.unconfirmed),
-            ("bytes_unconfirmed_max", count.unconfirmed_max),
-            ("bytes_lost", count.lost),
-            ("wired_segments", wired.segments_sent),
-            ("wired_retransmissions", wired.segments_retransmitted),
-            ("wired_timeouts", wired.timeouts),
-            ("wireless_segments", wireless.segments_sent),
-            ("wireless_retransmissions", wireless.segments_retransmitted),
-            ("wireless_timeouts", wireless.timeouts),
+            ("connections", count.opened as f64),
+            ("connections_refused", count.refused as f64),
+            ("connections_failed", count.failed as f64),
+            ("blind", count.blind as f64),
+            ("bytes_held_mean", count.held_mean(now)),
+            ("bytes_held_max", count.held_max as f64),
+            ("bytes_unconfirmed", count.unconfirmed as f64),
+            ("bytes_unconfirmed_max", count.unconfirmed_max as f64),
+            ("bytes_lost", count.lost as f64),
+            ("wired_segments", wired.segments_sent as f64),
+            ("wired_retransmissions", wired.segments_retransmitted as f64),
+            ("wired_timeouts", wired.timeouts as f64),
+            ("wireless_segments", wireless.segments_sent as f64),
+            (
+                "wireless_retransmissions",
+                wireless.segments_retransmitted as f64,
+            ),
+            ("wireless_timeouts", wireless.timeouts as f64),
         ]
     }
 }
@@ -367,13 +384,11 @@ impl Count {
         }
     }
 
-    /// Bytes held on average since the first connection.
-    fn held_mean(&self) -> u64 {
-        let span = self
-            .until
-            .since(self.began.unwrap_or(self.until))
-            .as_nanos();
-        (self.held_sum / u128::from(span.max(1))) as u64
+    /// Bytes held on average from the first connection until `now`.
+    fn held_mean(&self, now: Instant) -> f64 {
+        let span = |from: Instant| now.max(from).since(from).as_nanos();
+        let sum = self.held_sum + u128::from(self.held) * u128::from(span(self.until));
+        sum as f64 / span(self.began.unwrap_or(now)).max(1) as f64
     }
 }
 

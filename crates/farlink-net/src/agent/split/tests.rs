@@ -32,8 +32,8 @@ fn at(ms: u64) -> Instant {
 }
 
 fn counter(agent: &Split, name: &str) -> u64 {
-    let counters = agent.counters();
-    counters.iter().find(|(n, _)| *n == name).unwrap().1
+    let counters = agent.counters(at(LONG));
+    counters.iter().find(|(n, _)| *n == name).unwrap().1 as u64
 }
 
 const LONG: u64 = 3_600_000;
@@ -254,7 +254,7 @@ fn what_is_kept_is_bounded() {
         },
         ..settings()
     });
-    let mut actions = Vec::new();
+    let mut out = Out::default();
     let mut ask = |split: &mut Split, now, number: u32| {
         let syn = Segment {
             src_port: number as u16,
@@ -265,14 +265,8 @@ fn what_is_kept_is_bounded() {
         let mut packet = super::super::bed::packet(FIXED, syn, false);
         packet.src = crate::id::NodeId(1 << 16 | number >> 16);
         let mut view = View::new(&mut packet);
-        actions.clear();
-        split.on_packet(
-            now,
-            PacketId(0),
-            Crossing::ToWireless,
-            &mut view,
-            &mut actions,
-        )
+        out.actions.clear();
+        split.on_packet(now, PacketId(0), Crossing::ToWireless, &mut view, &mut out)
     };
     for number in 0..100_000 {
         let verdict = ask(&mut split, at(0), number);

@@ -39,6 +39,7 @@ fn with_eln(scenario: &Expanded) -> World {
         at: 1,
         wireless: RADIO as usize,
         spec: serde_json::from_str(spec).unwrap(),
+        tcp: None,
     });
     run(&scenario, None)
 }
@@ -232,4 +233,72 @@ fn real_packets_meet_the_same_agents() {
         (balance.missing(), balance.injected, balance.lost),
         (0, 1, 1)
     );
+}
+
+/// Runs a scenario of a host behind a long and lossy link, with these agents and flows.
+fn far(agents: &str, flows: &str) -> World {
+    let text = format!(
+        "[tcp]\nvariant = \"reno\"\n[[links]]\nbetween = [\"fixed\", \"base\"]\n\
+         down = {{ rate = \"10 Mbit/s\", delay = \"30 ms\" }}\n\
+         [[links]]\nname = \"radio\"\nbetween = [\"base\", \"gate\"]\n\
+         down = {{ rate = \"2 Mbit/s\", delay = \"60 ms\", channel = {{ loss = 0.01 }} }}\n\
+         [[links]]\nbetween = [\"gate\", \"mobile\"]\n\
+         down = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n{agents}\n{flows}"
+    );
+    let scenario = load(&text, "test", &[]).unwrap().expand().unwrap();
+    run(&scenario, None)
+}
+
+fn counter(world: &World, agent: usize, name: &str) -> u64 {
+    let counters = world.agents.counters(world.now).nth(agent).unwrap();
+    counters.iter().find(|(n, _)| *n == name).unwrap().1 as u64
+}
+
+const SPLIT: &str = "[[agents]]\nat = \"base\"\nwireless = \"radio\"\nkind = \"split\"\n";
+const DOWN: &str = "[[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\nsize = \"3 MB\"\n";
+
+/// A loss is repaired over the link that has it, and not over the whole way; the wired half
+/// repairs nothing. Each segment took as long as the way takes at least.
+#[test]
+fn a_split_connection_repairs_where_the_loss_was() {
+    let (without, with) = (far("", DOWN), far(SPLIT, DOWN));
+    let (with_it, without_it) = (seconds(&with), seconds(&without));
+    assert!(
+        with_it < 0.8 * without_it,
+        "{with_it} s, without {without_it} s"
+    );
+    assert_eq!(counter(&with, 0, "connections"), 1);
+    assert_eq!(counter(&with, 0, "wired_retransmissions"), 0);
+    assert!(counter(&with, 0, "wireless_retransmissions") > 0);
+    // The half with the fixed host sends it nothing.
+    assert_eq!(counter(&with, 0, "wired_segments"), 0);
+    let mean = with.tallies[FlowId(0)].transit.mean_nanos();
+    assert!(mean.unwrap() > 100e6, "{mean:?}");
+}
+
+/// Whichever end opens and whichever sends, over one agent or two: what is sent comes, and
+/// takes as long.
+#[test]
+fn whoever_opens_and_sends_it_comes() {
+    let two = format!("{SPLIT}{}", SPLIT.replace("base", "gate"));
+    let pep = two.replace("split", "pep");
+    for agents in [SPLIT, &two, &pep, &SPLIT.replace("split", "pepsal")] {
+        for open in ["early", "through"] {
+            let agents = agents.replace("kind", &format!("open = \"{open}\"\nkind"));
+            for flow in ["", "opens = \"receiver\"\n"] {
+                for (from, to) in [("fixed", "mobile"), ("mobile", "fixed")] {
+                    let flow = format!(
+                        "[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"100 kB\"\n{flow}"
+                    );
+                    let world = far(&agents, &flow);
+                    assert_eq!(world.unfinished, 0, "{agents} {flow}");
+                    let mean = world.tallies[FlowId(0)].transit.mean_nanos();
+                    assert!(mean.unwrap() > 100e6, "{mean:?}");
+                    let lost = world.agents.counters(world.now).flatten();
+                    let lost: f64 = lost.filter(|(n, _)| *n == "bytes_lost").map(|n| n.1).sum();
+                    assert_eq!(lost, 0.0);
+                }
+            }
+        }
+    }
 }
