@@ -29,7 +29,6 @@ pub(crate) use buffer::SendBuffer;
 pub use buffer::WriteError;
 use held::Held;
 use idle::Idle;
-pub(crate) use stream::Streamed;
 use usage::CwndUsage;
 
 /// The context of a congestion-control hook. A macro, so that only the fields
@@ -57,6 +56,16 @@ pub(crate) struct Chunk {
     pub(crate) syn: bool,
     pub(crate) fin: bool,
     pub(crate) retransmission: bool,
+}
+
+/// What may leave of a stream.
+pub(crate) enum Streamed {
+    /// A full segment of new data.
+    Segment(Chunk),
+    /// Nothing: the congestion window is full.
+    Full,
+    /// It takes more to find out.
+    Unknown,
 }
 
 /// A piece, and its index if it was sent before.

@@ -3,19 +3,9 @@
 //! A short way to what [`Sender::next`] finds out after many more questions.
 
 use super::held::Held;
-use super::{Chunk, Sender};
+use super::{Chunk, Sender, Streamed};
 use crate::recovery::frto::Frto;
 use crate::time::Instant;
-
-/// What may leave of a stream.
-pub(crate) enum Streamed {
-    /// A full segment of new data.
-    Segment(Chunk),
-    /// Nothing: the congestion window is full.
-    Full,
-    /// It takes more to find out.
-    Unknown,
-}
 
 impl Sender {
     /// Whether nothing is configured that has to see every segment.
