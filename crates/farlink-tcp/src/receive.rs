@@ -34,34 +34,35 @@ pub(crate) enum AckNeed {
 
 /// Receive state of a connection (RFC 9293, 3.3.1: RCV.NXT, RCV.WND).
 #[derive(Debug)]
+#[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct Receiver {
-    config: ReceiverConfig,
-    mss: u64,
-    /// Peer's initial sequence number.
-    irs: Seq,
     nxt: Offset,
     /// Right edge that was advertised; never moves left.
     edge: Offset,
-    shift: u8,
     /// Position after the last byte that the application has read.
     read: Offset,
+    /// Peer's initial sequence number.
+    irs: Seq,
+    need: AckNeed,
+    shift: u8,
+    /// Segments that wait for an acknowledgment.
+    waiting: u32,
+    /// ACKs of data that still leave at once.
+    quick: u32,
+    config: ReceiverConfig,
+    mss: u64,
+    /// Position of the peer's FIN.
+    fin: Option<Offset>,
     /// What is out of order, and what is told of it, once there was any.
     holes: Option<Box<Holes>>,
+    /// What makes the buffer grow, if it may.
+    autotune: Option<Box<Autotune>>,
     /// What was received, when the peer sends bytes.
     bytes: Option<Box<Bytes>>,
     /// A duplicate to report (RFC 2883).
     duplicate: Option<(Offset, Offset)>,
     /// The next SNACK tells of the first hole from here on.
     snack_next: Offset,
-    /// Position of the peer's FIN.
-    fin: Option<Offset>,
-    /// Segments that wait for an acknowledgment.
-    waiting: u32,
-    need: AckNeed,
-    /// ACKs of data that still leave at once.
-    quick: u32,
-    /// What makes the buffer grow, if it may.
-    autotune: Option<Box<Autotune>>,
 }
 
 /// What is out of order.

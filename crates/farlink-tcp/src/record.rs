@@ -154,17 +154,30 @@ impl Mark {
 
 /// Counters of one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(C)] // in this order in memory: what each segment asks for is together
 pub struct Stats {
-    /// Segments with data sent, retransmissions included; a bare SYN or FIN is none.
-    pub segments_sent: u64,
-    /// Of these, retransmissions.
-    pub segments_retransmitted: u64,
-    /// Bytes of data sent, retransmissions included.
-    pub bytes_sent: u64,
-    /// Bytes of data sent again.
-    pub bytes_retransmitted: u64,
     /// Segments without data sent.
     pub acks_sent: u64,
+    /// Segments received with data that is new and was kept.
+    pub segments_fresh: u64,
+    /// Segments with data sent, retransmissions included; a bare SYN or FIN is none.
+    pub segments_sent: u64,
+    /// Bytes of data sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Round-trip samples.
+    pub rtt_samples: u64,
+    /// Their sum in nanoseconds.
+    pub rtt_sum: u64,
+    /// Least of them.
+    pub rtt_min: Option<Interval>,
+    /// Greatest of them.
+    pub rtt_max: Interval,
+    /// Sum in nanoseconds of the time-outs after each sample.
+    pub rto_sum: u64,
+    /// Of [`Self::segments_sent`] those that were retransmissions.
+    pub segments_retransmitted: u64,
+    /// Bytes of data sent again.
+    pub bytes_retransmitted: u64,
     /// Dummy segments sent, which are not among the segments above.
     pub dummies_sent: u64,
     /// Dummy segments that the peer acknowledged.
@@ -181,8 +194,6 @@ pub struct Stats {
     /// Of these, those that came when nothing new had been acknowledged since
     /// the one before: the time-out was backed off.
     pub timeouts_repeated: u64,
-    /// Segments received with data that is new and was kept.
-    pub segments_fresh: u64,
     /// Segments received whose data was all there before.
     pub segments_duplicate: u64,
     /// Segments received with data beyond a hole.
@@ -193,16 +204,6 @@ pub struct Stats {
     pub probes: u64,
     /// Tail loss probes sent (RFC 8985, 7).
     pub tail_probes: u64,
-    /// Round-trip samples.
-    pub rtt_samples: u64,
-    /// Their sum in nanoseconds.
-    pub rtt_sum: u64,
-    /// Least of them.
-    pub rtt_min: Option<Interval>,
-    /// Greatest of them.
-    pub rtt_max: Interval,
-    /// Sum in nanoseconds of the time-outs after each sample.
-    pub rto_sum: u64,
 }
 
 impl Stats {
@@ -284,9 +285,10 @@ impl Stats {
 
 /// Where records go.
 #[derive(Debug, Default)]
+#[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct Recorder {
-    pub(crate) stats: Stats,
     trace: Option<Box<Trace>>,
+    pub(crate) stats: Stats,
 }
 
 /// Records that wait to be taken.

@@ -2,23 +2,27 @@
 
 mod linux;
 
-use crate::config::{Backoff, RtoAlgorithm, RtoConfig};
+use crate::config::{Backoff, Config, RtoAlgorithm, RtoConfig};
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
+use std::sync::Arc;
 
 /// Most doublings kept count of; the maximum time-out is reached long before.
 const MAX_DOUBLINGS: u32 = 32;
 
 /// Turns round-trip samples into a time-out. All state is in whole nanoseconds.
 #[derive(Clone, Debug)]
+#[repr(C)] // in this order in memory: what each segment asks for is together
 pub struct RttEstimator {
-    config: RtoConfig,
-    srtt: Option<Interval>,
-    deviation: Interval,
-    latest: Option<Interval>,
-    min: Option<Interval>,
+    /// Of which [`Config::rto`] counts: one for all connections that have it, so that it
+    /// is in the cache.
+    config: Arc<Config>,
     /// Time-out without backoff, before the bounds.
     base: Interval,
+    srtt: Option<Interval>,
+    deviation: Interval,
+    min: Option<Interval>,
+    latest: Option<Interval>,
     doublings: u32,
     /// Of [`RtoAlgorithm::Linux`].
     linux: linux::Linux,
@@ -26,10 +30,18 @@ pub struct RttEstimator {
 
 impl RttEstimator {
     /// No samples yet: the time-out is the initial one.
-    pub fn new(config: RtoConfig) -> Self {
+    pub fn new(rto: RtoConfig) -> Self {
+        Self::of(&Arc::new(Config {
+            rto,
+            ..Config::default()
+        }))
+    }
+
+    /// The same for a connection.
+    pub(crate) fn of(config: &Arc<Config>) -> Self {
         let mut new = Self {
-            base: config.initial,
-            config,
+            base: config.rto.initial,
+            config: Arc::clone(config),
             srtt: None,
             deviation: Interval::ZERO,
             latest: None,
@@ -37,7 +49,7 @@ impl RttEstimator {
             doublings: 0,
             linux: linux::Linux::default(),
         };
-        if let Some((srtt, deviation)) = config.start {
+        if let Some((srtt, deviation)) = config.rto.start {
             new.restart(srtt, deviation);
         }
         new
@@ -66,8 +78,8 @@ impl RttEstimator {
 
     /// Time-out without backoff, bounded.
     pub fn base_rto(&self) -> Interval {
-        let max = self.config.max.max(self.config.min);
-        (self.base.max(self.config.min) + self.slop()).min(max)
+        let max = self.config.rto.max.max(self.config.rto.min);
+        (self.base.max(self.config.rto.min) + self.slop()).min(max)
     }
 
     /// SRTT + 4 RTTVAR, on the estimator's clock: what a round trip hardly
@@ -80,20 +92,20 @@ impl RttEstimator {
     /// Time-out in force: bounded, backed off.
     #[inline]
     pub fn rto(&self) -> Interval {
-        let bounded = self.base.max(self.config.min);
+        let bounded = self.base.max(self.config.rto.min);
         let backed = if self.doublings == 0 {
             bounded
         } else {
             Interval::from_nanos(bounded.as_nanos().saturating_mul(1 << self.doublings))
         };
-        (backed + self.slop()).min(self.config.max.max(self.config.min))
+        (backed + self.slop()).min(self.config.rto.max.max(self.config.rto.min))
     }
 
     /// What is on top of a time-out that samples gave.
     #[inline]
     fn slop(&self) -> Interval {
         match self.srtt {
-            Some(_) => self.config.slop,
+            Some(_) => self.config.rto.slop,
             None => Interval::ZERO,
         }
     }
@@ -108,12 +120,12 @@ impl RttEstimator {
     /// `at`, moved to the next tick of the timer's clock unless on one.
     #[inline]
     pub fn on_tick(&self, at: Instant) -> Instant {
-        if self.config.tick.is_zero() {
+        if self.config.rto.tick.is_zero() {
             at
         } else {
             Instant::from_nanos(
                 Interval::from_nanos(at.as_nanos())
-                    .ceil_to(self.config.tick)
+                    .ceil_to(self.config.rto.tick)
                     .as_nanos(),
             )
         }
@@ -123,7 +135,7 @@ impl RttEstimator {
     /// estimator's clock sees it. Ends a backoff (Karn & Partridge 1987: it
     /// lasts until a segment that was sent once is acknowledged).
     pub fn sample(&mut self, sent: Instant, now: Instant) -> Interval {
-        let tick = self.config.tick.as_nanos();
+        let tick = self.config.rto.tick.as_nanos();
         let rtt = if tick == 0 {
             now.since(sent)
         } else {
@@ -132,7 +144,7 @@ impl RttEstimator {
         self.latest = Some(rtt);
         self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
         self.doublings = 0;
-        let base = match self.config.algorithm {
+        let base = match self.config.rto.algorithm {
             RtoAlgorithm::Rfc793 { alpha, beta } => {
                 let srtt = self.srtt.map_or(rtt, |s| {
                     let old = alpha.of(s.as_nanos());
@@ -151,7 +163,7 @@ impl RttEstimator {
                 self.srtt.unwrap_or_default() + (self.deviation * 4).max(granularity)
             }
             RtoAlgorithm::Linux => {
-                self.linux.sample(rtt, self.config.min);
+                self.linux.sample(rtt, self.config.rto.min);
                 self.show_linux()
             }
         };
@@ -163,7 +175,7 @@ impl RttEstimator {
     /// up.
     #[inline]
     fn rounded(&self, rto: Interval) -> Interval {
-        let unit = self.config.round.as_nanos();
+        let unit = self.config.rto.round.as_nanos();
         if unit == 0 {
             return rto;
         }
@@ -175,7 +187,9 @@ impl RttEstimator {
     /// [`RtoAlgorithm::Linux`] tells round trips apart.
     #[inline]
     pub(crate) fn window(&mut self, una: Offset, nxt: Offset) {
-        self.linux.window(una, nxt);
+        if self.config.rto.algorithm == RtoAlgorithm::Linux {
+            self.linux.window(una, nxt);
+        }
     }
 
     /// Takes mean and deviation from Linux's estimator. Returns the time-out.
@@ -188,9 +202,9 @@ impl RttEstimator {
 
     /// G of RFC 6298: granularity, or the tick where the algorithm has none.
     pub(crate) fn granularity(&self) -> Interval {
-        match self.config.algorithm {
-            RtoAlgorithm::Rfc6298 { granularity } => granularity.max(self.config.tick),
-            _ => self.config.tick,
+        match self.config.rto.algorithm {
+            RtoAlgorithm::Rfc6298 { granularity } => granularity.max(self.config.rto.tick),
+            _ => self.config.rto.tick,
         }
     }
 
@@ -198,12 +212,12 @@ impl RttEstimator {
     pub(crate) fn restart(&mut self, srtt: Interval, deviation: Interval) {
         self.srtt = Some(srtt);
         self.deviation = deviation;
-        let base = match self.config.algorithm {
+        let base = match self.config.rto.algorithm {
             RtoAlgorithm::Rfc793 { beta, .. } => Interval::from_nanos(beta.of(srtt.as_nanos())),
             RtoAlgorithm::Jacobson { k, .. } => srtt + deviation * u64::from(k),
             RtoAlgorithm::Rfc6298 { granularity } => srtt + (deviation * 4).max(granularity),
             RtoAlgorithm::Linux => {
-                let min = self.config.min.as_nanos();
+                let min = self.config.rto.min.as_nanos();
                 self.linux.start(srtt.as_nanos(), deviation.as_nanos(), min);
                 self.show_linux()
             }
@@ -213,7 +227,7 @@ impl RttEstimator {
 
     /// The timer went off.
     pub fn back_off(&mut self) {
-        if self.config.backoff == Backoff::Exponential && self.doublings < MAX_DOUBLINGS {
+        if self.config.rto.backoff == Backoff::Exponential && self.doublings < MAX_DOUBLINGS {
             self.doublings += 1;
         }
     }

@@ -69,31 +69,32 @@ pub(crate) struct Acked {
 
 /// The record of all segments in flight.
 #[derive(Debug, Default)]
+#[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct Scoreboard {
-    segments: VecDeque<Sent>,
-    /// Absolute index of the first record; pointers into the list are absolute.
-    first: u64,
-    /// Selectively acknowledged ranges, in order, disjoint, not adjacent.
-    ranges: VecDeque<(Offset, Offset)>,
     una: Offset,
     max: Offset,
-    sacked: u64,
-    segments_sacked: u64,
     lost: u64,
     retransmitted: u64,
-    /// Bytes ever presumed lost, without time-outs.
-    losses: u64,
+    sacked: u64,
+    /// Absolute index of the first record; pointers into the list are absolute.
+    first: u64,
     /// Records before this one are known to be SACKed or lost.
     judged: u64,
     /// Records before this one need no retransmission.
     next_retransmission: u64,
+    segments: VecDeque<Sent>,
     /// Delivery-rate samples, if the controller wants them.
     pub(crate) rate: Option<Box<RateSampler>>,
     /// Transmissions by time, if losses are found so.
     pub(crate) order: Option<Box<TimeOrder>>,
+    /// Selectively acknowledged ranges, in order, disjoint, not adjacent.
+    ranges: VecDeque<(Offset, Offset)>,
     /// When the first segment left that was sent once and that the ACK at hand
     /// SACKs: set back before each ACK by who reads it.
     pub(crate) first_sacked: Option<Instant>,
+    segments_sacked: u64,
+    /// Bytes ever presumed lost, without time-outs.
+    losses: u64,
 }
 
 impl Scoreboard {

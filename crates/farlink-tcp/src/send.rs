@@ -29,6 +29,7 @@ pub(crate) use buffer::SendBuffer;
 pub use buffer::WriteError;
 use held::Held;
 use idle::Idle;
+use std::sync::Arc;
 use usage::CwndUsage;
 
 /// The context of a congestion-control hook. A macro, so that only the fields
@@ -73,74 +74,75 @@ type Choice = (Chunk, Option<usize>);
 
 /// Send state of a connection (RFC 9293, 3.3.1: SND.*).
 #[derive(Debug)]
+#[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct Sender {
-    pub(crate) isn: Seq,
     pub(crate) board: Scoreboard,
-    pub(crate) buffer: SendBuffer,
-    pub(crate) cc: Box<dyn CongestionControl>,
-    /// What it has beside its window.
-    pub(crate) extras: &'static Extras,
-    pub(crate) rtt: RttEstimator,
-    pub(crate) loss: LossState,
-    pub(crate) spurious: Spurious,
+    pub(crate) isn: Seq,
     /// Most data in a segment.
     pub(crate) mss: u32,
+    /// Segments sent again since the last acknowledgment or time-out.
+    sent_again: u32,
+    /// Probes since the window closed, and those of them since the last ACK.
+    probes_in_row: u32,
+    probes_unanswered: u32,
+    timeouts_in_row: u32,
     /// Peer's window, scaled up, from `una`.
     wnd: u64,
     /// Segment that the window was taken from: SND.WL1, SND.WL2.
     window_from: (Offset, Offset),
     /// Largest window the peer ever offered.
     max_wnd: u64,
+    pub(crate) cc: Box<dyn CongestionControl>,
+    /// What it has beside its window.
+    pub(crate) extras: &'static Extras,
+    last_sent: Instant,
+    /// Pacing lets nothing leave before.
+    paced_until: Instant,
+    /// When an acknowledgment last started the retransmission timer anew.
+    timer_restarted: Instant,
+    usage: CwndUsage,
+    pub(crate) buffer: SendBuffer,
+    /// Why nothing more left when it was last asked for.
+    held: Held,
+    /// The persist timer went off: something leaves whatever the window.
+    probe: bool,
+    /// Largest congestion window that counts is the peer's largest window.
+    limited_by_peer: bool,
+    one_sample: bool,
+    cwnd_validation: bool,
+    rtt_from_sack: bool,
+    /// The application's last write was cut short.
+    cut_short: bool,
+    /// The peer's SYN had our cookie: data leaves before the handshake is over
+    /// (RFC 7413, 4.2.2).
+    pub(crate) early: bool,
+    /// The timers of the connection, of which most are the sender's.
+    pub(crate) timers: Timers,
+    pub(crate) loss: LossState,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) spurious: Spurious,
+    /// Of a controller that sends dummy segments.
+    pub(crate) dummies: Option<Box<Dummies>>,
     nagle: Nagle,
     /// Position after the last segment of new data that was not full.
     small_end: Offset,
     restart_on_retransmit: bool,
     restart_on_sack: bool,
-    rtt_from_sack: bool,
     reduce_from: ReduceFrom,
     limit: u64,
-    /// The application's last write was cut short.
-    cut_short: bool,
-    /// Why nothing more left when it was last asked for.
-    held: Held,
     idle: Idle,
     reduce_once: bool,
     lost_syns: u32,
-    cwnd_validation: bool,
-    one_sample: bool,
     /// What was sent twice gives no sample.
     karn: bool,
-    /// Largest congestion window that counts is the peer's largest window.
-    limited_by_peer: bool,
     /// Of a controller without a rate of its own.
     pacing: Option<Pacing>,
     /// Segment being timed: position after it, and when it left.
     timed: Option<(Offset, Instant)>,
-    usage: CwndUsage,
-    /// Segments sent again since the last acknowledgment or time-out.
-    sent_again: u32,
-    last_sent: Instant,
-    /// When an acknowledgment last started the retransmission timer anew.
-    timer_restarted: Instant,
-    timeouts_in_row: u32,
-    /// Probes since the window closed, and those of them since the last ACK.
-    probes_in_row: u32,
-    probes_unanswered: u32,
-    /// The persist timer went off: something leaves whatever the window.
-    probe: bool,
-    /// The peer's SYN had our cookie: data leaves before the handshake is over
-    /// (RFC 7413, 4.2.2).
-    pub(crate) early: bool,
-    /// Pacing lets nothing leave before.
-    paced_until: Instant,
-    /// The timers of the connection, of which most are the sender's.
-    pub(crate) timers: Timers,
-    /// Of a controller that sends dummy segments.
-    pub(crate) dummies: Option<Box<Dummies>>,
 }
 
 impl Sender {
-    pub(crate) fn new(config: &Config, isn: Seq) -> Self {
+    pub(crate) fn new(config: &Arc<Config>, isn: Seq) -> Self {
         let cc = congestion::build(config, config.mss);
         let extras = &config.congestion.algorithm().extras;
         let mut board = Scoreboard::default();
@@ -159,7 +161,7 @@ impl Sender {
             buffer: SendBuffer::new(),
             cc,
             extras,
-            rtt: RttEstimator::new(config.rto),
+            rtt: RttEstimator::of(config),
             loss,
             spurious: Spurious::new(config),
             mss: config.mss,

@@ -44,7 +44,7 @@ pub(crate) struct Spurious {
     detection: Undo,
     initial_window: InitialWindow,
     episode: Option<Box<Episode>>,
-    adaptation: Option<Adaptation>,
+    adaptation: Option<Box<Adaptation>>,
     pub(crate) frto: Frto,
 }
 
@@ -110,8 +110,7 @@ impl Spurious {
     /// A round-trip sample of a segment that left at `sent`.
     #[inline]
     pub(crate) fn sampled(&mut self, rtt: &mut RttEstimator, sent: Instant, sample: Interval) {
-        if let Some(before) = self.adaptation.filter(|a| sent >= a.from) {
-            self.adaptation = None;
+        if let Some(before) = self.adaptation.take_if(|a| sent >= a.from) {
             rtt.restart(before.srtt.max(sample), before.deviation.max(sample / 2));
         }
     }
@@ -238,10 +237,12 @@ pub(crate) fn undo(tx: &mut Sender, now: Instant, response: Option<u64>, recorde
     tx.loss.undo(tx.board.una());
     let flight = tx.board.flight();
     let undone = if let Some(acked) = response {
-        tx.spurious.adaptation = episode.srtt.map(|srtt| Adaptation {
-            from: now,
-            srtt,
-            deviation: episode.deviation,
+        tx.spurious.adaptation = episode.srtt.map(|srtt| {
+            Box::new(Adaptation {
+                from: now,
+                srtt,
+                deviation: episode.deviation,
+            })
         });
         let step = tx.spurious.initial_window.bytes(tx.mss).min(acked);
         Undone {

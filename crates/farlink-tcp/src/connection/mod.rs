@@ -107,53 +107,54 @@ pub enum CloseReason {
 
 /// One end of a TCP connection.
 #[derive(Debug)]
+#[repr(C)] // in this order in memory: what each segment asks for is together
 pub struct Connection {
-    config: Arc<Config>,
     state: State,
+    /// Nothing is configured that has to see every segment: those that are what was
+    /// expected take a short way.
+    predicts: bool,
+    /// Nothing is in flight or waits to be sent, and since that was found nothing came
+    /// but the next data.
+    at_rest: bool,
+    /// SACK was agreed.
+    sack: bool,
+    /// Timestamps were agreed.
+    timestamps: bool,
+    /// The application reads no more.
+    deaf: bool,
+    /// Shift of the peer's window field.
+    peer_shift: u8,
+    /// ECN, if it was agreed.
+    ecn: Negotiation,
     local_port: u16,
     remote_port: u16,
-    tx: Sender,
+    /// Dummy segments that arrived and want their ACKs.
+    dummy_acks: u32,
+    doing: Doing,
+    /// A segment outside of the flow of data: RST.
+    reply: Option<Box<Segment>>,
+    /// What time stamps are and were.
+    stamps: Stamps,
     rx: Receiver,
+    recorder: Recorder,
+    tx: Sender,
+    events: VecDeque<Event>,
+    /// What ends it when the peer is gone, if that is configured.
+    lifetime: Option<Box<Lifetime>>,
+    config: Arc<Config>,
     /// Opened by a SYN of ours.
     active: bool,
     /// The SYN has to leave.
     syn_due: bool,
-    /// Nothing is configured that has to see every segment: those that are what was
-    /// expected take a short way.
-    predicts: bool,
     /// Never, for tests.
     general_only: bool,
-    /// Nothing is in flight or waits to be sent, and since that was found nothing came
-    /// but the next data.
-    at_rest: bool,
     /// Window scaling was agreed.
     scaling: bool,
-    /// Shift of the peer's window field.
-    peer_shift: u8,
-    /// SACK was agreed.
-    sack: bool,
     /// SNACK, in the form that was agreed.
     snack: SnackForm,
-    /// Timestamps were agreed.
-    timestamps: bool,
-    /// ECN, if it was agreed.
-    ecn: Negotiation,
-    /// What time stamps are and were.
-    stamps: Stamps,
     /// From when on another challenge ACK may leave.
     challenge_at: Instant,
-    /// A segment outside of the flow of data: RST.
-    reply: Option<Box<Segment>>,
-    /// Dummy segments that arrived and want their ACKs.
-    dummy_acks: u32,
-    events: VecDeque<Event>,
-    recorder: Recorder,
-    doing: Doing,
     clocks: Box<Clocks>,
-    /// The application reads no more.
-    deaf: bool,
-    /// What ends it when the peer is gone, if that is configured.
-    lifetime: Option<Box<Lifetime>>,
     /// TCP Fast Open, if that is configured.
     fast_open: Option<Box<Opening>>,
 }

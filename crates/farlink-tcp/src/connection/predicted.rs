@@ -72,7 +72,9 @@ impl Connection {
         }
         self.tx.heard();
         self.tx.update_window(now, start, una, self.scaled(segment));
-        self.tx.loss.mark_echoed = false;
+        if self.ecn.agreed() {
+            self.tx.loss.mark_echoed = false;
+        }
         if let Some(ts) = segment.options.timestamps {
             self.stamps.accepted(now, ts.value, start);
         }

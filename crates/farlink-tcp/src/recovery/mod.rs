@@ -31,35 +31,36 @@ use vegas::FineTimeout;
 
 /// State that the algorithms share.
 #[derive(Debug)]
+#[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct LossState {
-    pub(super) algorithm: Algorithm,
-    threshold: u32,
-    limited_transmit: bool,
-    /// Bytes that limited transmit let out since the last new ACK.
-    limited_sent: u64,
-    pub(crate) dup_acks: u32,
     pub(crate) in_recovery: bool,
-    /// Position after the highest byte sent when the last loss was seen
-    /// (`recover` of RFC 6582, `RecoveryPoint` of RFC 6675).
-    recover: Offset,
-    /// What duplicate and partial ACKs add to the window while recovery lasts.
-    pub(crate) inflation: i64,
     /// The next retransmission leaves whatever the window says.
     pub(crate) force: bool,
     /// Whether a time-out happened since `recover` was passed.
     after_timeout: bool,
-    /// Position after the highest byte sent when the window was last reduced for
-    /// a mark (RFC 3168).
-    marked: Offset,
     /// The window was reduced since new data said so (CWR).
     pub(crate) reduced: bool,
     /// The ACK at hand says that data was marked: nothing grows for it.
     pub(crate) mark_echoed: bool,
+    limited_transmit: bool,
     /// Losses are taken for corruption.
     pub(crate) assume_corruption: bool,
+    pub(crate) dup_acks: u32,
+    threshold: u32,
+    /// What duplicate and partial ACKs add to the window while recovery lasts.
+    pub(crate) inflation: i64,
+    /// Bytes that limited transmit let out since the last new ACK.
+    limited_sent: u64,
+    /// Position after the highest byte sent when the last loss was seen
+    /// (`recover` of RFC 6582, `RecoveryPoint` of RFC 6675).
+    recover: Offset,
     /// Position after the last byte that was out when a marked ACK came (ELN);
     /// zero when there is nothing to repair.
     repair_end: Offset,
+    pub(super) algorithm: Algorithm,
+    /// Position after the highest byte sent when the window was last reduced for
+    /// a mark (RFC 3168).
+    marked: Offset,
 }
 
 /// How losses are found and repaired, with what that alone has: nothing of an
@@ -181,7 +182,7 @@ impl LossState {
     #[inline]
     pub(crate) fn prr(&self) -> Option<&Prr> {
         match &self.algorithm {
-            Algorithm::Sack(sack) => sack.prr.as_ref(),
+            Algorithm::Sack(sack) => sack.prr.as_deref(),
             _ => None,
         }
     }
@@ -189,7 +190,7 @@ impl LossState {
     #[inline]
     pub(super) fn prr_mut(&mut self) -> Option<&mut Prr> {
         match &mut self.algorithm {
-            Algorithm::Sack(sack) => sack.prr.as_mut(),
+            Algorithm::Sack(sack) => sack.prr.as_deref_mut(),
             _ => None,
         }
     }

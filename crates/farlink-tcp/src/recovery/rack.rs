@@ -498,7 +498,7 @@ mod tests {
             },
             ..Config::default()
         };
-        let mut tx = Sender::new(&config, Seq(0));
+        let mut tx = Sender::new(&std::sync::Arc::new(config), Seq(0));
         tx.timers.set(Timer::Reordering, at(10));
         tx.timers.set(Timer::TailProbe, at(20));
         let due = |tx: &Sender| tx.loss.rack().map(Rack::probes);

@@ -20,7 +20,7 @@ pub(crate) struct Sack {
     pub(super) rescue: bool,
     /// `RescueRxt`; `None` until used in this recovery.
     pub(super) rescued: Option<Offset>,
-    pub(super) prr: Option<Prr>,
+    pub(super) prr: Option<Box<Prr>>,
     pub(super) rack: Option<Box<Rack>>,
 }
 
@@ -29,7 +29,7 @@ impl Sack {
         Self {
             rescue,
             rescued: None,
-            prr: prr.map(Prr::new),
+            prr: prr.map(|bound| Box::new(Prr::new(bound))),
             rack: rack.map(|rack| Box::new(Rack::new(rack))),
         }
     }
