@@ -24,7 +24,6 @@ use farlink_net::{
     ById, Direction, FlowId, Id, Link, LinkConfig, LinkId, Links, NodeId, QueueLimit, Simplex,
 };
 use farlink_tcp::{Config, Instant, Interval};
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Links and flows that are built between two looks at the monitor.
@@ -293,6 +292,10 @@ fn jitter(spec: &JitterSpec, stream: Stream) -> Result<Jitter, ChannelError> {
 }
 
 /// Nodes with a route to every destination that some flow has, or `everywhere`.
+///
+/// All that goes to a node with a single link goes to its neighbour first, so the routes to it are
+/// those to the neighbour, but for the last hop. Paths are searched to nodes with several links
+/// only, and among these: hosts cost no search, however many there are.
 pub(crate) fn nodes(
     scenario: &Expanded,
     links: &Links,
@@ -327,30 +330,55 @@ pub(crate) fn nodes(
         wanted[flow.from] = true;
         wanted[flow.to] = true;
     }
-    let mut distance = vec![u32::MAX; n];
-    let mut todo = VecDeque::new();
+    let far_end = |link: LinkId| links[link].to().index();
+    // Destinations by the node with several links that is them or is next to them.
+    let mut behind: Vec<Vec<usize>> = vec![Vec::new(); n];
     for to in (0..n).filter(|&to| wanted[to]) {
+        match leaving[to][..] {
+            [only] => behind[far_end(only)].push(to),
+            _ => behind[to].push(to),
+        }
+    }
+    let is_router = |at: usize| leaving[at].len() > 1;
+    let mut distance = vec![u32::MAX; n];
+    // The nodes found so far, nearest first.
+    let mut found = Vec::new();
+    for (gate, behind) in behind.iter().enumerate() {
+        if behind.is_empty() || !is_router(gate) {
+            continue;
+        }
         monitor.stopped()?;
-        distance.fill(u32::MAX);
-        distance[to] = 0;
-        todo.push_back(to);
-        while let Some(at) = todo.pop_front() {
-            for &link in &leaving[at] {
-                let next = links[link].to().index();
-                if distance[next] == u32::MAX {
-                    distance[next] = distance[at] + 1;
-                    todo.push_back(next);
+        distance[gate] = 0;
+        found.push(gate);
+        let mut next = 0;
+        while let Some(&at) = found.get(next) {
+            next += 1;
+            for to in leaving[at].iter().map(|&link| far_end(link)) {
+                if is_router(to) && distance[to] == u32::MAX {
+                    distance[to] = distance[at] + 1;
+                    found.push(to);
                 }
             }
         }
-        for at in 0..n {
-            if leaving[at].len() > 1 && at != to && distance[at] != u32::MAX {
-                let nearer =
-                    |&&link: &&LinkId| distance[links[link].to().index()] == distance[at] - 1;
-                let link = leaving[at].iter().find(nearer).copied();
-                let routes = &mut nodes[NodeId(at as u32)].routes;
+        for &at in &found[1..] {
+            let nearer = |&&link: &&LinkId| {
+                let to = far_end(link);
+                is_router(to) && distance[to] == distance[at] - 1
+            };
+            let link = leaving[at].iter().find(nearer).copied();
+            let routes = &mut nodes[NodeId(at as u32)].routes;
+            for &to in behind {
                 routes[NodeId(to as u32)] = link.unwrap_or(LinkId::NONE);
             }
+        }
+        let routes = &mut nodes[NodeId(gate as u32)].routes;
+        for &to in behind.iter().filter(|&&to| to != gate) {
+            // The only link of the last node, the other way.
+            let last = leaving[to].first();
+            routes[NodeId(to as u32)] = last.map_or(LinkId::NONE, |link| link.reverse());
+        }
+        for at in found.drain(..) {
+            distance[at] = u32::MAX;
         }
     }
     for &(at, to, via) in &scenario.routes {
@@ -448,3 +476,5 @@ fn flows(
 mod channel_tests;
 #[cfg(test)]
 mod radio_tests;
+#[cfg(test)]
+mod route_tests;
