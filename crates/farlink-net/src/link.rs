@@ -28,6 +28,8 @@ pub enum Offered {
     Flies,
     /// It is in flight, and the next of its direction to arrive, then.
     FliesFirst(Instant),
+    /// It reaches the far end then, and may be handed on now, as in [`Outcome::HandsOn`].
+    HandsOn(Instant),
     /// It is longer than packets on this link may be ([`Simplex::mtu`]); it stays with
     /// its owner.
     TooLong,
@@ -176,7 +178,9 @@ impl Links {
         }
         let fate = over.take(now, label.ip_len, Priority::Normal, label.data);
         if let Some(at) = fate.plain() {
-            return if over.flies(packet, at) {
+            return if over.hands_on {
+                Offered::HandsOn(at)
+            } else if over.flies(packet, at) {
                 Offered::FliesFirst(at)
             } else {
                 Offered::Flies

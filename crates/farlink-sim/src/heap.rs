@@ -10,7 +10,8 @@ use farlink_tcp::Instant;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub(crate) enum Kind {
-    /// The first packet in flight on a link arrives; the source is the link.
+    /// The first packet in flight on a link arrives; the source is the link. With a counter, one
+    /// that was handed on and will find no room at the next link.
     Arrival,
     /// A packet outside the order of its link arrives; the source is the link.
     Reordered,
@@ -62,6 +63,15 @@ impl Event {
         Self { time, tie, payload }
     }
 
+    /// After every event of a time.
+    pub(crate) const fn last_at(time: Instant) -> Self {
+        Self {
+            time,
+            tie: u64::MAX,
+            payload: u32::MAX,
+        }
+    }
+
     #[inline]
     pub(crate) fn time(&self) -> Instant {
         self.time
@@ -90,6 +100,11 @@ impl Event {
     #[inline]
     pub(crate) fn source(&self) -> u32 {
         (self.tie >> 32) as u32 & (MAX_SOURCES as u32 - 1)
+    }
+
+    #[inline]
+    pub(crate) fn counter(&self) -> u32 {
+        self.tie as u32
     }
 
     #[inline]

@@ -3,6 +3,7 @@
 use crate::app::Side;
 use crate::build::build;
 use crate::flow::{EndId, FlowState};
+use crate::heap::Event;
 use crate::metrics::{self, Scope, Values, named};
 use crate::probe::{Probes, Table};
 use crate::sample::{derived, derived_json};
@@ -93,8 +94,24 @@ pub struct Trace {
 /// See [`RunError`].
 pub fn run(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<Outcome, RunError> {
     let mut world = build(scenario, run, monitor)?;
+    world.fuse(scenario);
     drive(&mut world, scenario, monitor)?;
     Ok(outcome(&world, scenario))
+}
+
+/// The same without fused hops, and whether it could have had some.
+#[cfg(test)]
+pub(crate) fn run_unfused(
+    scenario: &Expanded,
+    run: u64,
+    monitor: &Monitor,
+) -> Result<(Outcome, bool), RunError> {
+    let mut fused = build(scenario, run, monitor)?;
+    fused.fuse(scenario);
+    let mut world = build(scenario, run, monitor)?;
+    drive(&mut world, scenario, monitor)?;
+    let hops = fused.links.each().any(|(_, link)| link.hands_on());
+    Ok((outcome(&world, scenario), hops))
 }
 
 /// Runs each (scenario, run) on up to `threads` threads; results in order.
@@ -365,14 +382,18 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
     let mut settled = 0;
     let mut look_at = LOOK_EVERY;
     let mut others = Others::new(world);
-    while let Some(next) = world.next_time() {
+    let mut last = Event::last_at(Instant::ZERO);
+    while let Some(event) = world.next_event() {
+        let next = event.time();
         if !others.links.is_empty() {
             others.run_until(next.min(limit), world, monitor)?;
         }
         if next > limit {
             world.now = limit;
+            last = Event::last_at(limit);
             break;
         }
+        last = event;
         world.step();
         if world.unfinished == 0 {
             // Connections close in their own time; TIME-WAIT need not be sat out.
@@ -396,6 +417,7 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
         // What links did is measured up to the end of the last flow.
         world.now = world.now.max(world.finished_at);
     }
+    world.settle_fused(&last);
     world.forget_future_losses();
     for id in world.links.ids() {
         // Other traffic has gone on since the last packet of a flow.

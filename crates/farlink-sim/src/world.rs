@@ -9,6 +9,7 @@ mod answers;
 mod fast_open;
 mod forward;
 mod fragments;
+mod fuse;
 mod icmp;
 mod loss;
 mod losses;
@@ -156,6 +157,12 @@ impl World {
         }
     }
 
+    /// The next event.
+    #[inline]
+    pub(crate) fn next_event(&self) -> Option<Event> {
+        self.heap.peek().copied()
+    }
+
     /// When the next event is due.
     #[inline]
     pub(crate) fn next_time(&self) -> Option<Instant> {
@@ -172,7 +179,11 @@ impl World {
         self.now = event.time();
         self.events += 1;
         match event.kind() {
-            Kind::Arrival => self.arrival(LinkId(event.source())),
+            Kind::Arrival if event.counter() == 0 => self.arrival(LinkId(event.source())),
+            Kind::Arrival => {
+                self.heap.pop();
+                self.refused_ahead(LinkId(event.source()), PacketId(event.payload()));
+            }
             Kind::Reordered => {
                 self.heap.pop();
                 self.reached(LinkId(event.source()), PacketId(event.payload()));

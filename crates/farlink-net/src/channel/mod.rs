@@ -150,6 +150,19 @@ impl Channel {
         self.stages.iter().all(Stage::keeps_order)
     }
 
+    /// Whether every packet that it lets through goes on at once.
+    pub fn is_without_delay(&self) -> bool {
+        let at_once = |stage: &Stage| match stage {
+            Stage::Gilbert(_)
+            | Stage::Loss(_)
+            | Stage::BitErrors(_)
+            | Stage::Corrupt(_)
+            | Stage::Duplicate(_) => true,
+            Stage::Reorder(_) | Stage::Jitter(_) | Stage::Process(_) => false,
+        };
+        self.stages.iter().all(at_once)
+    }
+
     /// The stages that can do something.
     pub fn stages(&self) -> &[Stage] {
         &self.stages

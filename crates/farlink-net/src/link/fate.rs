@@ -60,6 +60,9 @@ impl Fate {
 pub enum Outcome {
     /// A packet is the first in flight: [`super::Links::arrive`] is to be called then.
     Flies(LinkId, Instant),
+    /// A packet reaches the far end then, and may be handed on now:
+    /// [`super::Simplex::takes_ahead_from`]; where it is not, [`super::Simplex::flies`].
+    HandsOn(LinkId, PacketId, Instant),
     /// A packet arrives outside the order of the others.
     Overtakes(LinkId, PacketId, Instant),
     /// A packet is at the far end, now.

@@ -4,6 +4,7 @@
 //! it leaves is arithmetic, not an event. The queue's limit counts what waits
 //! for the transmitter: neither the packet being sent nor what is in flight.
 
+mod ahead;
 mod low;
 
 use crate::background::{Background, BackgroundStats};
@@ -94,6 +95,10 @@ pub struct Simplex {
     pub(super) tells: bool,
     /// A protocol is on the link, which carries nothing itself.
     pub(super) carries_frames: bool,
+    /// What it carries may be handed on at once ([`ahead`]).
+    pub(super) hands_on: bool,
+    /// Packets that it took before they came, if it takes them so.
+    ahead: Option<Box<ahead::Ahead>>,
     to: NodeId,
     /// The longest packets that it takes, if there is a limit.
     pub(super) mtu: Option<Mtu>,
@@ -126,6 +131,8 @@ impl Simplex {
             overtaken: false,
             tells: false,
             carries_frames: false,
+            hands_on: false,
+            ahead: None,
             to: NodeId::default(),
             mtu: None,
             compression: None,
@@ -404,7 +411,7 @@ impl Simplex {
     /// Packet number `packet` is on its way, behind those that are. Returns whether
     /// it is the first.
     #[inline]
-    pub(super) fn flies(&mut self, packet: PacketId, arrives: Instant) -> bool {
+    pub fn flies(&mut self, packet: PacketId, arrives: Instant) -> bool {
         let first = self.in_flight.is_empty();
         self.in_flight.push_back(InFlight { arrives, packet });
         first
@@ -421,6 +428,8 @@ impl Simplex {
     ) {
         if overtakes {
             outcomes.push(Outcome::Overtakes(id, packet, at));
+        } else if self.hands_on {
+            outcomes.push(Outcome::HandsOn(id, packet, at));
         } else if self.flies(packet, at) {
             outcomes.push(Outcome::Flies(id, at));
         }

@@ -33,6 +33,7 @@ impl World {
             Offered::FliesFirst(at) => {
                 self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
             }
+            Offered::HandsOn(at) => self.hand_on(link, packet, at),
             Offered::TooLong => self.too_long(node, link, packet),
             Offered::Decided => {
                 self.settle(before);
@@ -90,6 +91,7 @@ impl World {
                 Outcome::Flies(link, at) => {
                     self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
                 }
+                Outcome::HandsOn(link, packet, at) => self.hand_on(link, packet, at),
                 Outcome::Overtakes(link, packet, at) => {
                     self.serial = self.serial.wrapping_add(1);
                     let event = Event::new(at, Kind::Reordered, link.0, self.serial, packet.0);

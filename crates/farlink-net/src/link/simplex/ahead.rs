@@ -1,0 +1,155 @@
+//! Hops without an event of their own: packets that a direction takes before they are there.
+//!
+//! Where all that a link carries comes from one other link, in that one's order, and nothing else
+//! ever asks for its state, when a packet will arrive is known as soon as the link before has taken
+//! it. It is handed on at once then, with the time at which it will come. What was taken ahead of
+//! time is remembered until it has left the transmitter, so that the state at the end of a run
+//! ([`Simplex::settle`]) is that of a run in which each packet was taken when it came.
+
+use super::{DATA, LENGTH, Simplex};
+use crate::id::LinkId;
+use crate::link::config::QueueLimit;
+use crate::packets::Label;
+use farlink_tcp::{Instant, Interval, Priority};
+use std::collections::VecDeque;
+
+/// The fastest link whose packets leave at different times: the shortest, 40 bytes, takes more
+/// than a nanosecond.
+const FASTEST: u64 = 100_000_000_000;
+
+/// A packet that was taken ahead of time.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    /// When it comes.
+    comes: Instant,
+    /// When it will have left the transmitter.
+    leaves: Instant,
+    /// What it is, as in the queue.
+    packet: u32,
+    /// Most packets that had waited at once before it came.
+    queue_max: u32,
+}
+
+/// What a direction takes ahead of time.
+#[derive(Debug)]
+pub(super) struct Ahead {
+    /// The direction of the link before that all comes from.
+    from: LinkId,
+    taken: VecDeque<Taken>,
+}
+
+impl Simplex {
+    /// Whether what it carries arrives in the order in which it was handed over, each packet at a
+    /// time of its own and as it is, so that another link may take it ahead of time.
+    pub fn may_hand_on(&self) -> bool {
+        !self.carries_frames
+            && self.compression.is_none()
+            && self.pace.is_none()
+            && self.channel.is_without_delay()
+            && self.config.rate <= FASTEST
+            && self.config.delay > Interval::ZERO
+    }
+
+    /// Whether it may take packets ahead of time: what becomes of one depends on those before it
+    /// alone.
+    pub fn may_take_ahead(&self) -> bool {
+        self.may_hand_on()
+            && self.clean
+            && self.background.is_none()
+            && self.mtu.is_none()
+            && self.config.mark == QueueLimit::Unlimited
+    }
+
+    /// What it carries is handed on at once where the next link takes it ahead of time.
+    pub fn hand_on(&mut self) {
+        self.hands_on = true;
+    }
+
+    /// Whether what it carries is handed on at once.
+    #[inline]
+    pub fn hands_on(&self) -> bool {
+        self.hands_on
+    }
+
+    /// Packets are taken ahead of time from now on, all of them from one direction of a link.
+    pub fn take_all_ahead_from(&mut self, from: LinkId) {
+        self.ahead = Some(Box::new(Ahead {
+            from,
+            taken: VecDeque::new(),
+        }));
+    }
+
+    /// Whether packets that come over `from` are taken ahead of time.
+    #[inline]
+    pub fn takes_ahead_from(&self, from: LinkId) -> bool {
+        self.ahead.as_ref().is_some_and(|ahead| ahead.from == from)
+    }
+
+    /// Takes a packet, now, that will come at `comes`. Returns when it reaches the far end;
+    /// nothing if the queue will be full: then nothing has been counted, and
+    /// [`Self::count_drop`] is to be called when it comes.
+    #[inline]
+    pub fn take_ahead(&mut self, now: Instant, comes: Instant, label: Label) -> Option<Instant> {
+        let waiting = self.normal_queued(comes);
+        let queue_max = self.counts.queue_max as u32;
+        let data = if label.data { DATA } else { 0 };
+        let packet = label.ip_len | data;
+        if !self.admit(comes, packet, waiting) {
+            return None;
+        }
+        if let Some(ahead) = &mut self.ahead {
+            let taken = &mut ahead.taken;
+            while taken.front().is_some_and(|first| first.leaves <= now) {
+                taken.pop_front();
+            }
+            taken.push_back(Taken {
+                comes,
+                leaves: self.free_at,
+                packet,
+                queue_max,
+            });
+        }
+        self.leave(comes, packet, Priority::Normal).plain()
+    }
+
+    /// The run is over at `now`: packets that have not come by then have not been taken. Returns
+    /// how many these are.
+    pub fn settle(&mut self, now: Instant, has_come: impl Fn(LinkId, Instant) -> bool) -> usize {
+        let Some(ahead) = self.ahead.take() else {
+            return 0;
+        };
+        let Ahead { from, taken } = *ahead;
+        let there = taken.partition_point(|one| has_come(from, one.comes));
+        let sending = |one: &Taken| {
+            let bytes = (one.packet & LENGTH) + self.config.overhead;
+            Self::sending(self.config.coded(bytes), self.config.rate)
+        };
+        let start = |one: &Taken| one.leaves.as_nanos() - sending(one).as_nanos();
+        let starts: Vec<_> = taken
+            .iter()
+            .map(|one| Instant::from_nanos(start(one)))
+            .collect();
+        for (one, &starts) in taken.iter().zip(&starts).skip(there) {
+            self.counts.packets -= 1;
+            self.counts.bytes -= u64::from(one.packet & LENGTH);
+            self.counts.data -= u64::from(one.packet & DATA != 0);
+            self.counts.busy -= one.leaves.since(starts).as_nanos();
+        }
+        if let Some(first) = taken.get(there) {
+            self.counts.queue_max = u64::from(first.queue_max);
+        }
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        self.free_at = self.free_at.min(now);
+        for (one, &starts) in taken.iter().zip(&starts).take(there) {
+            self.free_at = one.leaves;
+            if starts > now {
+                self.waiting.push_back((starts, one.packet));
+                self.waiting_bytes += u64::from(one.packet & LENGTH);
+            } else {
+                self.taken = one.packet;
+            }
+        }
+        taken.len() - there
+    }
+}
