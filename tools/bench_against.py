@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=7, help="runs with each (default 7)")
     parser.add_argument("--runs", type=int, help="in each process, of which the fastest counts")
     parser.add_argument("--instructions", action="store_true", help="count instead of timing")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     base = Path(options.base)
     if not (base.is_file() and os.access(base, os.X_OK)):
         base = of_commit(options.base)
