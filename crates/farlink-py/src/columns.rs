@@ -12,6 +12,9 @@ use farlink_sim::{Column, Holds, Table, TraceColumn, columns_of};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 
+/// An array, or why it is none.
+pub(crate) type Built = Result<ArrayData, ArrowError>;
+
 /// Columns of one length with their names: an Arrow struct array, which is a batch of a
 /// table.
 #[pyclass(frozen)]
@@ -43,7 +46,7 @@ impl Columns {
 impl Columns {
     /// Columns as they are.
     pub(crate) fn raw<const N: usize>(columns: [(&'static str, Column); N]) -> PyResult<Self> {
-        let columns = columns.map(|(name, column)| (name, plain(column), false));
+        let columns = columns.map(|(name, column)| (name.to_owned(), plain(column), false));
         Self::new(columns.into())
     }
 
@@ -53,12 +56,13 @@ impl Columns {
         let columns = known.iter().zip(table.columns);
         let columns = columns.map(|(known, (name, column))| {
             let (data, may_be_none) = read(known, column, scenario);
-            (name, data, may_be_none)
+            (name.to_owned(), data, may_be_none)
         });
         Self::new(columns.collect())
     }
 
-    fn new(columns: Vec<(&'static str, Result<ArrayData, ArrowError>, bool)>) -> PyResult<Self> {
+    /// Columns by name, and whether some of each may be nothing.
+    pub(crate) fn new(columns: Vec<(String, Built, bool)>) -> PyResult<Self> {
         let (mut fields, mut children) = (Vec::new(), Vec::new());
         for (name, data, may_be_none) in columns {
             let data = data.map_err(|e| errors::internal(&e))?;
@@ -76,11 +80,7 @@ impl Columns {
 }
 
 /// A column of what its numbers stand for, and whether some may stand for nothing.
-fn read(
-    known: &TraceColumn,
-    column: Column,
-    scenario: &Expanded,
-) -> (Result<ArrayData, ArrowError>, bool) {
+fn read(known: &TraceColumn, column: Column, scenario: &Expanded) -> (Built, bool) {
     const NONE: u64 = u64::MAX;
     let seconds = |n: u64| n as f64 / 1e9;
     let data = match known.holds {
@@ -135,12 +135,22 @@ fn read(
     (data, false)
 }
 
-fn real(numbers: impl Iterator<Item = f64>) -> Result<ArrayData, ArrowError> {
+/// Numbers of which NaN are none.
+pub(crate) fn nullable(numbers: Vec<f64>) -> Built {
+    let there = BooleanBuffer::collect_bool(numbers.len(), |i| !numbers[i].is_nan());
+    ArrayDataBuilder::new(DataType::Float64)
+        .len(numbers.len())
+        .null_bit_buffer(Some(there.into_inner()))
+        .add_buffer(Buffer::from_vec(numbers))
+        .build()
+}
+
+fn real(numbers: impl Iterator<Item = f64>) -> Built {
     plain(Column::F64(numbers.collect()))
 }
 
 /// Numbers as they are, where they are.
-fn plain(column: Column) -> Result<ArrayData, ArrowError> {
+pub(crate) fn plain(column: Column) -> Built {
     let (kind, len, buffer) = match column {
         Column::I64(v) => (DataType::Int64, v.len(), Buffer::from_vec(v)),
         Column::U64(v) => (DataType::UInt64, v.len(), Buffer::from_vec(v)),
@@ -153,12 +163,15 @@ fn plain(column: Column) -> Result<ArrayData, ArrowError> {
 }
 
 /// Places in a list of names.
-fn named<'a>(
-    column: &Column,
-    names: impl Iterator<Item = &'a str>,
-) -> Result<ArrayData, ArrowError> {
+fn named<'a>(column: &Column, list: impl Iterator<Item = &'a str>) -> Built {
+    let places = column.numbers().into_iter().map(|n| n as i32);
+    names(places.collect(), list)
+}
+
+/// Places in a list of names.
+pub(crate) fn names<'a>(places: Vec<i32>, list: impl Iterator<Item = &'a str>) -> Built {
     let (mut text, mut ends) = (String::new(), vec![0i32]);
-    for name in names {
+    for name in list {
         text += name;
         ends.push(text.len() as i32);
     }
@@ -167,7 +180,6 @@ fn named<'a>(
         .add_buffer(Buffer::from_vec(ends))
         .add_buffer(Buffer::from_vec(text.into_bytes()))
         .build()?;
-    let places: Vec<_> = column.numbers().into_iter().map(|n| n as i32).collect();
     let kind = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     ArrayDataBuilder::new(kind)
         .len(places.len())

@@ -12,49 +12,59 @@ use std::time::Duration;
 /// Time between two looks at signals and progress.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Jobs with each distinct scenario read once.
+/// Reads a resolved scenario.
+pub(crate) fn expand(py: Python<'_>, text: &str) -> PyResult<Expanded> {
+    scenario::load(text, "resolved scenario", &[])
+        .and_then(|s| s.expand())
+        .map_err(|e| errors::scenario(py, &e.to_string()))
+}
+
+/// Scenarios, each with the numbers of its runs.
 pub(crate) struct Jobs {
-    scenarios: Vec<Expanded>,
-    jobs: Vec<(usize, u64)>,
+    parts: Vec<(Expanded, Vec<u64>)>,
 }
 
 impl Jobs {
-    pub(crate) fn new<T: AsRef<str>>(py: Python<'_>, jobs: &[(T, u64)]) -> PyResult<Self> {
-        let mut texts: Vec<&str> = Vec::new();
-        let mut scenarios = Vec::new();
-        let mut list = Vec::with_capacity(jobs.len());
-        for (text, run) in jobs {
-            let text = text.as_ref();
-            let known = texts
-                .iter()
-                .position(|&t| std::ptr::eq(t, text) || t == text);
-            let index = if let Some(index) = known {
-                index
-            } else {
-                let expanded = scenario::load(text, "resolved scenario", &[])
-                    .and_then(|s| s.expand())
-                    .map_err(|e| errors::scenario(py, &e.to_string()))?;
-                texts.push(text);
-                scenarios.push(expanded);
-                scenarios.len() - 1
-            };
-            list.push((index, *run));
-        }
+    pub(crate) fn new<T: AsRef<str>>(py: Python<'_>, parts: Vec<(T, Vec<u64>)>) -> PyResult<Self> {
+        let parts = parts
+            .into_iter()
+            .map(|(text, runs)| Ok((expand(py, text.as_ref())?, runs)));
         Ok(Self {
-            scenarios,
-            jobs: list,
+            parts: parts.collect::<PyResult<_>>()?,
         })
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.jobs.len()
+    /// How many parts there are.
+    pub(crate) fn parts(&self) -> usize {
+        self.parts.len()
     }
 
-    pub(crate) fn list(&self) -> Vec<(&Expanded, u64)> {
-        self.jobs
-            .iter()
-            .map(|&(i, run)| (&self.scenarios[i], run))
-            .collect()
+    /// Runs of all parts.
+    pub(crate) fn len(&self) -> usize {
+        self.parts.iter().map(|(_, runs)| runs.len()).sum()
+    }
+
+    /// The runs in their order, first of each part, second of each part, and so on; and
+    /// which part each is of.
+    pub(crate) fn list(&self) -> (Vec<(&Expanded, u64)>, Vec<usize>) {
+        let most = self.parts.iter().map(|(_, runs)| runs.len()).max();
+        (0..most.unwrap_or(0))
+            .flat_map(|k| {
+                let parts = self.parts.iter().enumerate();
+                parts.filter_map(move |(part, (scenario, runs))| {
+                    Some(((scenario, *runs.get(k)?), part))
+                })
+            })
+            .unzip()
+    }
+
+    /// What was kept of runs, in the order of `list`, by part.
+    pub(crate) fn by_part<T>(&self, kept: Vec<T>, places: &[usize]) -> Vec<Vec<T>> {
+        let mut parts: Vec<Vec<T>> = self.parts.iter().map(|_| Vec::new()).collect();
+        for (one, &place) in kept.into_iter().zip(places) {
+            parts[place].push(one);
+        }
+        parts
     }
 }
 

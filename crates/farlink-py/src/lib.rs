@@ -6,17 +6,17 @@ mod columns;
 mod emulate;
 mod errors;
 mod job;
-mod measure;
+mod measures;
 
 use columns::Columns;
-use farlink_sim::scenario::Expanded;
 use farlink_sim::{Asked, Column, Outcome, scenario};
 use farlink_tcp::{Interval, profile::PROFILES, variant::VARIANTS};
 use job::{Jobs, watch};
+use measures::{Known, Measures, Row};
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The compiled engine of farlink.
 #[pymodule(name = "_farlink")]
@@ -32,7 +32,6 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(profiles, m)?)?;
     m.add_function(wrap_pyfunction!(registry, m)?)?;
     m.add_function(wrap_pyfunction!(simulate, m)?)?;
-    m.add_function(wrap_pyfunction!(measure::measure, m)?)?;
     m.add_function(wrap_pyfunction!(trace, m)?)?;
     m.add_function(wrap_pyfunction!(trajectory, m)?)?;
     #[cfg(target_os = "linux")]
@@ -135,62 +134,80 @@ fn registry() -> String {
     .to_string()
 }
 
-/// Runs jobs of (resolved scenario, run number); results in their order. When it raises
-/// (Ctrl-C), the results of the jobs before the first that was not done are put into `done`.
+/// Runs parts, each a resolved scenario with the numbers of its runs; returns the measures of
+/// each. Runs begin in the order first of each part, second of each part, and so on. When it
+/// raises (Ctrl-C), the measures of as many runs as every part has done are put into `done`.
 #[pyfunction]
-#[pyo3(signature = (jobs, threads, progress=None, done=None))]
+#[pyo3(signature = (parts, threads, progress=None, done=None))]
 #[allow(clippy::needless_pass_by_value)]
 fn simulate(
     py: Python<'_>,
     // Not copied: a scenario can hold traces of megabytes.
-    jobs: Vec<(PyBackedStr, u64)>,
+    parts: Vec<(PyBackedStr, Vec<u64>)>,
     threads: usize,
     progress: Option<Py<PyAny>>,
     done: Option<Bound<'_, PyList>>,
-) -> PyResult<Vec<String>> {
-    let jobs = Jobs::new(py, &jobs)?;
+) -> PyResult<Vec<Measures>> {
+    let jobs = Jobs::new(py, parts)?;
     let before = Mutex::new(Vec::new());
+    let known: Vec<OnceLock<Known>> = (0..jobs.parts()).map(|_| OnceLock::new()).collect();
     let outcomes = watch(py, jobs.len(), progress.as_ref(), |monitor| {
-        let keep = |scenario: &Expanded, outcome: Outcome| outcome.to_json(scenario);
-        let (results, error) = farlink_sim::run_each(&jobs.list(), threads, monitor, keep);
+        let (list, places) = jobs.list();
+        let keep = |number: usize, outcome: Outcome| {
+            let (scenario, run) = list[number];
+            known[places[number]].get_or_init(|| Known::of(scenario, &outcome));
+            Row::of(run, &outcome)
+        };
+        let (rows, error) = farlink_sim::run_each(&list, threads, monitor, keep);
         match error {
-            None => Ok(results),
+            None => Ok(jobs.by_part(rows, &places)),
             Some(error) => {
-                before
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .extend(results);
+                let mut rows = jobs.by_part(rows, &places);
+                let complete = rows.iter().map(Vec::len).min().unwrap_or(0);
+                rows.iter_mut().for_each(|rows| rows.truncate(complete));
+                *before.lock().unwrap_or_else(PoisonError::into_inner) = rows;
                 Err(error)
             }
         }
     });
-    if let (Err(_), Some(done)) = (&outcomes, done) {
-        for result in before.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            done.append(result)?;
+    let measures = |rows: Vec<Vec<Row>>| {
+        let parts = known.into_iter().zip(rows);
+        let parts =
+            parts.filter_map(|(known, rows)| Some(Measures::new(known.into_inner()?, rows)));
+        parts.collect::<Vec<_>>()
+    };
+    match (outcomes, done) {
+        (Ok(rows), _) => Ok(measures(rows)),
+        (Err(error), Some(done)) => {
+            let before = before.into_inner().unwrap_or_else(PoisonError::into_inner);
+            for part in measures(before) {
+                done.append(part)?;
+            }
+            Err(error)
         }
+        (Err(error), None) => Err(error),
     }
-    outcomes
 }
 
 /// One run with probes on: result, tables, captures.
 #[pyfunction]
 #[allow(clippy::needless_pass_by_value)]
-fn trace(
-    py: Python<'_>,
-    scenario: String,
+fn trace<'py>(
+    py: Python<'py>,
+    scenario: &str,
     run: u64,
     snaplen: Option<u32>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<Bound<'_, PyDict>> {
-    let jobs = Jobs::new(py, &[(scenario, run)])?;
-    let list = jobs.list();
-    let (expanded, _) = list[0];
+) -> PyResult<Bound<'py, PyDict>> {
+    let expanded = &job::expand(py, scenario)?;
     let comment = format!("farlink {}, seed {}, run {run}", version(), expanded.seed);
     let traced = watch(py, 1, progress.as_ref(), |monitor| {
         farlink_sim::trace(expanded, run, snaplen, &comment, monitor)
     })?;
     let out = PyDict::new(py);
-    out.set_item("result", traced.outcome.to_json(expanded))?;
+    let known = Known::of(expanded, &traced.outcome);
+    let measures = Measures::new(known, vec![Row::of(run, &traced.outcome)]);
+    out.set_item("measures", measures)?;
     let pcaps = PyDict::new(py);
     for (name, bytes) in &traced.captures {
         pcaps.set_item(name, PyBytes::new(py, bytes))?;
@@ -214,9 +231,7 @@ fn trajectory(
     step: f64,
     duration: f64,
 ) -> PyResult<Columns> {
-    let expanded = scenario::load(scenario, "resolved scenario", &[])
-        .and_then(|s| s.expand())
-        .map_err(|e| errors::scenario(py, &e.to_string()))?;
+    let expanded = job::expand(py, scenario)?;
     let nanos = |seconds: f64| Interval::from_nanos((seconds * 1e9).round() as u64);
     let found = farlink_sim::trajectory(&expanded, run, link, nanos(step), nanos(duration))
         .map_err(|e| errors::run(py, &e))?;
@@ -238,7 +253,7 @@ fn trajectory(
 #[pyo3(signature = (scenario, link, direction, packets, length, spacing_ns, run))]
 fn sample_channel<'py>(
     py: Python<'py>,
-    scenario: String,
+    scenario: &str,
     link: &str,
     direction: &str,
     packets: u64,
@@ -246,9 +261,7 @@ fn sample_channel<'py>(
     spacing_ns: Option<u64>,
     run: u64,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let jobs = Jobs::new(py, &[(scenario, run)])?;
-    let list = jobs.list();
-    let (expanded, _) = list[0];
+    let expanded = &job::expand(py, scenario)?;
     let asked = Asked {
         link,
         down: direction == "down",

@@ -26,6 +26,7 @@ mod flow;
 mod heap;
 mod live;
 mod metrics;
+mod numbers;
 mod probe;
 mod quantile;
 mod run;
@@ -38,6 +39,7 @@ mod world;
 pub use farlink_scenario as scenario;
 pub use live::{LinkReport, Live, QUEUE_MOST, Refused};
 pub use metrics::{Combine, Kind, Metric, Scope, metrics};
+pub use numbers::Group;
 pub use probe::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
     limits, quantities, traces,

@@ -40,6 +40,8 @@ pub struct Metric {
     pub kind: Kind,
     /// How the values of several flows make one.
     pub combine: Combine,
+    /// Of a pooled one the measure of what is shared, and the measure of the rest of the whole.
+    pub pooled: &'static [&'static str],
     /// What is measured, exactly.
     pub definition: String,
 }
@@ -72,6 +74,9 @@ pub enum Combine {
     Sum,
     /// Their mean.
     Mean,
+    /// As if they were one: the sum of what is shared over the sum of the whole. A mean would
+    /// count the few packets of a slow flow as much as the many of a fast one.
+    Pooled,
     /// They do not: of links and runs.
     Apart,
 }
@@ -88,6 +93,7 @@ struct Measure<S: Subject> {
     unit: &'static str,
     kind: Kind,
     combine: Combine,
+    pooled: &'static [&'static str],
     definition: &'static str,
     value: Value<S>,
 }
@@ -99,23 +105,27 @@ enum Value<S: Subject> {
     Each(fn(&S::View<'_>, DropCause) -> Option<f64>),
 }
 
-/// Declares a table of measures: name, unit, kind, how flows combine, value, definition.
+/// Declares a table of measures: name, unit, kind, how flows combine (if pooled: the part and the
+/// rest of the whole), value, definition.
 macro_rules! measures {
     ($table:ident: $subject:ty;
-     $($name:literal $unit:literal $kind:ident $combine:ident $value:expr, $definition:literal;)*
+     $($name:literal $unit:literal $kind:ident $combine:ident $(: $part:literal + $rest:literal,)?
+       $value:expr, $definition:literal;)*
      $(each $prefix:literal $u:literal $k:ident $c:ident $v:expr, $d:literal;)?
     ) => {
         pub(in crate::metrics) static $table: &[$crate::metrics::Measure<$subject>] = &[
-            $(measures!($name $unit $kind $combine One $value, $definition),)*
-            $(measures!($prefix $u $k $c Each $v, $d),)?
+            $(measures!($name $unit $kind $combine [$($part, $rest)?] One $value, $definition),)*
+            $(measures!($prefix $u $k $c [] Each $v, $d),)?
         ];
     };
-    ($name:literal $unit:literal $kind:ident $combine:ident $how:ident $value:expr, $definition:literal) => {
+    ($name:literal $unit:literal $kind:ident $combine:ident [$($of:literal),*] $how:ident
+     $value:expr, $definition:literal) => {
         $crate::metrics::Measure {
             name: $name,
             unit: $unit,
             kind: $crate::metrics::Kind::$kind,
             combine: $crate::metrics::Combine::$combine,
+            pooled: &[$($of),*],
             definition: $definition,
             value: $crate::metrics::Value::$how($value),
         }
@@ -131,6 +141,7 @@ impl<S: Subject> Measure<S> {
             unit: self.unit,
             kind: self.kind,
             combine: self.combine,
+            pooled: self.pooled,
             definition,
         };
         match self.value {
@@ -176,8 +187,8 @@ impl Values {
         self.0.iter().map(|&x| (!x.is_nan()).then_some(x))
     }
 
-    pub(crate) fn to_vec(&self) -> Vec<f64> {
-        self.0.to_vec()
+    pub(crate) fn as_slice(&self) -> &[f64] {
+        &self.0
     }
 }
 
@@ -316,6 +327,24 @@ mod tests {
         assert_eq!(limited, limits());
         let distinct: std::collections::BTreeSet<_> = names.iter().collect();
         assert_eq!(distinct.len(), names.len());
+    }
+
+    #[test]
+    fn what_is_pooled_is_of_two_sums_of_the_registry() {
+        for metric in metrics() {
+            let pooled = metric.combine == Combine::Pooled;
+            assert_eq!(
+                metric.pooled.len(),
+                2 * usize::from(pooled),
+                "{}",
+                metric.name
+            );
+            for of in metric.pooled {
+                let known = |m: &&Metric| m.scope == metric.scope && m.name == *of;
+                let of = metrics().iter().find(known).unwrap();
+                assert_eq!(of.combine, Combine::Sum);
+            }
+        }
     }
 
     #[test]

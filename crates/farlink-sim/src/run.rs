@@ -59,14 +59,14 @@ impl Monitor {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
     /// Values by flow.
-    flows: Vec<Values>,
+    pub(crate) flows: Vec<Values>,
     /// Values by link.
-    links: ById<LinkId, Values>,
+    pub(crate) links: ById<LinkId, Values>,
     /// What follows from the parameters of its channel, by link, each with the number
     /// of its stage.
-    derived: ById<LinkId, Vec<(usize, Derived)>>,
+    pub(crate) derived: ById<LinkId, Vec<(usize, Derived)>>,
     /// What each agent counted, by name.
-    agents: Vec<Vec<(&'static str, f64)>>,
+    pub(crate) agents: Vec<Vec<(&'static str, f64)>>,
     /// Flows that were not done at `max_duration`.
     pub unfinished: usize,
     /// Events handled.
@@ -129,15 +129,15 @@ pub fn run_all(
     }
 }
 
-/// As [`run_all`], and each outcome is made into what is kept of it as soon as it is
-/// there. Jobs begin in their order and none begins after an error or the monitor's
+/// As [`run_all`], and each outcome, with the place of its job, is made into what is kept of
+/// it as soon as it is there. Jobs begin in their order and none begins after an error or the monitor's
 /// `stop`, so what is done then is a part from the beginning: returned are the results
 /// before the first job without one, and the error of that job.
 pub fn run_each<T: Send + Sync>(
     jobs: &[(&Expanded, u64)],
     threads: usize,
     monitor: &Monitor,
-    keep: impl Fn(&Expanded, Outcome) -> T + Sync,
+    keep: impl Fn(usize, Outcome) -> T + Sync,
 ) -> (Vec<T>, Option<RunError>) {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads.clamp(1, jobs.len().max(1)))
@@ -158,7 +158,7 @@ pub fn run_each<T: Send + Sync>(
             let (Some(&(scenario, k)), Some(slot)) = (jobs.get(number), results.get(number)) else {
                 break;
             };
-            let result = run(scenario, k, monitor).map(|outcome| keep(scenario, outcome));
+            let result = run(scenario, k, monitor).map(|outcome| keep(number, outcome));
             if result.is_err() {
                 failed.store(true, Ordering::Relaxed);
             }
@@ -256,59 +256,12 @@ impl Outcome {
     /// Values of every flow, every directed link or of the run, each in the order of
     /// [`crate::metrics()`]; NaN where there was nothing to measure.
     pub fn values(&self, scope: Scope) -> Vec<Vec<f64>> {
-        let of = |values: &[Values]| values.iter().map(Values::to_vec).collect();
+        let of = |values: &[Values]| values.iter().map(|v| v.as_slice().to_vec()).collect();
         match scope {
             Scope::Flow => of(&self.flows),
             Scope::Link => of(&self.links),
             Scope::Run => of(&[metrics::of_run(&self.flows, self.unfinished)]),
         }
-    }
-
-    /// Every number of the run in one row: [`Outcome::layout`] says what each is; NaN where
-    /// there was nothing to measure.
-    pub fn numbers(&self) -> Vec<f64> {
-        let whole = metrics::of_run(&self.flows, self.unfinished);
-        let links = self.links.each().map(|(_, values)| values);
-        let measured = self.flows.iter().chain(links).chain([&whole]);
-        let mut row: Vec<f64> = measured.flat_map(Values::to_vec).collect();
-        row.extend([self.events as f64, self.simulated.as_secs_f64()]);
-        row.extend(self.agents.iter().flatten().map(|&(_, n)| n as f64));
-        row
-    }
-
-    /// What each of [`Outcome::numbers`] is: its scope, the flow, direction of a link or
-    /// agent that it is of (none of the run), and its measure. It is the same for all runs of
-    /// a scenario.
-    pub fn layout(&self, scenario: &Expanded) -> Vec<(&'static str, String, String)> {
-        let mut row = Vec::new();
-        let mut add = |scope: Scope, kind: &'static str, of: String| {
-            let known = metrics::metrics().iter().filter(|one| one.scope == scope);
-            row.extend(known.map(|one| (kind, of.clone(), one.name.clone())));
-        };
-        for flow in &scenario.flows {
-            add(Scope::Flow, "flow", flow.name.clone());
-        }
-        for (id, _) in self.links.each() {
-            let link = &scenario.links[id.link() as usize].name;
-            add(
-                Scope::Link,
-                "link",
-                format!("{link}.{}", id.direction().name()),
-            );
-        }
-        add(Scope::Run, "run", String::new());
-        for name in ["events", "simulated_s"] {
-            row.push(("run", String::new(), name.to_owned()));
-        }
-        for (agent, counters) in scenario.agents.iter().zip(&self.agents) {
-            let at = &scenario.nodes[agent.at];
-            let link = &scenario.links[agent.wireless].name;
-            let kind = json!(agent.spec.kind);
-            let of = format!("{}.{at}.{link}", kind.as_str().unwrap_or_default());
-            let named = counters.iter();
-            row.extend(named.map(|(name, _)| ("agent", of.clone(), (*name).to_owned())));
-        }
-        row
     }
 
     /// As JSON: flows, links, the run and agents, if there are any, with their metrics,

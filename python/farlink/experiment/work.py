@@ -49,11 +49,17 @@ def simulate(
             "on all machines"
         )
     started = time.perf_counter()
-    found = _farlink.measure([(one.text, list(one.runs)) for one in parts], 1, progress)
+    found = _farlink.simulate([(one.text, list(one.runs)) for one in parts], 1, progress)
     numbers = []
-    for part, (layout, columns) in zip(parts, found, strict=True):
-        values = pa.record_batch(columns).column(0).to_numpy()
+    for part, measures in zip(parts, found, strict=True):
+        layout = tuple(
+            (scope, ".".join(item), measure)
+            for scope, items, names in measures.groups
+            for item in items
+            for measure in names
+        )
+        values = pa.record_batch(measures.numbers()).column(0).to_numpy()
         runs = np.asarray(part.runs, dtype=np.int64)
         rows = values.reshape(len(runs), len(layout))
-        numbers.append(Numbers(part.point, tuple(layout), runs, rows))
+        numbers.append(Numbers(part.point, layout, runs, rows))
     return Done(numbers, time.perf_counter() - started)

@@ -138,7 +138,8 @@ measures! { FLOW: OfFlow;
         "further copies that arrived";
     "datagrams_reordered" "" Count Sum |f| f.udp().map(|u| u.sink.reordered as f64),
         "datagrams received after one that was sent later (RFC 4737, 3.3)";
-    "loss_rate" "" Share Mean |f| f.udp().and_then(|u| share(u.lost(), u.lost() + u.sink.received)),
+    "loss_rate" "" Share Pooled: "datagrams_lost" + "datagrams_received",
+            |f| f.udp().and_then(|u| share(u.lost(), u.lost() + u.sink.received)),
         "datagrams lost over datagrams lost and received";
     "loss_burst_max" "" Count Mean |f| f.udp().map(|u| u.longest_loss() as f64),
         "most datagrams lost in a row";

@@ -1,0 +1,155 @@
+//! Numbers of many runs of a scenario: a row of a run, no name twice, no text.
+
+use crate::columns::{Columns, names, nullable, plain};
+use crate::errors;
+use farlink_sim::scenario::Expanded;
+use farlink_sim::{Column, Group, Outcome};
+use pyo3::prelude::*;
+
+/// What is kept of one run.
+pub(crate) struct Row {
+    run: u64,
+    numbers: Box<[f64]>,
+    events: u64,
+}
+
+impl Row {
+    pub(crate) fn of(run: u64, outcome: &Outcome) -> Self {
+        Self {
+            run,
+            numbers: outcome.numbers().into(),
+            events: outcome.events,
+        }
+    }
+}
+
+/// What is the same for all runs of a scenario: what the numbers are, and what follows from
+/// the parameters of its channels.
+pub(crate) struct Known {
+    groups: Vec<Group>,
+    derived: String,
+}
+
+impl Known {
+    pub(crate) fn of(scenario: &Expanded, outcome: &Outcome) -> Self {
+        Self {
+            groups: outcome.groups(scenario),
+            derived: outcome.derived().to_string(),
+        }
+    }
+}
+
+/// The measures of runs of one scenario.
+#[pyclass(frozen)]
+pub(crate) struct Measures {
+    known: Known,
+    rows: Vec<Row>,
+}
+
+/// Scope, what tells one item from another, names of measures.
+type Described<'a> = (&'static str, &'a [Vec<String>], &'a [String]);
+
+#[pymethods]
+impl Measures {
+    fn __len__(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// What the numbers of a run are, group after group: of each item in turn, each measure in
+    /// turn.
+    #[getter]
+    fn groups(&self) -> Vec<Described<'_>> {
+        let groups = self.known.groups.iter();
+        groups
+            .map(|g| (g.scope, &g.items[..], &g.measures[..]))
+            .collect()
+    }
+
+    /// What follows from the parameters of the channel of each direction of a link: JSON.
+    #[getter]
+    fn derived(&self) -> &str {
+        &self.known.derived
+    }
+
+    /// Events of all runs.
+    #[getter]
+    fn events(&self) -> u64 {
+        self.rows.iter().map(|row| row.events).sum()
+    }
+
+    /// The number at a place of the row, run by run; None where there was nothing to measure.
+    fn column(&self, place: usize) -> Vec<Option<f64>> {
+        let rows = self.rows.iter();
+        rows.map(|row| row.numbers.get(place).copied().and_then(there))
+            .collect()
+    }
+
+    /// The numbers from `start` up to `stop` of the run that is `number`th here, each `step`th.
+    fn row(&self, number: usize, start: usize, stop: usize, step: usize) -> Vec<Option<f64>> {
+        let row = self.rows.get(number).map_or(&[][..], |row| &row.numbers);
+        let part = row.get(start..stop.min(row.len())).unwrap_or_default();
+        part.iter()
+            .step_by(step.max(1))
+            .map(|&x| there(x))
+            .collect()
+    }
+
+    /// The numbers of all runs, run after run: one column, `value`, NaN where there was nothing
+    /// to measure.
+    fn numbers(&self) -> PyResult<Columns> {
+        let rows = self.rows.iter();
+        let values = rows.flat_map(|row| row.numbers.iter().copied()).collect();
+        Columns::raw([("value", Column::F64(values))])
+    }
+
+    /// A table of all flows, links, agents of one kind or of the runs: the number of the run and
+    /// what tells one item from another, then a column a measure. Rows are in the order of
+    /// the items, those of one item in the order of the runs.
+    fn table(&self, scope: &str) -> PyResult<Columns> {
+        let mut at = 0;
+        for group in &self.known.groups {
+            if group.scope == scope {
+                return self.table_of(group, at);
+            }
+            at += group.len();
+        }
+        Err(errors::internal(&format!("no measures of {scope}")))
+    }
+}
+
+impl Measures {
+    /// Of at least one run.
+    pub(crate) fn new(known: Known, rows: Vec<Row>) -> Self {
+        Self { known, rows }
+    }
+
+    fn table_of(&self, group: &Group, at: usize) -> PyResult<Columns> {
+        let items = group.items.len();
+        let runs = (0..items).flat_map(|_| self.rows.iter().map(|row| row.run));
+        let mut columns = vec![("run".to_owned(), plain(Column::U64(runs.collect())), false)];
+        let labels: &[&str] = match group.scope {
+            "flow" => &["flow"],
+            "link" => &["link", "direction"],
+            "agent" => &["agent", "at", "wireless"],
+            _ => &[],
+        };
+        for (i, label) in labels.iter().enumerate() {
+            let of = |item: usize| std::iter::repeat_n(item as i32, self.rows.len());
+            let places = (0..items).flat_map(of).collect();
+            let data = names(places, group.items.iter().map(|item| item[i].as_str()));
+            columns.push(((*label).to_owned(), data, false));
+        }
+        let width = group.measures.len();
+        for (measure, name) in group.measures.iter().enumerate() {
+            let places = (0..items).map(|item| at + item * width + measure);
+            let values = places.flat_map(|place| self.rows.iter().map(move |r| r.numbers[place]));
+            columns.push((name.clone(), nullable(values.collect()), true));
+        }
+        Columns::new(columns)
+    }
+}
+
+/// What is kept as NaN is nothing.
+fn there(x: f64) -> Option<f64> {
+    (!x.is_nan()).then_some(x)
+}

@@ -1,0 +1,93 @@
+//! The numbers of a run as one row, and what each of them is: the same for all runs of a scenario.
+
+use crate::metrics::{self, Scope};
+use crate::run::Outcome;
+use crate::sample::derived_json;
+use crate::scenario::Expanded;
+use serde_json::{Value, json};
+
+/// Numbers that stand together in a row: of each item in turn, each measure in turn.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Group {
+    /// What they are of: "flow", "link", "run" or "agent".
+    pub scope: &'static str,
+    /// What tells one item from another: the name of a flow, name and direction of a link;
+    /// kind, router and link of an agent.
+    pub items: Vec<Vec<String>>,
+    /// Names of the measures.
+    pub measures: Vec<String>,
+}
+
+impl Group {
+    /// How many numbers it has.
+    pub fn len(&self) -> usize {
+        self.items.len() * self.measures.len()
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Outcome {
+    /// Every number of the run in one row: [`Outcome::groups`] says what each is; NaN where
+    /// there was nothing to measure. Flows, links, the run, its events and simulated seconds,
+    /// agents.
+    pub fn numbers(&self) -> Vec<f64> {
+        let whole = metrics::of_run(&self.flows, self.unfinished);
+        let links = self.links.each().map(|(_, values)| values);
+        let mut row = Vec::new();
+        for values in self.flows.iter().chain(links).chain([&whole]) {
+            row.extend_from_slice(values.as_slice());
+        }
+        row.extend([self.events as f64, self.simulated.as_secs_f64()]);
+        row.extend(self.agents.iter().flatten().map(|&(_, n)| n));
+        row
+    }
+
+    /// What each of [`Outcome::numbers`] is.
+    pub fn groups(&self, scenario: &Expanded) -> Vec<Group> {
+        let measures = |scope: Scope| {
+            let known = metrics::metrics().iter().filter(|one| one.scope == scope);
+            known.map(|one| one.name.clone()).collect::<Vec<_>>()
+        };
+        let links = self.links.each().map(|(id, _)| {
+            let link = &scenario.links[id.link() as usize].name;
+            vec![link.clone(), id.direction().name().to_owned()]
+        });
+        let flows = scenario.flows.iter().map(|flow| vec![flow.name.clone()]);
+        let mut of_run = measures(Scope::Run);
+        of_run.extend(["events".to_owned(), "simulated_s".to_owned()]);
+        let mut groups = vec![
+            group("flow", flows.collect(), measures(Scope::Flow)),
+            group("link", links.collect(), measures(Scope::Link)),
+            group("run", vec![Vec::new()], of_run),
+        ];
+        for (agent, counters) in scenario.agents.iter().zip(&self.agents) {
+            let at = &scenario.nodes[agent.at];
+            let link = &scenario.links[agent.wireless].name;
+            let kind = json!(agent.spec.kind);
+            let kind = kind.as_str().unwrap_or_default().to_owned();
+            let item = vec![kind, at.clone(), link.clone()];
+            let names = counters.iter().map(|(name, _)| (*name).to_owned());
+            groups.push(group("agent", vec![item], names.collect()));
+        }
+        groups
+    }
+
+    /// What follows from the parameters of the channel of each direction of a link, in their
+    /// order: JSON.
+    pub fn derived(&self) -> Value {
+        let all = self.links.each();
+        all.map(|(id, _)| derived_json(&self.derived[id])).collect()
+    }
+}
+
+fn group(scope: &'static str, items: Vec<Vec<String>>, measures: Vec<String>) -> Group {
+    Group {
+        scope,
+        items,
+        measures,
+    }
+}
