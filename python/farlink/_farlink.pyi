@@ -1,6 +1,6 @@
 """The compiled engine. Texts are JSON unless said otherwise; farlink.api is its one user."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypedDict
 
 Progress = Callable[[float, float, int, int], None]
@@ -21,10 +21,37 @@ class Columns:
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
 
+class Measures:
+    """The measures of runs of one scenario: a row of numbers for each run."""
+
+    groups: Sequence[tuple[str, Sequence[Sequence[str]], Sequence[str]]]
+    """What the numbers of a row are, one group after the other: the scope ("flow", "link", "run",
+    "agent"), what tells one item from another, names of the measures. Each item in turn has
+    each measure in turn."""
+    derived: str
+    events: int
+    simulated_s: float
+    """Simulated time of the first run."""
+
+    def __len__(self) -> int:
+        """Return how many runs there are."""
+
+    def column(self, place: int) -> list[float | None]:
+        """Return the number at a place of the row, run by run."""
+
+    def row(self, number: int, start: int, stop: int) -> list[float | None]:
+        """Return numbers of the run that is `number`th here."""
+
+    def numbers(self) -> Columns:
+        """Return all rows, one after the other, as the column "value"; NaN for none."""
+
+    def table(self, scope: str) -> Columns:
+        """Return a table: the run, what tells one item from another, a column a measure."""
+
 class TraceTables(TypedDict):
     """One run with its probes on."""
 
-    result: str
+    measures: Measures
     pcaps: dict[str, bytes]
     tables: dict[str, Columns]
 
@@ -49,16 +76,11 @@ def variants() -> str: ...
 def profiles() -> str: ...
 def registry() -> str: ...
 def simulate(
-    jobs: list[tuple[str, int]],
+    parts: Sequence[tuple[str, Sequence[int]]],
     threads: int,
     progress: Progress | None = None,
-    done: list[str] | None = None,
-) -> list[str]: ...
-def measure(
-    parts: list[tuple[str, list[int]]],
-    threads: int,
-    progress: Progress | None = None,
-) -> list[tuple[list[tuple[str, str, str]], Columns]]: ...
+    done: list[Measures] | None = None,
+) -> list[Measures]: ...
 def trajectory(scenario: str, run: int, link: str, step: float, duration: float) -> Columns: ...
 def trace(
     scenario: str, run: int, snaplen: int | None, progress: Progress | None

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 from farlink import _farlink, resultfile, source
 from farlink.checks import text_of, whole
 from farlink.errors import Interrupted, ScenarioError
-from farlink.result import Result, assemble
+from farlink.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from farlink._farlink import Measures
 
 __all__ = [
     "Progress",
@@ -95,28 +97,22 @@ def run(
     if progress is not None and not callable(progress):
         raise ScenarioError(f"progress is {text_of(progress)}; give a function or nothing")
     texts = where.resolve(_names(tcp), source.changes(overrides, seed))
-    # By run and not by TCP: what is done when somebody stops it is then of every TCP.
-    work = [(text, k) for k in range(count) for text in texts.values()]
+    work = [(text, range(count)) for text in texts.values()]
     started = time.perf_counter()
 
-    def result(outcomes: list[str]) -> Result:
+    def result(measures: "list[Measures]") -> Result:
         wall = time.perf_counter() - started
-        by_tcp = {
-            name: [json.loads(one) for one in outcomes[i :: len(texts)]]
-            for i, name in enumerate(texts)
-        }
         resolved = {name: cast("dict[str, Any]", json.loads(text)) for name, text in texts.items()}
-        return Result(assemble(resolved, by_tcp, wall))
+        return Result.of_runs(resolved, dict(zip(texts, measures, strict=True)), wall)
 
-    done: list[str] = []
+    done: list[Measures] = []
     try:
-        outcomes = _farlink.simulate(work, threads, progress, done)
+        measures = _farlink.simulate(work, threads, progress, done)
     except KeyboardInterrupt as stop:
-        complete = len(done) // len(texts)
-        if not complete:
+        if not done:
             raise
-        raise Interrupted(result(done[: complete * len(texts)]), count) from stop
-    return result(outcomes)
+        raise Interrupted(result(done), count) from stop
+    return result(measures)
 
 
 def trajectory(

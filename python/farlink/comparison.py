@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from farlink import api, captured, emulation, files, folder, source, units
 from farlink.errors import RunError, ScenarioError
+from farlink.measures import values_of
 from farlink.result import Result
 from farlink.stats import Estimate, mean_ci95
 
@@ -180,7 +181,8 @@ def compare(
     ours = {name: name if source.split(name)[0] else f"{PROFILE}-{name}" for name in tcp}
     result = api.run(tree, tcp=list(ours.values()), runs=runs)
     simulated = {
-        row["tcp"]: tuple(row["metrics"]["goodput"]["values"]) for row in result.data["results"]
+        row["tcp"]: tuple(value for value in values_of(row, "goodput") if value is not None)
+        for row in result.rows("results")
     }
     rows, sequences, late = [], {}, []
     for name in ours.values():

@@ -7,7 +7,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -123,7 +123,14 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def write_text(path: Path, text: str) -> None:
     """Write `text` as UTF-8, whole or not at all."""
-    write_bytes(path, text.encode())
+    write_pieces(path, [text])
+
+
+def write_pieces(path: Path, pieces: Iterable[str]) -> None:
+    """Write pieces of a text as UTF-8, whole or not at all."""
+    with replacing(path) as temporary, temporary.open("wb") as out:
+        for piece in pieces:
+            out.write(piece.encode())
 
 
 def write_bytes(path: Path, data: bytes) -> None:

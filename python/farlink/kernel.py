@@ -163,7 +163,7 @@ class _Observed:
         self.seed = done.data["seed"]
         self.tcp = (tcp,)
         self.simulated_s = float(done.data["duration_s"])
-        self.data = {
+        self._rows = {
             "results": [{"flow": flow, "tcp": tcp} for flow in trace.flows],
             "links": [{**row, "tcp": tcp} for row in done.data["links"]],
         }
@@ -178,6 +178,9 @@ class _Observed:
 
     def probe(self, _tcp: str, _run: int) -> "_Observed":
         return self
+
+    def rows(self, part: str) -> list[dict[str, Any]]:
+        return self._rows[part]
 
     def udp_flows(self) -> list[str]:
         return []

@@ -59,7 +59,7 @@ class _Shares:
     def of(cls, result: Result, tcp: str) -> "_Shares | None":
         rows = [
             row["metrics"]
-            for row in result.data["results"]
+            for row in result.rows("results")
             if row["tcp"] == tcp and _mean(row["metrics"], "limited_receive_window") is not None
         ]
         if not rows:

@@ -21,6 +21,8 @@ class Measure:
     unit: str
     kind: str
     combine: str
+    pooled: Sequence[str]
+    """Of a share that is pooled: the measures of its part and of the rest of the whole."""
     definition: str
 
     def of_all(self, values: Sequence[float | None]) -> float | None:

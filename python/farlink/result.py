@@ -1,48 +1,86 @@
 """The result of a run: its numbers, and the way to its traces and plots."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from farlink import _farlink, files, folder, registry, resultfile
+from farlink import _farlink, files, folder, measures, registry, resultfile
 from farlink.checks import text_of, whole
 from farlink.errors import RunError, ScenarioError
+from farlink.measures import AGENT, Row, unit_of, values_of
 from farlink.stats import Estimate, mean_ci95, median_ci95, paired_difference
 from farlink.trace import NAMES, Trace
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from farlink._farlink import Measures
     from farlink.api import Progress
     from farlink.plot import Plots
 
-__all__ = ["MOST_SNAPLEN", "Result", "assemble", "is_summed"]
+__all__ = ["MOST_SNAPLEN", "Result", "is_summed"]
 
 MOST_SNAPLEN = 65_535
 """Longest IPv4 packet, in bytes."""
 
-_AGENT = ["agent", "at", "wireless"]
-"""What tells one agent from another: its kind, its node and the link that it looks after."""
-
 _ABSENT = {"mean": None, "ci95": [None, None], "n": 0}
 """A counter that an agent does not have."""
 
-_UNKNOWN = registry.Measure("", "flow", "", "ratio", "mean", "")
+_UNKNOWN = registry.Measure("", "flow", "", "ratio", "mean", [], "")
 """Of a result of another version."""
 
 
 class Result:
-    """Numbers of all runs, with the whole scenario that gave them.
-
-    `data` is the document that `to_json` writes; docs/results.md describes it.
-    """
+    """Numbers of all runs, with the whole scenario that gave them."""
 
     def __init__(self, data: dict[str, Any]) -> None:
-        self.data = data
+        self.__dict__["data"] = data
+        self._head: Mapping[str, Any] = data
+        self._measures: Mapping[str, Measures] = {}
+        self._rows: dict[str, Sequence[Row]] = {}
         self._traces: dict[tuple[str, int], Trace] = {}
         self._snaplens: dict[tuple[str, int], int | None] = {}
+
+    @classmethod
+    def of_runs(
+        cls,
+        scenarios: Mapping[str, dict[str, Any]],
+        runs: "Mapping[str, Measures]",
+        wall_s: float,
+    ) -> "Result":
+        """Return the result of what was simulated of each TCP."""
+        first = next(iter(scenarios.values()))
+        result = cls({
+            "format": resultfile.FORMAT,
+            "version": _farlink.version(),
+            "seed": first["seed"],
+            "runs": len(next(iter(runs.values()))),
+            "tcp": list(scenarios),
+            "events": sum(one.events for one in runs.values()),
+            "wall_s": wall_s,
+            "scenario": first,
+            "scenarios": dict(scenarios),
+        })  # fmt: skip
+        # The document itself is many times larger than its numbers: it is there when asked for.
+        del result.__dict__["data"]
+        result._measures = runs
+        return result
+
+    @cached_property
+    def data(self) -> dict[str, Any]:
+        """The document that `to_json` writes; docs/results.md describes it."""
+        document: dict[str, Any] = json.loads(self.text)
+        return document
+
+    def rows(self, part: str) -> Sequence[Row]:
+        """Return the rows of a part of `data` without the rest of it: "results", "links", ..."""
+        if not self._measures:
+            return self._head.get(part) or []
+        if part not in self._rows:
+            self._rows[part] = measures.rows_of(self._measures, part)
+        return self._rows[part]
 
     def __repr__(self) -> str:
         tcp = ", ".join(self.tcp)
@@ -58,26 +96,36 @@ class Result:
     @property
     def name(self) -> str:
         """Name of the scenario."""
-        return str(self.data["scenario"].get("name") or "scenario")
+        return str(self._head["scenario"].get("name") or "scenario")
 
     @property
     def tcp(self) -> list[str]:
         """Names of the TCPs, in the order asked for."""
-        return list(self.data["tcp"])
+        return list(self._head["tcp"])
 
     @property
     def runs(self) -> int:
         """Runs per TCP."""
-        return int(self.data["runs"])
+        return int(self._head["runs"])
+
+    @property
+    def events(self) -> int:
+        """Events of all runs together."""
+        return int(self._head["events"])
+
+    @property
+    def wall_s(self) -> float:
+        """Seconds that it took."""
+        return float(self._head["wall_s"])
 
     @property
     def seed(self) -> int:
         """Seed of the scenario."""
-        return int(self.data["seed"])
+        return int(self._head["seed"])
 
     def scenario(self, tcp: str | None = None) -> dict[str, Any]:
         """Return the resolved scenario of a TCP (by default of the first)."""
-        scenario: dict[str, Any] = self.data["scenarios"][self._one_tcp(tcp)]
+        scenario: dict[str, Any] = self._head["scenarios"][self._one_tcp(tcp)]
         return scenario
 
     @cached_property
@@ -88,12 +136,12 @@ class Result:
         "ci95_high") and (metric, "n"); `attrs["units"]` has the unit of each
         metric. Without a second run the interval is NaN.
         """
-        return _frame(self.data["results"], ["tcp", "flow"])
+        return _frame(self.rows("results"), ["tcp", "flow"])
 
     @cached_property
     def links(self) -> "pd.DataFrame":
         """Link metrics: like `summary`, with a row per TCP, link and direction."""
-        return _frame(self.data["links"], ["tcp", "link", "direction"])
+        return _frame(self.rows("links"), ["tcp", "link", "direction"])
 
     @cached_property
     def agents(self) -> "pd.DataFrame":
@@ -103,8 +151,8 @@ class Result:
         """
         import pandas as pd
 
-        rows = self.data.get("agents")
-        return _frame(rows, ["tcp", *_AGENT]) if rows else pd.DataFrame()
+        rows = self.rows("agents")
+        return _frame(rows, ["tcp", *AGENT]) if rows else pd.DataFrame()
 
     @cached_property
     def fairness(self) -> "pd.DataFrame":
@@ -112,26 +160,40 @@ class Result:
 
         The metric is `jain`, which is NaN if there is one flow.
         """
-        return _frame(self.data["fairness"], ["tcp"])
+        return _frame(self.rows("fairness"), ["tcp"])
 
     @cached_property
     def values(self) -> "pd.DataFrame":
         """Flow metrics of every single run: a row per TCP, flow and run."""
         import pandas as pd
 
-        rows = [
-            {
-                "tcp": row["tcp"],
-                "flow": row["flow"],
-                "run": k,
-                **{name: metric["values"][k] for name, metric in row["metrics"].items()},
-            }
-            for row in self.data["results"]
-            for k in range(self.runs)
-        ]
-        table = pd.DataFrame(rows).set_index(["tcp", "flow", "run"]).astype("float64")
-        table.attrs["units"] = _units(self.data["results"])
+        columns: dict[str, Any] = {"tcp": [], "flow": [], "run": []}
+        rows = self.rows("results")
+        for row in rows:
+            columns["tcp"] += [row["tcp"]] * self.runs
+            columns["flow"] += [row["flow"]] * self.runs
+            columns["run"] += range(self.runs)
+        columns |= self._columns(list(_units(rows)))
+        table = pd.DataFrame(columns).set_index(["tcp", "flow", "run"]).astype("float64")
+        table.attrs["units"] = _units(rows)
         return table
+
+    def _columns(self, metrics: Sequence[str]) -> "dict[str, Any]":
+        """Return flow metrics, those of a TCP after the other, of a flow after the other."""
+        import numpy as np
+
+        if self._measures:
+            import pyarrow as pa
+
+            tables = [pa.record_batch(one.table("flow")) for one in self._measures.values()]
+            return {
+                name: np.concatenate(
+                    [t.column(name).to_numpy(zero_copy_only=False) for t in tables]
+                )
+                for name in metrics
+            }
+        rows = self.rows("results")
+        return {name: [v for row in rows for v in values_of(row, name)] for name in metrics}
 
     def total(self, metric: str, tcp: str, *, udp: bool | None = None) -> Estimate:
         """Estimate a flow metric over all flows of a TCP.
@@ -145,12 +207,12 @@ class Result:
 
     def udp_flows(self) -> list[str]:
         """Return the names of the flows of datagrams, in the order of the scenario."""
-        rows = [row for row in self.data["results"] if row["tcp"] == self.tcp[0]]
+        rows = [row for row in self.rows("results") if row["tcp"] == self.tcp[0]]
         return [str(row["flow"]) for row in rows if _is_udp(row)]
 
     def tcp_flows(self) -> list[str]:
         """Return the names of the flows over TCP, in the order of the scenario."""
-        rows = [row for row in self.data["results"] if row["tcp"] == self.tcp[0]]
+        rows = [row for row in self.rows("results") if row["tcp"] == self.tcp[0]]
         return [str(row["flow"]) for row in rows if not _is_udp(row)]
 
     @property
@@ -160,7 +222,7 @@ class Result:
         Goodputs, each in its flow's own time, do not add up to what the path carried:
         of several flows it is what they got in the time of the whole run.
         """
-        known = self.data["results"][0]["metrics"]
+        known = self.rows("results")[0]["metrics"]
         several = len(self.tcp_flows()) > 1
         return "goodput_over_run" if several and "goodput_over_run" in known else "goodput"
 
@@ -251,7 +313,7 @@ class Result:
             snaplen = whole("snaplen", snaplen, MOST_SNAPLEN, least=0)
         known = self._traces.get(key)
         if known is None or (snaplen is not None and self._snaplens.get(key) != snaplen):
-            text = json.dumps(self.data["scenarios"][key[0]])
+            text = json.dumps(self._head["scenarios"][key[0]])
             known = Trace(_farlink.trace(text, run, snaplen, progress))
             self._check_same(key[0], run, known)
             self._traces[key] = known
@@ -267,12 +329,28 @@ class Result:
 
     def to_json(self, path: str | Path) -> None:
         """Write the result file, whole or not at all."""
-        files.write_text(Path(path), self.text)
+        files.write_pieces(Path(path), self.pieces())
 
     @property
     def text(self) -> str:
         """The result file, as `to_json` writes it."""
-        return json.dumps(self.data, indent=1, allow_nan=False) + "\n"
+        return "".join(self.pieces())
+
+    def pieces(self) -> Iterator[str]:
+        """Return the result file piece by piece: a large one is never there as a whole."""
+        if not self._measures:
+            yield json.dumps(self.data, indent=1, allow_nan=False) + "\n"
+            return
+        parts = ["format", "version", "seed", "runs", "tcp"]
+        yield json.dumps({key: self._head[key] for key in parts}, indent=1)[:-2]
+        for part in measures.PARTS:
+            if rows := self.rows(part):
+                yield f',\n "{part}": ['
+                for number, row in enumerate(rows):
+                    yield ("," if number else "") + "\n" + measures.text_of(row)
+                yield "\n ]"
+        rest = {key: self._head[key] for key in self._head if key not in parts}
+        yield "," + json.dumps(rest, indent=1, allow_nan=False)[1:] + "\n"
 
     def save(
         self,
@@ -348,7 +426,7 @@ class Result:
         return tcp
 
     def _totals(self, metric: str, tcp: str, *, udp: bool | None = None) -> list[float | None]:
-        rows = [row for row in self.data["results"] if row["tcp"] == self._one_tcp(tcp)]
+        rows = [row for row in self.rows("results") if row["tcp"] == self._one_tcp(tcp)]
         known = rows[0]["metrics"]
         if metric not in known:
             raise ScenarioError(
@@ -357,76 +435,32 @@ class Result:
         rows = [row for row in rows if udp is None or _is_udp(row) == udp]
         if not rows:
             return [None] * self.runs
-        if metric == "loss_rate":
-            return _loss_rate(rows)
-        per_run = zip(*(row["metrics"][metric]["values"] for row in rows), strict=True)
-        known = registry.measures("flow").get(metric, _UNKNOWN)
-        return [known.of_all(values) for values in per_run]
+        measure = registry.measures("flow").get(metric, _UNKNOWN)
+        if measure.pooled:
+            part, rest = (_summed(rows, name) for name in measure.pooled)
+            pairs = zip(part, rest, strict=True)
+            return [one / (one + other) if one + other > 0 else None for one, other in pairs]
+        per_run = zip(*(values_of(row, metric) for row in rows), strict=True)
+        return [measure.of_all(values) for values in per_run]
 
     def _check_same(self, tcp: str, run: int, trace: Trace) -> None:
         saved = {
-            row["flow"]: {name: metric["values"][run] for name, metric in row["metrics"].items()}
-            for row in self.data["results"]
+            row["flow"]: [(name, values_of(row, name)[run]) for name in row["metrics"]]
+            for row in self.rows("results")
             if row["tcp"] == tcp
         }
-        again = {row["flow"]: row["metrics"] for row in trace.outcome["flows"]}
+        again = {
+            row["flow"]: [(name, values_of(row, name)[0]) for name in row["metrics"]]
+            for row in measures.rows_of({tcp: trace.measures}, "results")
+        }
         if saved != again:
             raise RunError(
                 f"{self.name}: run {run} of {tcp} does not repeat: the result is of farlink "
-                f"{self.data['version']} and this is {_farlink.version()}; run the scenario again"
+                f"{self._head['version']} and this is {_farlink.version()}; run the scenario again"
             )
 
 
-def assemble(
-    scenarios: Mapping[str, dict[str, Any]],
-    outcomes: Mapping[str, Sequence[dict[str, Any]]],
-    wall_s: float,
-) -> dict[str, Any]:
-    """Build the document of a result from the outcomes of the runs of each TCP."""
-    first = next(iter(scenarios.values()))
-    agents = any("agents" in one for per_tcp in outcomes.values() for one in per_tcp)
-    return {
-        "format": resultfile.FORMAT,
-        "version": _farlink.version(),
-        "seed": first["seed"],
-        "runs": len(next(iter(outcomes.values()))),
-        "tcp": list(scenarios),
-        "results": _rows(outcomes, "flows", ["flow"], "flow"),
-        "links": _rows(outcomes, "links", ["link", "direction", "derived"], "link"),
-        "fairness": _rows(outcomes, "run", [], "run"),
-        **({"agents": _rows(outcomes, "agents", _AGENT, "agent")} if agents else {}),
-        "events": sum(one["events"] for per_tcp in outcomes.values() for one in per_tcp),
-        "wall_s": wall_s,
-        "scenario": first,
-        "scenarios": dict(scenarios),
-    }
-
-
-def _rows(
-    outcomes: Mapping[str, Sequence[dict[str, Any]]],
-    part: str,
-    keys: Sequence[str],
-    scope: str,
-) -> list[dict[str, Any]]:
-    rows = []
-    for tcp, runs in outcomes.items():
-        for i, row in enumerate(runs[0][part]):
-            metrics = {}
-            for name in row["metrics"]:
-                values = [run[part][i]["metrics"][name] for run in runs]
-                estimate = mean_ci95(values)
-                metrics[name] = {
-                    "mean": estimate.mean,
-                    "ci95": [estimate.low, estimate.high],
-                    "n": estimate.n,
-                    "unit": registry.unit(scope, name),
-                    "values": values,
-                }
-            rows.append({"tcp": tcp, **{key: row[key] for key in keys}, "metrics": metrics})
-    return rows
-
-
-def _frame(rows: Sequence[dict[str, Any]], keys: list[str]) -> "pd.DataFrame":
+def _frame(rows: Sequence[Row], keys: list[str]) -> "pd.DataFrame":
     import pandas as pd
 
     labels = [[row[key] for row in rows] for key in keys]
@@ -450,28 +484,25 @@ def _frame(rows: Sequence[dict[str, Any]], keys: list[str]) -> "pd.DataFrame":
     return table
 
 
-def _units(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
-    return {name: metric["unit"] for row in rows for name, metric in row["metrics"].items()}
+def _units(rows: Sequence[Row]) -> dict[str, str]:
+    units: dict[str, str] = {}
+    for row in rows:
+        for name in row["metrics"]:
+            if name not in units:
+                units[name] = unit_of(row, name)
+    return units
 
 
-def _is_udp(row: Mapping[str, Any]) -> bool:
+def _is_udp(row: Row) -> bool:
     """Whether a row of flow metrics is of a flow of datagrams."""
-    sent = row["metrics"].get("datagrams_sent")
-    return sent is not None and sent["n"] > 0
+    name = "datagrams_sent"
+    return name in row["metrics"] and any(v is not None for v in values_of(row, name))
 
 
-def _loss_rate(rows: Sequence[Mapping[str, Any]]) -> list[float | None]:
-    """Return, run by run, the share of all datagrams of these flows that was lost.
-
-    A mean of their rates would count the few of a slow flow as much as the many of a fast one.
-    """
-
-    def summed(metric: str) -> list[float]:
-        runs = zip(*(row["metrics"][metric]["values"] for row in rows), strict=True)
-        return [sum(value or 0.0 for value in values) for values in runs]
-
-    pairs = zip(summed("datagrams_lost"), summed("datagrams_received"), strict=True)
-    return [lost / (lost + came) if lost + came > 0 else None for lost, came in pairs]
+def _summed(rows: Sequence[Row], metric: str) -> list[float]:
+    """Sum a metric over rows, run by run."""
+    runs = zip(*(values_of(row, metric) for row in rows), strict=True)
+    return [sum(value or 0.0 for value in values) for values in runs]
 
 
 def is_summed(metric: str) -> bool:

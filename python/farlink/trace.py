@@ -1,14 +1,15 @@
 """Traces of one run as tables: what was sent, acknowledged, lost and queued, and when."""
 
-import json
 import math
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from farlink import files, registry
 from farlink.checks import text_of
 from farlink.errors import ScenarioError
+from farlink.measures import rows_of, values_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,20 +31,40 @@ NAMES = tuple(registry.traces())
 class Trace:
     """One run with its probes on.
 
-    `outcome` has the run's numbers, `pcaps` the captured packets by capture
+    `measures` and `outcome` have the run's numbers, `pcaps` the captured packets by capture
     point (empty if none were asked for).
     """
 
     def __init__(self, raw: "TraceTables") -> None:
-        self.outcome: dict[str, Any] = json.loads(raw["result"])
+        self.measures = raw["measures"]
         self.pcaps = dict(raw["pcaps"])
         self._raw = raw
         self._tables: dict[str, pd.DataFrame] = {}
 
+    @cached_property
+    def outcome(self) -> dict[str, Any]:
+        """The run's numbers by flow and by direction of a link."""
+        parts = {"flows": "results", "links": "links", "run": "fairness", "agents": "agents"}
+        shown = {
+            part: [
+                {
+                    **{key: row[key] for key in row if key not in ("tcp", "metrics")},
+                    "metrics": {name: values_of(row, name)[0] for name in row["metrics"]},
+                }
+                for row in rows_of({"": self.measures}, rows)
+            ]
+            for part, rows in parts.items()
+        }
+        return {
+            **{part: rows for part, rows in shown.items() if rows},
+            "events": self.measures.events,
+            "simulated_s": self.simulated_s,
+        }
+
     @property
     def simulated_s(self) -> float:
         """Simulated time in seconds."""
-        return float(self.outcome["simulated_s"])
+        return self.measures.simulated_s
 
     def table(self, name: str, *, bin_s: float | None = None) -> "pd.DataFrame":
         """Return one trace; see `Result.trace`."""

@@ -13,7 +13,6 @@ from conftest import ENDLESS, SMALL, without_wall_time
 from farlink import ScenarioError, _farlink, registry
 from farlink.cli.table import show
 from farlink.cli.text import console
-from farlink.result import assemble
 
 
 def test_two_runs_are_the_same_with_any_number_of_jobs(small: Path, result: fl.Result) -> None:
@@ -369,19 +368,65 @@ def test_goodputs_of_a_row_are_those_over_the_run() -> None:
 
 def test_what_agents_counted_is_in_the_result(result: fl.Result, tmp_path: Path) -> None:
     """Each kind of agent has counters of its own, and a result with them is a file as any."""
-    kinds: tuple[dict[str, object], ...] = (
-        {"agent": "eln", "at": "base", "wireless": "radio", "metrics": {"marked": 3}},
-        {"agent": "snoop", "at": "base", "wireless": "radio", "metrics": {"kept": 2}},
-    )
-    tcp = result.tcp[0]
-    rows = [row for row in result.data["results"] if row["tcp"] == tcp]
-    one = {"flow": "a", "metrics": dict.fromkeys(rows[0]["metrics"], 1.0)}
-    link = {"link": "l", "direction": "down", "derived": [], "metrics": {"packets": 1.0}}
-    run = {"metrics": {"jain": None}}
-    outcome = {"flows": [one], "links": [link], "run": [run], "agents": kinds, "events": 1}
-    again = fl.Result(assemble({tcp: result.scenario(tcp)}, {tcp: [outcome, outcome]}, 1.0))
-    again.to_json(tmp_path / "result.json")
+
+    def metric(value: int) -> dict[str, object]:
+        values = [value] * result.runs
+        interval = [float(value)] * 2
+        return {
+            "mean": float(value),
+            "ci95": interval,
+            "n": len(values),
+            "unit": "",
+            "values": values,
+        }
+
+    place = {"at": "base", "wireless": "radio"}
+    kinds = [
+        {"tcp": tcp, "agent": agent, **place, "metrics": {counter: metric(value)}}
+        for tcp in result.tcp
+        for agent, counter, value in (("eln", "marked", 3), ("snoop", "kept", 2))
+    ]
+    fl.Result({**result.data, "agents": kinds}).to_json(tmp_path / "result.json")
     agents = fl.load(tmp_path / "result.json").agents
     assert agents["marked"]["mean"].tolist()[0] == 3
-    assert agents["marked"]["n"].tolist() == [2, 0]
+    assert agents["marked"]["n"].tolist() == [result.runs, 0] * len(result.tcp)
     assert result.agents.empty
+
+
+@pytest.mark.parametrize("runs", [1, 3])
+def test_a_result_file_is_the_document_as_json(small: Path, runs: int) -> None:
+    """It is written row by row, as `json` would write all of it."""
+    result = fl.run(small, tcp=["newreno", "sack"], runs=runs)
+    assert result.text == json.dumps(result.data, indent=1, allow_nan=False) + "\n"
+    assert "".join(fl.Result(result.data).pieces()) == result.text
+
+
+def test_measures_are_arrow_tables(small: Path) -> None:
+    """Rows by flow and then by run, nothing measured is null, and the same numbers everywhere."""
+    pa = pytest.importorskip("pyarrow")
+    result = fl.run(small, tcp="sack", runs=3)
+    text = _farlink.resolve(small.read_text(), "small", [("tcp.variant", "sack")])
+    (measures,) = _farlink.simulate([(text, [2, 0])], 1)
+    table = pa.record_batch(measures.table("flow")).to_pandas()
+    assert table["run"].tolist() == [2, 0]
+    assert set(table["flow"]) == {result.data["results"][0]["flow"]}
+    for name, metric in result.data["results"][0]["metrics"].items():
+        values = table[name].astype(object).where(table[name].notna(), None)
+        assert values.tolist() == [metric["values"][2], metric["values"][0]]
+    assert pa.record_batch(measures.table("flow")).column("datagrams_sent").null_count == 2
+    links = pa.record_batch(measures.table("link")).to_pandas()
+    assert [(row.run, row.direction) for row in links.itertuples()][:4] == [
+        (2, "down"), (0, "down"), (2, "up"), (0, "up"),
+    ]  # fmt: skip
+    whole = pa.record_batch(measures.table("run")).to_pandas()
+    assert whole["events"].sum() == measures.events
+
+
+def test_parts_of_a_batch_have_their_own_runs(small: Path) -> None:
+    """Runs of several scenarios are simulated side by side, and each gets its own."""
+    texts = [_farlink.resolve(small.read_text(), "small", [("seed", str(seed))]) for seed in (1, 2)]
+    together = _farlink.simulate([(texts[0], [0]), (texts[1], [3, 1, 2])], 2)
+    apart = [_farlink.simulate([(texts[0], [0])], 1)[0]]
+    apart += [_farlink.simulate([(texts[1], [k])], 1)[0] for k in (3, 1, 2)]
+    rows = [one.row(k, 0, 400) for one in together for k in range(len(one))]
+    assert rows == [one.row(0, 0, 400) for one in apart]

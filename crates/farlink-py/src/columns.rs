@@ -135,9 +135,9 @@ fn read(known: &TraceColumn, column: Column, scenario: &Expanded) -> (Built, boo
     (data, false)
 }
 
-/// Numbers of which NaN are none.
+/// Numbers; none where they are not finite.
 pub(crate) fn nullable(numbers: Vec<f64>) -> Built {
-    let there = BooleanBuffer::collect_bool(numbers.len(), |i| !numbers[i].is_nan());
+    let there = BooleanBuffer::collect_bool(numbers.len(), |i| numbers[i].is_finite());
     ArrayDataBuilder::new(DataType::Float64)
         .len(numbers.len())
         .null_bit_buffer(Some(there.into_inner()))

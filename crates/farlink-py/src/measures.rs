@@ -5,12 +5,15 @@ use crate::errors;
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{Column, Group, Outcome};
 use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::iter::repeat_n;
 
 /// What is kept of one run.
 pub(crate) struct Row {
     run: u64,
     numbers: Box<[f64]>,
     events: u64,
+    simulated_s: f64,
 }
 
 impl Row {
@@ -19,6 +22,7 @@ impl Row {
             run,
             numbers: outcome.numbers().into(),
             events: outcome.events,
+            simulated_s: outcome.simulated.as_secs_f64(),
         }
     }
 }
@@ -77,6 +81,12 @@ impl Measures {
         self.rows.iter().map(|row| row.events).sum()
     }
 
+    /// Simulated time of the first run.
+    #[getter]
+    fn simulated_s(&self) -> f64 {
+        self.rows.first().map_or(f64::NAN, |row| row.simulated_s)
+    }
+
     /// The number at a place of the row, run by run; None where there was nothing to measure.
     fn column(&self, place: usize) -> Vec<Option<f64>> {
         let rows = self.rows.iter();
@@ -84,14 +94,11 @@ impl Measures {
             .collect()
     }
 
-    /// The numbers from `start` up to `stop` of the run that is `number`th here, each `step`th.
-    fn row(&self, number: usize, start: usize, stop: usize, step: usize) -> Vec<Option<f64>> {
+    /// The numbers from `start` up to `stop` of the run that is `number`th here.
+    fn row(&self, number: usize, start: usize, stop: usize) -> Vec<Option<f64>> {
         let row = self.rows.get(number).map_or(&[][..], |row| &row.numbers);
-        let part = row.get(start..stop.min(row.len())).unwrap_or_default();
-        part.iter()
-            .step_by(step.max(1))
-            .map(|&x| there(x))
-            .collect()
+        let part = row.get(start..stop).unwrap_or_default();
+        part.iter().copied().map(there).collect()
     }
 
     /// The numbers of all runs, run after run: one column, `value`, NaN where there was nothing
@@ -134,9 +141,16 @@ impl Measures {
             _ => &[],
         };
         for (i, label) in labels.iter().enumerate() {
-            let of = |item: usize| std::iter::repeat_n(item as i32, self.rows.len());
-            let places = (0..items).flat_map(of).collect();
-            let data = names(places, group.items.iter().map(|item| item[i].as_str()));
+            let (mut list, mut known) = (Vec::new(), HashMap::new());
+            let mut places = Vec::with_capacity(items * self.rows.len());
+            for item in &group.items {
+                let place = *known.entry(item[i].as_str()).or_insert_with(|| {
+                    list.push(item[i].as_str());
+                    list.len() as i32 - 1
+                });
+                places.extend(repeat_n(place, self.rows.len()));
+            }
+            let data = names(places, list.into_iter());
             columns.push(((*label).to_owned(), data, false));
         }
         let width = group.measures.len();
@@ -149,7 +163,7 @@ impl Measures {
     }
 }
 
-/// What is kept as NaN is nothing.
+/// Nothing is kept as NaN.
 fn there(x: f64) -> Option<f64> {
-    (!x.is_nan()).then_some(x)
+    x.is_finite().then_some(x)
 }

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from farlink import registry, units
 from farlink.result import Result
 
@@ -48,7 +46,7 @@ _QUARTERS = (("least", 0), ("quarter", 25), ("median", 50), ("3 quarters", 75), 
 def table(result: Result) -> "Table":
     """Return a row per TCP and flow over TCP, or per TCP the spread of its flows' goodputs."""
     datagrams = set(result.udp_flows())
-    rows = [row for row in result.data["results"] if row["flow"] not in datagrams]
+    rows = [row for row in result.rows("results") if row["flow"] not in datagrams]
     return _each(rows) if len(rows) <= _MOST_ROWS else _spread(result.tcp, rows)
 
 
@@ -82,11 +80,16 @@ def _spread(tcp: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> "Table":
     for title, _ in _QUARTERS:
         _add(shown, "goodput,\n" + title.replace(" ", "\n"), unit)
     for name, ones in values.items():
-        points = np.percentile(ones, [share for _, share in _QUARTERS]) if ones else []
-        shown.add_row(
-            name, f"{len(ones):,}", *(units.rounded(float(one) / divisor) for one in points)
-        )
+        points = [_percentile(sorted(ones), share) for _, share in _QUARTERS] if ones else []
+        shown.add_row(name, f"{len(ones):,}", *(units.rounded(one / divisor) for one in points))
     return shown
+
+
+def _percentile(ordered: Sequence[float], share: int) -> float:
+    """Interpolate between the two values beside that share of the way from first to last."""
+    whole, rest = divmod((len(ordered) - 1) * share, 100)
+    above = ordered[min(whole + 1, len(ordered) - 1)]
+    return ordered[whole] + (above - ordered[whole]) * rest / 100
 
 
 def _empty(*titles: str) -> "Table":

@@ -10,6 +10,7 @@ from rich.table import Table
 from farlink import limits, units
 from farlink.cli import flows
 from farlink.cli.flows import Column
+from farlink.measures import Row, values_of
 from farlink.result import Result
 from farlink.stats import Estimate, mean_ci95, median_ci95
 
@@ -154,7 +155,7 @@ def _columns(result: Result) -> list[Column]:
 
 def _notes(result: Result, busiest: tuple[str, str]) -> list[str]:
     runs = f"{result.runs} runs" if result.runs > 1 else "1 run"
-    speed = f"{result.data['events']:,} events in {result.data['wall_s']:.2f} s"
+    speed = f"{result.events:,} events in {result.wall_s:.2f} s"
     notes = [f"{result.name}, seed {result.seed}, {runs} per TCP; {speed}"]
     if result.runs > 1:
         notes.append("mean ±half of the 95 % confidence interval (Student's t) over the runs")
@@ -187,9 +188,7 @@ def _of_flows(result: Result) -> list[str]:
 
 def _fairness(result: Result) -> list[str]:
     """Say how evenly the flows of each TCP shared."""
-    index = {
-        row["tcp"]: mean_ci95(row["metrics"]["jain"]["values"]) for row in result.data["fairness"]
-    }
+    index = {row["tcp"]: mean_ci95(values_of(row, "jain")) for row in result.rows("fairness")}
     shown = ", ".join(f"{tcp} {_cell(one, 1.0, one.half_width, ' ')}" for tcp, one in index.items())
     whose = "the goodputs over TCP" if result.udp_flows() else "their goodputs"
     return [f"Jain's fairness index of {whose}: {shown}"]
@@ -201,16 +200,16 @@ def _incomplete(result: Result) -> list[str]:
     for tcp in result.tcp:
         values = [
             value
-            for row in result.data["results"]
+            for row in result.rows("results")
             if row["tcp"] == tcp
-            for value in row["metrics"]["completed"]["values"]
+            for value in values_of(row, "completed")
         ]
         if failed := sum(value == 0 for value in values):
             cut = sum(
                 value or 0
-                for row in result.data["fairness"]
+                for row in result.rows("fairness")
                 if row["tcp"] == tcp and "unfinished" in row["metrics"]
-                for value in row["metrics"]["unfinished"]["values"]
+                for value in values_of(row, "unfinished")
             )
             why = f"; max_duration cut {cut:,.0f} off: what had come counts" if cut else ""
             notes.append(
@@ -251,17 +250,15 @@ def _title(title: str, unit: str) -> str:
 
 
 def _busiest(result: Result) -> tuple[str, str]:
-    def used(row: dict[str, object]) -> float:
-        metrics = row["metrics"]
-        assert isinstance(metrics, dict)
-        return float(metrics["utilisation"]["mean"] or 0)
+    def used(row: Row) -> float:
+        return mean_ci95(values_of(row, "utilisation")).mean or 0.0
 
-    row = max(result.data["links"], key=used)
+    row = max(result.rows("links"), key=used)
     return str(row["link"]), str(row["direction"])
 
 
 def _utilisation(result: Result, tcp: str, busiest: tuple[str, str]) -> Estimate:
-    for row in result.data["links"]:
+    for row in result.rows("links"):
         if row["tcp"] == tcp and (row["link"], row["direction"]) == busiest:
-            return mean_ci95(row["metrics"]["utilisation"]["values"])
+            return mean_ci95(values_of(row, "utilisation"))
     return mean_ci95([])

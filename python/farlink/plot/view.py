@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from farlink.errors import ScenarioError
+from farlink.measures import values_of
 from farlink.plot.data import Columns
 
 if TYPE_CHECKING:
@@ -96,11 +97,11 @@ class View:
 
     def flows(self, tcp: str) -> list[str]:
         """Return the names of all flows."""
-        return [str(row["flow"]) for row in self.result.data["results"] if row["tcp"] == tcp]
+        return [str(row["flow"]) for row in self.result.rows("results") if row["tcp"] == tcp]
 
     def direction_of(self, tcp: str, chosen: tuple[str | None, str | None]) -> tuple[str, str]:
         """Return the link and direction shown: those asked for, or the most used."""
-        rows = [row for row in self.result.data["links"] if row["tcp"] == tcp]
+        rows = [row for row in self.result.rows("links") if row["tcp"] == tcp]
         rows = [row for row in rows if chosen[0] in (None, row["link"])]
         rows = [row for row in rows if chosen[1] in (None, row["direction"])]
         if not rows:
@@ -142,7 +143,7 @@ class View:
 
         It is done when its last byte came and what its sender was told of that.
         """
-        rows = {row["flow"]: row for row in self.result.data["results"] if row["tcp"] == tcp}
+        rows = {row["flow"]: row for row in self.result.rows("results") if row["tcp"] == tcp}
         known = self.each_end_of(tcp, "limits") if self.knows("limits") else {}
         acks = self.each_end_of(tcp, "acks")
         ends = {}
@@ -151,7 +152,7 @@ class View:
             first = known[flow]["time"] if flow in known else np.empty(0)
             # A result of the emulator has traces and no metrics.
             metrics = rows[flow].get("metrics", {}) if flow in rows else {}
-            lasts = metrics["duration"]["values"][self.run] if "duration" in metrics else None
+            lasts = values_of(rows[flow], "duration")[self.run] if "duration" in metrics else None
             ends[flow] = self.end(tcp)
             if len(first) and lasts is not None:
                 told = float(acks[flow]["time"].max(initial=0))

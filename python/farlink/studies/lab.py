@@ -23,6 +23,7 @@ from farlink.trace import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
+    from farlink._farlink import Measures
     from farlink.api import Progress
 
 __all__ = ["Cell", "Lab"]
@@ -99,12 +100,15 @@ class Lab:
         for done in range(0, len(work), _AT_ONCE):
             part = work[done : done + _AT_ONCE]
             progress = self._progress(done, len(work))
-            outcomes = _farlink.simulate([(texts[key], k) for key, k in part], self.jobs, progress)
-            for (key, _), text in zip(part, outcomes, strict=True):
-                outcome = json.loads(text)
-                self._numbers.setdefault(key, []).append(_Numbers.of(outcome))
-                self.events += outcome["events"]
-                self.simulated_runs += 1
+            runs: dict[str, list[int]] = {}
+            for key, k in part:
+                runs.setdefault(key, []).append(k)
+            parts = [(texts[key], ks) for key, ks in runs.items()]
+            found = _farlink.simulate(parts, self.jobs, progress)
+            for key, measures in zip(runs, found, strict=True):
+                self._numbers.setdefault(key, []).extend(_Numbers.of(measures))
+                self.events += measures.events
+                self.simulated_runs += len(measures)
 
     def planned(self, make: "Callable[[Lab], object]") -> list[Cell]:
         """Return the cells that a function of a lab will ask for, as far as can be told.
@@ -156,7 +160,7 @@ class Lab:
         key = (cell.key, run)
         if key not in self._traces:
             trace = Trace(_farlink.trace(self.text(cell), run, None, None))
-            self.events += trace.outcome["events"]
+            self.events += trace.measures.events
             self.simulated_runs += 1
             self._traces[key] = trace
         return self._traces[key]
@@ -196,7 +200,7 @@ class Lab:
 
 
 _AT_ONCE = 4096
-"""Runs whose outcomes are held as text at a time."""
+"""Runs that are simulated between two looks at what was stopped."""
 
 _Name = tuple[str | int, ...]
 """Of a number: "flow", its place and the metric; or "link", its name, direction and metric."""
@@ -204,7 +208,7 @@ _Name = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class _Numbers:
-    """The numbers of a run: 2 kB, where the outcome as objects would be 20.
+    """The numbers of a run: 2 kB, where they would be 20 as objects.
 
     Attributes
     ----------
@@ -216,16 +220,18 @@ class _Numbers:
     row: NDArray[np.float64]
 
     @classmethod
-    def of(cls, outcome: Mapping[str, Any]) -> "_Numbers":
+    def of(cls, measures: "Measures") -> "list[_Numbers]":
+        """Return those of each run."""
+        import pyarrow as pa
+
         names: list[_Name] = []
-        values: list[float | None] = []
-        for place, flow in enumerate(outcome["flows"]):
-            names += [("flow", place, metric) for metric in flow["metrics"]]
-            values += flow["metrics"].values()
-        for link in outcome["links"]:
-            names += [("link", link["link"], link["direction"], one) for one in link["metrics"]]
-            values += link["metrics"].values()
-        return cls(_columns(tuple(names)), np.array(values, dtype=np.float64))
+        for scope, items, metrics in measures.groups:
+            for place, item in enumerate(items):
+                of = (place,) if scope == "flow" else item
+                names += [(scope, *of, metric) for metric in metrics]
+        columns = _columns(tuple(names))
+        rows = pa.record_batch(measures.numbers()).column(0).to_numpy()
+        return [cls(columns, row) for row in rows.reshape(len(measures), len(names))]
 
 
 @lru_cache(maxsize=64)
