@@ -106,13 +106,11 @@ class _Metrics(Mapping[str, dict[str, Any]]):
         return registry.unit(self._scope, name)
 
     def by_run(self, name: str) -> list[float | None]:
-        values: list[float | None] = self._measures.column(self._at + self._places[name])
-        # What agents count is whole.
-        return [v if v is None else int(v) for v in values] if self._scope == "agent" else values
+        return self._measures.column(self._at + self._places[name])
 
     def text(self) -> Iterator[str]:
         """Write each as JSON, as deep in the result file as it stands there."""
-        if len(self._measures) > 1 or self._scope == "agent":
+        if len(self._measures) > 1:
             for name in self._places:
                 yield _of_many(name, self[name])
             return
