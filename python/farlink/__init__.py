@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from farlink.channels import ChannelSample, channel
     from farlink.emulation import Emulated, emulate
     from farlink.estimate import Fit, fit
+    from farlink.experiment.diff import Diff, diff
     from farlink.experiment.sweep import SweepResult, sweep
     from farlink.rainfade import Rain, rain
     from farlink.result import Result
@@ -29,6 +30,7 @@ __version__ = _version()
 __all__ = [
     "Capture",
     "ChannelSample",
+    "Diff",
     "Emulated",
     "FarlinkError",
     "Fit",
@@ -43,6 +45,7 @@ __all__ = [
     "__version__",
     "capture",
     "channel",
+    "diff",
     "emulate",
     "fit",
     "load",
@@ -87,6 +90,8 @@ _LATER = {
     "rain": "farlink.rainfade",
     "StudyResult": "farlink.studies.runner",
     "study": "farlink.studies.runner",
+    "Diff": "farlink.experiment.diff",
+    "diff": "farlink.experiment.diff",
     "SweepResult": "farlink.experiment.sweep",
     "sweep": "farlink.experiment.sweep",
 }

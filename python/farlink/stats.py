@@ -105,7 +105,7 @@ def clopper_pearson(successes: int, n: int) -> tuple[float, float]:
     return low, high
 
 
-def t_quantile(probability: float, degrees: int) -> float:
+def t_quantile(probability: float, degrees: float) -> float:
     """Return the quantile of Student's t with so many degrees of freedom."""
     # scipy.stats takes a second to import; its special functions do not.
     from scipy.special import stdtrit

@@ -19,6 +19,7 @@ from farlink import _farlink, files
 from farlink.cli import ctl, lists, text
 from farlink.cli.channel import channel
 from farlink.cli.compare import compare
+from farlink.cli.diff import diff
 from farlink.cli.emulate import emulate, shell
 from farlink.cli.fit import fit
 from farlink.cli.orbit import orbit
@@ -58,6 +59,7 @@ def _options(
 
 app.command()(run)
 app.command()(sweep)
+app.command()(diff)
 app.command()(study)
 app.command()(emulate)
 app.command()(shell)

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from farlink import files, units
 from farlink.experiment.store import Store
-from farlink.plot.style import save
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from farlink.experiment.sweep import SweepResult
 
-__all__ = ["cells", "changes", "verdict", "write"]
+__all__ = ["cell", "cells", "changes", "verdict", "write"]
 
 _MOST_ROWS = 2000
 """Rows of a table of the page; the CSV has all."""
@@ -24,6 +23,9 @@ _MOST_ROWS = 2000
 
 def write(result: "SweepResult", directory: Path, final: Path) -> list[Path]:
     """Write everything of a result; see `SweepResult.save`."""
+    # Matplotlib takes its time, and the command's table needs none.
+    from farlink.plot.style import save
+
     written: list[Path] = []
     pictures = {}
     for name, figure in result.figures.items():
@@ -92,7 +94,7 @@ def cells(result: "SweepResult") -> tuple[list[str], list[list[str]]]:
         row = [one.label for one in combination.values()]
         for measure, (factor, _) in scales.items():
             one = result.estimate(point, measure)
-            row.append(_cell(one.mean, one.half_width, factor))
+            row.append(cell(one.mean, one.half_width, factor))
         rows.append([*row, *([f"{runs:,}"] if uneven else [])])
     return head, rows
 
@@ -108,7 +110,7 @@ def changes(result: "SweepResult", table: "pd.DataFrame") -> tuple[list[str], li
         unit = result.unit(one["measure"])
         factor, shown = units.prefixed(one["difference"], unit)
         half = (one["ci95_high"] - one["ci95_low"]) / 2
-        cell = _cell(one["difference"], half, factor)
+        apart = cell(one["difference"], half, factor)
         named = [
             texts.get(one[name], str(one[name]))
             for name, texts in zip(result.factors, labels, strict=True)
@@ -117,7 +119,7 @@ def changes(result: "SweepResult", table: "pd.DataFrame") -> tuple[list[str], li
             [
                 *named,
                 one["measure"].replace("_", " "),
-                f"{cell} {shown}".strip(),
+                f"{apart} {shown}".strip(),
                 _signed(one["percent"]),
                 f"{_signed(one['percent_low'])} to {_signed(one['percent_high'])}",
                 verdict(one["ci95_low"], one["ci95_high"]),
@@ -139,7 +141,8 @@ def _signed(value: float) -> str:
     return "" if math.isnan(value) else f"{value:+.3g}"
 
 
-def _cell(mean: float | None, half: float | None, factor: float) -> str:
+def cell(mean: float | None, half: float | None, factor: float) -> str:
+    """Write a mean and half its interval, both divided by a factor, with digits that count."""
     if mean is None or math.isnan(mean):
         return "-"
     if half is None or math.isnan(half):

@@ -21,8 +21,9 @@ from farlink.stats import t_quantile
 __all__ = ["Precision", "Rule", "read_precision"]
 
 LEAST, MOST = 20, 1000
-"""Runs of the first look, below which Student's t is too far from skewed samples; and of the last
-one, unless said otherwise."""
+"""Runs of the first look and of the last one, unless said otherwise. With fewer than the first
+Student's t is too far from skewed samples, and rare losses may not have come yet: so many equal
+runs are taken for a point without chance."""
 
 _STEP = math.sqrt(2)
 """Each look has so many times the runs of the one before."""

@@ -1,0 +1,260 @@
+"""Two results, or two scenarios, side by side: what differs, and by how much, with intervals."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from farlink import api, registry
+from farlink.errors import ScenarioError
+from farlink.result import Result
+from farlink.stats import Estimate, mean_ci95, paired_difference, t_quantile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Diff", "Row", "diff", "side"]
+
+RUNS = 30
+"""Runs of a scenario, unless the other side is a result or said otherwise."""
+
+_USUAL = ("goodput", "duration", "segments_retransmitted", "timeouts", "rtt_mean")
+_UNNAMED = ("name", "description", "source", "resolved_tcp")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A measure of both sides, over all flows: means, and B - A with its 95 % interval."""
+
+    tcp: str
+    measure: str
+    a: Estimate
+    b: Estimate
+    difference: Estimate
+
+    @property
+    def percent(self) -> tuple[float, float, float]:
+        """The difference and its bounds as shares of the mean of A, in percent."""
+        share = 100 / abs(self.a.mean) if self.a.mean else math.nan
+        one = self.difference
+        mean, low, high = (
+            math.nan if part is None else part * share for part in (one.mean, one.low, one.high)
+        )
+        return mean, low, high
+
+
+class Diff:
+    """What two results differ in."""
+
+    def __init__(self, a: Result, b: Result, measures: Sequence[str] | None = None) -> None:
+        self.a = a
+        self.b = b
+        self.paired = a.seed == b.seed
+        self.runs = min(a.runs, b.runs)
+        self._measures = measures
+
+    def __repr__(self) -> str:
+        return f"<farlink.Diff {self.a.name} and {self.b.name}: {len(self.rows)} rows>"
+
+    def _repr_html_(self) -> str:
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.diff import show
+
+        return page.as_html(lambda out: show(self, out))
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """TCPs of A and B that are compared: of the same name, or the one that each has."""
+        common = [(name, name) for name in self.a.tcp if name in self.b.tcp]
+        if common:
+            return common
+        if len(self.a.tcp) == len(self.b.tcp) == 1:
+            return [(self.a.tcp[0], self.b.tcp[0])]
+        raise ScenarioError(
+            f"no TCP is on both sides: A has {', '.join(self.a.tcp)} and B {', '.join(self.b.tcp)}"
+        )
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """A row per TCP and measure.
+
+        Raises
+        ------
+        ScenarioError
+            If a measure is not there, or no TCP is on both sides.
+        """
+        several = self.a.goodput_to_add
+        wanted = self._measures or [several if one == "goodput" else one for one in _USUAL]
+        return [self._row(a, b, one) for a, b in self.pairs for one in wanted]
+
+    @cached_property
+    def settings(self) -> list[tuple[str, str, str]]:
+        """Keys of the resolved scenarios that differ, by path, with the values of A and B."""
+        found = []
+        for a, b in self.pairs:
+            sides = [_flat(one.scenario(name)) for one, name in ((self.a, a), (self.b, b))]
+            for path in dict.fromkeys([*sides[0], *sides[1]]):
+                values = [_shown(one.get(path)) for one in sides]
+                if values[0] != values[1]:
+                    found.append((path, *values))
+        return list(dict.fromkeys((path, a, b) for path, a, b in found))
+
+    @cached_property
+    def frame(self) -> "pd.DataFrame":
+        """The rows as a table: tcp, measure, unit, a, b, difference, bounds, percent, n."""
+        import pandas as pd
+
+        rows = [
+            {
+                "tcp": one.tcp,
+                "measure": one.measure,
+                "unit": registry.unit("flow", one.measure),
+                "a": one.a.mean,
+                "b": one.b.mean,
+                "difference": one.difference.mean,
+                "ci95_low": one.difference.low,
+                "ci95_high": one.difference.high,
+                **dict(zip(("percent", "percent_low", "percent_high"), one.percent, strict=True)),
+                "n": one.difference.n,
+            }
+            for one in self.rows
+        ]
+        return pd.DataFrame(rows)
+
+    def _row(self, a: str, b: str, measure: str) -> Row:
+        ours, theirs = (
+            side.per_run(measure, name)[: self.runs] for side, name in ((self.a, a), (self.b, b))
+        )
+        means = mean_ci95(ours), mean_ci95(theirs)
+        apart = paired_difference(theirs, ours) if self.paired else _welch(theirs, ours)
+        name = a if a == b else f"{a}, {b}"
+        return Row(name, measure, *means, apart)
+
+
+def diff(
+    a: str | Path | Mapping[str, object] | Result,
+    b: str | Path | Mapping[str, object] | Result,
+    *,
+    tcp: Sequence[str] | str | None = None,
+    overrides_a: Mapping[str, object] | None = None,
+    overrides_b: Mapping[str, object] | None = None,
+    runs: int | None = None,
+    seed: int | None = None,
+    jobs: int | None = None,
+    measures: Sequence[str] | None = None,
+    progress: api.Progress | None = None,
+) -> Diff:
+    """Compare two results, or two scenarios, run by run.
+
+    A scenario is simulated with as many runs, and the seed, of the result on the other side;
+    two scenarios with 30 runs, both with the seed of A. Run k of both has the same random
+    numbers, so the interval is that of paired differences. Results whose seeds differ are compared
+    by Welch's interval.
+
+    Parameters
+    ----------
+    a, b
+        A `Result`, a saved one (.json, or the folder it is in), or a scenario.
+    tcp, runs, seed, jobs, progress
+        As for `run`, of the sides that are simulated.
+    overrides_a, overrides_b
+        Values by path for one side.
+    measures
+        Flow metrics, over all flows; by default the usual ones.
+
+    Raises
+    ------
+    ScenarioError
+        If anything asked for is wrong, or the two have no TCP in common.
+    """
+    sides = [side(one) for one in (a, b)]
+    known = next((one for one in sides if isinstance(one, Result)), None)
+    for one, sets, name in zip(sides, (overrides_a, overrides_b), "AB", strict=True):
+        if isinstance(one, Result) and sets:
+            raise ScenarioError(f"{name} is a saved result, which nothing can be set in")
+    if known is not None and all(isinstance(one, Result) for one in sides):
+        for key, value in (("tcp", tcp), ("runs", runs), ("seed", seed)):
+            if value is not None:
+                raise ScenarioError(f"{key} has no effect on two saved results; leave it out")
+    if known is not None:
+        runs = known.runs if runs is None else runs
+        seed = known.seed if seed is None else seed
+        tcp = known.tcp if tcp is None and len(known.tcp) > 1 else tcp
+    made: list[Result] = []
+    for one, sets in zip(sides, (overrides_a, overrides_b), strict=True):
+        if isinstance(one, Result):
+            made.append(one)
+            continue
+        new = api.run(one, tcp=tcp, overrides=sets, seed=seed, runs=runs or RUNS, jobs=jobs,
+                        progress=progress)  # fmt: skip
+        seed = new.seed if seed is None else seed
+        made.append(new)
+    found = Diff(made[0], made[1], measures)
+    found.rows  # noqa: B018 (what is wrong with a measure is said now)
+    return found
+
+
+def side(given: str | Path | Mapping[str, object] | Result) -> Any:  # noqa: ANN401
+    """Return a result if that is what was given or saved there, else what was given."""
+    if isinstance(given, Result | Mapping):
+        return given
+    path = Path(given)
+    if (path / "result.json").is_file():
+        return Result.load(path / "result.json")
+    if path.suffix == ".json" and path.is_file():
+        from farlink import files, resultfile
+
+        if "format" in resultfile.parse(files.read_text(path), path):
+            return Result.load(path)
+    return given
+
+
+def _welch(a: Sequence[float | None], b: Sequence[float | None]) -> Estimate:
+    """Estimate the mean of a - b of independent runs (Welch 1947)."""
+    ours, theirs = ([one for one in side if one is not None] for side in (a, b))
+    n = min(len(ours), len(theirs))
+    if not n:
+        return Estimate(None, None, None, 0)
+    means = [math.fsum(one) / len(one) for one in (ours, theirs)]
+    mean = means[0] - means[1]
+    if n == 1:
+        return Estimate(mean, None, None, 1)
+    shares = [
+        math.fsum((x - m) ** 2 for x in one) / (len(one) - 1) / len(one)
+        for one, m in zip((ours, theirs), means, strict=True)
+    ]
+    total = sum(shares)
+    if total == 0:
+        return Estimate(mean, mean, mean, n)
+    degrees = total**2 / sum(
+        v**2 / (len(one) - 1) for v, one in zip(shares, (ours, theirs), strict=True)
+    )
+    half = t_quantile(0.975, degrees) * math.sqrt(total)
+    return Estimate(mean, mean - half, mean + half, n)
+
+
+def _flat(tree: object, path: str = "") -> dict[str, Any]:
+    """Return the values of a scenario by path; links and flows by their names."""
+    if isinstance(tree, Mapping):
+        found: dict[str, Any] = {}
+        for key, one in tree.items():
+            if path or key not in _UNNAMED:
+                found |= _flat(one, f"{path}.{key}" if path else str(key))
+        return found
+    if isinstance(tree, list) and tree and all(isinstance(one, Mapping) for one in tree):
+        found = {}
+        for place, one in enumerate(tree):
+            found |= _flat(one, f"{path}.{one.get('name', place)}")
+        return found
+    return {path: tree}
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "-"
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,0 +1,502 @@
+"""Sweeps: what a file says, the points that follow, and tables, plots and pages of the result."""
+
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import farlink as fl
+from farlink.errors import ScenarioError
+from farlink.experiment import Experiment, Point, Store, plan
+from farlink.experiment.design import grid, sampled
+from farlink.experiment.factors import Factor, read_factor
+from farlink.experiment.reading import Reading
+from farlink.experiment.sequential import Precision, Rule, _level
+from farlink.experiment.sweep import State, SweepStopped
+from farlink.stats import t_quantile
+
+Sample = np.typing.NDArray[np.float64]
+
+FACTORS: dict[str, Any] = {
+    "tcp": ["sack", "reno"],
+    "loss": {"path": "links.0.down.channel.loss", "values": [0.0, 0.02]},
+}
+SET = {"flows.0.size": "30 kB"}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> fl.SweepResult:
+    from conftest import SMALL
+
+    where = tmp_path_factory.mktemp("sweep")
+    (where / "small.toml").write_text(SMALL, encoding="utf-8")
+    tree = {
+        "scenario": str(where / "small.toml"),
+        "runs": 6,
+        "set": SET,
+        "factors": FACTORS,
+        "against": {"tcp": "reno"},
+        "plots": [
+            {"x": "loss", "y": "goodput", "colour": "tcp"},
+            {"x": "tcp", "y": "satellite.down.utilisation", "panels": "loss", "log_y": True},
+        ],
+    }
+    return fl.sweep(tree, store=where / "store", jobs=2)
+
+
+def command(*words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "farlink", *(str(one) for one in words)]
+    return subprocess.run(line, cwd=cwd, capture_output=True, text=True, check=False, timeout=120)
+
+
+# What comes out.
+
+
+def test_means_and_intervals_are_those_of_run(found: fl.SweepResult, small: Path) -> None:
+    result = fl.run(small, tcp="reno", runs=6, overrides=SET)
+    row = found.frame.query("tcp == 'reno' and loss == 0.02 and measure == 'goodput'").iloc[0]
+    one = result.total("goodput", "reno")
+    assert (row["mean"], row["ci95_low"], row["ci95_high"]) == (one.mean, one.low, one.high)
+    assert (row["n"], row["unit"]) == (6, "bit/s")
+    assert len(found.frame) == 4 * 2
+
+
+def test_differences_are_paired(found: fl.SweepResult, small: Path) -> None:
+    result = fl.run(small, tcp=["sack", "reno"], runs=6, overrides=SET)
+    one = result.difference("goodput", "sack", "reno")
+    table = found.differences("tcp", "reno", ["goodput"])
+    row = table[table["loss"] == 0.02].iloc[0]
+    assert (row["difference"], row["ci95_low"]) == (one.mean, one.low)
+    mean = result.total("goodput", "reno").mean
+    assert one.mean is not None
+    assert mean is not None
+    assert row["percent"] == pytest.approx(100 * one.mean / mean)
+    with pytest.raises(ScenarioError, match="'vegas' is no level; there are sack, reno"):
+        found.differences("tcp", "vegas")
+
+
+def test_it_is_an_array_with_the_factors_as_its_axes(found: fl.SweepResult) -> None:
+    array = found.to_xarray()
+    one = array["goodput"].sel(tcp="sack", loss=0.02, stat="mean")
+    row = found.frame.query("tcp == 'sack' and loss == 0.02 and measure == 'goodput'")
+    assert float(one) == row["mean"].item()
+    assert array["goodput"].attrs["units"] == "bit/s"
+
+
+def test_the_store_is_asked_by_factors(found: fl.SweepResult) -> None:
+    asked = found.query(
+        "select tcp, loss, avg(value) mean, count(*) n from runs where measure = 'goodput' "
+        "group by all order by all"
+    )
+    assert asked["n"].tolist() == [6] * 4
+    means = found.frame.query("measure == 'goodput'").sort_values(["tcp", "loss"])["mean"]
+    assert asked["mean"].tolist() == pytest.approx(means.tolist(), rel=1e-14)
+
+
+def test_page_and_files(found: fl.SweepResult, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    found.save(out)
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert page.count("<img") == 2
+    assert 'src="http' not in page
+    assert "reno" in page
+    assert (
+        (out / "results.csv").read_text().splitlines()[0].startswith("tcp,loss,measure,unit,mean")
+    )
+    assert len(list((out / "plots").iterdir())) == 4
+    stamp = (out / "index.html").stat().st_mtime_ns
+    found.save(out)
+    assert (out / "index.html").stat().st_mtime_ns == stamp  # the same numbers: not drawn again
+    assert found._repr_html_().count("<tr>") == 5
+
+
+def test_plots_have_a_bar_at_each_mean(found: fl.SweepResult) -> None:
+    figure = found.figures["01-goodput"]
+    axes = figure.axes[0]
+    assert len(axes.containers) == 2
+    means = _bars(axes)[0].get_ydata()
+    wanted = found.frame.query("measure == 'goodput' and tcp == 'sack'")["mean"]
+    assert list(means) == pytest.approx(wanted.tolist())
+    low, high = (_bars(axes)[1][end].get_ydata()[1] for end in (0, 1))
+    row = found.frame.query("measure == 'goodput' and tcp == 'sack' and loss == 0.02").iloc[0]
+    assert (low, high) == pytest.approx((row["ci95_low"], row["ci95_high"]))
+
+
+def _bars(axes: Any) -> Any:  # noqa: ANN401 (what errorbar draws: the marks, and the caps)
+    return axes.containers[0].lines
+
+
+# What a file says.
+
+
+def factor(name: str, says: object) -> Factor:
+    return read_factor(name, says, Reading("f"))
+
+
+def test_levels_with_units_are_numbers_in_the_basic_unit() -> None:
+    delay = factor("delay", {"path": "links.0.down.delay", "values": ["10 ms", "0.25 s"]})
+    assert [delay.shown(one) for one in delay.levels] == [0.01, 0.25]
+    assert delay.unit == "s"
+    mixed = factor("mixed", {"path": "x.y", "values": ["10 ms", "off"]})
+    assert [mixed.shown(one) for one in mixed.levels] == ["10 ms", "off"]
+    assert not mixed.is_number
+
+
+def test_a_bundle_sets_all_that_it_names(small: Path) -> None:
+    tree = {
+        "scenario": str(small),
+        "factors": {
+            "setting": {
+                "bundles": {
+                    "iw10": {"tcp.initial_window": 10},
+                    "big buffer": {"links": {"0": {"down": {"queue": {"packets": 99}}}}},
+                    "as hybla": {"tcp": "hybla"},
+                }
+            }
+        },
+    }
+    iw, buffer, hybla = (one.scenario for one in plan.read(tree).points)
+    assert iw["tcp"]["initial_window"] == 10
+    assert buffer["links"][0]["down"]["queue"] == {"packets": 99}
+    assert hybla["tcp"]["variant"] == "hybla"
+    assert "99" not in json.dumps(iw["links"])
+
+
+def test_zipped_factors_go_through_their_levels_together() -> None:
+    a, b = (factor(name, {"path": "x.y", "values": [1, 2, 3]}) for name in "ab")
+    c = factor("c", {"path": "x.z", "values": [1, 2]})
+    points = grid([a, c, b], [["a", "b"]])
+    shown = [{name: one.label for name, one in point.items()} for point in points]
+    assert len(shown) == 6
+    assert all(one["a"] == one["b"] for one in shown)
+    assert list(shown[0]) == ["a", "c", "b"]
+
+
+@pytest.mark.parametrize("kind", ["random", "sobol"])
+def test_drawn_designs_fill_their_ranges(kind: str) -> None:
+    factors = [
+        factor("loss", {"path": "a.b", "from": 1e-8, "to": 1e-4, "scale": "log"}),
+        factor("delay", {"path": "a.c", "from": "10 ms", "to": "300 ms"}),
+        factor("window", {"path": "a.d", "from": 1, "to": 4}),
+        factor("tcp", ["sack", "reno"]),
+    ]
+    drawn, points = sampled(factors, kind, 256, 1)
+    logs = np.log10([float(one["loss"].value) for one in points])
+    # The mean of 256 even values: standard error 4/sqrt(12 * 256), and far less for Sobol.
+    assert abs(logs.mean() + 6) < (4 * 4 / math.sqrt(12 * 256) if kind == "random" else 0.02)
+    assert all(re.fullmatch(r"[0-9.]+ ms", str(one["delay"].value)) for one in points)
+    counts = [sum(one["window"].value == level for one in points) for level in (1, 2, 3, 4)]
+    assert min(counts) > (40 if kind == "random" else 62)
+    assert {one["tcp"].label for one in points} == {"sack", "reno"}
+    assert [one.name for one in drawn] == ["loss", "delay", "window", "tcp"]
+
+
+ERRORS: list[tuple[dict[str, Any], str]] = [
+    ({"factor": {}}, "key 'factor' is not known; did you mean 'factors'?"),
+    ({"factors": {}}, 'factors: nothing is varied; write tcp = ["sack", "cubic"]'),
+    ({"runs": 0}, "runs: 0 is not usable; write a whole number, 1 to 1000000"),
+    ({"runs": 3, "precision": {"goodput": "2 %"}}, "runs and precision; write one of them"),
+    ({"precision": {"goodput": "two"}}, "precision.goodput: 'two' is no precision; write \"2 %\""),
+    ({"precision": {"goodput": "2 %", "least": 50, "most": 20}}, "least 50 is above most 20"),
+    ({"factors": {"loss": [0, 1]}}, 'write loss = { path = "...", values = [...] }'),
+    (
+        {"factors": {"a": {"path": "x.y"}}},
+        "write one of values, from and to, tcp",
+    ),
+    ({"factors": {"a": {"values": [1]}}}, "factors.a: path is missing"),
+    ({"factors": {"tcp": ["sack", "sack"]}}, "level 'sack' is there twice"),
+    (
+        {"factors": {"tcp": ["sakc"]}},
+        "point tcp sakc: tcp 'sakc' is not known",
+    ),
+    ({"factors": {"a": {"path": "links.0.down.dealy", "values": ["1 ms"]}}}, "dealy"),
+    ({"factors": {"a": {"path": "x.y", "from": 1, "to": 2}}}, "from and to are for drawn designs"),
+    ({"factors": {"a": {"path": "x.y", "from": "1 ms", "to": "2 s"}}}, "write one unit"),
+    ({"factors": {"a": {"path": "x.y", "from": 0, "to": 1, "scale": "log"}}}, "has no logarithm"),
+    ({"factors": {"iw": {"bundles": {"a": {}, "b": {}}}}}, "are the same scenario"),
+    ({"design": {"zip": ["tcp", "delay"]}}, "factor 'delay' is not there; there are tcp, loss"),
+    (
+        {"design": {"kind": "latin"}},
+        "design.kind: 'latin' is not usable; write one of grid",
+    ),
+    ({"design": {"kind": "sobol"}}, "points is missing"),
+    ({"design": {"kind": "sobol", "points": 4}, "against": {"tcp": "sack"}}, "has no pairs"),
+    ({"plots": [{"x": "los", "y": "goodput"}]}, "plots[0]: x = 'los' is no factor; there are tcp"),
+    ({"plots": [{"x": "loss", "y": "goodput", "color": "tcp"}]}, "did you mean 'colour'?"),
+    ({"against": {"tcp": "vegas"}}, "against.tcp: 'vegas' is no level; there are sack, reno"),
+    ({"measures": ["goodputt"]}, "measure 'goodputt' is not there; did you mean goodput"),
+    ({"scenario": 3}, "scenario is missing"),
+]
+
+
+@pytest.mark.parametrize(("changed", "says"), ERRORS, ids=[says[:40] for _, says in ERRORS])
+def test_what_is_wrong_is_said_in_a_line(changed: dict[str, Any], says: str, small: Path) -> None:
+    tree = {"scenario": str(small), "factors": FACTORS, "set": SET}
+    runs = None if {"runs", "precision"} & changed.keys() else 1
+    with pytest.raises(ScenarioError, match=re.escape(says)) as raised:
+        fl.sweep({**tree, **changed}, runs=runs)
+    assert "\n" not in str(raised.value)
+
+
+# How many runs.
+
+
+def _stopped(sample: Sample, rule: Rule, probability: float) -> tuple[float, float, int]:
+    """Return the mean, half its interval, and the runs at which one stops for 8 %."""
+    mean, half, runs = math.nan, math.nan, 0
+    for runs in rule.looks:
+        part = sample[:runs]
+        mean = float(part.mean())
+        deviation = float(np.std(part, ddof=1))
+        half = t_quantile(probability, runs - 1) * deviation / math.sqrt(runs)
+        if WANTED.reached(mean, half):
+            break
+    return mean, half, runs
+
+
+WANTED = Precision("x", share=0.08)
+TRIALS = 1500
+
+
+def test_the_looks_hold_their_level() -> None:
+    """Coverage of the interval where one stops, of samples whose mean is known."""
+    rng = np.random.default_rng(5)
+    rule = Rule(20, 400)
+    laws: list[tuple[str, Callable[[int], Sample], float]] = [
+        ("normal", lambda n: rng.normal(10, 3, n), 0.945),
+        ("uniform", lambda n: rng.uniform(3, 17, n), 0.945),
+        ("exponential", lambda n: 7 + rng.exponential(3, n), 0.925),  # Student's t falls short too
+    ]
+    for name, draw, least in laws:
+        stops = [_stopped(draw(rule.most), rule, (1 + rule.level) / 2) for _ in range(TRIALS)]
+        held = sum(abs(mean - 10) <= half for mean, half, _ in stops) / TRIALS
+        # Four standard errors of a share of 95 % in 1500 are 0.0225: far above is what it is.
+        assert held >= least, (name, held)
+        assert len({runs for _, _, runs in stops}) > 2
+
+
+def test_without_the_wider_interval_the_level_is_not_kept() -> None:
+    """That looking costs something at all: plain 95 % intervals miss more often."""
+    rng = np.random.default_rng(6)
+    rule = Rule(3, 400)
+    stops = [_stopped(rng.normal(10, 3, rule.most), rule, 0.975) for _ in range(TRIALS)]
+    assert sum(abs(mean - 10) <= half for mean, half, _ in stops) / TRIALS < 0.94
+
+
+def test_the_level_of_looks_is_that_of_the_tables() -> None:
+    # Pocock 1977, table 1 (two-sided 5 %): equally spaced looks.
+    from scipy.special import ndtri
+
+    for count, constant in ((1, 1.960), (2, 2.178), (3, 2.289), (5, 2.413)):
+        looks = tuple(range(10, 10 * count + 1, 10))
+        found = float(ndtri((1 + _level(looks)) / 2))
+        assert found == pytest.approx(constant, abs=0.0011)
+
+
+def test_a_precision_runs_each_point_as_long_as_it_needs(small: Path) -> None:
+    found = fl.sweep(
+        small,
+        factors={"loss": {"path": "links.0.down.channel.loss", "values": [0.0, 0.02]}},
+        overrides=SET,
+        precision={"goodput": "2 %", "least": 20, "most": 400},
+        jobs=2,
+    )
+    assert found.runs[0] == 20
+    assert found.runs[1] > 28
+    assert found.reached == [True, True]
+    lossy = found.frame.iloc[1]
+    assert lossy["ci95_high"] - lossy["mean"] <= 0.02 * lossy["mean"]
+    assert lossy["n"] == found.runs[1]
+    short = fl.sweep(
+        small,
+        factors={"loss": {"path": "links.0.down.channel.loss", "values": [0.02, 0.03]}},
+        overrides=SET,
+        precision={"goodput": "0.1 %", "least": 5, "most": 10},
+    )
+    assert short.reached == [False, False]
+    assert short.runs == [10, 10]
+
+
+# The command.
+
+
+FILE = """
+scenario = "small.toml"
+runs = 4
+set = { "flows.0.size" = "30 kB" }
+[factors]
+tcp = ["sack", "reno"]
+loss = { path = "links.0.down.channel.loss", values = [0.0, 0.02] }
+"""
+
+
+@pytest.fixture
+def file(small: Path) -> Path:
+    path = small.parent / "grid.toml"
+    path.write_text(FILE, encoding="utf-8")
+    return path
+
+
+def test_the_command_makes_a_page_and_does_not_simulate_again(file: Path) -> None:
+    first = command("sweep", file, cwd=file.parent)
+    assert first.returncode == 0, first.stderr
+    assert "4 points, 16 runs, 16 of them simulated now" in first.stdout
+    out = file.parent / "farlink-out" / "grid"
+    assert (out / "index.html").is_file()
+    again = command("sweep", file, "--csv", "-", cwd=file.parent)
+    assert again.stdout == (out / "results.csv").read_text()
+    more = command("sweep", file, "--runs", 5, cwd=file.parent)
+    assert "20 runs, 4 of them simulated now" in more.stdout
+
+
+def test_bad_input_is_a_line_and_leaves_nothing(file: Path) -> None:
+    file.write_text(FILE.replace("values", "vals"), encoding="utf-8")
+    done = command("sweep", file, cwd=file.parent)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "grid.toml: factors.loss: key 'vals' is not known; did you mean 'values'?" in done.stderr
+    assert not (file.parent / "farlink-out").exists()
+    file.write_text("x = [", encoding="utf-8")
+    assert "not TOML" in command("sweep", file, cwd=file.parent).stderr
+
+
+def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(file: Path) -> None:
+    line = [sys.executable, "-m", "farlink", "sweep", str(file), "--runs", "100000"]
+    going = subprocess.Popen(line, cwd=file.parent, stderr=subprocess.PIPE, text=True)
+    store = file.parent / "farlink-out" / "grid" / "store"
+    until = time.monotonic() + 60
+    while len(list(store.glob("part-*"))) < 2 and time.monotonic() < until:
+        time.sleep(0.05)
+    going.send_signal(signal.SIGINT)
+    _, said = going.communicate(timeout=30)
+    assert going.returncode == 130
+    assert re.search(r"interrupted when [0-9,]+ of 400,000 runs were done; they are in .*store; "
+                     "the same command goes on from there", said)  # fmt: skip
+    done = sum(len(one) for one in Store(store).covered().values())
+    assert 10 < done < 400_000
+
+
+def test_a_stopped_sweep_tells_its_state(small: Path, tmp_path: Path) -> None:
+    def stop(state: State) -> None:
+        assert state.points_total == 2
+        if state.runs > 20:
+            raise KeyboardInterrupt
+
+    with pytest.raises(SweepStopped, match="interrupted when"):
+        fl.sweep(small, factors={"tcp": ["sack", "reno"]}, runs=10_000, overrides=SET,
+                 store=tmp_path / "store", progress=stop)  # fmt: skip
+
+
+# Two results, or two scenarios.
+
+
+def test_diff_of_two_scenarios_is_paired(small: Path) -> None:
+    found = fl.diff(small, small, overrides_a=SET, overrides_b={**SET, "tcp.initial_window": 10},
+                    runs=8, measures=["duration"])  # fmt: skip
+    (row,) = found.rows
+    a, b = (
+        Experiment().values(Point.of(small, overrides=sets), "duration", 8)
+        for sets in (SET, {**SET, "tcp.initial_window": 10})
+    )
+    assert row.difference.mean == pytest.approx(float((b - a).mean()))
+    assert [one[0] for one in found.settings] == ["tcp.initial_window"]
+    assert found.settings[0][2] == "10"
+    half = 2.3646 * float((b - a).std(ddof=1)) / math.sqrt(8)
+    assert row.difference.half_width == pytest.approx(half, rel=1e-4)
+
+
+def test_diff_of_results(small: Path, result: fl.Result, tmp_path: Path) -> None:
+    result.to_json(tmp_path / "a.json")
+    same = fl.diff(tmp_path / "a.json", small)
+    assert same.paired
+    assert {one.difference.mean for one in same.rows} == {0.0}
+    assert same.settings == []
+    other = fl.run(small, tcp=["newreno", "sack"], runs=3, seed=99)
+    apart = fl.diff(result, other, measures=["goodput"])
+    assert not apart.paired
+    one = apart.rows[0]
+    a, b = (side.per_run("goodput", "newreno") for side in (result, other))
+    from scipy.stats import ttest_ind
+
+    interval = ttest_ind(
+        np.array(b, float), np.array(a, float), equal_var=False
+    ).confidence_interval(0.95)
+    assert (one.difference.low, one.difference.high) == pytest.approx(tuple(interval))
+    with pytest.raises(ScenarioError, match="runs has no effect on two saved results"):
+        fl.diff(result, other, runs=5)
+    with pytest.raises(ScenarioError, match="no TCP is on both sides"):
+        fl.diff(result, fl.run(small, tcp=["vegas"], runs=3))
+
+
+def test_the_command_diff(small: Path) -> None:
+    done = command("diff", small, small, "--set", "flows.0.size=30kB", "--set-b",
+                   "tcp.initial_window=10", "--runs", 3, cwd=small.parent)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "tcp.initial_window" in done.stdout
+    assert "paired" in done.stdout
+    wrong = command("diff", small, small, "--measures", "speed", cwd=small.parent)
+    assert (wrong.returncode, wrong.stderr.count("\n")) == (2, 1)
+
+
+# Killed, and on several machines.
+
+
+@pytest.mark.parametrize(
+    ("runs", "kills"), [(150, 1), pytest.param(1500, 10, marks=pytest.mark.long)]
+)
+def test_killed_at_any_moment_it_ends_with_the_same_numbers(
+    file: Path, runs: int, kills: int
+) -> None:
+    reference = fl.sweep(file, runs=runs, jobs=1).frame
+    line = [sys.executable, "-m", "farlink", "sweep", str(file), "--runs", str(runs), "--quiet"]
+    rng = np.random.default_rng(1)
+    for _ in range(kills):
+        going = subprocess.Popen(line, cwd=file.parent)
+        time.sleep(float(rng.uniform(0.2, 1.5)))
+        os.kill(going.pid, signal.SIGKILL)
+        going.wait()
+    lab = fl.sweep(file, runs=runs, store=file.parent / "farlink-out" / "grid" / "store")
+    assert lab.frame.equals(reference)
+    assert fl.sweep(file, runs=runs, store=lab.experiment.store).simulated_runs == 0
+
+
+def test_on_dask_with_a_worker_that_is_killed(small: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    factors = {"tcp": ["sack", "reno"]}
+    reference = fl.sweep(small, factors=factors, runs=400, jobs=1).frame
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        pids = list(client.run(os.getpid).values())
+        killed: list[int] = []
+
+        def kill(state: State) -> None:
+            if state.runs > 40 and not killed:
+                killed.append(state.runs)
+                os.kill(pids[0], signal.SIGKILL)
+
+        found = fl.sweep(
+            small, factors=factors, runs=400, executor=client.get_executor(), progress=kill
+        )
+    assert killed
+    assert found.frame.equals(reference)
+
+
+def test_a_cluster_that_does_not_answer_is_said(file: Path) -> None:
+    done = command("sweep", file, "--cluster", "nowhere", cwd=file.parent)
+    assert done.returncode == 2, done.stderr
+    assert "--cluster nowhere: no scheduler answers there" in done.stderr
+    assert done.stderr.count("\n") == 1
