@@ -140,11 +140,11 @@ impl Sender {
 
     /// New data was acknowledged: a peer that acknowledged no dummy for a time-out
     /// since the first does not know them.
+    #[inline]
     pub(crate) fn judge_silence(&mut self, now: Instant) {
-        let rto = self.rto();
         if let Some(dummies) = &self.dummies
             && dummies.peer == Peer::Unknown
-            && dummies.first_at.is_some_and(|at| now >= at + rto)
+            && dummies.first_at.is_some_and(|at| now >= at + self.rto())
         {
             self.refuse_dummies();
         }

@@ -63,7 +63,7 @@ pub(crate) struct Chunk {
 pub(crate) enum Streamed {
     /// A full segment of new data.
     Segment(Chunk),
-    /// Nothing: the congestion window is full.
+    /// Nothing: a window is full.
     Full,
     /// It takes more to find out.
     Unknown,
@@ -502,7 +502,7 @@ impl Sender {
 
     /// Sequence space of nothing but acknowledgments leaves: `None`. Otherwise
     /// the piece that goes next.
-    #[inline]
+    #[inline(never)] // of a stream it is not asked
     pub(crate) fn next(&mut self, now: Instant) -> Option<Chunk> {
         if self.only_receives(now) {
             self.loss.force = false;

@@ -29,6 +29,26 @@ impl Connection {
     }
 
     fn transmit(&mut self, now: Instant) -> Option<Segment> {
+        let ordinary = self.predicts && self.state == State::Established && self.reply.is_none();
+        if !ordinary {
+            return self.transmit_any(now);
+        }
+        match self.tx.next_in_stream(now) {
+            Streamed::Segment(chunk) => Some(self.data_segment(now, &chunk)),
+            Streamed::Full if self.rx.need() == AckNeed::Now || self.dummy_acks > 0 => {
+                self.transmit_any(now)
+            }
+            Streamed::Full => {
+                self.note_state(now);
+                None
+            }
+            Streamed::Unknown => self.transmit_any(now),
+        }
+    }
+
+    /// The general way: whatever may have to leave.
+    #[inline(never)]
+    fn transmit_any(&mut self, now: Instant) -> Option<Segment> {
         if let Some(reply) = self.reply.take() {
             return Some(*reply);
         }
@@ -42,17 +62,7 @@ impl Connection {
             }
             _ => {}
         }
-        let streamed = if self.predicts {
-            self.tx.next_in_stream(now)
-        } else {
-            Streamed::Unknown
-        };
-        let next = match streamed {
-            Streamed::Segment(chunk) => Some(chunk),
-            Streamed::Full => None,
-            Streamed::Unknown => self.tx.next(now),
-        };
-        if let Some(chunk) = next {
+        if let Some(chunk) = self.tx.next(now) {
             if chunk.fin {
                 self.fin_left();
             }

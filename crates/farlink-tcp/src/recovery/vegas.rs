@@ -137,7 +137,15 @@ pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
 
 /// After any new ACK: other segments of the window may have been lost before
 /// the one that was sent again.
+#[inline]
 pub(super) fn after_new_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
+    if tx.loss.fine().is_some() {
+        look_after_new_ack(tx, now, recorder);
+    }
+}
+
+#[inline(never)]
+fn look_after_new_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     let Some(fine) = tx.loss.fine_mut() else {
         return;
     };

@@ -12,12 +12,17 @@ const UNPACED: u64 = 10;
 impl Sender {
     /// A piece left: by the controller's rate, or by that of its window, the next
     /// one waits.
-    #[inline]
+    #[inline(always)] // of each segment
     pub(super) fn pace(&mut self, now: Instant, chunk: &Chunk) {
-        let rate = match self.cc.pacing_rate() {
-            None if self.pacing.is_some() => self.window_rate(chunk),
-            rate => rate,
-        };
+        let own = self.cc.pacing_rate();
+        if own.is_some() || self.pacing.is_some() {
+            self.pace_by(now, chunk, own);
+        }
+    }
+
+    #[inline(never)]
+    fn pace_by(&mut self, now: Instant, chunk: &Chunk, own: Option<u64>) {
+        let rate = own.or_else(|| self.window_rate(chunk));
         if let Some(rate) = rate {
             let bits = 8 * u64::from(chunk.len + PACED_HEADERS);
             self.paced_until = self.paced_until.max(now) + Interval::of_bits(bits, rate.max(1));

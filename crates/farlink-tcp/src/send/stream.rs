@@ -30,7 +30,6 @@ impl Sender {
         let end = max + mss;
         let streams = !self.board.is_empty()
             && una > 0
-            && end <= una + self.wnd
             && end <= self.buffer.end()
             && self.buffer.fin() != Some(end)
             && !self.board.may_have_lost()
@@ -43,10 +42,18 @@ impl Sender {
         if !streams {
             return Streamed::Unknown;
         }
+        let usable = (una + self.wnd).saturating_sub(max);
+        if usable < mss {
+            if usable >= self.max_wnd / 2 {
+                return Streamed::Unknown; // a short segment may be worth it
+            }
+            self.loss.force = false;
+            self.hold(now, Held::Peer);
+            return Streamed::Full;
+        }
         self.loss.force = false;
         if self.used() + mss > self.cwnd() {
-            self.held = Held::Cwnd;
-            self.usage.note_full(max);
+            self.hold(now, Held::Cwnd);
             return Streamed::Full;
         }
         let chunk = Chunk {
