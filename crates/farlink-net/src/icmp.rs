@@ -1,7 +1,9 @@
 //! What routers and hosts answer by ICMP (RFC 792), as bytes: errors about a
 //! datagram that went no further, and echo replies.
 
-use crate::packet::{IPV4_HEADER_LEN, Raw, ones_complement_sum};
+use crate::packet::{IPV4_HEADER_LEN, Packet, Payload, Raw, ones_complement_sum};
+use crate::wire::{self, Addresses};
+use farlink_tcp::Seq;
 use std::net::Ipv4Addr;
 
 /// Protocol number of ICMP.
@@ -14,6 +16,8 @@ const TTL: u8 = 64;
 const LONGEST: usize = 576;
 /// Precedence of errors: internetwork control (RFC 1812, 4.3.2.5).
 const PRECEDENCE: u8 = 0xc0;
+/// A type for experiments (RFC 4727, 4): the papers leave the message of a bad state open.
+const EXPERIMENT: u8 = 253;
 /// Bytes of an ICMP header.
 const HEADER: usize = 8;
 /// Bytes of an IP header without options.
@@ -49,7 +53,45 @@ impl IcmpError {
     }
 }
 
+/// The message of the node of address `from` to the sender of a packet with data, that it
+/// waits for a wireless link in a bad state (west1997, 3.0): it names the packet by its
+/// header and the 8 bytes behind, which have the ports and the sequence number.
+pub fn bad_state(from: Ipv4Addr, about: &Packet) -> Option<Raw> {
+    let encoded;
+    let bytes = match &about.payload {
+        Payload::Raw(raw) => raw.bytes(),
+        _ => {
+            encoded = wire::encode(about, Addresses::of(about)).ok()?;
+            &encoded
+        }
+    };
+    let quoted = bytes.get(..usize::from(bytes[0] & 15) * 4 + 8)?;
+    let to = Ipv4Addr::new(bytes[12], bytes[13], bytes[14], bytes[15]);
+    let mut message = vec![EXPERIMENT, 0, 0, 0, 0, 0, 0, 0];
+    message.extend_from_slice(quoted);
+    is_one(to).then(|| message_of(message, 0, from, to))
+}
+
 impl Raw {
+    /// The sequence number of the segment that a message of a bad state names, with the
+    /// ports and the far address: none of another message, or if its checksum is wrong.
+    pub fn stuck(&self) -> Option<(Seq, (u16, u16), Ipv4Addr)> {
+        let inside = self.inside();
+        let is_one = self.protocol() == ICMP && self.fragment() == (0, false);
+        if !is_one || inside.first() != Some(&EXPERIMENT) || ones_complement_sum(inside) != 0xffff {
+            return None;
+        }
+        let quoted = inside.get(HEADER..)?;
+        let tcp = quoted.get(usize::from(quoted.first()? & 15) * 4..)?;
+        let &[a, b, c, d, s0, s1, s2, s3] = tcp.get(..8)? else {
+            return None;
+        };
+        let far: [u8; 4] = quoted.get(16..20)?.try_into().ok()?;
+        let port = |high, low| u16::from_be_bytes([high, low]);
+        let seq = Seq(u32::from_be_bytes([s0, s1, s2, s3]));
+        Some((seq, (port(a, b), port(c, d)), far.into()))
+    }
+
     /// Source address.
     pub fn source(&self) -> Ipv4Addr {
         let at = |i: usize| self.bytes()[i];

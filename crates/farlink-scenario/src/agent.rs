@@ -1,6 +1,6 @@
 //! Agents at routers in a scenario.
 
-use farlink_net::agent::Limits;
+use farlink_net::agent::{Limits, Repair, SackHandling, SnoopConfig, Tells};
 use farlink_tcp::{Config, Interval, config};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -34,10 +34,44 @@ table! {
         connections?: u32 = Limits::default().connections as u32, in 1..=1_000_000;
         /// A connection of which nothing was seen for so long is forgotten.
         idle?: Time = Time(Limits::default().idle), in SHORTEST..=Time(LONGEST_RUN);
+        /// When it sends partial acknowledgments.
+        protocol?: AckpProtocol = AckpProtocol::Full, of [Ackp];
+        /// Only senders whose SYN has the option get partial acknowledgments; by default
+        /// with `protocol = "full"`.
+        negotiate?: bool, of [Ackp];
+        /// A partial acknowledgment at each expiry of the timer, and not once for the same
+        /// data; with `protocol = "full"`.
+        repeat?: bool = false, of [Ackp];
+        /// Packets that it keeps of a connection.
+        cache?: u32 = 100, in 1..=100_000, of [Snoop, Ackp, Ebsn, SeqCache];
+        /// Bytes of packets that it keeps of all connections; others pass and are not
+        /// kept.
+        memory?: Size = Size(64 << 20), in Size(1)..=Size(1 << 40), of [Snoop, Ackp, Ebsn];
+        /// Least time after which it takes a packet for lost.
+        tick?: Time = Time(SNOOP.tick), in SHORTEST..=Time(LONGEST_DELAY),
+            of [Snoop, Ackp, Ebsn, SeqCache];
+        /// Smoothed round-trip time of the wireless side before the first sample.
+        srtt?: Time = Time(SNOOP.srtt), in SHORTEST..=Time(LONGEST_DELAY),
+            of [Snoop, Ackp, Ebsn, SeqCache];
+        /// Its variation then.
+        rttvar?: Time = Time(SNOOP.rttvar), in SHORTEST..=Time(LONGEST_DELAY),
+            of [Snoop, Ackp, Ebsn, SeqCache];
+        /// Local tries after which it forgets a packet, and lets duplicate ACKs for it
+        /// pass.
+        tries?: u32 = 10, in 1..=1000, of [Snoop, Ackp, Ebsn, SeqCache];
+        /// What it sends again goes ahead of all that waits for the wireless link; not on a
+        /// link with a protocol, other traffic or header compression.
+        ahead?: bool = true, of [Snoop, Ackp, Ebsn];
+        /// Selective acknowledgments: as they are, with what is being repaired here filled
+        /// in, or not agreed upon.
+        sack?: SackName = SackName::Pass, of [Snoop, Ackp, Ebsn];
+        /// A duplicate ACK with blocks sends again all that is missing below the highest.
+        sack_repair?: bool = false, of [Snoop, Ackp, Ebsn];
         /// Segments with data without any acknowledgment, from the first of a connection
         /// on, after which it takes the acknowledgments to come another way, and lets the
         /// connection pass until it sees one.
-        blind_after?: u32 = Limits::default().blind_after, of [Eln];
+        blind_after?: u32 = Limits::default().blind_after,
+            of [Eln, Snoop, Ackp, Ebsn, EbsnPlain, SeqCache];
         /// The TCP of the half on the side of the other links: keys that differ from those
         /// of the scenario's `tcp`.
         wired_tcp?: TcpSpec, of [Split, Pep, Pepsal];
@@ -64,12 +98,51 @@ table! {
     }
 }
 
+/// The defaults of agents that look at what is lost behind them.
+const SNOOP: SnoopConfig = SnoopConfig::DEFAULT;
+
+/// When partial acknowledgments are sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AckpProtocol {
+    /// When the local timer expires (west1997, 3.3).
+    Full,
+    /// For each packet with data (west1997, 4.2).
+    Initial,
+}
+
+/// What is done with selective acknowledgments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SackName {
+    /// They pass.
+    Pass,
+    /// What is being repaired is filled in.
+    Mask,
+    /// The ends do not agree upon them.
+    Off,
+}
+
 /// Kinds of agents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum AgentName {
     /// Marks duplicate ACKs for what was lost on the wireless link (west1997, 2.3.3).
     Eln,
+    /// Keeps copies of data, sends again what the wireless link lost, and keeps duplicate
+    /// ACKs for it from the sender (west1997, 2.6).
+    Snoop,
+    /// The same with partial acknowledgments to the sender (west1997, 3).
+    Ackp,
+    /// What `snoop` does, and notices of a bad state to the sender when its timer expires
+    /// (west1997, 3.0).
+    Ebsn,
+    /// Such notices alone, when the protocol of the wireless link sends a packet again.
+    #[serde(rename = "ebsn-plain")]
+    EbsnPlain,
+    /// Keeps numbers of data, and has the sender send again without congestion measures
+    /// what the wireless link lost (west1997, 7.0).
+    SeqCache,
     /// Ends the connection from each side, and passes on what it is sent: I-TCP
     /// (west1997, 2.5).
     Split,
@@ -140,9 +213,71 @@ impl AgentSpec {
         }
     }
 
+    /// What an agent does that looks at what is lost behind it.
+    pub fn snoop(&self) -> SnoopConfig {
+        let full = self.protocol() == AckpProtocol::Full;
+        let negotiate = self.negotiate.unwrap_or(full);
+        let tells = match self.kind {
+            AgentName::Ackp if full => Tells::Partial {
+                negotiate,
+                repeat: self.repeat(),
+            },
+            AgentName::Ackp => Tells::EachPacket { negotiate },
+            AgentName::Ebsn => Tells::BadState,
+            _ => Tells::Nothing,
+        };
+        let repair = match self.kind {
+            AgentName::SeqCache => Repair::Mark,
+            _ => Repair::Resend,
+        };
+        SnoopConfig {
+            limits: self.limits(),
+            repair,
+            tells,
+            cache: self.cache() as usize,
+            memory: self.memory().0,
+            tick: self.tick().0,
+            srtt: self.srtt().0,
+            rttvar: self.rttvar().0,
+            tries: self.tries(),
+            ahead: self.ahead(),
+            sack: match self.sack() {
+                SackName::Pass => SackHandling::Pass,
+                SackName::Mask => SackHandling::Mask,
+                SackName::Off => SackHandling::Off,
+            },
+            sack_repair: self.sack_repair(),
+        }
+    }
+
     /// When it is switched.
     pub fn switches(&self) -> impl Iterator<Item = Interval> + '_ {
         self.switch_at.iter().flatten().map(|at| at.0)
+    }
+
+    /// What it asks of its link, and keys that mean nothing beside others.
+    fn check_link(&self, link: &ExpandedLink) -> Result<(), Problem> {
+        if self.kind == AgentName::EbsnPlain && link.arq.is_none() {
+            let says = "= \"ebsn-plain\" needs a link that sends again; write [links.arq] there, or \
+                        kind = \"ebsn\"";
+            return Err(fault("kind", says));
+        }
+        if self.kind == AgentName::Ackp && self.protocol() == AckpProtocol::Initial && self.repeat()
+        {
+            return Err(ignored("repeat", "protocol = \"full\""));
+        }
+        let repairs = [AgentName::Snoop, AgentName::Ackp, AgentName::Ebsn];
+        let busy = !link.down.background.is_empty() || !link.up.background.is_empty();
+        let in_order = link.arq.is_some() || busy || link.header_compression.is_some();
+        if repairs.contains(&self.kind) && self.ahead() && in_order {
+            let says = format!(
+                "= true is not possible: link {:?} has a protocol, other traffic or header \
+                 compression, which go in order; write ahead = false",
+                link.name
+            );
+            return Err(fault("ahead", says));
+        }
+        Ok(())
     }
 
     fn check_switches(&self) -> Result<(), Problem> {
@@ -205,6 +340,7 @@ impl AgentSpec {
         self.check_keys()?;
         self.check_switches()?;
         let tcp = self.halves(tcp)?;
+        self.check_link(&links[wireless])?;
         let spec = self.clone();
         Ok(ExpandedAgent {
             at,
@@ -236,35 +372,83 @@ fn half(written: &TcpSpec, scenario: &TcpSpec) -> Result<Config, Problem> {
     Ok(config)
 }
 
+/// What a sender has to have for an agent, as a key of it.
+fn wanted(kind: AgentName) -> Option<(fn(&Config) -> bool, &'static str, &'static str)> {
+    Some(match kind {
+        AgentName::Eln | AgentName::SeqCache => (
+            |sender| sender.eln != config::Eln::Off,
+            "no sender takes its marks",
+            "eln = \"agent\"",
+        ),
+        AgentName::Ackp => (
+            |sender| sender.ackp.is_some(),
+            "no sender takes partial acknowledgments",
+            "ackp = \"restart\"",
+        ),
+        AgentName::Ebsn | AgentName::EbsnPlain => (
+            |sender| sender.ebsn,
+            "no sender takes its notices",
+            "ebsn = true",
+        ),
+        _ => return None,
+    })
+}
+
+/// What a sender waits for, and the kinds of agents that have it.
+type Awaited = (
+    fn(&Config) -> bool,
+    &'static str,
+    &'static [AgentName],
+    &'static str,
+);
+
+const AWAITED: [Awaited; 3] = [
+    (
+        |sender| sender.eln == config::Eln::Agent,
+        "eln = \"agent\", and no agent that marks",
+        &[AgentName::Eln, AgentName::SeqCache],
+        "kind = \"eln\"",
+    ),
+    (
+        |sender| sender.ackp.is_some(),
+        "ackp, and no agent that sends partial acknowledgments",
+        &[AgentName::Ackp],
+        "kind = \"ackp\"",
+    ),
+    (
+        |sender| sender.ebsn,
+        "ebsn = true, and no agent that sends notices",
+        &[AgentName::Ebsn, AgentName::EbsnPlain],
+        "kind = \"ebsn\"",
+    ),
+];
+
 /// Whether the senders can work with the agents, and have those that they wait for.
 pub(super) fn check<'a>(
     agents: &[ExpandedAgent],
     flows: impl Iterator<Item = (usize, &'a ExpandedFlow)> + Clone,
 ) -> Result<(), Problem> {
-    let mut over_tcp = flows.filter(|(_, flow)| !matches!(flow.app, App::Udp(_)));
-    let marks = agents
-        .iter()
-        .position(|agent| agent.spec.kind == AgentName::Eln);
-    match marks {
-        Some(agent)
-            if !over_tcp
-                .clone()
-                .any(|(_, flow)| flow.sender.eln != config::Eln::Off) =>
+    let over_tcp = flows.filter(|(_, flow)| !matches!(flow.app, App::Udp(_)));
+    for (number, agent) in agents.iter().enumerate() {
+        let kind = agent.spec.kind;
+        if let Some((can, lacks, hint)) = wanted(kind)
+            && !over_tcp.clone().any(|(_, flow)| can(&flow.sender))
         {
-            let says = "= \"eln\" is of no use: no sender takes its marks; write eln = \"agent\" in \
-                        [tcp]";
-            let path = [Step::from("agents"), Step::from(agent), Step::from("kind")];
-            Err(Problem::new(path, says))
+            let name = serde_json::to_value(kind).unwrap_or_default();
+            let says = format!("= {name} is of no use: {lacks}; write {hint} in [tcp]");
+            let path = [Step::from("agents"), Step::from(number), Step::from("kind")];
+            return Err(Problem::new(path, says));
         }
-        None => match over_tcp.find(|(_, flow)| flow.sender.eln == config::Eln::Agent) {
-            Some((entry, _)) => {
-                let says = "eln = \"agent\", and no agent that marks; write [[agents]] with kind = \
-                            \"eln\"";
-                let path = [Step::from("flows"), Step::from(entry)];
-                Err(Problem::new(path, format!("has {says}")))
-            }
-            None => Ok(()),
-        },
-        _ => Ok(()),
     }
+    for (awaits, says, kinds, hint) in AWAITED {
+        if agents.iter().any(|agent| kinds.contains(&agent.spec.kind)) {
+            continue;
+        }
+        if let Some((entry, _)) = over_tcp.clone().find(|(_, flow)| awaits(&flow.sender)) {
+            let path = [Step::from("flows"), Step::from(entry)];
+            let says = format!("has {says}; write [[agents]] with {hint}");
+            return Err(Problem::new(path, says));
+        }
+    }
+    Ok(())
 }

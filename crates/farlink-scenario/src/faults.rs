@@ -307,6 +307,36 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ),
     (
         "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"ackp\"\n[[flows]]",
+        "geo.toml:27: agents[0].kind = \"ackp\" is of no use: no sender takes partial \
+         acknowledgments; write ackp = \"restart\" in [tcp]",
+    ),
+    (
+        "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"ebsn\"\n[[flows]]",
+        "geo.toml:27: agents[0].kind = \"ebsn\" is of no use: no sender takes its notices; write \
+         ebsn = true in [tcp]",
+    ),
+    (
+        "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"ebsn-plain\"\n[[flows]]",
+        "geo.toml:27: agents[0].kind = \"ebsn-plain\" needs a link that sends again; write \
+         [links.arq] there, or kind = \"ebsn\"",
+    ),
+    (
+        "[[flows]]",
+        "[[agents]]\nat = \"gateway\"\nwireless = \"satellite\"\nkind = \"ackp\"\nprotocol = \
+         \"initial\"\nrepeat = true\n[[flows]]",
+        "geo.toml:29: agents[0].repeat would be ignored; it needs protocol = \"full\"",
+    ),
+    (
+        "[[flows]]",
+        "[[flows]]\ntcp = { ackp = \"restart\" }",
+        "geo.toml:24: flows[0] has ackp, and no agent that sends partial acknowledgments; write \
+         [[agents]] with kind = \"ackp\"",
+    ),
+    (
+        "[[flows]]",
         "[[flows]]\ntcp = { eln = \"agent\" }",
         "geo.toml:24: flows[0] has eln = \"agent\", and no agent that marks; write [[agents]] with \
          kind = \"eln\"",

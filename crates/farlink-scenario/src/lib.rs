@@ -49,7 +49,7 @@ mod value;
 
 use serde::Deserialize;
 
-pub use agent::{AgentName, AgentSpec, ExpandedAgent, OpenName};
+pub use agent::{AckpProtocol, AgentName, AgentSpec, ExpandedAgent, OpenName, SackName};
 pub use app::{App, HttpSpec, RepeatSpec};
 pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec, RetryFromName};
 pub use background::{BackgroundDistribution, BackgroundSpec};

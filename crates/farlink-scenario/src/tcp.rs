@@ -66,7 +66,7 @@ pub(super) const CHOICES: [(&str, &str); 4] = [
 pub(super) fn meaning(key: &Key) -> String {
     let doc = key.doc.trim();
     let idle = key.idle.as_ref().map(|idle| idle.needs);
-    match key.needs.or(idle).or(key.waits) {
+    match key.needs.or(idle) {
         Some(needs) => format!("{doc} Needs {needs}."),
         None => doc.to_owned(),
     }
@@ -241,7 +241,7 @@ impl TcpSpec {
     pub(super) fn ignored(&self, config: &Config) -> Vec<(&'static str, &'static str)> {
         let lacks = |key: &'static Key| key.needs.filter(|_| key.get(config).is_none());
         self.written()
-            .filter_map(|(key, _)| Some((key.name, key.waits.or_else(|| lacks(key))?)))
+            .filter_map(|(key, _)| Some((key.name, lacks(key)?)))
             .collect()
     }
 

@@ -10,7 +10,7 @@ use crate::scenario::{
 };
 use crate::udp::UdpFlow;
 use crate::world::{Node, Slot, Tally, World};
-use farlink_net::agent::{Agent, Eln, Split, SplitSettings};
+use farlink_net::agent::{Agent, Ebsn, Eln, Snoop, Split, SplitSettings};
 use farlink_net::arq::ArqLink;
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as JitterDistribution, Duplicate,
@@ -79,6 +79,10 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
 fn build_agent(agent: &ExpandedAgent, links: &[ExpandedLink]) -> Box<dyn Agent> {
     match agent.spec.kind {
         AgentName::Eln => Box::new(Eln::new(agent.spec.limits())),
+        AgentName::EbsnPlain => Box::new(Ebsn::new(agent.spec.limits())),
+        AgentName::Snoop | AgentName::Ackp | AgentName::Ebsn | AgentName::SeqCache => {
+            Box::new(Snoop::new(agent.spec.snoop()))
+        }
         AgentName::Split | AgentName::Pep | AgentName::Pepsal => {
             Box::new(Split::new(split(agent, links)))
         }

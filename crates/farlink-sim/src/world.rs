@@ -313,8 +313,13 @@ impl World {
             self.lose_beyond(link, number, DropCause::Checksum);
             return;
         }
-        let Payload::Tcp(segment) = &packet.payload else {
-            return self.datagram_arrived(number);
+        let segment = match &packet.payload {
+            Payload::Tcp(segment) => segment,
+            Payload::Udp(_) => return self.datagram_arrived(number),
+            Payload::Raw(_) => {
+                let sender_opens = self.flows[packet.flow].sender_opens;
+                return self.told(sending_end(packet, sender_opens).other(), number);
+            }
         };
         let flow = packet.flow;
         let state = &self.flows[flow];

@@ -22,23 +22,43 @@ pub struct Limits {
     pub blind_after: u32,
 }
 
+impl Limits {
+    /// As it is without more being said.
+    pub const DEFAULT: Self = Self {
+        connections: 1024,
+        idle: Interval::from_secs(120),
+        blind_after: 10,
+    };
+}
+
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            connections: 1024,
-            idle: Interval::from_secs(120),
-            blind_after: 10,
-        }
+        Self::DEFAULT
     }
 }
 
-/// The connections of an agent, each with what the agent keeps of it.
+/// What an agent keeps of a connection.
+pub trait Kept: Default {
+    /// Bytes of packets among that.
+    fn bytes(&self) -> u64 {
+        0
+    }
+}
+
+/// The connections of an agent, each with what the agent keeps of it, at a place that
+/// stays as long as it is kept.
 #[derive(Debug)]
 pub struct Connections<S> {
     limits: Limits,
-    all: BTreeMap<Ends, Seen<S>>,
+    all: Vec<Option<Seen<S>>>,
+    free: Vec<u32>,
+    by_ends: BTreeMap<Ends, u32>,
+    /// The one that was asked for last: packets come in trains.
+    last: u32,
     /// No connection is idle before.
     idle_from: Instant,
+    /// Bytes of packets that are kept.
+    bytes: u64,
     /// Connections that were seen and kept.
     opened: u64,
     /// Packets of connections that found no room.
@@ -51,6 +71,7 @@ pub struct Connections<S> {
 
 #[derive(Debug)]
 struct Seen<S> {
+    ends: Ends,
     state: S,
     last: Instant,
     /// Place behind the FIN of each side, and whether that is acknowledged: first the
@@ -63,13 +84,17 @@ struct Seen<S> {
     unanswered: u32,
 }
 
-impl<S: Default> Connections<S> {
+impl<S: Kept> Connections<S> {
     /// None yet.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
-            all: BTreeMap::new(),
+            all: Vec::new(),
+            free: Vec::new(),
+            by_ends: BTreeMap::new(),
+            last: 0,
             idle_from: Instant::ZERO,
+            bytes: 0,
             opened: 0,
             refused: 0,
             blind: 0,
@@ -78,42 +103,47 @@ impl<S: Default> Connections<S> {
     }
 
     /// Takes account of a segment, and lets the agent act on what it keeps of the
-    /// connection. It is kept from a SYN or the first data on, until a RST, until both
-    /// FINs are acknowledged, or until nothing was seen of it for long. `None` if nothing
-    /// is kept of it, or the acknowledgments take another way.
+    /// connection, at its place. It is kept from a SYN or the first data on, until a RST,
+    /// until both FINs are acknowledged, or until nothing was seen of it for long. `None`
+    /// if nothing is kept of it, or the acknowledgments take another way.
     pub fn on_segment<T>(
         &mut self,
         now: Instant,
         ends: Ends,
         crossing: Crossing,
         segment: &Segment,
-        act: impl FnOnce(&mut S) -> T,
+        act: impl FnOnce(u32, &mut S) -> T,
     ) -> Option<T> {
         if self.off {
             return None;
         }
         let flags = segment.flags;
-        if self
-            .all
-            .get(&ends)
-            .is_some_and(|seen| self.limits.is_idle(seen.last, now))
+        let mut found = self.find(ends);
+        if let Some(place) = found
+            && let Some(seen) = &self.all[place as usize]
+            && self.limits.is_idle(seen.last, now)
         {
-            self.all.remove(&ends);
+            self.remove(place);
+            found = None;
         }
-        if !self.all.contains_key(&ends) {
-            let begins = flags.has(Flags::SYN) || !segment.body.is_empty();
-            if !begins || flags.has(Flags::RST) {
-                return None;
+        let place = match found {
+            Some(place) => place,
+            None => {
+                let begins = flags.has(Flags::SYN) || !segment.body.is_empty();
+                if !begins || flags.has(Flags::RST) {
+                    return None;
+                }
+                if !self.has_room(now) {
+                    self.refused += 1;
+                    return None;
+                }
+                self.opened += 1;
+                self.add(Seen::new(ends, now))
             }
-            if !self.has_room(now) {
-                self.refused += 1;
-                return None;
-            }
-            self.opened += 1;
-            self.all.insert(ends, Seen::new(now));
-        }
-        let seen = self.all.get_mut(&ends)?;
+        };
+        let seen = self.all[place as usize].as_mut()?;
         seen.last = now;
+        let before = seen.state.bytes();
         let from_wireless = crossing == Crossing::FromWireless;
         if from_wireless && flags.has(Flags::ACK) {
             seen.answered = true;
@@ -125,11 +155,64 @@ impl<S: Default> Connections<S> {
             }
         }
         let is_blind = !seen.answered && seen.unanswered > self.limits.blind_after;
-        let done = (!is_blind).then(|| act(&mut seen.state));
+        let done = (!is_blind).then(|| act(place, &mut seen.state));
+        self.bytes = self.bytes - before + seen.state.bytes();
         if seen.is_over(usize::from(!from_wireless), segment) {
-            self.all.remove(&ends);
+            self.remove(place);
         }
         done
+    }
+
+    /// Lets the agent act on what it keeps at a place.
+    pub fn at<T>(&mut self, place: u32, act: impl FnOnce(&mut S) -> T) -> Option<T> {
+        let seen = self.all.get_mut(place as usize)?.as_mut()?;
+        let before = seen.state.bytes();
+        let done = act(&mut seen.state);
+        self.bytes = self.bytes - before + seen.state.bytes();
+        Some(done)
+    }
+
+    /// Bytes of packets that are kept, of all connections.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Times that a connection was found to be acknowledged by another way.
+    pub fn blind(&self) -> u64 {
+        self.blind
+    }
+
+    #[inline]
+    fn find(&mut self, ends: Ends) -> Option<u32> {
+        let last = self.all.get(self.last as usize);
+        if last.is_some_and(|seen| seen.as_ref().is_some_and(|seen| seen.ends == ends)) {
+            return Some(self.last);
+        }
+        let place = *self.by_ends.get(&ends)?;
+        self.last = place;
+        Some(place)
+    }
+
+    fn add(&mut self, seen: Seen<S>) -> u32 {
+        let ends = seen.ends;
+        let place = if let Some(place) = self.free.pop() {
+            self.all[place as usize] = Some(seen);
+            place
+        } else {
+            self.all.push(Some(seen));
+            (self.all.len() - 1) as u32
+        };
+        self.by_ends.insert(ends, place);
+        self.last = place;
+        place
+    }
+
+    fn remove(&mut self, place: u32) {
+        if let Some(seen) = self.all[place as usize].take() {
+            self.by_ends.remove(&seen.ends);
+            self.bytes -= seen.state.bytes();
+            self.free.push(place);
+        }
     }
 
     /// Switched off, it forgets all and keeps nothing; switched on, it begins anew.
@@ -141,32 +224,40 @@ impl<S: Default> Connections<S> {
     /// Forgets all connections.
     pub fn forget(&mut self) {
         self.all.clear();
+        self.free.clear();
+        self.by_ends.clear();
+        self.bytes = 0;
         self.idle_from = Instant::ZERO;
     }
 
     /// Whether there is room for another, after those that are idle have gone.
     fn has_room(&mut self, now: Instant) -> bool {
-        if self.all.len() < self.limits.connections {
+        if self.by_ends.len() < self.limits.connections {
             return true;
         }
         if now < self.idle_from {
             return false;
         }
-        let limits = self.limits;
-        self.all.retain(|_, seen| !limits.is_idle(seen.last, now));
-        let oldest = self.all.values().map(|seen| seen.last).min();
-        self.idle_from = oldest.unwrap_or(now) + limits.idle;
-        self.all.len() < limits.connections
+        let mut oldest = now;
+        for place in 0..self.all.len() {
+            match &self.all[place] {
+                Some(seen) if self.limits.is_idle(seen.last, now) => self.remove(place as u32),
+                Some(seen) => oldest = oldest.min(seen.last),
+                None => {}
+            }
+        }
+        self.idle_from = oldest + self.limits.idle;
+        self.by_ends.len() < self.limits.connections
     }
 
     /// Connections at present.
     pub fn len(&self) -> usize {
-        self.all.len()
+        self.by_ends.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.all.is_empty()
+        self.by_ends.is_empty()
     }
 
     /// What is counted of connections, by name.
@@ -186,8 +277,9 @@ impl Limits {
 }
 
 impl<S: Default> Seen<S> {
-    fn new(now: Instant) -> Self {
+    fn new(ends: Ends, now: Instant) -> Self {
         Self {
+            ends,
             state: S::default(),
             last: now,
             fins: [None; 2],
@@ -219,6 +311,8 @@ mod tests {
     use super::*;
     use farlink_tcp::Body;
 
+    impl Kept for u32 {}
+
     fn ends(port: u16) -> Ends {
         let host = |last| Ipv4Addr::new(10, 0, 0, last);
         Ends([(host(1), port), (host(2), 5001)])
@@ -248,7 +342,7 @@ mod tests {
         crossing: Crossing,
         segment: &Segment,
     ) -> u32 {
-        let one_more = |n: &mut u32| {
+        let one_more = |_, n: &mut u32| {
             *n += 1;
             *n
         };

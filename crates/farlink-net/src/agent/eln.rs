@@ -6,7 +6,7 @@
 //! sends it again with its window as it is. For what never came to the agent the
 //! duplicate goes on as it is: that was congestion.
 
-use super::connections::{Connections, Limits};
+use super::connections::{Connections, Kept, Limits};
 use super::crossing::Crossing;
 use super::middlebox::{Agent, Out, Verdict};
 use super::view::View;
@@ -80,7 +80,7 @@ impl Agent for Eln {
         };
         let says = self
             .connections
-            .on_segment(now, ends, crossing, segment, |passed| {
+            .on_segment(now, ends, crossing, segment, |_, passed| {
                 if crossing == Crossing::ToWireless {
                     passed.on_data(segment);
                     Says::Nothing
@@ -113,7 +113,7 @@ impl Agent for Eln {
 }
 
 /// Sets the option; the last SACK block makes room for it if there is none.
-fn mark(segment: &mut Segment) {
+pub(super) fn mark(segment: &mut Segment) {
     let options = &mut segment.options;
     options.eln = true;
     if options.wire_len() > MAX_OPTIONS_LEN {
@@ -122,6 +122,8 @@ fn mark(segment: &mut Segment) {
         options.sack = blocks.iter().copied().take(kept).collect::<SackBlocks>();
     }
 }
+
+impl Kept for Passed {}
 
 impl Passed {
     /// Data passes to the wireless side.

@@ -44,6 +44,9 @@ pub enum Action {
     /// A packet of the agent's own leaves its node: it takes a place in the queue of its
     /// link and in the counters.
     Inject(Injection),
+    /// The sender of a packet is told by ICMP that it waits for a wireless link in a bad
+    /// state (west1997, 3.0).
+    Notify(Packet),
     /// A held packet goes on.
     Release(PacketId),
     /// A held packet is dropped.

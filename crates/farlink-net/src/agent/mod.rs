@@ -10,14 +10,19 @@
 mod bed;
 mod connections;
 mod crossing;
+mod ebsn;
 mod eln;
 mod middlebox;
+mod snoop;
 mod split;
+mod timers;
 mod view;
 
-pub use connections::{Connections, Ends, Limits};
+pub use connections::{Connections, Ends, Kept, Limits};
 pub use crossing::Crossing;
+pub use ebsn::Ebsn;
 pub use eln::Eln;
 pub use middlebox::{Act, Action, Agent, Injection, Note, Out, Sent, Tag, Verdict};
+pub use snoop::{Repair, SackHandling, Snoop, SnoopConfig, Tells};
 pub use split::{Settings as SplitSettings, Split};
 pub use view::{Path, View};

@@ -90,6 +90,16 @@ impl<'a> View<'a> {
         }
     }
 
+    /// A copy of the packet.
+    pub fn copy(&self) -> Packet {
+        self.packet.clone()
+    }
+
+    /// Its length.
+    pub fn ip_len(&self) -> u32 {
+        self.packet.ip_len()
+    }
+
     /// Changes the header of its segment; the body, and options that are unknown here,
     /// stay. Returns whether the changed options have room; if not, nothing is changed.
     pub fn rewrite(&mut self, change: impl FnOnce(&mut Segment)) -> bool {
@@ -145,6 +155,16 @@ pub struct Path {
 }
 
 impl Path {
+    /// The flow whose packets go this way.
+    pub fn flow(self) -> FlowId {
+        self.flow
+    }
+
+    /// Whether it leads from the flow's opener to its acceptor.
+    pub fn from_opener(self) -> bool {
+        self.from_opener
+    }
+
     /// The path of the other direction.
     pub fn reverse(self) -> Self {
         Self {

@@ -2,11 +2,12 @@
 
 use super::World;
 use super::placed::Placed;
+use crate::flow::EndId;
 use crate::heap::{Event, Kind};
 use farlink_net::agent::{Action, Agent, Crossing, Injection, Out, Sent, Tag, Verdict, View};
 use farlink_net::channel::DropCause;
-use farlink_net::{Direction, LinkId, NodeId, PacketId};
-use farlink_tcp::Instant;
+use farlink_net::{Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp, wire};
+use farlink_tcp::{Instant, Notice};
 
 impl World {
     /// Puts an agent at a node, behind those that are there; it looks after link number
@@ -186,6 +187,7 @@ impl World {
         for action in out.actions.drain(..) {
             match action {
                 Action::Inject(injection) => self.inject(number, node, injection),
+                Action::Notify(about) => self.send_bad_state(number, node, &about),
                 Action::Release(packet) => {
                     if let Some(link) = self.agents.held.remove(&packet)
                         && !self.forward(node, packet)
@@ -203,6 +205,44 @@ impl World {
         self.take_notes(number, &mut out);
         self.agents.out = out;
         self.watch_agent(number);
+    }
+
+    /// Tells the sender of a packet that it is stuck.
+    fn send_bad_state(&mut self, number: usize, node: NodeId, about: &Packet) {
+        let Some(message) = icmp::bad_state(wire::node_address(node), about) else {
+            return;
+        };
+        let packet = Packet {
+            src: node,
+            dst: about.src,
+            flow: about.flow,
+            from_opener: !about.from_opener,
+            ident: 0,
+            ttl: message.ttl(),
+            corrupt: false,
+            dont_fragment: message.dont_fragment(),
+            piece: None,
+            payload: Payload::Raw(message),
+        };
+        let injection = Injection {
+            packet,
+            ahead: false,
+            follow: None,
+        };
+        self.inject(number, node, injection);
+    }
+
+    /// A message of a router is at the end that it is for.
+    pub(super) fn told(&mut self, end: EndId, number: PacketId) {
+        if let Payload::Raw(raw) = &self.packets[number].payload
+            && let Some((seq, ..)) = raw.stuck()
+            && self.ends[end].live
+        {
+            let notice = Notice::BadState { seq };
+            self.ends[end].conn.on_notice(self.now, notice);
+        }
+        self.packets.release(number);
+        self.serve(end);
     }
 
     fn inject(&mut self, number: usize, node: NodeId, injection: Injection) {

@@ -36,8 +36,6 @@ pub struct Key {
     pub needs: Option<&'static str>,
     /// What has no use for it although it is there.
     pub idle: Option<Idle>,
-    /// What it waits for that no scenario has yet.
-    pub waits: Option<&'static str>,
     get: fn(&Config) -> Option<Value>,
     set: fn(&mut Config, Value),
 }
@@ -73,23 +71,22 @@ impl Key {
 ///
 /// ```text
 /// /// What it is.
-/// name: kind => field, needs "what", idle IDLE, waits "for what";
+/// name: kind => field, needs "what", idle IDLE;
 /// ```
 ///
-/// where the last three are left out if there is nothing to say. The field is `[path]`
+/// where the last two are left out if there is nothing to say. The field is `[path]`
 /// of a field of [`Config`]; or `(|c| place)`, where the place is an
 /// `Option<&mut Field>`, none where the key means nothing; or `{ get |c| value; set
 /// |c, v| ...; }`, where the value is an `Option<Value>`.
 macro_rules! keys {
     ($($(#[doc = $doc:literal])* $name:ident: $kind:expr => $field:tt
-        $(, needs $needs:expr)? $(, idle $idle:expr)? $(, waits $waits:expr)?;)*) => {
+        $(, needs $needs:expr)? $(, idle $idle:expr)?;)*) => {
         pub(super) const KEYS: &[$crate::key::Key] = &[$($crate::key::Key {
             name: stringify!($name),
             doc: concat!($($doc, "\n"),*),
             kind: $kind,
             needs: keys!(@some $($needs)?),
             idle: keys!(@some $($idle)?),
-            waits: keys!(@some $($waits)?),
             get: keys!(@get $field),
             set: keys!(@set $field),
         }),*];

@@ -43,8 +43,6 @@ fn word(answer: Option<PartialAck>) -> Value {
     })
 }
 
-const AGENT: &str = "an agent at a base station that sends such notices, and there is none yet";
-
 keys! {
     /// What a loss is taken for that nobody told the cause of (SCPS-TP, CCSDS
     /// 714.0-B): "corruption" keeps the window.
@@ -53,10 +51,10 @@ keys! {
     /// the sender: what the medium lost goes again and the window stays.
     eln: Kind::Choice(ELN) => [eln];
     /// Explicit bad state notification (west1997, 3): a base station's notice
-    /// starts the retransmission timer anew.
-    ebsn: Kind::Flag => [ebsn], waits AGENT;
+    /// starts the retransmission timer anew. Needs such an agent.
+    ebsn: Kind::Flag => [ebsn];
     /// Partial acknowledgments of a base station (west1997, 3): offered on the
-    /// SYN, and what they do to the retransmission timer.
+    /// SYN, and what they do to the retransmission timer. Needs such an agent.
     ackp: Kind::Choice(PARTIAL_ACK) => {
         get |c| Some(word(c.ackp));
         set |c, v| if word(c.ackp) != v {
@@ -67,12 +65,12 @@ keys! {
                 _ => None,
             };
         };
-    }, waits AGENT;
+    };
     /// When the timer goes off after a partial acknowledgment.
     ackp_timer: Kind::seconds(3600) => (|c| match &mut c.ackp {
         Some(PartialAck::Constant(timer)) => Some(timer),
         _ => None,
-    }), needs "ackp = \"constant\"", waits AGENT;
+    }), needs "ackp = \"constant\"";
     /// Segments that drew a partial acknowledgment give no round-trip sample.
-    ackp_karn: Kind::Flag => (|c| c.ackp.map(|_| &mut c.ackp_karn)), needs "ackp", waits AGENT;
+    ackp_karn: Kind::Flag => (|c| c.ackp.map(|_| &mut c.ackp_karn)), needs "ackp";
 }

@@ -1,0 +1,417 @@
+//! What the agent keeps of one connection, and what it decides.
+
+use super::cache::{Cache, Entry, Place};
+use super::config::{Repair, SnoopConfig};
+use crate::agent::connections::Kept;
+use crate::agent::view::Path;
+use crate::packet::Packet;
+use farlink_tcp::{Flags, Instant, Interval, SackBlock, SackBlocks, Segment, Seq};
+
+/// What the agent keeps of a connection: data go to the wireless side.
+#[derive(Debug, Default)]
+pub(super) struct Flow {
+    pub(super) cache: Cache,
+    /// Behind the highest data that passed.
+    high: Option<Seq>,
+    /// The last acknowledgment, and its window.
+    pub(super) acked: Option<(Seq, u16)>,
+    /// Duplicates of it that came.
+    dups: u32,
+    /// Duplicates that are still to come of what passed behind a repair.
+    expected: u32,
+    /// The sender sent what was acknowledged: it did not hear of that, and the next
+    /// duplicate tells it.
+    owed: bool,
+    rtt: Option<Rtt>,
+    /// When the timer was restarted.
+    restarted: Instant,
+    pub(super) path: Option<Path>,
+    pub(super) head: Head,
+    /// The SYN says that partial acknowledgments are understood.
+    pub(super) knows_partial: bool,
+    /// The last partial acknowledgment.
+    pub(super) last_partial: Option<Seq>,
+}
+
+impl Kept for Flow {
+    fn bytes(&self) -> u64 {
+        self.cache.bytes()
+    }
+}
+
+/// What the last segment with data had in its header.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Head {
+    pub(super) ports: (u16, u16),
+    /// What its sender expects next: the number that its peer would send with.
+    pub(super) ack: Seq,
+}
+
+/// Estimates of the round trip over the wireless side.
+#[derive(Clone, Copy, Debug)]
+struct Rtt {
+    smoothed: Interval,
+    variation: Interval,
+}
+
+/// What is to be done with data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum OnData {
+    /// They pass.
+    Pass,
+    /// They pass, and there is no room for a copy.
+    Full,
+    /// They pass and are kept.
+    Keep {
+        start: Seq,
+        end: Seq,
+        from_sender_again: bool,
+    },
+}
+
+/// What is to be done with an acknowledgment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum OnAck {
+    /// It passes.
+    Pass,
+    /// It passes though it is a duplicate: the loss was in front of the agent, or its
+    /// sender repairs it.
+    PassDuplicate,
+    /// It is dropped: it is older than others that passed.
+    Old,
+    /// It is dropped.
+    Suppress,
+    /// It is dropped, and what it asks for is sent again.
+    Repair(Seq),
+    /// It passes with a mark.
+    Mark,
+}
+
+impl Flow {
+    /// Time after which what left is taken for lost.
+    pub(super) fn timeout(&self, config: &SnoopConfig) -> Interval {
+        let rtt = self.rtt.unwrap_or(Rtt {
+            smoothed: config.srtt,
+            variation: config.rttvar,
+        });
+        (rtt.smoothed + rtt.variation * 4).max(config.tick)
+    }
+
+    fn sample(&mut self, config: &SnoopConfig, sample: Interval) {
+        let rtt = self.rtt.get_or_insert(Rtt {
+            smoothed: config.srtt,
+            variation: config.rttvar,
+        });
+        let error = sample.abs_diff(rtt.smoothed);
+        rtt.variation = (rtt.variation * 3 + error) / 4;
+        rtt.smoothed = (rtt.smoothed * 7 + sample) / 8;
+    }
+
+    /// When the local timer goes off: it runs once the oldest packet has left the
+    /// transmitter, and not while something in front of it is missing that never came
+    /// here, since nothing then can acknowledge it.
+    pub(super) fn due(&self, config: &SnoopConfig) -> Option<Instant> {
+        let oldest = self.cache.front()?;
+        let left = oldest.left?;
+        if self
+            .acked
+            .is_some_and(|(acked, _)| oldest.start.diff(acked) > 0)
+        {
+            return None;
+        }
+        Some(left.max(self.restarted) + self.timeout(config))
+    }
+
+    /// A segment goes to the wireless side.
+    pub(super) fn on_data(&mut self, config: &SnoopConfig, segment: &Segment) -> OnData {
+        let flags = segment.flags;
+        if flags.has(Flags::SYN) {
+            if !flags.has(Flags::ACK) {
+                *self = Self::default(); // another connection
+            }
+            self.knows_partial |= segment.options.ackp;
+            return OnData::Pass;
+        }
+        let len = segment.seq_len();
+        if len == 0 || flags.has(Flags::RST) || segment.dummy {
+            return OnData::Pass;
+        }
+        self.head = Head {
+            ports: (segment.src_port, segment.dst_port),
+            ack: segment.ack,
+        };
+        let (start, end) = (segment.seq, segment.seq.at(u64::from(len)));
+        if self.high.is_none_or(|high| end.diff(high) > 0) {
+            self.high = Some(end);
+        }
+        if self.acked.is_some_and(|(acked, _)| end.diff(acked) <= 0) {
+            self.owed = true;
+            return OnData::Pass;
+        }
+        let place = self.cache.place_of(start, end);
+        match place {
+            Place::Within => {
+                for entry in self.cache.touched(start, end) {
+                    (entry.tries, entry.from_sender_again) = (0, true);
+                }
+                OnData::Pass
+            }
+            Place::Last | Place::Hole if self.cache.len() >= config.cache => OnData::Full,
+            Place::Last | Place::Hole => OnData::Keep {
+                start,
+                end,
+                from_sender_again: place == Place::Hole,
+            },
+            // What was told to be sent again comes again: it is as new.
+            Place::Again => {
+                let told =
+                    |entry: &mut Entry| config.repair == Repair::Mark && entry.repaired.is_some();
+                OnData::Keep {
+                    start,
+                    end,
+                    from_sender_again: !self.cache.touched(start, end).any(|e| told(e)),
+                }
+            }
+        }
+    }
+
+    /// Keeps data that pass.
+    pub(super) fn keep(
+        &mut self,
+        (start, end): (Seq, Seq),
+        from_sender_again: bool,
+        serial: u32,
+        packet: Option<Packet>,
+    ) {
+        let before = self.cache.at(start).and_then(|entry| entry.repaired);
+        self.cache.insert(Entry {
+            start,
+            end,
+            packet,
+            serial,
+            left: None,
+            sends: 1,
+            tries: 0,
+            repaired: before.filter(|_| !from_sender_again),
+            from_sender_again,
+        });
+    }
+
+    /// A segment comes from the wireless side.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Instant,
+        config: &SnoopConfig,
+        segment: &Segment,
+    ) -> OnAck {
+        let flags = segment.flags;
+        if flags.has(Flags::SYN) && !flags.has(Flags::ACK) {
+            *self = Self::default(); // another connection
+        }
+        if !flags.has(Flags::ACK) || flags.has(Flags::RST) {
+            return OnAck::Pass;
+        }
+        let (ack, window) = (segment.ack, segment.window);
+        let bare = segment.body.is_empty() && !flags.has(Flags::FIN) && !flags.has(Flags::SYN);
+        let (last, last_window) = match self.acked {
+            Some(acked) if ack.diff(acked.0) <= 0 => acked,
+            _ => {
+                // What never passed cannot be acknowledged: it is not ours to judge.
+                if self.high.is_none_or(|high| ack.diff(high) <= 0) {
+                    self.on_new_ack(now, config, ack, window);
+                }
+                return OnAck::Pass;
+            }
+        };
+        if ack != last {
+            return if bare { OnAck::Old } else { OnAck::Pass };
+        }
+        self.acked = Some((ack, window));
+        if !bare || window != last_window || self.cache.len() == 0 {
+            return OnAck::Pass;
+        }
+        if std::mem::take(&mut self.owed) {
+            return OnAck::Pass;
+        }
+        self.on_duplicate(now, config, segment)
+    }
+
+    fn on_new_ack(&mut self, now: Instant, config: &SnoopConfig, ack: Seq, window: u16) {
+        if let Some(newest) = self.cache.free(ack)
+            && newest.sends == 1
+            && !newest.from_sender_again
+            && newest.repaired.is_none()
+            && let Some(left) = newest.left
+            && left <= now
+        {
+            self.sample(config, now.since(left));
+        }
+        self.acked = Some((ack, window));
+        (self.dups, self.expected, self.owed) = (0, 0, false);
+        self.restarted = now;
+    }
+
+    fn on_duplicate(&mut self, now: Instant, config: &SnoopConfig, segment: &Segment) -> OnAck {
+        let ack = segment.ack;
+        let timeout = self.timeout(config);
+        let behind = self.cache.behind(ack);
+        // A packet that came twice draws one too: only what left behind the packet in
+        // question and came tells that it is missing.
+        let known =
+            |entry: &Entry| entry.start.diff(ack) > 0 && entry.left.is_some_and(|at| at <= now);
+        let twice = segment.options.sack.as_slice().first();
+        let twice = twice.is_some_and(|block| {
+            let right = block.right;
+            right.diff(ack) <= 0
+        });
+        let is_evidence = !twice && self.cache.iter().any(known);
+        self.dups += 1;
+        let (dups, expected) = (self.dups, self.expected);
+        let Some(lost) = self.cache.at(ack) else {
+            return OnAck::PassDuplicate;
+        };
+        if lost.from_sender_again {
+            return OnAck::PassDuplicate;
+        }
+        if !is_evidence {
+            return OnAck::Suppress;
+        }
+        if config.repair == Repair::Mark {
+            // Nothing here can be sent again: it was marked, and is on its way.
+            let soon = lost.repaired.is_some_and(|at| now.since(at) < timeout);
+            if soon {
+                return OnAck::Suppress;
+            }
+            lost.repaired = Some(now);
+            return OnAck::Mark;
+        }
+        if let Some(repaired) = lost.repaired {
+            let left = lost.left.map(|left| left.max(repaired));
+            let late = left.is_some_and(|left| now > left + timeout);
+            if !late && (expected > 0 || dups == 1) {
+                self.expected = if dups == 1 { behind } else { expected }.saturating_sub(1);
+                return OnAck::Suppress;
+            }
+        }
+        if lost.tries >= config.tries {
+            let serial = lost.serial;
+            self.cache.remove(serial);
+            return OnAck::PassDuplicate;
+        }
+        self.expected = behind.saturating_sub(dups);
+        OnAck::Repair(lost.start)
+    }
+
+    /// What a selective acknowledgment shows to be missing besides what is at `ack`, and
+    /// was not sent again of late.
+    pub(super) fn missing(
+        &self,
+        now: Instant,
+        config: &SnoopConfig,
+        ack: Seq,
+        blocks: &SackBlocks,
+    ) -> Vec<Seq> {
+        let timeout = self.timeout(config);
+        let rights = blocks.as_slice().iter().map(|block| block.right);
+        let Some(highest) = rights.reduce(|a, b| if b.diff(a) > 0 { b } else { a }) else {
+            return Vec::new();
+        };
+        let covered = |entry: &Entry| {
+            let holds = |b: &SackBlock| {
+                let (left, right) = (b.left, b.right);
+                left.diff(entry.start) <= 0 && right.diff(entry.end) >= 0
+            };
+            blocks.as_slice().iter().any(holds)
+        };
+        self.cache
+            .iter()
+            .filter(|entry| entry.start.diff(ack) > 0 && entry.end.diff(highest) <= 0)
+            .filter(|entry| !covered(entry) && !entry.from_sender_again)
+            .filter(|entry| entry.repaired.is_none_or(|at| now.since(at) > timeout))
+            .filter(|entry| entry.tries < config.tries)
+            .map(|entry| entry.start)
+            .collect()
+    }
+
+    /// Blocks that also hold what is being sent again here, where that touches them.
+    pub(super) fn masked(&self, ack: Seq, blocks: &SackBlocks) -> SackBlocks {
+        let repaired = self
+            .cache
+            .iter()
+            .filter(|entry| entry.repaired.is_some() && !entry.from_sender_again)
+            .filter(|entry| entry.start.diff(ack) > 0);
+        let repaired: Vec<_> = repaired.map(|entry| (entry.start, entry.end)).collect();
+        let mut out: Vec<(Seq, Seq)> = Vec::new();
+        for block in blocks.as_slice() {
+            let (mut left, mut right) = (block.left, block.right);
+            for &(start, end) in &repaired {
+                if start.diff(right) <= 0 && end.diff(right) > 0 {
+                    right = end;
+                }
+            }
+            for &(start, end) in repaired.iter().rev() {
+                if end.diff(left) >= 0 && start.diff(left) < 0 {
+                    left = start;
+                }
+            }
+            // One that others have grown to is one with them.
+            while let Some(place) = out
+                .iter()
+                .position(|one| one.0.diff(right) <= 0 && left.diff(one.1) <= 0)
+            {
+                let other = out.remove(place);
+                left = if other.0.diff(left) < 0 {
+                    other.0
+                } else {
+                    left
+                };
+                right = if other.1.diff(right) > 0 {
+                    other.1
+                } else {
+                    right
+                };
+            }
+            out.push((left, right));
+        }
+        let block = |(left, right)| SackBlock { left, right };
+        out.into_iter().map(block).collect()
+    }
+
+    /// What is at a number is sent again, or was told to be, now.
+    pub(super) fn repair(&mut self, now: Instant, seq: Seq) -> Option<&mut Entry> {
+        self.restarted = now;
+        let entry = self.cache.at(seq)?;
+        entry.repaired = Some(now);
+        entry.tries += 1;
+        Some(entry)
+    }
+
+    /// The local timer may have expired: the packet that it was for.
+    pub(super) fn on_timer(&mut self, now: Instant, config: &SnoopConfig) -> Option<Seq> {
+        self.due(config).filter(|&due| due <= now)?;
+        self.cache.front().map(|oldest| oldest.start)
+    }
+
+    /// The oldest is forgotten; the timer runs for the next.
+    pub(super) fn give_up(&mut self, now: Instant) {
+        let oldest = self.cache.front().map(|entry| entry.serial);
+        if let Some(serial) = oldest {
+            self.cache.remove(serial);
+        }
+        self.restarted = now;
+    }
+
+    /// The next partial acknowledgment, when the timer expires.
+    pub(super) fn partial(&mut self, repeat: bool) -> Option<Seq> {
+        let (acked, _) = self.acked?;
+        let behind = |a: Seq, b: Seq| if a.diff(b) > 0 { a } else { b };
+        let last = self.last_partial.map_or(acked, |last| behind(last, acked));
+        self.last_partial = Some(last);
+        let end = self.cache.run_from(acked)?;
+        let news = end.diff(last) > 0;
+        if news {
+            self.last_partial = Some(end);
+        }
+        (news || repeat).then_some(end)
+    }
+}

@@ -1,0 +1,83 @@
+//! When an agent wants to be called for which of its connections.
+
+use farlink_tcp::Instant;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// The earliest instant of each place that wants one. A timer that is moved to later, as
+/// each acknowledgment does, costs nothing: its old entry finds the new instant.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    entries: BinaryHeap<Reverse<(Instant, u32)>>,
+    /// Earliest entry of each place.
+    first: Vec<Instant>,
+}
+
+impl Timers {
+    /// A place wants to be called then, or not at all.
+    #[inline]
+    pub(super) fn set(&mut self, place: u32, due: Option<Instant>) {
+        let Some(due) = due else { return };
+        let index = place as usize;
+        if self.first.len() <= index {
+            self.first.resize(index + 1, Instant::MAX);
+        }
+        if due < self.first[index] {
+            self.first[index] = due;
+            self.entries.push(Reverse((due, place)));
+        }
+    }
+
+    /// When the first is due. It may find that it was moved.
+    pub(super) fn next(&self) -> Option<Instant> {
+        self.entries.peek().map(|entry| entry.0.0)
+    }
+
+    /// Takes a place whose entry is due.
+    pub(super) fn pop(&mut self, now: Instant) -> Option<u32> {
+        while let Some(&Reverse((at, place))) = self.entries.peek() {
+            if at > now {
+                return None;
+            }
+            self.entries.pop();
+            let first = &mut self.first[place as usize];
+            // Others are of a timer that was moved to earlier.
+            if *first == at {
+                *first = Instant::MAX;
+                return Some(place);
+            }
+        }
+        None
+    }
+
+    /// Forgets all.
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+        self.first.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_called_at_its_earliest_instant_and_may_ask_again() {
+        let at = Instant::from_nanos;
+        let mut timers = Timers::default();
+        timers.set(0, Some(at(5)));
+        timers.set(0, Some(at(9))); // later: told when 5 comes
+        timers.set(3, Some(at(7)));
+        timers.set(3, Some(at(4)));
+        timers.set(1, None);
+        assert_eq!(timers.next(), Some(at(4)));
+        assert_eq!((timers.pop(at(4)), timers.pop(at(4))), (Some(3), None));
+        assert_eq!(timers.pop(at(6)), Some(0));
+        timers.set(0, Some(at(9)));
+        assert_eq!(timers.pop(at(8)), None, "3 has no entry any more");
+        assert_eq!((timers.pop(at(9)), timers.next()), (Some(0), None));
+        timers.set(2, Some(at(1)));
+        timers.clear();
+        assert_eq!(timers.next(), None);
+    }
+}
