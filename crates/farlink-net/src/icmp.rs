@@ -58,12 +58,11 @@ impl IcmpError {
 /// header and the 8 bytes behind, which have the ports and the sequence number.
 pub fn bad_state(from: Ipv4Addr, about: &Packet) -> Option<Raw> {
     let encoded;
-    let bytes = match &about.payload {
-        Payload::Raw(raw) => raw.bytes(),
-        _ => {
-            encoded = wire::encode(about, Addresses::of(about)).ok()?;
-            &encoded
-        }
+    let bytes = if let Payload::Raw(raw) = &about.payload {
+        raw.bytes()
+    } else {
+        encoded = wire::encode(about, Addresses::of(about)).ok()?;
+        &encoded
     };
     let quoted = bytes.get(..usize::from(bytes[0] & 15) * 4 + 8)?;
     let to = Ipv4Addr::new(bytes[12], bytes[13], bytes[14], bytes[15]);

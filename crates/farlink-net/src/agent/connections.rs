@@ -126,20 +126,19 @@ impl<S: Kept> Connections<S> {
             self.remove(place);
             found = None;
         }
-        let place = match found {
-            Some(place) => place,
-            None => {
-                let begins = flags.has(Flags::SYN) || !segment.body.is_empty();
-                if !begins || flags.has(Flags::RST) {
-                    return None;
-                }
-                if !self.has_room(now) {
-                    self.refused += 1;
-                    return None;
-                }
-                self.opened += 1;
-                self.add(Seen::new(ends, now))
+        let place = if let Some(place) = found {
+            place
+        } else {
+            let begins = flags.has(Flags::SYN) || !segment.body.is_empty();
+            if !begins || flags.has(Flags::RST) {
+                return None;
             }
+            if !self.has_room(now) {
+                self.refused += 1;
+                return None;
+            }
+            self.opened += 1;
+            self.add(Seen::new(ends, now))
         };
         let seen = self.all[place as usize].as_mut()?;
         seen.last = now;

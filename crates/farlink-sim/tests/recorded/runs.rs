@@ -538,6 +538,44 @@ const WHOLE: &[(&str, &str)] = &[
          { from = 'fixed', to = 'mobile', size = '100 kB', tcp = { variant = 'sack', eln = \"agent\" } }]",
     ),
     (
+        "local repair at a base station",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms', queue = { packets = 20 } } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '2 Mbit/s', delay = '2 ms', queue = { packets = 20 }, channel = { byte_errors = { distance = '30 kB', burst = 2 } } }, \
+         up = { rate = '2 Mbit/s', delay = '2 ms', channel = { loss = 0.02 } } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = \"ackp\", sack = \"mask\", sack_repair = true }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '300 kB', tcp = { variant = 'reno', ackp = \"restart\" } }, \
+         { from = 'fixed', to = 'mobile', size = '200 kB', tcp = { variant = 'sack', ackp = \"backoff\" } }, \
+         { from = 'mobile', to = 'fixed', size = '100 kB' }]",
+    ),
+    (
+        "partial acknowledgments for each packet",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms' } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '200 kbit/s', delay = '2 ms', channel = { byte_errors = { distance = '20 kB', burst = 4 } } } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = \"ackp\", protocol = \"initial\", switch_at = ['4 s', '6 s'] }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '200 kB', tcp = { variant = 'reno', ackp = \"constant\" } }]",
+    ),
+    (
+        "notices of a bad state",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms' } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '200 kbit/s', delay = '2 ms', channel = { byte_errors = { distance = '20 kB', burst = 4 } } } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = \"ebsn\" }, { at = 'base', wireless = 'radio', kind = \"snoop\", enabled = false, switch_at = ['3 s'] }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '200 kB', tcp = { variant = 'reno', ebsn = true } }]",
+    ),
+    (
+        "notices beside a link that sends again",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms' } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '19200 bit/s', delay = '2 ms', channel = { loss = 0.2 } }, arq = { protocol = 'lapb' } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = \"ebsn-plain\" }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '30 kB', tcp = { variant = 'reno', ebsn = true, mss = '88 B' } }]",
+    ),
+    (
+        "an agent that keeps numbers",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms' } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '2 Mbit/s', delay = '2 ms', channel = { loss = 0.03 } } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = \"seqcache\" }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '300 kB', tcp = { variant = 'newreno', eln = \"agent\" } }]",
+    ),
+    (
         "split connections",
         "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '20 ms', mtu = '1000 B' } }, \
          { name = 'satellite', between = ['base', 'gate'], down = { rate = '2 Mbit/s', delay = '250 ms', channel = { loss = 0.01 } } }, \

@@ -169,7 +169,7 @@ impl Flow {
                 OnData::Keep {
                     start,
                     end,
-                    from_sender_again: !self.cache.touched(start, end).any(|e| told(e)),
+                    from_sender_again: !self.cache.touched(start, end).any(told),
                 }
             }
         }
