@@ -5,7 +5,6 @@ into the same folder knows what it may take away, and leaves alone what others p
 and what somebody changed since.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -166,6 +165,8 @@ def _stays(name: str) -> bool:
 
 def _hash(path: Path) -> str:
     with path.open("rb") as file:
+        import hashlib
+
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from farlink import captured, files
+from farlink import files
 from farlink.emulation import Emulated
 from farlink.errors import ScenarioError
 
@@ -174,6 +174,8 @@ class _Observed:
 
     @property
     def trace_names(self) -> tuple[str, ...]:
+        from farlink import captured
+
         return (*NAMES, *captured.COLUMNS)
 
     def probe(self, _tcp: str, _run: int) -> "_Observed":
@@ -189,6 +191,8 @@ class _Observed:
         return {"links": []}
 
     def trace(self, name: str, _tcp: str, _run: int) -> "pd.DataFrame":
+        from farlink import captured
+
         if name in NAMES:
             return self._trace.table(name)
         if name in captured.COLUMNS:
@@ -199,6 +203,8 @@ class _Observed:
 
     def _packets(self) -> "dict[str, pd.DataFrame]":
         """Read the capture of the sending host of the connection that carried most."""
+        from farlink import captured
+
         if self._pcap is None:
             return {
                 name: _empty("flow", "side", *columns) for name, columns in captured.COLUMNS.items()

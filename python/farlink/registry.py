@@ -1,10 +1,10 @@
 """The measures and traces that the engine has: it holds the one list of them."""
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from statistics import fmean
 from typing import Any
 
 from farlink import _farlink
@@ -30,7 +30,7 @@ class Measure:
         present = [value for value in values if value is not None]
         if not present:
             return None
-        return sum(present) if self.combine == "sum" else fmean(present)
+        return sum(present) if self.combine == "sum" else math.fsum(present) / len(present)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Where a scenario comes from: the library, a file, a mapping or a saved result."""
 
-import difflib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -198,6 +197,8 @@ def _check_tcp(name: str) -> None:
     prefixed = [f"{one}-{tcp}" for one, found in profiles().items() for tcp in found["tcp"]]
     # "westwood+" among TCPs is "westwood_plus" among congestion controls.
     spelled = {one.replace("+", "_plus"): one for one in [*known, *prefixed]}
+    import difflib
+
     close = difflib.get_close_matches(name.replace("+", "_plus"), spelled, n=1)
     hint = f"did you mean {spelled[close[0]]!r}?" if close else f"there are {', '.join(known)}"
     raise ScenarioError(f"tcp {text_of(name)} is not known; {hint}")
@@ -219,6 +220,8 @@ def _in_library(name: str) -> Source:
     library = dict(_farlink.scenarios())
     if name in library:
         return Source(name, library[name], f"scenario {name}")
+    import difflib
+
     close = difflib.get_close_matches(name, library, n=1)
     hint = f"did you mean {close[0]!r}?" if close else "`farlink scenarios` lists them"
     raise ScenarioError(

@@ -505,6 +505,22 @@ def test_what_is_heavy_is_imported_when_needed(arguments: list[str]) -> None:
     assert done.stderr == "[]"
 
 
+def test_a_run_without_plots_needs_nothing_heavy(small: Path, tmp_path: Path) -> None:
+    """Table, medians and result file are there long before NumPy would be loaded."""
+    arguments = ["run", str(small), "--tcp", "sack,reno", "--runs", "8"]
+    arguments += ["--json", str(tmp_path / "result.json")]
+    others = {"farlink.cli.compare", "farlink.comparison", "farlink.emulation", "farlink.plot"}
+    code = (
+        "import sys\nfrom farlink import cli\n"
+        f"try:\n cli.main({arguments})\n"
+        "except SystemExit as end:\n assert end.code == 0\n"
+        f"print(sorted(set(sys.modules) & {(HEAVY - {'rich'}) | others}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "median difference" in done.stdout
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
 def test_a_terminal_gets_a_progress_bar(small: Path) -> None:
     import pty

@@ -118,3 +118,16 @@ def test_the_order_of_runs_does_not_matter_to_the_interval() -> None:
     values = random.lognormal(0.0, 3.0, 200)
     intervals = {mean_ci95(random.permutation(values).tolist()) for _ in range(20)}
     assert len(intervals) == 1
+
+
+def test_what_is_kept_of_distributions_is_what_scipy_has() -> None:
+    """Short runs do without it: the table of Student's t, and the order statistics of medians."""
+    from scipy.special import bdtr, stdtrit
+
+    for degrees in (1, 2, 29, 99, 100, 101):
+        assert stats.t_quantile(0.975, degrees) == pytest.approx(stdtrit(degrees, 0.975), rel=1e-14)
+    for n in (*range(6, 60), 999, 1000, 1001):
+        median = stats.median_ci95([float(value) for value in range(n)])
+        assert median.low is not None
+        k = int(median.low) + 1
+        assert bdtr(k - 1, n, 0.5) <= 0.025 < bdtr(k, n, 0.5)

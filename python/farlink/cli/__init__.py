@@ -5,6 +5,7 @@ code 1, and Ctrl-C is 130, SIGTERM 143. What reads the output may stop reading
 (`| head`): that changes no exit code.
 """
 
+import importlib
 import os
 import re
 import signal
@@ -16,26 +17,33 @@ from types import FrameType
 import typer
 
 from farlink import _farlink, files
-from farlink.cli import ctl, lists, text
-from farlink.cli.channel import channel
-from farlink.cli.compare import compare
-from farlink.cli.diff import diff
-from farlink.cli.emulate import emulate, shell
-from farlink.cli.fit import fit
-from farlink.cli.orbit import orbit
-from farlink.cli.plot import plot
-from farlink.cli.rain import rain
-from farlink.cli.run import run
-from farlink.cli.study import study
-from farlink.cli.sweep import sweep
+from farlink.cli import text
 from farlink.errors import FarlinkError, OutputError, ScenarioError
 
-__all__ = ["app", "main"]
+__all__ = ["main"]
 
-app = typer.Typer(
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
+_COMMANDS = {
+    "run": "run",
+    "sweep": "sweep",
+    "diff": "diff",
+    "study": "study",
+    "emulate": "emulate",
+    "shell": "emulate",
+    "channel": "channel",
+    "fit": "fit",
+    "rain": "rain",
+    "compare": "compare",
+    "plot": "plot",
+    "ctl": "ctl",
+    "show": "lists",
+    "scenarios": "lists",
+    "presets": "lists",
+    "tcp": "lists",
+    "metrics": "lists",
+    "schema": "lists",
+    "orbit": "orbit",
+}
+"""Every command, and the module that has it as a function; `ctl` has commands of its own."""
 
 
 def _print_version(wanted: bool) -> None:
@@ -44,7 +52,6 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _options(
     version: bool = typer.Option(
         False,
@@ -57,25 +64,25 @@ def _options(
     """TCP over far, slow and lossy links, simulated packet by packet."""
 
 
-app.command()(run)
-app.command()(sweep)
-app.command()(diff)
-app.command()(study)
-app.command()(emulate)
-app.command()(shell)
-app.command()(channel)
-app.command()(fit)
-app.command()(rain)
-app.command()(compare)
-app.command()(plot)
-app.add_typer(ctl.app, name="ctl")
-app.command()(lists.show)
-app.command()(lists.scenarios)
-app.command()(lists.presets)
-app.command()(lists.tcp)
-app.command()(lists.metrics)
-app.command()(lists.schema)
-app.command()(orbit)
+def _application(arguments: list[str]) -> typer.Typer:
+    """Return the command line; with no more of it than the command asked for, if it is known.
+
+    Each command takes its time to load, and a short run should not wait for all of them.
+    """
+    app = typer.Typer(
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    )
+    app.callback()(_options)
+    completing = "_FARLINK_COMPLETE" in os.environ
+    known = [name for name in arguments[:1] if name in _COMMANDS and not completing]
+    for name in known or _COMMANDS:
+        module = importlib.import_module(f"farlink.cli.{_COMMANDS[name]}")
+        if name == "ctl":
+            app.add_typer(module.app, name=name)
+        else:
+            app.command()(getattr(module, name))
+    return app
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -102,7 +109,7 @@ def _code(arguments: list[str], ended: list[int]) -> int:
 
 
 def _command(arguments: list[str], ended: list[int]) -> int:
-    command = typer.main.get_command(app)
+    command = typer.main.get_command(_application(arguments))
     try:
         code = command.main(arguments or ["--help"], prog_name="farlink", standalone_mode=False)
     except SystemExit as end:

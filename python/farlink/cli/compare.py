@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from farlink import comparison, emulation, files, units
-from farlink import overlay as overlays
+from farlink import emulation, files, units
 from farlink.cli import complete, text
 from farlink.cli.emulate import REALTIME
 from farlink.errors import ScenarioError
 from farlink.stats import Estimate, mean_ci95
 
 if TYPE_CHECKING:
+    from farlink import comparison
+    from farlink import overlay as overlays
     from farlink.cli.page import Sink
 
 __all__ = ["compare", "goodputs", "show", "show_overlay"]
@@ -75,6 +76,8 @@ def compare(
     if capture is not None:
         given = {"SCENARIO": scenario, "--transfer": transfer, "--realtime": realtime is not None}
         _refuse(given, "beside --capture, which has it all")
+        from farlink import overlay as overlays
+
         over = overlays.overlay(
             capture,
             names or ["cubic"],
@@ -93,6 +96,8 @@ def compare(
         raise ScenarioError("name a scenario, or a capture with --capture FILE")
     if not names:
         raise ScenarioError("--tcp: name at least one, for example --tcp cubic,reno")
+    from farlink import comparison
+
     found = comparison.compare(
         scenario,
         names,
@@ -123,7 +128,7 @@ def _tell(line: str) -> None:
     sys.stderr.write(line + "\n")
 
 
-def show(found: comparison.Comparison, out: "Sink") -> None:
+def show(found: "comparison.Comparison", out: "Sink") -> None:
     """Print a row per TCP: both goodputs and their ratio."""
     from rich import box
     from rich.table import Table
@@ -158,8 +163,10 @@ def show(found: comparison.Comparison, out: "Sink") -> None:
         )
 
 
-def show_overlay(found: overlays.Overlay, out: "Sink") -> None:
+def show_overlay(found: "overlays.Overlay", out: "Sink") -> None:
     """Print the path that was fitted, and what of the capture the simulation gives."""
+    from farlink import overlay as overlays
+
     from rich import box
     from rich.table import Table
 
