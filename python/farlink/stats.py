@@ -120,8 +120,8 @@ def clopper_pearson(successes: int, n: int) -> tuple[float, float]:
 
 def t_quantile(probability: float, degrees: float) -> float:
     """Return the quantile of Student's t with so many degrees of freedom."""
-    if probability == 0.975 and degrees <= len(_T_975):
-        return _T_975[degrees - 1]
+    if probability == 0.975 and degrees in range(1, len(_T_975) + 1):
+        return _T_975[int(degrees) - 1]
     # scipy.stats takes a second to import; its special functions do not.
     from scipy.special import stdtrit
 

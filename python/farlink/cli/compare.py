@@ -165,10 +165,10 @@ def show(found: "comparison.Comparison", out: "Sink") -> None:
 
 def show_overlay(found: "overlays.Overlay", out: "Sink") -> None:
     """Print the path that was fitted, and what of the capture the simulation gives."""
-    from farlink import overlay as overlays
-
     from rich import box
     from rich.table import Table
+
+    from farlink import overlay as overlays
 
     path = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
     path.add_column("what", no_wrap=True)
