@@ -430,3 +430,17 @@ def test_parts_of_a_batch_have_their_own_runs(small: Path) -> None:
     apart += [_farlink.simulate([(texts[1], [k])], 1)[0] for k in (3, 1, 2)]
     rows = [one.row(k, 0, 400) for one in together for k in range(len(one))]
     assert rows == [one.row(0, 0, 400) for one in apart]
+
+
+def test_a_large_result_is_written_piece_by_piece(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The text of 1,000 pairs is 40 MB, and its numbers are 3."""
+    many = {"flows.0.count": "40"}
+    result = fl.run(small, tcp="sack", overrides=many)
+    pieces = list(result.pieces())
+    assert len(pieces) > 40
+    assert max(map(len, pieces)) < 20_000 < sum(map(len, pieces)) / 10
+    assert "data" not in vars(result)
+    assert result.summary.shape[0] == 40
+    assert "data" not in vars(result)

@@ -203,7 +203,7 @@ def _show(done: emulation.Emulated, *, json_file: Path | None, quiet: bool) -> N
         tables(done, text.console(sys.stderr))
     if json_file is not None:
         summary = {key: one for key, one in done.data.items() if key != "sockets"}
-        text.write_json(json_file, json.dumps(summary, indent=1) + "\n")
+        text.write_json(json_file, [json.dumps(summary, indent=1), "\n"])
 
 
 def _end(done: emulation.Emulated, *, strict: bool) -> None:

@@ -90,7 +90,7 @@ def run(
     with text.told_at_the_end(quiet or text.is_standard_output(json_file)) as tell:
         tell(lambda: _table(result))
         if json_file is not None:
-            text.write_json(json_file, result.text)
+            text.write_json(json_file, result.pieces())
             tell(lambda: text.line(f"result: {json_file}"))
         if directory is not None and stopped is None:
             with progress.simulating(quiet) as watch:

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -146,12 +146,12 @@ def is_standard_output(path: Path | None) -> bool:
         return False
 
 
-def write_json(path: Path, text: str) -> None:
+def write_json(path: Path, pieces: "Iterable[str]") -> None:
     """Write to a file, or to standard output where that is what "-" says."""
     if is_standard_output(path):
-        sys.stdout.write(text)
+        sys.stdout.writelines(pieces)
     else:
-        files.write_text(path, text)
+        files.write_pieces(path, pieces)
 
 
 @contextmanager
