@@ -13,7 +13,7 @@ from farlink.plot.style import save
 from farlink.studies.draw import numbers
 from farlink.studies.judge import UNTESTED, Finding, Judgement
 from farlink.studies.mutants import Mutation
-from farlink.studies.quantity import Evidence
+from farlink.studies.quantity import Evidence, short
 from farlink.studies.study import STRENGTHS, Claim, Curves, Drawing, Item, Table
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ def _published(item: Item) -> list[str]:
 
 
 def _number(value: float) -> str:
-    return "-" if math.isnan(value) else f"{value:.4g}"
+    return "-" if math.isnan(value) else short(value, 4)
 
 
 def _p(value: float) -> str:

@@ -27,7 +27,18 @@ from numpy.typing import NDArray
 from farlink.stats import Estimate, mean_ci95
 from farlink.studies.significance import above
 
-__all__ = ["LEVEL", "TIE", "Evidence", "Quantity", "Verdict", "best", "every", "fact", "some"]
+__all__ = [
+    "LEVEL",
+    "TIE",
+    "Evidence",
+    "Quantity",
+    "Verdict",
+    "best",
+    "every",
+    "fact",
+    "short",
+    "some",
+]
 
 LEVEL = 0.025
 """One-sided level of a verdict: that of a 95 % confidence interval."""
@@ -165,10 +176,10 @@ class Quantity:
             return "no value"
         unit = f" {self.unit}" if self.unit else ""
         half = estimate.half_width
-        interval = "" if half is None else f" ± {_short(half, 2)}"
+        interval = "" if half is None else f" ± {short(half, 2)}"
         missing = len(self.values) - estimate.n
         runs = f" ({estimate.n} of {len(self.values)} runs)" if missing else ""
-        return f"{_short(estimate.mean, 4)}{interval}{unit}{runs}"
+        return f"{short(estimate.mean, 4)}{interval}{unit}{runs}"
 
     def named(self, label: str, unit: str | None = None) -> "Quantity":
         """Return the same values under another name."""
@@ -312,7 +323,7 @@ def _few(x: NDArray[np.float64]) -> bool:
     return counts and float(np.sum(known)) < _FEWEST_EVENTS
 
 
-def _short(x: float, digits: int) -> str:
+def short(x: float, digits: int) -> str:
     """Round to some digits; without an exponent for what is read better so."""
     if not 1e-4 <= abs(x) < 1e9:
         return f"{x:.{digits}g}"
