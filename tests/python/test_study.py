@@ -177,7 +177,7 @@ def claims(*names: str, **keys: Mapping[str, object]) -> list[dict[str, object]]
 
 @pytest.fixture(scope="module")
 def whole() -> StudyResult:
-    return run_study(toy(), Lab(runs=8))
+    return run_study(toy(), Lab(runs=8), readings=True)
 
 
 # Records.
@@ -473,9 +473,9 @@ def test_an_undecided_claim_gets_more_runs() -> None:
 
 
 def test_a_reading_can_be_the_one_that_counts() -> None:
-    result = run_study(toy(), Lab(runs=2), only=["sec2.twice"], reading="40 ms")
+    result = run_study(toy(), Lab(runs=2), only=["sec2.twice"], reading="40 ms", readings=True)
     assert [one.id for one in result.readings] == ["40 ms", "as chosen"]
-    assert "--reading '40 ms'" in result.command
+    assert "--reading '40 ms' --readings" in result.command
     with pytest.raises(fl.ScenarioError, match="no such reading; write 'as chosen', '40 ms'"):
         run_study(toy(), Lab(runs=2), reading="4 ms")
 
@@ -581,7 +581,7 @@ def test_the_page_is_whole_and_escaped(whole: StudyResult, tmp_path: Path) -> No
         "figures/fig1.1.csv",
         "it is a check and no evidence",
         "<dd>doubtful</dd>",
-        "farlink study toy2020 --runs 8 --seed 1",
+        "farlink study toy2020 --readings --runs 8 --seed 1",
         whole.summary,
     ):
         assert text in page, text

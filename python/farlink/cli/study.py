@@ -37,7 +37,7 @@ def study(
         metavar="A,B",
     ),
     quick: bool = typer.Option(
-        False, "--quick", help="A first look: 6 runs, every second point, one setting."
+        False, "--quick", help="A first look: 6 runs, one look, every second point."
     ),
     runs: int | None = typer.Option(
         None, "--runs", help="Runs of each point; by default 10.", metavar="N"
@@ -48,6 +48,9 @@ def study(
     ),
     reading: str | None = typer.Option(
         None, "--reading", help="The reading of the text that counts (see --list).", metavar="ID"
+    ),
+    readings: bool = typer.Option(
+        False, "--readings", help="Judge the claims under all other readings, too."
     ),
     mutants: bool = typer.Option(
         False, "--mutants", help="Judge the claims under the wrong models of the record, too."
@@ -94,6 +97,7 @@ def study(
                 seed=seed,
                 jobs=jobs,
                 reading=reading,
+                readings=readings,
                 mutants=mutants,
                 progress=progress,
                 watch=watch,

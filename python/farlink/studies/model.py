@@ -118,6 +118,8 @@ class Change:
         Whether functions of the study have nothing to look at, as in a model without packets.
     hook
         Name of a function of the study that changes the tree.
+    plain
+        Whether the hook of the model as chosen is left out.
     turns
         Of a wrong model: claims that must not be reproduced under it.
     """
@@ -130,6 +132,7 @@ class Change:
     constants: Mapping[str, float] = field(default_factory=dict)
     silent: bool = False
     hook: str = ""
+    plain: bool = False
     turns: Sequence[str] = ()
 
     def swapped(self, value: Any) -> Any:  # noqa: ANN401
@@ -147,6 +150,7 @@ class Plan:
 
     tree: Mapping[str, Any]
     args: Sequence[str]
+    hook: str
     factors: Mapping[str, Factor]
     measures: Mapping[str, Measure]
     constants: Mapping[str, Any]
@@ -163,7 +167,10 @@ class Plan:
             If an entry has a key that is not one, or names what is not there.
         """
         factors = {n: _entry(Factor, n, row) for n, row in record.get("factors", {}).items()}
-        args = tuple(record.get("point", {}).get("args", ()))
+        point = record.get("point", {})
+        args, hook = tuple(point.get("args", ())), str(point.get("hook", ""))
+        if hook and hook not in hooks:
+            raise ValueError(f"point: the study has no hook {hook!r}")
         measures = {}
         for name, row in record.get("measures", {}).items():
             measures[name] = _entry(Measure, name, {"args": args, **row})
@@ -182,6 +189,7 @@ class Plan:
         return cls(
             tree=record.get("model", {}),
             args=args,
+            hook=hook,
             factors=factors,
             measures=measures,
             constants=record.get("constants", {}),
@@ -216,7 +224,8 @@ class Model:
         self.lab = lab
         self.plan = plan
         self.change = change
-        self._hook = (hooks or {}).get(change.hook)
+        names = ["" if change.plain else plan.hook, change.hook]
+        self._hooks = [(hooks or {})[name] for name in names if name]
         self._functions = functions or {}
 
     @property
@@ -288,8 +297,8 @@ class Model:
                 told.append(factor.told(value))
         for path, one in self.change.sets.items():
             _put(tree, path, one)
-        if self._hook is not None:
-            self._hook(tree)
+        for hook in self._hooks:
+            hook(tree)
         return Cell(", ".join(part for part in told if part), tree)
 
 

@@ -16,7 +16,7 @@ from farlink.studies import find
 from farlink.studies.curves import curves
 from farlink.studies.judge import FAILED, Compared, Finding, Judgement, judge, summary
 from farlink.studies.lab import Cell, Lab
-from farlink.studies.model import Change
+from farlink.studies.model import AS_CHOSEN, Change
 from farlink.studies.mutants import Mutation
 from farlink.studies.quantity import Quantity
 from farlink.studies.select import Work, select
@@ -141,7 +141,9 @@ class StudyResult:
         if self.only is not None:
             words += ["--only", ",".join(self.only)]
         words += ["--quick"] if self.quick else []
-        words += ["--reading", self.readings[0].id] if self.readings[0].sets else []
+        if self.readings[0].id not in ("", AS_CHOSEN.id):
+            words += ["--reading", self.readings[0].id]
+        words += ["--readings"] if len(self.readings) > 1 else []
         words += ["--mutants"] if self.mutations else []
         return shlex.join([*words, "--runs", str(self.runs), "--seed", str(self.seed)])
 
@@ -229,6 +231,7 @@ def study(
     seed: int = 1,
     jobs: int | None = None,
     reading: str | None = None,
+    readings: bool = False,
     mutants: bool = False,
     progress: "Callable[[float, float, int, int], None] | None" = None,
     watch: Callable[[Step], None] | None = None,
@@ -253,7 +256,8 @@ def study(
         Threads; by default one per processor.
     reading
         The reading of the text that counts; by default the model as the record has it.
-        Without `quick` claims are judged under all others as well.
+    readings
+        Whether claims are judged under all other readings as well.
     mutants
         Whether claims are judged under the wrong models of the record, too: which of them
         notice?
@@ -290,7 +294,15 @@ def study(
     if not 0 <= seed <= _MOST_SEED:
         raise ScenarioError(f"seed is {seed}; write 0 to {_MOST_SEED}")
     lab = Lab(runs=count, seed=seed, jobs=threads, quick=quick, progress=progress)
-    return run_study(find(name), lab, only=words, reading=reading, mutants=mutants, watch=watch)
+    return run_study(
+        find(name),
+        lab,
+        only=words,
+        reading=reading,
+        readings=readings,
+        mutants=mutants,
+        watch=watch,
+    )
 
 
 def run_study(
@@ -299,12 +311,13 @@ def run_study(
     *,
     only: Sequence[str] | None = None,
     reading: str | None = None,
+    readings: bool = False,
     mutants: bool = False,
     watch: Callable[[Step], None] | None = None,
 ) -> StudyResult:
     """Run a study in a lab; see `study`."""
     started = time.perf_counter()
-    bench = _Bench(study, lab, _readings(study, reading, quick=lab.quick))
+    bench = _Bench(study, lab, _readings(study, reading, every=readings))
     made: dict[str, Made] = {}
     judgements = []
     batches = bench.batches(select(study, only, quick=lab.quick))
@@ -343,14 +356,14 @@ def run_study(
     )
 
 
-def _readings(study: Study, first: str | None, *, quick: bool) -> list[Change]:
-    """Return the reading that counts, and the others unless a quick look is taken."""
+def _readings(study: Study, first: str | None, *, every: bool) -> list[Change]:
+    """Return the reading that counts, and the others if they are asked for."""
     known = dict(study.plan.readings)
     if first is not None and first not in known:
         names = ", ".join(repr(name) for name in known)
         raise ScenarioError(f"--reading {first}: {study.id} has no such reading; write {names}")
     chosen = known.pop(first) if first is not None else known.pop(next(iter(known)))
-    return [chosen] if quick else [chosen, *known.values()]
+    return [chosen, *known.values()] if every else [chosen]
 
 
 def _right(lab: Lab, cell: Cell) -> bool:

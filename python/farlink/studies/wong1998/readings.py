@@ -54,9 +54,10 @@ def _from_first(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("half_loss")
 def _half_loss(scenario: dict[str, Any]) -> None:
-    down = _radio(scenario)["down"]
-    if "loss" in down.get("channel", {}):
-        down["channel"]["loss"] /= 2
+    channel = _radio(scenario)["down"].get("channel", {})
+    if "ber" in channel:
+        per = 1 - (1 - channel["ber"]) ** FULL_FRAME_BITS
+        channel["ber"] = 1 - (1 - per / 2) ** (1 / FULL_FRAME_BITS)
 
 
 @REGISTRY.hook("no_recovery")
