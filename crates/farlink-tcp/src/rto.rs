@@ -232,6 +232,14 @@ impl RttEstimator {
         }
     }
 
+    /// New data was acknowledged, whether it gives a sample or not.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self) {
+        if self.config.ack_ends_backoff {
+            self.doublings = 0;
+        }
+    }
+
     /// The handshake needed more than one SYN: without a sample, data starts
     /// with 3 s (RFC 6298, 5.7).
     pub fn after_syn_timeout(&mut self) {

@@ -373,6 +373,7 @@ impl Sender {
         }
         self.buffer.release(to);
         self.timeouts_in_row = 0;
+        self.rtt.acknowledged();
         let sacked = self
             .board
             .first_sacked

@@ -20,6 +20,8 @@ pub struct RtoConfig {
     pub tick: Interval,
     /// What a time-out does to the next.
     pub backoff: Backoff,
+    /// Any ACK of new data ends the backoff, not a sample only.
+    pub ack_ends_backoff: bool,
     /// Which segments are timed.
     pub sampling: Sampling,
     /// Where what an ACK acknowledges gives no sample of its own, because there is
@@ -53,6 +55,7 @@ impl Default for RtoConfig {
             max: Interval::from_secs(60),
             tick: Interval::ZERO,
             backoff: Backoff::Exponential,
+            ack_ends_backoff: false,
             sampling: Sampling::OnePerRtt,
             from_sack: false,
             round: Interval::ZERO,

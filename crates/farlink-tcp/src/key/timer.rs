@@ -162,6 +162,9 @@ keys! {
     }), needs RFC6298;
     /// What a time-out does to the next.
     backoff: Kind::Choice(BACKOFF) => [rto.backoff];
+    /// Any ACK of new data ends the backoff: it counts time-outs in a row. Otherwise it lasts
+    /// until a segment that was sent once gives a sample (Karn; RFC 6298, 5.7).
+    ack_ends_backoff: Kind::Flag => (|c| (c.rto.backoff == Backoff::Exponential).then_some(&mut c.rto.ack_ends_backoff)), needs "backoff = \"exponential\"";
     /// Which segments are timed.
     sampling: Kind::Choice(SAMPLING) => [rto.sampling];
     /// Where what an ACK acknowledges gives no sample, because there is none or it
