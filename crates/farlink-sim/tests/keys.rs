@@ -156,6 +156,7 @@ const KEYS: &[Key] = &[
     ),
     ("rto_granularity", &[("rto_min", "1 ms")], &["700 ms"]),
     ("backoff", &[], &["none"]),
+    ("ack_ends_backoff", &[], &["true"]),
     ("sampling", &[], &["every-segment"]),
     ("rtt_from_sack", &[], &["true"]),
     ("max_retransmits", &[], &["2"]),
