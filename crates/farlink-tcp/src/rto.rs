@@ -235,7 +235,7 @@ impl RttEstimator {
     /// New data was acknowledged, whether it gives a sample or not.
     #[inline]
     pub(crate) fn acknowledged(&mut self) {
-        if self.config.ack_ends_backoff {
+        if self.config.rto.ack_ends_backoff {
             self.doublings = 0;
         }
     }
