@@ -157,6 +157,7 @@ const KEYS: &[Key] = &[
     ("rto_granularity", &[("rto_min", "1 ms")], &["700 ms"]),
     ("backoff", &[], &["none"]),
     ("ack_ends_backoff", &[], &["true"]),
+    ("thin_linear_timeouts", &[], &["true"]),
     ("sampling", &[], &["every-segment"]),
     ("rtt_from_sack", &[], &["true"]),
     ("max_retransmits", &[], &["2"]),
@@ -309,6 +310,19 @@ down = { rate = "20 Mbit/s", delay = "200 ms" }
 from = "a"
 to = "b"
 size = "6 MB"
+"#,
+    // Keystrokes over a lossy link: time-outs with little in flight, before any end of data.
+    r#"
+[[links]]
+between = ["a", "b"]
+down = { rate = "64 kbit/s", delay = "100 ms", channel = { loss = 0.3 } }
+[[flows]]
+from = "a"
+to = "b"
+app = "telnet"
+conversations = 1
+typing = "60 s"
+keystrokes = "1 s"
 "#,
 ];
 

@@ -240,6 +240,16 @@ impl RttEstimator {
         }
     }
 
+    /// The timer went off for a thin stream: with linear time-outs the next is what samples
+    /// gave, backed off no more.
+    pub(crate) fn thin_timeout(&mut self) {
+        if self.config.rto.thin_linear {
+            self.doublings = 0;
+        } else {
+            self.back_off();
+        }
+    }
+
     /// The handshake needed more than one SYN: without a sample, data starts
     /// with 3 s (RFC 6298, 5.7).
     pub fn after_syn_timeout(&mut self) {

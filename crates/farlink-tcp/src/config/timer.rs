@@ -22,6 +22,8 @@ pub struct RtoConfig {
     pub backoff: Backoff,
     /// Any ACK of new data ends the backoff, not a sample only.
     pub ack_ends_backoff: bool,
+    /// Thin streams do not back off.
+    pub thin_linear: bool,
     /// Which segments are timed.
     pub sampling: Sampling,
     /// Where what an ACK acknowledges gives no sample of its own, because there is
@@ -56,6 +58,7 @@ impl Default for RtoConfig {
             tick: Interval::ZERO,
             backoff: Backoff::Exponential,
             ack_ends_backoff: false,
+            thin_linear: false,
             sampling: Sampling::OnePerRtt,
             from_sack: false,
             round: Interval::ZERO,

@@ -65,6 +65,18 @@ words! { SAMPLING: Sampling {
 const RFC793: &str = "timer = \"rfc793\"";
 const JACOBSON: &str = "timer = \"jacobson\"";
 const RFC6298: &str = "timer = \"rfc6298\"";
+
+fn backs_off(c: &Config) -> bool {
+    let syns_alone = matches!(
+        c.recovery,
+        Recovery::Vegas {
+            coarse_timeout: false,
+            ..
+        }
+    );
+    c.rto.backoff == Backoff::Exponential && !syns_alone
+}
+
 const HOUR: Kind = Kind::seconds(3600);
 const MINUTE: Kind = Kind::seconds(60);
 /// Above 0 and below 1.
@@ -164,7 +176,10 @@ keys! {
     backoff: Kind::Choice(BACKOFF) => [rto.backoff];
     /// Any ACK of new data ends the backoff: it counts time-outs in a row. Otherwise it lasts
     /// until a segment that was sent once gives a sample (Karn; RFC 6298, 5.7).
-    ack_ends_backoff: Kind::Flag => (|c| (c.rto.backoff == Backoff::Exponential).then_some(&mut c.rto.ack_ends_backoff)), needs "backoff = \"exponential\"";
+    ack_ends_backoff: Kind::Flag => (|c| backs_off(c).then_some(&mut c.rto.ack_ends_backoff)), needs "backoff = \"exponential\", and time-outs beside those of SYNs, which \"p-tcp\" has not";
+    /// Up to 6 time-outs in a row with less than 4 segments in flight do not back off, as
+    /// with Linux's `tcp_thin_linear_timeouts`; not after the end of the data was written.
+    thin_linear_timeouts: Kind::Flag => (|c| (c.rto.backoff == Backoff::Exponential).then_some(&mut c.rto.thin_linear)), needs "backoff = \"exponential\"";
     /// Which segments are timed.
     sampling: Kind::Choice(SAMPLING) => [rto.sampling];
     /// Where what an ACK acknowledges gives no sample, because there is none or it

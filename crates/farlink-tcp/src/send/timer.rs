@@ -10,6 +10,11 @@ use crate::spurious;
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
 
+/// A stream with less in flight is thin (Linux: `tcp_stream_is_thin`).
+const THIN_SEGMENTS: usize = 4;
+/// Time-outs in a row that do not back off then (Linux: `TCP_THIN_LINEAR_RETRIES`).
+const THIN_TIMEOUTS: u32 = 6;
+
 impl Sender {
     /// Retransmission time-out in force.
     #[inline]
@@ -69,6 +74,18 @@ impl Sender {
         self.timers.set(Timer::Retransmission, at);
     }
 
+    /// The time-out after this one: longer, unless the stream is thin. Linux asks for a set
+    /// ssthresh too, but the time-out has just set it.
+    fn back_off(&mut self) {
+        let established = self.board.una() > 0 && self.buffer.fin().is_none();
+        let thin = self.board.segments() < THIN_SEGMENTS && self.timeouts_in_row <= THIN_TIMEOUTS;
+        if established && thin {
+            self.rtt.thin_timeout();
+        } else {
+            self.rtt.back_off();
+        }
+    }
+
     /// The retransmission timer went off. Returns how often in a row.
     pub(crate) fn on_timeout(&mut self, now: Instant, recorder: &mut Recorder) -> u32 {
         self.timeouts_in_row += 1;
@@ -78,7 +95,7 @@ impl Sender {
         let handshake = self.board.una() == 0;
         if self.loss.sends_front_at_timeout() && !handshake {
             vegas::on_timeout(self, now, recorder);
-            self.rtt.back_off();
+            self.back_off();
             self.start_timer(now);
             return self.timeouts_in_row;
         }
@@ -99,7 +116,7 @@ impl Sender {
             dummies.forget();
         }
         self.distrust_timed();
-        self.rtt.back_off();
+        self.back_off();
         self.start_timer(now);
         self.sent_again = 0;
         if !handshake {
