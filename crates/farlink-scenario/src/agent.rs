@@ -372,8 +372,12 @@ fn half(written: &TcpSpec, scenario: &TcpSpec) -> Result<Config, Problem> {
     Ok(config)
 }
 
-/// What a sender has to have for an agent, as a key of it.
-fn wanted(kind: AgentName) -> Option<(fn(&Config) -> bool, &'static str, &'static str)> {
+/// What a sender has to have for an agent: whether it has, what is said if not, and the
+/// key to write.
+type Wanted = (fn(&Config) -> bool, &'static str, &'static str);
+
+/// What a sender has to have for an agent, if anything.
+fn wanted(kind: AgentName) -> Option<Wanted> {
     Some(match kind {
         AgentName::Eln | AgentName::SeqCache => (
             |sender| sender.eln != config::Eln::Off,

@@ -2,14 +2,14 @@
 //! and reorder. Packets are simulated ones or bytes.
 
 use super::crossing::Crossing;
-use super::middlebox::{Action, Agent, Out, Verdict};
+use super::middlebox::{Action, Agent, Out, Sent, Tag, Verdict};
 use super::view::View;
 use crate::id::{FlowId, NodeId, PacketId};
 use crate::packet::{Packet, Payload, Raw};
 use crate::rng::{Probability, Stream, Streams};
 use crate::wire::{self, Addresses};
 use farlink_tcp::{
-    CloseReason, Config, Connection, Event, Flags, Instant, Interval, Segment, Seq, State,
+    CloseReason, Config, Connection, Event, Flags, Instant, Interval, Notice, Segment, Seq, State,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -272,7 +272,11 @@ impl<A: Agent> Bed<A> {
             .on_packet(self.now, id, crossing, &mut view, &mut out);
         self.act(out);
         match verdict {
-            Verdict::Forward | Verdict::Follow(_) => self.leave(packet),
+            Verdict::Forward => self.leave(packet),
+            Verdict::Follow(tag) => {
+                self.leave(packet);
+                self.follow(tag);
+            }
             Verdict::Drop | Verdict::Absorb => {}
             Verdict::Hold => unreachable!("no agent that is tested here holds packets"),
         }
@@ -280,10 +284,27 @@ impl<A: Agent> Bed<A> {
 
     fn act(&mut self, out: Out) {
         for action in out.actions {
-            if let Action::Inject(injection) = action {
-                self.leave(injection.packet);
+            match action {
+                Action::Inject(injection) => {
+                    self.leave(injection.packet);
+                    if let Some(tag) = injection.follow {
+                        self.follow(tag);
+                    }
+                }
+                Action::Notify(about) => {
+                    let seq = read(&about).unwrap().seq;
+                    let sender = &mut self.ends[FIXED].connection;
+                    sender.on_notice(self.now, Notice::BadState { seq });
+                }
+                Action::Release(_) | Action::Discard(_) => unreachable!("nothing is held"),
             }
         }
+    }
+
+    /// The link sends at once.
+    fn follow(&mut self, tag: Tag) {
+        let sent = Sent::Left(self.now);
+        self.agent.on_sent(self.now, tag, sent, &mut Out::default());
     }
 
     fn leave(&mut self, packet: Packet) {

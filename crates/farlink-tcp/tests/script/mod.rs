@@ -2,11 +2,11 @@
 //!
 //! The notation is described in docs/packet-scripts.md.
 
-mod options;
-mod packet;
+pub(crate) mod options;
+pub(crate) mod packet;
 mod parse;
 mod refusals;
-mod run;
+pub(crate) mod run;
 
 pub(crate) use parse::parse;
 pub(crate) use refusals::refusals;

@@ -1,0 +1,424 @@
+//! Runs every script below tests/agents: what enters a router with an agent on which side
+//! at which time, and what leaves on which. The notation is in docs/packet-scripts.md.
+
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the notation of packets is that of the scripts of endpoints, which use more of it"
+)]
+#[path = "../../farlink-tcp/tests/script/mod.rs"]
+mod script;
+
+use farlink_net::agent::{
+    Action, Agent, Crossing, Eln, Limits, Out, Repair, SackHandling, Sent, Snoop, SnoopConfig, Tag,
+    Tells, Verdict, View,
+};
+use farlink_net::wire::{self, Addresses, node_address};
+use farlink_net::{FlowId, NodeId, Packet, PacketId, Payload, Raw, icmp};
+use farlink_tcp::{Instant, Interval, Segment, Seq};
+use script::options::{interval, number};
+use script::packet::{Numbering, Packet as Written, show};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+/// Sides of the router.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    Fixed,
+    Mobile,
+}
+
+/// Initial sequence numbers: what the mobile host gets wraps early.
+const ISNS: [u32; 2] = [u32::MAX - 1500, 7_000];
+
+fn numbering(sender: Side) -> Numbering {
+    let isn = |side: Side| Seq(ISNS[side as usize]);
+    let receiver = match sender {
+        Side::Fixed => Side::Mobile,
+        Side::Mobile => Side::Fixed,
+    };
+    Numbering {
+        sender: isn(sender),
+        receiver: isn(receiver),
+        sender_clock: 0,
+        receiver_clock: 0,
+    }
+}
+
+/// Something that left the router.
+#[derive(Debug)]
+enum Left {
+    Segment(Side, Segment),
+    /// The fixed host hears that a segment is stuck.
+    Stuck(Seq),
+}
+
+struct Play {
+    agent: Box<dyn Agent>,
+    real: bool,
+    now: Instant,
+    left: VecDeque<Left>,
+    /// What the transmitter of the wireless link has not sent: a script says when it does.
+    waiting: Option<VecDeque<Tag>>,
+}
+
+impl Play {
+    fn packet(&self, from: Side, segment: Segment) -> Packet {
+        let (src, dst) = match from {
+            Side::Fixed => (NodeId(0), NodeId(2)),
+            Side::Mobile => (NodeId(2), NodeId(0)),
+        };
+        let mut packet = Packet {
+            src,
+            dst,
+            flow: FlowId(0),
+            from_opener: from == Side::Fixed,
+            ident: 0,
+            ttl: 60,
+            corrupt: false,
+            dont_fragment: true,
+            piece: None,
+            payload: Payload::Tcp(segment),
+        };
+        if self.real {
+            if let Payload::Tcp(segment) = &mut packet.payload {
+                let bytes = vec![b'x'; segment.body.len() as usize];
+                segment.body = farlink_tcp::Body::of_bytes(&bytes);
+            }
+            let bytes = wire::encode(&packet, Addresses::of(&packet)).expect("it has bytes");
+            packet.payload = Payload::Raw(Raw::new(bytes).expect("whole"));
+        }
+        packet
+    }
+
+    fn leaves(&mut self, packet: &Packet) {
+        let from = if packet.src == NodeId(0) {
+            Side::Fixed
+        } else {
+            Side::Mobile
+        };
+        let segment = match &packet.payload {
+            Payload::Raw(raw) => wire::decode_headers(raw.bytes()).expect("TCP").1,
+            Payload::Tcp(segment) => segment.clone(),
+            Payload::Udp(_) => panic!("no datagrams here"),
+        };
+        self.left.push_back(Left::Segment(from, segment));
+    }
+
+    fn follow(&mut self, tag: Tag) {
+        if let Some(waiting) = &mut self.waiting {
+            waiting.push_back(tag);
+            return;
+        }
+        let mut out = Out::default();
+        let sent = Sent::Left(self.now);
+        self.agent.on_sent(self.now, tag, sent, &mut out);
+        assert!(out.actions.is_empty());
+    }
+
+    fn act(&mut self, out: Out) {
+        for action in out.actions {
+            match action {
+                Action::Inject(injection) => {
+                    self.leaves(&injection.packet);
+                    if let Some(tag) = injection.follow {
+                        self.follow(tag);
+                    }
+                }
+                Action::Notify(about) => {
+                    let raw = icmp::bad_state(node_address(NodeId(1)), &about).expect("a message");
+                    assert_eq!(raw.bytes().len(), 56);
+                    self.left
+                        .push_back(Left::Stuck(raw.stuck().expect("it reads").0));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn enters(&mut self, from: Side, segment: Segment) {
+        let ports = [5001, 40_000];
+        let (src, dst) = match from {
+            Side::Fixed => (ports[0], ports[1]),
+            Side::Mobile => (ports[1], ports[0]),
+        };
+        let mut packet = self.packet(
+            from,
+            Segment {
+                src_port: src,
+                dst_port: dst,
+                ..segment
+            },
+        );
+        let crossing = match from {
+            Side::Fixed => Crossing::ToWireless,
+            Side::Mobile => Crossing::FromWireless,
+        };
+        let mut out = Out::default();
+        let mut view = View::new(&mut packet);
+        let verdict = self
+            .agent
+            .on_packet(self.now, PacketId(0), crossing, &mut view, &mut out);
+        self.act(out);
+        match verdict {
+            Verdict::Forward => self.leaves(&packet),
+            Verdict::Follow(tag) => {
+                self.leaves(&packet);
+                self.follow(tag);
+            }
+            Verdict::Drop => {}
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Does what is due before `at`, or then too.
+    fn advance(&mut self, at: Instant, and_then: bool) -> Result<(), String> {
+        while let Some(due) = self.agent.deadline() {
+            if due > at || due == at && !and_then {
+                break;
+            }
+            self.nothing_left()?;
+            self.now = self.now.max(due);
+            let mut out = Out::default();
+            self.agent.on_deadline(self.now, &mut out);
+            self.act(out);
+            if self.now < at {
+                self.nothing_left()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn nothing_left(&self) -> Result<(), String> {
+        match self.left.front() {
+            None => Ok(()),
+            Some(Left::Segment(from, segment)) => {
+                let what = show(segment, numbering(*from));
+                Err(format!(
+                    "this leaves, and no line says so: from {from:?}: {what}"
+                ))
+            }
+            Some(Left::Stuck(seq)) => Err(format!("a notice about {} leaves", seq.0)),
+        }
+    }
+
+    fn line(&mut self, line: &str) -> Result<(), String> {
+        let (time, rest) = line.split_once(' ').ok_or("a time and what happens")?;
+        let at = match time.strip_prefix('+') {
+            Some(after) => self.now + interval(after)?,
+            None => Instant::ZERO + interval(time)?,
+        };
+        let (what, rest) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
+        let arrives = |side| -> Result<(Side, Segment), String> {
+            Ok((side, Written::parse(rest)?.segment(numbering(side))?))
+        };
+        // Of what happens at one instant, arrivals come before time-outs.
+        let leaves = matches!(what, ">F" | ">M" | "notice" | "nothing");
+        self.advance(at, leaves)?;
+        self.now = at;
+        if !leaves {
+            self.nothing_left()?;
+        }
+        match what {
+            "F>" => {
+                let (side, segment) = arrives(Side::Fixed)?;
+                self.enters(side, segment);
+            }
+            "M>" => {
+                let (side, segment) = arrives(Side::Mobile)?;
+                self.enters(side, segment);
+            }
+            ">F" | ">M" => {
+                let from = if what == ">F" {
+                    Side::Mobile
+                } else {
+                    Side::Fixed
+                };
+                let wanted = Written::parse(rest)?;
+                match self.left.pop_front() {
+                    Some(Left::Segment(side, segment))
+                        if side == from && wanted.matches(&segment, numbering(side)) => {}
+                    Some(Left::Segment(side, segment)) => {
+                        let there = show(&segment, numbering(side));
+                        return Err(format!("instead from {side:?}: {there}"));
+                    }
+                    other => return Err(format!("instead: {other:?}")),
+                }
+            }
+            "notice" => match self.left.pop_front() {
+                Some(Left::Stuck(seq))
+                    if numbering(Side::Fixed).sender.at(number::<u64>(rest)?) == seq => {}
+                other => return Err(format!("instead: {other:?}")),
+            },
+            "nothing" => self.nothing_left()?,
+            "left" | "refused" => {
+                let waiting = self.waiting.as_mut().ok_or("left is for --queue")?;
+                let tag = waiting.pop_front().ok_or("nothing waits")?;
+                let sent = match what {
+                    "left" => Sent::Left(self.now),
+                    _ => Sent::Refused,
+                };
+                self.agent.on_sent(self.now, tag, sent, &mut Out::default());
+            }
+            "off" | "on" => self
+                .agent
+                .switch(self.now, what == "on", &mut Out::default()),
+            "count" => {
+                let (name, wanted) = rest.split_once(" == ").ok_or("count NAME == N")?;
+                let all = self.agent.counters(self.now);
+                let found = all.iter().find(|one| one.0 == name);
+                let found = found.ok_or_else(|| format!("no counter {name}"))?.1;
+                if found.to_bits() != f64::from(number::<u32>(wanted)?).to_bits() {
+                    return Err(format!("{name} is {found}"));
+                }
+            }
+            other => return Err(format!("{other} is not known")),
+        }
+        Ok(())
+    }
+}
+
+/// The agent that the option lines ask for.
+fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
+    let mut config = SnoopConfig {
+        // Round numbers: the first time-out is 0.2 s.
+        srtt: Interval::from_millis(100),
+        rttvar: Interval::from_millis(25),
+        tick: Interval::from_millis(20),
+        ..SnoopConfig::DEFAULT
+    };
+    let (mut kind, mut queue) = ("snoop", false);
+    let (mut protocol, mut negotiate, mut repeat) = ("full", true, false);
+    for word in options.split_whitespace() {
+        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+        match key {
+            "--agent" => {}
+            "eln" | "snoop" | "ackp" | "ebsn" | "seqcache" => kind = key,
+            "--queue" => queue = true,
+            "protocol" => protocol = value,
+            "negotiate" => negotiate = value == "true",
+            "repeat" => repeat = value == "true",
+            "cache" => config.cache = number(value)?,
+            "memory" => config.memory = number(value)?,
+            "tries" => config.tries = number(value)?,
+            "tick" => config.tick = interval(value)?,
+            "blind_after" => config.limits.blind_after = number(value)?,
+            "connections" => config.limits.connections = number(value)?,
+            "idle" => config.limits.idle = interval(value)?,
+            "sack_repair" => config.sack_repair = value == "true",
+            "sack" => {
+                config.sack = match value {
+                    "mask" => SackHandling::Mask,
+                    "off" => SackHandling::Off,
+                    _ => SackHandling::Pass,
+                }
+            }
+            other => return Err(format!("option {other} is not known")),
+        }
+    }
+    config.tells = match (kind, protocol) {
+        ("ackp", "initial") => Tells::EachPacket { negotiate },
+        ("ackp", _) => Tells::Partial { negotiate, repeat },
+        ("ebsn", _) => Tells::BadState,
+        _ => Tells::Nothing,
+    };
+    if kind == "seqcache" {
+        config.repair = Repair::Mark;
+    }
+    if kind == "eln" {
+        return Ok((Box::new(Eln::new(Limits { ..config.limits })), queue));
+    }
+    Ok((Box::new(Snoop::new(config)), queue))
+}
+
+fn play(text: &str, real: bool) -> Result<(), String> {
+    let mut lines = text.lines().enumerate();
+    let first = lines.next().ok_or("an empty script")?.1;
+    if !first.starts_with("// ") || !first.ends_with('.') {
+        return Err("line 1: a sentence that says what it shows".into());
+    }
+    let mut options = String::new();
+    let mut play: Option<Play> = None;
+    for (number, line) in lines {
+        let line = line.split("//").next().unwrap_or("").trim();
+        if line.is_empty() {
+            continue;
+        }
+        let at = |e: String| format!("line {}: {line}: {e}", number + 1);
+        if line.starts_with("--") {
+            options += line;
+            options += " ";
+            continue;
+        }
+        if play.is_none() {
+            let (agent, queue) = agent(&options).map_err(at)?;
+            play = Some(Play {
+                agent,
+                real,
+                now: Instant::ZERO,
+                left: VecDeque::new(),
+                waiting: queue.then(VecDeque::new),
+            });
+        }
+        if let Some(play) = &mut play {
+            play.line(line).map_err(at)?;
+        }
+    }
+    play.ok_or("nothing happens")?.nothing_left()
+}
+
+fn scripts(folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<_> = std::fs::read_dir(folder)
+        .expect("the folder of scripts")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    all.sort();
+    all
+}
+
+/// Every rule holds for simulated packets and for bytes alike.
+#[test]
+fn scripts_hold() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agents");
+    let mut failed = Vec::new();
+    let all = scripts(&folder);
+    assert!(all.len() > 20, "{} scripts", all.len());
+    for path in all {
+        let text = std::fs::read_to_string(&path).expect("a script");
+        for real in [false, true] {
+            if let Err(says) = play(&text, real) {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                failed.push(format!("{name} (bytes: {real}): {says}"));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+/// A script that expects what does not happen, or leaves out what does, fails.
+#[test]
+fn wrong_scripts_fail() {
+    let data = "0 F> . 1:101(100) ack 1 win 9\n";
+    for (rest, says) in [
+        ("", "no line says so"),
+        ("+0 >F . 1:101(100) ack 1\n", "instead from Fixed"),
+        ("+0 >M . 1:201(200) ack 1\n", "instead from Fixed"),
+        (
+            "+0 >M . 1:101(100) ack 1\n+0 >M . 1:101(100) ack 1\n",
+            "instead: None",
+        ),
+        (
+            "+0 >M . 1:101(100) ack 1\n+9 count cached == 7\n",
+            "no line says so",
+        ),
+        (
+            "+0 >M . 1:101(100) ack 1\n+0 count cached == 7\n",
+            "cached is 1",
+        ),
+        ("+0 >M . 1:101(100) ack 1\n+0 left\n", "--queue"),
+    ] {
+        let text = format!("// One packet.\n--agent snoop\n{data}{rest}");
+        let told = play(&text, false).expect_err(rest);
+        assert!(told.contains(says), "{rest}: {told}");
+    }
+}
