@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from farlink.rainfade import Rain, rain
     from farlink.result import Result
     from farlink.studies.runner import StudyResult, study
+    from farlink.tuning import Tuned, sensitivity, tune
 
 __version__ = _version()
 
@@ -42,6 +43,7 @@ __all__ = [
     "ScenarioError",
     "StudyResult",
     "SweepResult",
+    "Tuned",
     "__version__",
     "capture",
     "channel",
@@ -55,9 +57,11 @@ __all__ = [
     "run",
     "scenarios",
     "schema",
+    "sensitivity",
     "study",
     "sweep",
     "trajectory",
+    "tune",
     "variants",
 ]
 
@@ -94,6 +98,7 @@ _LATER = {
     "diff": "farlink.experiment.diff",
     "SweepResult": "farlink.experiment.sweep",
     "sweep": "farlink.experiment.sweep",
+    **dict.fromkeys(("Tuned", "sensitivity", "tune"), "farlink.tuning"),
 }
 
 

@@ -1,0 +1,306 @@
+"""`farlink tune`: the best setting, and how sure that is."""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from farlink import files, folder, units
+from farlink.cli import complete, text
+from farlink.errors import ScenarioError
+from farlink.stats import Estimate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from farlink.cli.page import Sink
+    from farlink.tuning import Tuned
+
+__all__ = ["show", "show_sensitivity", "tune"]
+
+
+def tune(
+    scenario: str = typer.Argument(
+        help="Name of the library, or .toml file.",
+        metavar="SCENARIO",
+        autocompletion=complete.scenarios,
+    ),
+    vary: list[str] = typer.Option(
+        [],
+        "--vary",
+        help="What may be set: a range (16kB..128kB) or a list (512B|1460B).",
+        metavar="PATH=RANGE",
+    ),
+    tcp: list[str] = typer.Option(
+        [],
+        "--tcp",
+        help="TCPs to choose among; the first is the default.",
+        metavar="A,B",
+        autocompletion=complete.tcps,
+    ),
+    objective: str = typer.Option(
+        "goodput",
+        "--objective",
+        help="goodput, time, delay, fairness, retransmitted, max:MEASURE, min:MEASURE, "
+        "or a weighted sum: goodput=1,delay=0.5.",
+        metavar="GOAL",
+    ),
+    pareto: str = typer.Option(
+        "",
+        "--pareto",
+        help="Two or three goals: what none beats in all of them.",
+        metavar="GOAL,GOAL",
+    ),
+    sensitive: str = typer.Option(
+        "",
+        "--sensitivity",
+        help="Tell which of the ranges matter instead: morris or sobol.",
+        metavar="METHOD",
+    ),
+    trials: int | None = typer.Option(
+        None, "--trials", help="Settings to try; by default 60.", metavar="N"
+    ),
+    samples: int = typer.Option(
+        8, "--samples", help="Of --sensitivity: trajectories; Sobol: a power of two.", metavar="N"
+    ),
+    runs: int = typer.Option(10, "--runs", help="Runs of each setting.", metavar="N"),
+    confirm: int = typer.Option(
+        30, "--confirm", help="Fresh runs of the best and the default.", metavar="N"
+    ),
+    changes: list[str] = typer.Option(
+        [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
+    ),
+    seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
+    jobs: int | None = typer.Option(
+        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
+    ),
+    store: Path | None = typer.Option(
+        None, "--store", help="Keep what was simulated here, and find it again.", metavar="DIR"
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", help="Write tuned.json, the trials and the figure here.", metavar="DIR"
+    ),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress."),
+) -> None:
+    """Find the setting that serves a goal best, with its interval against the default."""
+    from farlink import tuning
+    from farlink.experiment import Experiment
+
+    if out is not None:
+        files.check_directory(out)
+    names = text.names(tcp)
+    lab = Experiment(store, "tune", jobs)
+    tell = None if quiet else _tell
+    ranges: dict[str, object] = dict(_pairs(vary))
+    overrides: dict[str, object] = dict(text.assignments(changes))
+    console = text.console(sys.stdout)
+    if sensitive:
+        if pareto or trials is not None or (names and len(names) > 1):
+            raise ScenarioError(
+                "--pareto, --trials and several TCPs have no effect beside --sensitivity"
+            )
+        table = tuning.sensitivity(
+            scenario,
+            ranges,
+            tcp=names[0] if names else None,
+            objective=objective,
+            method=sensitive,
+            samples=samples,
+            runs=runs,
+            overrides=overrides,
+            seed=seed,
+            lab=lab,
+            tell=tell,
+        )
+        show_sensitivity(table, console)
+        if out is not None:
+            with folder.filling(out, last="sensitivity.csv") as stage:
+                files.write_text(stage / "sensitivity.csv", table.to_csv())
+            text.line(f"wrote {out / 'sensitivity.csv'}")
+        return
+    found = tuning.tune(
+        scenario,
+        ranges,
+        tcp=names,
+        objective=objective,
+        pareto=[one.strip() for one in pareto.split(",")] if pareto else (),
+        trials=60 if trials is None else trials,
+        runs=runs,
+        confirm=confirm,
+        overrides=overrides,
+        seed=seed,
+        lab=lab,
+        tell=tell,
+    )
+    show(found, console)
+    text.line(f"to run it: {command(scenario, found)}")
+    if out is not None:
+        from farlink.plot.style import save
+
+        with folder.filling(out, last="tuned.json") as stage:
+            save(found.plot(), stage / "response")
+            files.write_text(stage / "trials.csv", found.table.to_csv(index=False))
+            files.write_text(stage / "tuned.json", json.dumps(found.data, indent=1) + "\n")
+        for name in ("tuned.json", "trials.csv", "response.png", "response.svg"):
+            text.line(f"wrote {out / name}")
+
+
+def _pairs(vary: list[str]) -> list[tuple[str, str]]:
+    pairs = []
+    for one in vary:
+        path, equals, says = one.partition("=")
+        if not equals or not path.strip() or not says.strip():
+            raise ScenarioError(
+                f"--vary {one}: not PATH=RANGE; write for example --vary "
+                "tcp.receive_window=64kB..4MB"
+            )
+        pairs.append((path.strip(), says.strip()))
+    return pairs
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(text.printable(line) + "\n")
+    sys.stderr.flush()
+
+
+def command(scenario: str, found: "Tuned") -> str:
+    """Return the command that runs the best setting."""
+    import shlex
+
+    parts = ["farlink", "run", scenario]
+    if found.tcp is not None:
+        parts += ["--tcp", found.tcp]
+    for path, level in found.overrides.items():
+        parts += ["--set", f"{path}={_level(level)}"]
+    return shlex.join(parts)
+
+
+def _level(level: object) -> str:
+    return str(level).lower() if isinstance(level, bool) else str(level)
+
+
+def show(found: "Tuned", out: "Sink") -> None:
+    """Print the best setting beside the default, and the gain with its interval."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("setting", "default", "best", "searched"):
+        table.add_column(name, justify="left" if name == "setting" else "right", no_wrap=True)
+    for one in found.knobs:
+        searched = "|".join(map(str, one.levels))
+        if one.is_range:
+            searched = f"{one.low:g}..{one.high:g} {one.unit}".rstrip()
+        table.add_row(
+            one.path,
+            _level(found.default[one.path]),
+            _level(found.best.levels[one.path]),
+            searched,
+        )
+    out.print(table)
+    means = [one.mean for one in (found.best_value, found.default_value) if one.mean is not None]
+    factor, unit = units.prefixed(max(map(abs, means), default=1.0), found.objective.unit)
+    shown = f" {unit}" if unit else ""
+    what = found.objective.name
+    out.print(
+        f"{what}: best {cell(found.best_value, factor)}{shown}, default "
+        f"{cell(found.default_value, factor)}{shown}",
+        soft_wrap=True,
+    )
+    says = {
+        "better": "the best is better",
+        "worse": "the best is worse: its runs in the search were lucky",
+        "undecided": "no difference is shown; more --confirm runs would tell",
+    }[found.verdict]
+    share = ""
+    if found.gain.mean is not None and found.default_value.mean:
+        share = f" ({100 * found.gain.mean / abs(found.default_value.mean):+.3g} %)"
+    out.print(
+        f"run by run it is {cell(found.gain, factor)}{shown}{share} apart: {says}",
+        soft_wrap=True,
+    )
+    cut = sum(one.pruned for one in found.trials)
+    out.print(
+        f"{len(found.trials)} settings tried with up to {found.runs} runs each, {cut} cut short; "
+        f"these numbers are from {found.gain.n} fresh runs that had no part in the choice; "
+        f"95 % intervals (Student's t), seed {found.seed}",
+        soft_wrap=True,
+    )
+    failed = found.best_value.n < found.default_value.n or found.gain.n < found.default_value.n
+    if failed:
+        out.print("some runs had no value (not ended): they are left out here", soft_wrap=True)
+    if found.front:
+        _front(found, out)
+
+
+def _front(found: "Tuned", out: "Sink") -> None:
+    from rich import box
+    from rich.table import Table
+
+    from farlink.tuning.objective import goal
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for knob in found.knobs:
+        table.add_column(knob.path, justify="right", no_wrap=True)
+    factors = []
+    for place, name in enumerate(found.goals):
+        means = [abs(one[place].mean or 0.0) for one in found.front_values]
+        factors.append(units.prefixed(max([*means, 1e-12]), goal(name).unit))
+        unit = f"\n({factors[-1][1]})" if factors[-1][1] else ""
+        table.add_column(f"{name}{unit}", justify="right", no_wrap=True)
+    for trial, values in zip(found.front, found.front_values, strict=True):
+        cells = [cell(one, factor[0]) for one, factor in zip(values, factors, strict=True)]
+        table.add_row(*(_level(trial.levels[one.path]) for one in found.knobs), *cells)
+    out.print(table)
+    out.print(
+        f"the settings that none beats in {' and '.join(found.goals)}, by fresh runs; above, the "
+        f"one with the best {found.goals[0]}",
+        soft_wrap=True,
+    )
+
+
+def cell(estimate: Estimate, factor: float) -> str:
+    """Write an estimate with half of its interval."""
+    if estimate.mean is None:
+        return "-"
+    half = estimate.half_width
+    if half is None:
+        return f"{estimate.mean / factor:.4g}"
+    half /= factor
+    return f"{units.rounded(estimate.mean / factor, half)} ±{units.rounded(half, half)}"
+
+
+def show_sensitivity(table: "pd.DataFrame", out: "Sink") -> None:
+    """Print the knobs, the one that matters most first."""
+    from rich import box
+    from rich.table import Table
+
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    shown.add_column("setting", no_wrap=True)
+    pairs = (
+        [("mu_star", "mu_star_conf"), ("sigma", "")]
+        if "mu_star" in table
+        else [("first", "first_conf"), ("total", "total_conf")]
+    )
+    for name, _ in pairs:
+        shown.add_column(name, justify="right", no_wrap=True)
+    for path, row in table.iterrows():
+        cells = [
+            f"{row[name]:.4g}" + (f" ±{row[half]:.2g}" if half else "") for name, half in pairs
+        ]
+        shown.add_row(str(path), *cells)
+    out.print(shown)
+    points = table.attrs["points"]
+    if "mu_star" in table:
+        said = (
+            f"Morris, {points:,} points: mu_star is how much the goal changes over a knob's whole "
+            "range, sigma how much that depends on the other knobs"
+        )
+    else:
+        said = (
+            f"Sobol, {points:,} points: the share of the goal's variance that a knob explains "
+            "alone (first) and with the others (total)"
+        )
+    out.print(said, soft_wrap=True)

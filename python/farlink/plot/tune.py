@@ -1,0 +1,162 @@
+"""The response surface of a search: every trial over every knob."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from farlink.plot.data import Array
+from farlink.plot.style import (
+    DATA,
+    LOSS,
+    MUTED,
+    WIDTH,
+    Picture,
+    remark,
+    scale_axis,
+    styled,
+    title,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from farlink.tuning import Trial, Tuned
+    from farlink.tuning.space import Knob
+
+__all__ = ["draw_tuned"]
+
+_COLUMNS = 2
+
+
+@styled
+def draw_tuned(found: "Tuned") -> Figure:
+    """Draw the value over each knob, and as colour over the two that explain most of it.
+
+    Grey points were cut short; the cross is the best.
+    """
+    pair = _pair(found)
+    count = len(found.knobs) + (pair is not None)
+    rows = -(-count // _COLUMNS)
+    figure = Picture(figsize=(WIDTH, 0.6 + 2.4 * rows), layout="constrained")
+    axes = list(figure.subplots(rows, _COLUMNS, squeeze=False).ravel())
+    values = np.array([one.mean for one in found.trials])
+    usable = np.isfinite(values)
+    largest = float(np.abs(values[usable]).max(initial=1e-12))
+    for one, knob in zip(axes, found.knobs, strict=False):
+        for pruned, shade, size in ((True, "#B8B8B8", 9), (False, DATA, 13)):
+            chosen = [
+                (knob.number(t.levels[knob.path]), t.mean)
+                for t in found.trials
+                if t.pruned == pruned and np.isfinite(t.mean)
+            ]
+            if chosen:
+                one.scatter(*zip(*chosen, strict=True), s=size, color=shade, lw=0, alpha=0.8)
+        at = knob.number(found.best.levels[knob.path])
+        one.plot([at], [found.best.mean], "x", color=LOSS, ms=8, mew=1.8, zorder=4)
+        _axis(one, knob, "x")
+        scale_axis(one, found.objective.name, found.objective.unit, largest)
+    if pair is not None:
+        _surface(figure, axes[len(found.knobs)], found, pair)
+    for one in axes[count:]:
+        one.set_visible(False)
+    title(
+        figure,
+        f"Tuning of {found.scenario} for {found.objective.name} (seed {found.seed}): "
+        f"{len(found.trials)} settings",
+    )
+    cut = sum(one.pruned for one in found.trials)
+    remark(
+        figure,
+        f"means of {found.runs} runs with the same losses for all; the cross is the setting taken"
+        + (f"; grey: {cut} settings that were cut short, over fewer runs" if cut else ""),
+    )
+    return figure
+
+
+def _axis(axes: "Axes", knob: "Knob", which: str) -> None:
+    label = f"{knob.path} ({knob.unit})" if knob.unit else knob.path
+    getattr(axes, f"set_{which}label")(label)
+    if knob.is_log:
+        getattr(axes, f"set_{which}scale")("log")
+    if not knob.is_range:
+        texts = [str(one) for one in knob.levels]
+        getattr(axes, f"set_{which}ticks")(range(len(texts)), texts)
+        getattr(axes, f"set_{which}lim")(-0.5, len(texts) - 0.5)
+
+
+def _pair(found: "Tuned") -> "tuple[Knob, Knob] | None":
+    """Return the two knobs whose places tell most of the value, by ranks (Spearman)."""
+    if len(found.knobs) < 2:
+        return None
+
+    def ranks(values: Array) -> Array:
+        return np.argsort(np.argsort(values)).astype(np.float64)
+
+    done = [one for one in found.trials if np.isfinite(one.mean)]
+    worth = ranks(np.array([one.mean for one in done]))
+
+    def told(knob: "Knob") -> float:
+        place = np.array([knob.number(one.levels[knob.path]) for one in done])
+        if len(done) < 3 or not np.ptp(place):
+            return 0.0
+        # A best in the middle has no slope: its bend counts too.
+        spread = ranks(place)
+        bend = np.abs(spread - spread.mean())
+        columns = np.stack([np.ones_like(spread), spread, bend], axis=1)
+        fitted = columns @ np.linalg.lstsq(columns, worth, rcond=None)[0]
+        return float(np.var(fitted))
+
+    first, second = sorted(found.knobs, key=lambda one: -told(one))[:2]
+    return first, second
+
+
+def _surface(figure: Figure, axes: "Axes", found: "Tuned", pair: "tuple[Knob, Knob]") -> None:
+    done: list[Trial] = [one for one in found.trials if np.isfinite(one.mean)]
+    x, y = (np.array([k.number(t.levels[k.path]) for t in done]) for k in pair)
+    value = np.array([one.mean for one in done])
+    factor = _factor(value, found.objective.unit)
+    for knob, which in zip(pair, "xy", strict=True):
+        _axis(axes, knob, which)
+    shared: dict[str, Any] = {"cmap": "viridis"}
+    if all(one.is_range for one in pair) and len(set(zip(x, y, strict=True))) >= 8:
+        grids = [(np.log(v) if k.is_log else v) for k, v in zip(pair, (x, y), strict=True)]
+        if all(np.ptp(one) > 0 for one in grids):
+            _shades(axes, pair, grids, value / factor[0], shared)
+    drawn = axes.scatter(x, y, c=value / factor[0], s=14, ec="white", lw=0.4, zorder=3, **shared)
+    best = [k.number(found.best.levels[k.path]) for k in pair]
+    axes.plot([best[0]], [best[1]], "x", color=LOSS, ms=8, mew=1.8, zorder=4)
+    axes.grid(visible=False)
+    bar = figure.colorbar(drawn, ax=axes)
+    bar.set_label(f"{found.objective.name} ({factor[1]})" if factor[1] else found.objective.name)
+    bar.outline.set_edgecolor(MUTED)
+
+
+def _factor(value: Array, unit: str) -> tuple[float, str]:
+    from farlink import units
+
+    return units.prefixed(float(np.abs(value).max()), unit) if unit else (1.0, "")
+
+
+def _shades(
+    axes: "Axes",
+    pair: "tuple[Knob, Knob]",
+    places: list[Array],
+    value: Array,
+    shared: dict[str, Any],
+) -> None:
+    """Colour the plane by the settings near each place, the nearer the more they count."""
+    grid, unit = [], []
+    for knob, place in zip(pair, places, strict=True):
+        ends = np.log([knob.low, knob.high]) if knob.is_log else np.array([knob.low, knob.high])
+        line = np.linspace(float(ends[0]), float(ends[1]), 60)
+        grid.append(np.exp(line) if knob.is_log else line)
+        unit.append(((line - ends[0]) / np.ptp(ends), (place - ends[0]) / np.ptp(ends)))
+    across = (unit[0][0][None, :, None] - unit[0][1]) ** 2
+    up = (unit[1][0][:, None, None] - unit[1][1]) ** 2
+    weight = 1.0 / (across + up + 1e-4) ** 1.5
+    shade = (weight * value).sum(axis=2) / weight.sum(axis=2)
+    axes.pcolormesh(
+        grid[0], grid[1], shade, shading="gouraud", alpha=0.55, zorder=0,
+        vmin=float(value.min()), vmax=float(value.max()), rasterized=True, **shared,
+    )  # fmt: skip

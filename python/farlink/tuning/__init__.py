@@ -1,0 +1,583 @@
+"""The best setting of a scenario for a goal, confirmed on runs that it was not chosen by."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from farlink.checks import whole
+from farlink.errors import ScenarioError
+from farlink.experiment import Experiment, Point
+from farlink.stats import Estimate, mean_ci95, paired_difference
+from farlink.tuning.objective import Objective, goal, objective
+from farlink.tuning.space import TCP, Knob, Level, knobs
+
+if TYPE_CHECKING:
+    import optuna
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+__all__ = ["Trial", "Tuned", "tune"]
+
+_FINALISTS = 5
+"""Settings that are told apart with twice as many runs before one is taken."""
+
+_BATCH = 2
+"""Runs of a trial between two looks at whether it is worth more."""
+
+_PRUNE_AT = 0.1
+"""A trial ends that is worse than the best with this level (Wilcoxon's signed ranks, paired)."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting that was tried: its levels, its value run by run, and if it was cut short."""
+
+    levels: Mapping[str, Level]
+    point: Point
+    values: tuple[float, ...]
+    pruned: bool = False
+
+    @property
+    def mean(self) -> float:
+        """Mean over the runs."""
+        return float(np.mean(self.values))
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What a search found."""
+
+    scenario: str
+    seed: int
+    objective: Objective
+    knobs: tuple[Knob, ...]
+    trials: tuple[Trial, ...]
+    best: Trial
+    default: Mapping[str, Level]
+    runs: int
+    best_value: Estimate
+    """Of the best setting, over runs that had no part in its choice."""
+    default_value: Estimate
+    gain: Estimate
+    """Of the best above the default, run by run, over the same runs."""
+    front: tuple[Trial, ...] = ()
+    """With several goals: the settings that none beats in all of them."""
+    front_values: tuple[tuple[Estimate, ...], ...] = ()
+    goals: tuple[str, ...] = ()
+    _parts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{path} {level}" for path, level in self.best.levels.items())
+        return f"<farlink.Tuned {self.scenario}, {self.objective.name}: {found}>"
+
+    def _repr_html_(self) -> str:
+        """Show in notebooks what the command prints."""
+        from farlink.cli import page
+        from farlink.cli.tune import show
+
+        return page.as_html(lambda out: show(self, out))
+
+    @property
+    def overrides(self) -> dict[str, Level]:
+        """The best setting, as `overrides` of `farlink.run`; its TCP is `tcp`."""
+        return {path: level for path, level in self.best.levels.items() if path != TCP}
+
+    @property
+    def tcp(self) -> str | None:
+        """The best TCP, if several were tried."""
+        return str(self.best.levels[TCP]) if TCP in self.best.levels else None
+
+    @property
+    def verdict(self) -> str:
+        """Whether the best is better than the default: "better", "worse" or "undecided"."""
+        low, high = self.gain.low, self.gain.high
+        if low is None or high is None:
+            return "undecided"
+        if not self.objective.more:
+            low, high = -high, -low
+        return "better" if low > 0 else "worse" if high < 0 else "undecided"
+
+    @cached_property
+    def table(self) -> "pd.DataFrame":
+        """A row per trial: its levels, mean over its runs, their number, if it was cut short."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            [
+                {**one.levels, "value": one.mean, "runs": len(one.values), "pruned": one.pruned}
+                for one in self.trials
+            ]
+        )
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """All of it as what JSON can hold."""
+
+        def estimate(one: Estimate) -> dict[str, Any]:
+            return {"mean": one.mean, "ci95": [one.low, one.high], "n": one.n}
+
+        return {
+            "format": "farlink-tuned/1",
+            "scenario": self.scenario,
+            "seed": self.seed,
+            "objective": self.objective.name,
+            "unit": self.objective.unit,
+            "best": dict(self.best.levels),
+            "default": dict(self.default),
+            "verdict": self.verdict,
+            "best_value": estimate(self.best_value),
+            "default_value": estimate(self.default_value),
+            "gain": estimate(self.gain),
+            "runs_to_choose": self.runs,
+            "runs_to_confirm": self.gain.n,
+            "front": [
+                {
+                    "levels": dict(one.levels),
+                    **{
+                        name: estimate(value)
+                        for name, value in zip(self.goals, values, strict=True)
+                    },
+                }
+                for one, values in zip(self.front, self.front_values, strict=True)
+            ],
+            "trials": [
+                {
+                    "levels": dict(one.levels),
+                    "mean": one.mean if np.isfinite(one.mean) else None,
+                    "runs": len(one.values),
+                    "pruned": one.pruned,
+                }
+                for one in self.trials
+            ],
+        }
+
+    def plot(self) -> "Figure":
+        """Draw the response surface: all trials over each knob, and over the two that matter."""
+        from farlink.plot.tune import draw_tuned
+
+        return draw_tuned(self)
+
+
+def tune(
+    scenario: str | Path | Mapping[str, object],
+    vary: Mapping[str, object] | None = None,
+    *,
+    tcp: Sequence[str] | str | None = None,
+    objective: str = "goodput",
+    pareto: Sequence[str] = (),
+    trials: int = 60,
+    runs: int = 10,
+    confirm: int = 30,
+    overrides: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    lab: Experiment | None = None,
+    tell: Tell | None = None,
+) -> Tuned:
+    """Search the setting that serves a goal best, and confirm it on fresh runs.
+
+    Optuna proposes settings; run k of each meets the same losses, and a setting ends early whose
+    runs are worse than those of the best so far (Wilcoxon's test on pairs). The best few get as
+    many runs again. Since the best of many is lucky too, what is reported of it and of
+    the default is from runs that had no part in the choice.
+
+    Parameters
+    ----------
+    scenario, overrides, seed
+        As for `run`. What they say is the default.
+    vary
+        Ranges by the path that `--set` takes: ``{"tcp.receive_window": "64 kB..4 MB",
+        "tcp.initial_window": "2..64", "tcp.mss": "512 B|1460 B"}``.
+    tcp
+        A TCP; or several, of which the best is chosen too.
+    objective
+        One of `objective.GOALS`, "max:MEASURE" or "min:MEASURE", or a weighted sum
+        ("goodput=1,delay=0.5") in parts of the default's values.
+    pareto
+        Two or three goals instead: the settings are searched that none beats in all.
+    trials, runs, confirm
+        Settings to try; runs of each; fresh runs of the best and the default.
+    lab
+        Who simulates, and keeps the numbers.
+    tell
+        Called with a line after each trial.
+
+    Raises
+    ------
+    ScenarioError
+        If a range or goal is wrong, or Optuna is not installed.
+
+    Examples
+    --------
+    >>> found = fl.tune("geo-bursts", {"tcp.initial_window": "2..64"})  # doctest: +SKIP
+    >>> found.gain  # doctest: +SKIP
+    """
+    for name, value, most in (("trials", trials, 100_000), ("runs", runs, 10_000)):
+        whole(name, value, most, least=2)
+    whole("confirm", confirm, 100_000, least=2)
+    names = [tcp] if isinstance(tcp, str) else None if tcp is None else list(tcp)
+    search = _Search(
+        scenario,
+        tuple(knobs(vary or {}, names)),
+        None if names is None else names[0],
+        dict(overrides or {}),
+        seed,
+        lab or Experiment(),
+        runs,
+        tell,
+    )
+    if pareto:
+        return search.front([*pareto], trials, confirm)
+    return search.best(_objective(objective), trials, confirm)
+
+
+_objective = objective
+
+
+@dataclass
+class _Search:
+    scenario: str | Path | Mapping[str, object]
+    knobs: tuple[Knob, ...]
+    tcp: str | None
+    overrides: dict[str, object]
+    seed: int | None
+    lab: Experiment
+    runs: int
+    tell: Tell | None
+    done: dict[str, Trial] = field(default_factory=dict)
+
+    @cached_property
+    def base(self) -> Point:
+        return self.point({})
+
+    def point(self, levels: Mapping[str, Level]) -> Point:
+        changes = {path: level for path, level in levels.items() if path != TCP}
+        name = levels.get(TCP, self.tcp)
+        return Point.of(
+            self.scenario,
+            tcp=None if name is None else str(name),
+            overrides={**self.overrides, **changes},
+            seed=self.seed,
+            factors=dict(levels),
+        )
+
+    def check(self) -> None:
+        """Both ends of each range must be settings that there can be."""
+        for one in self.knobs:
+            for share in (0.0, 1.0):
+                self.point({one.path: one.at(share)})
+
+    def best(self, wanted: Objective, trials: int, confirm: int) -> Tuned:
+        optuna = _optuna()
+        self.check()
+        sampler = optuna.samplers.TPESampler(
+            seed=self.base.scenario["seed"] % 2**32,
+            multivariate=True,
+            group=False,
+            n_startup_trials=max(10, trials // 4),
+        )
+        direction = "maximize" if wanted.more else "minimize"
+        pruner = optuna.pruners.WilcoxonPruner(
+            p_threshold=_PRUNE_AT, n_startup_steps=min(4, self.runs)
+        )
+        study = optuna.create_study(sampler=sampler, pruner=pruner, direction=direction)
+        for number in range(trials):
+            asked = study.ask()
+            levels = {one.path: _suggest(asked, one) for one in self.knobs}
+            trial = self._try(levels, wanted, asked)
+            study.tell(
+                asked,
+                float(np.clip(trial.mean, -1e300, 1e300)),
+                state=optuna.trial.TrialState.PRUNED
+                if trial.pruned
+                else optuna.trial.TrialState.COMPLETE,
+            )
+            self._say(number, trials, wanted)
+        return self._confirm(wanted, confirm)
+
+    def _try(
+        self, levels: Mapping[str, Level], wanted: Objective, asked: "optuna.trial.Trial"
+    ) -> Trial:
+        point = self.point(levels)
+        known = self.done.get(point.key)
+        if known is not None:
+            return known
+        pruned, count = False, 0
+        while count < self.runs and not pruned:
+            step = min(count + _BATCH, self.runs)
+            values = wanted.values(self.lab, point, self.base, step)
+            for place in range(count, step):
+                asked.report(float(np.clip(values[place], -1e300, 1e300)), place)
+            count = step
+            pruned = count < self.runs and asked.should_prune()
+        trial = Trial(dict(levels), point, tuple(values.tolist()), pruned)
+        self.done[point.key] = trial
+        return trial
+
+    def _say(self, number: int, trials: int, wanted: Objective) -> None:
+        if self.tell:
+            whole_ones = [one for one in self.done.values() if not one.pruned]
+            best = max(whole_ones, key=lambda one: _worth(one.mean, wanted), default=None)
+            found = "" if best is None else f": best {best.mean:.5g} {wanted.unit}, {_text(best)}"
+            self.tell(f"trial {number + 1} of {trials}{found}")
+
+    def _confirm(self, wanted: Objective, confirm: int) -> Tuned:
+        ranked = sorted(
+            (one for one in self.done.values() if not one.pruned),
+            key=lambda one: -_worth(one.mean, wanted),
+        )
+        finalists = ranked[:_FINALISTS]
+        twice, total = 2 * self.runs, 2 * self.runs + confirm
+        self.lab.simulate([(one.point, twice) for one in finalists])
+
+        def over_all(one: Trial) -> float:
+            return _worth(
+                float(np.mean(wanted.values(self.lab, one.point, self.base, twice))), wanted
+            )
+
+        best = max(finalists, key=over_all)
+        self.lab.simulate([(best.point, total), (self.base, total)])
+        ours, usual = (
+            _present(wanted.values(self.lab, point, self.base, total)[twice:])
+            for point in (best.point, self.base)
+        )
+        return Tuned(
+            self._name(),
+            int(self.base.scenario["seed"]),
+            wanted,
+            self.knobs,
+            tuple(self.done.values()),
+            best,
+            self._default(),
+            self.runs,
+            mean_ci95(ours),
+            mean_ci95(usual),
+            paired_difference(ours, usual),
+        )
+
+    def front(self, names: list[str], trials: int, confirm: int) -> Tuned:
+        if not 2 <= len(names) <= 3:
+            raise ScenarioError(f"--pareto {','.join(names)}: write two or three goals")
+        goals = [goal(one) for one in names]
+        optuna = _optuna()
+        self.check()
+        study = optuna.create_study(
+            sampler=optuna.samplers.NSGAIISampler(
+                seed=self.base.scenario["seed"] % 2**32, population_size=max(8, trials // 8)
+            ),
+            directions=["maximize" if one.more else "minimize" for one in goals],
+        )
+        singles = [Objective(((one, 1.0),)) for one in goals]
+        means: dict[str, list[float]] = {}
+        for number in range(trials):
+            asked = study.ask()
+            levels = {one.path: _suggest(asked, one) for one in self.knobs}
+            point = self.point(levels)
+            each = [one.values(self.lab, point, self.base, self.runs) for one in singles]
+            means[point.key] = [float(np.clip(np.mean(one), -1e300, 1e300)) for one in each]
+            self.done[point.key] = Trial(levels, point, tuple(each[0].tolist()))
+            study.tell(asked, means[point.key])
+            if self.tell:
+                self.tell(f"trial {number + 1} of {trials}")
+        signs = np.array([one.sign for one in goals])
+        rows = {key: signs * np.array(one) for key, one in means.items()}
+        keys = [
+            key
+            for key, row in rows.items()
+            if not any((other >= row).all() and (other > row).any() for other in rows.values())
+        ]
+        keys.sort(key=lambda key: -rows[key][0])
+        total = self.runs + confirm
+        front = [self.done[key] for key in keys]
+        self.lab.simulate([(point, total) for point in [self.base, *(one.point for one in front)]])
+        fresh = [
+            tuple(
+                mean_ci95(
+                    _present(one.values(self.lab, trial.point, self.base, total)[self.runs :])
+                )
+                for one in singles
+            )
+            for trial in front
+        ]
+        ours, usual = (
+            _present(singles[0].values(self.lab, point, self.base, total)[self.runs :])
+            for point in (front[0].point, self.base)
+        )
+        return Tuned(
+            self._name(),
+            int(self.base.scenario["seed"]),
+            singles[0],
+            self.knobs,
+            tuple(self.done.values()),
+            front[0],
+            self._default(),
+            self.runs,
+            mean_ci95(ours),
+            mean_ci95(usual),
+            paired_difference(ours, usual),
+            tuple(front),
+            tuple(fresh),
+            tuple(names),
+        )
+
+    def _name(self) -> str:
+        return str(self.base.scenario.get("name") or "scenario")
+
+    def _default(self) -> dict[str, Level]:
+        """Return what the scenario says of each knob, as it is resolved."""
+        tree = self.base.scenario
+        found: dict[str, Level] = {}
+        for one in self.knobs:
+            if one.path == TCP:
+                found[TCP] = self.tcp or str(tree["resolved_tcp"][0]["variant"])
+                continue
+            at: Any = tree
+            parts = one.path.split(".")
+            if parts[0] == "tcp":
+                at, parts = tree["resolved_tcp"][0], parts[1:]
+            for part in parts:
+                if isinstance(at, list):
+                    named = [row for row in at if row.get("name") == part]
+                    at = named[0] if named else at[int(part)] if part.isdigit() else None
+                else:
+                    at = at.get(part) if isinstance(at, Mapping) else None
+            found[one.path] = at if isinstance(at, str | int | float | bool) else "-"
+        return found
+
+
+def _present(values: Any) -> list[float | None]:  # noqa: ANN401 (an array)
+    return [float(one) if np.isfinite(one) else None for one in values]
+
+
+def _worth(value: float, wanted: Objective) -> float:
+    return value if wanted.more else -value
+
+
+def _text(trial: Trial) -> str:
+    return ", ".join(f"{path} {level}" for path, level in trial.levels.items())
+
+
+def _suggest(asked: "optuna.trial.Trial", one: Knob) -> Level:
+    if not one.is_range:
+        place = asked.suggest_categorical(one.path, list(range(len(one.levels))))
+        return one.levels[int(place)]
+    if one.whole:
+        return one.write(asked.suggest_int(one.path, int(one.low), int(one.high), log=one.is_log))
+    return one.write(asked.suggest_float(one.path, one.low, one.high, log=one.is_log))
+
+
+def _optuna() -> Any:  # noqa: ANN401 (a module)
+    try:
+        import optuna
+    except ImportError as error:
+        raise ScenarioError("tune needs the package optuna: pip install 'farlink[tune]'") from error
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+    return optuna
+
+
+def sensitivity(
+    scenario: str | Path | Mapping[str, object],
+    vary: Mapping[str, object],
+    *,
+    tcp: str | None = None,
+    objective: str = "goodput",
+    method: str = "morris",
+    samples: int = 8,
+    runs: int = 5,
+    overrides: Mapping[str, object] | None = None,
+    seed: int | None = None,
+    lab: Experiment | None = None,
+    tell: Tell | None = None,
+) -> "pd.DataFrame":
+    """Tell which knobs matter, over their whole ranges.
+
+    "morris": elementary effects; `mu_star`, the mean of their sizes, in the unit of the goal, and
+    `sigma`, their spread: above mu_star the effect depends on other knobs. "sobol": shares of the
+    variance; `first` alone, `total` with others. Both with 95 % half widths (bootstrap).
+    All points have the same runs, so what differs is the settings.
+
+    Parameters
+    ----------
+    samples
+        Morris: trajectories of a point per knob and one; Sobol: a power of two, times
+        knobs + 2 points.
+
+    Raises
+    ------
+    ScenarioError
+        If a range or goal is wrong, or SALib is not installed.
+    """
+    import pandas as pd
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from SALib.analyze import morris, sobol
+            from SALib.sample import morris as morris_points
+            from SALib.sample import sobol as sobol_points
+    except ImportError as error:
+        raise ScenarioError(
+            "sensitivity needs the package SALib: pip install 'farlink[tune]'"
+        ) from error
+    if method not in ("morris", "sobol"):
+        raise ScenarioError(f"sensitivity {method!r}: write morris or sobol")
+    if samples < 2 or (method == "sobol" and samples & (samples - 1)):
+        raise ScenarioError(
+            f"samples is {samples}; write 2 or more, for Sobol a power of two such as 64"
+        )
+    search = _Search(
+        scenario, tuple(knobs(vary, None)), tcp, dict(overrides or {}), seed,
+        lab or Experiment(), runs, tell,
+    )  # fmt: skip
+    search.check()
+    wanted = _objective(objective)
+    names = [one.path for one in search.knobs]
+    problem = {"num_vars": len(names), "names": names, "bounds": [[0.0, 1.0]] * len(names)}
+    number = int(search.base.scenario["seed"]) % 2**31
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if method == "morris":
+            shares = morris_points.sample(problem, samples, seed=number)
+        else:
+            shares = sobol_points.sample(problem, samples, calc_second_order=False, seed=number)
+        points = [
+            search.point(
+                {one.path: one.at(float(x)) for one, x in zip(search.knobs, row, strict=True)}
+            )
+            for row in shares
+        ]
+        if tell:
+            tell(f"{len(points):,} points of {runs} runs")
+        search.lab.simulate([(one, runs) for one in points])
+        values = np.array(
+            [wanted.values(search.lab, one, search.base, runs).mean() for one in points]
+        )
+        if not np.isfinite(values).all():
+            raise ScenarioError(
+                f"objective {wanted.name} has no value at some settings (a run that does not end); "
+                "narrow the ranges, or take goodput"
+            )
+        if method == "morris":
+            found = morris.analyze(problem, shares, values, seed=number)
+            columns = {"mu_star": "mu_star", "mu_star_conf": "mu_star_conf", "sigma": "sigma"}
+        else:
+            found = sobol.analyze(problem, values, calc_second_order=False, seed=number)
+            columns = {
+                "first": "S1",
+                "first_conf": "S1_conf",
+                "total": "ST",
+                "total_conf": "ST_conf",
+            }
+    table = pd.DataFrame(
+        {name: np.asarray(found[key], dtype=np.float64) for name, key in columns.items()},
+        index=pd.Index(names, name="knob"),
+    )
+    table.attrs["points"] = len(points)
+    return table.sort_values("mu_star" if method == "morris" else "total", ascending=False)

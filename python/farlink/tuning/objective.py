@@ -1,0 +1,124 @@
+"""What is wanted of a setting."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from farlink.errors import ScenarioError
+from farlink.experiment import Experiment, Point
+
+__all__ = ["GOALS", "Goal", "Objective", "goal", "objective"]
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A measure and whether more of it is better."""
+
+    name: str
+    measure: str
+    unit: str
+    more: bool = True
+
+    @property
+    def sign(self) -> int:
+        """1 if more is better, else -1."""
+        return 1 if self.more else -1
+
+
+GOALS = {
+    "goodput": Goal("goodput", "goodput", "bit/s"),
+    "time": Goal("time", "duration", "s", more=False),
+    "delay": Goal("delay", "rtt_mean", "s", more=False),
+    "fairness": Goal("fairness", "jain", ""),
+    "retransmitted": Goal("retransmitted", "retransmitted_share", "", more=False),
+}
+"""Goals by name: goodput of all flows, time of completion, mean round trip under the load (its
+queues and delayed ACKs included), Jain's index over the flows, share of data sent again."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Goals with weights; of several each counts in parts of what the default has."""
+
+    goals: tuple[tuple[Goal, float], ...]
+
+    @property
+    def name(self) -> str:
+        """Goals and weights as they are written."""
+        if len(self.goals) == 1:
+            return self.goals[0][0].name
+        return ",".join(f"{one.name}={weight:g}" for one, weight in self.goals)
+
+    @property
+    def unit(self) -> str:
+        """Unit of the value: that of a single goal; a sum has none."""
+        return self.goals[0][0].unit if len(self.goals) == 1 else ""
+
+    @property
+    def more(self) -> bool:
+        """Whether more is better: of a sum always."""
+        return self.goals[0][0].more if len(self.goals) == 1 else True
+
+    def values(self, lab: Experiment, point: Point, base: Point, runs: int) -> Array:
+        """Return what each run of a point is worth: infinitely bad where it has no value.
+
+        A run that did not end has no time, for example.
+        """
+        if len(self.goals) == 1:
+            one = self.goals[0][0]
+            values = lab.values(point, one.measure, runs)
+            return np.where(np.isnan(values), -one.sign * np.inf, values)
+        total = np.zeros(runs)
+        for one, weight in self.goals:
+            values = lab.values(point, one.measure, runs)
+            usual = float(np.nanmean(lab.values(base, one.measure, runs)))
+            if not np.isfinite(usual) or usual == 0:
+                raise ScenarioError(
+                    f"objective {one.name}: the default has no value above 0 to count in parts of"
+                )
+            part = weight * one.sign * values / usual
+            total += np.where(np.isnan(values), -np.inf, part)
+        return total
+
+
+def goal(text: str) -> Goal:
+    """Return a goal by its name; "max:MEASURE" and "min:MEASURE" take any measure.
+
+    Raises
+    ------
+    ScenarioError
+        If there is no such goal.
+    """
+    if text in GOALS:
+        return GOALS[text]
+    way, colon, measure = text.partition(":")
+    if colon and way in ("max", "min") and measure:
+        return Goal(text, measure, "", way == "max")
+    raise ScenarioError(
+        f"objective {text!r} is not known; write {', '.join(GOALS)}, max:MEASURE or min:MEASURE "
+        "(`farlink metrics` lists measures)"
+    )
+
+
+def objective(text: str) -> Objective:
+    """Read "goodput", or a weighted sum "goodput=1,delay=0.5".
+
+    Raises
+    ------
+    ScenarioError
+        If a goal is not known or a weight is no number above 0.
+    """
+    goals = []
+    for part in text.split(","):
+        name, equals, weight = part.strip().partition("=")
+        try:
+            number = float(weight) if equals else 1.0
+        except ValueError:
+            number = 0.0
+        if not 0 < number < np.inf:
+            raise ScenarioError(f"objective {part.strip()!r}: write a weight above 0")
+        goals.append((goal(name), number))
+    return Objective(tuple(goals))

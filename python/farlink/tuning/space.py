@@ -1,0 +1,153 @@
+"""Knobs: which settings may be turned, and how far."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from farlink import units
+from farlink.errors import ScenarioError
+
+__all__ = ["TCP", "Knob", "Level", "knob", "knobs"]
+
+Level = str | int | float | bool
+"""A setting as scenarios write it."""
+
+TCP = "tcp"
+"""The knob that chooses among TCPs by their names."""
+
+_NUMBER = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(.*?)\s*")
+
+_WHOLE = ("B", "packets")
+"""Units that have no fractions."""
+
+_DECADES = 8
+"""A range whose ends are so many times apart is searched evenly in its logarithm."""
+
+
+@dataclass(frozen=True)
+class Knob:
+    """A setting: the path that `--set` takes, and its levels or its range with a unit."""
+
+    path: str
+    levels: tuple[Level, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    unit: str = ""
+    whole: bool = False
+
+    @property
+    def is_range(self) -> bool:
+        """Whether it is a range, and not a list."""
+        return not self.levels
+
+    @property
+    def is_log(self) -> bool:
+        """Whether the range is searched in its logarithm."""
+        return self.is_range and self.low > 0 and self.high >= _DECADES * self.low
+
+    def write(self, number: float) -> Level:
+        """Return a number of the range as a scenario writes it."""
+        value: int | float = round(number) if self.whole else float(f"{number:.4g}")
+        return f"{value} {self.unit}" if self.unit else value
+
+    def at(self, share: float) -> Level:
+        """Return the level at a share of the range or list, from 0 to 1."""
+        if not self.is_range:
+            return self.levels[min(int(share * len(self.levels)), len(self.levels) - 1)]
+        if self.is_log:
+            return self.write(self.low * (self.high / self.low) ** share)
+        return self.write(self.low + share * (self.high - self.low))
+
+    def number(self, level: Level) -> float:
+        """Return where a level lies: its number in the unit, or its place in the list."""
+        if not self.is_range:
+            return float(self.levels.index(level))
+        found = _NUMBER.fullmatch(str(level))
+        assert found is not None
+        return float(found[1])
+
+
+def knob(path: str, says: object) -> Knob:
+    """Read "16 kB..128 kB", "512 B|1460 B", or a list of levels.
+
+    Raises
+    ------
+    ScenarioError
+        If it says neither a range nor two levels.
+    """
+    if isinstance(says, Sequence) and not isinstance(says, str):
+        return _of_levels(path, list(says))
+    text = str(says)
+    if ".." not in text:
+        return _of_levels(path, [_level(one) for one in text.split("|")])
+    low, _, high = text.partition("..")
+    ends = [_NUMBER.fullmatch(one) for one in (low, high)]
+    if ends[0] is None or ends[1] is None:
+        raise ScenarioError(f"{path} = {text!r}: not a range; write for example 16kB..128kB")
+    unit = ends[1][2]
+    first, last = float(ends[0][1]), float(ends[1][1])
+    if ends[0][2] not in ("", unit):
+        first = _in_unit_of(path, text, low, high) * last
+    if not first < last:
+        raise ScenarioError(f"{path} = {text!r}: the first end must be below the second")
+    whole = unit in _WHOLE or (not unit and "." not in ends[0][1] + ends[1][1])
+    return Knob(path, (), first, last, unit, whole)
+
+
+def _in_unit_of(path: str, text: str, low: str, high: str) -> float:
+    """Return the lower end in parts of the upper, where both have units of the same kind."""
+    for parse in (units.parse_size, units.parse_rate, units.parse_time):
+        first, last = parse(low.strip()), parse(high.strip())
+        if first is not None and last:
+            return first / last
+    raise ScenarioError(f"{path} = {text!r}: write both ends with units of the same kind")
+
+
+def _of_levels(path: str, levels: Sequence[Any]) -> Knob:
+    if len(levels) < 2 or len(set(map(str, levels))) < len(levels):
+        raise ScenarioError(
+            f"{path} = {'|'.join(map(str, levels))}: write a range (16kB..128kB) or two levels and "
+            "more, each once (512B|1460B)"
+        )
+    return Knob(path, tuple(levels))
+
+
+def _level(text: str) -> Level:
+    text = text.strip()
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def knobs(vary: Mapping[str, object], tcp: Sequence[str] | None) -> list[Knob]:
+    """Return the knobs of a call; several TCPs are one more.
+
+    Raises
+    ------
+    ScenarioError
+        If there is none, or one is wrong.
+    """
+    found = [knob(path, says) for path, says in vary.items()]
+    if tcp is not None and len(tcp) > 1:
+        found.insert(0, _of_levels(TCP, list(tcp)))
+    if not found:
+        raise ScenarioError(
+            "nothing to vary: write for example --vary tcp.receive_window=64kB..4MB, or several "
+            "TCPs with --tcp"
+        )
+    return found
+
+
+def shown(level: Level) -> str:
+    """Write a level for people."""
+    size = units.parse_size(level) if isinstance(level, str) else None
+    if size is not None and size >= 1:
+        factor, unit = units.prefixed(size, "B")
+        return f"{units.rounded(size / factor)} {unit}"
+    return str(level)
