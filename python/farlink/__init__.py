@@ -14,6 +14,7 @@ from farlink._farlink import version as _version
 from farlink.errors import FarlinkError, Interrupted, OutputError, RunError, ScenarioError
 
 if TYPE_CHECKING:
+    from farlink.advice import Advice, advise
     from farlink.api import load, presets, profiles, run, scenarios, schema, trajectory, variants
     from farlink.captures import Capture, capture
     from farlink.channels import ChannelSample, channel
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __version__ = _version()
 
 __all__ = [
+    "Advice",
     "Capture",
     "ChannelSample",
     "Diff",
@@ -45,6 +47,7 @@ __all__ = [
     "SweepResult",
     "Tuned",
     "__version__",
+    "advise",
     "capture",
     "channel",
     "diff",
@@ -81,6 +84,7 @@ _LATER = {
         ),
         "farlink.api",
     ),
+    **dict.fromkeys(("Advice", "advise"), "farlink.advice"),
     "Emulated": "farlink.emulation",
     "emulate": "farlink.emulation",
     "Result": "farlink.result",

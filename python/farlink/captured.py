@@ -3,13 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from farlink import captures
-from farlink.captures.direction import Direction, Kind
-
 if TYPE_CHECKING:
     import pandas as pd
+
+    from farlink.captures.direction import Direction
 
 __all__ = ["COLUMNS", "HEADERS", "tables"]
 
@@ -43,6 +40,8 @@ def tables(
     """
     import pandas as pd
 
+    from farlink import captures
+
     found = captures.capture(path)
     ways = [
         (one.start_ns, way)
@@ -60,8 +59,11 @@ def tables(
     return _tables(way, (start_ns - _START_NS) / 1e9)
 
 
-def _tables(way: Direction, start: float) -> "dict[str, pd.DataFrame]":
+def _tables(way: "Direction", start: float) -> "dict[str, pd.DataFrame]":
+    import numpy as np
     import pandas as pd
+
+    from farlink.captures.direction import Kind
 
     again = np.isin(way.segments["kind"], (Kind.AGAIN, Kind.FILLED))
     rows = {

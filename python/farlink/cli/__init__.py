@@ -18,19 +18,6 @@ import typer
 
 from farlink import _farlink, files
 from farlink.cli import text
-from farlink.cli import ctl, lists, text
-from farlink.cli.channel import channel
-from farlink.cli.compare import compare
-from farlink.cli.diff import diff
-from farlink.cli.emulate import emulate, shell
-from farlink.cli.fit import fit
-from farlink.cli.orbit import orbit
-from farlink.cli.plot import plot
-from farlink.cli.rain import rain
-from farlink.cli.run import run
-from farlink.cli.study import study
-from farlink.cli.sweep import sweep
-from farlink.cli.tune import tune
 from farlink.errors import FarlinkError, OutputError, ScenarioError
 
 __all__ = ["main"]
@@ -47,6 +34,8 @@ _COMMANDS = {
     "rain": "rain",
     "compare": "compare",
     "plot": "plot",
+    "tune": "tune",
+    "advise": "advise",
     "ctl": "ctl",
     "show": "lists",
     "scenarios": "lists",
@@ -96,26 +85,6 @@ def _application(arguments: list[str]) -> typer.Typer:
         else:
             app.command()(getattr(module, name))
     return app
-app.command()(run)
-app.command()(sweep)
-app.command()(diff)
-app.command()(study)
-app.command()(emulate)
-app.command()(shell)
-app.command()(channel)
-app.command()(fit)
-app.command()(rain)
-app.command()(compare)
-app.command()(plot)
-app.command()(tune)
-app.add_typer(ctl.app, name="ctl")
-app.command()(lists.show)
-app.command()(lists.scenarios)
-app.command()(lists.presets)
-app.command()(lists.tcp)
-app.command()(lists.metrics)
-app.command()(lists.schema)
-app.command()(orbit)
 
 
 def main(arguments: list[str] | None = None) -> None:

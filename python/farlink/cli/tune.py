@@ -239,7 +239,7 @@ def _front(found: "Tuned", out: "Sink") -> None:
     from rich import box
     from rich.table import Table
 
-    from farlink.tuning.objective import goal
+    from farlink.tuning.goals import goal
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for knob in found.knobs:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from farlink.plot.data import Array
 from farlink.plot.style import (
@@ -79,6 +80,10 @@ def _axis(axes: "Axes", knob: "Knob", which: str) -> None:
     getattr(axes, f"set_{which}label")(label)
     if knob.is_log:
         getattr(axes, f"set_{which}scale")("log")
+        axis = getattr(axes, f"{which}axis")
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
     if not knob.is_range:
         texts = [str(one) for one in knob.levels]
         getattr(axes, f"set_{which}ticks")(range(len(texts)), texts)

@@ -13,7 +13,7 @@ from farlink.checks import whole
 from farlink.errors import ScenarioError
 from farlink.experiment import Experiment, Point
 from farlink.stats import Estimate, mean_ci95, paired_difference
-from farlink.tuning.objective import Objective, goal, objective
+from farlink.tuning.goals import Objective, goal, objective
 from farlink.tuning.space import TCP, Knob, Level, knobs
 
 if TYPE_CHECKING:
@@ -197,7 +197,7 @@ def tune(
     tcp
         A TCP; or several, of which the best is chosen too.
     objective
-        One of `objective.GOALS`, "max:MEASURE" or "min:MEASURE", or a weighted sum
+        One of `goals.GOALS`, "max:MEASURE" or "min:MEASURE", or a weighted sum
         ("goodput=1,delay=0.5") in parts of the default's values.
     pareto
         Two or three goals instead: the settings are searched that none beats in all.
@@ -291,13 +291,10 @@ class _Search:
             asked = study.ask()
             levels = {one.path: _suggest(asked, one) for one in self.knobs}
             trial = self._try(levels, wanted, asked)
-            study.tell(
-                asked,
-                float(np.clip(trial.mean, -1e300, 1e300)),
-                state=optuna.trial.TrialState.PRUNED
-                if trial.pruned
-                else optuna.trial.TrialState.COMPLETE,
-            )
+            if trial.pruned:
+                study.tell(asked, state=optuna.trial.TrialState.PRUNED)
+            else:
+                study.tell(asked, float(np.clip(trial.mean, -1e300, 1e300)))
             self._say(number, trials, wanted)
         return self._confirm(wanted, confirm)
 

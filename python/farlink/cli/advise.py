@@ -1,0 +1,112 @@
+"""`farlink advise`: one page that says what to set on a link."""
+
+import json
+import sys
+from pathlib import Path
+
+import typer
+
+from farlink import files
+from farlink.cli import complete, text
+from farlink.errors import ScenarioError
+
+__all__ = ["advise"]
+
+
+def advise(
+    scenario: str = typer.Argument(
+        "",
+        show_default=False,
+        help="Name of the library, or .toml file; none with --preset or --capture.",
+        metavar="SCENARIO",
+        autocompletion=complete.scenarios,
+    ),
+    preset: str = typer.Option(
+        "", "--preset", help="A link of `farlink presets` and a transfer of 5 MB.", metavar="NAME"
+    ),
+    capture: Path | None = typer.Option(
+        None, "--capture", help="The path of a captured connection.", metavar="FILE"
+    ),
+    tcp: list[str] = typer.Option(
+        [],
+        "--tcp",
+        help="What is in use now; by default the scenario's, or linux-cubic.",
+        metavar="NAME",
+        autocompletion=complete.tcps,
+    ),
+    runs: int = typer.Option(20, "--runs", help="Runs to choose by, and to confirm.", metavar="N"),
+    changes: list[str] = typer.Option(
+        [], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE"
+    ),
+    seed: int | None = typer.Option(None, "--seed", help="Replace the seed.", metavar="N"),
+    jobs: int | None = typer.Option(
+        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
+    ),
+    store: Path | None = typer.Option(
+        None, "--store", help="Keep what was simulated here, and find it again.", metavar="DIR"
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", help="Write the page here too: .html, .md or .json.", metavar="FILE"
+    ),
+    quiet: bool = typer.Option(False, "--quiet", help="No progress."),
+) -> None:
+    """Say what limits a link, which TCP and settings help, and how sure that is.
+
+    Prints the page in Markdown.
+    """
+    from farlink import advice
+    from farlink.experiment import Experiment
+
+    given = [bool(scenario), bool(preset), capture is not None]
+    if sum(given) != 1:
+        raise ScenarioError("name one of: a scenario, --preset NAME, --capture FILE")
+    if out is not None:
+        if out.suffix not in (".html", ".md", ".json"):
+            raise ScenarioError(f"--out {out}: write a name that ends in .html, .md or .json")
+        files.check_file(out)
+    tree: str | dict[str, object] = scenario
+    notes: tuple[str, ...] = ()
+    name = None
+    if preset:
+        tree = {
+            "name": preset,
+            "links": [{"name": "link", "between": ["sender", "receiver"], "preset": preset}],
+            "flows": [{"from": "sender", "to": "receiver", "size": "5 MB"}],
+        }
+    elif capture is not None:
+        from farlink import captures
+        from farlink.captures.path import fit_path
+
+        path = fit_path(captures.capture(capture).connection())
+        tree, notes = path.scenario(capture.stem), path.notes
+        name = "path.toml"
+        notes = (
+            f"the path is fitted to {capture.name}; `farlink compare --capture {capture.name} "
+            "--out .` writes it as path.toml, and tells how well it fits",
+            *notes,
+        )
+    found = advice.advise(
+        tree,
+        tcp=text.one_name(tcp),
+        runs=runs,
+        overrides=dict(text.assignments(changes)),
+        seed=seed,
+        lab=Experiment(store, "advise", jobs),
+        notes=notes,
+        name=name,
+        tell=None if quiet else _tell,
+    )
+    text.line(found.markdown.rstrip())
+    if out is not None:
+        made = {
+            ".html": lambda: found.html,
+            ".md": lambda: found.markdown,
+            ".json": lambda: json.dumps(advice.data(found), indent=1) + "\n",
+        }
+        files.write_text(out, made[out.suffix]())
+        sys.stderr.write(text.printable(f"wrote {out}") + "\n")
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(text.printable(f"simulating: {line}") + "\n")
+    sys.stderr.flush()
