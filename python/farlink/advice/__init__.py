@@ -386,7 +386,8 @@ def _own_tcp(given: str | Path | Mapping[str, object], point: Point) -> str | No
     """
     row = point.scenario["resolved_tcp"][0]
     where = source.find(given)
-    says = row if where.saved else tomllib.loads(where.text).get("tcp", {})
+    read = json.loads if where.text.lstrip().startswith("{") else tomllib.loads
+    says = row if where.saved else read(where.text).get("tcp", {})
     if not isinstance(says, Mapping) or "variant" not in says:
         return None
     profile, variant = row.get("profile", "rfc"), str(row["variant"])

@@ -66,6 +66,16 @@ class FittedPath:
     """Time in which nothing was in flight, between the first data and the last."""
     notes: tuple[str, ...]
 
+    def _repr_html_(self) -> str:
+        """Show in notebooks what was found."""
+        from html import escape
+
+        rows = "".join(
+            f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in self.rows
+        )
+        notes = "".join(f"<p>{escape(one)}</p>" for one in self.notes)
+        return f"<table>{rows}</table>{notes}"
+
     @property
     def buffer(self) -> int | None:
         """Bytes of the queue, if it was seen to be full."""
