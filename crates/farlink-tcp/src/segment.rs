@@ -160,30 +160,23 @@ impl Options {
     /// common stacks lay them out (each option aligned on its own).
     #[inline]
     pub const fn wire_len(&self) -> u32 {
-        let mut n = 0;
-        if self.mss.is_some() {
-            n += 4;
-        }
-        if self.window_scale.is_some() {
-            n += 4;
-        }
-        if self.timestamps.is_some() {
-            n += 12;
-        } else if self.sack_permitted {
-            n += 4;
-        }
-        if self.timestamps.is_some() && self.sack_permitted {
-            // Takes the two padding bytes that the timestamps would need.
-            n += 0;
-        }
-        if !self.sack.is_empty() {
-            n += 4 + 8 * self.sack.len as u32;
-        }
-        if self.scps.is_some() {
-            n += 4;
-        }
-        n += self.extra.wire_len();
-        n + 4 * (self.eln as u32 + self.ackp as u32)
+        let of_four = self.mss.is_some() as u32
+            + self.window_scale.is_some() as u32
+            + self.scps.is_some() as u32
+            + self.eln as u32
+            + self.ackp as u32;
+        // SACK-permitted has a place in the padding that timestamps need.
+        let aligned = match (self.timestamps.is_some(), self.sack_permitted) {
+            (true, _) => 12,
+            (false, true) => 4,
+            (false, false) => 0,
+        };
+        let sack = if self.sack.is_empty() {
+            0
+        } else {
+            4 + 8 * self.sack.len as u32
+        };
+        4 * of_four + aligned + sack + self.extra.wire_len()
     }
 }
 

@@ -62,9 +62,24 @@ impl Twins {
         out
     }
 
+    /// All that is inside is the same, but for the short ways themselves.
+    fn compare(&self) {
+        let inside = |c: &Connection| {
+            let mut text = format!("{c:?}");
+            for field in ["predicts", "at_rest", "general_only"] {
+                for value in [true, false] {
+                    text = text.replace(&format!("{field}: {value}, "), "");
+                }
+            }
+            text
+        };
+        assert_eq!(inside(&self.short), inside(&self.general));
+    }
+
     /// What an application does, now and then something unusual.
     fn act(&mut self, now: Instant, chance: &mut Chance) {
-        let len = chance.pick(&[0, 1, 1_000, 40_000, 400_000]);
+        let full = u64::from(self.short.mss());
+        let len = chance.pick(&[0, 1, 1_000, 40_000, 400_000, 3 * full, 40 * full]);
         let most = chance.pick(&[0, 700, u64::MAX, u64::MAX]);
         let data = vec![7; len as usize / 4];
         let bytes = self.bytes;
@@ -79,7 +94,7 @@ impl Twins {
             let _ = self.both(|c| c.write_len(len));
             self.both(|c| c.read_len(most));
         }
-        match chance.within(0, 200) {
+        match chance.within(0, 100) {
             0 => self.both(|c| c.shutdown(now)),
             1 => self.both(|c| c.close(now)),
             2 => self.both(|c| c.set_nagle(Nagle::Rfc896)),
@@ -109,10 +124,8 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
         let mut config = setup::near(&mut chance, row, share);
         config.timestamps |= chance.per_mille(200);
         config.ecn |= chance.per_mille(200);
-        config.receiver.buffer = config
-            .receiver
-            .buffer
-            .max(chance.pick(&[1, 65_535, 1 << 20]));
+        let buffers = [config.receiver.buffer, 700, 2_500, 65_535, 1 << 20, 1 << 20];
+        config.receiver.buffer = chance.pick(&buffers);
         Twins::new(config, side, Seq(chance.next() as u32), bytes)
     };
     let mut ends = [end(0), end(1)];
@@ -120,7 +133,7 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
     let mut heap = BinaryHeap::new();
     let mut under_way: BTreeMap<u64, (usize, Segment)> = BTreeMap::new();
     let mut segments = 0;
-    for _ in 0..MOST_STEPS {
+    for step in 0..MOST_STEPS {
         for side in 0..2 {
             for segment in ends[side].transmit(now) {
                 segments += 1;
@@ -139,6 +152,9 @@ pub(crate) fn play(seed: u64, row: usize) -> u64 {
                     under_way.insert(number, (1 - side, copy));
                 }
             }
+        }
+        if step.is_multiple_of(500) {
+            ends.iter().for_each(Twins::compare);
         }
         let timers = ends.iter().filter_map(|end| end.short.next_timeout());
         let arrival = heap.peek().map(|&Reverse((at, _))| at);
