@@ -15,8 +15,9 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # On a CI machine the lock file is law; at a desk a new dependency may still enter it.
 LOCKED := $(if $(CI),--locked)
 
-# Make's limit of jobs is one of its own parts: cargo would keep to it, too (make 4.4 and newer).
-unexport MAKEFLAGS
+# Make's limit of jobs is one of its own parts: cargo would keep to it, too (make 4.4 and newer),
+# or look in vain for who hands the jobs out (older; both name it).
+unexport MAKEFLAGS MFLAGS
 
 # One interpreter for maturin, clippy and the tests, so that none of them rebuilds PyO3 for the
 # next. An extension module takes Python's symbols from its host: nothing links libpython.
@@ -42,7 +43,7 @@ EXTENSION := $(VENV)/.extension
 RUST_SOURCES := $(shell find crates scenarios -type f -not -path '*/tests/*' -not -path '*/benches/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help demo build test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine
+.PHONY: help demo build build-pgo test test-rust test-python test-emulator test-long lint fmt deny mutants mutants-python bench bench-against bench-peers bench-emu lock clean check-machine
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +55,19 @@ demo: $(EXTENSION) ## Build into .venv, then download 50 MB over a GEO satellite
 		'$(CURDIR)/demo/lossless' '$(CURDIR)/demo/lossy'
 
 build: $(EXTENSION) ## Build the Python package into .venv
+
+# Built once to count what is run, and once more with what was counted. Traces and captures are
+# among it: what is never seen to run is taken to be cold.
+PROFILES := target/pgo
+PROFDATA = $(firstword $(wildcard $(shell rustc --print sysroot)/lib/rustlib/*/bin/llvm-profdata))
+build-pgo: $(TOOLS) ## The same, optimised by what typical runs do (minutes; needs llvm-tools of rustup)
+	@test -n "$(PROFDATA)" || { echo "this needs llvm-profdata: rustup component add llvm-tools" >&2; exit 2; }
+	rm -rf $(PROFILES)
+	RUSTFLAGS='-Cprofile-generate=$(CURDIR)/$(PROFILES)/raw' $(RUN) maturin develop --release --target-dir $(PROFILES)/counted
+	$(BIN)/python tools/typical_runs.py
+	$(PROFDATA) merge -o $(PROFILES)/typical.profdata $(PROFILES)/raw
+	RUSTFLAGS='-Cprofile-use=$(CURDIR)/$(PROFILES)/typical.profdata' $(RUN) maturin develop --release --target-dir $(PROFILES)/built
+	@touch $(EXTENSION)
 
 # At a desk what is quick comes first; where parts run beside each other, what others wait for.
 PARTS := test-rust test-python test-emulator

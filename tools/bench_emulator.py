@@ -272,16 +272,16 @@ def bare_throughput(seconds: float, out: Path, *, offload: bool) -> float:
     return float(read(out)) / 1e9
 
 
-def throughput(seconds: float, out: Path, *, plain: bool) -> float:
-    """Gb/s through the engine, each packet modelled."""
-    fl.emulate(
+def throughput(seconds: float, out: Path, *, plain: bool) -> tuple[float, float]:
+    """Gb/s through the engine, each packet modelled, and its events in a second of that."""
+    done = fl.emulate(
         path("40 Gbit/s", "0 ms"),
         program("tcp-fetch", "server", out),
         host="client",
         servers=[("server", program("tcp-serve", seconds))],
         plain=plain,
     )
-    return float(read(out)) / 1e9
+    return float(read(out)) / 1e9, done.data["events"] / seconds
 
 
 def spread(values: list[float]) -> str:
@@ -364,8 +364,11 @@ def main() -> None:
             for _ in range(options.turns):
                 without.append(bare_throughput(options.seconds, fresh(), offload=not plain))
                 carried.append(throughput(options.seconds, fresh(), plain=plain))
-            a, b = statistics.median(carried), statistics.median(without)
+            a = statistics.median(bits for bits, _ in carried)
+            b = statistics.median(without)
+            events = statistics.median(events for _, events in carried)
             say(f"throughput, {name}: {a:.2f} Gb/s, bare devices {b:.2f} Gb/s, ratio {a / b:.2f}")
+            say(f"  events of the engine a second: {events:,.0f}")
         load, processors = os.getloadavg()[0], os.cpu_count()
         say(f"load average {load:.1f} on {processors} processors")
         packets = int(options.seconds * 200)

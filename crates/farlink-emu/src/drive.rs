@@ -610,6 +610,7 @@ impl Emulation {
         };
         let traffic = Traffic::new(
             now.since(Instant::ZERO),
+            self.live.events(),
             self.hosts.iter().map(host).collect(),
             self.live.report(now),
             self.live.balance(),

@@ -49,6 +49,8 @@ pub struct Report {
 pub struct Traffic {
     /// How long it was there, in seconds.
     pub duration_s: f64,
+    /// Events that the engine handled.
+    pub events: u64,
     /// The hosts.
     pub hosts: Vec<HostReport>,
     /// Each direction of each link.
@@ -150,6 +152,7 @@ impl Report {
 impl Traffic {
     pub(crate) fn new(
         duration: Interval,
+        events: u64,
         hosts: Vec<HostReport>,
         links: Vec<LinkReport>,
         balance: Balance,
@@ -160,6 +163,7 @@ impl Traffic {
         let overflowed = sum(|c| c.overflowed);
         Self {
             duration_s: seconds(duration),
+            events,
             packets: Packets {
                 balance,
                 offered: balance.entered + not_ipv4 + no_host + overflowed,

@@ -328,6 +328,11 @@ impl Live {
         }
     }
 
+    /// Events handled so far.
+    pub fn events(&self) -> u64 {
+        self.world.events
+    }
+
     /// Where all packets are that came into being.
     pub fn balance(&self) -> Balance {
         self.world.balance()

@@ -1,0 +1,2 @@
+x:
+	@echo sub; env | grep FLAGS
