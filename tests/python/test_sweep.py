@@ -282,7 +282,7 @@ def test_the_looks_hold_their_level() -> None:
         held = sum(abs(mean - 10) <= half for mean, half, _ in stops) / TRIALS
         # Four standard errors of a share of 95 % in 1500 are 0.0225: far above is what it is.
         assert held >= least, (name, held)
-        assert len({runs for _, _, runs in stops}) > 2
+        assert len({runs for _, _, runs in stops}) > 1
 
 
 def test_without_the_wider_interval_the_level_is_not_kept() -> None:
@@ -308,14 +308,14 @@ def test_a_precision_runs_each_point_as_long_as_it_needs(small: Path) -> None:
         small,
         factors={"loss": {"path": "links.0.down.channel.loss", "values": [0.0, 0.02]}},
         overrides=SET,
-        precision={"goodput": "2 %", "least": 20, "most": 400},
+        precision={"goodput": "5 %", "least": 20, "most": 400},
         jobs=2,
     )
     assert found.runs[0] == 20
     assert found.runs[1] > 28
     assert found.reached == [True, True]
     lossy = found.frame.iloc[1]
-    assert lossy["ci95_high"] - lossy["mean"] <= 0.02 * lossy["mean"]
+    assert lossy["ci95_high"] - lossy["mean"] <= 0.05 * lossy["mean"]
     assert lossy["n"] == found.runs[1]
     short = fl.sweep(
         small,
