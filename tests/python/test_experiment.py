@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import tomllib
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -212,3 +213,21 @@ def test_two_writers_and_one_that_is_killed_leave_the_same_numbers(
 
 def _bits(values: Sequence[float] | np.typing.NDArray[np.float64]) -> bytes:
     return np.asarray(values, np.float64).tobytes()
+
+
+def test_a_study_goes_on_from_its_store(tmp_path: Path) -> None:
+    from farlink.studies.lab import Cell, Lab
+
+    # Flows not in the order of their names: a store sorts numbers by name.
+    tree = tomllib.loads(fl.scenarios()["geo-mixed"])
+    cell = Cell("mixed", {**tree, "duration": "10 s", "flows": tree["flows"][::-1]})
+    held, first = Lab(runs=2), Lab(runs=2, store=tmp_path / "store")
+    again = Lab(runs=3, store=tmp_path / "store")
+    first.prefetch([cell])
+    for place in (0, 1, 2):
+        wanted = held.flow(cell, "goodput_over_run", flow=place).values.tolist()
+        assert first.flow(cell, "goodput_over_run", flow=place).values.tolist() == wanted
+        found = again.flow(cell, "goodput_over_run", flow=place).values.tolist()
+        assert found[:2] == wanted
+    assert (first.simulated_runs, again.simulated_runs) == (2, 1)
+    assert first.events > again.events > 0

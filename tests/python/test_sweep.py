@@ -319,7 +319,7 @@ def test_a_precision_runs_each_point_as_long_as_it_needs(small: Path) -> None:
     assert lossy["n"] == found.runs[1]
     short = fl.sweep(
         small,
-        factors={"loss": {"path": "links.0.down.channel.loss", "values": [0.02, 0.03]}},
+        factors={"loss": {"path": "links.0.down.channel.loss", "values": [0.1, 0.05]}},
         overrides=SET,
         precision={"goodput": "0.1 %", "least": 5, "most": 10},
     )
@@ -355,8 +355,8 @@ def test_the_command_makes_a_page_and_does_not_simulate_again(file: Path) -> Non
     assert (out / "index.html").is_file()
     again = command("sweep", file, "--csv", "-", cwd=file.parent)
     assert again.stdout == (out / "results.csv").read_text()
-    more = command("sweep", file, "--runs", 5, cwd=file.parent)
-    assert "20 runs, 4 of them simulated now" in more.stdout
+    more = fl.sweep(file, runs=5, store=out / "store")
+    assert more.simulated_runs == 4
 
 
 def test_bad_input_is_a_line_and_leaves_nothing(file: Path) -> None:
@@ -495,8 +495,17 @@ def test_on_dask_with_a_worker_that_is_killed(small: Path) -> None:
     assert found.frame.equals(reference)
 
 
-def test_a_cluster_that_does_not_answer_is_said(file: Path) -> None:
-    done = command("sweep", file, "--cluster", "nowhere", cwd=file.parent)
-    assert done.returncode == 2, done.stderr
-    assert "--cluster nowhere: no scheduler answers there" in done.stderr
-    assert done.stderr.count("\n") == 1
+def test_a_cluster_that_does_not_answer_is_said() -> None:
+    from farlink.experiment.execute import on_cluster
+
+    says = "--cluster nowhere: no scheduler answers there"
+    with pytest.raises(ScenarioError, match=says), on_cluster("nowhere"):
+        pass
+
+
+def test_the_example_can_be_run() -> None:
+    example = Path(__file__).parents[2] / "examples" / "geo-buffers.toml"
+    read = plan.read(example)
+    assert len(read.points) == 36
+    assert [one.factor for one in read.against] == ["setting"]
+    assert len(read.plots) == 2

@@ -58,6 +58,12 @@ def study(
     out: Path | None = typer.Option(
         None, "--out", help="Write page, verdicts and figures here.", metavar="DIR"
     ),
+    store: Path | None = typer.Option(
+        None, "--store", help="Keep numbers here; what is there is not run again.", metavar="DIR"
+    ),
+    cluster: str = typer.Option(
+        "", "--cluster", help="Simulate on a Dask cluster instead: tcp://host:8786.", metavar="URL"
+    ),
     every: bool = typer.Option(
         False, "--all", help="Run all studies, and write an index page over them."
     ),
@@ -84,11 +90,12 @@ def study(
         return
     base = out if out is not None else Path("farlink-out") / (name or "studies")
     files.check_directory(base)
+    from farlink.experiment.execute import on_cluster
     from farlink.studies import runner
 
     results = []
     for one in [name] if name else studies.NAMES:
-        with _progress(quiet) as (progress, watch):
+        with on_cluster(cluster) as executor, _progress(quiet) as (progress, watch):
             result = runner.study(
                 one,
                 only=words,
@@ -99,6 +106,8 @@ def study(
                 reading=reading,
                 readings=readings,
                 mutants=mutants,
+                store=store,
+                executor=executor,
                 progress=progress,
                 watch=watch,
             )

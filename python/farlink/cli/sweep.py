@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,6 +74,7 @@ def sweep(
     or runs, simulates only what is missing. docs/sweeps.md has all that a file can say.
     """
     from farlink.experiment import plan as plans
+    from farlink.experiment.execute import on_cluster
     from farlink.experiment.sweep import SweepStopped, sweep_plan
 
     wanted = _precision(precision)
@@ -87,7 +88,7 @@ def sweep(
     directory = out if out is not None else files.inside(Path("farlink-out"), plan.name)
     files.check_directory(directory)
     where = store if store is not None else directory / "store"
-    with _executor(cluster) as executor, _progress(quiet) as progress:
+    with on_cluster(cluster) as executor, _progress(quiet) as progress:
         try:
             result = sweep_plan(plan, store=where, jobs=jobs, executor=executor, progress=progress)
         except SweepStopped as stop:
@@ -116,14 +117,6 @@ def _precision(options: list[str]) -> dict[str, Any] | None:
         except ValueError:
             found[name] = value
     return found
-
-
-@contextmanager
-def _executor(cluster: str) -> Iterator[Any]:
-    from farlink.experiment.execute import on_cluster
-
-    with on_cluster(cluster) if cluster else nullcontext() as executor:
-        yield executor
 
 
 def _list(plan: Any) -> None:  # noqa: ANN401 (Plan, imported when it is needed)

@@ -59,6 +59,7 @@ class Team:
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     executor: Executor | None = None
     worked_s: float = 0.0
+    events: int = 0
 
     def work(
         self,
@@ -167,6 +168,7 @@ class _Shift:
         self.done += runs
         self.seconds += result.seconds
         self.team.worked_s += result.seconds
+        self.team.events += result.events
         for one in result.numbers:
             self.cost[one.point] = result.seconds / runs
 
@@ -223,14 +225,17 @@ def _workers(executor: object) -> int:
 
 
 @contextmanager
-def on_cluster(address: str) -> Iterator[Executor]:
-    """Give the executor of a Dask cluster, from the address of its scheduler.
+def on_cluster(address: str) -> Iterator[Executor | None]:
+    """Give the executor of a Dask cluster, from the address of its scheduler; none without one.
 
     Raises
     ------
     ScenarioError
         If Dask is not installed, or nobody answers there.
     """
+    if not address:
+        yield None
+        return
     try:
         from distributed import Client
     except ImportError as error:

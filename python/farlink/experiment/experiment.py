@@ -46,11 +46,14 @@ class Experiment:
         `concurrent.futures`.
     tell
         Told of the progress.
+    keep
+        Whether what is in the store is held in memory, too, once it was asked for: for those who
+        ask for it again and again.
 
     Attributes
     ----------
-    simulated_runs, worked_s
-        Runs that were simulated, not found; and how long workers were at it.
+    simulated_runs, events, worked_s
+        Runs that were simulated, not found; their events; and how long workers were at it.
     """
 
     store: Store | Path | str | None = None
@@ -58,6 +61,7 @@ class Experiment:
     jobs: int | None = None
     executor: Executor | None = None
     tell: Tell | None = None
+    keep: bool = False
     simulated_runs: int = 0
     _held: "dict[str, _Held]" = field(default_factory=dict, repr=False)
 
@@ -66,6 +70,11 @@ class Experiment:
             self.store = Store(Path(self.store))
         threads = self.jobs if self.jobs is not None else (os.cpu_count() or 1)
         self._team = Team(whole("jobs", threads, _MOST_JOBS), self.executor)
+
+    @property
+    def events(self) -> int:
+        """Events of all runs that were simulated."""
+        return self._team.events
 
     @property
     def worked_s(self) -> float:
@@ -96,6 +105,14 @@ class Experiment:
             If a run fails, or workers are lost.
         """
         wanted = list(wanted)
+        self._simulate(wanted)
+        if self.keep and isinstance(self.store, Store):
+            held = self._held
+            new = {one.key for one, n in wanted if one.key not in held or held[one.key].count < n}
+            for one in self.store.numbers(new) if new else []:
+                held[one.point] = _Held(one.layout, [one])
+
+    def _simulate(self, wanted: Sequence[tuple[Point, int]]) -> None:
         parts = self.missing(wanted)
         if not parts:
             return
@@ -146,7 +163,7 @@ class Experiment:
             If none of its runs was simulated.
         """
         held = self._held.get(point.key)
-        if isinstance(self.store, Store):
+        if isinstance(self.store, Store) and not (self.keep and held is not None):
             there = self.store.covered().get(point.key, Ranges())
             if held is None or len(held.runs) < len(there):
                 for one in self.store.numbers([point.key]):
@@ -185,6 +202,10 @@ class _Held:
 
     layout: Layout
     parts: list[Numbers] = field(default_factory=list)
+
+    @property
+    def count(self) -> int:
+        return sum(len(one.runs) for one in self.parts)
 
     @property
     def runs(self) -> Ranges:

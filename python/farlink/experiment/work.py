@@ -22,10 +22,11 @@ class Part:
 
 @dataclass(frozen=True)
 class Done:
-    """What came out of some parts, and how many seconds it took."""
+    """What came out of some parts, and how many seconds and events it took."""
 
     numbers: Sequence[Numbers]
     seconds: float
+    events: int
 
 
 def simulate(
@@ -62,4 +63,4 @@ def simulate(
         runs = np.asarray(part.runs, dtype=np.int64)
         rows = values.reshape(len(runs), len(layout))
         numbers.append(Numbers(part.point, layout, runs, rows))
-    return Done(numbers, time.perf_counter() - started)
+    return Done(numbers, time.perf_counter() - started, sum(one.events for one in found))

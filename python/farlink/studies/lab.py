@@ -1,30 +1,35 @@
-"""The laboratory of a study: runs cells, keeps their numbers, and makes traces.
+"""The laboratory of a study: asks an experiment for the numbers of cells, and makes traces.
 
 A cell is a scenario with everything said. Each is simulated once however many figures
-and claims ask for it; run k of all cells has the same random numbers.
+and claims ask for it (`farlink.experiment`); run k of all cells has the same random numbers.
 """
 
 import hashlib
 import json
+import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farlink import _farlink, registry, source
+from farlink.experiment.experiment import Experiment
+from farlink.experiment.numbers import Layout
+from farlink.experiment.points import Point
 from farlink.studies.quantity import Quantity
 from farlink.trace import Trace
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
-    from farlink._farlink import Measures
     from farlink.api import Progress
+    from farlink.experiment.execute import Executor
+    from farlink.experiment.store import Store
 
 __all__ = ["Cell", "Lab"]
 
@@ -76,8 +81,9 @@ class Lab:
 
     Attributes
     ----------
-    events, simulated_runs
-        Events and runs that were simulated so far.
+    store, executor
+        Where numbers are kept, by default in memory; and who simulates, by default threads:
+        those of `farlink.experiment.Experiment`.
     """
 
     runs: int = 10
@@ -85,30 +91,38 @@ class Lab:
     jobs: int = 1
     quick: bool = False
     progress: "Progress | None" = None
-    events: int = 0
-    simulated_runs: int = 0
-    _numbers: "dict[str, list[_Numbers]]" = field(default_factory=dict)
-    _texts: dict[str, str] = field(default_factory=dict)
+    store: "Store | Path | str | None" = None
+    executor: "Executor | None" = None
+    _points: dict[str, Point] = field(default_factory=dict)
     _traces: dict[tuple[str, int], Trace] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._experiment = Experiment(
+            self.store, "study", self.jobs, self.executor, self._tell, keep=True
+        )
+
+    @property
+    def events(self) -> int:
+        """Events that were simulated so far."""
+        return self._experiment.events + sum(one.measures.events for one in self._traces.values())
+
+    @property
+    def simulated_runs(self) -> int:
+        """Runs that were simulated so far."""
+        return self._experiment.simulated_runs + len(self._traces)
 
     def prefetch(self, cells: Iterable[Cell]) -> None:
         """Simulate all of these that were not yet, side by side."""
-        cells = list(cells)
-        missing = self._missing(cells)
-        texts = {cell.key: self.text(cell) for cell in cells if cell.key in missing}
-        work = [(key, k) for key, runs in missing.items() for k in runs]
-        for done in range(0, len(work), _AT_ONCE):
-            part = work[done : done + _AT_ONCE]
-            progress = self._progress(done, len(work))
-            runs: dict[str, list[int]] = {}
-            for key, k in part:
-                runs.setdefault(key, []).append(k)
-            parts = [(texts[key], ks) for key, ks in runs.items()]
-            found = _farlink.simulate(parts, self.jobs, progress)
-            for key, measures in zip(runs, found, strict=True):
-                self._numbers.setdefault(key, []).extend(_Numbers.of(measures))
-                self.events += measures.events
-                self.simulated_runs += len(measures)
+        self._experiment.simulate([(self.point(cell), self.count(cell)) for cell in cells])
+
+    def point(self, cell: Cell) -> Point:
+        """Return the design point of a cell."""
+        key = cell.key
+        if key not in self._points:
+            where = source.find({**cell.scenario, "seed": self.seed})
+            text = next(iter(where.resolve(None, []).values()))
+            self._points[key] = Point(text, {"cell": cell.label})
+        return self._points[key]
 
     def planned(self, make: "Callable[[Lab], object]") -> list[Cell]:
         """Return the cells that a function of a lab will ask for, as far as can be told.
@@ -160,83 +174,55 @@ class Lab:
         key = (cell.key, run)
         if key not in self._traces:
             trace = Trace(_farlink.trace(self.text(cell), run, None, None))
-            self.events += trace.measures.events
-            self.simulated_runs += 1
             self._traces[key] = trace
         return self._traces[key]
 
     def text(self, cell: Cell) -> str:
         """Return the resolved scenario of a cell."""
-        key = cell.key
-        if key not in self._texts:
-            where = source.find({**cell.scenario, "seed": self.seed})
-            self._texts[key] = next(iter(where.resolve(None, []).values()))
-        return self._texts[key]
+        return self.point(cell).text
 
     def _quantity(self, cell: Cell, name: "_Name") -> Quantity:
         self.prefetch([cell])
-        runs = self._numbers[cell.key][: self.count(cell)]
+        point = self.point(cell)
+        numbers = self._experiment.numbers(point)
         scope, metric = str(name[0]), str(name[-1])
-        if name not in runs[0].columns:
+        of = _flow(numbers.layout, point, int(name[1])) if scope == "flow" else _link(name)
+        try:
+            column = numbers.layout.index((scope, of, metric))
+        except ValueError:
             where = " ".join(str(part) for part in name)
-            raise KeyError(f"{cell.label}: a run has no {where}")
-        values = np.array([one.row[one.columns[name]] for one in runs])
+            raise KeyError(f"{cell.label}: a run has no {where}") from None
+        values = np.ascontiguousarray(numbers.values[: self.count(cell), column])  # noqa: PD011
         return Quantity(values, f"{metric}({cell.label})", registry.unit(scope, metric))
 
-    def _missing(self, cells: Iterable[Cell]) -> dict[str, range]:
-        """Return the runs to simulate by cell; cells that differ in `runs` share theirs."""
-        counts: dict[str, int] = {}
-        for cell in cells:
-            key = cell.key
-            counts[key] = max(counts.get(key, 0), self.count(cell))
-        missing = {key: range(len(self._numbers.get(key, [])), n) for key, n in counts.items()}
-        return {key: runs for key, runs in missing.items() if runs}
+    def _tell(self, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(math.nan, math.nan, done, total)
 
-    def _progress(self, before: int, total: int) -> "Progress | None":
-        told = self.progress
-        if told is None:
-            return None
-        return lambda simulated, expected, done, _: told(simulated, expected, before + done, total)
-
-
-_AT_ONCE = 4096
-"""Runs that are simulated between two looks at what was stopped."""
 
 _Name = tuple[str | int, ...]
 """Of a number: "flow", its place and the metric; or "link", its name, direction and metric."""
 
 
-@dataclass(frozen=True)
-class _Numbers:
-    """The numbers of a run: 2 kB, where they would be 20 as objects.
+def _flow(layout: Layout, point: Point, place: int) -> str:
+    """Return the name of the flow at a place of the scenario; empty if there is none.
 
-    Attributes
-    ----------
-    columns
-        Places in `row` by name; runs alike share it.
+    A store keeps numbers by name and not in the order of the scenario.
     """
+    names = list(dict.fromkeys(of for scope, of, _ in layout if scope == "flow"))
+    said = [str(one["name"]) for one in point.scenario["flows"]]
 
-    columns: Mapping[_Name, int]
-    row: NDArray[np.float64]
+    def order(name: str) -> tuple[int, int]:
+        # A flow that is said once for several is "web.0", "web.1", ...
+        base, _, number = name.rpartition(".")
+        return (said.index(name), 0) if name in said else (said.index(base), int(number))
 
-    @classmethod
-    def of(cls, measures: "Measures") -> "list[_Numbers]":
-        """Return those of each run."""
-        import pyarrow as pa
-
-        names: list[_Name] = []
-        for scope, items, metrics in measures.groups:
-            for place, item in enumerate(items):
-                of = (place,) if scope == "flow" else item
-                names += [(scope, *of, metric) for metric in metrics]
-        columns = _columns(tuple(names))
-        rows = pa.record_batch(measures.numbers()).column(0).to_numpy()
-        return [cls(columns, row) for row in rows.reshape(len(measures), len(names))]
+    names.sort(key=order)
+    return names[place] if place < len(names) else ""
 
 
-@lru_cache(maxsize=64)
-def _columns(names: tuple[_Name, ...]) -> dict[_Name, int]:
-    return {name: place for place, name in enumerate(names)}
+def _link(name: "_Name") -> str:
+    return ".".join(str(part) for part in name[1:-1])
 
 
 class _Plan(Lab):

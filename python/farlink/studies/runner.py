@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
+    from farlink.experiment.execute import Executor
+
 __all__ = ["RUNS", "RUNS_QUICK", "Made", "Step", "StudyResult", "run_study", "study"]
 
 RUNS = 10
@@ -233,6 +235,8 @@ def study(
     reading: str | None = None,
     readings: bool = False,
     mutants: bool = False,
+    store: str | Path | None = None,
+    executor: "Executor | None" = None,
     progress: "Callable[[float, float, int, int], None] | None" = None,
     watch: Callable[[Step], None] | None = None,
 ) -> StudyResult:
@@ -261,6 +265,8 @@ def study(
     mutants
         Whether claims are judged under the wrong models of the record, too: which of them
         notice?
+    store, executor
+        As for `sweep`: a folder whose numbers are not simulated again, and who simulates.
     progress
         As for `run`, of the batch that is being simulated.
     watch
@@ -293,7 +299,7 @@ def study(
         raise ScenarioError(f"jobs is {threads}; write 1 to {_MOST_JOBS}")
     if not 0 <= seed <= _MOST_SEED:
         raise ScenarioError(f"seed is {seed}; write 0 to {_MOST_SEED}")
-    lab = Lab(runs=count, seed=seed, jobs=threads, quick=quick, progress=progress)
+    lab = Lab(count, seed, threads, quick, progress, store, executor)
     return run_study(
         find(name),
         lab,

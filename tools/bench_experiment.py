@@ -1,0 +1,173 @@
+"""What experiments cost beside the engine, and what a large store answers in which time.
+
+python tools/bench_experiment.py grid          2,400 runs on one and two threads, against the engine
+python tools/bench_experiment.py task          what a task costs, on threads and on Dask
+python tools/bench_experiment.py store ROWS    a store of so many rows, and three questions to it
+
+docs/scale.md has what they said.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from farlink import _farlink
+from farlink.experiment import Experiment, Point, Store, plan
+from farlink.experiment.numbers import Numbers
+
+GRID: dict[str, Any] = {
+    "scenario": "geo-lossy",
+    "runs": 30,
+    "set": {"flows.download.size": "2 MB", "tcp.receive_window": "1 MiB"},
+    "factors": {
+        "tcp": ["newreno", "sack", "cubic", "hybla"],
+        "loss": {
+            "path": "links.satellite.down.channel.ber",
+            "values": [0, 1e-8, 1e-7, 1e-6, 3e-6],
+        },
+        "buffer": {
+            "path": "links.satellite.down.queue",
+            "values": [{"packets": n} for n in (20, 50, 100, 200)],
+        },
+    },
+}
+
+
+def timed(work: Callable[[], object]) -> float:
+    """Return the seconds that something takes."""
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+def grid() -> None:
+    """Compare the layer, into a store, with the engine alone, on one thread and on two."""
+    points = plan.read(GRID).points
+    parts = [(one.text, list(range(30))) for one in points]
+    for jobs in (1, 2):
+        engine = min(timed(partial(_farlink.simulate, parts, jobs)) for _ in range(2))
+        layer = min(timed(partial(_layer, points, jobs)) for _ in range(2))
+        say(f"{jobs} threads: engine {engine:.2f} s, through the layer into a store {layer:.2f} s, "
+            f"overhead {100 * (layer / engine - 1):.1f} %")  # fmt: skip
+
+
+def _layer(points: Sequence[Point], jobs: int) -> None:
+    with tempfile.TemporaryDirectory() as where:
+        Experiment(Path(where) / "store", jobs=jobs).simulate([(one, 30) for one in points])
+
+
+def task() -> None:
+    """Time tasks whose work is next to nothing."""
+    point = Point.of("geo-lossy", overrides={"flows.download.size": "1 B"})
+    from farlink.experiment.work import Part, simulate
+
+    part = [Part(point.key, point.text, [0])]
+    from concurrent.futures import ThreadPoolExecutor
+
+    count = 500
+    alone = timed(lambda: [simulate(part, _farlink.engine()) for _ in range(count)]) / count
+    with ThreadPoolExecutor(1) as pool:
+        threads = timed(lambda: _all(pool, part, count)) / count
+    say(f"a task: {1e6 * alone:.0f} us of work, {1e6 * threads:.0f} us on a thread")
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(  # type: ignore[no-untyped-call]
+            n_workers=2, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
+        Client(cluster) as client,  # type: ignore[no-untyped-call]
+    ):
+        pool = client.get_executor()
+        _all(pool, part, 20)
+        say(f"on Dask: {1e6 * timed(lambda: _all(pool, part, count)) / count:.0f} us a task")
+
+
+def _all(pool: Any, part: object, count: int) -> None:  # noqa: ANN401 (any executor)
+    from farlink.experiment.work import simulate
+
+    for one in [pool.submit(simulate, part, _farlink.engine()) for _ in range(count)]:
+        one.result()
+
+
+def store(rows: int) -> None:
+    """Make a store of so many rows, ten measures a run and 100 points, and ask it."""
+    tcps, losses, buffers = ("newreno", "sack", "cubic", "hybla"), range(5), range(5)
+    points = [
+        Point.of("geo-lossy", tcp=tcp, seed=100 * loss + buffer,
+                 factors={"tcp": tcp, "loss": loss, "buffer": buffer})
+        for tcp in tcps for loss in losses for buffer in buffers
+    ]  # fmt: skip
+    names = [
+        *("goodput", "duration", "timeouts", "rtt_mean", "segments_sent"),
+        *("segments_retransmitted", "fast_retransmits", "bytes_delivered", "rtt_p99", "cwnd_mean"),
+    ]
+    layout = tuple(("flow", "download", one) for one in sorted(names))
+    runs = rows // len(points) // len(layout)
+    rng = np.random.default_rng(1)
+    with tempfile.TemporaryDirectory() as where:
+        kept = Store(Path(where) / "store")
+        kept.describe("bench", points)
+        wrote = 0.0
+        step = max(1, runs // 20)
+        for first in range(0, runs, step):
+            some = np.arange(first, min(first + step, runs))
+            parts = [
+                Numbers(one.key, layout, some, rng.normal(1e6, 1e5, (len(some), len(layout))))
+                for one in points
+            ]
+            wrote += timed(partial(kept.add, parts))
+        merged = timed(partial(kept.tidy, at_least=2))
+        size = sum(one.stat().st_size for one in kept.path.iterdir())
+        total = runs * len(points) * len(layout)
+        say(f"{total:,} rows, {runs * len(points):,} runs: {size / 1e6:.0f} MB, "
+            f"{size / total:.1f} B a row; written in {wrote:.1f} s, "
+            f"merged in {merged:.1f} s")  # fmt: skip
+        for what, sql in QUERIES.items():
+            fresh = Store(kept.path)
+            best = min(timed(partial(fresh.query, sql)) for _ in range(3))
+            say(f"  {what}: {best:.2f} s")
+
+
+QUERIES = {
+    "mean of goodput by three factors": (
+        "with means as (select point, avg(value) mean, count(value) n from results "
+        "where measure = 'goodput' group by point) "
+        "select factors['tcp'] tcp, factors['loss'] loss, factors['buffer'] buffer, "
+        "sum(mean * n) / sum(n) mean from means join points using (point) group by all"
+    ),
+    "99 % quantile of duration by TCP": (
+        "select factors['tcp'] tcp, quantile_cont(value, 0.99) from results "
+        "join (select point, factors from points) using (point) "
+        "where measure = 'duration' group by all"
+    ),
+    "paired difference of two points, run by run": (
+        "with two as (select min(point) a, max(point) b from points) "
+        "select avg(x.value - y.value), stddev(x.value - y.value) from results x, results y, two "
+        "where x.measure = 'goodput' and y.measure = 'goodput' and x.run = y.run "
+        "and x.point = two.a and y.point = two.b"
+    ),
+}
+
+
+def say(line: str) -> None:
+    """Write a line."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    asked = sys.argv[1:]
+    if asked == ["grid"]:
+        grid()
+    elif asked == ["task"]:
+        task()
+    elif len(asked) == 2 and asked[0] == "store":
+        store(int(asked[1]))
+    else:
+        sys.exit(__doc__)
