@@ -57,6 +57,10 @@ pub(super) struct Bed<A> {
     pub(super) ends: [End; 2],
     real: bool,
     faults: Faults,
+    /// An end between which and the agent nothing happens.
+    pub(super) clean: Option<usize>,
+    /// One that hears nothing any more.
+    pub(super) gone: Option<usize>,
     stream: Stream,
     /// Packets under way: to an end, or from it to the agent.
     flying: BTreeMap<(Instant, u64), (Hop, Packet)>,
@@ -169,6 +173,8 @@ impl<A: Agent> Bed<A> {
             ends: [End::new(listens, bytes[0]), End::new(opens, bytes[1])],
             real,
             faults: Faults::default(),
+            clean: None,
+            gone: None,
             stream: Streams::new(1, 0).stream("bed"),
             flying: BTreeMap::new(),
             number: 0,
@@ -237,7 +243,11 @@ impl<A: Agent> Bed<A> {
     }
 
     fn fly(&mut self, hop: Hop, mut packet: Packet) {
-        let faults = self.faults;
+        let (Hop::ToAgent(end) | Hop::ToEnd(end)) = hop;
+        let faults = match self.clean {
+            Some(clean) if clean == end => Faults::default(),
+            _ => self.faults,
+        };
         let mut chance = |p| self.stream.chance(Probability::new(p).unwrap());
         if chance(faults.loss) {
             return;
@@ -245,7 +255,6 @@ impl<A: Agent> Bed<A> {
         packet.corrupt |= chance(faults.damage);
         let copy = chance(faults.copies).then(|| packet.clone());
         for packet in [Some(packet), copy].into_iter().flatten() {
-            let (Hop::ToAgent(end) | Hop::ToEnd(end)) = hop;
             let mut at = self.now + self.delays[end];
             if self.stream.chance(Probability::new(faults.late).unwrap()) {
                 at += Interval::from_micros((self.stream.uniform() * 30_000.0) as u64);
@@ -320,7 +329,7 @@ impl<A: Agent> Bed<A> {
     }
 
     fn deliver(&mut self, end: usize, packet: &Packet) {
-        if packet.corrupt {
+        if packet.corrupt || self.gone == Some(end) {
             return;
         }
         if let Some(segment) = read(packet) {

@@ -15,6 +15,7 @@ mod eln;
 mod middlebox;
 mod snoop;
 mod split;
+mod spoof;
 mod timers;
 mod view;
 
@@ -25,4 +26,5 @@ pub use eln::Eln;
 pub use middlebox::{Act, Action, Agent, Injection, Note, Out, Sent, Tag, Verdict};
 pub use snoop::{Repair, SackHandling, Snoop, SnoopConfig, Tells};
 pub use split::{Settings as SplitSettings, Split};
+pub use spoof::{Settings as SpoofSettings, Spoof};
 pub use view::{Path, View};

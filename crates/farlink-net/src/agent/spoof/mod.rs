@@ -1,0 +1,284 @@
+//! Spoofing (vatne2006, 1.1 and 2): the agent in front of a satellite acknowledges data in
+//! the far end's name, and answers for it.
+//!
+//! Numbers stay as they are: both ends have one connection. The agent keeps what the far
+//! end has not acknowledged, sends it again by itself, and keeps acknowledgments from the
+//! sender that it has already.
+
+mod state;
+
+use super::connections::{Ends, Limits};
+use super::crossing::Crossing;
+use super::middlebox::{Agent, Out, Verdict};
+use super::view::View;
+use crate::id::PacketId;
+use crate::packet::Packet;
+use farlink_tcp::{Flags, Instant};
+use state::{Becomes, Count, Spoofed};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What it may keep, and how long it tries.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Bytes of a connection that it answers for.
+    pub buffer: u64,
+    /// Time-outs in a row after which it gives a connection up.
+    pub tries: u32,
+    /// How many connections there are at once, and when one may make room.
+    pub limits: Limits,
+}
+
+/// The agent.
+#[derive(Debug)]
+pub struct Spoof {
+    settings: Settings,
+    /// It takes on connections that begin; otherwise those that it has alone.
+    is_on: bool,
+    all: BTreeMap<Ends, Box<Spoofed>>,
+    timers: BTreeSet<(Instant, Ends)>,
+    /// No connection is idle before.
+    idle_from: Instant,
+    packets: Vec<Packet>,
+    opened: u64,
+    refused: u64,
+    failed: u64,
+    lost: u64,
+    held: u64,
+    held_max: u64,
+    /// Of the connections that are gone.
+    count: Count,
+}
+
+impl Spoof {
+    /// An agent that has seen nothing.
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            is_on: true,
+            all: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            idle_from: Instant::ZERO,
+            packets: Vec::new(),
+            opened: 0,
+            refused: 0,
+            failed: 0,
+            lost: 0,
+            held: 0,
+            held_max: 0,
+            count: Count::default(),
+        }
+    }
+
+    /// What a connection keeps, and when it wants to be called, may have changed; what it
+    /// sends leaves.
+    fn settle(&mut self, ends: Ends, before: u64, out: &mut Out) {
+        for packet in self.packets.drain(..) {
+            out.inject(packet);
+        }
+        let Some(state) = self.all.get_mut(&ends) else {
+            return;
+        };
+        self.held = self.held - before + state.held();
+        self.held_max = self.held_max.max(self.held);
+        let timer = state.deadline;
+        if timer != state.timer {
+            let old = std::mem::replace(&mut state.timer, timer);
+            old.map(|at| self.timers.remove(&(at, ends)));
+            self.timers.extend(timer.map(|at| (at, ends)));
+        }
+        if state.is_over() {
+            self.forget(ends);
+        }
+    }
+
+    /// A connection is gone.
+    fn forget(&mut self, ends: Ends) {
+        let Some(state) = self.all.remove(&ends) else {
+            return;
+        };
+        if let Some(at) = state.timer {
+            self.timers.remove(&(at, ends));
+        }
+        self.held -= state.held();
+        self.count.add(&state.count);
+    }
+
+    /// A connection ends before the far end has what was acknowledged in its name.
+    fn fail(&mut self, ends: Ends) {
+        let lost = self.all.get(&ends).map_or(0, |state| state.unconfirmed());
+        self.failed += u64::from(lost > 0);
+        self.lost += lost;
+        self.forget(ends);
+    }
+
+    /// Whether there is room for another connection, after those that were idle for long
+    /// have gone.
+    fn has_room(&mut self, now: Instant, out: &mut Out) -> bool {
+        let limits = self.settings.limits;
+        if self.all.len() < limits.connections {
+            return true;
+        }
+        if now < self.idle_from {
+            return false;
+        }
+        let idle = self
+            .all
+            .iter()
+            .filter(|(_, state)| now.since(state.last) >= limits.idle);
+        let idle: Vec<Ends> = idle.map(|(&ends, _)| ends).collect();
+        for ends in idle {
+            self.give_up(ends, out);
+        }
+        let oldest = self.all.values().map(|state| state.last).min();
+        self.idle_from = oldest.unwrap_or(now) + limits.idle;
+        self.all.len() < limits.connections
+    }
+
+    /// Nothing more is done for a connection. What was acknowledged and did not arrive
+    /// ends it.
+    fn give_up(&mut self, ends: Ends, out: &mut Out) {
+        if let Some(state) = self.all.get(&ends)
+            && state.unconfirmed() > 0
+        {
+            state.resets(&mut self.packets);
+        }
+        for packet in self.packets.drain(..) {
+            out.inject(packet);
+        }
+        self.fail(ends);
+    }
+}
+
+impl Agent for Spoof {
+    fn on_packet(
+        &mut self,
+        now: Instant,
+        _id: PacketId,
+        crossing: Crossing,
+        view: &mut View<'_>,
+        out: &mut Out,
+    ) -> Verdict {
+        let from_sender = match crossing {
+            Crossing::ToWireless => true,
+            Crossing::FromWireless => false,
+            Crossing::Beside => return Verdict::Forward,
+        };
+        let Some(ends) = view.ends(crossing) else {
+            return Verdict::Forward;
+        };
+        let Some(segment) = view.segment() else {
+            return Verdict::Forward;
+        };
+        let (flags, segment) = (segment.flags, segment.clone());
+        let syn = flags.has(Flags::SYN) && !flags.has(Flags::RST);
+        if syn {
+            let other = self.all.get(&ends).is_some_and(|s| s.is_other(&segment));
+            if from_sender && other {
+                self.fail(ends);
+            }
+            let begins = !flags.has(Flags::ACK) && self.is_on;
+            if begins && !self.all.contains_key(&ends) {
+                if !self.has_room(now, out) {
+                    self.refused += 1;
+                    return Verdict::Forward;
+                }
+                self.opened += 1;
+                let (mut path, mut ports) = (view.path(), (segment.src_port, segment.dst_port));
+                if from_sender {
+                    (path, ports) = (path.reverse(), (ports.1, ports.0));
+                }
+                let state = Spoofed::new(path, ports, now);
+                self.all.insert(ends, Box::new(state));
+            }
+            match self.all.get_mut(&ends) {
+                Some(state) if from_sender => state.near_syn(&segment),
+                Some(state) => state.far_syn(&segment),
+                None => {}
+            }
+            return Verdict::Forward;
+        }
+        let Some(state) = self.all.get_mut(&ends) else {
+            return Verdict::Forward;
+        };
+        if flags.has(Flags::RST) {
+            self.fail(ends);
+            return Verdict::Forward;
+        }
+        let before = state.held();
+        let (settings, packets) = (&self.settings, &mut self.packets);
+        let becomes = if from_sender {
+            state.from_sender(settings, &segment, || view.copy(), now, packets)
+        } else {
+            state.from_far(settings, &segment, now, packets)
+        };
+        if becomes == Becomes::Rewritten {
+            let (ack, window) = (state.acked(), state.window(settings));
+            view.rewrite(|segment| (segment.ack, segment.window) = (ack, window));
+        }
+        self.settle(ends, before, out);
+        match becomes {
+            Becomes::Goes | Becomes::Rewritten => Verdict::Forward,
+            Becomes::Taken => Verdict::Absorb,
+            Becomes::Suppressed => Verdict::Drop,
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.timers.first().map(|&(at, _)| at)
+    }
+
+    fn on_deadline(&mut self, now: Instant, out: &mut Out) {
+        let due = self.timers.iter().take_while(|(at, _)| *at <= now);
+        let due: Vec<Ends> = due.map(|&(_, ends)| ends).collect();
+        for ends in due {
+            let Some(state) = self.all.get_mut(&ends) else {
+                continue;
+            };
+            let before = state.held();
+            if state.expire(&self.settings, now, &mut self.packets) {
+                self.settle(ends, before, out);
+            } else {
+                self.give_up(ends, out);
+            }
+        }
+    }
+
+    fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {
+        self.is_on = on;
+    }
+
+    fn counters(&self, _now: Instant) -> Vec<(&'static str, f64)> {
+        let mut sum = self.count;
+        let mut unconfirmed = 0;
+        for state in self.all.values() {
+            sum.add(&state.count);
+            unconfirmed += state.unconfirmed();
+        }
+        vec![
+            ("connections", self.opened as f64),
+            ("connections_refused", self.refused as f64),
+            ("connections_failed", self.failed as f64),
+            ("acks_spoofed", sum.spoofed as f64),
+            ("acks_suppressed", sum.suppressed as f64),
+            ("retransmissions", sum.resent as f64),
+            ("timeouts", sum.timeouts as f64),
+            ("no_room", sum.no_room as f64),
+            ("bytes_held_max", self.held_max as f64),
+            ("bytes_unconfirmed", unconfirmed as f64),
+            ("bytes_lost", self.lost as f64),
+        ]
+    }
+}
+
+impl Count {
+    fn add(&mut self, other: &Self) {
+        self.spoofed += other.spoofed;
+        self.suppressed += other.suppressed;
+        self.resent += other.resent;
+        self.timeouts += other.timeouts;
+        self.no_room += other.no_room;
+    }
+}
+
+#[cfg(test)]
+mod tests;

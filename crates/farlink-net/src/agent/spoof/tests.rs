@@ -1,0 +1,136 @@
+use super::super::bed::{Bed, FIXED, Faults, MOBILE};
+use super::*;
+use farlink_tcp::{CloseReason, Config, Interval, variant};
+use proptest::prelude::*;
+use std::sync::Arc;
+
+fn tcp(name: &str) -> Arc<Config> {
+    Arc::new((variant::lookup(name).unwrap().config)())
+}
+
+fn spoof() -> Spoof {
+    Spoof::new(Settings {
+        buffer: 64 << 10,
+        tries: 15,
+        limits: Limits::default(),
+    })
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Interval::from_millis(ms)
+}
+
+const LONG: u64 = 3_600_000;
+
+fn counter(agent: &Spoof, name: &str) -> u64 {
+    let counters = agent.counters(at(LONG));
+    counters.iter().find(|(n, _)| *n == name).unwrap().1 as u64
+}
+
+/// The far end is 250 ms away, the sender 10 ms.
+fn bed(bytes: [u64; 2], real: bool, row: &str) -> Bed<Spoof> {
+    let mut bed = Bed::new(spoof(), &tcp(row), bytes, real);
+    bed.delays[MOBILE] = Interval::from_millis(250);
+    bed
+}
+
+/// The sender hears of its data after 20 ms and not after 520, sees no other number than
+/// the far end's, and the far end's own acknowledgments stay at the agent.
+#[test]
+fn data_is_acknowledged_at_the_agent() {
+    for real in [false, true] {
+        let mut bed = bed([0, 200_000], real, "sack");
+        bed.run(at(LONG));
+        assert!(bed.is_done(), "{real}");
+        assert_eq!(bed.ends[FIXED].connection.stats().segments_retransmitted, 0);
+        let srtt = bed.ends[FIXED].connection.srtt().unwrap();
+        assert!(srtt < Interval::from_millis(200), "{srtt:?}");
+        assert!(counter(&bed.agent, "acks_suppressed") > 50);
+        assert_eq!(counter(&bed.agent, "bytes_unconfirmed"), 0);
+        assert!(bed.agent.all.is_empty() && bed.agent.timers.is_empty());
+        assert_eq!(bed.agent.held, 0);
+        // The 137 segments, and not one more.
+        assert_eq!(bed.data_to(MOBILE).count(), 137);
+    }
+}
+
+/// What is lost on the satellite the agent sends again; the sender does not hear of it.
+#[test]
+fn the_agent_repairs_what_is_lost_behind_it() {
+    let faults = Faults {
+        loss: 0.02,
+        ..Faults::default()
+    };
+    for row in ["reno", "sack"] {
+        let mut bed = bed([0, 500_000], true, row).with_faults(faults, 3);
+        bed.clean = Some(FIXED);
+        bed.run(at(LONG));
+        assert!(bed.is_done(), "{row}");
+        assert_eq!(bed.ends[FIXED].connection.stats().segments_retransmitted, 0);
+        assert!(counter(&bed.agent, "retransmissions") > 3);
+    }
+}
+
+/// What is lost in front of it the sender repairs: it gets duplicate ACKs for the hole.
+#[test]
+fn the_sender_repairs_what_is_lost_in_front() {
+    let faults = Faults {
+        loss: 0.02,
+        ..Faults::default()
+    };
+    for row in ["reno", "sack"] {
+        let mut bed = bed([0, 500_000], true, row).with_faults(faults, 3);
+        bed.clean = Some(MOBILE);
+        bed.run(at(LONG));
+        assert!(bed.is_done(), "{row}");
+        let stats = bed.ends[FIXED].connection.stats();
+        assert!(stats.fast_retransmits > 2, "{row} {stats:?}");
+    }
+}
+
+/// The far end is gone: after the last try both ends are reset, and what the sender
+/// believes to have arrived is counted.
+#[test]
+fn what_it_cannot_deliver_ends_the_connection() {
+    let mut bed = bed([0, 500_000], false, "sack");
+    bed.run(at(2000));
+    bed.gone = Some(MOBILE);
+    let lost = bed.ends[FIXED].connection.acknowledged();
+    let arrived = bed.ends[MOBILE].received;
+    bed.run(at(4 * LONG));
+    assert_eq!(bed.ends[FIXED].closed, Some(CloseReason::Reset));
+    assert_eq!(counter(&bed.agent, "timeouts"), 16);
+    assert_eq!(counter(&bed.agent, "connections_failed"), 1);
+    let counted = counter(&bed.agent, "bytes_lost");
+    assert!(counted > 0 && counted <= 64 << 10);
+    assert!(lost >= arrived);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever is lost, copied, damaged and late on either side, each byte comes once, in
+    /// order, in both directions, and nothing is kept at the end.
+    #[test]
+    fn each_byte_comes_once_and_in_order(
+        loss in 0.0..0.1_f64,
+        copies in 0.0..0.2_f64,
+        damage in 0.0..0.1_f64,
+        late in 0.0..0.3_f64,
+        bytes in [0..60_000_u64, 0..60_000_u64],
+        real: bool,
+        row in 0..4_usize,
+        buffer in 1..100_000_u64,
+        seed: u64,
+    ) {
+        let faults = Faults { loss, copies, damage, late };
+        let row = ["sack", "reno", "hybla", "cubic"][row];
+        let mut bed = bed(bytes, real, row).with_faults(faults, seed);
+        bed.agent.settings.buffer = buffer;
+        bed.run(at(4 * LONG));
+        let failed = counter(&bed.agent, "connections_failed");
+        prop_assert!(bed.is_done() || failed > 0, "{:?}", bed.ends);
+        prop_assert!(bed.ends.iter().all(|end| end.correct));
+        prop_assert!(bed.agent.timers.is_empty(), "{:?}", bed.agent);
+    }
+}
