@@ -58,7 +58,8 @@ table! {
             of [Snoop, Ackp, Ebsn, SeqCache];
         /// Local tries after which it forgets a packet, and lets duplicate ACKs for it
         /// pass.
-        tries?: u32 = 10, in 1..=1000, of [Snoop, Ackp, Ebsn, SeqCache];
+        tries?: u32, in 1..=1000,
+            of [Snoop = 10, Ackp = 10, Ebsn = 10, SeqCache = 10, Spoof = 15];
         /// What it sends again goes ahead of all that waits for the wireless link; not on a
         /// link with a protocol, other traffic or header compression.
         ahead?: bool = true, of [Snoop, Ackp, Ebsn];
@@ -82,10 +83,12 @@ table! {
         satellite_tcp?: TcpSpec, of [Pep, Pepsal];
         /// When the SYN of an end is answered.
         open?: OpenName = OpenName::Early, of [Split, Pep, Pepsal];
-        /// Bytes of a direction that are sent on and not acknowledged; what comes beyond
-        /// stays unread in the half that it came to, whose window closes.
+        /// Bytes of a direction that are sent on and not acknowledged. Of split connections
+        /// what comes beyond stays unread in the half that it came to, whose window closes;
+        /// spoofing answers for no more.
         buffer?: Size, in Size(1)..=Size(1 << 30),
-            of [Split = Size(64 << 10), Pep = Size(1 << 20), Pepsal = Size(4 << 20)];
+            of [Split = Size(64 << 10), Pep = Size(1 << 20), Pepsal = Size(4 << 20),
+                Spoof = Size(64 << 10)];
         /// How long bytes wait for more, to fill a segment of the other half; no time is
         /// as they come.
         linger?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY),
@@ -152,6 +155,9 @@ pub enum AgentName {
     /// The same as PEPsal does it: one agent, Hybla on the satellite link, and large
     /// buffers (Caini, Firrincieli, Lacamera 2006).
     Pepsal,
+    /// Acknowledges data in the far end's name and answers for it, from the gateway before
+    /// a satellite (vatne2006, 2).
+    Spoof,
 }
 
 /// When a split connection is answered.
@@ -239,7 +245,7 @@ impl AgentSpec {
             tick: self.tick().0,
             srtt: self.srtt().0,
             rttvar: self.rttvar().0,
-            tries: self.tries(),
+            tries: self.tries.unwrap_or(SNOOP.tries),
             ahead: self.ahead(),
             sack: match self.sack() {
                 SackName::Pass => SackHandling::Pass,

@@ -14,6 +14,7 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
         "geo-lossy",
         "geo-bursts",
         "geo-mixed",
+        "geo-pep",
         "several-losses",
         "cdpd-rlp-wong1998",
         "fairness-omueti2007",

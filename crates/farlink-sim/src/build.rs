@@ -10,7 +10,7 @@ use crate::scenario::{
 };
 use crate::udp::UdpFlow;
 use crate::world::{Node, Slot, Tally, World};
-use farlink_net::agent::{Agent, Ebsn, Eln, Snoop, Split, SplitSettings};
+use farlink_net::agent::{Agent, Ebsn, Eln, Snoop, Split, SplitSettings, Spoof, SpoofSettings};
 use farlink_net::arq::ArqLink;
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as JitterDistribution, Duplicate,
@@ -86,6 +86,11 @@ fn build_agent(agent: &ExpandedAgent, links: &[ExpandedLink]) -> Box<dyn Agent> 
         AgentName::Split | AgentName::Pep | AgentName::Pepsal => {
             Box::new(Split::new(split(agent, links)))
         }
+        AgentName::Spoof => Box::new(Spoof::new(SpoofSettings {
+            buffer: agent.spec.buffer.map_or(u64::MAX, |buffer| buffer.0),
+            tries: agent.spec.tries.unwrap_or(u32::MAX),
+            limits: agent.spec.limits(),
+        })),
     }
 }
 

@@ -81,7 +81,7 @@ impl Live {
         let unwatched = Monitor::default();
         let mut world = network(&scenario, run, &unwatched)?;
         // Routers are destinations too: they answer.
-        world.nodes = nodes(&scenario, &world.links, true, &unwatched)?;
+        world.set_nodes(nodes(&scenario, &world.links, true, &unwatched)?);
         let mut is_host = vec![false; scenario.nodes.len()];
         for flow in &scenario.flows {
             is_host[flow.from] = true;

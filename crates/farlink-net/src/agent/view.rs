@@ -56,11 +56,6 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The packet as it is now.
-    pub fn copy(&self) -> Packet {
-        self.packet.clone()
-    }
-
     /// The addresses of its header.
     pub fn addresses(&mut self) -> Addresses {
         self.read();

@@ -1,15 +1,23 @@
 //! Agents at routers in the world: packets cross them, and what they ask for is done.
 
-use super::World;
 use super::placed::Placed;
+use super::{Node, World};
 use crate::flow::EndId;
 use crate::heap::{Event, Kind};
 use farlink_net::agent::{Action, Agent, Crossing, Injection, Out, Sent, Tag, Verdict, View};
 use farlink_net::channel::DropCause;
-use farlink_net::{Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp, wire};
+use farlink_net::{ById, Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp, wire};
 use farlink_tcp::{Instant, Notice};
 
 impl World {
+    /// Puts other nodes in the place of those that are there, with the same agents.
+    pub(crate) fn set_nodes(&mut self, nodes: ById<NodeId, Node>) {
+        self.nodes = nodes;
+        for placed in &self.agents.all {
+            self.nodes[placed.node].has_agents = true;
+        }
+    }
+
     /// Puts an agent at a node, behind those that are there; it looks after link number
     /// `wireless`.
     pub(crate) fn add_agent(&mut self, node: NodeId, wireless: u32, agent: Box<dyn Agent>) {

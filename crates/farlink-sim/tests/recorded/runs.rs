@@ -594,6 +594,14 @@ const WHOLE: &[(&str, &str)] = &[
          flows = [{ from = 'fixed', to = 'mobile', size = '1 MB', tcp.variant = 'cubic' }]",
     ),
     (
+        "acknowledgments in another's name",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '20 ms', channel = { loss = 0.003 } } }, \
+         { name = 'satellite', between = ['base', 'mobile'], down = { rate = '2 Mbit/s', delay = '250 ms', channel = { loss = 0.01 } } }]\n\
+         agents = [{ at = 'base', wireless = 'satellite', kind = 'spoof' }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '500 kB', tcp.variant = 'reno' }, { from = 'mobile', to = 'fixed', size = '100 kB' }, \
+         { from = 'fixed', to = 'mobile', app = 'http', pages = 4 }]",
+    ),
+    (
         "cut off",
         "duration = '2500 ms'\nlinks = [{ between = ['a', 'b'], down = { rate = '1 Mbit/s', delay = '250 ms', queue = { packets = 10 } } }]\n\
          flows = [{ from = 'a', to = 'b', app = 'bulk', duration = '10 s' }, { from = 'b', to = 'a', app = 'cbr', rate = '100 kbit/s', duration = '10 s' }]",

@@ -243,7 +243,7 @@ impl Agent for Split {
         };
         let is_known = self.relays.contains_key(&ends);
         let opens = view.segment().is_some_and(opens);
-        if !is_known && !(opens && self.is_on) {
+        if !(is_known || opens && self.is_on) {
             return Verdict::Forward;
         }
         if !is_known && !self.has_room(now, out) {

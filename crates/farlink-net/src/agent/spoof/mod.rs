@@ -207,9 +207,9 @@ impl Agent for Spoof {
         let before = state.held();
         let (settings, packets) = (&self.settings, &mut self.packets);
         let becomes = if from_sender {
-            state.from_sender(settings, &segment, || view.copy(), now, packets)
+            state.take_from_sender(settings, &segment, || view.copy(), now, packets)
         } else {
-            state.from_far(settings, &segment, now, packets)
+            state.take_from_far(settings, &segment, now, packets)
         };
         if becomes == Becomes::Rewritten {
             let (ack, window) = (state.acked(), state.window(settings));

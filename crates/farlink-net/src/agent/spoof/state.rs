@@ -6,9 +6,7 @@ use super::Settings;
 use crate::packet::Packet;
 use farlink_tcp::config::RtoConfig;
 use farlink_tcp::rto::RttEstimator;
-use farlink_tcp::{
-    Flags, Instant, Interval, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps,
-};
+use farlink_tcp::{Flags, Instant, Options, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 use std::collections::VecDeque;
 
 /// Bytes of memory that a segment takes beside its data: what small ones take is bounded
@@ -191,7 +189,7 @@ impl Spoofed {
     }
 
     /// A segment comes from the sender.
-    pub(super) fn from_sender(
+    pub(super) fn take_from_sender(
         &mut self,
         settings: &Settings,
         segment: &Segment,
@@ -281,7 +279,7 @@ impl Spoofed {
     }
 
     /// A segment comes from the far end.
-    pub(super) fn from_far(
+    pub(super) fn take_from_far(
         &mut self,
         settings: &Settings,
         segment: &Segment,
@@ -486,12 +484,12 @@ impl Spoofed {
             .filter(|kept| kept.start.diff(self.next) > 0)
         {
             match &mut run {
-                Some(block) if kept.start.diff({ block.right }) <= 0 => {
-                    if kept.end.diff({ block.right }) > 0 {
+                Some(block) if kept.start.diff(block.right) <= 0 => {
+                    if kept.end.diff(block.right) > 0 {
                         block.right = kept.end;
                     }
                 }
-                Some(block) if place.diff({ block.right }) < 0 => return run,
+                Some(block) if place.diff(block.right) < 0 => return run,
                 _ => {
                     run = Some(SackBlock {
                         left: kept.start,
@@ -539,12 +537,6 @@ impl Spoofed {
     /// Whether both ends have all that was sent.
     pub(super) fn is_over(&self) -> bool {
         self.fins_acked == [true; 2]
-    }
-
-    /// The least time between two tries, for tests of the timer.
-    #[cfg(test)]
-    pub(super) fn rto(&self) -> Interval {
-        self.rtt.rto()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::{Monitor, build};
 use farlink_net::agent::{Eln, Limits};
 use farlink_net::wire::{self, Addresses};
 use farlink_net::{FlowId, Packet, Payload};
-use farlink_tcp::{Body, Flags, Interval, Segment, Seq};
+use farlink_tcp::{Body, Config, Flags, Interval, Segment, Seq};
 
 const RADIO: u32 = 1;
 
@@ -301,4 +301,45 @@ fn whoever_opens_and_sends_it_comes() {
             }
         }
     }
+}
+
+/// The agents of a scenario meet real packets too: the SYN of a program is answered by the
+/// one that splits connections. Once nodes were made anew for programs, without them.
+#[test]
+fn agents_of_a_scenario_meet_real_packets() {
+    let text = scenario("");
+    let mut with = text.clone();
+    let spec = "{\"at\": \"base\", \"wireless\": \"radio\", \"kind\": \"split\"}";
+    with.agents.push(ExpandedAgent {
+        at: 1,
+        wireless: RADIO as usize,
+        spec: serde_json::from_str(spec).unwrap(),
+        tcp: Some([Config::default(), Config::default()]),
+    });
+    let mut live = Live::new(&with, 0).unwrap();
+    let syn = Segment {
+        src_port: 4000,
+        dst_port: 80,
+        flags: Flags::SYN,
+        ..Segment::default()
+    };
+    let at = |ms| Instant::ZERO + Interval::from_millis(ms);
+    live.send(at(1), 0, bytes(0, syn)).unwrap();
+    let mut came = Vec::new();
+    live.advance(at(22), |host, _, raw| {
+        let (fields, segment) = wire::decode(raw.bytes()).unwrap();
+        came.push((host, fields.addresses.src, segment.flags));
+    });
+    // The other host is asked, and the first hears at once, as if from that.
+    let other = wire::node_address(NodeId(2));
+    let both = Flags::SYN.with(Flags::ACK);
+    assert_eq!(
+        came,
+        [
+            (1, wire::node_address(NodeId(0)), Flags::SYN),
+            (0, other, both)
+        ]
+    );
+    let balance = live.balance();
+    assert_eq!((balance.absorbed, balance.missing()), (1, 0));
 }
