@@ -400,3 +400,51 @@ pub(super) fn packet(end: usize, segment: Segment, real: bool) -> Packet {
     }
     packet
 }
+
+/// Segments of hostile ends, near one another: first whose it is.
+pub(super) fn hostile() -> impl proptest::strategy::Strategy<Value = Vec<(usize, Segment)>> {
+    use farlink_tcp::{Body, Options, SackBlock, Timestamps};
+    use proptest::prelude::*;
+    let near = 0..6000_u32;
+    let options = (any::<bool>(), 0..16_u8, near.clone(), near.clone());
+    let segment = (
+        0..2_usize,
+        (near.clone(), near, any::<u8>(), any::<u16>(), 0..1500_u32),
+        options,
+    );
+    let segment = segment.prop_map(|(end, (seq, ack, flags, window, len), options)| {
+        let (any, shift, left, right) = options;
+        let block = SackBlock {
+            left: Seq(left),
+            right: Seq(right),
+        };
+        let ports = if end == FIXED { (5000, 80) } else { (80, 5000) };
+        let segment = Segment {
+            src_port: ports.0,
+            dst_port: ports.1,
+            seq: Seq(seq.wrapping_sub(3000)),
+            ack: Seq(ack.wrapping_sub(3000)),
+            // Mostly what does not end the connection.
+            flags: Flags(if flags & 0x60 == 0 {
+                flags
+            } else {
+                flags & 0xfa
+            }),
+            window,
+            options: Options {
+                window_scale: any.then_some(shift),
+                timestamps: any.then_some(Timestamps {
+                    value: left,
+                    echo: right,
+                }),
+                sack: any.then_some(block).into_iter().collect(),
+                sack_permitted: any,
+                ..Options::default()
+            },
+            body: Body::of_bytes(&vec![7; len as usize]),
+            ..Segment::default()
+        };
+        (end, segment)
+    });
+    proptest::collection::vec(segment, 1..200)
+}

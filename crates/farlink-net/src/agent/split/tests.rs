@@ -319,4 +319,26 @@ proptest! {
         prop_assert!(bed.ends.iter().all(|end| end.correct));
         prop_assert!(bed.agent.relays.is_empty(), "{:?}", bed.agent);
     }
+
+    /// Whatever the ends send, it stands and keeps no more than it may.
+    #[test]
+    fn hostile_segments_fill_no_memory(segments in super::super::bed::hostile(), real: bool) {
+        let mut agent = Split::new(settings());
+        let mut now = at(0);
+        for (end, segment) in segments {
+            let mut packet = super::super::bed::packet(end, segment, real);
+            let crossing = [Crossing::FromWireless, Crossing::ToWireless][end];
+            let mut out = Out::default();
+            let mut view = View::new(&mut packet);
+            agent.on_packet(now, PacketId(0), crossing, &mut view, &mut out);
+            now += Interval::from_millis(10);
+            if agent.deadline().is_some_and(|due| due <= now) {
+                agent.on_deadline(now, &mut out);
+            }
+            prop_assert!(out.actions.len() < 100);
+            let held = counter(&agent, "bytes_held_max");
+            prop_assert!(held <= 2 * ((64 << 10) + (1 << 16)), "{held}");
+            prop_assert!(agent.relays.len() <= 1 && agent.timers.len() <= 1);
+        }
+    }
 }
