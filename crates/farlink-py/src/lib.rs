@@ -164,7 +164,9 @@ fn simulate(
             Some(error) => {
                 let mut rows = jobs.by_part(rows, &places);
                 let complete = rows.iter().map(Vec::len).min().unwrap_or(0);
-                rows.iter_mut().for_each(|rows| rows.truncate(complete));
+                for part in &mut rows {
+                    part.truncate(complete);
+                }
                 *before.lock().unwrap_or_else(PoisonError::into_inner) = rows;
                 Err(error)
             }
