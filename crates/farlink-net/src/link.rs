@@ -74,7 +74,7 @@ impl Link {
     /// The same link with a protocol.
     pub fn with_arq(mut self, link: ArqLink) -> Self {
         for simplex in &mut self.simplex {
-            simplex.carries_frames = true;
+            simplex.carry_frames();
         }
         self.arq = Some(Box::new(Arq {
             link,
@@ -140,9 +140,7 @@ impl Links {
             arq.link.tell();
             return;
         }
-        let over = &mut self.directions[id];
-        over.tells = true;
-        over.overtaken |= ahead && over.compression.is_none() && !over.has_background();
+        self.directions[id].tell(ahead);
     }
 
     /// Whether there is such a direction.
@@ -343,7 +341,11 @@ impl Links {
         number: PacketId,
         packets: &mut Packets,
     ) -> bool {
-        match &mut self[id].compression {
+        let over = &mut self[id];
+        if over.only_forwards() {
+            return true;
+        }
+        match &mut over.compression {
             None => true,
             Some(compression) => {
                 let packet = packets.get_mut(number);

@@ -29,16 +29,13 @@ pub(super) struct InFlight {
     pub(super) packet: PacketId,
 }
 
-/// The counters that nearly every packet moves.
+/// The counters that every packet moves.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     packets: u64,
     bytes: u64,
     busy: u64,
-    queue_max: u64,
-    marks: u64,
     data: u64,
-    low_packets: u64,
 }
 
 /// Packets lost by cause, and those of them of low priority.
@@ -59,47 +56,71 @@ const DATA: u32 = 1 << 30;
 const LOW: u32 = 1 << 31;
 
 /// One direction of a link at work.
+///
+/// A thousand flows have thousands of links, none of which is in the nearest cache when a packet
+/// comes. So the fields lie in the order of their use, whole lines of the cache: an arrival reads
+/// the first line, a packet that need not wait the first three, and nearly none what is behind.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Simplex {
-    config: LinkConfig,
-    channel: Channel,
-    channel_on: bool,
-    clean: bool,
-    /// Other traffic, with what became of it.
-    background: Option<Box<(Background, BackgroundStats)>>,
-    /// A rate that changes in time; none is a rate that does not.
-    pace: Option<Box<Pace>>,
-    /// Bytes on the wire of the last packet, and the time that they take: lengths
-    /// repeat, and a division costs as much as the rest of a hop.
-    last_sent: (u32, Interval),
-    free_at: Instant,
-    last_arrival: Instant,
-    /// When each waiting packet starts to be sent, and what it is.
-    waiting: VecDeque<(Instant, u32)>,
-    /// The packet that the transmitter took last without a wait, or out of `waiting`.
-    taken: u32,
-    waiting_bytes: u64,
-    /// What waits in the low class.
-    low: VecDeque<low::Waiting>,
-    low_bytes: u64,
-    counts: Counts,
-    /// None before the first loss: thousands of links are nearly all without one.
-    losses: Option<Box<Losses>>,
     /// Packets in flight, first to arrive first.
     pub(super) in_flight: VecDeque<InFlight>,
+    free_at: Instant,
+    last_arrival: Instant,
+    /// That of the parameters.
+    delay: Interval,
+    to: NodeId,
+    clean: bool,
+    /// What it carries may be handed on at once ([`ahead`]).
+    pub(super) hands_on: bool,
     /// Whether a call was asked for to look after the low class.
     pub(super) low_watched: bool,
+    /// Whether it does more than to queue what it takes: [`Self::only_queues`] looks closer.
+    cares: bool,
+    // The second line.
+    /// When each waiting packet starts to be sent, and what it is.
+    waiting: VecDeque<(Instant, u32)>,
+    waiting_bytes: u64,
+    /// Bytes on the wire of the last packet, and the time that they take: lengths
+    /// repeat, and a division costs as much as the rest of a hop.
+    last_wire: u32,
+    /// That of the parameters.
+    overhead: u32,
+    last_sending: Interval,
+    /// Packets that it took before they came, if it takes them so.
+    ahead: Option<Box<ahead::Ahead>>,
+    // The third line.
+    counts: Counts,
+    /// That of the parameters.
+    queue: QueueLimit,
+    queue_max: u32,
+    /// The packet that the transmitter took last without a wait, or out of `waiting`.
+    taken: u32,
+    /// Packets that wait in the low class.
+    low_waiting: u32,
+    /// Whether there is other traffic, a trace of rates or a code.
+    is_special: bool,
+    /// A protocol is on the link, which carries nothing itself.
+    carries_frames: bool,
     /// What waits may be overtaken by what an agent sends ahead.
     pub(super) overtaken: bool,
     /// It tells when each packet leaves the transmitter.
     pub(super) tells: bool,
-    /// A protocol is on the link, which carries nothing itself.
-    pub(super) carries_frames: bool,
-    /// What it carries may be handed on at once ([`ahead`]).
-    pub(super) hands_on: bool,
-    /// Packets that it took before they came, if it takes them so.
-    ahead: Option<Box<ahead::Ahead>>,
-    to: NodeId,
+    channel_on: bool,
+    // What is behind here is rare.
+    channel: Channel,
+    /// None before the first loss: thousands of links are nearly all without one.
+    losses: Option<Box<Losses>>,
+    config: LinkConfig,
+    /// Other traffic, with what became of it.
+    background: Option<Box<(Background, BackgroundStats)>>,
+    /// A rate that changes in time; none is a rate that does not.
+    pace: Option<Box<Pace>>,
+    /// What waits in the low class.
+    low: VecDeque<low::Waiting>,
+    low_bytes: u64,
+    low_packets: u64,
+    marks: u64,
     /// The longest packets that it takes, if there is a limit.
     pub(super) mtu: Option<Mtu>,
     /// Header compression: the queue is then told the lengths that are sent.
@@ -110,33 +131,75 @@ impl Simplex {
     /// An idle link.
     pub fn new(config: LinkConfig, channel: Channel) -> Self {
         Self {
-            config,
-            clean: channel.is_clean(),
-            channel,
-            channel_on: true,
-            background: None,
-            pace: None,
-            last_sent: (0, Interval::ZERO),
+            in_flight: VecDeque::new(),
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
-            waiting: VecDeque::new(),
-            taken: 0,
-            waiting_bytes: 0,
-            low: VecDeque::new(),
-            low_bytes: 0,
-            counts: Counts::default(),
-            losses: None,
-            in_flight: VecDeque::new(),
+            delay: config.delay,
+            to: NodeId::default(),
+            clean: channel.is_clean(),
+            hands_on: false,
             low_watched: false,
+            cares: false,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            last_wire: 0,
+            overhead: config.overhead,
+            last_sending: Interval::ZERO,
+            ahead: None,
+            counts: Counts::default(),
+            queue: config.queue,
+            queue_max: 0,
+            taken: 0,
+            low_waiting: 0,
+            is_special: false,
+            carries_frames: false,
             overtaken: false,
             tells: false,
-            carries_frames: false,
-            hands_on: false,
-            ahead: None,
-            to: NodeId::default(),
+            channel_on: true,
+            channel,
+            losses: None,
+            config,
+            background: None,
+            pace: None,
+            low: VecDeque::new(),
+            low_bytes: 0,
+            low_packets: 0,
+            marks: 0,
             mtu: None,
             compression: None,
         }
+        .noted()
+    }
+
+    /// The same, what every packet asks noted beside what it needs.
+    fn noted(mut self) -> Self {
+        self.note();
+        self
+    }
+
+    fn note(&mut self) {
+        let config = &self.config;
+        (self.delay, self.overhead, self.queue) = (config.delay, config.overhead, config.queue);
+        self.cares = self.carries_frames
+            || self.tells
+            || self.compression.is_some()
+            || self.mtu.is_some()
+            || config.mark != QueueLimit::Unlimited;
+        self.is_special = self.background.is_some() || self.pace.is_some() || config.fec.is_some();
+    }
+
+    /// It tells when packets leave the transmitter from now on, and what waits may be
+    /// overtaken if they are sent `ahead`.
+    pub(super) fn tell(&mut self, ahead: bool) {
+        self.tells = true;
+        self.overtaken |= ahead && self.compression.is_none() && !self.has_background();
+        self.note();
+    }
+
+    /// A protocol is on the link from now on.
+    pub(super) fn carry_frames(&mut self) {
+        self.carries_frames = true;
+        self.note();
     }
 
     /// The same that leads to a node.
@@ -159,13 +222,13 @@ impl Simplex {
     /// The same with packets no longer than that.
     pub fn with_mtu(mut self, mtu: Option<Mtu>) -> Self {
         self.mtu = mtu;
-        self
+        self.noted()
     }
 
     /// The same with compressed headers.
     pub fn with_compression(mut self, compression: Compression) -> Self {
         self.compression = Some(Box::new(compression));
-        self
+        self.noted()
     }
 
     /// Its header compression, if it has one.
@@ -176,7 +239,7 @@ impl Simplex {
     /// The same link with other traffic on it.
     pub fn with_background(mut self, background: Background) -> Self {
         self.background = Some(Box::new((background, BackgroundStats::default())));
-        self
+        self.noted()
     }
 
     /// Whether there is other traffic.
@@ -200,7 +263,7 @@ impl Simplex {
     /// The same link with a rate that follows a trace.
     pub fn with_pace(mut self, pace: Pace) -> Self {
         self.pace = Some(Box::new(pace));
-        self
+        self.noted()
     }
 
     /// Parameters.
@@ -213,7 +276,8 @@ impl Simplex {
     pub fn set_config(&mut self, config: LinkConfig) {
         self.keep_order();
         self.config = config;
-        self.last_sent = (0, Interval::ZERO);
+        self.last_wire = 0;
+        self.note();
     }
 
     /// Another channel, for packets handed over from now on.
@@ -260,11 +324,11 @@ impl Simplex {
             packets: self.counts.packets,
             bytes: self.counts.bytes,
             busy: self.counts.busy,
-            queue_max: self.counts.queue_max,
-            marks: self.counts.marks,
+            queue_max: u64::from(self.queue_max),
+            marks: self.marks,
             data: self.counts.data,
             drops: all,
-            low_packets: self.counts.low_packets,
+            low_packets: self.low_packets,
             low_drops: low,
         }
     }
@@ -326,7 +390,7 @@ impl Simplex {
     /// classes.
     #[inline]
     pub fn queued(&mut self, now: Instant) -> (u32, u64) {
-        if self.background.is_some() {
+        if self.is_special {
             self.run_background(now);
         }
         self.both_queued(now)
@@ -335,7 +399,10 @@ impl Simplex {
     #[inline]
     fn both_queued(&mut self, now: Instant) -> (u32, u64) {
         let (packets, bytes) = self.normal_queued(now);
-        (packets + self.low.len() as u32, bytes + self.low_bytes)
+        if self.low_waiting == 0 {
+            return (packets, bytes);
+        }
+        (packets + self.low_waiting, bytes + self.low_bytes)
     }
 
     /// Lets the packets of other traffic in that came until `now`.
@@ -400,8 +467,19 @@ impl Simplex {
     /// [`Self::offer`]: its owner has nothing else to see to.
     #[inline]
     pub(super) fn only_queues(&self, ip_len: u32) -> bool {
+        !self.low_watched && (!self.cares || self.is_within(ip_len))
+    }
+
+    /// Whether it does nothing but to queue and to carry: no compression, no protocol.
+    #[inline]
+    pub(super) fn only_forwards(&self) -> bool {
+        !self.cares
+    }
+
+    /// Whether all that it does more is to refuse what is longer.
+    #[cold]
+    fn is_within(&self, ip_len: u32) -> bool {
         !self.carries_frames
-            && !self.low_watched
             && !self.tells
             && self.compression.is_none()
             && self.config.mark == QueueLimit::Unlimited
@@ -474,7 +552,7 @@ impl Simplex {
 
     /// Counts a packet that was marked.
     pub fn count_mark(&mut self) {
-        self.counts.marks += 1;
+        self.marks += 1;
     }
 
     /// Takes a packet into the queue or the transmitter, where so many packets and
@@ -483,14 +561,14 @@ impl Simplex {
     fn admit(&mut self, now: Instant, packet: u32, (packets, bytes): (u32, u64)) -> bool {
         let ip_len = packet & LENGTH;
         let busy = self.free_at > now;
-        if busy && self.config.queue.is_full(packets, bytes, ip_len) {
+        if busy && self.queue.is_full(packets, bytes, ip_len) {
             return false;
         }
         let (starts, waits) = self.occupy(now, ip_len);
         if waits {
             self.waiting.push_back((starts, packet));
             self.waiting_bytes += u64::from(ip_len);
-            self.counts.queue_max = self.counts.queue_max.max(u64::from(packets) + 1);
+            self.queue_max = self.queue_max.max(packets + 1);
         } else {
             self.taken = packet;
         }
@@ -503,12 +581,18 @@ impl Simplex {
     fn occupy(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
         let mut waits = self.free_at > now;
         let mut starts = self.free_at.max(now);
-        let wire = self.config.coded(ip_len + self.config.overhead);
-        if self.last_sent.0 != wire {
-            self.last_sent = (wire, Self::sending(wire, self.config.rate));
+        let mut wire = ip_len + self.overhead;
+        if self.is_special {
+            wire = self.config.coded(wire);
         }
-        let mut sending = self.last_sent.1;
-        if let Some(pace) = &mut self.pace {
+        if self.last_wire != wire {
+            self.last_wire = wire;
+            self.last_sending = Self::sending(wire, self.config.rate);
+        }
+        let mut sending = self.last_sending;
+        if self.is_special
+            && let Some(pace) = &mut self.pace
+        {
             let (begins, ends) = pace.send(self.free_at, now, wire);
             sending = ends.since(starts);
             starts = begins;
@@ -572,12 +656,13 @@ impl Simplex {
         let ip_len = packet & LENGTH;
         self.counts.packets += 1;
         self.counts.data += u64::from(packet & DATA != 0);
-        self.counts.low_packets += u64::from(priority == Priority::Low);
+        if priority == Priority::Low {
+            self.low_packets += 1;
+        }
         self.counts.bytes += u64::from(ip_len);
-        let wire = ip_len + self.config.overhead;
         if self.clean {
             // Later than its own time only after the link was changed.
-            let at = (self.free_at + self.config.delay).max(self.last_arrival);
+            let at = (self.free_at + self.delay).max(self.last_arrival);
             return Fate::Arrives {
                 at,
                 corrupt: false,
@@ -585,7 +670,7 @@ impl Simplex {
                 overtakes: false,
             };
         }
-        let passage = self.channel.pass(self.free_at, wire);
+        let passage = self.channel.pass(self.free_at, ip_len + self.overhead);
         if let Verdict::Drop(cause) = passage.verdict {
             self.lose_later(now, cause, priority);
             return Fate::Lost {
@@ -593,7 +678,7 @@ impl Simplex {
                 at: self.free_at,
             };
         }
-        let mut at = self.free_at + self.config.delay + passage.hold;
+        let mut at = self.free_at + self.delay + passage.hold;
         if !passage.may_overtake {
             // Rounding must not swap what the channel keeps in order.
             at = at.max(self.last_arrival);
@@ -612,6 +697,7 @@ impl Simplex {
 mod tests {
     use super::*;
     use crate::fec::BlockCode;
+    use std::mem::offset_of;
 
     fn geo(queue: QueueLimit) -> Simplex {
         let config = LinkConfig {
@@ -638,7 +724,15 @@ mod tests {
     #[test]
     fn a_link_is_small() {
         let size = size_of::<Simplex>();
-        assert!(size <= 384, "{size} bytes");
+        assert!(size <= 448, "{size} bytes");
+    }
+
+    /// What an arrival asks is in the first line of the cache, what a packet that comes asks in the
+    /// first three.
+    #[test]
+    fn what_every_packet_asks_lies_together() {
+        assert!(offset_of!(Simplex, cares) < 64 && offset_of!(Simplex, waiting) == 64);
+        assert!(offset_of!(Simplex, counts) == 128 && offset_of!(Simplex, is_special) < 192);
     }
 
     #[test]

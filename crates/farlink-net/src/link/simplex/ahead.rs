@@ -91,7 +91,7 @@ impl Simplex {
     #[inline]
     pub fn take_ahead(&mut self, now: Instant, comes: Instant, label: Label) -> Option<Instant> {
         let waiting = self.normal_queued(comes);
-        let queue_max = self.counts.queue_max as u32;
+        let queue_max = self.queue_max;
         let data = if label.data { DATA } else { 0 };
         let packet = label.ip_len | data;
         if !self.admit(comes, packet, waiting) {
@@ -136,7 +136,7 @@ impl Simplex {
             self.counts.busy -= one.leaves.since(starts).as_nanos();
         }
         if let Some(first) = taken.get(there) {
-            self.counts.queue_max = u64::from(first.queue_max);
+            self.queue_max = first.queue_max;
         }
         self.waiting.clear();
         self.waiting_bytes = 0;

@@ -43,7 +43,7 @@ impl Simplex {
     /// Packets and IP bytes that wait in the low class.
     #[inline]
     pub fn low_queued(&self) -> (u32, u64) {
-        (self.low.len() as u32, self.low_bytes)
+        (self.low_waiting, self.low_bytes)
     }
 
     /// Hands over packet number `packet`, of low priority and `ip_len` bytes, at
@@ -74,8 +74,9 @@ impl Simplex {
             });
         }
         self.low.insert(behind, Waiting { packet, what });
+        self.low_waiting += 1;
         self.low_bytes += u64::from(ip_len);
-        self.counts.queue_max = self.counts.queue_max.max(u64::from(packets) + 1);
+        self.queue_max = self.queue_max.max(packets + 1);
         LowFate::Waits
     }
 
@@ -95,6 +96,7 @@ impl Simplex {
             return None;
         }
         let last = self.low.pop_back()?;
+        self.low_waiting -= 1;
         self.low_bytes -= u64::from(last.what & LENGTH);
         self.count_drop(DropCause::Congestion, Priority::Low);
         Some(last.packet)
@@ -134,6 +136,7 @@ impl Simplex {
             return None;
         }
         let first = self.low.pop_front()?;
+        self.low_waiting -= 1;
         self.low_bytes -= u64::from(first.what & LENGTH);
         let fate = self.send(now, first.what);
         Some((first.packet, fate))
