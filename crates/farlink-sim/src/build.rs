@@ -9,7 +9,7 @@ use crate::scenario::{
     ExpandedLink, JitterSpec, OpenName, Opener, QueueSpec, background, process,
 };
 use crate::udp::UdpFlow;
-use crate::world::{Node, Slot, Tally, World};
+use crate::world::{FlowBrief, Node, Slot, Tally, World};
 use farlink_net::agent::{Agent, Ebsn, Eln, Snoop, Split, SplitSettings, Spoof, SpoofSettings};
 use farlink_net::arq::ArqLink;
 use farlink_net::channel::{
@@ -433,10 +433,13 @@ fn flows(
         world.tallies.push(Tally::default());
         let patience = &mut world.reassemblies.patience;
         patience.push(flow.reassembly_timeout);
-        let id = world.flows.push(FlowState {
+        world.briefs.push(FlowBrief {
             sender_opens,
             dont_fragment: flow.dont_fragment,
+            reopens: program.reopens(),
             missing: program.completions(),
+        });
+        let id = world.flows.push(FlowState {
             failed: false,
             stops_after: flow.app.duration(),
             opened_at: Instant::ZERO,

@@ -310,12 +310,6 @@ fn add<const N: usize>(times: &mut [u64; N], more: [u64; N]) {
 /// A flow as a whole.
 #[derive(Debug)]
 pub(crate) struct FlowState {
-    /// The end that data comes from sends the SYN.
-    pub(crate) sender_opens: bool,
-    /// No router may cut its packets.
-    pub(crate) dont_fragment: bool,
-    /// Ends that still wait for data; 0 is done.
-    pub(crate) missing: u8,
     /// Its connection ended before all was delivered.
     pub(crate) failed: bool,
     /// Stops so long after its start, done or not.
@@ -334,17 +328,6 @@ pub(crate) struct FlowState {
     pub(crate) program: Program,
     /// How it opens another connection, if its program ever does.
     pub(crate) opening: Option<Box<Opening>>,
-}
-
-impl FlowState {
-    /// The side of the end that sends the SYN.
-    pub(crate) fn opener(&self) -> Side {
-        if self.sender_opens {
-            Side::From
-        } else {
-            Side::To
-        }
-    }
 }
 
 /// What it takes to open the connections of a flow.

@@ -29,7 +29,7 @@ pub(crate) struct Transit {
     end: Option<Seq>,
     /// Place behind the piece that came last: most segments come next to one another,
     /// behind a hole as well.
-    next: usize,
+    next: u32,
     /// Sum of the times in nanoseconds, and how many there are.
     sum: u64,
     count: u64,
@@ -79,9 +79,9 @@ impl Transit {
     fn arrived_behind(&mut self, seq: Seq, end: Seq, now: Instant) {
         let begins = match self.next {
             0 => self.start,
-            n => self.pieces[n - 1].end,
+            n => self.pieces[n as usize - 1].end,
         };
-        match self.pieces.get_mut(self.next) {
+        match self.pieces.get_mut(self.next as usize) {
             Some(piece) if piece.end == end && begins == seq && piece.left != CAME => {
                 let left = std::mem::replace(&mut piece.left, CAME);
                 self.next += 1;
@@ -141,7 +141,7 @@ impl Transit {
             at = piece.end;
             i += 1;
         }
-        self.next = i;
+        self.next = i as u32;
         if let Some(left) = first {
             self.add(now, left);
         }

@@ -72,17 +72,57 @@ pub(crate) enum Slot {
     Udp(usize),
 }
 
-/// What is counted of a flow, for its metrics alone.
+/// What is counted of a flow, for its metrics alone; what each packet moves is first, and in one
+/// line of the cache.
 #[derive(Clone, Debug, Default)]
+#[repr(C, align(64))]
 pub(crate) struct Tally {
-    /// Packets lost from the end that data comes from, by cause.
-    pub(crate) forward: [u64; DropCause::ALL.len()],
+    /// How long segments of data took to the other end.
+    pub(crate) transit: Transit,
+    /// Packets lost from the end that data comes from, by cause; none before the first.
+    forward: Option<Box<LossesByCause>>,
     /// Packets lost from the other end.
     pub(crate) back: u64,
     /// What the end that data comes from did until the measurement ended.
-    pub(crate) times: Option<Times>,
-    /// How long segments of data took to the other end.
-    pub(crate) transit: Transit,
+    pub(crate) times: Option<Box<Times>>,
+}
+
+type LossesByCause = [u64; DropCause::ALL.len()];
+
+impl Tally {
+    /// Packets lost from the end that data comes from, by cause.
+    pub(crate) fn forward(&self) -> LossesByCause {
+        self.forward.as_deref().copied().unwrap_or_default()
+    }
+
+    pub(crate) fn forward_mut(&mut self) -> &mut LossesByCause {
+        self.forward.get_or_insert_default()
+    }
+}
+
+/// What packets ask of their flow: a few bytes beside the flows, because a thousand flows are not
+/// in the nearest cache and these are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FlowBrief {
+    /// The end that data comes from sends the SYN.
+    pub(crate) sender_opens: bool,
+    /// No router may cut its packets.
+    pub(crate) dont_fragment: bool,
+    /// Its program opens one connection after the other.
+    pub(crate) reopens: bool,
+    /// Ends that still wait for data; 0 is done.
+    pub(crate) missing: u8,
+}
+
+impl FlowBrief {
+    /// The side of the end that sends the SYN.
+    pub(crate) fn opener(self) -> Side {
+        if self.sender_opens {
+            Side::From
+        } else {
+            Side::To
+        }
+    }
 }
 
 /// What clients keep of servers, by the nodes of both.
@@ -101,6 +141,8 @@ pub(crate) struct World {
     pub(crate) ends: ById<EndId, End>,
     /// Flows over TCP. In packets, flows of datagrams are numbered after them.
     pub(crate) flows: ById<FlowId, FlowState>,
+    /// Of each of them, what packets ask.
+    pub(crate) briefs: ById<FlowId, FlowBrief>,
     /// Which of either each flow of the scenario is.
     pub(crate) order: Vec<Slot>,
     /// Flows of datagrams.
@@ -139,6 +181,7 @@ impl World {
             outcomes: Vec::new(),
             ends: ById::default(),
             flows: ById::default(),
+            briefs: ById::default(),
             order: Vec::new(),
             udp: Vec::new(),
             tallies: ById::default(),
@@ -317,20 +360,21 @@ impl World {
             Payload::Tcp(segment) => segment,
             Payload::Udp(_) => return self.datagram_arrived(number),
             Payload::Raw(_) => {
-                let sender_opens = self.flows[packet.flow].sender_opens;
+                let sender_opens = self.briefs[packet.flow].sender_opens;
                 return self.told(sending_end(packet, sender_opens).other(), number);
             }
         };
         let flow = packet.flow;
-        let state = &self.flows[flow];
-        if let Some(opening) = &state.opening
+        let brief = self.briefs[flow];
+        if brief.reopens
+            && let Some(opening) = &self.flows[flow].opening
             && !opening.is_current(packet)
         {
             // A duplicate from a connection before: nobody there misses it.
             self.packets.release(number);
             return;
         }
-        let end = sending_end(packet, state.sender_opens).other();
+        let end = sending_end(packet, brief.sender_opens).other();
         let receiver = &mut self.ends[end];
         if receiver.live {
             let before = receiver.conn.stats().segments_fresh;
@@ -383,7 +427,7 @@ impl World {
     /// The end that opens a connection and the one that waits for it, whose clocks
     /// start now, too.
     fn serve_both(&mut self, flow: FlowId) {
-        let opener = EndId::new(flow, self.flows[flow].opener());
+        let opener = EndId::new(flow, self.briefs[flow].opener());
         self.serve(opener);
         self.serve(opener.other());
     }
@@ -417,7 +461,7 @@ impl World {
             state.done_at = Some(self.now);
             let from = state.opened_at;
             let sender = &self.ends[EndId::new(flow, Side::From)];
-            self.tallies[flow].times = Some(sender.times(from, self.now));
+            self.tallies[flow].times = Some(Box::new(sender.times(from, self.now)));
             self.unfinished -= 1;
             self.finished_at = self.now;
         }
@@ -465,7 +509,7 @@ impl World {
             self.heap
                 .push(Event::new(due.max(now), Kind::Timer, end.number(), 0, 0));
         }
-        if self.flows[end.flow()].missing == 0 {
+        if self.briefs[end.flow()].missing == 0 {
             self.finish(end.flow());
         }
     }
@@ -520,10 +564,10 @@ impl World {
                 }
                 Command::Complete(side) => {
                     self.ends[EndId::new(flow, side)].complete_at = Some(self.now);
-                    state.missing -= 1;
+                    self.briefs[flow].missing -= 1;
                 }
                 Command::Fail => {
-                    if state.missing > 0 {
+                    if self.briefs[flow].missing > 0 {
                         state.failed = true;
                         self.finish(flow);
                     }
@@ -537,7 +581,7 @@ impl World {
     fn open_next(&mut self, flow: FlowId) {
         let ends = EndId::both(flow);
         let state = &mut self.flows[flow];
-        let opener = state.opener();
+        let opener = self.briefs[flow].opener();
         let Some(opening) = &mut state.opening else {
             return;
         };
@@ -580,17 +624,17 @@ impl World {
             let transit = &mut self.tallies[end.flow()].transit;
             transit.sent(segment.data_seq(), segment.body.len(), self.now);
         }
-        let flow = &self.flows[end.flow()];
+        let brief = self.briefs[end.flow()];
         let home = &mut self.nodes[node];
         let packet = Packet {
             src: node,
             dst: self.ends[end].peer,
             flow: end.flow(),
-            from_opener: flow.sender_opens == from_sender,
+            from_opener: brief.sender_opens == from_sender,
             ident: home.ident,
             ttl: TTL,
             corrupt: false,
-            dont_fragment: flow.dont_fragment,
+            dont_fragment: brief.dont_fragment,
             piece: None,
             payload: Payload::Tcp(segment),
         };
@@ -613,4 +657,16 @@ pub(crate) fn sending_end(packet: &Packet, sender_opens: bool) -> EndId {
         Side::To
     };
     EndId::new(packet.flow, side)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What every packet of a flow moves is one line of the cache.
+    #[test]
+    fn what_is_counted_of_a_flow_is_two_lines() {
+        assert_eq!((size_of::<Transit>(), size_of::<Tally>()), (64, 128));
+        assert_eq!(size_of::<FlowBrief>(), 4);
+    }
 }

@@ -156,7 +156,7 @@ measures! { FLOW: OfFlow;
         "delay that 99 % of them are up to (nearest rank, right to 0.4 %)";
     "jitter" "s" Time Mean |f| f.udp()?.sink.jitter().map(|nanos| nanos / 1e9),
         "interarrival jitter at the end of the run (RFC 3550, 6.4.1: mean change of the delay from \
-        one datagram to the next, smoothed over about 16)";    each "lost_" "" Count Sum |f, cause| Some(f.tally.forward[cause as usize] as f64),
+        one datagram to the next, smoothed over about 16)";    each "lost_" "" Count Sum |f, cause| Some(f.tally.forward()[cause as usize] as f64),
         "packets from the sending end that were lost";
 }
 
@@ -186,6 +186,8 @@ enum Own<'a> {
 
 struct Tcp<'a> {
     state: &'a FlowState,
+    /// All that its ends waited for was there.
+    is_complete: bool,
     from: &'a End,
     to: &'a End,
     /// End of the measurement.
@@ -243,9 +245,9 @@ impl<'a> Flow<'a> {
 
     fn completed(&self) -> bool {
         match &self.own {
-            Own::Tcp(Tcp { state, .. }) => {
-                state.missing == 0 || (state.stops_after.is_some() && !state.failed)
-            }
+            Own::Tcp(Tcp {
+                state, is_complete, ..
+            }) => *is_complete || (state.stops_after.is_some() && !state.failed),
             Own::Udp(udp, _) => udp.ended_at.is_some(),
         }
     }
@@ -296,9 +298,10 @@ impl<'a> Tcp<'a> {
         let state = &world.flows[number];
         let [from, to] = EndId::both(number).map(|end| &world.ends[end]);
         let end = state.done_at.unwrap_or(world.now);
-        let times = world.tallies[number].times;
+        let times = world.tallies[number].times.as_deref().copied();
         Self {
             state,
+            is_complete: world.briefs[number].missing == 0,
             from,
             to,
             end,

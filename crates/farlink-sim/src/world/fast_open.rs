@@ -13,7 +13,7 @@ impl World {
     /// server's cookie writes now what it would write after the handshake: to connect
     /// and to write is one call (RFC 7413, 4.2.1).
     pub(crate) fn open_fast(&mut self, flow: FlowId) {
-        let opener = self.flows[flow].opener();
+        let opener = self.briefs[flow].opener();
         let client = EndId::new(flow, opener);
         let how = self.ends[client].conn.fast_open();
         if how == FastOpen::Off {

@@ -83,7 +83,7 @@ impl World {
         if at != packet.src {
             return;
         }
-        let end = sending_end(packet, self.flows[packet.flow].sender_opens);
+        let end = sending_end(packet, self.briefs[packet.flow].sender_opens);
         self.serial = self.serial.wrapping_add(1);
         let event = Event::new(heard, Kind::PathMtu, end.number(), self.serial, mtu.bytes);
         self.heap.push(event);

@@ -15,7 +15,7 @@ impl World {
         for lost in self.lost_later.drain(..).filter(|lost| lost.at > self.now) {
             let tally = &mut self.tallies[lost.flow];
             match lost.cause {
-                Some(cause) => tally.forward[cause as usize] -= 1,
+                Some(cause) => tally.forward_mut()[cause as usize] -= 1,
                 None => tally.back -= 1,
             }
         }
@@ -65,13 +65,13 @@ impl World {
         let packet = &self.packets[number];
         let tally = &mut self.tallies[packet.flow];
         // Datagrams go one way only.
-        let state = self.flows.get(packet.flow);
+        let brief = self.briefs.get(packet.flow);
         let back =
-            state.is_some_and(|state| sending_end(packet, state.sender_opens).side() == Side::To);
+            brief.is_some_and(|brief| sending_end(packet, brief.sender_opens).side() == Side::To);
         if back {
             tally.back += 1;
         } else {
-            tally.forward[cause as usize] += 1;
+            tally.forward_mut()[cause as usize] += 1;
         }
         if at > self.now {
             while self
@@ -97,7 +97,7 @@ impl World {
             .opening
             .as_ref()
             .is_none_or(|opening| opening.is_current(packet));
-        let end = sending_end(packet, flow.sender_opens).other();
+        let end = sending_end(packet, self.briefs[packet.flow].sender_opens).other();
         (current && self.ends[end].live).then_some(end)
     }
 

@@ -116,7 +116,7 @@ impl World {
     /// Where a sequence number of data in this direction lies in the stream of a flow
     /// over TCP.
     pub(crate) fn place_in_stream(&self, flow: FlowId, from_opener: bool, seq: Seq) -> Option<u64> {
-        let sender_opens = self.flows.get(flow)?.sender_opens;
+        let sender_opens = self.briefs.get(flow)?.sender_opens;
         let side = if from_opener == sender_opens {
             Side::From
         } else {

@@ -164,7 +164,7 @@ fn packets_are_dropped_held_and_injected() {
     let stats = world.links[LinkId(0)].stats();
     assert_eq!(stats.drops[DropCause::Agent as usize], 1);
     let tally = &world.tallies[FlowId(0)];
-    assert_eq!(tally.forward[DropCause::Agent as usize], 1);
+    assert_eq!(tally.forward()[DropCause::Agent as usize], 1);
 }
 
 fn bytes(from: u32, segment: Segment) -> Vec<u8> {
