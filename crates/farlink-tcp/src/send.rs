@@ -92,6 +92,7 @@ pub(crate) struct Sender {
     window_from: (Offset, Offset),
     /// Largest window the peer ever offered.
     max_wnd: u64,
+    pub(crate) spurious: Spurious,
     pub(crate) cc: Box<dyn CongestionControl>,
     /// What it has beside its window.
     pub(crate) extras: &'static Extras,
@@ -120,7 +121,6 @@ pub(crate) struct Sender {
     pub(crate) timers: Timers,
     pub(crate) loss: LossState,
     pub(crate) rtt: RttEstimator,
-    pub(crate) spurious: Spurious,
     /// Of a controller that sends dummy segments.
     pub(crate) dummies: Option<Box<Dummies>>,
     nagle: Nagle,
