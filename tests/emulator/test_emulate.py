@@ -144,6 +144,22 @@ def test_a_round_trip_takes_twice_the_delay(delay_ms: int, tmp_path: Path) -> No
     assert 2e-3 * delay_ms <= least < 2e-3 * delay_ms + 0.1
 
 
+def test_packets_wait_for_the_end_of_an_outage(tmp_path: Path) -> None:
+    """Ten round trips take longer than the 100 ms between two outages of 200 ms."""
+    times = tmp_path / "times.json"
+    outage: Any = {"duration": "200 ms", "period": "300 ms", "packets": "hold"}
+    done = fl.emulate(
+        path("20 ms", outage=outage),
+        python(PING, str(times)),
+        host="client",
+        servers=[("server", python(ECHO))],
+    )
+    assert done.exit_code == 0
+    # Replies come 40 ms apart, so one meets an outage that is 40 ms old at most.
+    longest = max(json.loads(times.read_text()))
+    assert 0.18 < longest < 0.24 + 0.1
+
+
 def test_a_transfer_arrives_whole_over_a_lossy_link() -> None:
     done = subprocess.run(
         [*FARLINK, "emulate", "geo-lossy", "--transfer", "200kB", "--set", "seed=3"],

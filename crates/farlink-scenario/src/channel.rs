@@ -14,8 +14,8 @@ use super::burst::Burst;
 use super::checks::{HOUR, ZERO, at_most, fault};
 use super::decode::Problem;
 use super::process::{
-    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, Place, RadioSpec,
-    RayleighSpec, ReconfigurationSpec, SatelliteSpec, ScriptedLossSpec,
+    ByteErrorsSpec, CongestionSpec, InternetDelaySpec, MobileSpec, OrbitSpec, OutageSpec, Place,
+    RadioSpec, RayleighSpec, ReconfigurationSpec, SatelliteSpec, ScriptedLossSpec,
 };
 use super::table::table;
 use super::trace::{DelayTraceSpec, LossTraceSpec};
@@ -99,6 +99,8 @@ table! {
         radio?: RadioSpec;
         /// Probability of loss from a trace.
         loss_trace?: LossTraceSpec;
+        /// Times at which nothing passes.
+        outage?: OutageSpec;
         /// Losses at places that are written down.
         scripted_loss?: ScriptedLossSpec;
         /// Probability that a packet arrives with changed bits.
@@ -187,7 +189,7 @@ pub enum Distribution {
 macro_rules! losses {
     ($do:ident) => {
         $do! {
-            satellite mobile congestion byte_errors rayleigh radio loss_trace scripted_loss
+            satellite mobile congestion byte_errors rayleigh radio loss_trace outage scripted_loss
         }
     };
 }

@@ -68,12 +68,7 @@ pub use fec::FecSpec;
 pub use files::Reader;
 pub use library::library;
 pub use preset::presets_json;
-pub use process::{
-    AdvanceName, BandName, ByteErrorsSpec, CongestionSpec, FadeRuleName, FadingName,
-    ForwardingName, InternetDelaySpec, InterruptionName, MobileSpec, MobilityName, MobilitySpec,
-    ModulationName, MovesName, NoiseName, OrbitSpec, PathLossName, RadioSpec, RaisedSpec,
-    RayleighModel, RayleighSpec, ReconfigurationSpec, SatelliteSpec, ScriptedLossSpec,
-};
+pub use process::*;
 pub use spec::{
     AppName, Connections, DirectionTable, FlowSpec, Fragments, LinkSpec, Opener, QueueSpec,
     RouteSpec, Scenario,

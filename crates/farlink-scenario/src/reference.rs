@@ -18,7 +18,7 @@ const BEGIN: &str = "<!-- begin: made from the schema by the tests of farlink-sc
 const END: &str = "<!-- end -->\n";
 
 /// Heading, type in the schema and what stands above the table.
-const SECTIONS: [(&str, &str, &str); 34] = [
+const SECTIONS: &[(&str, &str, &str)] = &[
     ("Top level", "", ""),
     ("`[tcp]`", "TcpSpec", TCP),
     ("`[[links]]`", "LinkSpec", ""),
@@ -54,6 +54,7 @@ const SECTIONS: [(&str, &str, &str); 34] = [
     ("`mobile = { ... }`", "MobileSpec", ""),
     ("`congestion = { ... }`", "CongestionSpec", ""),
     ("`byte_errors = { ... }`", "ByteErrorsSpec", ""),
+    ("`outage = { ... }`", "OutageSpec", ""),
     ("`scripted_loss = { ... }`", "ScriptedLossSpec", ""),
     ("`internet_delay = { ... }`", "InternetDelaySpec", ""),
     ("`raised = [{ ... }]` of `internet_delay`", "RaisedSpec", ""),
@@ -89,7 +90,7 @@ const TCP: &str = "In `[tcp]` for every flow, and in `tcp = { ... }` of a flow f
 fn tables() -> String {
     let schema: Json = serde_json::from_str(&super::schema()).unwrap();
     let mut out = String::new();
-    for (heading, name, above) in SECTIONS {
+    for &(heading, name, above) in SECTIONS {
         let table = if name.is_empty() {
             &schema
         } else {

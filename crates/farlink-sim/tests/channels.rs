@@ -138,6 +138,29 @@ fn congestion_takes_everything_while_it_lasts() {
     assert!(flow(&run, "timeouts") > 150.0);
 }
 
+/// Datagrams at a constant rate lose the share of time that the link is out, in bursts of one
+/// outage; held ones are lost in no run and come when it is over.
+#[test]
+fn an_outage_takes_its_share_of_time() {
+    let run = |packets: &str| {
+        let outage = format!(
+            "outage = {{ start = \"1 s\", duration = \"2 s\", period = \"8 s\", packets = \
+             \"{packets}\" }}"
+        );
+        let direction = "rate = \"1 Mbit/s\", delay = \"50 ms\"";
+        let udp = "app = \"cbr\"\nrate = \"80 kbit/s\"\nduration = \"801 s\"\n";
+        let text = text(512, direction, &outage, 1, "");
+        let (head, _) = text.split_once("app = ").unwrap();
+        let (_, links) = head.split_once("[[links]]").unwrap();
+        result(&format!("[[links]]{links}{udp}"))
+    };
+    // 10 datagrams a second: 20 of 80, a hundred times.
+    let (dropped, held) = (run("drop"), run("hold"));
+    assert!((1999.0..=2001.0).contains(&link(&dropped, 0, "drops_fade")));
+    assert_eq!(link(&held, 0, "drops"), 0.0);
+    near(flow(&held, "delay_max"), 2.0 + 0.058, 0.03);
+}
+
 /// West and Vaidya 1997, section 4.3: of errors at 64 KiB from each other, 20 of
 /// 1500 hit the IP header; the rest fails the TCP checksum of the receiver.
 #[test]

@@ -27,23 +27,32 @@ pub struct Gap {
 
 impl Gap {
     /// Applies it to a packet that leaves `since` nanoseconds after it began.
-    fn pass(self, since: u64, passage: &mut Passage) {
+    pub(super) fn pass(self, since: u64, cause: DropCause, passage: &mut Passage) {
         let left = self.time.as_nanos().saturating_sub(since);
         if left > 0 {
             match self.action {
-                Interruption::Drop => passage.verdict = Verdict::Drop(DropCause::Handoff),
+                Interruption::Drop => passage.verdict = Verdict::Drop(cause),
                 Interruption::Hold => passage.hold = passage.hold + Interval::from_nanos(left),
             }
         }
     }
 
-    fn drops(self) -> bool {
+    pub(super) fn drops(self) -> bool {
         self.action == Interruption::Drop && !self.time.is_zero()
+    }
+
+    /// Mean and variance of the wait, in seconds: a packet that is held waits for the rest
+    /// of the gap, which comes every `period` seconds.
+    pub(super) fn wait(self, period: f64) -> (f64, f64) {
+        let time = self.time.as_secs_f64();
+        let held = if self.drops() { 0.0 } else { time };
+        let mean = held * held / (2.0 * period);
+        (mean, held * held * held / (3.0 * period) - mean * mean)
     }
 
     /// Loss, burst and gap of packets with `spacing` when it comes every `period`
     /// seconds.
-    fn theory(self, period: f64, sampling: Sampling) -> Theory {
+    pub(super) fn theory(self, period: f64, sampling: Sampling) -> Theory {
         if !self.drops() {
             return Theory {
                 loss: Some(0.0),
@@ -113,7 +122,7 @@ impl Orbit {
 impl Process for Orbit {
     fn pass(&mut self, now: Instant, _: u32, passage: &mut Passage) {
         let since = self.since(now);
-        self.gap.pass(since, passage);
+        self.gap.pass(since, DropCause::Handoff, passage);
         let delay = Interval::from_nanos(libm::round(self.seconds(since) * 1e9) as u64);
         passage.hold = passage.hold + delay;
         in_order(&mut self.last, now, passage);
@@ -236,7 +245,8 @@ impl Process for Reconfiguration {
             self.number += 1;
             self.draw();
         }
-        self.gap.pass(time % self.interval, passage);
+        self.gap
+            .pass(time % self.interval, DropCause::Handoff, passage);
         passage.hold = passage.hold + self.delay;
         if self.keep_order {
             in_order(&mut self.last, now, passage);
@@ -257,16 +267,9 @@ impl Process for Reconfiguration {
     fn theory(&self, sampling: Sampling) -> Theory {
         let interval = self.interval as f64 / 1e9;
         let (low, high) = (self.low.as_secs_f64(), self.high.as_secs_f64());
-        // The wait of a packet that is held is the rest of the gap.
-        let gap = if self.gap.drops() {
-            0.0
-        } else {
-            self.gap.time.as_secs_f64()
-        };
-        let wait = gap * gap / (2.0 * interval);
-        let spread = gap * gap * gap / (3.0 * interval) - wait * wait;
+        let (wait, spread) = self.gap.wait(interval);
         let variance = (high - low) * (high - low) / 12.0 + spread;
-        let quantiles = if gap == 0.0 {
+        let quantiles = if wait == 0.0 {
             let at = |p: f64| (p, low + p * (high - low));
             [0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99].map(at).into()
         } else {

@@ -66,7 +66,7 @@ table! {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum InterruptionName {
-    /// They are lost (`drops_handoff`).
+    /// They are lost.
     Drop,
     /// They wait until it is over.
     Hold,
@@ -76,7 +76,7 @@ fn yes() -> bool {
     true
 }
 
-fn gap(time: Option<Time>, action: InterruptionName) -> Gap {
+pub(super) fn gap(time: Option<Time>, action: InterruptionName) -> Gap {
     Gap {
         time: time.map_or(Interval::ZERO, |time| time.0),
         action: match action {

@@ -101,6 +101,14 @@ const FAULTS: &[(&str, &str)] = &[
         "byte_errors.burst = 0 is out of range; write 1 to 1000000",
     ),
     (
+        "{ outage = { duration = \"5 s\", period = \"5 s\" } }",
+        "outage.period = \"5 s\" is not above the duration, \"5 s\"",
+    ),
+    (
+        "{ outage = { duration = \"0 s\" } }",
+        "outage.duration = \"0 s\" is out of range; write \"1 ns\" to \"87600 h\"",
+    ),
+    (
         "{ scripted_loss = { packets = [] } }",
         "scripted_loss.packets = [] loses nothing; write numbers, [3, 7]",
     ),
@@ -158,6 +166,7 @@ const GOOD: &[&str] = &[
     "{ congestion = { duration = \"25 s\", periods = 0.002, shared = true } }",
     "{ congestion = { duration = \"100 ms\", share = 0.05, loss = 0.3, loss_clear = 0.001 } }",
     "{ byte_errors = { distance = \"64 KiB\", burst = 6 } }",
+    "{ outage = { start = \"3 s\", duration = \"1 s\", period = \"9 s\", packets = \"hold\" } }",
     "{ scripted_loss = { packets = [3, 7], min_size = \"100 B\" } }",
     "{ internet_delay = { constant = \"10 ms\", mean = \"1 ms\", raised_share = \"4 %\", raised = [{ \
      weight = 0.75, mean = \"10 ms\" }, { weight = 0.25, mean = \"100 ms\" }] } }",
@@ -308,7 +317,7 @@ fn the_examples_of_the_page_load() {
             loads(&LINK.replace("CHANNEL", channel));
         }
     }
-    assert_eq!(seen, 11);
+    assert_eq!(seen, 12);
 }
 
 #[test]

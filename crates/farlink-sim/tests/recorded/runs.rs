@@ -360,6 +360,14 @@ const STAGES: &[(&str, &str)] = &[
         "radio",
         "{ band = '2400 MHz', mobility = { model = 'random-trip', area = ['900 m', '900 m'], speed = ['1 m/s', '20 m/s'] } }",
     ),
+    (
+        "outage",
+        "{ start = '300 ms', duration = '200 ms', period = '900 ms' }",
+    ),
+    (
+        "outage",
+        "{ duration = '250 ms', period = '700 ms', packets = 'hold' }",
+    ),
 ];
 
 /// Keys of a link beside its rate and delay, and those of its direction down.

@@ -1,0 +1,50 @@
+//! `outage`: a link that is out at times that are written down.
+
+use farlink_net::channel::{ChannelError, Outage, Process};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::checks::{LONGEST_RUN, SHORTEST, ZERO, fault};
+use super::super::decode::Problem;
+use super::super::table::table;
+use super::super::units::Time;
+use super::orbit::{InterruptionName, gap};
+use super::place::Place;
+
+table! {
+    /// Nothing passes for a time, once or again and again.
+    #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct OutageSpec {
+        /// Time at which the first begins.
+        start?: Time = ZERO, in ZERO..=Time(LONGEST_RUN);
+        /// How long one takes.
+        duration: Time, in SHORTEST..=Time(LONGEST_RUN);
+        /// From the beginning of one to that of the next, above `duration`; a single one
+        /// without it.
+        period?: Time, in SHORTEST..=Time(LONGEST_RUN);
+        /// What becomes of packets meanwhile.
+        packets?: InterruptionName = InterruptionName::Drop;
+    }
+}
+
+impl OutageSpec {
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        self.check_keys()?;
+        match self.period {
+            Some(period) if period <= self.duration => {
+                let says = format!(
+                    "= \"{period}\" is not above the duration, \"{}\"",
+                    self.duration
+                );
+                Err(fault("period", says))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn build(&self, _: &Place<'_>) -> Result<Box<dyn Process>, ChannelError> {
+        let gap = gap(Some(self.duration), self.packets());
+        let period = self.period.map(|time| time.0);
+        Ok(Box::new(Outage::new(self.start().0, gap, period)?))
+    }
+}
