@@ -30,9 +30,14 @@ def of_numbers(numbers: Sequence[Numbers]) -> "pa.Table":
     known: dict[Column, int] = {}
     keys: dict[str, int] = {}
     points, runs, columns, values = [], [], [], []
+    # Numbers of one task share their layout: it is read once.
+    read: dict[int, np.typing.NDArray[np.int32]] = {}
     for one in numbers:
         count, width = one.values.shape
-        places = np.array([known.setdefault(name, len(known)) for name in one.layout], np.int32)
+        places = read.get(id(one.layout))
+        if places is None:
+            places = np.array([known.setdefault(name, len(known)) for name in one.layout], np.int32)
+            read[id(one.layout)] = places
         points.append(np.full(count * width, keys.setdefault(one.point, len(keys)), np.int32))
         runs.append(np.tile(one.runs.astype(np.int32), width))
         columns.append(np.repeat(places, count))
@@ -45,7 +50,9 @@ def of_numbers(numbers: Sequence[Numbers]) -> "pa.Table":
     rank = np.empty(len(known), np.int32)
     rank[[known[name] for name in names]] = np.arange(len(names), dtype=np.int32)
     column = rank[np.concatenate(columns)]
-    order = np.argsort(column, kind="stable")
+    # Of 16 bits it is a radix sort.
+    narrow = column.astype(np.int16) if len(names) <= np.iinfo(np.int16).max else column
+    order = np.argsort(narrow, kind="stable")
     point, run = (np.concatenate(one)[order] for one in (points, runs))
     value = np.concatenate(values)[order]
     return _rows(list(keys), names, point, run, column[order], value)
@@ -180,7 +187,15 @@ def write(rows: "pa.Table", path: Path) -> None:
     import pyarrow.parquet as pq
 
     rows = rows.unify_dictionaries().combine_chunks()
-    with pq.ParquetWriter(path, rows.schema, compression="zstd") as out:
+    # What questions choose by has statistics, so that they pass over groups of rows.
+    chosen = [one for one in rows.column_names if one in ("point", "scope", "name", "measure")]
+    with pq.ParquetWriter(
+        path,
+        rows.schema,
+        compression="zstd",
+        write_statistics=chosen,
+        use_dictionary=[one for one in rows.column_names if one != "run"],
+    ) as out:
         if "measure" not in rows.column_names or rows.num_rows <= _GROUP:
             out.write_table(rows)
             return

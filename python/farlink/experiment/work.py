@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from farlink import _farlink
 from farlink.errors import RunError
-from farlink.experiment.numbers import Numbers
+from farlink.experiment.numbers import Layout, Numbers
 
 __all__ = ["Done", "Part", "simulate"]
 
@@ -52,15 +52,24 @@ def simulate(
     started = time.perf_counter()
     found = _farlink.simulate([(one.text, list(one.runs)) for one in parts], 1, progress)
     numbers = []
+    groups: object = None
+    layout: Layout = ()
     for part, measures in zip(parts, found, strict=True):
-        layout = tuple(
-            (scope, ".".join(item), measure)
-            for scope, items, names in measures.groups
-            for item in items
-            for measure in names
-        )
+        # One layout for all that have the same: it is read, and sent, once.
+        if measures.groups != groups:
+            groups = measures.groups
+            layout = _layout(measures.groups)
         values = pa.record_batch(measures.numbers()).column(0).to_numpy()
         runs = np.asarray(part.runs, dtype=np.int64)
         rows = values.reshape(len(runs), len(layout))
         numbers.append(Numbers(part.point, layout, runs, rows))
     return Done(numbers, time.perf_counter() - started, sum(one.events for one in found))
+
+
+def _layout(groups: Sequence[tuple[str, Sequence[Sequence[str]], Sequence[str]]]) -> Layout:
+    return tuple(
+        (scope, ".".join(item), measure)
+        for scope, items, names in groups
+        for item in items
+        for measure in names
+    )
