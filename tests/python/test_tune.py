@@ -98,6 +98,11 @@ def test_ranges_are_read_and_written() -> None:
     assert one.at(0.0) == "0.064 MB"
     assert one.at(1.0) == "4.0 MB"
     assert knob("n", "2..64").at(0.5) == 11
+    # A size is a whole number of bytes: 50.85 KiB would not be.
+    size = knob("k", "16 KiB..256 KiB")
+    assert size.write(50.85) == "52070 B"
+    assert size.number("52070 B") == pytest.approx(50.85, abs=1e-3)
+    assert size.write(64) == "64.0 KiB"
     assert knob("m", "512 B|1460 B").levels == ("512 B", "1460 B")
     assert knob("s", "true|false").levels == (True, False)
     assert knob("d", "0..1.0").at(0.25) == 0.25

@@ -49,6 +49,9 @@ class Knob:
     def write(self, number: float) -> Level:
         """Return a number of the range as a scenario writes it."""
         value: int | float = round(number) if self.whole else float(f"{number:.4g}")
+        one = units.parse_size(f"1 {self.unit}") if self.unit else None
+        if one is not None and not float(value * one).is_integer():
+            return f"{round(value * one)} B"  # sizes are whole bytes
         return f"{value} {self.unit}" if self.unit else value
 
     def at(self, share: float) -> Level:
@@ -65,7 +68,9 @@ class Knob:
             return float(self.levels.index(level))
         found = _NUMBER.fullmatch(str(level))
         assert found is not None
-        return float(found[1])
+        if found[2] == self.unit:
+            return float(found[1])
+        return float(found[1]) / (units.parse_size(f"1 {self.unit}") or 1.0)
 
 
 def knob(path: str, says: object) -> Knob:
