@@ -509,3 +509,10 @@ def test_the_example_can_be_run() -> None:
     assert len(read.points) == 36
     assert [one.factor for one in read.against] == ["setting"]
     assert len(read.plots) == 2
+
+
+def test_the_help_shows_a_file_that_can_be_run(tmp_path: Path) -> None:
+    shown = command("sweep", "--help", cwd=tmp_path).stdout
+    lines = shown[shown.index("scenario =") : shown.index("Run k of every point")].splitlines()
+    (tmp_path / "x.toml").write_text("\n".join(lines), encoding="utf-8")
+    assert len(plan.read(tmp_path / "x.toml").points) == 12

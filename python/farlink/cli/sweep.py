@@ -50,7 +50,7 @@ def sweep(
     listing: bool = typer.Option(False, "--list", help="List the points, and run nothing."),
     quiet: bool = typer.Option(False, "--quiet", help="No progress and no table."),
 ) -> None:
-    r"""Simulate every combination of settings that a file names.
+    """Simulate every combination of settings that a file names.
 
     A file such as this compares two TCPs and three initial windows at two rates of loss:
 
@@ -72,7 +72,7 @@ def sweep(
     Run k of every point meets the same losses, so settings are compared run by run. All
     that was simulated is kept in a store: the same command after Ctrl-C, or with more points
     or runs, simulates only what is missing. docs/sweeps.md has all that a file can say.
-    """
+    """  # noqa: D301 (a backspace keeps the lines of what follows as they are)
     from farlink.experiment import plan as plans
     from farlink.experiment.execute import on_cluster
     from farlink.experiment.sweep import SweepStopped, sweep_plan
