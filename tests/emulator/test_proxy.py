@@ -11,6 +11,10 @@ import farlink as fl
 
 RATE = 2e6
 """Of the satellite link, in bit/s."""
+SIZE = 6_000_000
+"""Bytes that the server has: more than come."""
+FROM_S, UNTIL_S = 4.0, 12.0
+"""When it is measured."""
 SERVE = """
 import socket, sys
 data = b"".join(i.to_bytes(4, "big") for i in range(int(sys.argv[1]) // 4))
@@ -25,14 +29,15 @@ with socket.create_server(("", 9001)) as listener:
 """
 FETCH = """
 import hashlib, json, socket, sys, time
-s = None
 for _ in range(50):
     try:
+        # An agent answers before it is known whether anybody listens.
         s = socket.create_connection(("server", 9001), timeout=60)
+        s.sendall(b"all of it")
+        s.recv(1, socket.MSG_PEEK)
         break
     except OSError:
         time.sleep(0.1)
-s.sendall(b"all of it")
 came, times, digest = 0, [], hashlib.sha256()
 began = time.monotonic()
 while data := s.recv(1 << 16):
@@ -65,27 +70,27 @@ def geo(*agents: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def fetch(
-    scenario: dict[str, Any], size: int, longest_s: float, folder: Path
-) -> tuple[list[tuple[float, int]], str, fl.Emulated]:
-    """Times and bytes as they came, their digest, and the report."""
+def fetch(scenario: dict[str, Any], folder: Path) -> tuple[list[tuple[float, int]], fl.Emulated]:
+    """Times and bytes as they came for `UNTIL_S`, each byte right, and the report."""
     out = folder / "times.json"
     done = fl.emulate(
         scenario,
-        python(FETCH, str(out), str(longest_s)),
+        python(FETCH, str(out), str(UNTIL_S)),
         host="client",
-        servers=[("server", python(SERVE, str(size)))],
+        servers=[("server", python(SERVE, str(SIZE)))],
     )
     assert done.exit_code == 0
     assert done.missing == 0
     found = json.loads(out.read_text())
-    return found["times"], found["digest"], done
+    sent = b"".join(i.to_bytes(4, "big") for i in range(SIZE // 4))
+    assert found["digest"] == hashlib.sha256(sent[: found["times"][-1][1]]).hexdigest()
+    return found["times"], done
 
 
-def rate(times: list[tuple[float, int]], after: int) -> float:
-    """Bit/s from when `after` bytes had come."""
-    first = next(i for i, (_, came) in enumerate(times) if came >= after)
-    (start, before), (end, came) = times[first], times[-1]
+def rate(times: list[tuple[float, int]]) -> float:
+    """Bit/s from `FROM_S` on: the slow start is over then, with the agents or without."""
+    start, before = next(one for one in times if one[0] >= FROM_S)
+    end, came = times[-1]
     return 8 * (came - before) / (end - start)
 
 
@@ -93,7 +98,7 @@ def test_a_proxy_at_both_ends_of_a_satellite_link_fills_it(tmp_path: Path) -> No
     """Plain Reno of the kernel gets less than a tenth of a geostationary link that loses 2 %, and
     nine tenths with a proxy at both ends, which take a loss for damage; each byte is right.
 
-    A link that carries 1448 of 1500 bytes and sends 2 % again gives 0.946 of its rate.
+    A link that carries 1460 of 1500 bytes and sends 2 % again gives 0.954 of its rate.
     """
     pep = {
         "wireless": "satellite",
@@ -106,13 +111,8 @@ def test_a_proxy_at_both_ends_of_a_satellite_link_fills_it(tmp_path: Path) -> No
             "receive_window": "4 MiB",
         },
     }
-    size = 3_000_000
-    times, digest, done = fetch(
-        geo({"at": "near", **pep}, {"at": "gate", **pep}), size, 60, tmp_path
-    )
-    sent = b"".join(i.to_bytes(4, "big") for i in range(size // 4))
-    assert digest == hashlib.sha256(sent).hexdigest()
-    assert rate(times, 500_000) >= 0.9 * RATE
-    assert [agent["metrics"]["connections"] for agent in done.data["agents"]] == [1, 1]
-    plain, _, _ = fetch(geo(), size, 6, tmp_path)
-    assert rate(plain, 0) < 0.1 * RATE
+    times, done = fetch(geo({"at": "near", **pep}, {"at": "gate", **pep}), tmp_path)
+    assert all(agent["metrics"]["connections"] > 0 for agent in done.data["agents"])
+    assert rate(times) >= 0.9 * RATE
+    plain, _ = fetch(geo(), tmp_path)
+    assert rate(plain) < 0.1 * RATE
