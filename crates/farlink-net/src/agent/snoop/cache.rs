@@ -147,19 +147,19 @@ impl Cache {
             .take_while(move |entry| entry.start.diff(end) < 0)
     }
 
-    /// Takes away all that ends at a number or before. The last of it, which is the one
-    /// that was acknowledged.
+    /// Takes away all that ends at a number or before. The first of it.
     pub(super) fn free(&mut self, acked: Seq) -> Option<Entry> {
-        let mut last = None;
+        let mut first = None;
         while self
             .entries
             .front()
             .is_some_and(|entry| entry.end.diff(acked) <= 0)
         {
-            last = self.entries.pop_front();
-            self.bytes -= last.as_ref().map_or(0, size);
+            let freed = self.entries.pop_front();
+            self.bytes -= freed.as_ref().map_or(0, size);
+            first = first.or(freed);
         }
-        last
+        first
     }
 
     /// Takes away the entry of this serial number.

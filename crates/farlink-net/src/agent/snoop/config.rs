@@ -83,7 +83,7 @@ impl SnoopConfig {
         tells: Tells::Nothing,
         cache: 100,
         memory: 64 << 20,
-        tick: Interval::from_millis(20),
+        tick: Interval::from_millis(100),
         srtt: Interval::from_millis(100),
         rttvar: Interval::from_millis(250),
         tries: 10,

@@ -237,11 +237,13 @@ impl Flow {
     }
 
     fn on_new_ack(&mut self, now: Instant, config: &SnoopConfig, ack: Seq, window: u16) {
-        if let Some(newest) = self.cache.free(ack)
-            && newest.sends == 1
-            && !newest.from_sender_again
-            && newest.repaired.is_none()
-            && let Some(left) = newest.left
+        // The timer is for the oldest, and that one's acknowledgment may wait for the next
+        // packet: a sample of the newest would be too short on a slow link.
+        if let Some(oldest) = self.cache.free(ack)
+            && oldest.sends == 1
+            && !oldest.from_sender_again
+            && oldest.repaired.is_none()
+            && let Some(left) = oldest.left
             && left <= now
         {
             self.sample(config, now.since(left));
