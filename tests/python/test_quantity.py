@@ -120,7 +120,7 @@ def test_runs_without_a_value_are_left_out_and_told_of() -> None:
         reference.ttest_1samp([2.0, 2.2, 2.1, 1.9], 1, alternative="greater").pvalue
     )
     assert "(4 of 5 runs)" in found.details[0]
-    assert (q(math.nan, math.nan) > 1.0).verdict is Verdict.UNDECIDED
+    assert (q(math.nan, math.nan) > 1.0).verdict is Verdict.FEW_EVENTS
     assert q(math.nan, math.nan).text == "no value"
 
 

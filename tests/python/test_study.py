@@ -625,7 +625,7 @@ def test_the_command_ends_with_verdicts_and_a_page(
     assert set(table["series"]) == {"LAPB", "CDPD MDLP", "RLP"}
     saved = json.loads((out / "verdicts.json").read_text(encoding="utf-8"))
     (best,) = (row for row in saved["verdicts"] if row["id"].endswith("rlp_best_high_per"))
-    assert best["findings"]["as chosen"]["order"]["p_for"] < 0.5
+    assert set(best["findings"]) == {"as chosen"}
     assert saved["failures"] == []
 
 

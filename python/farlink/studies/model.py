@@ -110,6 +110,8 @@ class Change:
     swaps
         Names of measured directions or values of factors that stand for each other:
         {"rlp": "lapb"} means that who asks for one gets the other.
+    drops
+        Paths that are taken away.
     ignores
         Factors that set nothing.
     constants
@@ -128,6 +130,7 @@ class Change:
     doc: str
     sets: Mapping[str, Any] = field(default_factory=dict)
     swaps: Mapping[str, str] = field(default_factory=dict)
+    drops: Sequence[str] = ()
     ignores: Sequence[str] = ()
     constants: Mapping[str, float] = field(default_factory=dict)
     silent: bool = False
@@ -297,6 +300,8 @@ class Model:
                 told.append(factor.told(value))
         for path, one in self.change.sets.items():
             _put(tree, path, one)
+        for path in self.change.drops:
+            _put(tree, path, None)
         for hook in self._hooks:
             hook(tree)
         return Cell(", ".join(part for part in told if part), tree)

@@ -304,7 +304,7 @@ def _compare(a: Quantity, b: Number, sign: str) -> Evidence:
         p_against,
         (line,),
         p_tie=_tie(a.values, _values(b)) if open_ else 1.0,
-        few=open_ and (_few(a.values) or _few(np.asarray(_values(b)))),
+        few=open_ and (_few(a) or (isinstance(b, Quantity) and _few(b))),
     )
 
 
@@ -314,12 +314,12 @@ def _tie(a: NDArray[np.float64], b: NDArray[np.float64] | float) -> float:
     return max(above(a, b - margin)[0], above(a, b + margin)[1])
 
 
-def _few(x: NDArray[np.float64]) -> bool:
+def _few(x: Quantity) -> bool:
     """Whether hardly any run has a value, or hardly any event was counted."""
-    known = x[~np.isnan(x)] if x.ndim else np.ones(1)
-    if 2 * len(known) < x.size:
+    known = x.values[~np.isnan(x.values)]
+    if 2 * len(known) < len(x.values):
         return True
-    counts = x.ndim > 0 and bool(np.all(known >= 0) and np.all(known == np.floor(known)))
+    counts = not x.unit and bool(np.all(known >= 0) and np.all(known == np.floor(known)))
     return counts and float(np.sum(known)) < _FEWEST_EVENTS
 
 

@@ -105,7 +105,7 @@ const FAULTS: &[(&str, &str)] = &[
     ),
     (
         "{ orbit = { altitude = \"550 km\", min_elevation = 25, handover = \"hold\" } }",
-        "orbit.handover would be ignored; it needs handover_time = \"50 ms\"",
+        "orbit.handover would be ignored; it needs handover_time",
     ),
     (
         "{ reconfiguration = { delay = [\"9 ms\", \"5 ms\"] } }",
