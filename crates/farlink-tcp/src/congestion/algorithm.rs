@@ -27,7 +27,7 @@ pub struct Algorithm {
     pub build: fn(&Control, Start) -> Box<dyn CongestionControl>,
 }
 
-/// A part of [`Config`] that an algorithm may go by or not.
+/// A part of [`crate::config::Config`] that an algorithm may go by or not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Input {
     /// Anything at all: it has a window.
