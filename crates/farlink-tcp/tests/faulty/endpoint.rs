@@ -49,6 +49,8 @@ pub(crate) struct Endpoint {
     syn_data: u64,
     /// Congestion window and slow-start threshold after the last step.
     window: (u64, u64),
+    /// A fast retransmit began a recovery that lasts.
+    recovering: bool,
     /// The largest window that the peer offered by then.
     peer_window: u64,
 }
@@ -94,6 +96,7 @@ impl Endpoint {
             scratch: Vec::new(),
             rises,
             window: (u64::MAX, u64::MAX),
+            recovering: false,
             peer_window: 0,
             syn_data: 0,
         };
@@ -222,15 +225,24 @@ impl Endpoint {
 
     /// A loss or a time-out never raises ssthresh above the congestion window
     /// before it, or above two segments (RFC 5681, equation 4). What undoes a
-    /// reduction restores what was before.
+    /// reduction restores what was before. While a recovery lasts, proportional rate
+    /// reduction keeps the window near what is in the network, on its way to ssthresh:
+    /// a time-out then may leave any threshold up to the one before.
     fn check_reduction(&mut self) {
         let (mut most, ssthresh) = self.window;
+        if self.recovering {
+            most = most.max(ssthresh);
+        }
         let (mut lost, mut undone) = (false, false);
         for (_, record) in self.connection.drain_records() {
             match record {
                 // What the ACK that shows the loss acknowledges counts before.
                 Record::State { cwnd, .. } if !lost => most = most.max(cwnd),
-                Record::Mark(Mark::FastRetransmit | Mark::Timeout) => lost = true,
+                Record::Mark(mark @ (Mark::FastRetransmit | Mark::Timeout)) => {
+                    lost = true;
+                    self.recovering = mark == Mark::FastRetransmit;
+                }
+                Record::Mark(Mark::Recovered) => self.recovering = false,
                 Record::Mark(Mark::Undo) => undone = true,
                 _ => {}
             }
@@ -245,7 +257,7 @@ impl Endpoint {
         let raised = c.ssthresh() != ssthresh && c.ssthresh() > most.max(least) && !follows;
         assert!(
             !(lost && raised) || undone || self.rises,
-            "a loss raised ssthresh to {} with a window of {most}: {c:?}",
+            "a loss raised ssthresh from {ssthresh} to {} with a window of {most}",
             c.ssthresh()
         );
         self.window = (c.cwnd(), c.ssthresh());
