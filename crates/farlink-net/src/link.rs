@@ -199,9 +199,14 @@ impl Links {
         outcomes: &mut Vec<Outcome>,
     ) -> Offered {
         let from = id.direction() as usize;
+        let over = &self.directions[id];
+        let ahead = over.overtaken && packets.takes_ahead(number);
+        if over.overtaken && !ahead && over.low_due().is_some_and(|at| at <= now) {
+            // What waited has left the queue as this one comes, as on a link of one class.
+            self.advance(now, id, Due::Low, packets, outcomes);
+        }
         let over = &mut self.directions[id];
         let arq = &mut self.arq[id.link() as usize];
-        let ahead = over.overtaken && packets.takes_ahead(number);
         let packet = packets.get_mut(number);
         if let Some(mtu) = over.mtu
             && packet.ip_len() > mtu.bytes

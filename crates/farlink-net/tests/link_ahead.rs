@@ -121,8 +121,9 @@ fn model(packets: &[(u64, u32, bool)], room: usize) -> Fates {
     let mut lost = Vec::new();
     for (number, &(at, len, ahead)) in (0..).zip(packets) {
         let at = at * 1000;
-        // What is sent as another comes: what waits ahead had been given the transmitter.
-        while free_at < at || free_at == at && !queues[0].is_empty() {
+        // What waited has the transmitter before what comes as it gets free, but what goes
+        // ahead of it.
+        while free_at < at || free_at == at && (!ahead || !queues[0].is_empty()) {
             let Some(queue) = queues.iter_mut().find(|queue| !queue.is_empty()) else {
                 break;
             };
