@@ -281,10 +281,7 @@ mod tests {
                 ack: Seq(77),
                 flags,
                 window: 500,
-                options: Options {
-                    timestamps: Some(Timestamps { value: 3, echo: 4 }),
-                    ..Options::default()
-                },
+                options: Options::from(Some(Timestamps { value: 3, echo: 4 })),
                 body: Body::of_bytes(data),
                 ..Segment::default()
             }),

@@ -205,10 +205,7 @@ mod tests {
                 priority: Priority::Normal,
                 dummy: false,
                 window: 65_535,
-                options: Options {
-                    timestamps: Some(Timestamps { value: 1, echo: 2 }),
-                    ..Options::default()
-                },
+                options: Options::from(Some(Timestamps { value: 1, echo: 2 })),
                 body: Body::of_len(len),
             }),
         }

@@ -503,8 +503,7 @@ impl World {
             self.take_records(end);
         }
         let e = &mut self.ends[end];
-        let due = e.conn.next_timeout().unwrap_or(Instant::MAX);
-        if due < e.scheduled {
+        if let Some(due) = e.conn.timeout_before(e.scheduled) {
             e.scheduled = due;
             self.heap
                 .push(Event::new(due.max(now), Kind::Timer, end.number(), 0, 0));

@@ -53,7 +53,7 @@ pub use limit::{Limit, LimitTimes};
 pub use phase::{Phase, PhaseTimes};
 pub use priority::Priority;
 pub use record::{Mark, Record, Stats};
-pub use segment::{Body, Flags, Options, SackBlock, SackBlocks, Segment, Timestamps};
+pub use segment::{Body, Flags, Options, RareOptions, SackBlock, SackBlocks, Segment, Timestamps};
 pub use seq::{Offset, Seq};
 pub use snack::{ScpsCapabilities, Snack};
 pub use time::{Instant, Interval};

@@ -5,6 +5,7 @@ use crate::fast_open::Extra;
 use crate::priority::Priority;
 use crate::seq::Seq;
 use crate::snack::ScpsCapabilities;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// Control bits of the header (RFC 9293, 3.1).
@@ -62,10 +63,8 @@ impl std::fmt::Debug for Flags {
     }
 }
 
-/// A selectively acknowledged block `[left, right)` (RFC 2018, 3). Packed, as
-/// other options are: [`Segment`] says why.
+/// A selectively acknowledged block `[left, right)` (RFC 2018, 3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(Rust, packed(2))]
 pub struct SackBlock {
     /// First sequence number of the block.
     pub left: Seq,
@@ -84,6 +83,15 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
+    /// No block.
+    pub const NONE: Self = Self {
+        len: 0,
+        blocks: [SackBlock {
+            left: Seq(0),
+            right: Seq(0),
+        }; MAX_SACK_BLOCKS],
+    };
+
     /// Appends a block; returns whether there was room.
     pub fn push(&mut self, block: SackBlock) -> bool {
         if usize::from(self.len) == MAX_SACK_BLOCKS {
@@ -130,17 +138,25 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// The options that this endpoint knows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// The options that this endpoint knows. All but timestamps are in few segments, and are
+/// reached as if they were fields of this: `options.sack`.
+#[derive(Clone, Default)]
 pub struct Options {
+    /// Timestamps (RFC 7323, 3).
+    pub timestamps: Option<Timestamps>,
+    /// The others; none is as good as those that are all absent.
+    rare: Option<Box<RareOptions>>,
+}
+
+/// The options that few segments have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RareOptions {
     /// Maximum segment size, on a SYN (RFC 9293, 3.7.1).
     pub mss: Option<u16>,
     /// Window scale shift, on a SYN (RFC 7323, 2).
     pub window_scale: Option<u8>,
     /// SACK-permitted, on a SYN (RFC 2018, 2).
     pub sack_permitted: bool,
-    /// Timestamps (RFC 7323, 3).
-    pub timestamps: Option<Timestamps>,
     /// SACK blocks (RFC 2018, 3); empty when absent.
     pub sack: SackBlocks,
     /// SCPS Capabilities, on a SYN (CCSDS 714.0-B).
@@ -155,26 +171,121 @@ pub struct Options {
     pub ackp: bool,
 }
 
+impl RareOptions {
+    /// None of them.
+    pub const NONE: Self = Self {
+        mss: None,
+        window_scale: None,
+        sack_permitted: false,
+        sack: SackBlocks::NONE,
+        scps: None,
+        extra: Extra::None,
+        eln: false,
+        ackp: false,
+    };
+}
+
+impl Default for RareOptions {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl Deref for Options {
+    type Target = RareOptions;
+
+    #[inline]
+    fn deref(&self) -> &RareOptions {
+        self.rare.as_deref().unwrap_or(&RareOptions::NONE)
+    }
+}
+
+impl DerefMut for Options {
+    fn deref_mut(&mut self) -> &mut RareOptions {
+        self.rare.get_or_insert_default()
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("timestamps", &self.timestamps)
+            .field("rare", &**self)
+            .finish()
+    }
+}
+
+impl PartialEq for Options {
+    fn eq(&self, other: &Self) -> bool {
+        self.timestamps == other.timestamps && **self == **other
+    }
+}
+
+impl Eq for Options {}
+
+impl From<Option<Timestamps>> for Options {
+    #[inline]
+    fn from(timestamps: Option<Timestamps>) -> Self {
+        let rare = None;
+        Self { timestamps, rare }
+    }
+}
+
+impl From<RareOptions> for Options {
+    fn from(rare: RareOptions) -> Self {
+        Self::from(None).with(rare)
+    }
+}
+
 impl Options {
+    /// The same with these beside timestamps.
+    pub fn with(mut self, rare: RareOptions) -> Self {
+        self.rare = (rare != RareOptions::NONE).then(|| Box::new(rare));
+        self
+    }
+
+    /// Whether there is none but timestamps.
+    #[inline]
+    pub fn are_plain(&self) -> bool {
+        match &self.rare {
+            None => true,
+            Some(rare) => **rare == RareOptions::NONE,
+        }
+    }
+
     /// Bytes of the options in a header, padded to a multiple of four the way
     /// common stacks lay them out (each option aligned on its own).
     #[inline]
-    pub const fn wire_len(&self) -> u32 {
-        let of_four = self.mss.is_some() as u32
-            + self.window_scale.is_some() as u32
-            + self.scps.is_some() as u32
-            + self.eln as u32
-            + self.ackp as u32;
+    pub fn wire_len(&self) -> u32 {
+        match &self.rare {
+            None if self.timestamps.is_some() => TIMESTAMPS_LEN,
+            None => 0,
+            Some(rare) => rare.wire_len(self.timestamps.is_some()),
+        }
+    }
+}
+
+/// Bytes of the Timestamps option in a header, with its padding.
+const TIMESTAMPS_LEN: u32 = 12;
+
+impl RareOptions {
+    #[cold]
+    fn wire_len(&self, timestamps: bool) -> u32 {
+        let of_four = u32::from(self.mss.is_some())
+            + u32::from(self.window_scale.is_some())
+            + u32::from(self.scps.is_some())
+            + u32::from(self.eln)
+            + u32::from(self.ackp);
         // SACK-permitted has a place in the padding that timestamps need.
-        let aligned = match (self.timestamps.is_some(), self.sack_permitted) {
-            (true, _) => 12,
+        let aligned = match (timestamps, self.sack_permitted) {
+            (true, _) => TIMESTAMPS_LEN,
             (false, true) => 4,
             (false, false) => 0,
         };
         let sack = if self.sack.is_empty() {
             0
         } else {
-            4 + 8 * self.sack.len as u32
+            4 + 8 * u32::from(self.sack.len)
         };
         4 * of_four + aligned + sack + self.extra.wire_len()
     }
@@ -239,9 +350,8 @@ impl Default for Body {
 
 /// A TCP segment.
 ///
-/// Every segment of every flow is written and read several times on its way, and
-/// those under way should be in the cache: with what a packet adds, this is two
-/// lines of it. The options are packed to 2 bytes for that.
+/// Every segment of every flow is written and read several times on its way, and those under way
+/// should be in the cache: what is rare is behind a pointer, and time stamps are packed to 2 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Port it comes from.
@@ -275,7 +385,7 @@ pub const TCP_HEADER_LEN: u32 = 20;
 impl Segment {
     /// Bytes of header and options.
     #[inline]
-    pub const fn header_len(&self) -> u32 {
+    pub fn header_len(&self) -> u32 {
         TCP_HEADER_LEN + self.options.wire_len()
     }
 

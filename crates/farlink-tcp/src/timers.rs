@@ -53,18 +53,25 @@ impl Timer {
 
 /// When each goes off; [`Instant::MAX`] for one that does not run.
 #[derive(Debug)]
-pub(crate) struct Timers([Instant; Timer::ALL.len()]);
+pub(crate) struct Timers {
+    at: [Instant; Timer::ALL.len()],
+    /// None goes off before, whatever was stopped since that was found out.
+    none_before: Instant,
+}
 
 impl Timers {
     /// None of them runs.
     pub(crate) const fn none() -> Self {
-        Self([Instant::MAX; Timer::ALL.len()])
+        Self {
+            at: [Instant::MAX; Timer::ALL.len()],
+            none_before: Instant::MAX,
+        }
     }
 
     /// When it goes off; [`Instant::MAX`] if it does not run.
     #[inline]
     pub(crate) fn at(&self, timer: Timer) -> Instant {
-        self.0[timer as usize]
+        self.at[timer as usize]
     }
 
     #[inline]
@@ -75,12 +82,13 @@ impl Timers {
     /// Starts it, or starts it anew.
     #[inline]
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
-        self.0[timer as usize] = at;
+        self.at[timer as usize] = at;
+        self.none_before = self.none_before.min(at);
     }
 
     #[inline]
     pub(crate) fn stop(&mut self, timer: Timer) {
-        self.set(timer, Instant::MAX);
+        self.at[timer as usize] = Instant::MAX;
     }
 
     pub(crate) fn stop_all(&mut self) {
@@ -100,8 +108,24 @@ impl Timers {
     /// When the first of them goes off.
     #[inline]
     pub(crate) fn next(&self) -> Option<Instant> {
-        let first = self.0.into_iter().fold(Instant::MAX, Ord::min);
+        let first = self.first();
         (first != Instant::MAX).then_some(first)
+    }
+
+    /// The same if it is before `limit`. After nearly every segment it is not, and that is known
+    /// without a look at them.
+    #[inline]
+    pub(crate) fn next_before(&mut self, limit: Instant) -> Option<Instant> {
+        if self.none_before >= limit {
+            return None;
+        }
+        self.none_before = self.first();
+        (self.none_before < limit).then_some(self.none_before)
+    }
+
+    #[inline]
+    fn first(&self) -> Instant {
+        self.at.into_iter().fold(Instant::MAX, Ord::min)
     }
 }
 
@@ -119,13 +143,23 @@ mod tests {
             assert_eq!(timer as usize, i);
             timers.set(timer, at(100 - i as u64));
             assert_eq!(timers.next(), Some(at(100 - i as u64)));
+            assert_eq!(timers.next_before(at(100 - i as u64)), None);
+            assert_eq!(timers.next_before(at(101 - i as u64)), timers.next());
             assert!(timers.runs(timer));
         }
         assert!(!timers.take(Timer::User, at(99)));
         assert!(timers.take(Timer::User, at(100)) && !timers.runs(Timer::User));
         timers.stop(Timer::TimeWait);
         assert_eq!(timers.next(), Some(at(91)));
+        timers.stop(Timer::Persist);
+        assert_eq!(timers.next_before(at(92)), None);
+        assert_eq!(timers.next_before(Instant::MAX), timers.next());
+        timers.set(Timer::Persist, at(50));
+        assert_eq!(timers.next_before(at(60)), Some(at(50)));
         timers.stop_all();
-        assert_eq!(timers.next(), None);
+        assert_eq!(
+            (timers.next(), timers.next_before(Instant::MAX)),
+            (None, None)
+        );
     }
 }

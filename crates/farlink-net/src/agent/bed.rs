@@ -403,7 +403,7 @@ pub(super) fn packet(end: usize, segment: Segment, real: bool) -> Packet {
 
 /// Segments of hostile ends, near one another: first whose it is.
 pub(super) fn hostile() -> impl proptest::strategy::Strategy<Value = Vec<(usize, Segment)>> {
-    use farlink_tcp::{Body, Options, SackBlock, Timestamps};
+    use farlink_tcp::{Body, Options, RareOptions, SackBlock, Timestamps};
     use proptest::prelude::*;
     let near = 0..6000_u32;
     let options = (any::<bool>(), 0..16_u8, near.clone(), near.clone());
@@ -431,16 +431,16 @@ pub(super) fn hostile() -> impl proptest::strategy::Strategy<Value = Vec<(usize,
                 flags & 0xfa
             }),
             window,
-            options: Options {
+            options: Options::from(any.then_some(Timestamps {
+                value: left,
+                echo: right,
+            }))
+            .with(RareOptions {
                 window_scale: any.then_some(shift),
-                timestamps: any.then_some(Timestamps {
-                    value: left,
-                    echo: right,
-                }),
                 sack: any.then_some(block).into_iter().collect(),
                 sack_permitted: any,
-                ..Options::default()
-            },
+                ..RareOptions::NONE
+            }),
             body: Body::of_bytes(&vec![7; len as usize]),
             ..Segment::default()
         };

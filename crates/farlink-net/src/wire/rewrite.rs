@@ -78,10 +78,7 @@ mod tests {
             ack: Seq(4),
             flags: Flags::ACK,
             window: 5,
-            options: Options {
-                timestamps: Some(Timestamps { value: 6, echo: 7 }),
-                ..Options::default()
-            },
+            options: Options::from(Some(Timestamps { value: 6, echo: 7 })),
             body: Body::of_bytes(b"data"),
             ..Segment::default()
         }

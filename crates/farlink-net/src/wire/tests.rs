@@ -4,7 +4,7 @@ use super::*;
 use crate::id::FlowId;
 use crate::packet::Datagram;
 use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
-use farlink_tcp::{ScpsCapabilities, Snack};
+use farlink_tcp::{RareOptions, ScpsCapabilities, Snack};
 use proptest::prelude::*;
 use std::num::NonZeroU16;
 
@@ -39,16 +39,18 @@ fn options() -> impl Strategy<Value = Options> {
         any::<(bool, bool)>(),
     )
         .prop_map(
-            |(mss, window_scale, sack_permitted, timestamps, sack, scps, extra, marks)| Options {
-                mss,
-                window_scale,
-                sack_permitted,
-                timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
-                sack: sack.into_iter().collect(),
-                scps,
-                extra,
-                eln: marks.0,
-                ackp: marks.1,
+            |(mss, window_scale, sack_permitted, timestamps, sack, scps, extra, marks)| {
+                let timestamps = timestamps.map(|(value, echo)| Timestamps { value, echo });
+                Options::from(timestamps).with(RareOptions {
+                    mss,
+                    window_scale,
+                    sack_permitted,
+                    sack: sack.into_iter().collect(),
+                    scps,
+                    extra,
+                    eln: marks.0,
+                    ackp: marks.1,
+                })
             },
         )
 }
@@ -155,10 +157,11 @@ fn syn() -> (Packet, Vec<u8>) {
             dst_port: 80,
             flags: Flags::SYN,
             window: 65_535,
-            options: Options {
+            options: RareOptions {
                 mss: Some(1460),
-                ..Options::default()
-            },
+                ..RareOptions::NONE
+            }
+            .into(),
             ..Segment::default()
         }),
     };
@@ -478,10 +481,10 @@ fn fragments_put_together_are_the_datagram() {
 #[test]
 fn cookies_have_their_bytes() {
     let bytes = |extra| {
-        let options = Options {
+        let options = Options::from(RareOptions {
             extra,
-            ..Options::default()
-        };
+            ..RareOptions::NONE
+        });
         let bytes = options_bytes(&options);
         assert_eq!(bytes.len() as u32, options.wire_len());
         bytes.to_vec()

@@ -70,6 +70,7 @@ pub(super) fn take(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farlink_tcp::RareOptions;
 
     fn bytes(options: &Options) -> Vec<u8> {
         let mut out = Vec::new();
@@ -80,16 +81,16 @@ mod tests {
 
     #[test]
     fn options_have_their_bytes() {
-        let offer = Options {
+        let offer = RareOptions {
             scps: Some(ScpsCapabilities {
                 bits: ScpsCapabilities::SNACK_SHORT | ScpsCapabilities::SNACK_LONG,
                 connection: 0,
             }),
             ackp: true,
-            ..Options::default()
+            ..RareOptions::NONE
         };
-        assert_eq!(bytes(&offer), [20, 4, 0x60, 0, 253, 4, b'A', b'P']);
-        let snack = |bits| Options {
+        assert_eq!(bytes(&offer.into()), [20, 4, 0x60, 0, 253, 4, b'A', b'P']);
+        let snack = |bits| RareOptions {
             extra: NonZeroU16::new(3).map_or(Extra::None, |size| {
                 Extra::Snack(Snack {
                     offset: 258,
@@ -98,16 +99,16 @@ mod tests {
                 })
             }),
             eln: true,
-            ..Options::default()
+            ..RareOptions::NONE
         };
         let eln = [253, 4, b'E', b'L'];
         let short = [&[1, 1, 21, 6, 1, 2, 0, 3][..], &eln].concat();
-        assert_eq!(bytes(&snack(0)), short);
+        assert_eq!(bytes(&snack(0).into()), short);
         // 1011: one byte of vector, and 1011 0000 0000 01: two.
         let long = [&[1, 21, 7, 1, 2, 0, 3, 0xb0][..], &eln].concat();
-        assert_eq!(bytes(&snack(0xb << 60)), long);
+        assert_eq!(bytes(&snack(0xb << 60).into()), long);
         let long = [&[21, 8, 1, 2, 0, 3, 0xb0, 0x04][..], &eln].concat();
-        assert_eq!(bytes(&snack(0xb004 << 48)), long);
+        assert_eq!(bytes(&snack(0xb004 << 48).into()), long);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use super::{Connection, Event, State};
 use crate::config::{Config, FastOpen};
 use crate::fast_open::{Extra, FastOpenCache, FastOpenCookie};
-use crate::segment::{Options, Segment};
+use crate::segment::Segment;
 use crate::time::Instant;
 
 /// What a connection knows of it.
@@ -60,10 +60,8 @@ impl Connection {
         let Some(cache) = self.fast_open_cache().filter(|_| self.active) else {
             return 0;
         };
-        let mut options = Options {
-            extra: self.syn_extra(),
-            ..self.timestamps_option(now, false)
-        };
+        let mut options = self.timestamps_option(now, false);
+        options.extra = self.syn_extra();
         self.offer(&mut options);
         let room = self.config.mss.min(cache.mss.into());
         let written = self.tx.buffer.end() - 1;

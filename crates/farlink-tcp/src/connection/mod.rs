@@ -492,6 +492,12 @@ impl Connection {
         self.tx.timers.next()
     }
 
+    /// What [`Self::next_timeout`] says if that is before `limit`: mostly it is known not to be.
+    #[inline]
+    pub fn timeout_before(&mut self, limit: Instant) -> Option<Instant> {
+        self.tx.timers.next_before(limit)
+    }
+
     /// The time that [`Self::next_timeout`] named has come.
     pub fn on_timeout(&mut self, now: Instant) {
         self.at_rest = false;

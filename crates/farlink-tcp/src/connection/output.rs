@@ -104,7 +104,10 @@ impl Connection {
             retransmission: false,
         };
         let mut segment = self.data_segment(now, &syn);
-        segment.options.extra = self.syn_extra();
+        let extra = self.syn_extra();
+        if extra != Extra::None {
+            segment.options.extra = extra;
+        }
         segment
     }
 
@@ -239,14 +242,18 @@ impl Connection {
     #[inline(never)]
     fn report(&mut self, options: &mut Options, mut room: u32) {
         if room >= ELN_LEN && self.config.eln != Eln::Off {
-            options.eln = self.rx.expects_damaged();
-            room -= if options.eln { ELN_LEN } else { 0 };
+            if self.rx.expects_damaged() {
+                options.eln = true;
+                room -= ELN_LEN;
+            }
         }
         if self.snack.on() {
             let long = self.snack == SnackForm::Long;
             let room = room.min(MOST_SNACK);
             let snack = self.rx.snack(long, u64::from(self.tx.mss), room);
-            options.extra = snack.map_or(Extra::None, Extra::Snack);
+            if let Some(snack) = snack {
+                options.extra = Extra::Snack(snack);
+            }
         }
         if self.sack && self.rx.has_report() {
             // 40 bytes of options hold three blocks beside timestamps.
@@ -257,7 +264,10 @@ impl Connection {
             };
             let fit = (room.saturating_sub(4) / 8) as usize;
             if fit > 0 {
-                options.sack = self.rx.report(most.min(fit));
+                let blocks = self.rx.report(most.min(fit));
+                if !blocks.is_empty() {
+                    options.sack = blocks;
+                }
             }
         }
     }
@@ -265,10 +275,7 @@ impl Connection {
     /// The Timestamps option, if it was agreed, and no other.
     #[inline]
     pub(super) fn timestamps_option(&self, now: Instant, acks: bool) -> Options {
-        Options {
-            timestamps: self.timestamps(now, acks),
-            ..Options::default()
-        }
+        self.timestamps(now, acks).into()
     }
 
     #[inline]

@@ -8,7 +8,6 @@
 
 use super::{Connection, State};
 use crate::ecn::Ecn;
-use crate::fast_open::Extra;
 use crate::receive::AckNeed;
 use crate::recovery::frto::Frto;
 use crate::segment::{Flags, Segment};
@@ -36,9 +35,8 @@ impl Connection {
             && self.state == State::Established
             && segment.flags.0 & (SPECIAL.0 | Flags::ACK.0) == Flags::ACK.0
             && segment.seq == self.rx.ack()
-            && options.sack.is_empty()
-            && options.extra == Extra::None
-            && !(options.eln | options.ackp | segment.dummy)
+            && options.are_plain()
+            && !segment.dummy
             && segment.ecn != Ecn::Ce
             && self.tx.spurious.frto == Frto::Off
             && !self.recorder.on();

@@ -182,7 +182,7 @@ impl Endpoint {
     fn check_segment(&mut self, segment: &Segment, peer_scales: bool) {
         let syn = segment.flags.has(Flags::SYN);
         if syn {
-            self.syn.get_or_insert(segment.options);
+            self.syn.get_or_insert_with(|| segment.options.clone());
             self.syn_data = self.syn_data.max(segment.body.len().into());
         }
         if syn && !segment.flags.has(Flags::ACK) {
@@ -220,7 +220,7 @@ impl Endpoint {
 
     /// Shift of our window field that our SYN offered.
     fn shift(&self) -> Option<u8> {
-        self.syn.and_then(|options| options.window_scale)
+        self.syn.as_ref().and_then(|options| options.window_scale)
     }
 
     /// A loss or a time-out never raises ssthresh above the congestion window

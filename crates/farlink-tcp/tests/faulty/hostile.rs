@@ -127,15 +127,15 @@ impl Victim {
 
     fn lead_to(&mut self, state: State) {
         let fin = Flags::FIN.with(Flags::ACK);
-        let syn = Options {
+        let syn = Options::from(farlink_tcp::RareOptions {
             mss: Some(1000),
             sack_permitted: true,
             scps: Some(ScpsCapabilities {
                 bits: 0x60,
                 connection: 0,
             }),
-            ..Options::default()
-        };
+            ..farlink_tcp::RareOptions::NONE
+        });
         self.settle();
         match state {
             State::Listen | State::SynSent => return,
@@ -144,21 +144,21 @@ impl Victim {
             _ => self.hear(Flags::SYN.with(Flags::ACK), 0, 1, syn),
         }
         self.now += Interval::from_millis(50);
-        let plain = Options::default();
+        let plain = Options::default;
         match state {
             State::FinWait1 | State::FinWait2 | State::Closing | State::TimeWait => {
                 self.connection.shutdown(self.now);
             }
-            State::CloseWait | State::LastAck => self.hear(fin, 1, 1, plain),
+            State::CloseWait | State::LastAck => self.hear(fin, 1, 1, plain()),
             _ => {
                 self.write(5_000); // some of it in flight
             }
         }
         self.settle();
         match state {
-            State::FinWait2 => self.hear(Flags::ACK, 1, 2, plain),
-            State::Closing => self.hear(fin, 1, 1, plain),
-            State::TimeWait => self.hear(fin, 1, 2, plain),
+            State::FinWait2 => self.hear(Flags::ACK, 1, 2, plain()),
+            State::Closing => self.hear(fin, 1, 1, plain()),
+            State::TimeWait => self.hear(fin, 1, 2, plain()),
             State::LastAck => {
                 self.connection.shutdown(self.now);
                 self.settle();

@@ -160,11 +160,10 @@ impl Packet {
             priority: self.class(),
             dummy: self.dummy,
             window: self.window.ok_or("a packet that arrives needs win")?,
-            options: farlink_tcp::Options {
+            options: farlink_tcp::Options::from(timestamps).with(farlink_tcp::RareOptions {
                 mss: options.mss,
                 window_scale: options.window_scale,
                 sack_permitted: options.sack_permitted,
-                timestamps,
                 sack: options
                     .sack
                     .iter()
@@ -180,7 +179,7 @@ impl Packet {
                 extra: options.extra,
                 eln: options.eln,
                 ackp: options.ackp,
-            },
+            }),
             body: Body::of_len(self.len),
         })
     }

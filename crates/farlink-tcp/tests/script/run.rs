@@ -282,7 +282,7 @@ impl Player<'_> {
         }
         self.advance(self.now + rtt, |due, at| due < at)?;
         self.nothing_left()?;
-        let mut options = syn.options;
+        let mut options = syn.options.clone();
         options.timestamps = syn.options.timestamps.map(|ours| Timestamps {
             value: PEER_TIMESTAMP,
             echo: ours.value,

@@ -20,10 +20,7 @@ fn packet(step: Step, isn: u32) -> (Crossing, Packet) {
         src_port: if from_fixed { 5001 } else { 49152 },
         dst_port: if from_fixed { 49152 } else { 5001 },
         flags: Flags::ACK,
-        options: Options {
-            timestamps: Some(Timestamps::default()),
-            ..Options::default()
-        },
+        options: Options::from(Some(Timestamps::default())),
         ..Segment::default()
     };
     match step {

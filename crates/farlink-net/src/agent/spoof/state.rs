@@ -132,7 +132,7 @@ impl Spoofed {
 
     /// Whether this SYN of the sender's is of another connection.
     pub(super) fn is_other(&self, syn: &Segment) -> bool {
-        self.near.is_some_and(|(isn, _)| isn != syn.seq)
+        self.near.as_ref().is_some_and(|(isn, _)| *isn != syn.seq)
     }
 
     /// The sender's SYN passes.
@@ -141,7 +141,7 @@ impl Spoofed {
             return;
         }
         let first = syn.seq.at(1);
-        self.near = Some((syn.seq, syn.options));
+        self.near = Some((syn.seq, syn.options.clone()));
         (self.next, self.acked, self.confirmed) = (first, first, first);
         self.edge = first.at(self.far_window);
     }
@@ -151,7 +151,7 @@ impl Spoofed {
         if self.far.is_some() {
             return;
         }
-        self.far = Some(syn.options);
+        self.far = Some(syn.options.clone());
         self.far_next = syn.seq.at(1);
         self.far_window = u64::from(syn.window);
         self.edge = self.acked.at(self.far_window);
@@ -170,8 +170,8 @@ impl Spoofed {
 
     /// What both ends agreed on, once both have spoken.
     fn agreed<T>(&self, of: impl Fn(&Options) -> Option<T>) -> Option<T> {
-        of(&self.near?.1)?;
-        of(&self.far?)
+        of(&self.near.as_ref()?.1)?;
+        of(self.far.as_ref()?)
     }
 
     fn shift(&self) -> u8 {
