@@ -105,12 +105,15 @@ impl World {
         let (key, flow) = (key(packet), packet.flow);
         let all = &mut self.reassemblies;
         let due = self.now + all.patience[flow];
-        let spare = &mut all.spare;
-        let partial = all.partial.entry(key).or_insert_with(|| Partial {
-            number,
-            link,
-            due,
-            parts: spare.pop().unwrap_or_default(),
+        let (spare, dues) = (&mut all.spare, &mut all.dues);
+        let partial = all.partial.entry(key).or_insert_with(|| {
+            dues.insert((due, key));
+            Partial {
+                number,
+                link,
+                due,
+                parts: spare.pop().unwrap_or_default(),
+            }
         });
         let (first, added) = (partial.number, partial.parts.add(piece));
         if added == Added::Waits && partial.parts.count() == 1 {
@@ -160,6 +163,7 @@ impl World {
         all.partial
             .remove(&key)
             .map_or(LinkId::NONE, |mut partial| {
+                all.dues.remove(&(partial.due, key));
                 partial.parts.clear();
                 all.spare.push(partial.parts);
                 partial.link
@@ -182,16 +186,14 @@ impl World {
             return;
         }
         all.watch = None;
-        let over = |(&key, partial): (&Key, &Partial)| {
-            (partial.due <= self.now).then_some((key, partial.number))
-        };
-        let over: Vec<_> = all.partial.iter().filter_map(over).collect();
-        for (key, number) in over {
+        let over = all.dues.iter().take_while(|(due, _)| *due <= self.now);
+        let over: Vec<Key> = over.map(|&(_, key)| key).collect();
+        for key in over {
+            let number = self.reassemblies.partial[&key].number;
             let link = self.forget(key);
             self.lose_beyond(link, number, DropCause::Reassembly);
         }
-        let next = self.reassemblies.partial.values().map(|p| p.due).min();
-        if let Some(due) = next {
+        if let Some(&(due, _)) = self.reassemblies.dues.first() {
             self.watch_partial(due);
         }
     }

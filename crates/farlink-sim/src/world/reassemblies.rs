@@ -3,7 +3,7 @@
 use farlink_net::fragment::Reassembly;
 use farlink_net::{ById, FlowId, LinkId, NodeId, Packet, PacketId, Payload};
 use farlink_tcp::{Instant, Interval};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What fragments of one datagram have in common (RFC 791, 2.3): destination and
 /// source, protocol, identification.
@@ -25,6 +25,8 @@ pub(super) struct Partial {
 #[derive(Debug, Default)]
 pub(crate) struct Reassemblies {
     pub(super) partial: BTreeMap<Key, Partial>,
+    /// When each of these is given up, the next one first.
+    pub(super) dues: BTreeSet<(Instant, Key)>,
     pub(super) spare: Vec<Reassembly>,
     /// Time of the event that looks for those to give up; others are stale.
     pub(super) watch: Option<Instant>,
