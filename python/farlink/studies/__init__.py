@@ -8,7 +8,7 @@ from farlink.studies.study import Study
 
 __all__ = ["NAMES", "find"]
 
-NAMES = ("wong1998",)
+NAMES = ("wong1998", "omueti2007")
 """The studies there are."""
 
 

@@ -20,7 +20,7 @@ def curves(model: Model, data: Mapping[str, Any]) -> Curves:
         `y`, a measure; `x`, a factor; `over`, its points, or the name of a constant that has
         them; `series`, by name the other factors of a curve; and where wanted `x_label`,
         `x_scale` (what the points are multiplied by for the axis), `y_range` (of the published
-        axis), `log_y`, `note`.
+        axis), `log_x`, `log_y`, `note`.
     """
     measure, x = model.plan.measures[data["y"]], data["x"]
     over = data["over"]
@@ -41,6 +41,7 @@ def curves(model: Model, data: Mapping[str, Any]) -> Curves:
         },
         scale=measure.scale,
         y_range=tuple(data["y_range"]) if "y_range" in data else None,
+        log_x=data.get("log_x", False),
         log_y=data.get("log_y", False),
         note=data.get("note", ""),
     )

@@ -70,6 +70,8 @@ def draw(curves: Curves, heading: str, note: str = "") -> Figure:
             capsize=2,
             elinewidth=0.8,
         )
+    if curves.log_x:
+        axes.set_xscale("log")
     if curves.log_y:
         axes.set_yscale("log")
     cut = _range(axes, curves)

@@ -32,7 +32,7 @@ _LARGEST_SVG = 1_500_000
 
 # Keys of entries that are no published numbers: the page has them elsewhere, or needs them itself.
 _SHOWN = {"id", "title", "where", "note", "kind", "content", "full"}
-_SHOWN |= {"x", "y", "over", "series", "x_label", "x_scale", "log_y"}
+_SHOWN |= {"x", "y", "over", "series", "x_label", "x_scale", "log_x", "log_y"}
 
 
 def write(result: "StudyResult", directory: Path) -> list[Path]:

@@ -194,8 +194,9 @@ class Quantity:
     def __rsub__(self, other: float) -> "Quantity":
         return Quantity(other - self.values, f"({other:g} - {self.label})", self.unit)
 
-    def __mul__(self, factor: float) -> "Quantity":
-        return Quantity(factor * self.values, f"{factor:g} {self.label}", self.unit)
+    def __mul__(self, other: Number) -> "Quantity":
+        unit = "" if isinstance(other, Quantity) else self.unit
+        return Quantity(_values(other) * self.values, f"{_label(other)} {self.label}", unit)
 
     __rmul__ = __mul__
 

@@ -142,8 +142,8 @@ class Curves:
         What values are multiplied by for the figure (1e-3 for kbit/s).
     y_range
         Ends of the published axis, if known.
-    log_y
-        Whether the ordinate is logarithmic.
+    log_x, log_y
+        Whether the axis is logarithmic.
     note
         A line under the figure; empty for none.
     """
@@ -154,6 +154,7 @@ class Curves:
     series: Mapping[str, Sequence[Quantity | None]]
     scale: float = 1.0
     y_range: tuple[float, float] | None = None
+    log_x: bool = False
     log_y: bool = False
     note: str = ""
 

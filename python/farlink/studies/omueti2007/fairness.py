@@ -1,0 +1,85 @@
+"""Six downloads over one bottleneck with round trips of 65 to 540 ms (4.2.4, figure 19)."""
+
+from typing import Any
+
+import numpy as np
+
+from farlink.studies.lab import Cell
+from farlink.studies.model import Model
+from farlink.studies.omueti2007.registry import REGISTRY
+from farlink.studies.quantity import Quantity
+
+__all__ = ["jain"]
+
+_DELAYS_MS = (250, 200, 150, 50, 25, 12.5)
+"""One way, from the switch to receivers 0 to 5; all other links have 5 ms."""
+
+_LONG = 3
+"""The first three have round trips beyond 0.3 s, and are TCP-ADaLR's beside NewReno."""
+
+_VARIANTS = {
+    "adalr": ["adalr-newreno"] * 6,
+    "newreno": ["newreno"] * 6,
+    "mixed": ["adalr-newreno"] * _LONG + ["newreno"] * _LONG,
+}
+
+
+def _six(model: Model, kind: str) -> Cell:
+    plan = dict(model.plan.tree)
+    links = [_link("trunk0", "switch0", "gateway0", "10 Mbit/s", 5)]
+    links.append(_link("bottleneck", "gateway0", "gateway1", "10 Mbit/s", 5, {"packets": 100}))
+    links.append(_link("trunk1", "gateway1", "switch1", "10 Mbit/s", 5))
+    flows = []
+    for i, delay in enumerate(_DELAYS_MS):
+        links.append(_link(f"sender{i}", f"sender{i}", "switch0", "10 Mbit/s", 5))
+        links.append(_link(f"receiver{i}", "switch1", f"receiver{i}", "10 Mbit/s", delay))
+        flow = {"name": f"download{i}", "from": f"sender{i}", "to": f"receiver{i}"}
+        variant = model.change.swapped(_VARIANTS[kind][i].replace("-", "_")).replace("_", "-")
+        tcp: dict[str, Any] = {"variant": variant}
+        flows.append({**flow, "opens": "receiver", "app": "file", "size": "50 MiB", "tcp": tcp})
+    tree = {**plan, "links": links, "flows": flows}
+    for path, value in model.change.sets.items():
+        if path.startswith("tcp."):
+            tree["tcp"] = {**tree["tcp"], path.removeprefix("tcp."): value}
+    return Cell(f"six, {kind}", tree)
+
+
+def _link(
+    name: str, a: str, b: str, rate: str, delay: float, queue: object = "unlimited"
+) -> dict[str, Any]:
+    down = {"rate": rate, "delay": f"{delay:g} ms", "queue": queue}
+    return {"name": name, "between": [a, b], "down": down}
+
+
+def _rates(model: Model, kind: str) -> list[Quantity]:
+    cell = _six(model, kind)
+    return [model.lab.flow(cell, "goodput", flow=i) for i in range(len(_DELAYS_MS))]
+
+
+def _sum(of: list[Quantity]) -> Quantity:
+    total = of[0]
+    for one in of[1:]:
+        total = total + one
+    return total
+
+
+@REGISTRY.function("jain")
+def jain(model: Model, kind: str) -> Quantity:
+    """Return Jain's index of the six goodputs, each over its own download (eq. 2)."""
+    rates = np.array([one.values for one in _rates(model, kind)])
+    index = rates.sum(axis=0) ** 2 / (len(rates) * (rates**2).sum(axis=0))
+    return Quantity(index, f"Jain's index({kind})")
+
+
+@REGISTRY.function("fair_share")
+def _fair_share(model: Model, kind: str, place: int) -> Quantity:
+    """Return the goodput of one over the mean of all."""
+    rates = _rates(model, kind)
+    return (rates[place] * len(rates) / _sum(rates)).named(f"share of {place}({kind})")
+
+
+@REGISTRY.function("long_share")
+def _long_share(model: Model, kind: str) -> Quantity:
+    """Return what the three long round trips get of all."""
+    rates = _rates(model, kind)
+    return (_sum(rates[:_LONG]) / _sum(rates)).named(f"share of long round trips({kind})")

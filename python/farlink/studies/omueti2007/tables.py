@@ -1,0 +1,126 @@
+"""Tables of the study: what was published is in the record, ours comes from the model."""
+
+import json
+import tomllib
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from farlink.studies.model import Model
+from farlink.studies.omueti2007.fairness import jain
+from farlink.studies.omueti2007.registry import REGISTRY
+from farlink.studies.quantity import short
+from farlink.studies.study import Table
+
+__all__: list[str] = []
+
+_NAMES = {
+    "adalr_sack": "TCP-ADaLR SACK",
+    "adalr_newreno": "TCP-ADaLR NewReno",
+    "sack": "TCP SACK",
+    "newreno": "TCP NewReno",
+}
+
+
+@cache
+def _entry(id: str) -> Mapping[str, Any]:  # noqa: A002
+    text = resources.files(__package__).joinpath("record.toml").read_text(encoding="utf-8")
+    return next(row for row in tomllib.loads(text)["table"] if row["id"] == id)
+
+
+def _times(id: str) -> Callable[[Model], Table]:  # noqa: A002
+    entry = _entry(id)
+
+    def make(model: Model) -> Table:
+        rows = []
+        for tcp, cells in entry["published"].items():
+            for ack in ("d", "n"):
+                congested = bool(entry.get("congested"))
+                ours = model.measure(entry["measure"], tcp, ack, congested=congested).mean
+                ratio = f"{ours / cells[ack]:.3f}"
+                rows.append([_NAMES[tcp], ack, f"{cells[ack]:g}", short(ours, 5), ratio])
+        return Table(["TCP", "delayed ACK", "published", "ours", "ratio"], rows)
+
+    return make
+
+
+for _id in ("table4", "table5", "table6", "table7"):
+    REGISTRY.table(_id)(_times(_id))
+
+
+def _indices(id: str) -> Callable[[Model], Table]:  # noqa: A002
+    def make(model: Model) -> Table:
+        rows = [
+            [kind, f"{value:.4f}", f"{jain(model, kind).mean:.4f}"]
+            for kind, value in _entry(id)["published"].items()
+        ]
+        return Table(["connections", "published", "ours"], rows)
+
+    return make
+
+
+for _id in ("table8", "table9"):
+    REGISTRY.table(_id)(_indices(_id))
+
+
+def _resolved(model: Model, ack: str = "n", **factors: Any) -> dict[str, Any]:  # noqa: ANN401
+    cell = model.cell("sack", ack, **factors)
+    scenario: dict[str, Any] = json.loads(model.lab.text(cell))
+    return scenario
+
+
+def _side_by_side(id: str, ours: list[str], note: str = "") -> Table:  # noqa: A002
+    published = _entry(id)["published"]
+    rows = [[name, text, one] for (name, text), one in zip(published.items(), ours, strict=True)]
+    return Table(["", "published", "ours"], rows, note=note)
+
+
+@REGISTRY.table("table1")
+def _tcp(model: Model) -> Table:
+    tcp, delayed = (_resolved(model, ack)["resolved_tcp"][0] for ack in ("n", "d"))
+    ours = [tcp[key] for key in ("mss", "initial_window", "receive_window", "rto_tick")]
+    ours.append(f"{tcp['delayed_ack']} ({delayed['delayed_ack']})")
+    ours += [f"1 ({delayed['ack_every']})", tcp["dupack_threshold"]]
+    return _side_by_side("table1", [str(one) for one in ours])
+
+
+@REGISTRY.table("table2")
+def _pages(model: Model) -> Table:
+    flow = _resolved(model, app="http")["flows"][0]
+    keys = ("page_interval", "main_object", "inline_objects", "inline_object", "duration")
+    return _side_by_side("table2", [str(flow[key]) for key in keys])
+
+
+@REGISTRY.table("table3")
+def _file(model: Model) -> Table:
+    scenario = _resolved(model)
+    ours = [scenario["flows"][0]["size"], scenario["max_duration"]]
+    return _side_by_side("table3", [str(one) for one in ours])
+
+
+@REGISTRY.hook("both_ways")
+def _both_ways(tree: dict[str, Any]) -> None:
+    """Give the way back of the satellite link the delay and the errors of the way there."""
+    for link in tree["links"]:
+        if link["name"] == "satellite":
+            there = link["down"]
+            link["up"]["delay"] = there["delay"]
+            if "ber" in there.get("channel", {}):
+                link["up"]["channel"] = {"ber": there["channel"]["ber"]}
+
+
+@REGISTRY.hook("buffer_for_files")
+def _buffer_for_files(tree: dict[str, Any]) -> None:
+    """Give the gateway a rate for pages, and no limit to its buffer."""
+    for link in tree["links"]:
+        if link["name"] == "service" and tree["flows"][0]["app"] == "http":
+            link["down"]["queue"] = "unlimited"
+
+
+@REGISTRY.hook("half_gateway")
+def _half_gateway(tree: dict[str, Any]) -> None:
+    """Halve the rate of a gateway that is limited."""
+    for link in tree["links"]:
+        if link["name"] == "service" and link["down"]["rate"] == "360 kbit/s":
+            link["down"]["rate"] = "180 kbit/s"

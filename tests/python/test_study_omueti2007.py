@@ -1,0 +1,68 @@
+"""The study of 2007 on TCP-ADaLR: its record is whole, and what needs no chance comes out."""
+
+import pytest
+
+from farlink.studies import find
+from farlink.studies.lab import Lab
+from farlink.studies.model import Model
+
+STUDY = find("omueti2007")
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """The model as chosen, where nothing is random: two runs are as good as ten."""
+    return STUDY.model(Lab(runs=2))
+
+
+def test_record_and_code_fit() -> None:
+    assert STUDY.gaps == []
+    assert len(STUDY.claims) == 39
+    assert len(STUDY.figures) == 19
+    assert len(STUDY.tables) == 9
+    assert len(STUDY.plan.mutants) >= 10
+
+
+def test_a_window_of_64_kb_bounds_the_download(model: Model) -> None:
+    """44 segments each 0.528 s: 2048 kbit/s carry a packet of 1507 bytes in 6 ms."""
+    expected = 50 * 2**20 * 8 / (44 * 1460 * 8 / 0.52755)
+    assert model.time("sack", "n").mean == pytest.approx(expected, rel=0.01)
+
+
+def test_the_gateway_bounds_it_under_congestion(model: Model) -> None:
+    """50 MiB at 360 kbit/s with headers of 40 bytes, and what losses add."""
+    floor = 50 * 2**20 * (1500 / 1460) * 8 / 360e3
+    for tcp in ("sack", "adalr_sack"):
+        assert floor < model.time(tcp, "n", congested=True).mean < 1.03 * floor
+
+
+def test_unit_facts_of_adalr(model: Model) -> None:
+    functions = STUDY.registry.functions
+    assert functions["at_once"](model, "adalr_newreno").mean == 3
+    assert functions["later"](model, 3).mean == pytest.approx(0.4)
+    assert functions["rho_is"](model, 0.5, 30).p_for == 0
+    assert functions["rho_is"](model, 0.5, 29).p_for == 1
+
+
+def test_errors_are_both_ways_but_under_a_reading(model: Model) -> None:
+    def rates(model: Model) -> list[float]:
+        links = model.cell("sack", "n", 1e-6).scenario["links"]
+        satellite = next(link for link in links if link["name"] == "satellite")
+        ways = (satellite["down"], satellite["up"])
+        return [way.get("channel", {}).get("ber", 0.0) for way in ways]
+
+    data_only = STUDY.model(Lab(runs=2), STUDY.plan.readings["errors-in-data"])
+    assert rates(model) == [1e-6, 1e-6]
+    assert rates(data_only) == [1e-6, 0.0]
+
+
+def test_mutants_change_what_they_name() -> None:
+    base = STUDY.model(Lab(runs=2))
+    for mutant in STUDY.plan.mutants.values():
+        assert mutant.turns, mutant.id
+        if mutant.constants:
+            continue
+        wrong = STUDY.model(Lab(runs=2), mutant)
+        said = {"app": "http", "congested": True}
+        cells = [m.cell("adalr_sack", "d", 1e-6, **said).scenario for m in (base, wrong)]
+        assert cells[0] != cells[1], mutant.id
