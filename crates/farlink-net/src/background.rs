@@ -241,6 +241,7 @@ mod tests {
             rate,
             delay: Interval::ZERO,
             overhead: 0,
+            service: Interval::ZERO,
             fec: None,
             queue,
             mark: QueueLimit::Unlimited,

@@ -84,6 +84,15 @@ impl Link {
         self
     }
 
+    /// The same link, complete, with one medium for both directions, which take turns to send.
+    pub fn half_duplex(mut self) -> Self {
+        match &mut self.arq {
+            Some(arq) => arq.link.share(),
+            None => self.simplex.iter_mut().for_each(Simplex::share),
+        }
+        self
+    }
+
     /// One of its directions.
     pub fn direction(&self, direction: Direction) -> &Simplex {
         &self.simplex[direction as usize]
@@ -96,6 +105,15 @@ pub struct Links {
     directions: ById<LinkId, Simplex>,
     /// Of each link.
     arq: Vec<Option<Box<Arq>>>,
+}
+
+/// The other direction of the same link.
+fn opposite(id: LinkId) -> LinkId {
+    let other = match id.direction() {
+        Direction::Down => Direction::Up,
+        Direction::Up => Direction::Down,
+    };
+    LinkId::new(id.link(), other)
 }
 
 impl Index<LinkId> for Links {
@@ -201,10 +219,12 @@ impl Links {
         let from = id.direction() as usize;
         let over = &self.directions[id];
         let ahead = over.overtaken && packets.takes_ahead(number);
-        if over.overtaken && !ahead && over.low_due().is_some_and(|at| at <= now) {
+        let behind = over.overtaken && !over.shares && !ahead;
+        if behind && over.low_due(false).is_some_and(|at| at <= now) {
             // What waited has left the queue as this one comes, as on a link of one class.
             self.advance(now, id, Due::Low, packets, outcomes);
         }
+        let nobody_else = !self[id].shares || !self[opposite(id)].waits();
         let over = &mut self.directions[id];
         let arq = &mut self.arq[id.link() as usize];
         let packet = packets.get_mut(number);
@@ -217,35 +237,39 @@ impl Links {
         let data = packet.has_data();
         // The queue in front of a protocol has one class.
         let is_low = priority == Priority::Low && over.has_priorities();
-        let waits_apart = arq.is_none() && !ahead && (is_low || over.overtaken);
+        let waits_apart = arq.is_none() && (over.shares || !ahead && (is_low || over.overtaken));
+        let in_turn = !waits_apart || over.shares && !is_low;
         let markable = packet.ecn().markable() && (arq.is_some() || !is_low || ahead);
         let mut congested = |over: &mut Simplex, len: u32| match arq {
             Some(arq) => arq.link.congested(from, len),
             None => over.congested(now, len),
         };
         // What others overtake in the queue is not sent in the order of the queue.
-        let mut len = over.prepare(packet, !waits_apart);
+        let mut len = over.prepare(packet, in_turn);
         let mut mark = markable && congested(over, len);
         if mark && over.compression.is_some() {
             // The header that goes is the one with the mark.
             packet.set_ecn(Ecn::Ce);
-            len = over.prepare(packet, true);
+            len = over.prepare(packet, in_turn);
             mark = congested(over, len);
         }
         if waits_apart {
-            over.commit(number);
-            if !is_low {
+            if !is_low || ahead {
                 while let Some(last) = over.push_out(now, len) {
                     outcomes.push(Outcome::Lost(id, last, DropCause::Congestion, now));
                 }
             }
-            let waits = over.wait(now, Simplex::what(len, data, priority), number);
-            let refused = matches!(waits, LowFate::Decided(fate) if fate.refused());
-            if mark && !refused {
-                packet.set_ecn(Ecn::Ce);
-                over.count_mark();
+            let what = Simplex::what(len, data, priority, ahead);
+            let waits = over.wait(now, what, number, nobody_else);
+            if !matches!(waits, LowFate::Decided(fate) if fate.refused()) {
+                if mark {
+                    packet.set_ecn(Ecn::Ce);
+                    over.count_mark();
+                }
+                over.commit(number);
             }
             if let LowFate::Decided(fate) = waits {
+                self.occupied(id, fate);
                 self.meet(now, id, number, fate, packets, outcomes);
             }
             return Offered::Decided;
@@ -281,6 +305,14 @@ impl Links {
             self.meet(now, id, number, fate, packets, outcomes);
         }
         Offered::Decided
+    }
+
+    /// A direction began to send what it was offered, unless it refused it.
+    fn occupied(&mut self, id: LinkId, fate: Fate) {
+        if self[id].shares && !fate.refused() {
+            let until = self[id].takes_medium();
+            self[opposite(id)].leaves_medium(until);
+        }
     }
 
     /// What becomes of a packet that was offered.
@@ -363,9 +395,13 @@ impl Links {
     /// To be asked whenever it was told something.
     pub fn deadline(&mut self, id: LinkId) -> Option<(Due, Instant)> {
         let Some(arq) = &mut self.arq[id.link() as usize] else {
-            let over = &mut self.directions[id];
-            let due = over.low_due().filter(|_| !over.low_watched)?;
-            over.low_watched = true;
+            let other_waits = self.directions[id].shares && self.directions[opposite(id)].waits();
+            let due = self.directions[id].low_due(other_waits)?;
+            let watched = self.watched(id);
+            if self.directions[watched].low_watched {
+                return None;
+            }
+            self.directions[watched].low_watched = true;
             return Some((Due::Low, due));
         };
         let due = arq.link.deadline();
@@ -375,8 +411,17 @@ impl Links {
         })
     }
 
-    /// Does what is due now. Returns whether that was anything: a later call may have
-    /// taken its place.
+    /// The direction that keeps whether a call was asked for: one of two that share a medium.
+    fn watched(&self, id: LinkId) -> LinkId {
+        if self[id].shares {
+            LinkId::new(id.link(), Direction::Down)
+        } else {
+            id
+        }
+    }
+
+    /// Does what is due now. Returns the direction that did it, if that was anything: a later
+    /// call may have taken its place.
     #[cold]
     pub fn advance(
         &mut self,
@@ -385,18 +430,24 @@ impl Links {
         due: Due,
         packets: &mut Packets,
         outcomes: &mut Vec<Outcome>,
-    ) -> bool {
+    ) -> Option<LinkId> {
         match due {
             Due::Low => {
-                let over = &mut self[id];
-                over.low_watched = false;
-                let started = over.start_low(now);
-                if let Some((number, fate)) = started {
-                    self.meet(now, id, number, fate, packets, outcomes);
+                let watched = self.watched(id);
+                self[watched].low_watched = false;
+                let mut id = id;
+                if self[id].shares
+                    && self[opposite(id)].waits()
+                    && !(self[id].waits() && self[id].has_turn())
+                {
+                    id = opposite(id);
                 }
-                started.is_some()
+                let (number, fate) = self[id].start_low(now)?;
+                self.occupied(id, fate);
+                self.meet(now, id, number, fate, packets, outcomes);
+                Some(id)
             }
-            Due::Arq => self.advance_arq(now, id, outcomes),
+            Due::Arq => self.advance_arq(now, id, outcomes).then_some(id),
         }
     }
 

@@ -27,6 +27,7 @@ fn link() -> LinkConfig {
         rate: RATE,
         delay: Interval::from_millis(5),
         overhead: 0,
+        service: Interval::ZERO,
         fec: None,
         queue: QueueLimit::Unlimited,
         mark: QueueLimit::Unlimited,
@@ -347,6 +348,7 @@ fn frames_have_their_lengths_on_the_wire() {
     let code = BlockCode::new(15, 13, 8, 1).unwrap();
     let config = LinkConfig {
         overhead: 2,
+        service: Interval::ZERO,
         fec: Some(code),
         ..link()
     };

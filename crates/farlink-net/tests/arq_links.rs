@@ -49,6 +49,7 @@ fn arq(protocol: Protocol, medium: Medium, seed: u64) -> ArqLink {
             rate: 19_200,
             delay: medium.delay,
             overhead: 0,
+            service: Interval::ZERO,
             fec: None,
             queue: QueueLimit::Unlimited,
             mark: QueueLimit::Unlimited,

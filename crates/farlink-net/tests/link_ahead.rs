@@ -17,6 +17,7 @@ fn links(queue: QueueLimit, agent: Option<bool>) -> Links {
         rate: RATE,
         delay: Interval::from_millis(5),
         overhead: 0,
+        service: Interval::ZERO,
         fec: None,
         queue,
         mark: QueueLimit::Unlimited,

@@ -13,7 +13,7 @@ use super::arq::ArqSpec;
 use super::background;
 use super::bdp;
 use super::channel;
-use super::checks::{LONGEST_DELAY, LONGEST_RUN, at_most, ignored, out_of_range};
+use super::checks::{LONGEST_DELAY, LONGEST_RUN, at_most, fault, ignored, out_of_range};
 use super::compression::CompressionSpec;
 use super::decode::{Problem, example, suggestion};
 use super::expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
@@ -245,6 +245,7 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
             *written = bdp::in_bytes(*written, rate, round_trip);
         }
     }
+    one_medium(link, &down, &up)?;
     let arq = link.arq.as_ref().map(ArqSpec::resolve).transpose();
     let arq = arq.map_err(|problem| problem.within("arq"))?;
     let compression = link.header_compression.map(CompressionSpec::resolve);
@@ -265,11 +266,47 @@ fn one_link(link: &LinkSpec, nodes: &mut Nodes) -> Result<Vec<ExpandedLink>, Pro
                 b,
                 down: down.clone(),
                 up: up.clone(),
+                half_duplex: link.half_duplex,
                 arq,
                 header_compression,
             })
         })
         .collect()
+}
+
+/// Refuses what does not go with a medium for both directions, or a time for each packet.
+fn one_medium(link: &LinkSpec, down: &DirectionSpec, up: &DirectionSpec) -> Result<(), Problem> {
+    let both = [("down", down), ("up", up)];
+    if link.half_duplex {
+        let traced = both.iter().find(|(_, one)| one.rate_trace.is_some());
+        let loaded = both.iter().find(|(_, one)| !one.background.is_empty());
+        let (other, instead) = match (traced, loaded) {
+            (Some((key, _)), _) => (format!("{key}.rate_trace"), "write a rate"),
+            (_, Some((key, _))) => {
+                let instead = "write other traffic as flows, for example with app = \"cbr\"";
+                (format!("{key}.background"), instead)
+            }
+            _ => (String::new(), ""),
+        };
+        if !other.is_empty() {
+            let says = format!("= true does not go with {other}; {instead}");
+            return Err(Problem::new(path!["half_duplex"], says));
+        }
+    }
+    for (key, one) in both {
+        if one.service_time.is_zero() {
+            continue;
+        }
+        let says = if link.arq.is_some() {
+            "does not go with arq; write arq.mac for the time that each frame waits"
+        } else if one.rate_trace.is_some() {
+            "does not go with rate_trace; write a rate"
+        } else {
+            continue;
+        };
+        return Err(fault("service_time", says).within(key));
+    }
+    Ok(())
 }
 
 fn direction(table: Option<&DirectionTable>, key: &'static str) -> Result<DirectionSpec, Problem> {
@@ -306,6 +343,7 @@ fn one_direction(
     }
     let delay = table.delay.ok_or_else(|| missing("delay"))?;
     at_most("delay", delay, LONGEST_DELAY)?;
+    at_most("service_time", table.service_time, LONGEST_DELAY)?;
     if table.overhead > Size(65_536) {
         let says = format!(
             "\"{}\" is out of range; write at most \"64 KiB\"",
@@ -338,6 +376,7 @@ fn one_direction(
         rate_trace,
         delay: delay.0,
         overhead: table.overhead.0 as u32,
+        service_time: table.service_time.0,
         fec,
         queue: table.queue,
         mark: table.mark,

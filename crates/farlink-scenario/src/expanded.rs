@@ -49,6 +49,8 @@ pub struct ExpandedLink {
     pub down: DirectionSpec,
     /// From `b` to `a`.
     pub up: DirectionSpec,
+    /// Whether both directions send over one medium.
+    pub half_duplex: bool,
     /// Protocol at both ends.
     pub arq: Option<ArqLink>,
     /// Header compression of both directions.
@@ -66,6 +68,8 @@ pub struct DirectionSpec {
     pub delay: Interval,
     /// Framing per packet in bytes.
     pub overhead: u32,
+    /// What each packet takes of the transmitter besides the time of its bits.
+    pub service_time: Interval,
     /// Block code over each packet.
     pub fec: Option<BlockCode>,
     /// Limit of what waits for the transmitter.

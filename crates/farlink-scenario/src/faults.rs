@@ -84,7 +84,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "delay = \"250 ms\"\nqueue",
         "colour = \"red\"\nqueue",
         "geo.toml:13: unknown key \"colour\" in links[0].down; the keys are \"rate\", \"rate_trace\", \"delay\", \
-         \"overhead\", \"fec\", \"queue\", \"mark\", \"priorities\", \"mtu\", \"fragments\", \"channel\", \"background\"",
+         \"overhead\", \"service_time\", \"fec\", \"queue\", \"mark\", \"priorities\", \"mtu\", \"fragments\", \"channel\", \"background\"",
     ),
     (
         "delay = \"250 ms\"\nqueue",
@@ -261,6 +261,39 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "[[routes]]\nat = \"gateway\"\nto = \"client\"\nvia = \"server\"\n[[flows]]",
         "geo.toml:28: flows[0] has routes that go round in a circle: packets from \"server\" for \
          \"client\" come back to \"server\"",
+    ),
+    // One medium.
+    (
+        "between = [\"gateway\", \"client\"]",
+        "between = [\"gateway\", \"client\"]\nhalf_duplex = 1",
+        "geo.toml:10: links[0].half_duplex = 1 is wrong; write true or false",
+    ),
+    (
+        "between = [\"gateway\", \"client\"]\n\n[links.down]\nrate = \"2048 kbit/s\"",
+        "between = [\"gateway\", \"client\"]\nhalf_duplex = true\n\n[links.down]\nrate_trace = \"2 Mbit/s\"",
+        "geo.toml:10: links[0].half_duplex = true does not go with down.rate_trace; write a rate",
+    ),
+    (
+        "between = [\"gateway\", \"client\"]\n\n[links.down]",
+        "between = [\"gateway\", \"client\"]\nhalf_duplex = true\n\n[links.down]\nbackground = [{ load = \"20 kbit/s\" }]",
+        "geo.toml:10: links[0].half_duplex = true does not go with down.background; write \
+         other traffic as flows, for example with app = \"cbr\"",
+    ),
+    (
+        "rate = \"2048 kbit/s\"\ndelay",
+        "rate = \"2048 kbit/s\"\nservice_time = \"2 h\"\ndelay",
+        "geo.toml:13: links[0].down.service_time = \"2 h\" is out of range; write at most \"1 h\"",
+    ),
+    (
+        "rate = \"2048 kbit/s\"\ndelay",
+        "rate_trace = \"2 Mbit/s\"\nservice_time = \"2 ms\"\ndelay",
+        "geo.toml:13: links[0].down.service_time does not go with rate_trace; write a rate",
+    ),
+    (
+        "between = [\"gateway\", \"client\"]\n\n[links.down]",
+        "between = [\"gateway\", \"client\"]\narq = { protocol = \"rlp\" }\n\n[links.down]\nservice_time = \"2 ms\"",
+        "geo.toml:13: links[0].down.service_time does not go with arq; write arq.mac for the \
+         time that each frame waits",
     ),
     // Agents.
     (

@@ -110,6 +110,13 @@ table! {
         down?: DirectionTable;
         /// From the second node to the first. Without it, as `down`.
         up?: DirectionTable;
+        /// Both directions send over one medium, as a radio that cannot send and receive at
+        /// once: while one sends the other waits, and when both have something to send they
+        /// take turns, packet by packet, or frame by frame of `arq`. Not together with
+        /// `rate_trace` or `background`.
+        #[serde(default, skip_serializing_if = "is_off")]
+        #[schemars(extend("default" = false))]
+        half_duplex: bool;
         /// Link protocol at both ends; without it each packet is sent once.
         arq?: ArqSpec;
         /// Compression of TCP/IP headers in both directions, in front of the queue;
@@ -134,6 +141,12 @@ table! {
         /// Framing that each packet has on the wire beyond its IP length.
         #[serde(default = "nothing")]
         overhead: Size;
+        /// Time that each packet takes of the transmitter besides that of its bits, 0 s to 1 h:
+        /// a slow driver, access to a medium. Not with `arq`, whose `mac` says it, nor with
+        /// `rate_trace`.
+        #[serde(default = "no_time", skip_serializing_if = "is_no_time")]
+        #[schemars(extend("default" = "0 s"))]
+        service_time: Time;
         /// Block code over each packet with its framing, or each frame of `arq`,
         /// against the bit errors of `channel`. Its check symbols take time at `rate`.
         fec?: FecSpec;
@@ -173,6 +186,15 @@ fn nothing() -> Size {
     Size(0)
 }
 
+fn no_time() -> Time {
+    Time(Interval::ZERO)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands out references
+fn is_no_time(value: &Time) -> bool {
+    value.0.is_zero()
+}
+
 fn on() -> bool {
     true
 }
@@ -180,6 +202,11 @@ fn on() -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde hands out references
 fn is_on(value: &bool) -> bool {
     *value
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde hands out references
+fn is_off(value: &bool) -> bool {
+    !*value
 }
 
 /// How packets are cut.

@@ -159,8 +159,15 @@ fn link(link: &ExpandedLink, streams: &Streams) -> Result<Link, RunError> {
         Ok(built)
     });
     let built = Link::new(down?, up?);
+    let one_medium = |built: Link| {
+        if link.half_duplex {
+            built.half_duplex()
+        } else {
+            built
+        }
+    };
     let Some(arq) = &link.arq else {
-        return Ok(built);
+        return Ok(one_medium(built));
     };
     // The channels act on frames.
     let halves = Direction::BOTH.map(|direction| {
@@ -169,9 +176,9 @@ fn link(link: &ExpandedLink, streams: &Streams) -> Result<Link, RunError> {
         let mac = Mac::new(arq.access[direction as usize], here.config().rate, stream);
         (*here.config(), here.channel().clone(), mac)
     });
-    let link = ArqLink::new(arq.config, halves)
+    let protocol = ArqLink::new(arq.config, halves)
         .map_err(|e| RunError::Build(format!("{}.arq: {e}", link.name)))?;
-    Ok(built.with_arq(link))
+    Ok(one_medium(built.with_arq(protocol)))
 }
 
 pub(crate) fn link_config(spec: &DirectionSpec) -> LinkConfig {
@@ -179,6 +186,7 @@ pub(crate) fn link_config(spec: &DirectionSpec) -> LinkConfig {
         rate: spec.rate,
         delay: spec.delay,
         overhead: spec.overhead,
+        service: spec.service_time,
         fec: spec.fec,
         queue: queue_limit(spec.queue),
         mark: queue_limit(spec.mark),

@@ -211,6 +211,7 @@ impl Live {
                     rate: old.rate,
                     delay: old.delay,
                     overhead: old.overhead,
+                    service_time: old.service_time,
                     queue: old.queue,
                     mark: old.mark,
                     channel: old.channel.clone(),
@@ -223,8 +224,8 @@ impl Live {
         }
         if !same_links || wanted != self.scenario {
             return Err(
-                "only rate, delay, overhead, queue, mark and channel of a link, and enabled of an \
-                 agent, can be changed while packets cross it"
+                "only rate, delay, overhead, service_time, queue, mark and channel of a link, and \
+                 enabled of an agent, can be changed while packets cross it"
                     .into(),
             );
         }

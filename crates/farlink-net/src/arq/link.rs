@@ -1,5 +1,6 @@
-//! A full-duplex link with a protocol on it: two entities, their MACs and the
-//! channels between, as one machine that is told the time.
+//! A link with a protocol on it: two entities, their MACs and the channels between, as one
+//! machine that is told the time. Both MACs send at once, or take turns frame by frame where
+//! they share a medium.
 //!
 //! A packet is known here by the number that its owner gave it. It stays with the
 //! link until it is delivered, or until neither the sender nor the receiver nor
@@ -229,6 +230,8 @@ pub struct ArqLink {
     sent: Option<Vec<SentFrame>>,
     /// It tells of frames with a packet that leave.
     tells: bool,
+    /// Where both directions share a medium: the one that sent last.
+    sent_last: Option<usize>,
 }
 
 impl ArqLink {
@@ -262,7 +265,13 @@ impl ArqLink {
             outcomes: Vec::new(),
             sent: None,
             tells: false,
+            sent_last: None,
         })
+    }
+
+    /// Both directions send over one medium from now on.
+    pub fn share(&mut self) {
+        self.sent_last = Some(1);
     }
 
     /// From now on it tells when frames with a packet leave.
@@ -356,8 +365,8 @@ impl ArqLink {
         tag: Tag,
     ) -> Result<(), Full> {
         let (packets, bytes) = self.waiting(from);
+        let waits = packets > 0 || !self.may_send(from) || !self.entities[from].is_open();
         let half = &mut self.halves[from];
-        let waits = packets > 0 || !half.mac.is_idle() || !self.entities[from].is_open();
         if waits && half.config.queue.is_full(packets, bytes, ip_len) {
             half.count_drop(DropCause::Congestion, tag.low);
             return Err(Full);
@@ -409,19 +418,29 @@ impl ArqLink {
                     self.perform(now, end, outputs);
                 }
             }
-            for from in 0..2 {
+            let first = self.sent_last.map_or(0, |last| 1 - last);
+            for from in [first, 1 - first] {
                 self.feed(now, from);
             }
         }
     }
 
-    /// Hands the next frame to a MAC that is idle.
+    /// Whether a MAC takes a frame.
+    #[inline]
+    fn may_send(&self, from: usize) -> bool {
+        self.halves[from].mac.is_idle()
+            && (self.sent_last.is_none() || self.halves[1 - from].mac.is_idle())
+    }
+
+    /// Hands the next frame to a MAC that takes one.
     #[inline]
     fn feed(&mut self, now: Instant, from: usize) {
+        let may_send = self.may_send(from);
         let half = &mut self.halves[from];
-        if half.mac.is_idle()
-            && let Some(frame) = self.entities[from].poll_frame(&mut self.outcomes)
-        {
+        if may_send && let Some(frame) = self.entities[from].poll_frame(&mut self.outcomes) {
+            if let Some(last) = &mut self.sent_last {
+                *last = from;
+            }
             if frame.carries() {
                 half.count_information(now, frame.item);
             } else {

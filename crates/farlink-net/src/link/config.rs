@@ -36,6 +36,8 @@ pub struct LinkConfig {
     pub delay: Interval,
     /// Framing in bytes that each packet takes beyond its IP length.
     pub overhead: u32,
+    /// What each packet takes of the transmitter besides the time of its bits.
+    pub service: Interval,
     /// Block code over each packet with its framing. Its check symbols take time
     /// of the transmitter; the channel is told the length before coding.
     pub fec: Option<BlockCode>,
@@ -54,6 +56,13 @@ impl LinkConfig {
     #[inline]
     pub fn coded(&self, bytes: u32) -> u32 {
         self.fec.map_or(bytes, |code| code.wire(bytes))
+    }
+
+    /// How long the transmitter takes for so many bytes on the wire, where no trace of rates
+    /// says it.
+    #[inline(never)]
+    pub(super) fn sending(&self, wire: u32) -> Interval {
+        Interval::of_bits(u64::from(wire) * 8, self.rate) + self.service
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod ahead;
 mod low;
+mod shared;
 
 use crate::background::{Background, BackgroundStats};
 use crate::channel::{Channel, DropCause, Verdict};
@@ -49,8 +50,10 @@ struct Losses {
 }
 
 /// What is kept of a packet in the queue and in the transmitter: its IP length, and
-/// whether it is of other traffic, carries data, is of low priority.
-const LENGTH: u32 = (1 << 29) - 1;
+/// whether it goes ahead, is of other traffic, carries data, is of low priority.
+const LENGTH: u32 = (1 << 28) - 1;
+/// It waits in front of those that are not sent ahead.
+const AHEAD: u32 = 1 << 28;
 const OTHER: u32 = 1 << 29;
 const DATA: u32 = 1 << 30;
 const LOW: u32 = 1 << 31;
@@ -100,6 +103,10 @@ pub struct Simplex {
     low_waiting: u32,
     /// Whether there is other traffic, a trace of rates or a code.
     is_special: bool,
+    /// The other direction sends over the same medium ([`shared`]).
+    pub(super) shares: bool,
+    /// Of the two that share a medium it was the last to send.
+    sent_last: bool,
     /// A protocol is on the link, which carries nothing itself.
     carries_frames: bool,
     /// What waits may be overtaken by what an agent sends ahead.
@@ -121,6 +128,8 @@ pub struct Simplex {
     low_bytes: u64,
     low_packets: u64,
     marks: u64,
+    /// Until then the other direction has the medium.
+    taken_until: Instant,
     /// The longest packets that it takes, if there is a limit.
     pub(super) mtu: Option<Mtu>,
     /// Header compression: the queue is then told the lengths that are sent.
@@ -152,6 +161,8 @@ impl Simplex {
             taken: 0,
             low_waiting: 0,
             is_special: false,
+            shares: false,
+            sent_last: false,
             carries_frames: false,
             overtaken: false,
             tells: false,
@@ -165,6 +176,7 @@ impl Simplex {
             low_bytes: 0,
             low_packets: 0,
             marks: 0,
+            taken_until: Instant::ZERO,
             mtu: None,
             compression: None,
         }
@@ -181,6 +193,7 @@ impl Simplex {
         let config = &self.config;
         (self.delay, self.overhead, self.queue) = (config.delay, config.overhead, config.queue);
         self.cares = self.carries_frames
+            || self.shares
             || self.tells
             || self.compression.is_some()
             || self.mtu.is_some()
@@ -451,12 +464,12 @@ impl Simplex {
             return false;
         }
         self.queued(now);
-        if self.free_at <= now {
+        if self.is_free(now) {
             return false;
         }
         // What waits in the low class is no congestion to others.
         let (mut packets, mut bytes) = self.normal_queued(now);
-        if self.overtaken {
+        if self.holds_normal() {
             let (more, longer) = self.overtaken_queued();
             (packets, bytes) = (packets + more, bytes + longer);
         }
@@ -480,6 +493,7 @@ impl Simplex {
     #[cold]
     fn is_within(&self, ip_len: u32) -> bool {
         !self.carries_frames
+            && !self.shares
             && !self.tells
             && self.compression.is_none()
             && self.config.mark == QueueLimit::Unlimited
@@ -535,12 +549,14 @@ impl Simplex {
     }
 
     /// What the queue keeps of a packet: its length and what it is.
-    pub(super) fn what(ip_len: u32, data: bool, priority: Priority) -> u32 {
-        match (priority, data) {
-            (Priority::Low, _) => ip_len | LOW,
-            (Priority::Normal, true) => ip_len | DATA,
-            (Priority::Normal, false) => ip_len,
-        }
+    pub(super) fn what(ip_len: u32, data: bool, priority: Priority, ahead: bool) -> u32 {
+        let first = if ahead { AHEAD } else { 0 };
+        let kind = match (priority, data) {
+            (Priority::Low, _) => LOW,
+            (Priority::Normal, true) => DATA,
+            (Priority::Normal, false) => 0,
+        };
+        ip_len | kind | first
     }
 
     /// A packet was lost whose last bit left or would have left at `at`.
@@ -587,7 +603,7 @@ impl Simplex {
         }
         if self.last_wire != wire {
             self.last_wire = wire;
-            self.last_sending = Self::sending(wire, self.config.rate);
+            self.last_sending = self.config.sending(wire);
         }
         let mut sending = self.last_sending;
         if self.is_special
@@ -603,11 +619,6 @@ impl Simplex {
         }
         self.counts.busy += sending.as_nanos();
         (starts, waits)
-    }
-
-    #[inline(never)]
-    fn sending(wire: u32, rate: u64) -> Interval {
-        Interval::of_bits(u64::from(wire) * 8, rate)
     }
 
     /// Hands over a packet of `ip_len` bytes without data at `now`, first in, first out.
@@ -704,6 +715,7 @@ mod tests {
             rate: 2_048_000,
             delay: Interval::from_millis(250),
             overhead: 0,
+            service: Interval::ZERO,
             fec: None,
             queue,
             mark: QueueLimit::Unlimited,
@@ -854,6 +866,7 @@ mod tests {
             rate: 1_000_000,
             delay: Interval::ZERO,
             overhead: 23,
+            service: Interval::ZERO,
             fec: Some(BlockCode::new(255, 223, 8, 16).unwrap()),
             queue: QueueLimit::Unlimited,
             mark: QueueLimit::Unlimited,
@@ -879,6 +892,7 @@ mod tests {
             rate: 1_000_000,
             delay: Interval::ZERO,
             overhead: 25,
+            service: Interval::ZERO,
             fec: None,
             queue: QueueLimit::Unlimited,
             mark: QueueLimit::Unlimited,

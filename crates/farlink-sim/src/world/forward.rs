@@ -75,7 +75,7 @@ impl World {
         let packets = &mut self.packets;
         let done = self.links.advance(now, link, due, packets, outcomes);
         self.settle(before);
-        if done {
+        if let Some(link) = done {
             self.watch_length(link);
         }
         self.watch(link);

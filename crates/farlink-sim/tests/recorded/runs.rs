@@ -610,6 +610,16 @@ const WHOLE: &[(&str, &str)] = &[
          { from = 'fixed', to = 'mobile', app = 'http', pages = 4 }]",
     ),
     (
+        "a radio that cannot send and receive at once",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '1 ms' } }, \
+         { name = 'radio', half_duplex = true, between = ['base', 'mobile'], \
+         down = { rate = '2 Mbit/s', service_time = '1 ms', delay = '1 ms', \
+         queue = { packets = 50 }, channel = { loss = 0.003 } } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = 'snoop' }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '300 kB' }, \
+         { from = 'mobile', to = 'fixed', size = '100 kB', tcp.variant = 'peach' }]",
+    ),
+    (
         "cut off",
         "duration = '2500 ms'\nlinks = [{ between = ['a', 'b'], down = { rate = '1 Mbit/s', delay = '250 ms', queue = { packets = 10 } } }]\n\
          flows = [{ from = 'a', to = 'b', app = 'bulk', duration = '10 s' }, { from = 'b', to = 'a', app = 'cbr', rate = '100 kbit/s', duration = '10 s' }]",

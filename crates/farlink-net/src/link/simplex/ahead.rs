@@ -43,6 +43,7 @@ impl Simplex {
     /// time of its own and as it is, so that another link may take it ahead of time.
     pub fn may_hand_on(&self) -> bool {
         !self.carries_frames
+            && !self.shares
             && self.compression.is_none()
             && self.pace.is_none()
             && self.channel.is_without_delay()
@@ -122,7 +123,7 @@ impl Simplex {
         let there = taken.partition_point(|one| has_come(from, one.comes));
         let sending = |one: &Taken| {
             let bytes = (one.packet & LENGTH) + self.config.overhead;
-            Self::sending(self.config.coded(bytes), self.config.rate)
+            self.config.sending(self.config.coded(bytes))
         };
         let start = |one: &Taken| one.leaves.as_nanos() - sending(one).as_nanos();
         let starts: Vec<_> = taken

@@ -8,9 +8,10 @@
 //! the class costs, and only while something waits in it.
 //!
 //! On a link where an agent sends packets ahead of all others, packets of normal priority
-//! wait as those do, in front of them, and only what goes ahead is decided as it comes.
+//! wait as those do, in front of them, and only what goes ahead is decided as it comes. Where
+//! the other direction sends over the same medium everything waits so.
 
-use super::{LENGTH, LOW, Simplex};
+use super::{AHEAD, LENGTH, LOW, Simplex};
 use crate::channel::DropCause;
 use crate::id::PacketId;
 use crate::link::fate::Fate;
@@ -49,21 +50,30 @@ impl Simplex {
     /// Hands over packet number `packet`, of low priority and `ip_len` bytes, at
     /// `now`. It takes no place of a normal packet and joins the end of its class.
     pub fn offer_low(&mut self, now: Instant, ip_len: u32, packet: PacketId) -> LowFate {
-        self.wait(now, ip_len | LOW, packet)
+        self.wait(now, ip_len | LOW, packet, true)
     }
 
     /// Hands over a packet that others may overtake as long as it waits: of `what` length,
-    /// and what it is.
-    pub(in crate::link) fn wait(&mut self, now: Instant, what: u32, packet: PacketId) -> LowFate {
+    /// and what it is. It goes at once if nothing is being sent or waits, `nor` elsewhere.
+    pub(in crate::link) fn wait(
+        &mut self,
+        now: Instant,
+        what: u32,
+        packet: PacketId,
+        nor: bool,
+    ) -> LowFate {
         let ip_len = what & LENGTH;
         let (packets, bytes) = self.queued(now);
         let is_low = what & LOW != 0 && self.config.priorities;
-        let behind = if is_low || !self.config.priorities {
+        let behind = if what & AHEAD != 0 {
+            self.low.partition_point(|one| one.what & AHEAD != 0)
+        } else if is_low || !self.config.priorities {
             self.low.len()
         } else {
-            self.low.partition_point(|waiting| waiting.what & LOW == 0)
+            let before = |one: &Waiting| one.what & LOW == 0 || one.what & AHEAD != 0;
+            self.low.partition_point(before)
         };
-        if self.free_at <= now && behind == 0 {
+        if self.is_free(now) && behind == 0 && nor {
             return LowFate::Decided(self.send(now, what));
         }
         if self.config.queue.is_full(packets, bytes, ip_len) {
@@ -88,7 +98,7 @@ impl Simplex {
         let (low_packets, low_bytes) = self.low_priority_queued();
         let limit = self.config.queue;
         if low_packets == 0
-            || self.free_at <= now
+            || self.is_free(now)
             || !limit.is_full(packets, bytes, ip_len)
             || limit.is_full(packets - low_packets, bytes - low_bytes, ip_len)
         {
@@ -104,11 +114,12 @@ impl Simplex {
 
     /// Packets and IP bytes of low priority that wait in the low class.
     fn low_priority_queued(&self) -> (u32, u64) {
-        if !self.overtaken {
+        if !self.holds_normal() {
             return self.low_queued();
         }
         let last = self.low.iter().rev();
-        let low = last.take_while(|one| one.what & LOW != 0 && self.config.priorities);
+        let is_low = |one: &&Waiting| one.what & (LOW | AHEAD) == LOW && self.config.priorities;
+        let low = last.take_while(is_low);
         let lengths = low.map(|one| u64::from(one.what & LENGTH));
         lengths.fold((0, 0), |(packets, bytes), len| (packets + 1, bytes + len))
     }
@@ -120,11 +131,22 @@ impl Simplex {
         (packets - low_packets, bytes - low_bytes)
     }
 
-    /// When the transmitter is free for the class, if something waits in it and
-    /// nothing normal comes before.
+    /// Whether packets of normal priority wait with those of low priority.
+    pub(super) fn holds_normal(&self) -> bool {
+        self.overtaken || self.shares
+    }
+
+    /// Whether something waits for [`Self::start_low`].
     #[inline]
-    pub fn low_due(&self) -> Option<Instant> {
-        (!self.low.is_empty()).then_some(self.free_at)
+    pub(in crate::link) fn waits(&self) -> bool {
+        !self.low.is_empty()
+    }
+
+    /// When the transmitter, or the medium, is free for the class, if something waits in it,
+    /// or in that of the other direction, and nothing normal comes before.
+    #[inline]
+    pub fn low_due(&self, other_waits: bool) -> Option<Instant> {
+        (self.waits() || other_waits).then_some(self.medium_free_at())
     }
 
     /// The transmitter takes the first of the low class at `now`, if it is free:
@@ -132,7 +154,7 @@ impl Simplex {
     pub fn start_low(&mut self, now: Instant) -> Option<(PacketId, Fate)> {
         // Other traffic may have come first.
         self.queued(now);
-        if self.free_at > now {
+        if !self.is_free(now) {
             return None;
         }
         let first = self.low.pop_front()?;
@@ -167,6 +189,7 @@ mod tests {
             rate: 12_000_000,
             delay: Interval::ZERO,
             overhead: 0,
+            service: Interval::ZERO,
             fec: None,
             queue,
             mark: QueueLimit::Unlimited,
@@ -195,7 +218,7 @@ mod tests {
         let LowFate::Decided(fate) = link.offer_low(at(0), 1500, PacketId(7)) else {
             panic!("it need not wait");
         };
-        assert_eq!((left(fate), link.low_due()), (1, None));
+        assert_eq!((left(fate), link.low_due(false)), (1, None));
         // What is being sent is finished: a normal packet waits for it.
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
         assert_eq!((link.stats().packets, link.stats().low_packets), (2, 1));
@@ -207,18 +230,18 @@ mod tests {
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 1);
         assert_eq!(link.offer_low(at(0), 1500, PacketId(7)), LowFate::Waits);
         assert_eq!(link.offer_low(at(0), 1500, PacketId(8)), LowFate::Waits);
-        assert_eq!(link.low_due(), Some(at(1)));
+        assert_eq!(link.low_due(false), Some(at(1)));
         assert_eq!(left(link.offer(at(0), 1500, Priority::Normal)), 2);
         // Of what comes as the transmitter becomes free, normal packets are first.
         assert_eq!(left(link.offer(at(2), 1500, Priority::Normal)), 3);
         assert_eq!(link.start_low(at(2)), None);
-        assert_eq!(link.low_due(), Some(at(3)));
+        assert_eq!(link.low_due(false), Some(at(3)));
         let (packet, fate) = link.start_low(at(3)).expect("the transmitter is free");
         assert_eq!((packet, left(fate)), (PacketId(7), 4));
         assert_eq!(left(link.offer(at(3), 1500, Priority::Normal)), 5);
         let (packet, fate) = link.start_low(at(5)).expect("the transmitter is free");
         assert_eq!((packet, left(fate)), (PacketId(8), 6));
-        assert_eq!(link.low_due(), None);
+        assert_eq!(link.low_due(false), None);
     }
 
     #[test]
@@ -283,7 +306,7 @@ mod tests {
             let mut now = 0;
             for (number, &(after, len, low)) in (0..).zip(&arrivals) {
                 now += after;
-                while let Some(due) = link.low_due().filter(|due| due.as_nanos() < now) {
+                while let Some(due) = link.low_due(false).filter(|due| due.as_nanos() < now) {
                     let (packet, fate) = link.start_low(due).expect("it is due");
                     left.push((fate, packet));
                 }
@@ -305,7 +328,7 @@ mod tests {
                     fate @ Fate::Arrives { .. } => left.push((fate, PacketId(number))),
                 }
             }
-            while let Some(due) = link.low_due() {
+            while let Some(due) = link.low_due(false) {
                 let (packet, fate) = link.start_low(due).expect("it is due");
                 left.push((fate, packet));
             }
@@ -455,7 +478,7 @@ mod tests {
 
     impl Low {
         fn serve(&mut self, link: &mut Simplex, until: u64) {
-            while let Some(due) = link.low_due().filter(|due| due.as_nanos() < until) {
+            while let Some(due) = link.low_due(false).filter(|due| due.as_nanos() < until) {
                 let (packet, _) = link.start_low(due).expect("it is due");
                 self.waited += due.as_nanos() - self.arrived[packet.0 as usize];
             }
