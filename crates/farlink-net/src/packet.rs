@@ -35,6 +35,25 @@ pub struct Packet {
     pub payload: Payload,
 }
 
+/// What the sender of a packet says of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Head {
+    /// Node it comes from.
+    pub src: NodeId,
+    /// Node it goes to.
+    pub dst: NodeId,
+    /// Flow it belongs to.
+    pub flow: FlowId,
+    /// Whether it travels from the flow's opener to its acceptor.
+    pub from_opener: bool,
+    /// Identification field of the IP header.
+    pub ident: u16,
+    /// Hops it may take.
+    pub ttl: u8,
+    /// Whether no router may cut it (DF).
+    pub dont_fragment: bool,
+}
+
 /// What a packet carries, with the ECN field of the IP header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Payload {
@@ -333,6 +352,41 @@ pub enum NotIpv4 {
 }
 
 impl Packet {
+    /// A packet with a segment in which nothing stands.
+    pub(crate) fn of_tcp(head: Head) -> Self {
+        let mut packet = Self {
+            src: head.src,
+            dst: head.dst,
+            flow: head.flow,
+            from_opener: false,
+            ident: 0,
+            ttl: 0,
+            corrupt: false,
+            dont_fragment: false,
+            piece: None,
+            payload: Payload::Tcp(Segment::default()),
+        };
+        packet.set_head(head);
+        packet
+    }
+
+    /// It is whole, and leaves its sender with this header.
+    #[inline]
+    pub(crate) fn set_head(&mut self, head: Head) {
+        let Head {
+            src,
+            dst,
+            flow,
+            from_opener,
+            ident,
+            ttl,
+            dont_fragment,
+        } = head;
+        (self.src, self.dst, self.flow) = (src, dst, flow);
+        (self.from_opener, self.ident, self.ttl) = (from_opener, ident, ttl);
+        (self.corrupt, self.dont_fragment, self.piece) = (false, dont_fragment, None);
+    }
+
     /// Bytes of the IP datagram: its header, that of TCP with options or of UDP,
     /// data.
     #[inline]

@@ -2,8 +2,8 @@
 //! know it by.
 
 use crate::id::{ById, NodeId, PacketId};
-use crate::packet::{Packet, Payload};
-use farlink_tcp::Priority;
+use crate::packet::{Head, Packet, Payload};
+use farlink_tcp::{Priority, Segment};
 use std::ops::Index;
 
 /// What every hop asks of a packet: beside the packets, because five of these are
@@ -23,7 +23,7 @@ pub struct Label {
 }
 
 impl Label {
-    #[inline]
+    #[inline(always)] // most packets are known to be whole and of TCP where this is asked
     fn of(packet: &Packet) -> Self {
         let (data, low) = match &packet.payload {
             // That of any packet, for what nearly all are.
@@ -53,17 +53,56 @@ pub struct Packets {
 
 impl Packets {
     /// Gives a packet a number.
-    #[inline(always)] // so that it is made where it stays
     pub fn hold(&mut self, packet: Packet) -> PacketId {
-        let label = Label::of(&packet);
-        if let Some(id) = self.free.pop() {
-            self.all[id] = packet;
-            self.labels[id] = label;
-            id
-        } else {
-            self.labels.push(label);
-            self.all.push(packet)
+        let id = self.vacant();
+        self.free.pop();
+        self.labels[id] = Label::of(&packet);
+        self.all[id] = packet;
+        id
+    }
+
+    /// The number that the next packet will have.
+    #[inline]
+    fn vacant(&mut self) -> PacketId {
+        match self.free.last() {
+            Some(&id) => id,
+            None => self.more(),
         }
+    }
+
+    #[cold]
+    fn more(&mut self) -> PacketId {
+        let blank = Packet::of_tcp(Head::default());
+        self.labels.push(Label::of(&blank));
+        let id = self.all.push(blank);
+        self.free.push(id);
+        id
+    }
+
+    /// Where the segment of the next packet may be written: [`Self::send_draft`] makes it one.
+    /// Segments are written where they stay, since most of what a hop costs would be to move them.
+    #[inline]
+    pub fn draft(&mut self) -> &mut Segment {
+        let id = self.vacant();
+        let payload = &mut self.all[id].payload;
+        if !matches!(payload, Payload::Tcp(_)) {
+            *payload = Payload::Tcp(Segment::default());
+        }
+        match payload {
+            Payload::Tcp(segment) => segment,
+            Payload::Udp(_) | Payload::Raw(_) => unreachable!("it has just been written"),
+        }
+    }
+
+    /// The segment that was written last is a packet with this header.
+    #[inline]
+    pub fn send_draft(&mut self, head: Head) -> PacketId {
+        let id = self.vacant();
+        self.free.pop();
+        let packet = &mut self.all[id];
+        packet.set_head(head);
+        self.labels[id] = Label::of(packet);
+        id
     }
 
     /// The packet is over; its number will be that of another.

@@ -461,7 +461,7 @@ fn flows(
         });
         world.unfinished += 1;
         let start = Instant::ZERO + flow.start;
-        world.heap.push(Event::new(start, Kind::Start, id.0, 0, 0));
+        world.heap.push(Event::new(start, Kind::Start, id.0, 0));
     }
     let over_tcp = world.flows.len();
     let mut tcp = world.flows.ids();
@@ -486,7 +486,7 @@ fn flows(
             start,
         ));
         world.unfinished += 1;
-        let first = Event::new(start, Kind::Datagram, index as u32, 0, 0);
+        let first = Event::new(start, Kind::Datagram, index as u32, 0);
         world.heap.push(first);
     }
     Ok(())

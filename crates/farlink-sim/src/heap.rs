@@ -1,10 +1,12 @@
 //! The event queue: a four-ary heap of small entries in a total order.
 //!
-//! Events are ordered by (time, kind, source, counter); the last three are one
-//! number, so a comparison is two words. The order of the kinds is the order in
-//! which things that happen at the same instant happen.
+//! Events are ordered by (time, kind, source, counter), which are all that an entry
+//! is: one number of two words. The order of the kinds is the order in which things
+//! that happen at the same instant happen. What few events have besides lies beside
+//! the heap.
 
 use farlink_tcp::Instant;
+use std::collections::BTreeMap;
 
 /// Kinds of events, first those that go first at the same instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -45,10 +47,8 @@ pub(crate) enum Kind {
 /// An event that will happen.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Event {
-    time: Instant,
-    /// Kind, source and counter.
-    tie: u64,
-    payload: u32,
+    /// Time, kind, source and counter, from the highest bit down.
+    key: u128,
 }
 
 /// Sources are numbered below this.
@@ -58,28 +58,34 @@ impl Event {
     /// `counter` tells apart events of the same kind and source at the same
     /// time; a source with one pending event leaves it zero.
     #[inline]
-    pub(crate) fn new(time: Instant, kind: Kind, source: u32, counter: u32, payload: u32) -> Self {
+    pub(crate) fn new(time: Instant, kind: Kind, source: u32, counter: u32) -> Self {
         let tie = (kind as u64) << 60 | u64::from(source) << 32 | u64::from(counter);
-        Self { time, tie, payload }
+        let key = u128::from(time.as_nanos()) << 64 | u128::from(tie);
+        Self { key }
     }
 
     /// After every event of a time.
     pub(crate) const fn last_at(time: Instant) -> Self {
-        Self {
-            time,
-            tie: u64::MAX,
-            payload: u32::MAX,
-        }
+        let key = (time.as_nanos() as u128) << 64 | u64::MAX as u128;
+        Self { key }
     }
+
+    /// After all that happens.
+    const NEVER: Self = Self { key: u128::MAX };
 
     #[inline]
     pub(crate) fn time(&self) -> Instant {
-        self.time
+        Instant::from_nanos((self.key >> 64) as u64)
+    }
+
+    #[inline]
+    fn tie(&self) -> u64 {
+        self.key as u64
     }
 
     #[inline]
     pub(crate) fn kind(&self) -> Kind {
-        match self.tie >> 60 {
+        match self.tie() >> 60 {
             0 => Kind::Arrival,
             1 => Kind::Reordered,
             2 => Kind::Timer,
@@ -99,109 +105,141 @@ impl Event {
 
     #[inline]
     pub(crate) fn source(&self) -> u32 {
-        (self.tie >> 32) as u32 & (MAX_SOURCES as u32 - 1)
+        (self.tie() >> 32) as u32 & (MAX_SOURCES as u32 - 1)
     }
 
     #[inline]
     pub(crate) fn counter(&self) -> u32 {
-        self.tie as u32
-    }
-
-    #[inline]
-    pub(crate) fn payload(&self) -> u32 {
-        self.payload
-    }
-
-    /// Time before tie, as one number: two of these compare without a branch.
-    #[inline]
-    fn key(&self) -> u128 {
-        u128::from(self.time.as_nanos()) << 64 | u128::from(self.tie)
+        self.tie() as u32
     }
 }
 
-/// Children of a node: a shallow tree whose siblings share a cache line or two.
+/// Children of a node: they are a line of the cache.
 const ARITY: usize = 4;
 
+/// The children of one event, whose places behind the last are never.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Children([Event; ARITY]);
+
 /// The pending events.
-#[derive(Debug, Default)]
+///
+/// Behind the first, places are counted through the groups: those of group 0 are the children of
+/// the first, those of group n + 1 the children of place n.
+#[derive(Debug)]
 pub(crate) struct Heap {
-    events: Vec<Event>,
+    first: Event,
+    groups: Vec<Children>,
+    /// How many there are.
+    len: usize,
+    /// What belongs to an event, by what tells it from others.
+    details: BTreeMap<u64, u32>,
+}
+
+impl Default for Heap {
+    fn default() -> Self {
+        Self {
+            first: Event::NEVER,
+            groups: Vec::new(),
+            len: 0,
+            details: BTreeMap::new(),
+        }
+    }
 }
 
 impl Heap {
     /// The next event.
     #[inline]
-    pub(crate) fn peek(&self) -> Option<&Event> {
-        self.events.first()
+    pub(crate) fn peek(&self) -> Option<Event> {
+        (self.len > 0).then_some(self.first)
+    }
+
+    /// Adds an event to which `detail` belongs, until [`Self::detail`] takes it. No other
+    /// that waits and has one may be of its kind, source and counter.
+    pub(crate) fn push_with(&mut self, event: Event, detail: u32) {
+        self.details.insert(event.tie(), detail);
+        self.push(event);
+    }
+
+    /// What belongs to an event that happens.
+    pub(crate) fn detail(&mut self, event: Event) -> u32 {
+        self.details.remove(&event.tie()).unwrap_or_default()
     }
 
     /// Adds an event.
-    #[inline]
     pub(crate) fn push(&mut self, event: Event) {
-        self.events.push(event);
-        let mut at = self.events.len() - 1;
-        while at > 0 {
-            let parent = (at - 1) / ARITY;
-            if self.events[parent].key() <= event.key() {
-                break;
-            }
-            self.events[at] = self.events[parent];
-            at = parent;
+        self.len += 1;
+        let Some(mut place) = self.len.checked_sub(2) else {
+            self.first = event;
+            return;
+        };
+        if place / ARITY == self.groups.len() {
+            self.groups.push(Children([Event::NEVER; ARITY]));
         }
-        self.events[at] = event;
+        loop {
+            let (group, within) = (place / ARITY, place % ARITY);
+            let parent = match group.checked_sub(1) {
+                None => self.first,
+                Some(above) => self.groups[above / ARITY].0[above % ARITY],
+            };
+            if parent <= event {
+                self.groups[group].0[within] = event;
+                return;
+            }
+            self.groups[group].0[within] = parent;
+            match group.checked_sub(1) {
+                None => break,
+                Some(above) => place = above,
+            }
+        }
+        self.first = event;
     }
 
     /// Removes the next event.
     #[inline]
     pub(crate) fn pop(&mut self) {
-        if let Some(last) = self.events.pop()
-            && !self.events.is_empty()
-        {
-            self.replace(last);
-        }
+        self.len = self.len.saturating_sub(1);
+        let Some(place) = self.len.checked_sub(1) else {
+            self.first = Event::NEVER;
+            return;
+        };
+        let last = std::mem::replace(
+            &mut self.groups[place / ARITY].0[place % ARITY],
+            Event::NEVER,
+        );
+        self.groups.truncate(place.div_ceil(ARITY));
+        self.replace(last);
     }
 
     /// Puts `event` in the place of the next one, which saves half the work of
     /// removing and adding.
     #[inline]
     pub(crate) fn replace(&mut self, event: Event) {
-        let n = self.events.len();
-        let mut at = 0;
-        loop {
-            let first = at * ARITY + 1;
-            if first >= n {
+        let mut hole = &mut self.first;
+        // A group, and where it is among those that are left.
+        let (mut number, mut at) = (0, 0);
+        let mut groups = self.groups.as_mut_slice();
+        while let Some((group, behind)) = groups.get_mut(at..).and_then(<[_]>::split_first_mut) {
+            let (least, within) = least(&group.0);
+            if event <= least {
                 break;
             }
-            let (place, least) = match self.events[first..] {
-                [a, b, c, d, ..] => {
-                    least((first, a), (first + 1, b), (first + 2, c), (first + 3, d))
-                }
-                [a, b, c] => least((first, a), (first + 1, b), (first + 2, c), (first + 2, c)),
-                [a, b] => sooner((first, a), (first + 1, b)),
-                [a] => (first, a),
-                [] => break,
-            };
-            if event.key() <= least.key() {
-                break;
-            }
-            self.events[at] = least;
-            at = place;
+            *hole = least;
+            hole = &mut group.0[within];
+            at = (ARITY - 1) * number + within;
+            number = ARITY * number + within + 1;
+            groups = behind;
         }
-        self.events[at] = event;
+        *hole = event;
     }
 }
 
-/// An event and its place.
-type Placed = (usize, Event);
-
+/// The first of four events, and its place among them.
 #[inline]
-fn sooner(a: Placed, b: Placed) -> Placed {
-    if b.1.key() < a.1.key() { b } else { a }
-}
-
-#[inline]
-fn least(a: Placed, b: Placed, c: Placed, d: Placed) -> Placed {
-    sooner(sooner(a, b), sooner(c, d))
+fn least([a, b, c, d]: &[Event; ARITY]) -> (Event, usize) {
+    let front = if b < a { (*b, 1) } else { (*a, 0) };
+    let back = if d < c { (*d, 3) } else { (*c, 2) };
+    if back.0 < front.0 { back } else { front }
 }
 
 #[cfg(test)]
@@ -213,26 +251,27 @@ mod tests {
     /// which should stay in the nearest caches. What an event needs beyond a number
     /// belongs to its source.
     #[test]
-    fn an_entry_is_three_words() {
-        assert_eq!(size_of::<Event>(), 24);
+    fn an_entry_is_two_words_and_four_are_a_line() {
+        assert_eq!((size_of::<Event>(), size_of::<Children>()), (16, 64));
     }
 
     #[test]
     fn order_is_time_kind_source_counter() {
         let at = Instant::from_nanos;
         let sorted = [
-            Event::new(at(1), Kind::Stop, 9, 9, 0),
-            Event::new(at(2), Kind::Arrival, 5, 0, 0),
-            Event::new(at(2), Kind::Arrival, 6, 0, 0),
-            Event::new(at(2), Kind::Reordered, 0, 0, 0),
-            Event::new(at(2), Kind::Reordered, 0, 1, 0),
-            Event::new(at(2), Kind::Timer, 0, 0, 0),
+            Event::new(at(1), Kind::Stop, 9, 9),
+            Event::new(at(2), Kind::Arrival, 5, 0),
+            Event::new(at(2), Kind::Arrival, 6, 0),
+            Event::new(at(2), Kind::Reordered, 0, 0),
+            Event::new(at(2), Kind::Reordered, 0, 1),
+            Event::new(at(2), Kind::Timer, 0, 0),
         ];
-        assert!(sorted.is_sorted_by(|a, b| a.key() < b.key()));
-        let e = Event::new(at(7), Kind::Timer, 12_345, 3, 42);
+        assert!(sorted.is_sorted_by(|a, b| a < b));
+        assert!(sorted[5] < Event::last_at(at(2)) && Event::last_at(at(1)) < sorted[1]);
+        let e = Event::new(at(7), Kind::Timer, 12_345, 3);
         assert_eq!(
-            (e.time(), e.kind(), e.source(), e.payload()),
-            (at(7), Kind::Timer, 12_345, 42)
+            (e.time(), e.kind(), e.source(), e.counter()),
+            (at(7), Kind::Timer, 12_345, 3)
         );
     }
 
@@ -243,7 +282,7 @@ mod tests {
         let mut model = std::collections::BTreeSet::new();
         for counter in 0..20_000_u32 {
             let time = Instant::from_nanos(stream.next_u64() % 1000);
-            let event = Event::new(time, Kind::Timer, counter, 0, 0);
+            let event = Event::new(time, Kind::Timer, counter, 0);
             match stream.next_u64() % 4 {
                 0 => {
                     heap.pop();
@@ -259,7 +298,22 @@ mod tests {
                     model.insert(event);
                 }
             }
-            assert_eq!(heap.peek(), model.first());
+            assert_eq!(heap.peek(), model.first().copied());
         }
+    }
+
+    #[test]
+    fn what_belongs_to_an_event_is_there_when_it_happens() {
+        let mut heap = Heap::default();
+        let event = |time, counter| Event::new(Instant::from_nanos(time), Kind::Notice, 1, counter);
+        heap.push_with(event(2, 7), 70);
+        heap.push_with(event(1, 8), 80);
+        heap.push(event(0, 0));
+        let mut details = Vec::new();
+        while let Some(event) = heap.peek() {
+            heap.pop();
+            details.push(heap.detail(event));
+        }
+        assert_eq!(details, [0, 80, 70]);
     }
 }

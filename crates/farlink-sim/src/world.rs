@@ -27,9 +27,9 @@ use answers::Answers;
 pub use answers::Balance;
 use farlink_net::channel::DropCause;
 use farlink_net::{
-    ById, Due, FlowId, Id, LinkId, Links, NodeId, Outcome, Packet, PacketId, Packets, Payload,
+    ById, Due, FlowId, Head, Id, LinkId, Links, NodeId, Outcome, Packet, PacketId, Packets, Payload,
 };
-use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant, Segment};
+use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant};
 use losses::{Lost, LostLater};
 use placed::Agents;
 use reassemblies::Reassemblies;
@@ -203,19 +203,19 @@ impl World {
     /// The next event.
     #[inline]
     pub(crate) fn next_event(&self) -> Option<Event> {
-        self.heap.peek().copied()
+        self.heap.peek()
     }
 
     /// When the next event is due.
     #[inline]
     pub(crate) fn next_time(&self) -> Option<Instant> {
-        self.heap.peek().map(Event::time)
+        self.heap.peek().map(|event| event.time())
     }
 
     /// Handles the next event. Returns whether there was one.
     #[inline]
     pub(crate) fn step(&mut self) -> bool {
-        let Some(&event) = self.heap.peek() else {
+        let Some(event) = self.heap.peek() else {
             return false;
         };
         debug_assert!(event.time() >= self.now, "time goes back");
@@ -225,11 +225,13 @@ impl World {
             Kind::Arrival if event.counter() == 0 => self.arrival(LinkId(event.source())),
             Kind::Arrival => {
                 self.heap.pop();
-                self.refused_ahead(LinkId(event.source()), PacketId(event.payload()));
+                let packet = PacketId(self.heap.detail(event));
+                self.refused_ahead(LinkId(event.source()), packet);
             }
             Kind::Reordered => {
                 self.heap.pop();
-                self.reached(LinkId(event.source()), PacketId(event.payload()));
+                let packet = PacketId(self.heap.detail(event));
+                self.reached(LinkId(event.source()), packet);
             }
             Kind::Timer => {
                 self.heap.pop();
@@ -253,7 +255,8 @@ impl World {
             }
             Kind::Notice => {
                 self.heap.pop();
-                self.notice(EndId::at(event.source()), PacketId(event.payload()));
+                let packet = PacketId(self.heap.detail(event));
+                self.notice(EndId::at(event.source()), packet);
             }
             Kind::LowDue => {
                 self.heap.pop();
@@ -265,7 +268,8 @@ impl World {
             }
             Kind::PathMtu => {
                 self.heap.pop();
-                self.path_mtu(EndId::at(event.source()), event.payload());
+                let bytes = self.heap.detail(event);
+                self.path_mtu(EndId::at(event.source()), bytes);
             }
             Kind::Reassembly => {
                 self.heap.pop();
@@ -277,7 +281,8 @@ impl World {
             }
             Kind::Switch => {
                 self.heap.pop();
-                self.switch_agent(event.source() as usize, event.payload() != 0);
+                let on = self.heap.detail(event) != 0;
+                self.switch_agent(event.source() as usize, on);
             }
         }
         true
@@ -292,7 +297,7 @@ impl World {
         match next {
             Some(next) => {
                 self.heap
-                    .replace(Event::new(next, Kind::Arrival, link.0, 0, 0));
+                    .replace(Event::new(next, Kind::Arrival, link.0, 0));
             }
             None => self.heap.pop(),
         }
@@ -412,7 +417,7 @@ impl World {
         let state = &mut self.flows[flow];
         state.opened_at = self.now;
         if let Some(at) = state.stops_after.map(|d| self.now + d) {
-            self.heap.push(Event::new(at, Kind::Stop, flow.0, 0, 0));
+            self.heap.push(Event::new(at, Kind::Stop, flow.0, 0));
         }
         for end in EndId::both(flow) {
             self.ends[end].live = true;
@@ -490,14 +495,10 @@ impl World {
             e.write_on(now);
         }
         let node = e.node;
-        while let Some(segment) = self.ends[end].conn.poll_transmit(now) {
-            self.emit(end, node, segment);
-        }
+        while self.transmit(end, node) {}
         while let Some(event) = self.ends[end].conn.poll_event() {
             self.happened(end, event);
-            while let Some(segment) = self.ends[end].conn.poll_transmit(now) {
-                self.emit(end, node, segment);
-            }
+            while self.transmit(end, node) {}
         }
         if self.probes.is_some() {
             self.take_records(end);
@@ -506,7 +507,7 @@ impl World {
         if let Some(due) = e.conn.timeout_before(e.scheduled) {
             e.scheduled = due;
             self.heap
-                .push(Event::new(due.max(now), Kind::Timer, end.number(), 0, 0));
+                .push(Event::new(due.max(now), Kind::Timer, end.number(), 0));
         }
         if self.briefs[end.flow()].missing == 0 {
             self.finish(end.flow());
@@ -553,7 +554,7 @@ impl World {
                 }
                 Command::Wake(at) => {
                     state.wakes_at = at;
-                    self.heap.push(Event::new(at, Kind::Wake, flow.0, 0, 0));
+                    self.heap.push(Event::new(at, Kind::Wake, flow.0, 0));
                 }
                 Command::Responded(after) => {
                     state.responses += 1;
@@ -615,9 +616,17 @@ impl World {
         }
     }
 
-    /// A segment leaves an endpoint.
+    /// A segment leaves an endpoint, if it has one to send.
     #[inline]
-    fn emit(&mut self, end: EndId, node: NodeId, segment: Segment) {
+    fn transmit(&mut self, end: EndId, node: NodeId) -> bool {
+        let e = &mut self.ends[end];
+        if e.conn.is_silent() {
+            return false;
+        }
+        let segment = self.packets.draft();
+        if !e.conn.transmit_into(self.now, segment) {
+            return false;
+        }
         let from_sender = end.side() == Side::From;
         if from_sender && !segment.body.is_empty() {
             let transit = &mut self.tallies[end.flow()].transit;
@@ -625,24 +634,22 @@ impl World {
         }
         let brief = self.briefs[end.flow()];
         let home = &mut self.nodes[node];
-        let packet = Packet {
+        let head = Head {
             src: node,
-            dst: self.ends[end].peer,
+            dst: e.peer,
             flow: end.flow(),
             from_opener: brief.sender_opens == from_sender,
             ident: home.ident,
             ttl: TTL,
-            corrupt: false,
             dont_fragment: brief.dont_fragment,
-            piece: None,
-            payload: Payload::Tcp(segment),
         };
         home.ident = home.ident.wrapping_add(1);
+        let number = self.packets.send_draft(head);
         if let Some(probes) = &mut self.probes {
-            probes.capture(self.now, node, &packet);
+            probes.capture(self.now, node, &self.packets[number]);
         }
-        let number = self.packets.hold(packet);
         self.forward(node, number);
+        true
     }
 }
 

@@ -118,8 +118,9 @@ impl World {
         }
         for at in switches {
             on = !on;
-            let event = Event::new(at, Kind::Switch, number as u32, 0, u32::from(on));
-            self.heap.push(event);
+            self.serial = self.serial.wrapping_add(1);
+            let event = Event::new(at, Kind::Switch, number as u32, self.serial);
+            self.heap.push_with(event, u32::from(on));
         }
     }
 
@@ -288,7 +289,7 @@ impl World {
         if due < placed.due {
             let at = due.max(self.now);
             placed.due = at;
-            let event = Event::new(at, Kind::Agent, number as u32, 0, 0);
+            let event = Event::new(at, Kind::Agent, number as u32, 0);
             self.heap.push(event);
         }
     }

@@ -31,7 +31,7 @@ impl World {
         match self.links.offer(now, link, packet, packets, outcomes) {
             Offered::Flies => {}
             Offered::FliesFirst(at) => {
-                self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
+                self.heap.push(Event::new(at, Kind::Arrival, link.0, 0));
             }
             Offered::HandsOn(at) => self.hand_on(link, packet, at),
             Offered::TooLong => self.too_long(node, link, packet),
@@ -57,7 +57,7 @@ impl World {
         let packets = &mut self.packets;
         let offered = self.links.offer(now, link, packet, packets, outcomes);
         if let Offered::FliesFirst(at) = offered {
-            self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
+            self.heap.push(Event::new(at, Kind::Arrival, link.0, 0));
         }
         self.settle(before);
         self.watch(link);
@@ -89,13 +89,13 @@ impl World {
             next += 1;
             match outcome {
                 Outcome::Flies(link, at) => {
-                    self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
+                    self.heap.push(Event::new(at, Kind::Arrival, link.0, 0));
                 }
                 Outcome::HandsOn(link, packet, at) => self.hand_on(link, packet, at),
                 Outcome::Overtakes(link, packet, at) => {
                     self.serial = self.serial.wrapping_add(1);
-                    let event = Event::new(at, Kind::Reordered, link.0, self.serial, packet.0);
-                    self.heap.push(event);
+                    let event = Event::new(at, Kind::Reordered, link.0, self.serial);
+                    self.heap.push_with(event, packet.0);
                 }
                 Outcome::Left(link, packet, at) => self.left(link, packet, at),
                 Outcome::Again(_, packet, at) => self.left_again(packet, at),
@@ -133,7 +133,7 @@ impl World {
                 // Both directions are one machine.
                 Due::Arq => (Kind::Arq, LinkId::new(link.link(), Direction::Down)),
             };
-            self.heap.push(Event::new(at, kind, source.0, 0, 0));
+            self.heap.push(Event::new(at, kind, source.0, 0));
         }
     }
 

@@ -85,8 +85,8 @@ impl World {
         }
         let end = sending_end(packet, self.briefs[packet.flow].sender_opens);
         self.serial = self.serial.wrapping_add(1);
-        let event = Event::new(heard, Kind::PathMtu, end.number(), self.serial, mtu.bytes);
-        self.heap.push(event);
+        let event = Event::new(heard, Kind::PathMtu, end.number(), self.serial);
+        self.heap.push_with(event, mtu.bytes);
     }
 
     /// An endpoint hears how long a packet may be.
@@ -174,7 +174,7 @@ impl World {
         let all = &mut self.reassemblies;
         if all.watch.is_none_or(|at| due < at) {
             all.watch = Some(due);
-            self.heap.push(Event::new(due, Kind::Reassembly, 0, 0, 0));
+            self.heap.push(Event::new(due, Kind::Reassembly, 0, 0));
         }
     }
 

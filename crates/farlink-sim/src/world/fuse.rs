@@ -97,15 +97,15 @@ impl World {
             }
             let Some(arrives) = self.links[next].take_ahead(self.now, at, label) else {
                 self.serial = self.serial.wrapping_add(1).max(1);
-                let event = Event::new(at, Kind::Arrival, link.0, self.serial, packet.0);
-                self.heap.push(event);
+                let event = Event::new(at, Kind::Arrival, link.0, self.serial);
+                self.heap.push_with(event, packet.0);
                 return;
             };
             self.events += 1;
             (link, at) = (next, arrives);
         }
         if self.links[link].flies(packet, at) {
-            self.heap.push(Event::new(at, Kind::Arrival, link.0, 0, 0));
+            self.heap.push(Event::new(at, Kind::Arrival, link.0, 0));
         }
     }
 
@@ -124,7 +124,7 @@ impl World {
     pub(crate) fn settle_fused(&mut self, last: &Event) {
         let now = self.now;
         let has_come =
-            |from: LinkId, at: Instant| Event::new(at, Kind::Arrival, from.0, 0, 0) <= *last;
+            |from: LinkId, at: Instant| Event::new(at, Kind::Arrival, from.0, 0) <= *last;
         for id in self.links.ids() {
             let early = self.links[id].settle(now, has_come);
             self.events -= early as u64;

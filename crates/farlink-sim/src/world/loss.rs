@@ -144,8 +144,8 @@ impl World {
                     _ => at + self.links[link].config().delay,
                 };
                 self.serial = self.serial.wrapping_add(1);
-                let event = Event::new(over, Kind::Notice, end.number(), self.serial, number.0);
-                self.heap.push(event);
+                let event = Event::new(over, Kind::Notice, end.number(), self.serial);
+                self.heap.push_with(event, number.0);
                 true
             }
             // Whatever it meant by that, it was no loss.

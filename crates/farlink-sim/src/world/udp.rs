@@ -41,7 +41,7 @@ impl World {
         match flow.source.next() {
             Ok(at) => self
                 .heap
-                .push(Event::new(at, Kind::Datagram, index as u32, 0, 0)),
+                .push(Event::new(at, Kind::Datagram, index as u32, 0)),
             Err(end) => {
                 flow.ended_at = Some(end);
                 self.settle_flow(index);

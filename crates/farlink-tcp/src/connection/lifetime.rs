@@ -147,13 +147,13 @@ impl Connection {
 
     /// A keep-alive probe, if one is due: a segment at SND.NXT - 1 without data, which
     /// the peer has to acknowledge (RFC 9293, 3.8.4).
-    pub(super) fn keepalive_probe(&mut self, now: Instant) -> Option<Segment> {
-        let life = self.lifetime.as_mut()?;
-        if !std::mem::take(&mut life.probe_due) {
-            return None;
+    pub(super) fn keepalive_probe(&mut self, now: Instant, out: &mut Segment) -> bool {
+        let life = self.lifetime.as_mut();
+        let due = life.is_some_and(|life| std::mem::take(&mut life.probe_due));
+        if due {
+            self.ack_segment(now, out);
+            out.seq = self.tx.isn.at(self.tx.board.max() - 1);
         }
-        let mut segment = self.ack_segment(now);
-        segment.seq = self.tx.isn.at(self.tx.board.max() - 1);
-        Some(segment)
+        due
     }
 }

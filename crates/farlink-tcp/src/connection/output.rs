@@ -19,46 +19,64 @@ const MOST_SNACK: u32 = 16;
 
 impl Connection {
     /// The next segment to send; `None` when there is nothing to send now.
-    #[inline]
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
+        let mut segment = Segment::default();
+        self.transmit_into(now, &mut segment).then_some(segment)
+    }
+
+    /// Whether [`Self::poll_transmit`] has nothing, as far as that is known without much ado.
+    #[inline]
+    pub fn is_silent(&self) -> bool {
+        self.at_rest && self.rx.need() != AckNeed::Now
+    }
+
+    /// [`Self::poll_transmit`] that writes the segment where it is wanted, whatever is there.
+    /// Returns whether there was one.
+    #[inline]
+    pub fn transmit_into(&mut self, now: Instant, out: &mut Segment) -> bool {
         if self.at_rest {
-            self.transmit_at_rest(now)
+            self.transmit_at_rest(now, out)
         } else {
-            self.transmit(now)
+            self.transmit(now, out)
         }
     }
 
-    fn transmit(&mut self, now: Instant) -> Option<Segment> {
+    fn transmit(&mut self, now: Instant, out: &mut Segment) -> bool {
         let ordinary = self.predicts && self.state == State::Established && self.reply.is_none();
         if !ordinary {
-            return self.transmit_any(now);
+            return self.transmit_any(now, out);
         }
         match self.tx.next_in_stream(now) {
-            Streamed::Segment(chunk) => Some(self.data_segment(now, &chunk)),
+            Streamed::Segment(chunk) => {
+                self.data_segment(now, &chunk, out);
+                true
+            }
             Streamed::Full if self.rx.need() == AckNeed::Now || self.dummy_acks > 0 => {
-                self.transmit_any(now)
+                self.transmit_any(now, out)
             }
             Streamed::Full => {
                 self.note_state(now);
-                None
+                false
             }
-            Streamed::Unknown => self.transmit_any(now),
+            Streamed::Unknown => self.transmit_any(now, out),
         }
     }
 
     /// The general way: whatever may have to leave.
     #[inline(never)]
-    fn transmit_any(&mut self, now: Instant) -> Option<Segment> {
+    fn transmit_any(&mut self, now: Instant, out: &mut Segment) -> bool {
         if let Some(reply) = self.reply.take() {
-            return Some(*reply);
+            *out = *reply;
+            return true;
         }
         match self.state {
             State::Closed | State::Listen => {
                 self.note_state_unconnected(now);
-                return None;
+                return false;
             }
             State::SynSent | State::SynReceived if self.syn_due => {
-                return Some(self.syn_segment(now));
+                self.syn_segment(now, out);
+                return true;
             }
             _ => {}
         }
@@ -66,33 +84,37 @@ impl Connection {
             if chunk.fin {
                 self.fin_left();
             }
-            return Some(self.data_segment(now, &chunk));
+            self.data_segment(now, &chunk, out);
+            return true;
         }
         if self.tx.dummies.is_some()
             && let Some((start, len)) = self.tx.next_dummy(now)
         {
-            return Some(self.dummy_segment(now, start, len));
+            *out = self.dummy_segment(now, start, len);
+            return true;
         }
         if self.rx.need() == AckNeed::Now {
-            return Some(self.ack_segment(now));
+            self.ack_segment(now, out);
+            return true;
         }
         if self.dummy_acks > 0 {
             self.dummy_acks -= 1;
-            return Some(self.dummy_ack(now));
+            *out = self.dummy_ack(now);
+            return true;
         }
         if self.lifetime.is_some() {
-            if let Some(probe) = self.keepalive_probe(now) {
-                return Some(probe);
+            if self.keepalive_probe(now, out) {
+                return true;
             }
             self.watch_lifetime(now);
         }
         self.note_state(now);
         self.rests();
-        None
+        false
     }
 
     #[cold]
-    fn syn_segment(&mut self, now: Instant) -> Segment {
+    fn syn_segment(&mut self, now: Instant, out: &mut Segment) {
         self.syn_due = false;
         let len = self.syn_data(now);
         self.tx.send_syn(now, len);
@@ -103,12 +125,11 @@ impl Connection {
             fin: false,
             retransmission: false,
         };
-        let mut segment = self.data_segment(now, &syn);
+        self.data_segment(now, &syn, out);
         let extra = self.syn_extra();
         if extra != Extra::None {
-            segment.options.extra = extra;
+            out.options.extra = extra;
         }
-        segment
     }
 
     /// Our FIN is on its way: the state that follows (RFC 9293, 3.10.4).
@@ -121,7 +142,7 @@ impl Connection {
     }
 
     #[inline]
-    fn data_segment(&mut self, now: Instant, chunk: &Chunk) -> Segment {
+    fn data_segment(&mut self, now: Instant, chunk: &Chunk, out: &mut Segment) {
         let Chunk { start, len, .. } = *chunk;
         self.recorder.emit(
             now,
@@ -147,10 +168,12 @@ impl Connection {
             }
         }
         if chunk.syn {
-            return self.syn_chunk(now, chunk, flags, ecn);
+            *out = self.syn_chunk(now, chunk, flags, ecn);
+            return;
         }
-        let (body, room) = (self.tx.body(chunk), self.tx.mss.saturating_sub(len));
-        self.segment(now, start, flags, ecn, body, room)
+        let room = self.tx.mss.saturating_sub(len);
+        out.body = self.tx.body(chunk);
+        self.segment(now, start, flags, ecn, room, out);
     }
 
     /// A SYN, for the first time or again.
@@ -182,43 +205,38 @@ impl Connection {
     }
 
     #[inline]
-    pub(super) fn ack_segment(&mut self, now: Instant) -> Segment {
+    pub(super) fn ack_segment(&mut self, now: Instant, out: &mut Segment) {
         self.recorder.emit(now, Record::AckSent);
         let (none, start) = (Flags::default(), self.tx.ack_position());
-        self.segment(now, start, none, Ecn::NotEct, Body::EMPTY, u32::MAX)
+        out.body = Body::EMPTY;
+        self.segment(now, start, none, Ecn::NotEct, u32::MAX, out);
     }
 
     /// What stands at `start` of our stream, with the ACK, the window, and the options
-    /// that have a place in `room` bytes.
-    #[inline(always)] // written in place: a segment is longer than what its parts take to find out
+    /// that have a place in `room` bytes: all of a segment but its body.
+    #[inline(always)] // of its two callers each knows some of it
     fn segment(
         &mut self,
         now: Instant,
         start: Offset,
         flags: Flags,
         ecn: Ecn,
-        body: Body,
         room: u32,
-    ) -> Segment {
-        let mut options = self.timestamps_option(now, true);
+        out: &mut Segment,
+    ) {
+        out.options = self.timestamps_option(now, true);
         if self.rx.may_report() {
-            self.report(&mut options, room);
+            self.report(&mut out.options, room);
         }
-        let window = self.rx.advertise();
+        out.window = self.rx.advertise();
         self.acknowledges();
-        Segment {
-            src_port: self.local_port,
-            dst_port: self.remote_port,
-            seq: self.tx.isn.at(start),
-            ack: self.rx.ack(),
-            flags: flags.with(Flags::ACK).with(self.ecn.ack_flags()),
-            window,
-            ecn,
-            priority: Priority::Normal,
-            dummy: false,
-            options,
-            body,
-        }
+        (out.src_port, out.dst_port) = (self.local_port, self.remote_port);
+        out.seq = self.tx.isn.at(start);
+        out.ack = self.rx.ack();
+        out.flags = flags.with(Flags::ACK).with(self.ecn.ack_flags());
+        out.ecn = ecn;
+        out.priority = Priority::Normal;
+        out.dummy = false;
     }
 
     /// An ACK of all that came in order is about to leave.

@@ -117,8 +117,12 @@ impl Connection {
 
     /// An end that only receives: the ACK that is due.
     #[inline]
-    pub(super) fn transmit_at_rest(&mut self, now: Instant) -> Option<Segment> {
-        (self.rx.need() == AckNeed::Now).then(|| self.ack_segment(now))
+    pub(super) fn transmit_at_rest(&mut self, now: Instant, out: &mut Segment) -> bool {
+        let due = self.rx.need() == AckNeed::Now;
+        if due {
+            self.ack_segment(now, out);
+        }
+        due
     }
 
     /// Takes the general way alone, as if nothing could be predicted: for tests.
