@@ -21,6 +21,9 @@ quantities give evidence (see `farlink.studies.quantity`); `and`, `or`, `not` an
 | `crossing(f, level, xs)` | the x at which f passes a level, linear between points, run by run |
 | `slope(f, xs)`, `r2lin(f, xs)` | least squares over the points, run by run |
 | `mean(...)` | of several quantities, run by run |
+| `spread(q)` | the standard deviation over the runs, with how well they tell it (jackknife) |
+| `ratio(a, b)` | the mean of a over the mean of b, which is not the mean of a / b (jackknife) |
+| `share(q, low, high)` | of the runs in which q is in that range |
 
 Nothing else of Python is there: no assignment, no import, no attribute of an object.
 """
@@ -32,6 +35,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from farlink.errors import ScenarioError
 from farlink.studies.quantity import Evidence, Quantity, best, every, fact, some
@@ -417,6 +421,41 @@ def _mean(given: Iterable[Quantity]) -> Quantity:
     return Quantity(mean, f"mean({values[0].label} ...)", values[0].unit)
 
 
+def _deviation(q: Quantity) -> Quantity:
+    """The standard deviation over the runs, so that it is compared as a mean is."""
+    total, squares, n = np.sum(q.values), np.sum(q.values**2), len(q.values)
+
+    def of(x: Any, xx: Any, runs: int) -> Any:  # noqa: ANN401 (numbers, or an array of them)
+        return np.sqrt(np.maximum(xx - x * x / runs, 0.0) / max(runs - 1, 1))
+
+    without = of(total - q.values, squares - q.values**2, n - 1)
+    return _jackknife(of(total, squares, n), without, f"spread({q.label})", q.unit)
+
+
+def _ratio(a: Quantity, b: Quantity) -> Quantity:
+    """The mean of a over the mean of b; NaN if b is 0 in all runs."""
+    over, under = np.sum(a.values), np.sum(b.values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        without = (over - a.values) / (under - b.values)
+        return _jackknife(over / under, without, f"{a.label} / {b.label}", "")
+
+
+def _jackknife(whole: Any, without: NDArray[np.float64], label: str, unit: str) -> Quantity:  # noqa: ANN401
+    """Pseudo-values of a statistic: their mean is its jackknife estimate.
+
+    What leaving out one run of n changes, n - 1 times, is that run's part (Quenouille 1956; Tukey
+    1958). Two runs tell nothing: with one left out two must remain.
+    """
+    n = len(without)
+    parts = n * whole - (n - 1) * without if n > 2 else np.full(n, np.nan)  # noqa: PLR2004
+    return Quantity(np.where(np.isfinite(parts), parts, np.nan), label, unit)
+
+
+def _share(q: Quantity, low: float, high: float) -> Quantity:
+    inside = np.where(np.isnan(q.values), np.nan, (q.values >= low) & (q.values <= high))
+    return Quantity(inside, f"share of runs({low:g} <= {q.label} <= {high:g})")
+
+
 def _tie(a: Quantity, b: Any, share: float) -> Evidence:  # noqa: ANN401
     return a.close_to(b, share)
 
@@ -435,6 +474,9 @@ FUNCTIONS: Mapping[str, Any] = {
     "slope": _slope,
     "r2lin": _r2lin,
     "mean": _mean,
+    "spread": _deviation,
+    "ratio": _ratio,
+    "share": _share,
     "range": range,
     "len": len,
     "sum": sum,

@@ -154,6 +154,7 @@ class Plan:
     tree: Mapping[str, Any]
     args: Sequence[str]
     hook: str
+    runs: int
     factors: Mapping[str, Factor]
     measures: Mapping[str, Measure]
     constants: Mapping[str, Any]
@@ -193,12 +194,21 @@ class Plan:
             tree=record.get("model", {}),
             args=args,
             hook=hook,
+            runs=_runs(point),
             factors=factors,
             measures=measures,
             constants=record.get("constants", {}),
             readings={AS_CHOSEN.id: AS_CHOSEN, **changes["reading"]},
             mutants=changes["mutant"],
         )
+
+
+def _runs(point: Mapping[str, Any]) -> int:
+    """Return how many times the runs of the lab each point gets; more where runs are short."""
+    runs = point.get("runs", 1)
+    if not isinstance(runs, int) or runs < 1:
+        raise ValueError(f"point: runs is {runs!r}, and must be a whole number from 1")
+    return runs
 
 
 def _entry(kind: type[Any], name: str, row: Mapping[str, Any], named: str = "name") -> Any:  # noqa: ANN401
@@ -304,7 +314,7 @@ class Model:
             _put(tree, path, None)
         for hook in self._hooks:
             hook(tree)
-        return Cell(", ".join(part for part in told if part), tree)
+        return Cell(", ".join(part for part in told if part), tree, self.plan.runs)
 
 
 @dataclass(frozen=True)

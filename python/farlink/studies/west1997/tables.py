@@ -1,0 +1,191 @@
+"""Tables 1 to 4, cell by cell beside ours, and the tables of what the report left for later."""
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from farlink.studies.expression import FUNCTIONS
+from farlink.studies.lab import Cell
+from farlink.studies.model import Model
+from farlink.studies.quantity import Quantity
+from farlink.studies.study import Table
+from farlink.studies.west1997.registry import REGISTRY
+
+__all__ = ["bands"]
+
+RUNS = 20
+"""Runs of a test scenario of the report (5.2)."""
+
+T975 = 2.093
+"""Quantile of Student's t with 19 degrees of freedom, for 95 %."""
+
+_GOODPUT = {"bit64k": 0.24, "burst6": 1.0, "none": 0.05}
+"""Half a 95 % interval of a mean goodput of 20 runs, in points: 0.40 a run with single errors,
+2.0 with bursts of six, as 1500 draws of the channel alone gave, and 0.05 of rounding."""
+
+ROWS: Sequence[tuple[str, str, str]] = (
+    ("time", "mean", "transfer time (s)"),
+    ("time", "spread", "its deviation (s)"),
+    ("thr", "mean", "throughput (KB/s)"),
+    ("thr", "spread", "its deviation (KB/s)"),
+    ("wired", "mean", "wired goodput (%)"),
+    ("wireless", "mean", "wireless goodput (%)"),
+    ("timeouts", "mean", "timer expirations"),
+)
+
+
+def bands(row: str, kind: str, printed: float, deviation: float, err: str) -> tuple[float, float]:
+    """Return what the report's 20 runs leave open of a printed number: a 95 % interval.
+
+    Parameters
+    ----------
+    row, kind
+        The measure, and whether it is its "mean" or "spread".
+    printed
+        The number.
+    deviation
+        For a mean, the deviation that is printed below it.
+    err
+        The errors of the setting.
+    """
+    from scipy.special import chdtri
+
+    if kind == "spread":
+        low, high = (np.sqrt((RUNS - 1) / chdtri(RUNS - 1, p)) for p in (0.025, 0.975))
+        return float(low * printed), float(high * printed)
+    if row in ("time", "thr"):
+        half = T975 * deviation / RUNS**0.5
+    elif row == "timeouts":
+        events = round(printed * RUNS)
+        low = chdtri(2 * events, 0.975) / 2 if events else 0.0
+        return float(low / RUNS), float(chdtri(2 * events + 2, 0.025) / 2 / RUNS)
+    else:
+        half = _GOODPUT[err]
+    return printed - half, printed + half
+
+
+def _table(data: Mapping[str, Any]) -> Callable[[Model], Table]:
+    def make(model: Model) -> Table:
+        rows, agrees = [], []
+        for measure, kind, name in ROWS:
+            for case, (scheme, err) in data["columns"].items():
+                printed = data[measure if kind == "mean" else f"{measure}_deviation"][case]
+                deviation = data.get(f"{measure}_deviation", {}).get(case, 0.0)
+                ours = model.measure(measure, scheme, err, net=data["net"])
+                if kind == "spread":
+                    ours = FUNCTIONS["spread"](ours)
+                low, high = bands(measure, kind, printed, deviation, err)
+                ratio = f"{ours.mean / printed:.3f}" if printed else ""
+                rows.append([name, case, f"{printed:g}", ours.named("", "").text, ratio])
+                agrees.append(_overlap(ours, low, high))
+        return Table(
+            columns=["", "case", "published", "ours", "ratio"],
+            rows=rows,
+            agrees=agrees,
+            note="Agreement: our 95 % interval meets what 20 runs of the report leave open "
+            "(Student's t by the printed deviation, chi-square for deviations, Poisson for "
+            "expirations, the scatter of the channel for goodputs).",
+        )
+
+    return make
+
+
+def _overlap(ours: Quantity, low: float, high: float) -> bool:
+    found = ours.estimate
+    if found.mean is None:
+        return False
+    half = found.half_width or 0.0
+    return bool(found.mean + half >= low and found.mean - half <= high)
+
+
+def register(record: Mapping[str, Any]) -> None:
+    """Register the tables that the record has with columns and printed numbers."""
+    for data in record["table"]:
+        if "columns" in data:
+            REGISTRY.table(data["id"])(_table(data))
+
+
+ERRORS = ("none", "bit64k", "bit16k", "burst6")
+
+
+@REGISTRY.table("schemes")
+def _schemes(model: Model) -> Table:
+    """Every scheme that the report names, over both wireless links."""
+    rows = []
+    for scheme in model.plan.factors["scheme"].values:
+        for net in ("lan", "low"):
+            found = [model.thr(scheme, err, net=net) for err in ERRORS]
+            texts = [one.named("", "").text for one in found]
+            timeouts = model.timeouts(scheme, "burst6", net=net)
+            rows.append([scheme, net, *texts, timeouts.named("", "").text])
+    columns = ["scheme", "link", *(f"{err} (KB/s)" for err in ERRORS), "expirations, burst6"]
+    return Table(columns=columns, rows=rows, note="A time-out of a half of a split connection "
+                 "is its agent's and is not counted here.")
+
+
+CONNECTIONS = 4
+
+
+def connections(model: Model, scheme: str, err: str, lossy: int = CONNECTIONS) -> Cell:
+    """Return several transfers at once; with `lossy` of them behind the link with errors.
+
+    The others have a wireless link of their own at the same base station that damages nothing.
+    """
+    cell = model.cell(scheme, err)
+    tree = copy.deepcopy(dict(cell.scenario))
+    clean = copy.deepcopy(tree["links"][1])
+    clean.update({"name": "clean", "between": ["verdi", "neighbour"]})
+    for direction in ("down", "up"):
+        clean[direction].pop("channel", None)
+    tree["links"].append(clean)
+    flow = tree["flows"][0]
+    tree["flows"] = [
+        {**flow, "name": f"transfer-{k}", "to": "chopin" if k < lossy else "neighbour"}
+        for k in range(CONNECTIONS)
+    ]
+    return Cell(f"{cell.label}, {lossy} of {CONNECTIONS}", tree)
+
+
+def of_all(model: Model, cell: Cell, first: int, last: int) -> Quantity:
+    """Return the throughput of some of the transfers together, in KB/s."""
+    values = [model.lab.flow(cell, "goodput", flow=k) / 8192 for k in range(first, last)]
+    total = values[0]
+    for one in values[1:]:
+        total = total + one
+    return total.named("throughput", "KB/s")
+
+
+@REGISTRY.table("connections")
+def _connections(model: Model) -> Table:
+    """What the fourth item of section 7.0 asks for: several connections at a base station."""
+    rows = []
+    for scheme in ("reno", "newreno", "sack", "eln", "seqcache", "split", "snoop", "ackp"):
+        for err in ("none", "bit64k", "burst6"):
+            all_lossy = connections(model, scheme, err)
+            half = connections(model, scheme, err, CONNECTIONS // 2)
+            shares = [model.lab.flow(all_lossy, "goodput", flow=k) for k in range(CONNECTIONS)]
+            least = min(one.mean for one in shares) / max(one.mean for one in shares)
+            rows.append(
+                [
+                    scheme,
+                    err,
+                    of_all(model, all_lossy, 0, CONNECTIONS).named("", "").text,
+                    f"{least:.2f}",
+                    of_all(model, half, 0, CONNECTIONS // 2).named("", "").text,
+                    of_all(model, half, CONNECTIONS // 2, CONNECTIONS).named("", "").text,
+                ]
+            )
+    return Table(
+        columns=[
+            "scheme",
+            "errors",
+            "four behind the errors, together (KB/s)",
+            "least of them over greatest",
+            "two behind the errors (KB/s)",
+            "two beside them on a clean link (KB/s)",
+        ],
+        rows=rows,
+        note="Four transfers of 2,000,000 bytes; the goodput of each is over its own duration.",
+    )
