@@ -422,7 +422,7 @@ def _mean(given: Iterable[Quantity]) -> Quantity:
 
 
 def _deviation(q: Quantity) -> Quantity:
-    """The standard deviation over the runs, so that it is compared as a mean is."""
+    """Return the standard deviation over the runs, so that it is compared as a mean is."""
     total, squares, n = np.sum(q.values), np.sum(q.values**2), len(q.values)
 
     def of(x: Any, xx: Any, runs: int) -> Any:  # noqa: ANN401 (numbers, or an array of them)
@@ -433,7 +433,7 @@ def _deviation(q: Quantity) -> Quantity:
 
 
 def _ratio(a: Quantity, b: Quantity) -> Quantity:
-    """The mean of a over the mean of b; NaN if b is 0 in all runs."""
+    """Return the mean of a over the mean of b; NaN if b is 0 in all runs."""
     over, under = np.sum(a.values), np.sum(b.values)
     with np.errstate(divide="ignore", invalid="ignore"):
         without = (over - a.values) / (under - b.values)
@@ -447,7 +447,7 @@ def _jackknife(whole: Any, without: NDArray[np.float64], label: str, unit: str) 
     1958). Two runs tell nothing: with one left out two must remain.
     """
     n = len(without)
-    parts = n * whole - (n - 1) * without if n > 2 else np.full(n, np.nan)  # noqa: PLR2004
+    parts = n * whole - (n - 1) * without if n > 2 else np.full(n, np.nan)
     return Quantity(np.where(np.isfinite(parts), parts, np.nan), label, unit)
 
 

@@ -121,8 +121,11 @@ def _schemes(model: Model) -> Table:
             timeouts = model.timeouts(scheme, "burst6", net=net)
             rows.append([scheme, net, *texts, timeouts.named("", "").text])
     columns = ["scheme", "link", *(f"{err} (KB/s)" for err in ERRORS), "expirations, burst6"]
-    return Table(columns=columns, rows=rows, note="A time-out of a half of a split connection "
-                 "is its agent's and is not counted here.")
+    return Table(
+        columns=columns,
+        rows=rows,
+        note="A time-out of a half of a split connection is its agent's and is not counted here.",
+    )
 
 
 CONNECTIONS = 4
@@ -159,7 +162,7 @@ def of_all(model: Model, cell: Cell, first: int, last: int) -> Quantity:
 
 @REGISTRY.table("connections")
 def _connections(model: Model) -> Table:
-    """What the fourth item of section 7.0 asks for: several connections at a base station."""
+    """Make what the fourth item of section 7.0 asks for: several connections at once."""
     rows = []
     for scheme in ("reno", "newreno", "sack", "eln", "seqcache", "split", "snoop", "ackp"):
         for err in ("none", "bit64k", "burst6"):

@@ -1,0 +1,146 @@
+"""West and Vaidya 1997: the model against closed forms, scripted losses, and wrong models."""
+
+import math
+
+import numpy as np
+import pytest
+
+from farlink.studies.expression import Expression
+from farlink.studies.lab import Lab
+from farlink.studies.model import Model
+from farlink.studies.quantity import Quantity
+from farlink.studies.study import Table
+from farlink.studies.west1997 import STUDY
+from farlink.studies.west1997.tables import bands
+
+
+@pytest.fixture(scope="module")
+def west() -> Model:
+    return STUDY.model(Lab(runs=2, jobs=1, quick=True))
+
+
+def value(model: Model, text: str) -> Quantity:
+    """Evaluate an expression of the record."""
+    found: Quantity = Expression(text, "a test").value(model.names)
+    return found
+
+
+def test_the_testbeds_without_errors_are_those_of_the_report(west: Model) -> None:
+    # Tables 1 and 3, and section 5.1: what the links were fitted to.
+    assert west.time("reno", "none").mean == pytest.approx(9.770, abs=0.016)
+    assert west.time("reno", "none", net="low").mean == pytest.approx(138.1, abs=0.43)
+    assert west.thr("reno", "none", net="wan").mean == pytest.approx(60.75, abs=0.25)
+
+
+def test_errors_come_as_often_as_the_bytes_of_packets_say(west: Model) -> None:
+    # 1402 packets of 1500 bytes, one error in 64 KiB: 32.1.
+    lab = Lab(runs=40, jobs=1, quick=True)
+    losses = STUDY.model(lab).losses("snoop", "bit64k").mean
+    assert losses == pytest.approx(1402 * 1500 / 65536, abs=3 * math.sqrt(32 / 40))
+
+
+def test_every_scheme_runs_to_the_end_over_both_links(west: Model) -> None:
+    for scheme in STUDY.plan.factors["scheme"].values:
+        for net in ("lan", "low"):
+            cell = west.cell(scheme, "bit64k", net=net, size="100 kB")
+            assert west.lab.flow(cell, "completed").mean == 1, scheme
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        *("s33.scenario1", "s33.scenario2", "s33.scenario3", "s34.ackp_side_effect_free"),
+        *("s2.duplicate_acks", "s2.tahoe", "s2.sack_example", "s2.sack_multi_per_rtt"),
+        *("s2.newreno_equals_reno_single_loss", "s2.newreno_one_reduction", "s32.negotiation"),
+    ],
+)
+def test_definitions_hold_exactly(west: Model, claim: str) -> None:
+    order = STUDY.claims[f"west1997.{claim}"].order
+    assert order is not None
+    found = order.evidence(west.names)
+    assert (found.p_for, found.p_against) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("mutant", "claim"),
+    [
+        ("NewReno for Reno", "s2.newreno_one_reduction"),
+        ("NewReno leaves with what is in flight", "s2.newreno_equals_reno_single_loss"),
+        ("fast retransmit off", "s2.newreno_one_reduction"),
+    ],
+)
+def test_a_wrong_model_of_recovery_is_noticed(mutant: str, claim: str) -> None:
+    model = STUDY.model(Lab(runs=2, quick=True), STUDY.plan.mutants[mutant])
+    order = STUDY.claims[f"west1997.{claim}"].order
+    assert order is not None
+    assert order.evidence(model.names).p_against == 0.0
+
+
+def test_hooks_of_readings_and_wrong_models_change_what_they_say(west: Model) -> None:
+    def cell(change: str, *args: str, **factors: object) -> dict[str, object]:
+        known = {**STUDY.plan.readings, **STUDY.plan.mutants}
+        return dict(STUDY.model(west.lab, known[change]).cell(*args, **factors).scenario)
+
+    plain = dict(west.cell("ackp", "burst6", net="low").scenario)
+    assert plain["tcp"]["ackp_timer"] == "6 s"
+    for change in [*STUDY.plan.readings, *STUDY.plan.mutants]:
+        cells = [
+            (cell(change, scheme, err, **more), dict(west.cell(scheme, err, **more).scenario))
+            for scheme in ("reno", "snoop", "ackp")
+            for err, more in (
+                ("burst6", {"net": "low"}),
+                ("none", {"net": "wan", "drops": 0.00435}),
+            )
+        ]
+        unseen = ("as chosen", "constants", "NewReno leaves with what is in flight")
+        silent = change in unseen
+        assert all(one == other for one, other in cells) == silent, change
+        for one, _ in cells:
+            west.lab.text(STUDY.model(west.lab).cell("reno", "none").__class__(change, one))
+
+
+def test_published_numbers_leave_open_what_twenty_runs_do() -> None:
+    assert bands("time", "mean", 20.878, 4.695, "bit64k") == pytest.approx((18.68, 23.08), abs=0.01)
+    assert bands("timeouts", "mean", 7.5, 0, "bit64k") == pytest.approx((6.35, 8.80), abs=0.005)
+    assert bands("timeouts", "mean", 0, 0, "bit64k") == pytest.approx((0, 0.184), abs=0.001)
+    assert bands("thr", "spread", 1, 0, "bit64k") == pytest.approx((0.76, 1.46), abs=0.005)
+    assert bands("wired", "mean", 97.4, 0, "bit64k") == pytest.approx((97.16, 97.64))
+
+
+def test_a_table_has_each_cell_beside_ours(west: Model) -> None:
+    table = STUDY.registry.tables["t2"](west)
+    assert isinstance(table, Table)
+    assert len(table.rows) == 7 * 3
+    assert table.agrees is not None
+    assert len(table.agrees) == len(table.rows)
+    assert table.rows[0][:3] == ["transfer time (s)", "Reno", "300.455"]
+
+
+def test_spread_and_ratio_are_the_statistics_with_their_uncertainty() -> None:
+    random = np.random.default_rng(1)
+    x, y = random.normal(10, 3, 400), random.normal(5, 1, 400)
+    names = {"x": Quantity(x, "x"), "y": Quantity(y, "y")}
+    spread = Expression("spread(x)", "s").value(names)
+    assert spread.mean == pytest.approx(np.std(x, ddof=1), rel=1e-3)
+    # A normal sample of 400 tells its deviation to 1 / sqrt(2 n): 3.5 %.
+    half = spread.estimate.half_width
+    assert half is not None
+    assert half == pytest.approx(1.96 * 3 / math.sqrt(800), rel=0.15)
+    ratio = Expression("ratio(x, y)", "r").value(names)
+    assert ratio.mean == pytest.approx(x.mean() / y.mean(), rel=1e-3)
+    share = Expression("share(x, 7, 13)", "p").value(names)
+    assert share.mean == pytest.approx(np.mean((x >= 7) & (x <= 13)))
+    few = Expression("spread(x)", "s").value({"x": Quantity([1.0, 2.0], "x")})
+    assert math.isnan(few.mean)
+
+
+def test_the_spread_of_a_sample_covers_its_law() -> None:
+    # The deviation of a normal law lies in the 95 % interval of its jackknife in some 95 %.
+    random, hits = np.random.default_rng(2), 0
+    for _ in range(400):
+        found = Expression("spread(x)", "s").value({"x": Quantity(random.normal(0, 2, 40), "x")})
+        low, high = found.estimate.low, found.estimate.high
+        assert low is not None
+        assert high is not None
+        hits += low <= 2 <= high
+    assert 0.90 <= hits / 400 <= 0.98
