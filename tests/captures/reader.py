@@ -1,5 +1,6 @@
 """What tshark and tcptrace read in a capture, without our own reading of it."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -106,6 +107,10 @@ BAD, GOOD, UNVERIFIED = "0", "1", "2"
 """Values of a checksum's status; UNVERIFIED also stands for a packet that was cut."""
 
 
+# Programs of tshark's that capture are asked what they can before it reads a file: there are none.
+_ENVIRONMENT = {**os.environ, "WIRESHARK_EXTCAP_DIR": os.devnull}
+
+
 def packets(path: Path) -> list[Packet]:
     """Every packet of a capture, in the order of the file; the file must be whole."""
     assert TSHARK is not None
@@ -116,7 +121,7 @@ def packets(path: Path) -> list[Packet]:
         command += ["-o", preference]
     for field in _FIELDS:
         command += ["-e", field]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, env=_ENVIRONMENT, capture_output=True, text=True, check=True)
     # The one thing it may say is that root should not run it.
     complaints = [line for line in done.stderr.splitlines() if "Running as user" not in line]
     assert [line for line in complaints if line] == []

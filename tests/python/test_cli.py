@@ -13,6 +13,7 @@ import pytest
 import farlink as fl
 from conftest import ENDLESS, without_wall_time
 from farlink import cli
+from farlink.plot import Plots
 
 
 def farlink(*arguments: str) -> int:
@@ -79,6 +80,12 @@ def test_out_holds_everything_of_run_0(small: Path, tmp_path: Path) -> None:
 def test_plots_without_out_say_where_they_are(
     small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    def save(_: Plots, directory: Path, **__: object) -> list[Path]:
+        directory.mkdir()
+        (directory / "cwnd.svg").touch()
+        return []
+
+    monkeypatch.setattr(Plots, "save", save)
     monkeypatch.chdir(tmp_path)
     assert farlink("run", str(small), "--plot") == 0
     where = Path("farlink-out") / "small"

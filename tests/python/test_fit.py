@@ -37,21 +37,30 @@ def chain(loss: float, burst: float, seed: int, packets: int = 20_000) -> Array:
     return fl.channel("gilbert", loss=loss, burst=burst, seed=seed, packets=packets).lost
 
 
+def seeds(few: int, many: int) -> pytest.MarkDecorator:
+    """Try `few` samples always, and `many`, which see a smaller fault, in the long tests."""
+    return pytest.mark.parametrize("seeds", [few, pytest.param(many, marks=pytest.mark.long)])
+
+
+@seeds(60, 300)
 @pytest.mark.parametrize(("loss", "burst"), [(0.05, 4.0), (0.01, 20.0), (0.3, 2.0)])
-def test_the_chain_recovers_its_parameters_95_times_of_100(loss: float, burst: float) -> None:
+def test_the_chain_recovers_its_parameters_95_times_of_100(
+    loss: float, burst: float, seeds: int
+) -> None:
     packets = 100_000 if loss < 0.05 else 20_000
     hits: dict[str, list[bool]] = {"loss": [], "burst": [], "p": [], "r": []}
     true = {"loss": loss, "burst": burst, "r": 1 / burst, "p": loss / (1 - loss) / burst}
-    for seed in range(1, 301):
+    for seed in range(1, seeds + 1):
         found = fl.fit(chain(loss, burst, seed, packets), model="gilbert")
         for name, value in true.items():
             hits[name].append(holds(found.loss.parameters[name], value))
     coverage(hits)
 
 
-def test_independent_losses_are_told_and_their_rate_recovered() -> None:
+@seeds(50, 200)
+def test_independent_losses_are_told_and_their_rate_recovered(seeds: int) -> None:
     models, inside = [], []
-    for seed in range(1, 201):
+    for seed in range(1, seeds + 1):
         found = fl.fit(fl.channel("loss", loss=0.02, seed=seed, packets=20_000).lost)
         models.append(found.loss.model == "independent")
         inside.append(holds(estimate.fit_independent(found.observed.lost).parameters["loss"], 0.02))
@@ -60,10 +69,11 @@ def test_independent_losses_are_told_and_their_rate_recovered() -> None:
     assert sum(models) >= binom.ppf(1e-4, len(models), 0.90)
 
 
-def test_bursts_in_time_are_recovered_whatever_the_times_of_sending() -> None:
+@seeds(15, 60)
+def test_bursts_in_time_are_recovered_whatever_the_times_of_sending(seeds: int) -> None:
     random = np.random.default_rng(5)
     hits: dict[str, list[bool]] = {"loss": [], "burst_s": []}
-    for seed in range(1, 61):
+    for seed in range(1, seeds + 1):
         whole = fl.channel(
             "gilbert", loss=0.0256, burst="16.7 ms", seed=seed, packets=100_000, spacing="1 ms"
         )
@@ -108,15 +118,16 @@ def test_all_four_probabilities_are_recovered_95_times_of_100() -> None:
     )
 
 
+@seeds(40, 200)
 @pytest.mark.parametrize(
     ("distribution", "mean", "spread"), [("exponential", 5.0, 5.0), ("normal", 50.0, 4.0)]
 )
 def test_delays_are_a_constant_and_a_distribution(
-    distribution: str, mean: float, spread: float
+    distribution: str, mean: float, spread: float, seeds: int
 ) -> None:
     options: dict[str, Any] = {} if distribution == "exponential" else {"spread": f"{spread} ms"}
     hits: dict[str, list[bool]] = {"spread": []}
-    for seed in range(1, 201):
+    for seed in range(1, seeds + 1):
         sample = fl.channel(
             "jitter",
             distribution=distribution,

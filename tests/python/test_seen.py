@@ -143,13 +143,6 @@ def test_a_log_gets_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> N
     assert capsys.readouterr().err == "farlink: at 10\nfarlink: at 20\nfarlink: at 30\n"
 
 
-def test_figures_are_announced(result: fl.Result, tmp_path: Path) -> None:
-    """Drawing takes longer than the run, so each figure is told before it is drawn."""
-    told: list[str] = []
-    result.plot.save(tmp_path, tell=told.append)
-    assert {"figure sequence", "figure cwnd", "figure queue"} <= set(told)
-
-
 def test_shells_complete_names() -> None:
     """Scenarios by how they begin, and in a list of TCPs those that are not there yet."""
     assert "geo-lossy" in [name for name, _ in complete.scenarios("geo-l")]

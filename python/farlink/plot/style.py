@@ -263,9 +263,7 @@ def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str
             borderpad=0.2,
             borderaxespad=1.7 if caption else 0.2,
         )
-        legend.set_in_layout(False)
-        figure.draw_without_rendering()
-        legend.set_in_layout(True)
+        # Its width is that of its labels: nothing has to be drawn to know it.
         if legend.get_window_extent().width <= room:
             break
     # Each row more is taken from no panel.
@@ -300,12 +298,20 @@ _TITLE_WIDTH = 88
 
 
 def save(figure: Figure, stem: Path) -> list[Path]:
-    """Write a figure as stem.png (200 dpi) and stem.svg, each whole or not at all."""
+    """Write a figure as stem.png (200 dpi) and stem.svg, each whole or not at all.
+
+    Both show one layout, found for the first: to find it takes as long as to draw the figure.
+    """
     written = []
-    for suffix in (".png", ".svg"):
-        path = stem.with_name(stem.name + suffix)
-        metadata = {"Date": None} if suffix == ".svg" else {"Software": None}
-        with mpl.rc_context(_SAVE), files.replacing(path) as temporary:
-            figure.savefig(temporary, dpi=200, metadata=metadata)
-        written.append(path)
+    engine = figure.get_layout_engine()
+    try:
+        for suffix in (".png", ".svg"):
+            path = stem.with_name(stem.name + suffix)
+            metadata = {"Date": None} if suffix == ".svg" else {"Software": None}
+            with mpl.rc_context(_SAVE), files.replacing(path) as temporary:
+                figure.savefig(temporary, dpi=200, metadata=metadata)
+            figure.set_layout_engine("none")
+            written.append(path)
+    finally:
+        figure.set_layout_engine(engine)
     return written
