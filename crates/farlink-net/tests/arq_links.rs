@@ -198,7 +198,7 @@ fn retry_from() -> impl Strategy<Value = RetryFrom> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 3 / 5))]
 
     #[test]
     fn lapb_delivers_once_and_in_sequence(

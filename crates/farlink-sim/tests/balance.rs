@@ -60,7 +60,7 @@ fn sum(result: &Value, list: &str, which: usize, prefix: &str) -> f64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
     /// A link sends no more than its rate lets it; what it lost is the sum over the
     /// causes, and what the flows lost; what it sent has arrived, was lost or is on

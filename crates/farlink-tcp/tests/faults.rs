@@ -13,6 +13,9 @@ use faulty::path::Fate;
 use faulty::session::{self, Outcome};
 use faulty::twins;
 use proptest::prelude::*;
+use proptest::test_runner::{RngSeed, TestRunner};
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 /// Faults of a run that every `cargo test` makes, and of the long one for each
@@ -51,6 +54,16 @@ fn inject(least_faults: u64, first_seed: u64) {
     );
 }
 
+/// A new seed for a long run, which it prints; `FAULTS_SEED` repeats one.
+fn any_seed() -> u64 {
+    let seed = match std::env::var("FAULTS_SEED") {
+        Ok(again) => again.parse().expect("FAULTS_SEED has 32 bits"),
+        Err(_) => RandomState::new().build_hasher().finish() as u32,
+    };
+    report(&format!("again with FAULTS_SEED={seed}"));
+    seed.into()
+}
+
 #[allow(clippy::print_stderr, reason = "shown by `cargo test -- --nocapture`")]
 fn report(text: &str) {
     eprintln!("{text}");
@@ -64,7 +77,7 @@ fn every_byte_arrives_once_and_in_order() {
 #[test]
 #[ignore = "takes a minute without optimisation: make test-long"]
 fn half_a_million_faults_of_every_row() {
-    inject(LONG * VARIANTS.len() as u64, 1 << 32);
+    inject(LONG * VARIANTS.len() as u64, any_seed() << 32);
 }
 
 /// Attacks connections in every state, of every row.
@@ -95,7 +108,7 @@ fn a_hostile_peer_breaks_nothing() {
 #[test]
 #[ignore = "takes a minute without optimisation: make test-long"]
 fn a_hostile_peer_breaks_nothing_for_long() {
-    attack(1_000, 1 << 32);
+    attack(1_000, any_seed() << 32);
 }
 
 /// Header prediction and the stream of full segments are short ways to what the general
@@ -124,7 +137,7 @@ fn short_ways_end_where_the_general_ones_do() {
 #[test]
 #[ignore = "takes a minute without optimisation: make test-long"]
 fn short_ways_end_where_the_general_ones_do_for_long() {
-    play_twins(1_000 * VARIANTS.len() as u64, 1 << 32);
+    play_twins(1_000 * VARIANTS.len() as u64, any_seed() << 32);
 }
 
 fn fate() -> impl Strategy<Value = Fate> {
@@ -138,18 +151,34 @@ fn fate() -> impl Strategy<Value = Fate> {
     ]
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
-
-    /// Whatever happens to the first segments, when the path is fine after them
-    /// everything arrives. Failing lists shrink to the faults that matter.
-    #[test]
-    fn a_path_that_recovers_delivers(
-        seed: u64,
-        row in 0..VARIANTS.len(),
-        fates in proptest::collection::vec(fate(), 0..60),
-    ) {
+/// Whatever happens to the first segments, when the path is fine after them everything
+/// arrives. Failing lists shrink to the faults that matter.
+fn recovers(cases: u32, rng_seed: RngSeed) {
+    let config = ProptestConfig {
+        cases,
+        rng_seed,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let fates = proptest::collection::vec(fate(), 0..60);
+    let input = (any::<u64>(), 0..VARIANTS.len(), fates);
+    let played = TestRunner::new(config).run(&input, |(seed, row, fates)| {
         let report = session::scripted(seed, row, &fates);
         prop_assert!(report.segments > 0);
+        Ok(())
+    });
+    if let Err(failed) = played {
+        panic!("{failed}"); // with the seed, the row and the faults that are left
     }
+}
+
+#[test]
+fn a_path_that_recovers_delivers() {
+    recovers(200, ProptestConfig::default().rng_seed);
+}
+
+#[test]
+#[ignore = "takes minutes without optimisation: make test-long"]
+fn a_path_that_recovers_delivers_for_long() {
+    recovers(100_000, RngSeed::Fixed(any_seed()));
 }

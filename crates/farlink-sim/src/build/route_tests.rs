@@ -21,7 +21,7 @@ fn distances(scenario: &Expanded, to: usize) -> Vec<Option<u32>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
     /// On any graph, with loose ends and loops.
     #[test]

@@ -281,6 +281,7 @@ impl CongestionControl for Hybla {
 
     fn on_loss(&mut self, cx: &Context<'_>, _loss: &Loss) {
         self.probe = Probe::Done;
+        self.scale_ssthresh = false; // the initial one is gone
         self.ssthresh = half_flight(cx);
         self.set_window(self.ssthresh);
     }
@@ -292,6 +293,7 @@ impl CongestionControl for Hybla {
     fn on_timeout(&mut self, cx: &Context<'_>, first: bool) {
         self.probe = Probe::Done;
         if first {
+            self.scale_ssthresh = false;
             self.ssthresh = half_flight(cx);
         }
         self.collapse(cx.mss);
@@ -464,6 +466,26 @@ mod tests {
         );
         h.on_established(&cx(&rtt, 0));
         assert_eq!((h.cwnd(), h.ssthresh()), (2 * MSS, 64_000));
+    }
+
+    /// RFC 5681, eq. 4: what a loss before the first round trip was known set is half of
+    /// what was in flight, and stays that.
+    #[test]
+    fn the_threshold_of_a_loss_is_not_scaled() {
+        let rtt = estimator(500);
+        let loss = Loss {
+            sent_at: Instant::ZERO,
+        };
+        let losses: [fn(&mut Hybla, &Context<'_>, &Loss); 2] = [
+            |h, cx, loss| h.on_loss(cx, loss),
+            |h, cx, _| h.on_timeout(cx, true),
+        ];
+        for lose in losses {
+            let mut h = hybla(&[], 2, 64_000);
+            lose(&mut h, &cx(&rtt, 0), &loss);
+            h.on_delivered(&cx(&rtt, 0), &ack(1));
+            assert_eq!(h.ssthresh(), 20 * MSS);
+        }
     }
 
     /// Three ACKs of 1,000 bytes 10 ms apart are 100,000 bytes/s, 50 segments

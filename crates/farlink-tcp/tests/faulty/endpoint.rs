@@ -58,9 +58,11 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     pub(crate) fn new(side: usize, config: Config, isn: Seq, active: bool, goal: u64) -> Self {
         let stretches = config.congestion.algorithm().name == "adalr";
-        // Westwood sets it to what it estimates, and the letter of RFC 5681 to half of what
-        // may be more than the window.
-        let rises = config.congestion.algorithm().name.starts_with("westwood")
+        // Westwood sets it to what it estimates, BBR shows in it what its model holds when
+        // start-up ends, and the letter of RFC 5681 sets it to half of what may be more than
+        // the window.
+        let rises = ["westwood", "westwood_plus", "bbr"]
+            .contains(&config.congestion.algorithm().name)
             || config.reduce_from == ReduceFrom::FlightSizeUnbounded;
         let beyond = if stretches { 300_000 } else { 0 };
         let config = Arc::new(config);
@@ -229,15 +231,21 @@ impl Endpoint {
     /// reduction keeps the window near what is in the network, on its way to ssthresh:
     /// a time-out then may leave any threshold up to the one before.
     fn check_reduction(&mut self) {
-        let (mut most, ssthresh) = self.window;
+        let (mut most, mut ssthresh) = self.window;
         if self.recovering {
             most = most.max(ssthresh);
         }
         let (mut lost, mut undone) = (false, false);
         for (_, record) in self.connection.drain_records() {
             match record {
-                // What the ACK that shows the loss acknowledges counts before.
-                Record::State { cwnd, .. } if !lost => most = most.max(cwnd),
+                // What the ACK that shows the loss acknowledges counts before, and so does a
+                // threshold that it sets: Hybla scales its first by the first round trip.
+                Record::State {
+                    cwnd, ssthresh: s, ..
+                } if !lost => {
+                    most = most.max(cwnd);
+                    ssthresh = s;
+                }
                 Record::Mark(mark @ (Mark::FastRetransmit | Mark::Timeout)) => {
                     lost = true;
                     self.recovering = mark == Mark::FastRetransmit;

@@ -68,7 +68,7 @@ fn until(seconds: u64) -> Instant {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(20))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
 
     /// No byte is lost or changed, whatever is dropped, copied, damaged and reordered,
     /// and whenever the agent forgets what it knows.

@@ -282,7 +282,7 @@ fn what_is_kept_is_bounded() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
 
     /// Whatever is lost, copied, damaged and late on either side: each byte comes once, in
     /// order, in both directions.

@@ -107,7 +107,7 @@ fn what_it_cannot_deliver_ends_the_connection() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 12))]
 
     /// Whatever is lost, copied, damaged and late on either side, each byte comes once, in
     /// order, in both directions, and nothing is kept at the end.
