@@ -1,11 +1,12 @@
 """A small lossy download, and one result of it for all tests that only read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 import farlink as fl
+from farlink.studies import significance
 
 SMALL = """
 name = "small"
@@ -59,3 +60,15 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> fl.Result:
 def without_wall_time(document: Mapping[str, object]) -> dict[str, object]:
     assert isinstance(document["wall_s"], float)
     return {key: value for key, value in document.items() if key != "wall_s"}
+
+
+@pytest.fixture
+def few_draws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A tenth of the draws of the generalised test of lognormal means, for tests of many samples.
+
+    A p-value of 0.025 is known to 0.005 then.
+    """
+    monkeypatch.setattr(significance, "_DRAWS", significance._DRAWS // 10)
+    significance._draws.cache_clear()
+    yield
+    significance._draws.cache_clear()

@@ -1,6 +1,6 @@
 """Judging claims: which verdict counts, what is said beside it, and how they are summed up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import pytest
@@ -12,10 +12,23 @@ from farlink.studies.judge import (
     Compared,
     Finding,
     Judgement,
+    Looks,
     judge,
+    look,
     summary,
 )
-from farlink.studies.quantity import LEVEL, Evidence, Quantity, Verdict, fact
+from farlink.studies.quantity import (
+    LEVEL,
+    SETTLED,
+    Evidence,
+    Quantity,
+    Verdict,
+    best,
+    every,
+    fact,
+    some,
+)
+from farlink.studies.runner import LOOKS
 from farlink.studies.study import Claim
 
 Values = NDArray[np.float64]
@@ -93,18 +106,106 @@ def test_looks_are_taken_until_it_is_decided() -> None:
     assert found.verdict is Verdict.REPRODUCED
 
 
-def test_looks_keep_the_level() -> None:
-    """Of samples without a difference at most one in forty is called one, over all looks."""
+def test_what_is_settled_is_so_at_every_look() -> None:
+    assert min(look(LOOKS, place) for place in range(LOOKS)) >= SETTLED
+    assert sum(look(LOOKS, place) for place in range(LOOKS)) <= LEVEL
+
+
+class Cells:
+    """Samples of cells, and findings of them: what a lab and a claim are otherwise."""
+
+    def __init__(self, samples: Mapping[str, Values], state: Callable[..., Evidence]) -> None:
+        self.samples, self.state = samples, state
+        self.asked: list[dict[str, int]] = []
+
+    def find(self, runs: int, more: Mapping[str, int]) -> Finding:
+        counts = {name: max(runs, more.get(name, 0)) for name in self.samples}
+        self.asked.append(counts)
+        cells = {
+            name: Quantity(self.samples[name][:count], name, cells=[name])
+            for name, count in counts.items()
+        }
+        return Finding(self.state(**cells), None)
+
+
+def judged(cells: Cells) -> str:
+    return judge(claim(), {"x": Looks(cells.find).look}, [10, 20, 40]).status
+
+
+def test_only_what_is_open_gets_more_runs() -> None:
+    """A part that is clear keeps its runs; the others get more, compared over what both have."""
+    random = np.random.default_rng(1)
+    noise = dict(zip("abcd", random.normal(0, 0.1, (4, 40)), strict=True))
+    samples = {"a": 5 + noise["a"], "b": 1 + noise["b"], "c": 1 + noise["c"], "d": 1 + noise["d"]}
+    both = Cells(samples, lambda a, b, c, d: every(a > b, c > d))
+    assert judged(both) == "undecided"
+    assert both.asked[-1] == {"a": 10, "b": 10, "c": 40, "d": 40}
+    either = Cells(samples, lambda a, b, c, d: some(b > a, c > d))
+    assert judged(either) == "undecided"
+    assert either.asked[-1] == {"a": 10, "b": 10, "c": 40, "d": 40}
+    shared = Cells(samples, lambda a, b, c, d: every(a > b, b > c, a + d > c))
+    judged(shared)
+    assert shared.asked[-1] == {"a": 10, "b": 40, "c": 40, "d": 10}
+    chosen = Cells(samples, lambda a, b, c, d: best({1: a - 4, 2: c, 3: b - 1}, (1,)))
+    judged(chosen)
+    assert chosen.asked[-1]["b"] == 10
+    assert chosen.asked[-1]["c"] == 40
+
+
+def test_what_is_of_traces_gets_more_runs_as_a_whole() -> None:
+    random = np.random.default_rng(1)
+    seen = []
+
+    def find(runs: int, more: Mapping[str, int]) -> Finding:
+        seen.append((runs, dict(more)))
+        a, b = random.normal(1, 1, (2, runs))
+        return Finding(Quantity(a, "a") > Quantity(b, "b", cells=["b"]), None)
+
+    judge(claim(), {"x": Looks(find).look}, [10, 20, 40])
+    assert seen == [(10, {}), (20, {"b": 20}), (40, {"b": 40})]
+
+
+def most(samples: int) -> float:
+    """Return `LEVEL` and 2.5 standard errors of a share of so many samples."""
+    return LEVEL + 2.5 * (LEVEL / samples) ** 0.5
+
+
+LAWS: Mapping[str, Callable[[np.random.Generator], Values]] = {
+    "normal": lambda r: r.normal(1, 1, (2, 40)),
+    "exponential": lambda r: r.exponential(1, (2, 40)),
+    "rare counts": lambda r: r.poisson(0.3, (2, 40)).astype(float),
+}
+
+
+@pytest.mark.usefixtures("few_draws")
+@pytest.mark.parametrize("samples", [100, pytest.param(2000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", LAWS)
+def test_looks_keep_the_level(name: str, samples: int) -> None:
+    """Of samples without a difference one in forty is called one, over all looks.
+
+    That goes for a part beside others that hold, which keep their first runs, too.
+    """
     random = np.random.default_rng(2)
-    wrong = 0
-    for _ in range(400):
-        a, b = random.normal(1, 1, (2, 40))
+    found = []
+    for _ in range(samples):
+        a, b = LAWS[name](random)
+        cells = {"a": a, "b": b, "c": 9 + a, "d": 1 + b}
+        found.append(judged(Cells(cells, lambda a, b, c, d: every(c > d, a > b))))
+    assert found.count("reproduced") / samples < most(samples)
+    assert found.count("not reproduced") / samples < most(samples)
 
-        def make(runs: int, a: Values = a, b: Values = b) -> Finding:
-            return Finding(Quantity(a[:runs], "a") > Quantity(b[:runs], "b"), None, runs=runs)
 
-        wrong += judge(claim(), {"x": make}, [10, 20, 40]).status == "reproduced"
-    assert wrong / 400 < 0.05
+@pytest.mark.usefixtures("few_draws")
+@pytest.mark.parametrize("samples", [60, pytest.param(1000, marks=pytest.mark.long)])
+def test_looks_at_the_best_of_equals_name_none(samples: int) -> None:
+    """Of four candidates with the same mean one is called the best in few samples."""
+    random = np.random.default_rng(4)
+    found = []
+    for _ in range(samples):
+        cells = dict(zip("abcd", random.normal(1, 0.2, (4, 40)), strict=True))
+        found.append(judged(Cells(cells, lambda **of: best(of, ("a",)))))
+    assert found.count("reproduced") / samples < most(samples)
+    assert found.count("not reproduced") / samples < most(samples)
 
 
 def test_the_first_reading_counts_and_the_others_are_kept() -> None:

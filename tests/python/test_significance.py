@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from farlink.studies.significance import above
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 SAMPLES = 400
 LEVEL = 0.025
 MOST = 0.045  # LEVEL and 2.5 standard errors of the share of so many samples

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farlink.errors import ScenarioError
-from farlink.studies.quantity import Evidence, Quantity, best, every, fact, some
+from farlink.studies.quantity import Evidence, Quantity, best, every, fact, paired, some
 
 __all__ = ["FUNCTIONS", "Expression"]
 
@@ -296,15 +296,17 @@ def _equal(a: Any, b: Any) -> "Evidence | bool":  # noqa: ANN401
         return a.among((b,))
     if not isinstance(a, Quantity):
         return bool(a == b)
-    other = b.values if isinstance(b, Quantity) else float(b)
-    difference = np.abs(a.values - other)
+    one, other = paired(a, b)
+    difference = np.abs(one - other)
     known = difference[~np.isnan(difference)]
     told = b.label if isinstance(b, Quantity) else f"{b:g}"
     line = f"{a.label} = {a.text} == {told} in {int(np.sum(known == 0))} of {len(known)} runs"
+    open_ = a.cells | (b.cells if isinstance(b, Quantity) else frozenset())
     if len(known) == 0:
-        return Evidence(1.0, 1.0, (line,))
+        return Evidence(1.0, 1.0, (line,), open=open_)
     same = bool(np.all(known == 0))
-    return Evidence(0.5 ** len(known), 1.0, (line,)) if same else Evidence(1.0, 0.0, (line,))
+    p_for, p_against = (0.5 ** len(known), 1.0) if same else (1.0, 0.0)
+    return Evidence(p_for, p_against, (line,), open=open_)
 
 
 def _bindings(
@@ -382,8 +384,8 @@ def _crossing(f: Callable[[float], Quantity], level: Any, xs: Iterable[float]) -
     """Where f passes the level for the first time; NaN in runs in which it does not."""
     points = list(xs)
     quantities = [f(x) for x in points]
-    bound = level.values if isinstance(level, Quantity) else float(level)
-    rows = np.array([one.values - bound for one in quantities])
+    *values, bound = paired(*quantities, level)
+    rows = np.array([one - bound for one in values])
     found = np.full(rows.shape[1], np.nan)
     for run, row in enumerate(rows.T):
         for (x0, y0), (x1, y1) in pairwise(zip(points, row, strict=True)):
@@ -391,34 +393,40 @@ def _crossing(f: Callable[[float], Quantity], level: Any, xs: Iterable[float]) -
                 found[run] = x0 + (x1 - x0) * y0 / (y0 - y1)
                 break
     told = level.label if isinstance(level, Quantity) else f"{level:g}"
-    return Quantity(found, f"crossing({quantities[0].label} ..., {told})")
+    of = [*quantities, level]
+    return _made(found, f"crossing({quantities[0].label} ..., {told})", of)
 
 
-def _line(f: Any, xs: Iterable[float]) -> tuple[Any, Any, str]:  # noqa: ANN401
+def _made(values: Any, label: str, of: Sequence[Any], unit: str = "") -> Quantity:  # noqa: ANN401
+    """Return a quantity out of others."""
+    cells = frozenset().union(*(one.cells for one in of if isinstance(one, Quantity)))
+    return Quantity(values, label, unit, cells)
+
+
+def _line(f: Any, xs: Iterable[float]) -> tuple[Any, Any, list[Quantity]]:  # noqa: ANN401
     points = np.array(list(xs), dtype=np.float64)
     quantities = [f(float(x)) for x in points] if callable(f) else list(f)
-    rows = np.array([one.values for one in quantities])
-    return points, rows, quantities[0].label
+    return points, np.array(paired(*quantities)), quantities
 
 
 def _slope(f: Any, xs: Iterable[float]) -> Quantity:  # noqa: ANN401
-    points, rows, label = _line(f, xs)
+    points, rows, of = _line(f, xs)
     away = points - points.mean()
-    return Quantity(away @ rows / (away @ away), f"slope({label} ...)")
+    return _made(away @ rows / (away @ away), f"slope({of[0].label} ...)", of)
 
 
 def _r2lin(f: Any, xs: Iterable[float]) -> Quantity:  # noqa: ANN401
-    points, rows, label = _line(f, xs)
+    points, rows, of = _line(f, xs)
     away, spread = points - points.mean(), rows - rows.mean(axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (away @ spread) ** 2 / ((away @ away) * np.sum(spread**2, axis=0))
-    return Quantity(share, f"R^2({label} ...)")
+    return _made(share, f"R^2({of[0].label} ...)", of)
 
 
 def _mean(given: Iterable[Quantity]) -> Quantity:
     values = list(given)
-    mean = np.mean([one.values for one in values], axis=0)
-    return Quantity(mean, f"mean({values[0].label} ...)", values[0].unit)
+    mean = np.mean(paired(*values), axis=0)
+    return _made(mean, f"mean({values[0].label} ...)", values, values[0].unit)
 
 
 def _deviation(q: Quantity) -> Quantity:

@@ -8,10 +8,20 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from farlink.studies.quantity import LEVEL, Evidence, Quantity, Verdict
+from farlink.studies.quantity import LEVEL, NO_CELL, SETTLED, Evidence, Quantity, Verdict
 from farlink.studies.study import Claim
 
-__all__ = ["FAILED", "UNTESTED", "Compared", "Finding", "Judgement", "judge", "look", "summary"]
+__all__ = [
+    "FAILED",
+    "UNTESTED",
+    "Compared",
+    "Finding",
+    "Judgement",
+    "Looks",
+    "judge",
+    "look",
+    "summary",
+]
 
 UNTESTED = "untested"
 FAILED = "failed"
@@ -79,6 +89,13 @@ class Finding:
         return found if found is not None else Evidence(1.0, 1.0)
 
     @property
+    def open(self) -> frozenset[str]:
+        """Cells of which more runs would help, by their keys (see `Evidence.open`)."""
+        stated = [one for one in (self.order, self.number) if one is not None]
+        open_ = [one.open for one in stated if min(one.p_for, one.p_against) >= SETTLED]
+        return frozenset().union(*open_)
+
+    @property
     def off(self) -> Compared | None:
         """Of the published numbers the one that ours is farthest from, as a ratio."""
         known = [one for one in self.rows if one.ratio > 0]
@@ -131,6 +148,36 @@ class Judgement:
         """Why the claim does not reproduce, as far as the record knows; else empty."""
         wrong = (Verdict.NOT_REPRODUCED.value, Verdict.ORDER_ONLY.value, Verdict.TIE.value)
         return self.claim.cause if self.status in wrong else ""
+
+
+@dataclass
+class Looks:
+    """Looks at a claim, one after another: the later ones with more runs of what is open alone.
+
+    A part that was sure enough at one look for the level of the last (`SETTLED`) keeps the
+    runs that it has. So each part is judged at most once with each number of runs, at the
+    level of that look, as if all had got them.
+
+    Parameters
+    ----------
+    find
+        Makes a finding with so many runs of everything, and more of some cells.
+    """
+
+    find: Callable[[int, Mapping[str, int]], Finding]
+    runs: int = 0
+    more: dict[str, int] = field(default_factory=dict)
+    open: frozenset[str] = frozenset()
+
+    def look(self, runs: int) -> Finding:
+        """Look with so many runs of what is open."""
+        if not self.runs or NO_CELL in self.open:
+            # What is made of traces has as many runs as everything else.
+            self.runs = runs
+        self.more |= dict.fromkeys(self.open - {NO_CELL}, runs)
+        found = self.find(self.runs, self.more)
+        self.open = found.open
+        return found
 
 
 def look(looks: int, place: int) -> float:

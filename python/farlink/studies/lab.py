@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -55,7 +56,7 @@ class Cell:
     scenario: Mapping[str, Any]
     runs: int = 1
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Name of the scenario's content."""
         text = json.dumps(self.scenario, sort_keys=True)
@@ -84,6 +85,8 @@ class Lab:
     store, executor
         Where numbers are kept, by default in memory; and who simulates, by default threads:
         those of `farlink.experiment.Experiment`.
+    more
+        Runs of single cells, by their keys, where those are more than `runs`.
     """
 
     runs: int = 10
@@ -93,7 +96,9 @@ class Lab:
     progress: "Progress | None" = None
     store: "Store | Path | str | None" = None
     executor: "Executor | None" = None
+    more: dict[str, int] = field(default_factory=dict)
     _points: dict[str, Point] = field(default_factory=dict)
+    _cells: dict[str, Cell] = field(default_factory=dict)
     _traces: dict[tuple[str, int], Trace] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -119,6 +124,7 @@ class Lab:
         """Return the design point of a cell."""
         key = cell.key
         if key not in self._points:
+            self._cells[key] = cell
             where = source.find({**cell.scenario, "seed": self.seed})
             text = next(iter(where.resolve(None, []).values()))
             self._points[key] = Point(text, {"cell": cell.label})
@@ -139,7 +145,12 @@ class Lab:
 
     def count(self, cell: Cell) -> int:
         """Return how many runs a cell gets: its factor does not count if `quick`."""
-        return self.runs * (1 if self.quick else cell.runs)
+        runs = max(self.runs, self.more.get(cell.key, 0)) if self.more else self.runs
+        return runs * (1 if self.quick else cell.runs)
+
+    def cell(self, key: str) -> Cell:
+        """Return the cell with a key, which numbers were asked of before."""
+        return self._cells[key]
 
     def points(self, x: Sequence[_Point]) -> list[_Point]:
         """Return the points of a figure: all of these, every second one if `quick`."""
@@ -193,7 +204,8 @@ class Lab:
             where = " ".join(str(part) for part in name)
             raise KeyError(f"{cell.label}: a run has no {where}") from None
         values = np.ascontiguousarray(numbers.values[: self.count(cell), column])  # noqa: PD011
-        return Quantity(values, f"{metric}({cell.label})", registry.unit(scope, metric))
+        label = f"{metric}({cell.label})"
+        return Quantity(values, label, registry.unit(scope, metric), [cell.key])
 
     def _tell(self, done: int, total: int) -> None:
         if self.progress is not None:

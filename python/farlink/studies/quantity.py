@@ -29,6 +29,8 @@ from farlink.studies.significance import above
 
 __all__ = [
     "LEVEL",
+    "NO_CELL",
+    "SETTLED",
     "TIE",
     "Evidence",
     "Quantity",
@@ -36,12 +38,19 @@ __all__ = [
     "best",
     "every",
     "fact",
+    "paired",
     "short",
     "some",
 ]
 
 LEVEL = 0.025
 """One-sided level of a verdict: that of a 95 % confidence interval."""
+
+SETTLED = LEVEL / 4
+"""A comparison that is as sure as this is so at every look, and needs no more runs."""
+
+NO_CELL = ""
+"""Stands for what a value was made of if that is no cell: traces, say."""
 
 Number = Union["Quantity", float, int]
 _Key = TypeVar("_Key")
@@ -78,6 +87,9 @@ class Evidence:
         these, or nearer, if they were more than `TIE` apart. Small: they are equal.
     few
         Whether what is undecided rests on hardly any events.
+    open
+        Cells (keys of `farlink.studies.lab.Cell`) of the comparisons that are not settled:
+        what more runs would help.
     """
 
     p_for: float
@@ -87,6 +99,7 @@ class Evidence:
     key_against: str = field(default="", compare=False)
     p_tie: float = field(default=1.0, compare=False)
     few: bool = field(default=False, compare=False)
+    open: frozenset[str] = field(default=frozenset(), compare=False)
 
     def __post_init__(self) -> None:
         for name in ("key_for", "key_against"):
@@ -122,6 +135,7 @@ class Evidence:
             f"not: {self.key_for}",
             self.p_tie,
             self.few,
+            self.open,
         )
 
     def __and__(self, other: "Evidence") -> "Evidence":
@@ -145,14 +159,21 @@ class Quantity:
         What it is, such as "throughput(rlp, PER 0.3)".
     unit
         Its unit, empty for counts and shares.
+    cells
+        Keys of the cells that the values are of; `NO_CELL` for what is of none.
     """
 
     def __init__(
-        self, values: Sequence[float] | NDArray[np.float64], label: str, unit: str = ""
+        self,
+        values: Sequence[float] | NDArray[np.float64],
+        label: str,
+        unit: str = "",
+        cells: Iterable[str] = (NO_CELL,),
     ) -> None:
         self.values: NDArray[np.float64] = np.asarray(values, dtype=np.float64)
         self.label = label
         self.unit = unit
+        self.cells = frozenset(cells)
 
     def __repr__(self) -> str:
         return f"<{self.label}: {self.text}>"
@@ -183,28 +204,33 @@ class Quantity:
 
     def named(self, label: str, unit: str | None = None) -> "Quantity":
         """Return the same values under another name."""
-        return Quantity(self.values, label, self.unit if unit is None else unit)
+        return Quantity(self.values, label, self.unit if unit is None else unit, self.cells)
 
     def __add__(self, other: Number) -> "Quantity":
-        return self._with(other, self.values + _values(other), "+")
+        a, b = paired(self, other)
+        return self._with(other, a + b, "+")
 
     def __sub__(self, other: Number) -> "Quantity":
-        return self._with(other, self.values - _values(other), "-")
+        a, b = paired(self, other)
+        return self._with(other, a - b, "-")
 
     def __rsub__(self, other: float) -> "Quantity":
-        return Quantity(other - self.values, f"({other:g} - {self.label})", self.unit)
+        label = f"({other:g} - {self.label})"
+        return Quantity(other - self.values, label, self.unit, self.cells)
 
     def __mul__(self, other: Number) -> "Quantity":
+        a, b = paired(self, other)
         unit = "" if isinstance(other, Quantity) else self.unit
-        return Quantity(_values(other) * self.values, f"{_label(other)} {self.label}", unit)
+        return Quantity(b * a, f"{_label(other)} {self.label}", unit, _cells(self, other))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Number) -> "Quantity":
+        a, b = paired(self, other)
         with np.errstate(divide="ignore", invalid="ignore"):
-            values = self.values / _values(other)
+            values = a / b
         unit = "" if isinstance(other, Quantity) else self.unit
-        return Quantity(values, f"{self.label} / {_label(other)}", unit)
+        return Quantity(values, f"{self.label} / {_label(other)}", unit, _cells(self, other))
 
     def __gt__(self, other: Number) -> Evidence:
         return _compare(self, other, ">")
@@ -227,7 +253,16 @@ class Quantity:
         return every(self >= other * (1 - share), self <= other * (1 + share))
 
     def _with(self, other: Number, values: NDArray[np.float64], sign: str) -> "Quantity":
-        return Quantity(values, f"({self.label} {sign} {_label(other)})", self.unit)
+        label = f"({self.label} {sign} {_label(other)})"
+        return Quantity(values, label, self.unit, _cells(self, other))
+
+
+def paired(*of: Number) -> "list[NDArray[np.float64]]":
+    """Return values run by run: of the runs that all of these have, numbers repeated."""
+    runs = min(len(one.values) for one in of if isinstance(one, Quantity))
+    return [
+        one.values[:runs] if isinstance(one, Quantity) else np.full(runs, float(one)) for one in of
+    ]
 
 
 def every(*parts: Evidence | Iterable[Evidence]) -> Evidence:
@@ -243,6 +278,8 @@ def every(*parts: Evidence | Iterable[Evidence]) -> Evidence:
         # Equal as a whole: what does not hold is a tie.
         max(min(one.p_for, one.p_tie) for one in flat),
         any(one.few for one in flat),
+        # A part that does not hold yet may hold, or refute the whole.
+        frozenset().union(*(one.open for one in flat if one.p_for >= SETTLED)),
     )
 
 
@@ -257,6 +294,7 @@ def some(*parts: Evidence | Iterable[Evidence]) -> Evidence:
         surest.key_for,
         mildest.key_against,
         few=any(one.few for one in flat),
+        open=frozenset().union(*(one.open for one in flat if one.p_against >= SETTLED)),
     )
 
 
@@ -283,7 +321,12 @@ def best(
     top = max(candidates, key=lambda key: candidates[key].mean)
     evidence = some(every(i > o * (1 - margin) for o in outside) for i in inside)
     against = some(every(o * (1 - margin) > i for i in inside) for o in outside)
-    return Evidence(evidence.p_for, against.p_for, (f"largest at {top} ({listing})",))
+    return Evidence(
+        evidence.p_for,
+        against.p_for,
+        (f"largest at {top} ({listing})",),
+        open=evidence.open | against.open,
+    )
 
 
 TIE = 0.02
@@ -294,7 +337,9 @@ _FEWEST_EVENTS = 10
 
 
 def _compare(a: Quantity, b: Number, sign: str) -> Evidence:
-    p_above, p_below = above(a.values, _values(b), or_equal=(sign in (">=", "<")))
+    x, pair = paired(a, b)
+    y = pair if isinstance(b, Quantity) else float(b)
+    p_above, p_below = above(x, y, or_equal=(sign in (">=", "<")))
     p_for, p_against = (p_above, p_below) if sign in (">", ">=") else (p_below, p_above)
     line = f"{a.label} = {a.text} {sign} {_label(b)}"
     if isinstance(b, Quantity):
@@ -304,8 +349,9 @@ def _compare(a: Quantity, b: Number, sign: str) -> Evidence:
         p_for,
         p_against,
         (line,),
-        p_tie=_tie(a.values, _values(b)) if open_ else 1.0,
+        p_tie=_tie(x, y) if open_ else 1.0,
         few=open_ and (_few(a) or (isinstance(b, Quantity) and _few(b))),
+        open=_cells(a, b),
     )
 
 
@@ -331,8 +377,8 @@ def short(x: float, digits: int) -> str:
     return np.format_float_positional(x, precision=digits, unique=False, fractional=False, trim="-")
 
 
-def _values(x: Number) -> NDArray[np.float64] | float:
-    return x.values if isinstance(x, Quantity) else float(x)
+def _cells(*of: Number) -> frozenset[str]:
+    return frozenset().union(*(one.cells for one in of if isinstance(one, Quantity)))
 
 
 def _label(x: Number) -> str:

@@ -4,7 +4,7 @@ import os
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from farlink import _farlink, folder
 from farlink.errors import FarlinkError, ScenarioError
 from farlink.studies import find
 from farlink.studies.curves import curves
-from farlink.studies.judge import FAILED, Compared, Finding, Judgement, judge, summary
+from farlink.studies.judge import FAILED, Compared, Finding, Judgement, Looks, judge, summary
 from farlink.studies.lab import Cell, Lab
 from farlink.studies.model import AS_CHOSEN, Change
 from farlink.studies.mutants import Mutation
@@ -23,8 +23,6 @@ from farlink.studies.select import Work, select
 from farlink.studies.study import Claim, Curves, Drawing, Item, Study, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
     from matplotlib.figure import Figure
 
@@ -435,36 +433,33 @@ class _Bench:
         """Judge a claim: under the first reading with runs until decided, else at one look."""
         first, *others = self.readings
         looks = [self._lab.runs * 2**k for k in range(1 if self._lab.quick else LOOKS)]
-        judgement = judge(claim, {first.id: lambda runs: self._find(claim, first, runs)}, looks)
+        judgement = judge(claim, {first.id: self._looks(claim, first)}, looks)
         if claim.untested or judgement.failure or not others:
             return judgement
 
-        def under(change: Change) -> Callable[[int], Finding]:
-            return lambda runs: self._find(claim, change, runs)
-
-        rest = judge(claim, {one.id: under(one) for one in others}, looks[:1])
+        rest = judge(claim, {one.id: self._looks(claim, one) for one in others}, looks[:1])
         findings = {**judgement.findings, **rest.findings}
         return Judgement(claim, findings, rest.failure)
 
     def judge_once(self, judgement: Judgement, change: Change) -> Judgement:
         """Judge a claim under a wrong model, with one look."""
         claim = judgement.claim
-        return judge(claim, {change.id: lambda n: self._find(claim, change, n)}, [self._lab.runs])
+        return judge(claim, {change.id: self._looks(claim, change)}, [self._lab.runs])
 
-    def _find(self, claim: Claim, change: Change, runs: int) -> Finding:
-        with self._looking(runs):
-            self.prefetch(self._lab.planned(partial(self._finding, claim, change)))
-            return self._finding(claim, change, self._lab)
+    def _looks(self, claim: Claim, change: Change) -> Callable[[int], Finding]:
+        return Looks(partial(self._find, claim, change)).look
 
-    @contextmanager
-    def _looking(self, runs: int) -> "Iterator[None]":
-        """Have cells of so many runs for a while; those that are there count."""
-        before = self._lab.runs
-        self._lab.runs = runs
+    def _find(self, claim: Claim, change: Change, runs: int, more: Mapping[str, int]) -> Finding:
+        """Find what so many runs say of a claim, and more of some cells, by their keys."""
+        lab = self._lab
+        before = lab.runs, lab.more
+        lab.runs, lab.more = runs, dict(more)
         try:
-            yield
+            planned = lab.planned(partial(self._finding, claim, change))
+            self.prefetch([*planned, *(lab.cell(key) for key in more)])
+            return self._finding(claim, change, lab)
         finally:
-            self._lab.runs = before
+            lab.runs, lab.more = before
 
     def _finding(self, claim: Claim, change: Change, lab: Lab) -> Finding:
         names = self._study.model(lab, change).names
