@@ -1,5 +1,6 @@
 """The command line: what it prints, what it writes, and how it says no."""
 
+import inspect
 import json
 import os
 import signal
@@ -13,6 +14,9 @@ import pytest
 import farlink as fl
 from conftest import ENDLESS, without_wall_time
 from farlink import cli
+from farlink.cli import commands, plain
+from farlink.cli import run as run_command
+from farlink.cli import simulate as simulated
 from farlink.plot import Plots
 
 
@@ -562,3 +566,50 @@ def test_six_runs_have_medians_and_differences(
     assert "to newreno (kbit/s)" in out
     assert farlink("run", str(small), "--runs", "5") == 0
     assert "median goodput" not in capsys.readouterr().out
+
+
+PLAIN = [
+    "run small",
+    "run small --tcp reno,sack --tcp cubic --set a.b=1 --set=c=d=e --seed 7 --runs 3",
+    "run --jobs=2 --json r.json small --out d --pcap --snaplen 64 --plot --format csv --quiet",
+    "run small --seed 1 --seed 2",
+]
+OTHER = [
+    "run",
+    "run a b",
+    "run small --json -",
+    "run small --seed -1",
+    "run small --seed 1_0",
+    "run small --seed",
+    "run small --sed 1",
+    "run small --quiet=1",
+    "run small -h",
+    "run -- small",
+    "show small",
+    "",
+]
+
+
+def test_both_readers_of_the_options_of_run_read_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the short way reads is what the general one does, and it knows every option."""
+    seen: list[dict[str, object]] = []
+
+    def simulate(scenario: str, **options: object) -> None:
+        seen.append({"scenario": scenario, **options})
+
+    monkeypatch.setattr(run_command, "simulate", simulate)
+    options = {
+        name: one.default for name, one in inspect.signature(run_command.run).parameters.items()
+    }
+    for line in PLAIN:
+        assert commands.run(line.split()) == (None, 0)
+        plainly = plain.options_of_run(line.split())
+        assert plainly is not None
+        assert seen[-1] == {name: one.default for name, one in options.items()} | plainly
+    for line in OTHER:
+        assert plain.options_of_run(line.split()) is None, line
+    given = {word.partition("=")[0] for line in PLAIN for word in line.split() if word[:2] == "--"}
+    assert given == {name for one in options.values() for name in one.param_decls or ()}
+    short = inspect.signature(simulated.simulate).parameters
+    for name, one in options.items():
+        assert (short[name].default or None) == (one.default or None) or name == "scenario"

@@ -194,7 +194,7 @@ impl Links {
         }
         let fate = over.take(now, label.ip_len, Priority::Normal, label.data);
         if let Some(at) = fate.plain() {
-            return if over.hands_on {
+            return if over.hands_on() {
                 Offered::HandsOn(at)
             } else if over.flies(packet, at) {
                 Offered::FliesFirst(at)

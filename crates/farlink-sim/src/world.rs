@@ -495,7 +495,7 @@ impl World {
             e.write_on(now);
         }
         let node = e.node;
-        while self.transmit(end, node) {}
+        while !self.ends[end].conn.is_silent() && self.transmit(end, node) {}
         while let Some(event) = self.ends[end].conn.poll_event() {
             self.happened(end, event);
             while self.transmit(end, node) {}
@@ -620,9 +620,6 @@ impl World {
     #[inline]
     fn transmit(&mut self, end: EndId, node: NodeId) -> bool {
         let e = &mut self.ends[end];
-        if e.conn.is_silent() {
-            return false;
-        }
         let segment = self.packets.draft();
         if !e.conn.transmit_into(self.now, segment) {
             return false;

@@ -5,7 +5,6 @@ code 1, and Ctrl-C is 130, SIGTERM 143. What reads the output may stop reading
 (`| head`): that changes no exit code.
 """
 
-import importlib
 import os
 import re
 import signal
@@ -14,77 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-import typer
-
-from farlink import _farlink, files
-from farlink.cli import text
+from farlink import files
+from farlink.cli import plain, text
 from farlink.errors import FarlinkError, OutputError, ScenarioError
 
 __all__ = ["main"]
-
-_COMMANDS = {
-    "run": "run",
-    "sweep": "sweep",
-    "diff": "diff",
-    "study": "study",
-    "emulate": "emulate",
-    "shell": "emulate",
-    "channel": "channel",
-    "fit": "fit",
-    "rain": "rain",
-    "compare": "compare",
-    "plot": "plot",
-    "tune": "tune",
-    "advise": "advise",
-    "ctl": "ctl",
-    "show": "lists",
-    "scenarios": "lists",
-    "presets": "lists",
-    "tcp": "lists",
-    "metrics": "lists",
-    "schema": "lists",
-    "orbit": "orbit",
-}
-"""Every command, and the module that has it as a function; `ctl` has commands of its own."""
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        text.line(f"farlink {_farlink.version()}")
-        raise typer.Exit
-
-
-def _options(
-    version: bool = typer.Option(
-        False,
-        "--version",
-        help="Print the version and stop.",
-        callback=_print_version,
-        is_eager=True,
-    ),
-) -> None:
-    """TCP over far, slow and lossy links, simulated packet by packet."""
-
-
-def _application(arguments: list[str]) -> typer.Typer:
-    """Return the command line; with no more of it than the command asked for, if it is known.
-
-    Each command takes its time to load, and a short run should not wait for all of them.
-    """
-    app = typer.Typer(
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    )
-    app.callback()(_options)
-    completing = "_FARLINK_COMPLETE" in os.environ
-    known = [name for name in arguments[:1] if name in _COMMANDS and not completing]
-    for name in known or _COMMANDS:
-        module = importlib.import_module(f"farlink.cli.{_COMMANDS[name]}")
-        if name == "ctl":
-            app.add_typer(module.app, name=name)
-        else:
-            app.command()(getattr(module, name))
-    return app
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -111,9 +44,8 @@ def _code(arguments: list[str], ended: list[int]) -> int:
 
 
 def _command(arguments: list[str], ended: list[int]) -> int:
-    command = typer.main.get_command(_application(arguments))
     try:
-        code = command.main(arguments or ["--help"], prog_name="farlink", standalone_mode=False)
+        code = _run(arguments)
     except SystemExit as end:
         # So typer ends where what reads our output is gone.
         if isinstance(end.__context__, BrokenPipeError):
@@ -129,11 +61,23 @@ def _command(arguments: list[str], ended: list[int]) -> int:
         return _fail(error, 1)
     except MemoryError:
         return _fail("there is not enough memory for this", 1)
-    except typer.exceptions.TyperException as error:
-        return _fail(error.format_message(), error.exit_code)
     if code == 130:  # typer turns Ctrl-C into this
         return _stop("terminated", 128 + ended[0]) if ended else _stop("interrupted", 130)
-    return int(code or 0)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    """Do what is asked for, by the short way if that knows how."""
+    options = plain.options_of_run(arguments)
+    if options is None:
+        from farlink.cli import commands
+
+        refusal, code = commands.run(arguments)
+        return _fail(refusal, code) if refusal is not None else code
+    from farlink.cli.simulate import simulate
+
+    simulate(**options)
+    return 0
 
 
 _SET = re.compile(r"^override (?=[^ ]*=)")

@@ -53,7 +53,7 @@ def one_name(options: Sequence[str]) -> str | None:
     return found[0] if found else None
 
 
-def assignments(options: list[str]) -> list[tuple[str, str]]:
+def assignments(options: Sequence[str]) -> list[tuple[str, str]]:
     """Split each PATH=VALUE."""
     pairs = []
     for option in options:

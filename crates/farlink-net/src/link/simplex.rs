@@ -75,7 +75,7 @@ pub struct Simplex {
     to: NodeId,
     clean: bool,
     /// What it carries may be handed on at once ([`ahead`]).
-    pub(super) hands_on: bool,
+    hands_on: ahead::HandsOn,
     /// Whether a call was asked for to look after the low class.
     pub(super) low_watched: bool,
     /// Whether it does more than to queue what it takes: [`Self::only_queues`] looks closer.
@@ -114,6 +114,8 @@ pub struct Simplex {
     /// It tells when each packet leaves the transmitter.
     pub(super) tells: bool,
     channel_on: bool,
+    /// The direction that takes all that it hands on, if it is one.
+    onto: LinkId,
     // What is behind here is rare.
     channel: Channel,
     /// None before the first loss: thousands of links are nearly all without one.
@@ -146,7 +148,7 @@ impl Simplex {
             delay: config.delay,
             to: NodeId::default(),
             clean: channel.is_clean(),
-            hands_on: false,
+            hands_on: ahead::HandsOn::Nothing,
             low_watched: false,
             cares: false,
             waiting: VecDeque::new(),
@@ -167,6 +169,7 @@ impl Simplex {
             overtaken: false,
             tells: false,
             channel_on: true,
+            onto: LinkId::NONE,
             channel,
             losses: None,
             config,
@@ -520,7 +523,7 @@ impl Simplex {
     ) {
         if overtakes {
             outcomes.push(Outcome::Overtakes(id, packet, at));
-        } else if self.hands_on {
+        } else if self.hands_on() {
             outcomes.push(Outcome::HandsOn(id, packet, at));
         } else if self.flies(packet, at) {
             outcomes.push(Outcome::Flies(id, at));

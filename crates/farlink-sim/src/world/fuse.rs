@@ -11,19 +11,30 @@ use crate::heap::{Event, Kind};
 use crate::scenario::{Expanded, ExpandedFlow};
 use crate::udp::UdpFlow;
 use farlink_net::channel::DropCause;
-use farlink_net::{ById, LinkId, PacketId};
+use farlink_net::{ById, LinkId, NodeId, PacketId};
 use farlink_tcp::congestion::sends_dummies;
 use farlink_tcp::{Instant, Priority};
 
-/// Where what a link carries comes from.
+/// Where what a link carries comes from, or goes on to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Feeder {
-    /// Nothing is known to come.
+    /// Nothing is known to.
     None,
-    /// All comes over this.
+    /// All does, over this.
     Link(LinkId),
-    /// It comes from several, or begins here.
+    /// It does over several, or begins or ends here.
     Others,
+}
+
+impl Feeder {
+    /// It comes from there, too.
+    fn join(&mut self, other: Self) {
+        *self = match *self {
+            Self::None => other,
+            same if same == other => same,
+            _ => Self::Others,
+        };
+    }
 }
 
 impl World {
@@ -38,7 +49,7 @@ impl World {
         if !self.agents.all.is_empty() || scenario.flows.iter().any(low) {
             return;
         }
-        let Some(feeders) = self.feeders() else {
+        let Some((feeders, fed)) = self.feeders() else {
             return;
         };
         for (id, &feeder) in feeders.each() {
@@ -48,14 +59,19 @@ impl World {
             {
                 self.links[from].hand_on();
                 self.links[id].take_all_ahead_from(from);
+                if fed[from] == Feeder::Link(id) {
+                    self.links[from].hand_all_onto(id);
+                }
             }
         }
     }
 
-    /// What feeds each link, by the paths of all flows; nothing if a path is as long as a packet
-    /// can live.
-    fn feeders(&self) -> Option<ById<LinkId, Feeder>> {
-        let mut feeders: ById<LinkId, Feeder> = self.links.ids().map(|_| Feeder::None).collect();
+    /// What feeds each link, and what each feeds, by the paths of all flows; nothing if a path is
+    /// as long as a packet can live.
+    fn feeders(&self) -> Option<(ById<LinkId, Feeder>, ById<LinkId, Feeder>)> {
+        let none = || self.links.ids().map(|_| Feeder::None).collect();
+        let mut feeders: ById<LinkId, Feeder> = none();
+        let mut fed: ById<LinkId, Feeder> = none();
         let over_tcp = self.ends.iter().map(|end| (end.node, end.peer));
         let datagrams = self.udp.iter().map(UdpFlow::nodes).map(|[a, b]| (a, b));
         for (from, to) in over_tcp.chain(datagrams) {
@@ -71,17 +87,18 @@ impl World {
                 if hop + 1 >= super::TTL {
                     return None;
                 }
-                let known = &mut feeders[link];
-                *known = match *known {
-                    Feeder::None => comes,
-                    same if same == comes => same,
-                    _ => Feeder::Others,
-                };
+                feeders[link].join(comes);
+                if let Feeder::Link(before) = comes {
+                    fed[before].join(Feeder::Link(link));
+                }
                 comes = Feeder::Link(link);
                 at = self.links[link].to();
             }
+            if let Feeder::Link(last) = comes {
+                fed[last] = Feeder::Others;
+            }
         }
-        Some(feeders)
+        Some((feeders, fed))
     }
 
     /// A packet will be at the far end of a link at `at`: the next link takes it now, if it may,
@@ -90,11 +107,13 @@ impl World {
         let label = self.packets.label(packet);
         let (mut link, mut at) = (link, at);
         while self.links[link].hands_on() {
-            let node = self.links[link].to();
-            let next = self.nodes[node].next_hop(label.dst);
-            if label.dst == node || !self.links[next].takes_ahead_from(link) {
-                break;
-            }
+            let next = match self.links[link].hands_all_onto() {
+                Some(next) => next,
+                None => match self.takes_ahead(link, label.dst) {
+                    Some(next) => next,
+                    None => break,
+                },
+            };
             let Some(arrives) = self.links[next].take_ahead(self.now, at, label) else {
                 self.serial = self.serial.wrapping_add(1).max(1);
                 let event = Event::new(at, Kind::Arrival, link.0, self.serial);
@@ -107,6 +126,14 @@ impl World {
         if self.links[link].flies(packet, at) {
             self.heap.push(Event::new(at, Kind::Arrival, link.0, 0));
         }
+    }
+
+    /// The link that takes a packet ahead of time that comes over `link` on its way to `dst`.
+    #[inline]
+    fn takes_ahead(&self, link: LinkId, dst: NodeId) -> Option<LinkId> {
+        let node = self.links[link].to();
+        let next = self.nodes[node].next_hop(dst);
+        (dst != node && self.links[next].takes_ahead_from(link)).then_some(next)
     }
 
     /// A packet that was handed on is where it finds no room on the next link.

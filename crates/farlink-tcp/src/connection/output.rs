@@ -259,11 +259,9 @@ impl Connection {
     /// The options that tell what is missing, in up to `room` bytes.
     #[inline(never)]
     fn report(&mut self, options: &mut Options, mut room: u32) {
-        if room >= ELN_LEN && self.config.eln != Eln::Off {
-            if self.rx.expects_damaged() {
-                options.eln = true;
-                room -= ELN_LEN;
-            }
+        if room >= ELN_LEN && self.config.eln != Eln::Off && self.rx.expects_damaged() {
+            options.eln = true;
+            room -= ELN_LEN;
         }
         if self.snack.on() {
             let long = self.snack == SnackForm::Long;

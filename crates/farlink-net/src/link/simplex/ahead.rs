@@ -17,6 +17,17 @@ use std::collections::VecDeque;
 /// than a nanosecond.
 const FASTEST: u64 = 100_000_000_000;
 
+/// What a direction hands on at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum HandsOn {
+    /// Nothing.
+    Nothing,
+    /// Each packet, if the link that it takes next takes it ahead of time.
+    Each,
+    /// All, to one direction that takes them ahead of time.
+    All,
+}
+
 /// A packet that was taken ahead of time.
 #[derive(Clone, Copy, Debug)]
 struct Taken {
@@ -63,13 +74,25 @@ impl Simplex {
 
     /// What it carries is handed on at once where the next link takes it ahead of time.
     pub fn hand_on(&mut self) {
-        self.hands_on = true;
+        self.hands_on = HandsOn::Each;
+    }
+
+    /// The only direction that what it carries goes on over, and that takes it ahead of time.
+    pub fn hand_all_onto(&mut self, next: LinkId) {
+        self.hands_on = HandsOn::All;
+        self.onto = next;
+    }
+
+    /// The direction that takes all that it carries ahead of time, if it is one.
+    #[inline]
+    pub fn hands_all_onto(&self) -> Option<LinkId> {
+        (self.hands_on == HandsOn::All).then_some(self.onto)
     }
 
     /// Whether what it carries is handed on at once.
     #[inline]
     pub fn hands_on(&self) -> bool {
-        self.hands_on
+        self.hands_on != HandsOn::Nothing
     }
 
     /// Packets are taken ahead of time from now on, all of them from one direction of a link.

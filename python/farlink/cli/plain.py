@@ -1,0 +1,65 @@
+"""The options of `farlink run` as they are mostly written, read without the general reader.
+
+That takes longer to load than a short run takes. What is not plain here, a mistake above all, is
+left to it, which knows what to say.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+__all__ = ["options_of_run"]
+
+_MANY = {"--tcp": "tcp", "--set": "changes"}
+"""Options that may be given several times."""
+
+_ONCE: dict[str, tuple[str, Callable[[str], Any]]] = {
+    "--seed": ("seed", int),
+    "--runs": ("runs", int),
+    "--jobs": ("jobs", int),
+    "--json": ("json_file", Path),
+    "--out": ("out", Path),
+    "--snaplen": ("snaplen", int),
+    "--format": ("table_format", str),
+}
+
+_SWITCHES = {"--pcap": "pcap", "--plot": "plot", "--quiet": "quiet"}
+
+
+def options_of_run(arguments: list[str]) -> dict[str, Any] | None:
+    """Read the arguments of the command; None if they are for the general reader."""
+    if arguments[:1] != ["run"] or "_FARLINK_COMPLETE" in os.environ:
+        return None
+    found: dict[str, Any] = {}
+    rest = iter(arguments[1:])
+    for argument in rest:
+        if not argument.startswith("-"):
+            if "scenario" in found:
+                return None
+            found["scenario"] = argument
+        elif argument in _SWITCHES:
+            found[_SWITCHES[argument]] = True
+        else:
+            name, equals, value = argument.partition("=")
+            if not equals:
+                value = next(rest, "")
+            if not _take(found, name, value):
+                return None
+    return found if "scenario" in found else None
+
+
+def _take(found: dict[str, Any], name: str, value: str) -> bool:
+    """Note the value of an option. Returns whether both are plain."""
+    if not value or value.startswith("-"):
+        return False
+    if name in _MANY:
+        found.setdefault(_MANY[name], []).append(value)
+        return True
+    if name not in _ONCE:
+        return False
+    key, read = _ONCE[name]
+    if read is int and not (value.isascii() and value.isdecimal() and len(value) < 19):
+        return False
+    found[key] = read(value)
+    return True

@@ -1,0 +1,111 @@
+"""What `farlink run` does: simulate, show a table, write what was asked for."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from farlink import api, files, folder, source
+from farlink.cli import progress, text
+from farlink.errors import Interrupted, ScenarioError
+from farlink.result import MOST_SNAPLEN
+from farlink.trace import FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from farlink.result import Result
+
+__all__ = ["simulate"]
+
+
+def simulate(
+    scenario: str,
+    *,
+    tcp: Sequence[str] = (),
+    changes: Sequence[str] = (),
+    seed: int | None = None,
+    runs: int | None = None,
+    jobs: int | None = None,
+    json_file: Path | None = None,
+    out: Path | None = None,
+    pcap: bool = False,
+    snaplen: int | None = None,
+    plot: bool = False,
+    table_format: str = "parquet",
+    quiet: bool = False,
+) -> None:
+    """Do what the options of `farlink run` ask for."""
+    if table_format not in FORMATS:
+        raise ScenarioError(f"--format {table_format}: write {' or '.join(FORMATS)}")
+    if snaplen is not None and not pcap:
+        raise ScenarioError("--snaplen has no effect without --pcap; add --pcap or leave it out")
+    if snaplen is not None and not 0 <= snaplen <= MOST_SNAPLEN:
+        raise ScenarioError(f"--snaplen {snaplen}: write 0 (whole packets) to {MOST_SNAPLEN}")
+    captured = (snaplen or 0) if pcap else None
+    where = source.find(scenario)
+    directory = out
+    if directory is None and (plot or pcap):
+        directory = files.inside(Path("farlink-out"), files.as_name(where.name))
+    # Everything that can be refused is refused before the first run starts.
+    if json_file is not None and not text.is_standard_output(json_file):
+        files.check_file(json_file)
+    if directory is not None:
+        files.check_directory(directory)
+    stopped: Interrupted | None = None
+    try:
+        with progress.simulating(quiet) as watch:
+            result = api.run(
+                scenario,
+                tcp=text.names(tcp),
+                overrides=dict(text.assignments(changes)),
+                seed=seed,
+                runs=runs,
+                jobs=jobs,
+                progress=watch,
+            )
+    except Interrupted as stop:
+        result, stopped = stop.result, stop
+    # What reads the table may go away; the files are written all the same.
+    with text.told_at_the_end(quiet or text.is_standard_output(json_file)) as tell:
+        tell(lambda: _table(result))
+        if json_file is not None:
+            text.write_json(json_file, result.pieces())
+            tell(lambda: text.line(f"result: {json_file}"))
+        if directory is not None and stopped is None:
+            with progress.simulating(quiet) as watch:
+                for name in result.tcp:
+                    result.probe(name, snaplen=captured, progress=watch)
+            with progress.writing(quiet) as say:
+                if out is not None:
+                    result.save(
+                        out, table_format=table_format, plots=plot, snaplen=captured, tell=say
+                    )
+                else:
+                    with folder.filling(directory, last="result.json") as stage:
+                        result.save_run(stage, plots=plot, snaplen=captured, tell=say)
+            tell(lambda: text.line(f"files: {directory}/"))
+        elif out is not None:
+            with folder.filling(out, last="result.json") as stage:
+                result.to_json(stage / "result.json")
+    if stopped is not None:
+        kept = [str(json_file)] if json_file is not None else []
+        kept += [str(out / "result.json")] if out is not None else []
+        where_kept = f"; {' and '.join(kept)} has them, without traces" if kept else ""
+        raise text.Stopped(f"{stopped}{where_kept}")
+
+
+def _table(result: "Result") -> None:
+    from farlink.cli.table import show
+
+    show(result, text.console(sys.stdout))
+    for name in result.tcp:
+        _own_keys(name, result.scenario(name)["tcp"])
+
+
+def _own_keys(name: str, tcp: "Mapping[str, object]") -> None:
+    """Say which keys of the scenario stand before those of the profile."""
+    profile = str(tcp["profile"])
+    own = [key for key in source.profiles()[profile]["keys"] if key in tcp]
+    if own:
+        text.line(f"{name}: the scenario's own {', '.join(own)}, not those of profile {profile}")
