@@ -1,0 +1,113 @@
+"""The satellite: means over both days, what a capture at the receiver counts, and readings."""
+
+from typing import Any
+
+import numpy as np
+
+from farlink.studies.lab import Cell
+from farlink.studies.model import Model
+from farlink.studies.quantity import Quantity
+from farlink.studies.study import Curves
+from farlink.studies.vatne2006.registry import REGISTRY
+
+__all__: list[str] = []
+
+_DAYS = ("day1", "day2")
+_ROUND_TRIP_S = 0.701
+
+
+def _of_days(model: Model, measure: str, tcp: str) -> Quantity:
+    one, two = (model.measure(measure, tcp, 0, 0, place=day) for day in _DAYS)
+    return ((one + two) / 2).named(f"{measure}({tcp}, both days)")
+
+
+@REGISTRY.function("sat_thr")
+def _sat_thr(model: Model, tcp: str) -> Quantity:
+    """Return the throughput over both days, in B/s."""
+    return _of_days(model, "thr", tcp)
+
+
+@REGISTRY.function("sat_duration")
+def _sat_duration(model: Model, tcp: str) -> Quantity:
+    """Return the length of a transfer over both days, in s."""
+    return _of_days(model, "duration", tcp)
+
+
+def _holes(model: Model, tcp: str, day: str) -> Quantity:
+    """Return segments that were lost and filled later: sent again, and not for nothing."""
+    said: dict[str, Any] = {"place": day}
+    resent = model.resent(tcp, 0, 0, **said)
+    return (resent - model.nrtx(tcp, 0, 0, **said)).named(f"holes({tcp}, {day})", "segments")
+
+
+@REGISTRY.function("holes")
+def _mean_holes(model: Model, day: str) -> Quantity:
+    """Return them, the mean over the four TCPs."""
+    tcps = model.plan.constants["SAT"]
+    total = _holes(model, tcps[0], day)
+    for tcp in tcps[1:]:
+        total = total + _holes(model, tcp, day)
+    return (total / len(tcps)).named(f"holes({day})", "segments")
+
+
+@REGISTRY.function("falls_with_holes")
+def _falls_with_holes(model: Model, tcp: str) -> Quantity:
+    """Return the covariance of holes and throughput over transfers, a term of it a run."""
+    holes = _holes(model, tcp, "day1").values
+    rate = model.thr(tcp, 0, 0, place="day1").values
+    terms = (holes - np.mean(holes)) * (rate - np.mean(rate))
+    return Quantity(terms, f"covariance of holes and throughput({tcp})", "segments B/s")
+
+
+@REGISTRY.function("spurious")
+def _spurious(model: Model, share: float) -> Quantity:
+    """Count segments that came twice where silences of a share of a round trip are all there is."""
+    cell = model.cell("newreno", 0, 0, place="day1", clean=True)
+    if not share or model.change.hook == "no_silence":
+        return model.lab.flow(cell, "segments_duplicate")
+    (link,) = cell.scenario["links"]
+    length = f"{share * _ROUND_TRIP_S:g} s"
+    outage = {"start": "20 s", "duration": length, "period": "17 s", "packets": "hold"}
+    link = {**link, "down": {**link["down"], "channel": {"outage": outage}}}
+    silent = Cell(f"silences of {share:g} round trips", {**cell.scenario, "links": [link]})
+    return model.lab.flow(silent, "segments_duplicate")
+
+
+def _bars(model: Model, measure: str, label: str, scale: float = 1.0) -> Curves:
+    series = {}
+    names = {"Vegas": "vegas", "NewReno": "newreno", "Westwood+": "westwood", "Hybla": "hybla"}
+    for name, tcp in names.items():
+        days: list[Quantity | None] = [model.measure(measure, tcp, 0, 0, place=d) for d in _DAYS]
+        series[name] = [*days, _of_days(model, measure, tcp)]
+    return Curves([1, 2, 3], "day (3: both)", label, series, scale)
+
+
+@REGISTRY.figure("graph8")
+def _graph8(model: Model) -> Curves:
+    return _bars(model, "nrtx", "segments that came twice")
+
+
+@REGISTRY.figure("graph10")
+def _graph10(model: Model) -> Curves:
+    return _bars(model, "nooo", "segments out of order")
+
+
+@REGISTRY.figure("graph12")
+def _graph12(model: Model) -> Curves:
+    return _bars(model, "thr", "throughput (kB/s)", 1e-3)
+
+
+@REGISTRY.hook("window_125")
+def _window_125(tree: dict[str, Any]) -> None:
+    if tree["tcp"]["receive_window"] == "62500 B":
+        tree["tcp"]["receive_window"] = "125000 B"
+
+
+@REGISTRY.hook("no_silence")
+def _no_silence(tree: dict[str, Any]) -> None:
+    tree["links"][0]["down"].get("channel", {}).pop("mobile", None)
+
+
+@REGISTRY.hook("constant_delay")
+def _constant_delay(tree: dict[str, Any]) -> None:
+    tree["links"][0]["down"].get("channel", {}).pop("jitter", None)

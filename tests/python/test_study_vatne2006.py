@@ -1,0 +1,68 @@
+"""The study of 2006 on sensor radio and satellite: its record is whole, closed forms come out."""
+
+import math
+
+import pytest
+
+from farlink.studies import find
+from farlink.studies.lab import Lab
+from farlink.studies.model import Model
+
+STUDY = find("vatne2006")
+FUNCTIONS = STUDY.registry.functions
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """The model as chosen."""
+    return STUDY.model(Lab(runs=3))
+
+
+def test_record_and_code_fit() -> None:
+    assert STUDY.gaps == []
+    assert len(STUDY.claims) == 42
+    assert len([name for name in STUDY.figures if name.startswith("graph")]) == 29
+    assert len(STUDY.figures) - 29 == 13
+    assert len(STUDY.tables) == 6
+    assert len(STUDY.plan.mutants) >= 10
+
+
+def test_table_5_follows_but_for_its_misprints(model: Model) -> None:
+    assert FUNCTIONS["misprints"](model) == 8
+    assert FUNCTIONS["cells_agree"](model).p_for == 0
+
+
+def test_losses_are_those_of_the_chain(model: Model) -> None:
+    """Each of 26,215 segments is lost with 1 % until it comes: 264.8 are sent again."""
+    expected = 26215 * 0.01 / 0.99
+    resent = model.resent("newreno", 2, 0.03)
+    deviation = math.sqrt(expected * (2 * 4.07 - 1))  # bursts of 4.07
+    assert abs(resent.mean - expected) < 4 * deviation / math.sqrt(3)
+    assert model.unique("newreno", 2, 0.03).mean == 26215
+
+
+def test_a_window_of_reno_is_halved_and_one(model: Model) -> None:
+    assert FUNCTIONS["after_duplicates"](model) == 0.5
+    assert FUNCTIONS["after_timeout"](model) == 1
+    tahoe = STUDY.model(Lab(runs=2), STUDY.plan.mutants["Tahoe for Reno"])
+    assert math.isnan(FUNCTIONS["after_duplicates"](tahoe)) or (
+        FUNCTIONS["after_duplicates"](tahoe) != 0.5
+    )
+
+
+def test_turning_angles_are_wrapped_normal(model: Model) -> None:
+    assert FUNCTIONS["sharp"](model, 0).mean == pytest.approx(0.204, abs=0.012)
+    assert FUNCTIONS["sharp"](model, 1.5).mean == pytest.approx(0.084, abs=0.01)
+    variance = STUDY.model(Lab(runs=3), STUDY.plan.readings["turning-as-variance"])
+    assert FUNCTIONS["behind"](variance, 0.5).mean == pytest.approx(0.0263, abs=0.005)
+
+
+def test_readings_of_the_channel_change_it(model: Model) -> None:
+    def fading(id: str) -> dict[str, object]:  # noqa: A002
+        changed = STUDY.model(Lab(runs=2), STUDY.plan.readings[id])
+        scenario = changed.cell("newreno", 8, 0.05).scenario
+        return dict(scenario["links"][0]["down"]["channel"]["rayleigh"])
+
+    assert fading("row-8-printed")["alpha"] == 0.059646
+    assert fading("interval")["exposure"] == "0.05 s"
+    assert "shared" not in fading("data-only")
