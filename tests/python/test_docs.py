@@ -22,7 +22,12 @@ COMMON = {
 
 def measures() -> str:
     lines = []
-    headings = {"flow": "Of a flow", "link": "Of a direction of a link", "run": "Of a run"}
+    headings = {
+        "flow": "Of a flow",
+        "link": "Of a direction of a link",
+        "run": "Of a run",
+        "agent": "Of an agent",
+    }
     for scope, heading in headings.items():
         lines += [f"### {heading}", "", "| metric | unit | kind | of several flows | definition |"]
         lines.append("| --- | --- | --- | --- | --- |")

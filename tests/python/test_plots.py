@@ -439,3 +439,49 @@ def test_notebooks_show_figures_as_they_are(result: fl.Result) -> None:
     for figure in (result.plot.cwnd(), result.plot.box(), preset_map()):
         picture = figure._repr_png_()  # type: ignore[attr-defined]
         assert picture.startswith(b"\x89PNG")
+
+
+AGENT = """
+[tcp]
+variant = "reno"
+[[links]]
+between = ["fixed", "base"]
+down = { rate = "10 Mbit/s", delay = "10 ms" }
+[[links]]
+name = "radio"
+between = ["base", "mobile"]
+down = { rate = "2 Mbit/s", delay = "5 ms", channel = { loss = 0.03 } }
+up = { rate = "2 Mbit/s", delay = "5 ms" }
+[[agents]]
+at = "base"
+wireless = "radio"
+kind = "snoop"
+[[flows]]
+from = "fixed"
+to = "mobile"
+size = "600 kB"
+"""
+
+
+def test_a_local_repair_is_seen_between_three_time_lines(tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+    file.write_text(AGENT)
+    result = fl.run(file)
+    axes = result.plot.agent().axes[0]
+    lines = [tick.get_text() for tick in axes.get_xticklabels()]
+    assert lines == ["sender", "snoop at base", "receiver"]
+    shown = {"data", "ACK", "lost", "sent again by the agent", "ACK kept from the sender"}
+    assert set(labels(axes)) == shown
+    # Time goes down, and the first packet that was sent again is between its limits.
+    end, start = axes.get_ylim()
+    acts = result.trace("agent")
+    assert start < acts[acts["action"] == "resend"]["time"].iloc[0] < end
+    with pytest.raises(fl.ScenarioError, match="its agents are 0 to 0"):
+        result.plot.agent(agent=1)
+    # Every packet that was lost is seen to be, each once.
+    drops = int((result.trace("drops")["cause"] != "agent").sum())
+    whole = result.plot.agent(t0=0, t1=5).axes[0]
+    crosses = [line for line in whole.lines if line.get_marker() == "x"]
+    assert sum(len(line.get_xdata()) for line in crosses) == drops > 0
+    off = fl.run(file, overrides={"agents.0.enabled": False})
+    assert "sent again by the agent" not in labels(off.plot.agent().axes[0])

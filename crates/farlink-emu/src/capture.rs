@@ -23,7 +23,7 @@ const LOST: &str = "lost";
 /// Open captures.
 #[derive(Debug)]
 pub(crate) struct Captures {
-    /// A host each; the last is of what was lost.
+    /// A host each, then a side of an agent each; the last is of what was lost.
     points: Vec<CapturePoint>,
     written: Instant,
     missed: u64,
@@ -33,7 +33,7 @@ pub(crate) struct Captures {
 }
 
 impl Captures {
-    /// Makes HOST.pcapng of each host and lost.pcapng. Of each packet the first
+    /// Makes NAME.pcapng of each host and each side of an agent, and lost.pcapng. Of each packet the first
     /// `snaplen` bytes are kept, 0 for all.
     pub(crate) fn create<'a>(
         directory: &Path,
@@ -79,8 +79,10 @@ impl Captures {
         self.add(host, now, bytes, "");
     }
 
-    /// What the network lost since the last call.
-    pub(crate) fn lost(&mut self, live: &mut Live) {
+    /// What crossed agents and what the network lost since the last call; there are so
+    /// many hosts.
+    pub(crate) fn network(&mut self, live: &mut Live, hosts: usize) {
+        live.take_crossed(|at, side, bytes| self.add(hosts + side, at, bytes, ""));
         let point = self.points.len() - 1;
         live.take_lost(|at, link, direction, cause, bytes| {
             self.add(point, at, bytes, &format!("{link} {direction}: {cause}"));

@@ -206,8 +206,9 @@ impl Emulation {
         })
     }
 
-    /// Writes what each host sends and gets to `directory`/HOST.pcapng, and what the
-    /// links lose to lost.pcapng with the cause; `snaplen` bytes of each packet, 0
+    /// Writes what each host sends and gets to `directory`/HOST.pcapng, what passes either
+    /// side of an agent's node to NODE@LINK-wired.pcapng and NODE@LINK-wireless.pcapng, and
+    /// what the links lose to lost.pcapng with the cause; `snaplen` bytes of each packet, 0
     /// for all. `comment` stands in the files.
     ///
     /// # Errors
@@ -218,7 +219,9 @@ impl Emulation {
         comment: &str,
         snaplen: u32,
     ) -> Result<(), EmuError> {
+        let sides = self.live.keep_crossed();
         let names = self.hosts.iter().map(|host| host.name.as_str());
+        let names = names.chain(sides.iter().map(String::as_str));
         self.captures = Some(Captures::create(directory, names, comment, snaplen)?);
         self.live.keep_lost();
         Ok(())
@@ -474,7 +477,7 @@ impl Emulation {
                 self.enter(now, host, packet, checked, waited);
             }
             if let Some(captures) = &mut self.captures {
-                captures.lost(&mut self.live);
+                captures.network(&mut self.live, self.hosts.len());
             }
         }
         self.arrivals.left(host, clock.now());
@@ -593,7 +596,7 @@ impl Emulation {
             }
         }
         if let Some(captures) = &mut self.captures {
-            captures.lost(&mut self.live);
+            captures.network(&mut self.live, self.hosts.len());
         }
         failed.map_or(Ok(()), |(host, e)| {
             let what = format!("write to the device of {}", self.hosts[host].name);

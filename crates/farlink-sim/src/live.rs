@@ -7,7 +7,7 @@ use crate::metrics::{self, Scope};
 use crate::run::{RunError, agents_json, headers_can_say};
 use crate::scenario::{DirectionSpec, Expanded, QueueSpec};
 use crate::world::Balance;
-use crate::world::World;
+use crate::world::{World, taps};
 #[cfg(test)]
 use farlink_net::agent::Agent;
 use farlink_net::channel::Channel;
@@ -325,6 +325,35 @@ impl Live {
                 let name = &self.links[one.link.link() as usize];
                 let direction = one.link.direction().name();
                 take(one.at, name, direction, one.cause.name(), raw.bytes());
+            }
+        }
+    }
+
+    /// From now on packets that pass either side of an agent's node are kept for
+    /// [`Live::take_crossed`]. Returns the names of these sides.
+    pub fn keep_crossed(&mut self) -> Vec<String> {
+        let taps = &mut self.world.agents.taps;
+        taps.kept = Some(Vec::new());
+        let names = taps.all.iter().flat_map(|tap| {
+            let node = &self.scenario.nodes[tap.node.0 as usize];
+            taps::names(node, &self.links[tap.wireless as usize])
+        });
+        names.collect()
+    }
+
+    /// Hands over the packets that passed since the last call: when, the place of the side
+    /// in what [`Live::keep_crossed`] returned, and bytes.
+    pub fn take_crossed(&mut self, mut take: impl FnMut(Instant, usize, &[u8])) {
+        let Some(kept) = &mut self.world.agents.taps.kept else {
+            return;
+        };
+        for one in kept.drain(..) {
+            if let Payload::Raw(raw) = &one.packet.payload {
+                take(
+                    one.at,
+                    2 * one.tap + usize::from(one.is_wireless),
+                    raw.bytes(),
+                );
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What a run is summed up in: the registry of measures. Each is one entry, in the
 //! table of what it is of, and its values come in the order of the table.
 
+mod agent;
 mod flow;
 mod link;
 
@@ -25,6 +26,8 @@ pub enum Scope {
     Link,
     /// A run as a whole.
     Run,
+    /// An agent at a router.
+    Agent,
 }
 
 /// A metric.
@@ -77,7 +80,7 @@ pub enum Combine {
     /// As if they were one: the sum of what is shared over the sum of the whole. A mean would
     /// count the few packets of a slow flow as much as the many of a fast one.
     Pooled,
-    /// They do not: of links and runs.
+    /// They do not: of links, runs and agents.
     Apart,
 }
 
@@ -253,10 +256,14 @@ static METRICS: LazyLock<Vec<Metric>> = LazyLock::new(|| {
     let flow = FLOW.iter().flat_map(|m| m.described(Scope::Flow));
     let link = LINK.iter().flat_map(|m| m.described(Scope::Link));
     let run = RUN.iter().flat_map(|m| m.described(Scope::Run));
-    flow.chain(link).chain(run).collect()
+    flow.chain(link)
+        .chain(run)
+        .chain(agent::described())
+        .collect()
 });
 
-/// Every metric, flows first; those of one scope are in the order of their values.
+/// Every metric, flows first; those of one scope are in the order of their values. An agent has
+/// those that it counts.
 pub fn metrics() -> &'static [Metric] {
     &METRICS
 }

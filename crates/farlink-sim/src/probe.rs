@@ -17,6 +17,7 @@ use tables::{
     QUANTITIES, Queue, Rtt, Sack, Sent, State,
 };
 
+pub(crate) use tables::Passage;
 pub use tables::{
     Column, Holds, Quantity, Table, TraceColumn, TraceKind, columns_of, drop_causes, frame_kinds,
     limits, quantities, traces,
@@ -42,9 +43,12 @@ pub(crate) struct Probes {
     /// The flow of the scenario that each number in packets and of ends is.
     pub(crate) flows: ById<FlowId, u32>,
     acted: Vec<Acted>,
+    passages: Vec<Passage>,
     frames: Vec<Framed>,
     /// One capture point a node that has one.
     pub(crate) captures: ById<NodeId, Option<CapturePoint>>,
+    /// The two sides of each tap, first that of the other links.
+    pub(crate) taps: Vec<[CapturePoint; 2]>,
 }
 
 impl Probes {
@@ -294,6 +298,20 @@ impl Probes {
         });
     }
 
+    /// A packet left or came to an end of its flow, or passed a side of an agent's node.
+    pub(crate) fn passage(&mut self, mut passage: Passage) {
+        passage.flow = self.flow(FlowId(passage.flow));
+        self.passages.push(passage);
+    }
+
+    /// A packet passed a side of tap number `tap`.
+    pub(crate) fn tapped(&mut self, time: Instant, tap: usize, wireless: bool, packet: &Packet) {
+        if let Some(sides) = self.taps.get_mut(tap) {
+            // As in `capture`.
+            let _ = sides[usize::from(wireless)].packet(time, packet);
+        }
+    }
+
     /// A frame was sent on link number `link`.
     pub(crate) fn frame(&mut self, link: u32, sent: &SentFrame) {
         let direction = sent.from as u8;
@@ -339,6 +357,7 @@ impl Probes {
             Lost::table(self.drops),
             Arrived::table(self.datagrams),
             Acted::table(self.acted),
+            Passage::table(self.passages),
             Framed::table(self.frames),
         ]
     }

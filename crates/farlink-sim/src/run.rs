@@ -9,7 +9,7 @@ use crate::probe::{Probes, Table};
 use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
 use crate::udp::UdpFlow;
-use crate::world::{Slot, World};
+use crate::world::{Slot, World, taps};
 use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
 use farlink_net::{ById, FlowId, Id, LinkId, NodeId};
@@ -218,6 +218,12 @@ pub fn trace(
             }
         }
     }
+    if let Some(snaplen) = snaplen {
+        let point = |name: String| CapturePoint::new(&name, comment, snaplen);
+        probes.taps = tap_names(&world, scenario)
+            .map(|names| names.map(point))
+            .collect();
+    }
     // The numbers of flows in packets: those over TCP first.
     probes.flows = [false, true]
         .into_iter()
@@ -240,10 +246,14 @@ pub fn trace(
     for (id, link) in world.links.each() {
         probes.departures(id, link, world.now);
     }
-    let captures = std::mem::take(&mut probes.captures)
+    let hosts = std::mem::take(&mut probes.captures)
         .into_iter()
         .zip(&scenario.nodes)
-        .filter_map(|(point, name)| Some((name.clone(), point?.finish())))
+        .filter_map(|(point, name)| Some((name.clone(), point?.finish())));
+    let taps = std::mem::take(&mut probes.taps).into_iter().flatten();
+    let taps = tap_names(&world, scenario).flatten().zip(taps);
+    let captures = hosts
+        .chain(taps.map(|(name, point)| (name, point.finish())))
         .collect();
     Ok(Trace {
         outcome,
@@ -254,13 +264,20 @@ pub fn trace(
 
 impl Outcome {
     /// Values of every flow, every directed link or of the run, each in the order of
-    /// [`crate::metrics()`]; NaN where there was nothing to measure.
+    /// [`crate::metrics()`]; NaN where there was nothing to measure. Of every agent what it
+    /// counted.
     pub fn values(&self, scope: Scope) -> Vec<Vec<f64>> {
         let of = |values: &[Values]| values.iter().map(|v| v.as_slice().to_vec()).collect();
         match scope {
             Scope::Flow => of(&self.flows),
             Scope::Link => of(&self.links),
             Scope::Run => of(&[metrics::of_run(&self.flows, self.unfinished)]),
+            Scope::Agent => {
+                let counted = self.agents.iter();
+                counted
+                    .map(|all| all.iter().map(|one| one.1).collect())
+                    .collect()
+            }
         }
     }
 
@@ -298,6 +315,18 @@ impl Outcome {
         }
         out.to_string()
     }
+}
+
+/// The names of the captures on the two sides of each agent's node.
+fn tap_names<'a>(
+    world: &'a World,
+    scenario: &'a Expanded,
+) -> impl Iterator<Item = [String; 2]> + 'a {
+    let taps = world.agents.taps.all.iter();
+    taps.map(|tap| {
+        let node = &scenario.nodes[tap.node.0 as usize];
+        taps::names(node, &scenario.links[tap.wireless as usize].name)
+    })
 }
 
 /// What agents counted, each with its kind and the names of its router and its link.

@@ -15,6 +15,7 @@ mod loss;
 mod losses;
 mod placed;
 mod reassemblies;
+pub(crate) mod taps;
 mod udp;
 
 use crate::app::{AppEvent, Command, Side};
@@ -345,6 +346,10 @@ impl World {
             self.at_program(node, link, number);
             return;
         }
+        if self.probes.is_some() {
+            self.pass_end(number, false);
+        }
+        let packet = &self.packets[number];
         if packet.piece.is_some() {
             self.reassemble(link, number);
         } else {
@@ -644,6 +649,9 @@ impl World {
         let number = self.packets.send_draft(head);
         if let Some(probes) = &mut self.probes {
             probes.capture(self.now, node, &self.packets[number]);
+        }
+        if self.probes.is_some() {
+            self.pass_end(number, true);
         }
         self.forward(node, number);
         true

@@ -73,7 +73,8 @@ def tcp(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
 
 def metrics(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:
     """List the metrics of a result, with unit and definition."""
-    known = [one for scope in ("flow", "link", "run") for one in registry.measures(scope).values()]
+    scopes = ("flow", "link", "run", "agent")
+    known = [one for scope in scopes for one in registry.measures(scope).values()]
     order = ("name", "unit", "scope", "kind", "combine", "definition")
     rows = [{key: getattr(one, key) for key in order} for one in known]
     _print(rows, words, as_json, short=("name", "unit", "definition"))

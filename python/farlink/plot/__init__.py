@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from farlink import files
+from farlink.plot.agent import draw_agent
 from farlink.plot.box import draw_box
 from farlink.plot.cwnd import draw_cwnd
 from farlink.plot.delay import draw_delay
@@ -70,6 +71,24 @@ class Plots:
         """Draw the time-sequence graph around the first retransmission; None if there is none."""
         view = View(self._result, run, flow)
         return draw_first_loss(view, tcp or self._result.tcp[0])
+
+    def agent(
+        self,
+        tcp: str | None = None,
+        *,
+        agent: int = 0,
+        run: int = 0,
+        flow: str | None = None,
+        t0: float | None = None,
+        t1: float | None = None,
+    ) -> "Figure":
+        """Draw a sequence diagram: sender, agent and receiver are time lines, packets arrows.
+
+        `agent` is its place in the scenario. Without `t0` and `t1` it is the time around the
+        first packet that the agent sent again.
+        """
+        view = View(self._result, run, flow, t0, t1)
+        return draw_agent(view, tcp or self._result.tcp[0], agent)
 
     def cwnd(
         self,
@@ -169,6 +188,9 @@ class Plots:
         for tcp in self._result.tcp if over_tcp else []:
             yield f"sequence-{tcp}", partial(self.sequence, tcp, run=run)
             yield f"first-loss-{tcp}", partial(self.first_loss, tcp, run=run)
+        for tcp in self._result.tcp if over_tcp else []:
+            for number in range(len(self._result.scenario(tcp).get("agents") or [])):
+                yield f"agent-{number}-{tcp}", partial(self._agent, tcp, number, run)
         if over_tcp and self._result.runs > 1:
             yield "goodput", self.box
         if over_tcp:
@@ -177,6 +199,13 @@ class Plots:
             yield "delay", partial(self.delay, run=run)
         yield "throughput", partial(self.throughput, run=run)
         yield "queue", partial(self.queue, run=run)
+
+    def _agent(self, tcp: str, number: int, run: int) -> "Figure | None":
+        """Draw a sequence diagram, if there is a packet to draw."""
+        view = View(self._result, run)
+        return (
+            draw_agent(view, tcp, number) if len(view.result.trace("passages", tcp, run)) else None
+        )
 
     def _names(self, tcp: str | None) -> list[str]:
         return self._result.tcp if tcp is None else [tcp]

@@ -86,11 +86,17 @@ pub enum Act {
     Notice,
     /// Took the acknowledgments to come another way.
     Blind,
+    /// Acknowledged data in the name of the end that they are for.
+    Acknowledge,
+    /// Sent the data of one half of a split connection on over the other, or to an end.
+    Relay,
+    /// Ended a connection: both ends are reset.
+    Reset,
 }
 
 impl Act {
     /// All, in the order of their numbers.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::Keep,
         Self::Resend,
         Self::Timeout,
@@ -100,6 +106,9 @@ impl Act {
         Self::Partial,
         Self::Notice,
         Self::Blind,
+        Self::Acknowledge,
+        Self::Relay,
+        Self::Reset,
     ];
 
     /// As it is written.
@@ -114,6 +123,9 @@ impl Act {
             Self::Partial => "partial",
             Self::Notice => "notice",
             Self::Blind => "blind",
+            Self::Acknowledge => "acknowledge",
+            Self::Relay => "relay",
+            Self::Reset => "reset",
         }
     }
 }

@@ -169,6 +169,10 @@ fn acts() -> Vec<&'static str> {
     Act::ALL.map(Act::name).to_vec()
 }
 
+fn places() -> Vec<&'static str> {
+    vec!["from", "wired", "wireless", "to"]
+}
+
 fn marks() -> Vec<&'static str> {
     Mark::ALL.map(Mark::name).to_vec()
 }
@@ -233,9 +237,9 @@ macro_rules! tables {
     (@row $row:ident $name:literal { $($field:ident $ty:ident $column:ident)* }) => {
         #[derive(Clone, Copy, Debug)]
         #[allow(clippy::struct_field_names)] // the field's names: `rtt` of an `Rtt`
-        pub(super) struct $row {
-            pub(super) time: Instant,
-            $(pub(super) $field: $ty,)*
+        pub(crate) struct $row {
+            pub(crate) time: Instant,
+            $(pub(crate) $field: $ty,)*
         }
 
         impl $row {
@@ -320,6 +324,17 @@ tables! {
         action u8 U8 Holds::Name(acts), "" "";
         flow u32 U32 Holds::Flow, "" "";
         seq u64 U64 Holds::WholeOrNone, "B" "the place in the stream of data that it is about";
+    }
+    Passage "passages" flow "a packet over TCP left or came to an end, or crossed the node of an agent, in a scenario with agents" {
+        place u8 U8 Holds::Name(places), "" "an end of the flow, or the side of the agent's node: that of the link that it looks after, or of the others";
+        tap u64 U64 Holds::WholeOrNone, "" "which agent's node and link, in the order of the scenario, each pair once";
+        leaves u8 U8 Holds::Flag, "" "whether it leaves there; otherwise it comes";
+        forward u8 U8 Holds::Flag, "" "whether it goes the way of the flow's data";
+        ident u32 U32 Holds::Whole, "" "its identification in the IP header";
+        flags u8 U8 Holds::Whole, "" "those of the TCP header";
+        seq u64 U64 Holds::WholeOrNone, "B" "none without data";
+        len u32 U32 Holds::Whole, "B" "";
+        ack u64 U64 Holds::WholeOrNone, "B" "the place in the stream of the other direction that it acknowledges";
     }
     Framed "frames" link "a frame of a link with a protocol had been sent" {
         frame u8 U8 Holds::Name(frame_kinds), "" "";

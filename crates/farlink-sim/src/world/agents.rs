@@ -22,6 +22,7 @@ impl World {
     /// `wireless`.
     pub(crate) fn add_agent(&mut self, node: NodeId, wireless: u32, agent: Box<dyn Agent>) {
         self.nodes[node].has_agents = true;
+        self.agents.taps.add(node, wireless);
         if agent.follows() || agent.goes_ahead() {
             for direction in Direction::BOTH {
                 let id = LinkId::new(wireless, direction);
@@ -35,6 +36,7 @@ impl World {
             wireless,
             agent,
             due: Instant::MAX,
+            injected: 0,
         });
         self.watch_agent(self.agents.all.len() - 1);
     }
@@ -43,6 +45,10 @@ impl World {
     #[cold]
     pub(crate) fn cross(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         let next = self.nodes[node].next_hop(self.packets.label(packet).dst);
+        let watched = self.agents.taps.is_watched();
+        if watched {
+            self.tap(node, (link.link(), next.link()), packet, false);
+        }
         for number in 0..self.agents.all.len() {
             let placed = &self.agents.all[number];
             if placed.node != node {
@@ -84,6 +90,9 @@ impl World {
                     return;
                 }
             }
+        }
+        if watched {
+            self.tap(node, (next.link(), link.link()), packet, true);
         }
         if !self.forward(node, packet) {
             self.refused(packet);
@@ -185,9 +194,9 @@ impl World {
         self.act(number, out);
     }
 
-    /// From now on what agents do goes to the probes.
+    /// From now on what agents do and what crosses them goes to the probes.
     pub(crate) fn watch_agents(&mut self) {
-        self.agents.noting = true;
+        self.agents.taps.probed = true;
     }
 
     /// Does what an agent asks for.
@@ -198,10 +207,11 @@ impl World {
                 Action::Inject(injection) => self.inject(number, node, injection),
                 Action::Notify(about) => self.send_bad_state(number, node, &about),
                 Action::Release(packet) => {
-                    if let Some(link) = self.agents.held.remove(&packet)
-                        && !self.forward(node, packet)
-                    {
-                        self.no_route(node, link, packet);
+                    if let Some(link) = self.agents.held.remove(&packet) {
+                        self.tap_own(number, node, packet);
+                        if !self.forward(node, packet) {
+                            self.no_route(node, link, packet);
+                        }
                     }
                 }
                 Action::Discard(packet) => {
@@ -256,6 +266,7 @@ impl World {
 
     fn inject(&mut self, number: usize, node: NodeId, injection: Injection) {
         self.agents.injected += 1;
+        self.agents.all[number].injected += 1;
         let packet = self.packets.hold(injection.packet);
         if injection.ahead {
             self.packets.send_ahead(packet);
@@ -263,11 +274,22 @@ impl World {
         if let Some(tag) = injection.follow {
             self.agents.followed.add(packet, number, tag);
         }
+        self.tap_own(number, node, packet);
         if !self.forward(node, packet) {
             // As if it had never been.
             self.agents.injected -= 1;
+            self.agents.all[number].injected -= 1;
             self.unfollow(packet);
             self.packets.release(packet);
+        }
+    }
+
+    /// A packet leaves that an agent sends.
+    fn tap_own(&mut self, number: usize, node: NodeId, packet: PacketId) {
+        if self.agents.taps.is_watched() {
+            let next = self.nodes[node].next_hop(self.packets.label(packet).dst);
+            let wireless = self.agents.all[number].wireless;
+            self.tap(node, (next.link(), wireless), packet, true);
         }
     }
 

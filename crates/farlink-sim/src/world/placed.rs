@@ -1,5 +1,6 @@
 //! The agents of a network, each at its node.
 
+use super::taps::Taps;
 use farlink_net::agent::{Agent, Out, Tag};
 use farlink_net::{Id, LinkId, NodeId, PacketId};
 use farlink_tcp::Instant;
@@ -14,6 +15,8 @@ pub(super) struct Placed {
     pub(super) agent: Box<dyn Agent>,
     /// Time of the event that counts; others are stale.
     pub(super) due: Instant,
+    /// Packets that it made.
+    pub(super) injected: u64,
 }
 
 /// All agents of a network.
@@ -23,10 +26,9 @@ pub(crate) struct Agents {
     /// Packets that agents hold, with the link that brought each.
     pub(super) held: BTreeMap<PacketId, LinkId>,
     pub(super) followed: Followed,
+    pub(crate) taps: Taps,
     /// Room for what an agent asks for.
     pub(super) out: Out,
-    /// Somebody wants to know what agents do.
-    pub(super) noting: bool,
     /// Packets that agents made.
     pub(crate) injected: u64,
     /// Packets that ended at an agent that took what they carry.
@@ -37,7 +39,7 @@ impl Agents {
     /// Room for what an agent asks for: what it does may make another act.
     pub(super) fn out(&mut self) -> Out {
         let mut out = std::mem::take(&mut self.out);
-        if self.noting && out.notes.is_none() {
+        if self.taps.probed && out.notes.is_none() {
             out.notes = Some(Vec::new());
         }
         out
@@ -48,9 +50,11 @@ impl Agents {
         &self,
         now: Instant,
     ) -> impl Iterator<Item = Vec<(&'static str, f64)>> + '_ {
-        self.all
-            .iter()
-            .map(move |placed| placed.agent.counters(now))
+        self.all.iter().map(move |placed| {
+            let mut counted = placed.agent.counters(now);
+            counted.push(("injected", placed.injected as f64));
+            counted
+        })
     }
 }
 

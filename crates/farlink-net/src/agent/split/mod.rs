@@ -156,6 +156,7 @@ impl Split {
         };
         relay.serve(&self.settings, now, &mut self.scratch, &mut self.packets);
         self.count.holds(now, relay);
+        relay.tell(out);
         for packet in self.packets.drain(..) {
             if self.settings.stack_delay.is_zero() {
                 out.inject(packet);
@@ -321,6 +322,7 @@ impl Agent for Split {
             ("connections_refused", count.refused as f64),
             ("connections_failed", count.failed as f64),
             ("blind", count.blind as f64),
+            ("bytes_held", count.held as f64),
             ("bytes_held_mean", count.held_mean(now)),
             ("bytes_held_max", count.held_max as f64),
             ("bytes_unconfirmed", count.unconfirmed as f64),

@@ -1,5 +1,6 @@
 //! One connection that is split in two: its halves, and what goes from one to the other.
 
+use super::super::middlebox::{Act, Note, Out};
 use super::super::view::Path;
 use super::Settings;
 use crate::packet::Packet;
@@ -17,6 +18,10 @@ pub(super) struct Relay {
     isn: Seq,
     /// The SYN of that end, if it is to be answered once the other has answered.
     unanswered: Option<Box<Segment>>,
+    /// Where the half that answers at once for the other end numbers from, and how far
+    /// from that the other end does.
+    early: Option<Seq>,
+    shift: u64,
     /// When something of it was last seen.
     pub(super) last: Instant,
     /// When it is in the list of timers, if it is.
@@ -27,6 +32,8 @@ pub(super) struct Relay {
     pub(super) lost: u64,
     /// Identification of the next packet.
     ident: u16,
+    /// What it did since the last call of [`Self::tell`]: first by which half.
+    acts: Vec<(usize, Act, Seq)>,
 }
 
 /// One half.
@@ -45,6 +52,8 @@ struct Half {
     acked: u64,
     /// Until when bytes of its end host wait for more, to fill a segment.
     lingers: Option<Instant>,
+    /// Its time-outs, of those that a retransmission has followed.
+    timeouts: u64,
 }
 
 /// What a connection has at the agent.
@@ -97,11 +106,14 @@ impl Relay {
             opener: from,
             isn: first,
             unanswered,
+            early,
+            shift: 0,
             last: now,
             timer: None,
             counted: Held::default(),
             lost: 0,
             ident: 0,
+            acts: Vec::new(),
         }
     }
 
@@ -130,6 +142,10 @@ impl Relay {
         }
         let half = &mut self.halves[from];
         half.connection.on_segment(now, segment);
+        if from != self.opener && segment.flags.has(Flags::SYN) {
+            let early = self.early.unwrap_or(segment.seq);
+            self.shift = segment.seq.0.wrapping_sub(early.0).into();
+        }
         if from != self.opener
             && segment.flags.has(Flags::SYN)
             && half.connection.state() == State::Established
@@ -206,9 +222,18 @@ impl Relay {
         }
     }
 
-    fn send(&mut self, half: usize, now: Instant, out: &mut Vec<Packet>) {
-        let half = &mut self.halves[half];
-        while let Some(segment) = half.connection.poll_transmit(now) {
+    fn send(&mut self, number: usize, now: Instant, out: &mut Vec<Packet>) {
+        let half = &mut self.halves[number];
+        loop {
+            let before = half.connection.stats().segments_retransmitted;
+            let Some(segment) = half.connection.poll_transmit(now) else {
+                break;
+            };
+            if !segment.body.is_empty() {
+                let act = half.act(before);
+                let shift = if number == self.opener { self.shift } else { 0 };
+                self.acts.push((number, act, segment.seq.at(shift)));
+            }
             if segment.flags.has(Flags::ACK) {
                 half.acked = half.connection.delivered();
             }
@@ -252,6 +277,9 @@ impl Relay {
             other.ended = Some(reason);
         } else if other.ended.is_none() {
             other.connection.abort(now);
+            let to = 1 - self.opener;
+            let arrived = self.halves[to].connection.acknowledged();
+            self.acts.push((to, Act::Reset, self.isn.at(1 + arrived)));
             self.lost = self.held().unconfirmed;
         }
     }
@@ -274,6 +302,19 @@ impl Relay {
         held
     }
 
+    /// Tells what it did, if anybody wants to know.
+    pub(super) fn tell(&mut self, out: &mut Out) {
+        for (half, act, seq) in self.acts.drain(..) {
+            let path = self.halves[half].path;
+            out.note(|| Note {
+                act,
+                flow: path.flow(),
+                from_opener: path.from_opener(),
+                seq,
+            });
+        }
+    }
+
     /// What each half did.
     pub(super) fn stats(&self) -> [&Stats; 2] {
         self.halves.each_ref().map(|half| half.connection.stats())
@@ -290,11 +331,25 @@ impl Half {
             ended: None,
             acked: 0,
             lingers: None,
+            timeouts: 0,
         }
     }
 
     fn is_over(&self) -> bool {
         matches!(self.connection.state(), State::Closed | State::Listen)
+    }
+
+    /// What it means that a segment with data leaves; so many had left again before.
+    fn act(&mut self, again_before: u64) -> Act {
+        let stats = self.connection.stats();
+        if stats.segments_retransmitted == again_before {
+            Act::Relay
+        } else if stats.timeouts > self.timeouts {
+            self.timeouts = stats.timeouts;
+            Act::Timeout
+        } else {
+            Act::Resend
+        }
     }
 
     /// What its end host sent goes to the other half, as far as there is room.

@@ -9,7 +9,7 @@ mod state;
 
 use super::connections::{Ends, Limits};
 use super::crossing::Crossing;
-use super::middlebox::{Agent, Out, Verdict};
+use super::middlebox::{Act, Agent, Out, Verdict};
 use super::view::View;
 use crate::id::PacketId;
 use crate::packet::Packet;
@@ -78,6 +78,7 @@ impl Spoof {
         let Some(state) = self.all.get_mut(&ends) else {
             return;
         };
+        state.tell(out);
         self.held = self.held - before + state.held();
         self.held_max = self.held_max.max(self.held);
         let timer = state.deadline;
@@ -137,10 +138,13 @@ impl Spoof {
     /// Nothing more is done for a connection. What was acknowledged and did not arrive
     /// ends it.
     fn give_up(&mut self, ends: Ends, out: &mut Out) {
-        if let Some(state) = self.all.get(&ends)
-            && state.unconfirmed() > 0
-        {
-            state.resets(&mut self.packets);
+        if let Some(state) = self.all.get_mut(&ends) {
+            state.tell(out);
+            if state.unconfirmed() > 0 {
+                state.resets(&mut self.packets);
+                let (act, seq) = (Act::Reset, state.confirmed());
+                out.note(|| state.note(act, seq));
+            }
         }
         for packet in self.packets.drain(..) {
             out.inject(packet);
@@ -259,10 +263,12 @@ impl Agent for Spoof {
             ("connections_refused", self.refused as f64),
             ("connections_failed", self.failed as f64),
             ("acks_spoofed", sum.spoofed as f64),
-            ("acks_suppressed", sum.suppressed as f64),
-            ("retransmissions", sum.resent as f64),
-            ("timeouts", sum.timeouts as f64),
+            ("suppressed", sum.suppressed as f64),
+            ("cached", sum.cached as f64),
             ("no_room", sum.no_room as f64),
+            ("local_retransmissions", sum.resent as f64),
+            ("local_timeouts", sum.timeouts as f64),
+            ("bytes_held", self.held as f64),
             ("bytes_held_max", self.held_max as f64),
             ("bytes_unconfirmed", unconfirmed as f64),
             ("bytes_lost", self.lost as f64),
@@ -273,6 +279,7 @@ impl Agent for Spoof {
 impl Count {
     fn add(&mut self, other: &Self) {
         self.spoofed += other.spoofed;
+        self.cached += other.cached;
         self.suppressed += other.suppressed;
         self.resent += other.resent;
         self.timeouts += other.timeouts;

@@ -1,6 +1,7 @@
 //! What the agent knows of one connection: what it acknowledged in the far end's name,
 //! and the segments that it answers for.
 
+use super::super::middlebox::{Act, Note, Out};
 use super::super::view::Path;
 use super::Settings;
 use crate::packet::Packet;
@@ -59,12 +60,15 @@ pub(super) struct Spoofed {
     pub(super) last: Instant,
     pub(super) timer: Option<Instant>,
     pub(super) count: Count,
+    /// What it did since the last call of [`Self::tell`].
+    acts: Vec<(Act, Seq)>,
 }
 
 /// What is counted.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Count {
     pub(super) spoofed: u64,
+    pub(super) cached: u64,
     pub(super) suppressed: u64,
     pub(super) resent: u64,
     pub(super) timeouts: u64,
@@ -127,6 +131,7 @@ impl Spoofed {
             last: now,
             timer: None,
             count: Count::default(),
+            acts: Vec::new(),
         }
     }
 
@@ -272,6 +277,8 @@ impl Spoofed {
             skip: false,
         };
         self.bytes += kept.len();
+        self.count.cached += 1;
+        self.acts.push((Act::Keep, start));
         self.cache.insert(at, kept);
         if self.deadline.is_none() {
             self.deadline = Some(now + self.rtt.rto());
@@ -314,6 +321,7 @@ impl Spoofed {
             return Becomes::Rewritten;
         }
         self.count.suppressed += 1;
+        self.acts.push((Act::Suppress, ack));
         // The window opens: the sender waits for that.
         let offer = self.offer(settings);
         let known = u64::try_from(self.edge.diff(self.acked)).unwrap_or(0);
@@ -341,7 +349,7 @@ impl Spoofed {
         (self.duplicates, self.tries) = (0, 0);
         self.deadline = (!self.cache.is_empty()).then(|| now + self.rtt.rto());
         match self.recover {
-            Some(recover) if ack.diff(recover) < 0 => self.resend_first(now, out),
+            Some(recover) if ack.diff(recover) < 0 => self.resend_first(Act::Resend, now, out),
             Some(_) => {
                 self.recover = None;
                 for kept in &mut self.cache {
@@ -358,7 +366,7 @@ impl Spoofed {
         let last = self.cache.back().map(|kept| kept.end);
         if self.recover.is_none() && self.duplicates == THRESHOLD {
             self.recover = last;
-            self.resend_first(now, out);
+            self.resend_first(Act::Resend, now, out);
         }
         let blocks = segment.options.sack.as_slice();
         let highest = blocks.iter().map(|block| block.right);
@@ -378,22 +386,23 @@ impl Spoofed {
             kept.skip |= told;
         }
         for number in again {
-            self.resend(number, now, out);
+            self.resend(Act::Resend, number, now, out);
         }
     }
 
-    fn resend_first(&mut self, now: Instant, out: &mut Vec<Packet>) {
+    fn resend_first(&mut self, act: Act, now: Instant, out: &mut Vec<Packet>) {
         if !self.cache.is_empty() {
-            self.resend(0, now, out);
+            self.resend(act, 0, now, out);
             self.deadline = Some(now + self.rtt.rto());
         }
     }
 
-    fn resend(&mut self, number: usize, now: Instant, out: &mut Vec<Packet>) {
+    fn resend(&mut self, act: Act, number: usize, now: Instant, out: &mut Vec<Packet>) {
         let kept = &mut self.cache[number];
         (kept.sent, kept.again, kept.skip) = (now, true, true);
         out.push(kept.packet.clone());
         self.count.resent += 1;
+        self.acts.push((act, kept.start));
     }
 
     /// The timer has expired. Returns whether there is still hope.
@@ -407,6 +416,7 @@ impl Spoofed {
         self.tries += 1;
         self.count.timeouts += 1;
         if self.tries > settings.tries {
+            self.acts.push((Act::GiveUp, self.confirmed));
             return false;
         }
         self.rtt.back_off();
@@ -415,7 +425,7 @@ impl Spoofed {
         }
         self.recover = self.cache.back().map(|kept| kept.end);
         self.duplicates = 0;
-        self.resend_first(now, out);
+        self.resend_first(Act::Timeout, now, out);
         true
     }
 
@@ -471,6 +481,7 @@ impl Spoofed {
         };
         if let Ok(packet) = self.path.packet(segment) {
             self.count.spoofed += 1;
+            self.acts.push((Act::Acknowledge, self.acked));
             out.push(packet);
         }
     }
@@ -531,6 +542,30 @@ impl Spoofed {
             && let Some(fin) = self.fins[1 - from]
         {
             self.fins_acked[1 - from] |= segment.ack.diff(fin) >= 0;
+        }
+    }
+
+    /// Behind what the far end has acknowledged.
+    pub(super) fn confirmed(&self) -> Seq {
+        self.confirmed
+    }
+
+    /// Tells what it did, if anybody wants to know.
+    pub(super) fn tell(&mut self, out: &mut Out) {
+        let mut acts = std::mem::take(&mut self.acts);
+        for (act, seq) in acts.drain(..) {
+            out.note(|| self.note(act, seq));
+        }
+        self.acts = acts;
+    }
+
+    /// It did something with the sender's data.
+    pub(super) fn note(&self, act: Act, seq: Seq) -> Note {
+        Note {
+            act,
+            flow: self.path.flow(),
+            from_opener: !self.path.from_opener(),
+            seq,
         }
     }
 

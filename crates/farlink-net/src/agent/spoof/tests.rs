@@ -45,7 +45,7 @@ fn data_is_acknowledged_at_the_agent() {
         assert_eq!(bed.ends[FIXED].connection.stats().segments_retransmitted, 0);
         let srtt = bed.ends[FIXED].connection.srtt().unwrap();
         assert!(srtt < Interval::from_millis(200), "{srtt:?}");
-        assert!(counter(&bed.agent, "acks_suppressed") > 50);
+        assert!(counter(&bed.agent, "suppressed") > 50);
         assert_eq!(counter(&bed.agent, "bytes_unconfirmed"), 0);
         assert!(bed.agent.all.is_empty() && bed.agent.timers.is_empty());
         assert_eq!(bed.agent.held, 0);
@@ -67,7 +67,7 @@ fn the_agent_repairs_what_is_lost_behind_it() {
         bed.run(at(LONG));
         assert!(bed.is_done(), "{row}");
         assert_eq!(bed.ends[FIXED].connection.stats().segments_retransmitted, 0);
-        assert!(counter(&bed.agent, "retransmissions") > 3);
+        assert!(counter(&bed.agent, "local_retransmissions") > 3);
     }
 }
 
@@ -99,7 +99,7 @@ fn what_it_cannot_deliver_ends_the_connection() {
     let arrived = bed.ends[MOBILE].received;
     bed.run(at(4 * LONG));
     assert_eq!(bed.ends[FIXED].closed, Some(CloseReason::Reset));
-    assert_eq!(counter(&bed.agent, "timeouts"), 16);
+    assert_eq!(counter(&bed.agent, "local_timeouts"), 16);
     assert_eq!(counter(&bed.agent, "connections_failed"), 1);
     let counted = counter(&bed.agent, "bytes_lost");
     assert!(counted > 0 && counted <= 64 << 10);

@@ -158,7 +158,7 @@ fn packets_are_dropped_held_and_injected() {
     assert!(world.agents.held.is_empty());
     assert_eq!(
         world.agents.counters(world.now).next(),
-        Some(vec![("called", 1.0)])
+        Some(vec![("called", 1.0), ("injected", 1.0)])
     );
     // It is counted where it came from, once, and the flow knows.
     let stats = world.links[LinkId(0)].stats();
