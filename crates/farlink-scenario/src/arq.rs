@@ -38,10 +38,10 @@ table! {
         /// for N(R), in whole bytes: 8 for a window of 15.
         status?: Size, in Size(1)..=KIBIBYTE, of [Rlp];
         /// Modulus of the sequence numbers: 8 or 128.
-        modulus?: u8 = LapbConfig::default().modulus, of [Lapb, Mdlp, Rlp];
+        modulus?: u32 = LapbConfig::default().modulus.into(), in 8..=128, of [Lapb, Mdlp, Rlp];
         /// Most unacknowledged frames. At most the modulus less one, and less than half the
         /// modulus for "mdlp" and "rlp".
-        window?: u8 = LapbConfig::default().window, of [Lapb, Mdlp, Rlp];
+        window?: u32 = LapbConfig::default().window.into(), in 1..=127, of [Lapb, Mdlp, Rlp];
         /// Whether packets are handed on in the order in which they were sent. LAPB cannot
         /// do otherwise.
         in_sequence?: bool = true, of [Mdlp, Rlp];
@@ -60,7 +60,7 @@ table! {
         /// From when `t1` or `t200` runs.
         retry_from?: RetryFromName = RetryFromName::LastFrame, of [Lapb, Mdlp];
         /// Time-outs in a row after which the link is re-established; without it never.
-        n2?: u32, in 1..=1000, of [Lapb, Mdlp];
+        n2?: u32, in 1..=1000, or "leave it out", of [Lapb, Mdlp];
         /// Whether re-establishing keeps what is queued, and only what the receiver
         /// misses is given up (Wong 1998, 5.1.1).
         best_effort?: bool = false, of [Lapb, Mdlp], needs n2;
@@ -227,8 +227,8 @@ impl ArqSpec {
         match self.protocol {
             ArqName::None => Protocol::Plain,
             ArqName::Lapb => Protocol::Lapb(LapbConfig {
-                modulus: self.modulus(),
-                window: self.window(),
+                modulus: self.modulus() as u8,
+                window: self.window() as u8,
                 t1: self.t1().0,
                 t2: self.t2().0,
                 poll: self.poll(),
@@ -236,8 +236,8 @@ impl ArqSpec {
                 give_up,
             }),
             ArqName::Mdlp => Protocol::Mdlp(MdlpConfig {
-                modulus: self.modulus(),
-                window: self.window(),
+                modulus: self.modulus() as u8,
+                window: self.window() as u8,
                 t200: self.t200().0,
                 t205: self.t205().0,
                 in_sequence: self.in_sequence(),
@@ -246,8 +246,8 @@ impl ArqSpec {
                 give_up,
             }),
             ArqName::Rlp => Protocol::Rlp(RlpConfig {
-                modulus: self.modulus(),
-                window: self.window(),
+                modulus: self.modulus() as u8,
+                window: self.window() as u8,
                 status_period: self.status_period().0,
                 min_interval: self.min_interval().0,
                 in_sequence: self.in_sequence(),

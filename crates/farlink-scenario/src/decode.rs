@@ -162,16 +162,16 @@ pub(super) fn example(key: &str) -> &'static str {
 }
 
 fn mismatch(found: &Unexpected<'_>, wanted: &str) -> String {
-    let range = |max: u64| format!("a whole number from 0 to {max}");
-    let wanted = match wanted {
-        "u8" => range(u8::MAX.into()),
-        "u32" => range(u32::MAX.into()),
-        "u64" => range(u64::MAX),
-        "f64" => "a number".to_owned(),
-        "a boolean" => "true or false".to_owned(),
-        "a string" => "a text in quotes".to_owned(),
-        "a sequence" => "a list".to_owned(),
-        other => other.to_owned(),
+    // The range is told of those that are whole numbers of the type.
+    let wanted = match (wanted, found) {
+        ("u32" | "u64", Unexpected::Signed(_)) => "a whole number that is not negative".to_owned(),
+        ("u32" | "u64", Unexpected::Unsigned(_)) => "a smaller number".to_owned(),
+        ("u32" | "u64", _) => "a whole number".to_owned(),
+        ("f64", _) => "a number".to_owned(),
+        ("a boolean", _) => "true or false".to_owned(),
+        ("a string", _) => "a text in quotes".to_owned(),
+        ("a sequence", _) => "a list".to_owned(),
+        (other, _) => other.to_owned(),
     };
     match found {
         Unexpected::Map if wanted == "a list" => {

@@ -29,10 +29,12 @@ use super::decode::Problem;
 ///
 /// - A key with a default has a method of its name, which gives what is written or the
 ///   default.
-/// - `in` is the range of its values, with the `unit` of a plain number behind it.
+/// - `in` is the range of its values, with the `unit` of a plain number behind it, and what
+///   may be done instead: `or "leave it out"` where that means something of its own.
 /// - In a table `for key: Kind`, whose kind is what that key says, `of` names the kinds
 ///   that the key means something to, with a default of their own if they have one.
 /// - `needs` is another key, without which this one would be ignored.
+/// - `like` is how a key is written that the kinds of `of` cannot be without.
 ///
 /// `check_keys` refuses what is against that, `fill` (of a table `for` kinds) writes the
 /// defaults out, and the schema and the reference say it, so that a comment need not.
@@ -42,16 +44,17 @@ macro_rules! table {
     };
     (@next $meta:tt $name:ident $by:tt [$($fields:tt)*] [$($entries:tt)*] $plain:tt
         $(#[$doc:meta])* $key:ident ?: $type:ty $(= $default:expr)?
-        $(, in $range:expr $(, unit $unit:literal)?)?
-        $(, of [$($one:ident $(= $own:expr)?),*])? $(, needs $needs:ident)?; $($rest:tt)*) => {
+        $(, in $range:expr $(, unit $unit:literal)? $(, or $or:literal)?)?
+        $(, of [$($one:ident $(= $own:expr)?),*])? $(, needs $needs:ident)?
+        $(, like $like:literal)?; $($rest:tt)*) => {
         $crate::table::table! { @next $meta $name $by
             [$($fields)*
                 $(#[$doc])*
                 #[serde(default, skip_serializing_if = "Option::is_none")]
                 pub $key: Option<$type>,
             ]
-            [$($entries)* ($key [$type] [$($default)?] [$($range, concat!("" $(, " (", $unit, ")")?))?]
-                [$([$($one [$($own)?])*])?] [$($needs)?])]
+            [$($entries)* ($key [$type] [$($default)?] [$($range, concat!("" $(, " (", $unit, ")")? $(, ", or ", $or)?))?]
+                [$([$($one [$($own)?])*])?] [$($needs)?] [$($like)?])]
             $plain
             $($rest)*
         }
@@ -84,7 +87,7 @@ macro_rules! table {
         $crate::table::table! { @keys $name $by $entries $plain }
     };
     (@keys $name:ident $by:tt [$(($key:ident [$type:ty] [$($default:expr)?]
-        [$($range:expr, $unit:expr)?] $of:tt [$($needs:ident)?]))*] [$(($must:ident [$held:ty] [$bounds:expr, $measure:expr]))*]) => {
+        [$($range:expr, $unit:expr)?] $of:tt [$($needs:ident)?] [$($like:literal)?]))*] [$(($must:ident [$held:ty] [$bounds:expr, $measure:expr]))*]) => {
         #[allow(dead_code, unused_variables, unreachable_pub)] // a table need not use all of this
         impl $name {
             /// Adds to the schema of each key what its entry says.
@@ -95,6 +98,7 @@ macro_rules! table {
                     $($crate::table::range::<$type>(schema, &$range, $unit);)?
                     $crate::table::table! { @note schema $by $type, $of }
                     $($crate::table::say(schema, concat!("Needs `", stringify!($needs), "`."));)?
+                    $($crate::table::say(schema, concat!("Has to be there, like ", $like, "."));)?
                 })*
                 $(if let Some(schema) = $crate::table::property(table, stringify!($must)) {
                     $crate::table::range::<$held>(schema, &$bounds, $measure);
@@ -103,7 +107,7 @@ macro_rules! table {
 
             /// Refuses what is written against an entry.
             pub(crate) fn check_keys(&self) -> Result<(), $crate::decode::Problem> {
-                $($crate::table::table! { @misplaced self $key $by $of })*
+                $($crate::table::table! { @misplaced self $key $by $of [$($like)?] })*
                 $($(if self.$key.is_some() && self.$needs.is_none() {
                     return Err($crate::checks::ignored(stringify!($key), stringify!($needs)));
                 })?)*
@@ -132,13 +136,16 @@ macro_rules! table {
         $crate::table::own_defaults($schema, own);
         $crate::table::of($schema, &[$($kind::$one),*]);
     };
-    (@misplaced $self:ident $key:ident $by:tt []) => {};
+    (@misplaced $self:ident $key:ident $by:tt [] []) => {};
     (@misplaced $self:ident $key:ident [$by:ident $kind:ident]
-        [[$($one:ident [$($own:expr)?])*]]) => {
+        [[$($one:ident [$($own:expr)?])*]] [$($like:literal)?]) => {
+        let of = &[$($kind::$one),*];
         if $self.$key.is_some() {
-            let of = &[$($kind::$one),*];
             $crate::table::placed(stringify!($key), stringify!($by), &$self.$by, of)?;
         }
+        $(if $self.$key.is_none() && of.contains(&$self.$by) {
+            return Err($crate::table::left_out(stringify!($key), $like));
+        })?
     };
     (@fill $name:ident [] $entries:tt) => {};
     (@fill $name:ident [$by:ident $kind:ident] [$(($key:ident [$($default:expr)?] $of:tt [$($needs:ident)?]))*]) => {
@@ -182,6 +189,14 @@ pub(crate) fn placed<K: PartialEq + Serialize>(
         return Ok(());
     }
     Err(ignored(key, &format!("{by} = {}", listed(of, "or"))))
+}
+
+/// Refuses to be without a key, which is written as in the example.
+pub(crate) fn left_out(key: &str, example: &str) -> Problem {
+    Problem::new(
+        [],
+        format!("has no {key:?}; write for example {key} = {example}"),
+    )
 }
 
 /// Refuses a value outside its range.
@@ -308,6 +323,10 @@ mod tests {
             kind: Kind;
             /// Its mass.
             grams: f64, in 0.5..=10.0, unit "g";
+            /// Its colours.
+            colours?: u32, in 1..=7, or "leave it out", of [Bird, Fish];
+            /// What it eats.
+            eats?: String, of [Fish], like "\"flies\"";
             /// How long it stays.
             stay?: Time = Time(Interval::from_secs(2)), in Time(Interval::ZERO)..=Time(Interval::from_secs(9));
             /// Its limbs.
@@ -347,7 +366,19 @@ mod tests {
                 "limbs would be ignored; it needs kind = \"bird\" or \"fish\"",
             ),
             (
-                r#""kind": "fish", "grams": 1.0, "red": true"#,
+                r#""kind": "bird", "grams": 1.0, "colours": 8"#,
+                "colours = 8 is out of range; write 1 to 7, or leave it out",
+            ),
+            (
+                r#""kind": "fish", "grams": 1.0"#,
+                "the scenario has no \"eats\"; write for example eats = \"flies\"",
+            ),
+            (
+                r#""kind": "bird", "grams": 1.0, "eats": "figs""#,
+                "eats would be ignored; it needs kind = \"fish\"",
+            ),
+            (
+                r#""kind": "fish", "grams": 1.0, "eats": "flies", "red": true"#,
                 "red would be ignored; it needs name",
             ),
         ] {
@@ -384,6 +415,10 @@ mod tests {
         let said = |key: &str| schema["properties"][key]["description"].clone();
         assert_eq!(said("grams"), "Its mass. 0.5 to 10 (g).");
         assert_eq!(said("stay"), "How long it stays. At most \"9 s\".");
+        let colours = "Its colours. 1 to 7, or leave it out. For \"bird\" and \"fish\".";
+        assert_eq!(said("colours"), colours);
+        let eats = "What it eats. For \"fish\". Has to be there, like \"flies\".";
+        assert_eq!(said("eats"), eats);
         let limbs = "Its limbs. 0 to 8. By default 2 for \"bird\". By default 5 for \"fish\". For \"bird\" and \"fish\".";
         assert_eq!(said("limbs"), limbs);
         let red = "Whether the first is red. For \"bird\" and \"fish\". Needs `name`.";

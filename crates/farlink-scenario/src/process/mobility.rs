@@ -2,18 +2,19 @@
 
 use farlink_net::mobility::{Area, Model, Separation, Span, Turning, Walker};
 use farlink_net::rng::Stream;
+use farlink_tcp::Interval;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::checks::fault;
+use super::super::checks::{LONGEST_RUN, fault};
 use super::super::decode::Problem;
 use super::super::table::table;
 use super::super::units::{Length, Speed, Time};
 
 table! {
-    /// Nodes that move in a rectangle. Which keys a model takes is said with it.
+    /// Nodes that move in a rectangle.
     #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-    pub struct MobilitySpec {
+    pub struct MobilitySpec for model: MobilityName {
         /// How the nodes move.
         model: MobilityName;
         /// Width and height of the area, 1 m to 1000 km.
@@ -21,27 +22,27 @@ table! {
         /// Whether both ends of the link move, or one and the other stands in the
         /// middle of the area; "both" without it.
         moves?: MovesName;
-        /// Least and greatest speed of a leg. All models but "gauss-markov".
-        speed?: [Speed; 2];
-        /// Least and greatest time of a pause; none without it. "random-waypoint",
-        /// "vatne2006", "random-direction" and "random-trip".
-        pause?: [Time; 2];
-        /// Length of a step. "vatne2006" and "gauss-markov".
-        step?: Time;
+        /// Least and greatest speed of a leg.
+        speed?: [Speed; 2], of [RandomWaypoint, Vatne2006, RandomWalk, RandomDirection, RandomTrip],
+            like "[\"0.5 m/s\", \"5 m/s\"]";
+        /// Least and greatest time of a pause; none without it.
+        pause?: [Time; 2], of [RandomWaypoint, Vatne2006, RandomDirection, RandomTrip];
+        /// Length of a step.
+        step?: Time, in Time(Interval::from_millis(1))..=Time(LONGEST_RUN),
+            of [Vatne2006, GaussMarkov], like "\"1 s\"";
         /// Least and greatest time of a leg, whole steps for "vatne2006"; twice the
         /// same for "random-walk".
-        leg?: [Time; 2];
+        leg?: [Time; 2], of [Vatne2006, RandomWalk], like "[\"5 s\", \"30 s\"]";
         /// Standard deviation of the angle about the last one; any angle alike without it.
-        /// "vatne2006".
-        turning?: f64, in 0.0..=100.0, unit "radians";
-        /// Weight of the past: 0 is none, 1 a straight line. "gauss-markov".
-        memory?: f64, in 0.0..=1.0;
-        /// Mean speed. "gauss-markov".
-        mean_speed?: Speed;
-        /// Standard deviation of the speed. "gauss-markov".
-        speed_deviation?: Speed;
-        /// Standard deviation of the angle. "gauss-markov".
-        angle_deviation?: f64, in 0.0..=100.0, unit "radians";
+        turning?: f64, in 0.0..=100.0, unit "radians", of [Vatne2006];
+        /// Weight of the past: 0 is none, 1 a straight line.
+        memory?: f64, in 0.0..=1.0, of [GaussMarkov], like "0.75";
+        /// Mean speed.
+        mean_speed?: Speed, of [GaussMarkov], like "\"3 m/s\"";
+        /// Standard deviation of the speed.
+        speed_deviation?: Speed, of [GaussMarkov], like "\"0.5 m/s\"";
+        /// Standard deviation of the angle.
+        angle_deviation?: f64, in 0.0..=100.0, unit "radians", of [GaussMarkov], like "0.4";
     }
 }
 
@@ -75,95 +76,7 @@ pub enum MovesName {
     One,
 }
 
-impl MobilityName {
-    const fn text(self) -> &'static str {
-        match self {
-            Self::RandomWaypoint => "random-waypoint",
-            Self::Vatne2006 => "vatne2006",
-            Self::RandomWalk => "random-walk",
-            Self::RandomDirection => "random-direction",
-            Self::GaussMarkov => "gauss-markov",
-            Self::RandomTrip => "random-trip",
-        }
-    }
-}
-
-/// (key, is given, how it is written, models that need it, models that take it).
-type Row = (
-    &'static str,
-    bool,
-    &'static str,
-    &'static [MobilityName],
-    &'static [MobilityName],
-);
-
 impl MobilitySpec {
-    fn keys(&self) -> [Row; 9] {
-        use MobilityName::{
-            GaussMarkov, RandomDirection, RandomTrip, RandomWalk, RandomWaypoint, Vatne2006,
-        };
-        const GAUSS: &[MobilityName] = &[GaussMarkov];
-        [
-            (
-                "speed",
-                self.speed.is_some(),
-                "[\"0.5 m/s\", \"5 m/s\"]",
-                &[
-                    RandomWaypoint,
-                    Vatne2006,
-                    RandomWalk,
-                    RandomDirection,
-                    RandomTrip,
-                ],
-                &[],
-            ),
-            (
-                "pause",
-                self.pause.is_some(),
-                "[\"0 s\", \"10 s\"]",
-                &[],
-                &[RandomWaypoint, Vatne2006, RandomDirection, RandomTrip],
-            ),
-            (
-                "step",
-                self.step.is_some(),
-                "\"1 s\"",
-                &[Vatne2006, GaussMarkov],
-                &[],
-            ),
-            (
-                "leg",
-                self.leg.is_some(),
-                "[\"5 s\", \"30 s\"]",
-                &[Vatne2006, RandomWalk],
-                &[],
-            ),
-            ("turning", self.turning.is_some(), "1.5", &[], &[Vatne2006]),
-            ("memory", self.memory.is_some(), "0.75", GAUSS, &[]),
-            (
-                "mean_speed",
-                self.mean_speed.is_some(),
-                "\"3 m/s\"",
-                GAUSS,
-                &[],
-            ),
-            (
-                "speed_deviation",
-                self.speed_deviation.is_some(),
-                "\"0.5 m/s\"",
-                GAUSS,
-                &[],
-            ),
-            (
-                "angle_deviation",
-                self.angle_deviation.is_some(),
-                "0.4",
-                GAUSS,
-                &[],
-            ),
-        ]
-    }
-
     pub(in super::super) fn check(&self) -> Result<(), Problem> {
         for side in self.area {
             if !(1.0..=1e6).contains(&side.metres()) {
@@ -171,22 +84,7 @@ impl MobilitySpec {
                 return Err(fault("area", says));
             }
         }
-        for (key, given, example, needed, taken) in self.keys() {
-            if needed.contains(&self.model) && !given {
-                let says = format!(
-                    "has no {key:?}; model = {:?} needs it: write for example {key} = {example}",
-                    self.model.text()
-                );
-                return Err(Problem::new([], says));
-            }
-            if given && !needed.contains(&self.model) && !taken.contains(&self.model) {
-                let says = format!(
-                    "would be ignored; model = {:?} has no such thing",
-                    self.model.text()
-                );
-                return Err(fault(key, says));
-            }
-        }
+        self.check_keys()?;
         if let Some([low, high]) = self.speed {
             if low > high {
                 let says = format!("goes from \"{low}\" to \"{high}\"; write the smaller first");
@@ -203,12 +101,9 @@ impl MobilitySpec {
                 return Err(fault(key, says));
             }
         }
-        let least = farlink_tcp::Interval::from_millis(1);
-        for (key, time) in [("step", self.step), ("leg", self.leg.map(|leg| leg[0]))] {
-            if let Some(time) = time.filter(|time| time.0 < least) {
-                let says = format!("= \"{time}\" is out of range; write \"1 ms\" or more");
-                return Err(fault(key, says));
-            }
+        if let Some([low, _]) = self.leg.filter(|leg| leg[0].0 < Interval::from_millis(1)) {
+            let says = format!("begins with \"{low}\", out of range; write \"1 ms\" or more");
+            return Err(fault("leg", says));
         }
         if let (MobilityName::RandomWalk, Some([low, high])) = (self.model, self.leg)
             && low != high
@@ -216,7 +111,6 @@ impl MobilitySpec {
             let says = format!("of a random walk has one length; write [\"{low}\", \"{low}\"]");
             return Err(fault("leg", says));
         }
-        self.check_keys()?;
         self.check_steps()
     }
 

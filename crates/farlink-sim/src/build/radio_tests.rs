@@ -77,13 +77,12 @@ const FAULTS: &[(&str, &str)] = &[
     (
         "{ radio = { band = \"868 MHz\", mobility = { model = \"random-walk\", area = [\"9 m\", \"9 \
          m\"], speed = [\"1 m/s\", \"2 m/s\"] } } }",
-        "radio.mobility has no \"leg\"; model = \"random-walk\" needs it: write for example leg = \
-         [\"5 s\", \"30 s\"]",
+        "radio.mobility has no \"leg\"; write for example leg = [\"5 s\", \"30 s\"]",
     ),
     (
         "{ radio = { band = \"868 MHz\", mobility = { model = \"random-trip\", area = [\"9 m\", \"9 \
          m\"], speed = [\"1 m/s\", \"2 m/s\"], memory = 0.5 } } }",
-        "radio.mobility.memory would be ignored; model = \"random-trip\" has no such thing",
+        "radio.mobility.memory would be ignored; it needs model = \"gauss-markov\"",
     ),
     (
         "{ radio = { band = \"868 MHz\", mobility = { model = \"random-trip\", area = [\"9 m\", \"9 \
