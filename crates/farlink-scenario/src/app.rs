@@ -23,14 +23,13 @@ pub enum App {
         reverse: u64,
     },
     /// As much as goes through.
-    Bulk {
-        /// From the start of the flow.
-        duration: Interval,
-    },
+    Bulk,
     /// Pages.
     Http(HttpSpec),
     /// The same file again and again.
     Repeat(RepeatSpec),
+    /// Messages at a constant rate.
+    Stream(StreamSpec),
     /// Files of drawn sizes with pauses between them.
     Web(WebSpec),
     /// Conversations.
@@ -44,8 +43,6 @@ pub enum App {
 pub struct HttpSpec {
     /// How many; without it until `duration` is over.
     pub pages: Option<u64>,
-    /// From the start of the flow.
-    pub duration: Option<Interval>,
     /// From one page's being asked for to the next one's.
     pub page_interval: Interval,
     /// Least time from a page's being there to the next.
@@ -69,27 +66,21 @@ pub struct HttpSpec {
 pub struct RepeatSpec {
     /// How many; without it until `duration` is over.
     pub files: Option<u64>,
-    /// From the start of the flow.
-    pub duration: Option<Interval>,
     /// From one SYN to the next.
     pub interval: Interval,
     /// Bytes of each.
     pub size: u64,
 }
 
-impl App {
-    /// When it is stopped, after its start.
-    pub fn duration(&self) -> Option<Interval> {
-        match *self {
-            Self::File { .. } => None,
-            Self::Bulk { duration } => Some(duration),
-            Self::Http(spec) => spec.duration,
-            Self::Repeat(spec) => spec.duration,
-            Self::Web(spec) => spec.duration,
-            Self::Conversation(spec) => spec.duration,
-            Self::Udp(spec) => spec.duration,
-        }
-    }
+/// Messages one after the other on one connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamSpec {
+    /// How many; without it until the flow is stopped.
+    pub messages: Option<u64>,
+    /// Bytes of each.
+    pub size: u64,
+    /// Bits per second.
+    pub rate: u64,
 }
 
 impl AppName {
@@ -134,6 +125,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
         let size = size.just("size", &name)?;
         within("size", &size, &(Size(1)..=MOST_BYTES), "").map(|()| size.0)
     };
+    let rate = || Ok(flow.rate.ok_or_else(|| missing("rate"))?.0);
     let drawn = |key: &str, time: Option<TimeDistribution>| {
         let time = time.map(|time| time.distribution(key));
         time.transpose()
@@ -144,16 +136,14 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
             size: one_size()?,
             reverse: flow.reverse().0,
         },
-        AppName::Bulk => App::Bulk {
-            duration: duration.ok_or_else(|| missing("duration"))?,
-        },
+        AppName::Bulk if duration.is_none() => return Err(missing("duration")),
+        AppName::Bulk => App::Bulk,
         AppName::Http => {
             let think_time = flow.think_time.unwrap_or(TimeDistribution::Just(ZERO));
             let think_time = think_time.just("think_time", &name)?;
             within("think_time", &think_time, &(ZERO..=Time(LONGEST_RUN)), "")?;
             App::Http(HttpSpec {
                 pages: number("pages", flow.pages)?,
-                duration,
                 page_interval: flow.page_interval().0,
                 think_time: think_time.0,
                 request: flow.request().0,
@@ -166,13 +156,16 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
         }
         AppName::Repeat => App::Repeat(RepeatSpec {
             files: number("files", flow.files)?,
-            duration,
             interval: flow.interval().0,
             size: one_size()?,
         }),
+        AppName::Stream => App::Stream(StreamSpec {
+            messages: number("messages", flow.messages)?,
+            size: one_size()?,
+            rate: rate()?,
+        }),
         AppName::Web => App::Web(WebSpec {
             files: number("files", flow.files)?,
-            duration,
             size: flow
                 .size
                 .ok_or_else(|| missing("size"))?
@@ -194,7 +187,7 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
                 ));
             }
             App::Udp(UdpSpec {
-                rate: flow.rate.ok_or_else(|| missing("rate"))?.0,
+                rate: rate()?,
                 packet: flow.packet().0 as u32,
                 on_off,
                 datagrams: number("datagrams", flow.datagrams)?,
@@ -210,7 +203,6 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
                     _ => Protocol::Telnet,
                 },
                 conversations: number("conversations", flow.conversations)?,
-                duration,
                 arrivals: needed("arrivals", flow.arrivals)?,
                 typing: drawn("typing", flow.typing)?,
                 keystrokes: drawn("keystrokes", flow.keystrokes)?,

@@ -151,6 +151,7 @@ pub(super) fn example(key: &str) -> &'static str {
         "files" => "; write for example files = 10, or a duration",
         "conversations" => "; write for example conversations = 10, or a duration",
         "datagrams" => "; write for example datagrams = 1000, or a duration",
+        "messages" => "; write for example messages = 100, or a duration",
         "on" => "; write for example on = { distribution = \"exponential\", mean = \"1 s\" }",
         "off" => "; write for example off = { distribution = \"exponential\", mean = \"2 s\" }",
         "distribution" => "; write for example distribution = \"exponential\"",

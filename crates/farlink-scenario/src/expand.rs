@@ -630,6 +630,7 @@ fn one_flow(
                 to,
                 app,
                 start,
+                duration: flow.duration.map(|time| time.0),
                 opens,
                 dont_fragment: flow.dont_fragment,
                 reassembly_timeout,

@@ -99,6 +99,8 @@ pub struct ExpandedFlow {
     pub app: App,
     /// When the connection is opened or the first datagram sent.
     pub start: Interval,
+    /// When it is stopped, after its start.
+    pub duration: Option<Interval>,
     /// Which end opens it.
     pub opens: Opener,
     /// Whether no router may cut its packets.

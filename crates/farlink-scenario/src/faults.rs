@@ -419,7 +419,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "app = \"bulk\"\nsize = \"50 MiB\"",
-        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"web\", \"smtp\", \"nntp\" or \"ftp\"",
+        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"stream\", \"web\", \"smtp\", \"nntp\" or \"ftp\"",
     ),
     (
         "size = \"50 MiB\"",
@@ -430,13 +430,13 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "size = \"50 MiB\"",
         "size = \"50 MiB\"\nduration = \"1 s\"",
         "geo.toml:29: flows[0].duration would be ignored; it needs app = \"bulk\", \"http\", \"repeat\", \
-         \"web\", \"telnet\", \"rlogin\", \"smtp\", \"nntp\", \"ftp\", \"cbr\" or \"onoff\"",
+         \"stream\", \"web\", \"telnet\", \"rlogin\", \"smtp\", \"nntp\", \"ftp\", \"cbr\" or \"onoff\"",
     ),
     (
         "size = \"50 MiB\"",
         "app = \"gopher\"",
         "geo.toml:28: flows[0].app = \"gopher\" is unknown; the choices are \"file\", \"bulk\", \"http\", \
-         \"repeat\", \"web\", \"telnet\", \"rlogin\", \"smtp\", \"nntp\", \"ftp\", \"cbr\", \"onoff\"",
+         \"repeat\", \"stream\", \"web\", \"telnet\", \"rlogin\", \"smtp\", \"nntp\", \"ftp\", \"cbr\", \"onoff\"",
     ),
     (
         "size = \"50 MiB\"",
@@ -446,7 +446,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "app = \"http\"\nsize = \"50 MiB\"",
-        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"web\", \"smtp\", \"nntp\" or \"ftp\"",
+        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"stream\", \"web\", \"smtp\", \"nntp\" or \"ftp\"",
     ),
     (
         "size = \"50 MiB\"",

@@ -50,7 +50,7 @@ mod value;
 use serde::Deserialize;
 
 pub use agent::{AckpProtocol, AgentName, AgentSpec, ExpandedAgent, OpenName, SackName};
-pub use app::{App, HttpSpec, RepeatSpec};
+pub use app::{App, HttpSpec, RepeatSpec, StreamSpec};
 pub use arq::{AccessName, ArqLink, ArqName, ArqSpec, Directions, MacSpec, RetryFromName};
 pub use background::{BackgroundDistribution, BackgroundSpec};
 pub use burst::Burst;

@@ -369,17 +369,19 @@ table! {
         /// What is carried.
         #[serde(default)]
         app: AppName;
-        /// Length of a file, 1 B to 1 PiB. Required for "file", "repeat" and "web",
-        /// which also takes a distribution, as do "smtp", "nntp" and "ftp"; without it
+        /// Length of a file, 1 B to 1 PiB. Required for "file", "repeat", "stream" and
+        /// "web", which also takes a distribution, as do "smtp", "nntp" and "ftp"; without it
         /// their items are as long as those of tcplib.
-        size?: SizeDistribution, of [File, Repeat, Web, Smtp, Nntp, Ftp];
+        size?: SizeDistribution, of [File, Repeat, Stream, Web, Smtp, Nntp, Ftp];
         /// Bytes that go the other way at the same time.
         reverse?: Size = Size(0), in Size(0)..=MOST_BYTES, of [File];
         /// How long it goes on from `start`; what is under way then is cut off. Required for
         /// "bulk".
-        duration?: Time, in SHORTEST..=Time(LONGEST_RUN), of [Bulk, Http, Repeat, Web, Telnet, Rlogin, Smtp, Nntp, Ftp, Cbr, Onoff];
+        duration?: Time, in SHORTEST..=Time(LONGEST_RUN), of [Bulk, Http, Repeat, Stream, Web, Telnet, Rlogin, Smtp, Nntp, Ftp, Cbr, Onoff];
         /// Number of files. Required without `duration`.
         files?: u64, in 1..=MOST, of [Repeat, Web];
+        /// Number of messages. Required without `duration`.
+        messages?: u64, in 1..=MOST, of [Stream];
         /// Time from one SYN to the next. A file that takes longer delays the next.
         interval?: Time = ZERO, in ZERO..=Time(LONGEST_RUN), of [Repeat];
         /// Number of pages. Required without `duration`.
@@ -417,9 +419,9 @@ table! {
         /// Commands with their replies before each item: HELO, MAIL, RCPT and DATA (RFC 821,
         /// 3.1); IHAVE (RFC 977, 3.4); PORT (RFC 959, 4.1.2).
         turns?: u32, in 0..=1000, of [Smtp = 4, Nntp = 1, Ftp = 1];
-        /// Rate of the data in datagrams, headers not counted, while the source is on. It has
-        /// to be there.
-        rate?: Rate, in Rate(1)..=MOST_RATE, of [Cbr, Onoff];
+        /// Rate of the data in datagrams or messages, headers not counted, while the source is
+        /// on. It has to be there.
+        rate?: Rate, in Rate(1)..=MOST_RATE, of [Stream, Cbr, Onoff];
         /// Data in a datagram (RFC 768 and RFC 791: 65,535 bytes less headers).
         packet?: Size = Size(1000), in Size(1)..=Size(65_507), of [Cbr, Onoff];
         /// Number of datagrams. Required without `duration`.
@@ -433,7 +435,7 @@ table! {
         start: Time;
         /// Which end sends the SYN.
         opens?: Opener, of [File = Opener::Sender, Bulk = Opener::Sender, Repeat = Opener::Sender,
-            Smtp = Opener::Sender, Nntp = Opener::Sender, Http = Opener::Receiver,
+            Stream = Opener::Sender, Smtp = Opener::Sender, Nntp = Opener::Sender, Http = Opener::Receiver,
             Web = Opener::Receiver, Telnet = Opener::Receiver, Rlogin = Opener::Receiver,
             Ftp = Opener::Receiver];
         /// Number of such flows, numbered from 0.
@@ -488,6 +490,8 @@ pub enum AppName {
     Http,
     /// Files of `size`, one after the other, each on a connection of its own.
     Repeat,
+    /// Messages of `size` at a constant `rate` over one connection, late or not.
+    Stream,
     /// Requests for files of drawn sizes with pauses, from the server `from` to
     /// the client `to`.
     Web,

@@ -149,6 +149,7 @@ macro_rules! table {
     };
     (@fill $name:ident [] $entries:tt) => {};
     (@fill $name:ident [$by:ident $kind:ident] [$(($key:ident [$($default:expr)?] $of:tt [$($needs:ident)?]))*]) => {
+        #[allow(dead_code)] // a table need not have a default
         impl $name {
             /// Writes out what is left to its default.
             pub(crate) fn fill(&mut self) {

@@ -46,8 +46,6 @@ pub struct ConversationSpec {
     pub protocol: Protocol,
     /// How many; without it until `duration` is over.
     pub conversations: Option<u64>,
-    /// From the start of the flow.
-    pub duration: Option<Interval>,
     /// From one conversation's arrival to the next one's, in nanoseconds.
     pub arrivals: Distribution,
     /// How long a user types, in nanoseconds; without it that of tcplib.
@@ -67,8 +65,6 @@ pub struct ConversationSpec {
 pub struct WebSpec {
     /// How many; without it until `duration` is over.
     pub files: Option<u64>,
-    /// From the start of the flow.
-    pub duration: Option<Interval>,
     /// Bytes of a file.
     pub size: Distribution,
     /// From a file's being there to the next request, in nanoseconds.

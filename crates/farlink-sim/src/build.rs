@@ -449,7 +449,7 @@ fn flows(
         });
         let id = world.flows.push(FlowState {
             failed: false,
-            stops_after: flow.app.duration(),
+            stops_after: flow.duration,
             opened_at: Instant::ZERO,
             done_at: None,
             wakes_at: Instant::MAX,

@@ -274,3 +274,43 @@ fn rows<'a>(
             .collect()
     })
 }
+
+/// Messages of one segment each 100 ms over a link of 1 Mbit/s and 50 ms, and the same while
+/// the link is out from 2.01 s to 3.01 s and keeps what it gets.
+fn messages(channel: &str) -> Value {
+    let text = format!(
+        "[tcp]\ninitial_window = 100\nnagle = \"off\"\nrto_min = \"5 s\"\nrto_initial = \"5 s\"\n\
+         [[links]]\nbetween = [\"a\", \"b\"]\n\
+         down = {{ rate = \"1 Mbit/s\", delay = \"50 ms\"{channel} }}\n\
+         up = {{ rate = \"1 Mbit/s\", delay = \"50 ms\" }}\n\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"stream\"\nsize = \"1000 B\"\n\
+         rate = \"80 kbit/s\"\nmessages = 50\n"
+    );
+    result(&expand(&text, &[]))
+}
+
+/// A message takes its transmission and propagation: 8.4 ms and 50 ms.
+#[test]
+fn a_message_on_a_clean_path_takes_one_way() {
+    let clean = messages("");
+    assert_eq!(metric(&clean, 0, "responses"), 50.0);
+    for name in ["response_time_mean", "response_time_max"] {
+        let time = metric(&clean, 0, name);
+        assert!((0.0582..0.0590).contains(&time), "{name}: {time}");
+    }
+}
+
+/// Those that are due in an outage of 1 s wait for its end: the first almost all of it, the
+/// next 100 ms less, and so on.
+#[test]
+fn messages_wait_for_the_end_of_an_outage() {
+    let outage =
+        ", channel = { outage = { start = \"2.01 s\", duration = \"1 s\", packets = \"hold\" } }";
+    let (clean, out) = (messages(""), messages(outage));
+    let more = |name| metric(&out, 0, name) - metric(&clean, 0, name);
+    assert_eq!(metric(&out, 0, "responses"), 50.0);
+    assert!((0.9..1.0).contains(&more("response_time_max")));
+    // Ten messages wait 1 s at most, 0.1 s less each.
+    let waited = 50.0 * more("response_time_mean");
+    assert!((4.5..5.5).contains(&waited), "{waited}");
+}

@@ -167,7 +167,6 @@ mod tests {
     fn pages(connections: Connections, pipelining: bool) -> Http {
         Http::new(HttpSpec {
             pages: Some(2),
-            duration: None,
             page_interval: Interval::from_secs(30),
             think_time: Interval::from_secs(1),
             request: 100,

@@ -180,7 +180,6 @@ mod tests {
         let spec = ConversationSpec {
             protocol,
             conversations: Some(1),
-            duration: None,
             arrivals: Distribution::Constant(0.0),
             typing: None,
             keystrokes: None,

@@ -14,6 +14,7 @@ mod file;
 mod http;
 mod items;
 mod repeat;
+mod stream;
 mod tcplib;
 mod telnet;
 mod web;
@@ -48,9 +49,10 @@ impl Program {
     pub(crate) fn new(app: &App, stream: impl Fn(&str) -> Stream) -> Option<Self> {
         Some(Self::Other(match *app {
             App::File { size, reverse } => return Some(Self::File(File::new(size, reverse))),
-            App::Bulk { .. } => return Some(Self::Bulk(Bulk)),
+            App::Bulk => return Some(Self::Bulk(Bulk)),
             App::Http(spec) => Box::new(Http::new(spec)),
             App::Repeat(spec) => Box::new(Repeat::new(spec)),
+            App::Stream(spec) => Box::new(stream::Stream::new(spec)),
             App::Web(spec) => Box::new(Web::new(spec, stream("web"))),
             App::Conversation(spec) => match spec.protocol {
                 Protocol::Telnet => Box::new(Telnet::new(spec, &stream)),

@@ -173,7 +173,6 @@ mod tests {
         let spec = ConversationSpec {
             protocol: Protocol::Telnet,
             conversations: Some(2),
-            duration: None,
             arrivals: Distribution::Constant(20e9),
             typing: Some(Distribution::Constant(5e9)),
             keystrokes: Some(Distribution::Constant(2e9)),

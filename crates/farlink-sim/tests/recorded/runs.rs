@@ -183,6 +183,10 @@ const APPS: &[(&str, &str)] = &[
     ),
     ("repeat", "files = 3\nsize = '30 kB'\ninterval = '4 s'"),
     (
+        "stream",
+        "messages = 40\nsize = '2 kB'\nrate = '200 kbit/s'",
+    ),
+    (
         "web",
         "files = 8\nsize = { distribution = 'pareto', mean = '20 kB', shape = 1.1, max = '200 kB' }",
     ),
