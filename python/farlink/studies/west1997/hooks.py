@@ -10,12 +10,12 @@ __all__: list[str] = []
 SETTLED_RTO_S = {True: 1.0, False: 3.0}
 """The time-out that a transfer without errors settles at: on the LAN, on the slow link."""
 
-_FAST = 1e6
+_FAST_MS = 10
 
 
-def _rate(scenario: dict[str, Any]) -> float:
-    number, _, unit = scenario["links"][1]["down"]["rate"].partition(" ")
-    return float(number) * {"kbit/s": 1e3, "Mbit/s": 1e6}[unit]
+def _is_lan(scenario: dict[str, Any]) -> bool:
+    service = scenario["links"][1]["down"]["service_time"].removesuffix(" ms")
+    return float(service) < _FAST_MS
 
 
 def _is_constant(scenario: dict[str, Any]) -> bool:
@@ -29,7 +29,7 @@ def _as_measured(scenario: dict[str, Any]) -> None:
         # It always does, and the key would say nothing.
         scenario["tcp"].pop("restart_on_retransmit")
     if _is_constant(scenario):
-        scenario["tcp"]["ackp_timer"] = f"{2 * SETTLED_RTO_S[_rate(scenario) > _FAST]:g} s"
+        scenario["tcp"]["ackp_timer"] = f"{2 * SETTLED_RTO_S[_is_lan(scenario)]:g} s"
 
 
 @REGISTRY.hook("ackp_first_rto")
@@ -60,21 +60,33 @@ REGISTRY.hook("agents_off")(_agents(enabled=False))
 
 @REGISTRY.hook("slow_timer")
 def _slow_timer(scenario: dict[str, Any]) -> None:
-    if _rate(scenario) < _FAST:
+    if not _is_lan(scenario):
         _agents(tick="400 ms")(scenario)
 
 
 @REGISTRY.hook("tick_1s_slow")
 def _tick_1s_slow(scenario: dict[str, Any]) -> None:
-    if _rate(scenario) < _FAST:
+    if not _is_lan(scenario):
         _agents(tick="1 s")(scenario)
 
 
 @REGISTRY.hook("slow_reno")
 def _slow_reno(scenario: dict[str, Any]) -> None:
     down = scenario["links"][1]["down"]
-    if _rate(scenario) < _FAST and not scenario.get("agents") and "channel" in down:
-        down["rate"] = "66 kbit/s"
+    if not _is_lan(scenario) and not scenario.get("agents") and "channel" in down:
+        down["service_time"] = "167 ms"
+
+
+@REGISTRY.hook("full_duplex")
+def _full_duplex(scenario: dict[str, Any]) -> None:
+    """Give each direction a medium of its own, at the rate that Tables 1 and 3 then ask for."""
+    link, slow = scenario["links"][1], not _is_lan(scenario)
+    link.pop("half_duplex")
+    for direction in ("down", "up"):
+        link[direction].pop("service_time")
+        link[direction]["rate"] = "1.717 Mbit/s"
+    if slow:
+        link["down"]["rate"] = "119.3 kbit/s"
 
 
 @REGISTRY.hook("drops_in_rows")
