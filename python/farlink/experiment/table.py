@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from farlink import _farlink
 from farlink.experiment.numbers import Column, Layout, Numbers
@@ -27,48 +29,71 @@ def of_numbers(numbers: Sequence[Numbers]) -> "pa.Table":
 
     Where a run had nothing to measure the value is null. Rows of a measure are together.
     """
-    known: dict[Column, int] = {}
     keys: dict[str, int] = {}
-    points, runs, columns, values = [], [], [], []
-    # Numbers of one task share their layout: it is read once.
-    read: dict[int, np.typing.NDArray[np.int32]] = {}
+    groups: dict[Layout, list[Numbers]] = {}
+    # Numbers of one task share their layout: it is hashed once.
+    by_layout: dict[int, list[Numbers]] = {}
     for one in numbers:
-        count, width = one.values.shape
-        places = read.get(id(one.layout))
-        if places is None:
-            places = np.array([known.setdefault(name, len(known)) for name in one.layout], np.int32)
-            read[id(one.layout)] = places
-        points.append(np.full(count * width, keys.setdefault(one.point, len(keys)), np.int32))
-        runs.append(np.tile(one.runs.astype(np.int32), width))
-        columns.append(np.repeat(places, count))
-        values.append(one.values.T.ravel())
-    if not numbers:
+        keys.setdefault(one.point, len(keys))
+        if id(one.layout) not in by_layout:
+            by_layout[id(one.layout)] = groups.setdefault(one.layout, [])
+        by_layout[id(one.layout)].append(one)
+    blocks = [_block(layout, group, keys) for layout, group in groups.items()]
+    # Names in the order of the measures: what is asked for together stands together.
+    names = sorted(
+        {name for layout in groups for name in layout}, key=lambda name: (name[2], name[0], name[1])
+    )
+    rows = [
+        (place, block.points, block.runs, block.values[name])
+        for place, name in enumerate(names)
+        for block in blocks
+        if name in block.values
+    ]
+    if not rows:
         none = np.array([], np.int32)
         return _rows([], [], none, none, none, np.array([], np.float64))
-    # Names in the order of the measures: what is asked for together stands together.
-    names = sorted(known, key=lambda name: (name[2], name[0], name[1]))
-    rank = np.empty(len(known), np.int32)
-    rank[[known[name] for name in names]] = np.arange(len(names), dtype=np.int32)
-    column = rank[np.concatenate(columns)]
-    # Of 16 bits it is a radix sort.
-    narrow = column.astype(np.int16) if len(names) <= np.iinfo(np.int16).max else column
-    order = np.argsort(narrow, kind="stable")
-    point, run = (np.concatenate(one)[order] for one in (points, runs))
-    value = np.concatenate(values)[order]
-    return _rows(list(keys), names, point, run, column[order], value)
+    places, points, runs, values = zip(*rows, strict=True)
+    column = np.repeat(np.array(places, np.int32), [len(one) for one in values])
+    return _rows(
+        list(keys),
+        names,
+        np.concatenate(points),
+        np.concatenate(runs),
+        column,
+        np.concatenate(values),
+    )
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Numbers of one layout below each other."""
+
+    points: "NDArray[np.int32]"
+    runs: "NDArray[np.int32]"
+    values: "Mapping[Column, NDArray[np.float64]]"
+
+
+def _block(layout: Layout, numbers: Sequence[Numbers], keys: Mapping[str, int]) -> _Block:
+    counts = [len(one.runs) for one in numbers]
+    values = np.ascontiguousarray(np.concatenate([one.values for one in numbers]).T)
+    return _Block(
+        np.repeat(np.array([keys[one.point] for one in numbers], np.int32), counts),
+        np.concatenate([one.runs for one in numbers]).astype(np.int32),
+        dict(zip(layout, values, strict=True)),
+    )
 
 
 def _rows(
     keys: Sequence[str],
     names: Sequence[Column],
-    point: "np.typing.NDArray[np.int32]",
-    run: "np.typing.NDArray[np.int32]",
-    column: "np.typing.NDArray[np.int32]",
-    value: "np.typing.NDArray[np.float64]",
+    point: "NDArray[np.int32]",
+    run: "NDArray[np.int32]",
+    column: "NDArray[np.int32]",
+    value: "NDArray[np.float64]",
 ) -> "pa.Table":
     import pyarrow as pa
 
-    def texts(codes: "np.typing.NDArray[np.int32]", of: Sequence[str]) -> pa.Array:
+    def texts(codes: "NDArray[np.int32]", of: Sequence[str]) -> pa.Array:
         unique = {text: place for place, text in enumerate(dict.fromkeys(of))}
         places = np.array([unique[text] for text in of], np.int32)
         indices = places[codes] if len(of) else codes
@@ -97,7 +122,7 @@ def joined(tables: Sequence["pa.Table"]) -> "pa.Table":
     return rows.take(pa.array(np.lexsort(keys)))
 
 
-def _ranks(texts: "pa.DictionaryArray") -> "np.typing.NDArray[np.int32]":
+def _ranks(texts: "pa.DictionaryArray") -> "NDArray[np.int32]":
     """Return numbers that sort as these texts do."""
     order = np.argsort(np.array(texts.dictionary.to_pylist(), dtype=object))
     rank = np.empty(len(order), np.int32)
@@ -187,14 +212,15 @@ def write(rows: "pa.Table", path: Path) -> None:
     import pyarrow.parquet as pq
 
     rows = rows.unify_dictionaries().combine_chunks()
-    # What questions choose by has statistics, so that they pass over groups of rows.
-    chosen = [one for one in rows.column_names if one in ("point", "scope", "name", "measure")]
+    # What questions choose by has statistics, so that they pass over groups of rows; they take
+    # half of the time. Values hardly repeat: a dictionary of them is larger than they are.
+    chosen = [one for one in rows.column_names if one in ("point", "measure")]
     with pq.ParquetWriter(
         path,
         rows.schema,
         compression="zstd",
         write_statistics=chosen,
-        use_dictionary=[one for one in rows.column_names if one != "run"],
+        use_dictionary=[one for one in rows.column_names if one not in ("run", "value")],
     ) as out:
         if "measure" not in rows.column_names or rows.num_rows <= _GROUP:
             out.write_table(rows)
@@ -203,6 +229,6 @@ def write(rows: "pa.Table", path: Path) -> None:
         ends = np.flatnonzero(np.diff(codes)) + 1
         start = 0
         for end in [*ends.tolist(), rows.num_rows]:
-            if end - start >= _GROUP // 8 or end == rows.num_rows:
+            if end - start >= _GROUP // 2 or end == rows.num_rows:
                 out.write_table(rows.slice(start, end - start), row_group_size=1 << 20)
                 start = end
