@@ -1,12 +1,15 @@
 """What experiments cost beside the engine, and what a large store answers in which time.
 
 python tools/bench_experiment.py grid          2,400 runs on one and two threads, against the engine
+python tools/bench_experiment.py two           two threads of the engine, beside two processes
+python tools/bench_experiment.py kills         the 2,400 runs, killed ten times: the same numbers
 python tools/bench_experiment.py task          what a task costs, on threads and on Dask
 python tools/bench_experiment.py store ROWS    a store of so many rows, and three questions to it
 
 docs/scale.md has what they said.
 """
 
+import subprocess
 import sys
 import tempfile
 import time
@@ -17,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+import farlink as fl
 from farlink import _farlink
 from farlink.experiment import Experiment, Point, Store, plan
 from farlink.experiment.numbers import Numbers
@@ -59,6 +63,74 @@ def grid() -> None:
         say(f"{jobs} threads: engine {engine[0]:.2f} s ({engine[1]:.2f} s of processors), "
             f"through the layer into a store {layer[0]:.2f} s ({layer[1]:.2f} s), "
             f"overhead {100 * (layer[1] / engine[1] - 1):.1f} % of them")  # fmt: skip
+
+
+_ONE = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import bench_experiment as bench
+parts = bench.some(8)
+print(flush=True)
+for line in sys.stdin:
+    print(bench.timed(lambda: bench._farlink.simulate(parts, int(line))), flush=True)
+"""
+
+
+def some(runs: int) -> list[tuple[str, list[int]]]:
+    """Return the points of the grid with so many runs each."""
+    return [(one.text, list(range(runs))) for one in plan.read(GRID).points]
+
+
+def two() -> None:
+    """Compare what a second thread gains with what a second process does, in turns.
+
+    Two processes share nothing but the machine: more than they gain it does not have.
+    """
+    command = [sys.executable, "-c", _ONE, str(Path(__file__).parent)]
+    both = [
+        subprocess.Popen(  # noqa: S603 (this Python)
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+
+    def at_once(processes: Sequence["subprocess.Popen[str]"], threads: int) -> float:
+        for one in processes:
+            assert one.stdin is not None
+            one.stdin.write(f"{threads}\n")
+            one.stdin.flush()
+        return max(float(one.stdout.readline()) for one in processes if one.stdout is not None)
+
+    for one in both:
+        assert one.stdout is not None
+        one.stdout.readline()
+    rows = [[at_once(both[:1], 1), at_once(both[:1], 2), at_once(both, 1)] for _ in range(20)]
+    for one in both:
+        one.communicate()
+    alone, threads, processes = np.array(rows).T
+    for what, gains in (("two threads", alone / threads), ("two processes", 2 * alone / processes)):
+        low, middle, high = np.quantile(gains, (0.25, 0.5, 0.75))
+        say(f"{what} do {middle:.2f} times as much as one (quartiles {low:.2f}, {high:.2f})")
+
+
+def kills() -> None:
+    """Ten times: kill the grid at a random moment, end it, and compare it with one left alone."""
+    work = f"import farlink as fl, sys; fl.sweep({GRID!r}, store=sys.argv[1])"
+    with tempfile.TemporaryDirectory() as where:
+        alone = Path(where) / "alone"
+        command = [sys.executable, "-c", work]
+        whole = timed(partial(subprocess.run, [*command, str(alone)], check=True))
+        reference = fl.sweep(GRID, store=alone).frame
+        rng = np.random.default_rng(1)
+        for number in range(10):
+            store = Path(where) / f"killed-{number}"
+            going = subprocess.Popen([*command, str(store)])  # noqa: S603 (this Python)
+            time.sleep(float(rng.uniform(0.3, 1.0)) * whole)
+            going.kill()
+            going.wait()
+            ended = fl.sweep(GRID, store=store)
+            say(f"killed with {2400 - ended.simulated_runs:,} of 2,400 runs kept, and ended; "
+                f"the same to the bit: {ended.frame.equals(reference)}")  # fmt: skip
 
 
 def _best(work: Callable[[], object]) -> tuple[float, float]:
@@ -179,6 +251,10 @@ if __name__ == "__main__":
     asked = sys.argv[1:]
     if asked == ["grid"]:
         grid()
+    elif asked == ["two"]:
+        two()
+    elif asked == ["kills"]:
+        kills()
     elif asked == ["task"]:
         task()
     elif len(asked) == 2 and asked[0] == "store":

@@ -383,7 +383,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(file: Path) -> None:
     assert re.search(r"interrupted when [0-9,]+ of 400,000 runs were done; they are in .*store; "
                      "the same command goes on from there", said)  # fmt: skip
     done = sum(len(one) for one in Store(store).covered().values())
-    assert 10 < done < 400_000
+    assert 0 < done < 400_000
 
 
 def test_a_stopped_sweep_tells_its_state(small: Path, tmp_path: Path) -> None:

@@ -151,27 +151,46 @@ def with_arq(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str, d
 
 
 def with_proxy(tree: Mapping[str, Any], path: Bottleneck) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Put a proxy that splits connections before the link: PEPsal, with Hybla on the link."""
+    """Put something before the link: a proxy that splits connections, and snoop if it loses.
+
+    The proxy is PEPsal, with Hybla on the link. Snoop leaves connections whole: it keeps what the
+    link has not delivered yet, and sends again what the link lost.
+    """
     if tree.get("agents"):
         return
+    placed = _before(tree, path)
+    if placed is None:
+        return
+    changed, at = placed
+    agent = {"at": at, "wireless": path.name}
+    yield (
+        "a proxy before the link (PEPsal: Hybla on it)",
+        {**changed, "agents": [{**agent, "kind": "pepsal"}]},
+    )
+    if path.is_lossy:
+        yield (
+            "snoop before the link (repairs losses, splits nothing)",
+            {**changed, "agents": [{**agent, "kind": "snoop"}]},
+        )
+
+
+def _before(tree: Mapping[str, Any], path: Bottleneck) -> "tuple[dict[str, Any], str] | None":
+    """Return the scenario with a node before the link that is no host, and its name."""
     near, _ = path.between
     changed = copy.deepcopy(dict(tree))
     hosts = {node for flow in tree["flows"] for node in source.ends(flow)}
-    if near in hosts:
-        if any("{}" in node for node in hosts):
-            return
-        link = changed["links"][path.place]
-        link["between"] = ["proxy" if node == near else node for node in link["between"]]
-        link.setdefault("name", path.name)
-        lan = {"rate": "1 Gbit/s", "delay": "0.1 ms"}
-        changed["links"].append(
-            {"name": "lan-proxy", "between": [near, "proxy"], "down": lan, "up": dict(lan)}
-        )
-        at = "proxy"
-    else:
-        at = near
-    changed["agents"] = [{"at": at, "wireless": path.name, "kind": "pepsal"}]
-    yield "a proxy before the link (PEPsal: Hybla on it)", changed
+    if near not in hosts:
+        return changed, near
+    if any("{}" in node for node in hosts):
+        return None
+    link = changed["links"][path.place]
+    link["between"] = ["proxy" if node == near else node for node in link["between"]]
+    link.setdefault("name", path.name)
+    lan = {"rate": "1 Gbit/s", "delay": "0.1 ms"}
+    changed["links"].append(
+        {"name": "lan-proxy", "between": [near, "proxy"], "down": lan, "up": dict(lan)}
+    )
+    return changed, "proxy"
 
 
 def with_call(

@@ -45,6 +45,9 @@ def advise(
     store: Path | None = typer.Option(
         None, "--store", help="Keep what was simulated here, and find it again.", metavar="DIR"
     ),
+    cluster: str = typer.Option(
+        "", "--cluster", help="Simulate on a Dask cluster instead: tcp://host:8786.", metavar="URL"
+    ),
     out: Path | None = typer.Option(
         None, "--out", help="Write the page here too: .html, .md or .json.", metavar="FILE"
     ),
@@ -56,6 +59,7 @@ def advise(
     """
     from farlink import advice
     from farlink.experiment import Experiment
+    from farlink.experiment.execute import on_cluster
 
     given = [bool(scenario), bool(preset), capture is not None]
     if sum(given) != 1:
@@ -85,17 +89,18 @@ def advise(
             "--out .` writes it as path.toml, and tells how well it fits",
             *notes,
         )
-    found = advice.advise(
-        tree,
-        tcp=text.one_name(tcp),
-        runs=runs,
-        overrides=dict(text.assignments(changes)),
-        seed=seed,
-        lab=Experiment(store, "advise", jobs),
-        notes=notes,
-        name=name,
-        tell=None if quiet else _tell,
-    )
+    with on_cluster(cluster) as executor:
+        found = advice.advise(
+            tree,
+            tcp=text.one_name(tcp),
+            runs=runs,
+            overrides=dict(text.assignments(changes)),
+            seed=seed,
+            lab=Experiment(store, "advise", jobs, executor),
+            notes=notes,
+            name=name,
+            tell=None if quiet else _tell,
+        )
     text.line(found.markdown.rstrip())
     if out is not None:
         made = {

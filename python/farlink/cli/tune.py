@@ -79,6 +79,9 @@ def tune(
     store: Path | None = typer.Option(
         None, "--store", help="Keep what was simulated here, and find it again.", metavar="DIR"
     ),
+    cluster: str = typer.Option(
+        "", "--cluster", help="Simulate on a Dask cluster instead: tcp://host:8786.", metavar="URL"
+    ),
     out: Path | None = typer.Option(
         None, "--out", help="Write tuned.json, the trials and the figure here.", metavar="DIR"
     ),
@@ -87,11 +90,11 @@ def tune(
     """Find the setting that serves a goal best, with its interval against the default."""
     from farlink import tuning
     from farlink.experiment import Experiment
+    from farlink.experiment.execute import on_cluster
 
     if out is not None:
         files.check_directory(out)
     names = text.names(tcp)
-    lab = Experiment(store, "tune", jobs)
     tell = None if quiet else _tell
     ranges: dict[str, object] = dict(_pairs(vary))
     overrides: dict[str, object] = dict(text.assignments(changes))
@@ -101,39 +104,41 @@ def tune(
             raise ScenarioError(
                 "--pareto, --trials and several TCPs have no effect beside --sensitivity"
             )
-        table = tuning.sensitivity(
-            scenario,
-            ranges,
-            tcp=names[0] if names else None,
-            objective=objective,
-            method=sensitive,
-            samples=samples,
-            runs=runs,
-            overrides=overrides,
-            seed=seed,
-            lab=lab,
-            tell=tell,
-        )
+        with on_cluster(cluster) as executor:
+            table = tuning.sensitivity(
+                scenario,
+                ranges,
+                tcp=names[0] if names else None,
+                objective=objective,
+                method=sensitive,
+                samples=samples,
+                runs=runs,
+                overrides=overrides,
+                seed=seed,
+                lab=Experiment(store, "tune", jobs, executor),
+                tell=tell,
+            )
         show_sensitivity(table, console)
         if out is not None:
             with folder.filling(out, last="sensitivity.csv") as stage:
                 files.write_text(stage / "sensitivity.csv", table.to_csv())
             text.line(f"wrote {out / 'sensitivity.csv'}")
         return
-    found = tuning.tune(
-        scenario,
-        ranges,
-        tcp=names,
-        objective=objective,
-        pareto=[one.strip() for one in pareto.split(",")] if pareto else (),
-        trials=60 if trials is None else trials,
-        runs=runs,
-        confirm=confirm,
-        overrides=overrides,
-        seed=seed,
-        lab=lab,
-        tell=tell,
-    )
+    with on_cluster(cluster) as executor:
+        found = tuning.tune(
+            scenario,
+            ranges,
+            tcp=names,
+            objective=objective,
+            pareto=[one.strip() for one in pareto.split(",")] if pareto else (),
+            trials=60 if trials is None else trials,
+            runs=runs,
+            confirm=confirm,
+            overrides=overrides,
+            seed=seed,
+            lab=Experiment(store, "tune", jobs, executor),
+            tell=tell,
+        )
     show(found, console)
     text.line(f"to run it: {command(scenario, found)}")
     if out is not None:
