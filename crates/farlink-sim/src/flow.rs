@@ -72,19 +72,14 @@ impl EndId {
     }
 }
 
-/// One end of a flow.
+/// One end of a flow. A thousand of them are not in the cache: each begins with a line of it, so that
+/// what a connection keeps together is no line more than it must be.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct End {
     pub(crate) conn: Connection,
-    /// Node that it is on.
-    pub(crate) node: NodeId,
-    /// Node of the other end.
-    pub(crate) peer: NodeId,
-    pub(crate) isn: Seq,
     /// Time of the timer event that counts; others are stale.
     pub(crate) scheduled: Instant,
-    /// Whether it takes part: between start and stop.
-    pub(crate) live: bool,
     /// Bytes received in order that its application wants to hear of;
     /// `u64::MAX` when none in particular.
     pub(crate) awaits: u64,
@@ -93,7 +88,16 @@ pub(crate) struct End {
     /// Bytes that its application waits to write: they found no room in the send
     /// buffer.
     unwritten: u64,
-    /// The application closes once it has written them.
+    /// What its earlier connections did; none while there was only one.
+    past: Option<Box<Past>>,
+    /// Node that it is on.
+    pub(crate) node: NodeId,
+    /// Node of the other end.
+    pub(crate) peer: NodeId,
+    pub(crate) isn: Seq,
+    /// Whether it takes part: between start and stop.
+    pub(crate) live: bool,
+    /// The application closes once it has written what waits.
     closes: bool,
     /// It goes on reading then.
     reads_on: bool,
@@ -101,8 +105,6 @@ pub(crate) struct End {
     pub(crate) early: bool,
     /// When all that it will ever receive was there.
     pub(crate) complete_at: Option<Instant>,
-    /// What its earlier connections did; none while there was only one.
-    past: Option<Box<Past>>,
 }
 
 /// Sums over earlier connections.
