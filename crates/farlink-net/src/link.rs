@@ -345,7 +345,7 @@ impl Links {
         if corrupt {
             match &mut over.compression {
                 Some(compression) => compression.damaged(number),
-                None => packets.get_mut(number).corrupt = true,
+                None => packets.spoil(number),
             }
         }
         for _ in 0..copies {
@@ -385,8 +385,9 @@ impl Links {
         match &mut over.compression {
             None => true,
             Some(compression) => {
-                let packet = packets.get_mut(number);
-                compression.restore(now, number, packet) == Restored::GoesOn
+                let restored =
+                    packets.rewrite(number, |packet| compression.restore(now, number, packet));
+                restored == Restored::GoesOn
             }
         }
     }

@@ -1,12 +1,12 @@
 //! The packets that are in the network, each at a number that queues, links and events
 //! know it by.
 
-use crate::id::{ById, NodeId, PacketId};
+use crate::id::{ById, FlowId, NodeId, PacketId};
 use crate::packet::{Head, Packet, Payload};
 use farlink_tcp::{Priority, Segment};
 use std::ops::Index;
 
-/// What every hop asks of a packet: beside the packets, because five of these are
+/// What every hop asks of a packet: beside the packets, because three of these are
 /// in a line of the cache, and a packet is two lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
@@ -14,6 +14,13 @@ pub struct Label {
     pub dst: NodeId,
     /// Its length.
     pub ip_len: u32,
+    /// Flow that it belongs to.
+    pub flow: FlowId,
+    /// Whether it travels from the flow's opener to its acceptor.
+    pub from_opener: bool,
+    /// Whether it is a whole segment of a flow, and no bit was changed: then its host asks no
+    /// more of it than the segment.
+    pub plain: bool,
     /// Whether it carries data.
     pub data: bool,
     /// Whether it is of low priority.
@@ -33,9 +40,13 @@ impl Label {
             }
             _ => (packet.has_data(), packet.priority() == Priority::Low),
         };
+        let whole = packet.piece.is_none() && !packet.corrupt && packet.flow != FlowId::NONE;
         Self {
             dst: packet.dst,
             ip_len: packet.ip_len(),
+            flow: packet.flow,
+            from_opener: packet.from_opener,
+            plain: whole && matches!(packet.payload, Payload::Tcp(_)),
             data,
             low,
             ahead: false,
@@ -131,6 +142,12 @@ impl Packets {
     #[inline]
     pub fn get_mut(&mut self, id: PacketId) -> &mut Packet {
         &mut self.all[id]
+    }
+
+    /// Bits of a packet were changed on the way.
+    pub(crate) fn spoil(&mut self, id: PacketId) {
+        self.all[id].corrupt = true;
+        self.labels[id].plain = false;
     }
 
     /// Changes a packet in any way.

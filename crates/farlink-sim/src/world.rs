@@ -316,7 +316,12 @@ impl World {
             return;
         }
         let node = self.links[link].to();
-        let goes_on = self.packets.label(number).dst != node;
+        let label = self.packets.label(number);
+        let goes_on = label.dst != node;
+        if !goes_on && label.plain && self.probes.is_none() {
+            self.heard(number, label.flow, label.from_opener);
+            return;
+        }
         let packet = self.packets.get_mut(number);
         if let Some(probes) = &mut self.probes {
             probes.delivery(self.now, link, packet);
@@ -366,15 +371,23 @@ impl World {
             self.lose_beyond(link, number, DropCause::Checksum);
             return;
         }
-        let segment = match &packet.payload {
-            Payload::Tcp(segment) => segment,
-            Payload::Udp(_) => return self.datagram_arrived(number),
+        match &packet.payload {
+            Payload::Tcp(_) => self.heard(number, packet.flow, packet.from_opener),
+            Payload::Udp(_) => self.datagram_arrived(number),
             Payload::Raw(_) => {
                 let sender_opens = self.briefs[packet.flow].sender_opens;
-                return self.told(sending_end(packet, sender_opens).other(), number);
+                self.told(sending_end(packet, sender_opens).other(), number);
             }
+        }
+    }
+
+    /// The endpoint hears a segment, of which no more than itself is read.
+    #[inline]
+    fn heard(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
+        let packet = &self.packets[number];
+        let Some(segment) = packet.tcp() else {
+            return;
         };
-        let flow = packet.flow;
         let brief = self.briefs[flow];
         if brief.reopens
             && let Some(opening) = &self.flows[flow].opening
@@ -384,7 +397,7 @@ impl World {
             self.packets.release(number);
             return;
         }
-        let end = sending_end(packet, brief.sender_opens).other();
+        let end = end_of(flow, from_opener, brief.sender_opens).other();
         let receiver = &mut self.ends[end];
         if receiver.live {
             let before = receiver.conn.stats().segments_fresh;
@@ -662,12 +675,17 @@ impl World {
 /// the connection (`sender_opens`) or not, or the other.
 #[inline]
 pub(crate) fn sending_end(packet: &Packet, sender_opens: bool) -> EndId {
-    let side = if packet.from_opener == sender_opens {
+    end_of(packet.flow, packet.from_opener, sender_opens)
+}
+
+#[inline]
+fn end_of(flow: FlowId, from_opener: bool, sender_opens: bool) -> EndId {
+    let side = if from_opener == sender_opens {
         Side::From
     } else {
         Side::To
     };
-    EndId::new(packet.flow, side)
+    EndId::new(flow, side)
 }
 
 #[cfg(test)]
