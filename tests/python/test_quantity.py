@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from farlink.studies.quantity import LEVEL, Evidence, Quantity, Verdict, best, every, fact, some
+from farlink.studies.quantity import (
+    LEVEL,
+    Evidence,
+    Nothing,
+    Quantity,
+    Verdict,
+    best,
+    every,
+    fact,
+    some,
+)
 
 
 def q(*values: float, label: str = "a") -> Quantity:
@@ -184,6 +194,20 @@ def test_a_flat_optimum_does_not_make_a_winner_of_chance() -> None:
     ]
     assert share(found, Verdict.REPRODUCED) < LEVEL
     assert share(found, Verdict.NOT_REPRODUCED) < LEVEL
+
+
+def test_of_equals_none_is_the_best() -> None:
+    """A curve that is flat refutes that one of its points is best, though all are as good."""
+    flat = {x: Quantity([5 + 0.001 * k for k in range(20)], str(x)) for x in (1, 2, 3)}
+    assert best(flat, (2,)).verdict is Verdict.NOT_REPRODUCED
+    assert best({**flat, 3: flat[3] * 0.9}, (2,)).verdict is Verdict.REPRODUCED
+
+
+def test_nothing_that_is_said_of_nothing_holds() -> None:
+    one = Quantity([1.0, 1.0], "one")
+    for said in (Nothing() > 1, one < Nothing(), Nothing() / 2 - one <= 3, Nothing()[2] >= one):
+        assert isinstance(said, Evidence)
+        assert said.verdict is Verdict.NOT_REPRODUCED
 
 
 def test_what_makes_no_sense_is_refused() -> None:

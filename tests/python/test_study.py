@@ -486,6 +486,10 @@ def test_wrong_models_show_what_a_claim_is_worth(tmp_path: Path) -> None:
     clean, none = result.mutations
     assert "toy2020.fig1.1.loss_hurts" in clean.turned(result.judgements)
     assert clean.unnoticed == ["toy2020.sec2.rate"]
+    # What does not hold under the right model is not asked of a wrong one, but of constants.
+    held = [j.claim.id for j in result.judgements if j.status == "reproduced"]
+    assert [j.claim.id for j in clean.judgements] == held
+    assert len(none.judgements) == len(result.judgements)
     # Equal is not more: a claim that something is not so says little.
     assert none.green == ["toy2020.fig1.1.loss_helps"]
     page = render(result, {})

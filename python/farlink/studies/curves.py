@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from farlink.studies.model import Model
-from farlink.studies.study import Curves
+from farlink.studies.study import Curves, Published
 
 __all__ = ["curves"]
 
@@ -20,7 +20,8 @@ def curves(model: Model, data: Mapping[str, Any]) -> Curves:
         `y`, a measure; `x`, a factor; `over`, its points, or the name of a constant that has
         them; `series`, by name the other factors of a curve; and where wanted `x_label`,
         `x_scale` (what the points are multiplied by for the axis), `y_range` (of the published
-        axis), `log_x`, `log_y`, `note`.
+        axis), `log_x`, `log_y`, `note`,
+        and `points` (of `Published`).
     """
     measure, x = model.plan.measures[data["y"]], data["x"]
     over = data["over"]
@@ -44,4 +45,5 @@ def curves(model: Model, data: Mapping[str, Any]) -> Curves:
         log_x=data.get("log_x", False),
         log_y=data.get("log_y", False),
         note=data.get("note", ""),
+        points=[Published(**one) for one in data.get("points", ())],
     )

@@ -70,6 +70,7 @@ def draw(curves: Curves, heading: str, note: str = "") -> Figure:
             capsize=2,
             elinewidth=0.8,
         )
+    _published(axes, curves)
     if curves.log_x:
         axes.set_xscale("log")
     if curves.log_y:
@@ -77,7 +78,7 @@ def draw(curves: Curves, heading: str, note: str = "") -> Figure:
     cut = _range(axes, curves)
     axes.set_xlabel(curves.x_label)
     axes.set_ylabel(curves.y_label)
-    if len(curves.series) > 1:
+    if len(curves.series) > 1 or curves.points:
         axes.legend(loc="best", frameon=True, framealpha=0.85, edgecolor="none")
     title(figure, heading)
     lines = [line for line in (curves.note, _CUT if cut else "", note) if line]
@@ -119,6 +120,18 @@ def _points(
         below.append(min(half, 0.999 * mean) if curves.log_y and mean > 0 else half)
         above.append(half)
     return x, means, below, above
+
+
+def _published(axes: "Axes", curves: Curves) -> None:
+    """Draw what was published: a star, or a line where one coordinate alone is known."""
+    for one in curves.points:
+        label = f"published: {one.says}"
+        if one.x is not None and one.y is not None:
+            axes.plot(one.x, one.y, "*", ms=11, mfc="white", mec="black", label=label, zorder=5)
+        elif one.x is not None:
+            axes.axvline(one.x, color="black", lw=0.9, ls=(0, (1, 2)), label=label)
+        elif one.y is not None:
+            axes.axhline(one.y, color="black", lw=0.9, ls=(0, (1, 2)), label=label)
 
 
 def _range(axes: "Axes", curves: Curves) -> bool:

@@ -38,7 +38,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farlink.errors import ScenarioError
-from farlink.studies.quantity import Evidence, Quantity, best, every, fact, paired, some
+from farlink.studies.quantity import (
+    NOTHING_HOLDS,
+    Evidence,
+    Nothing,
+    Quantity,
+    best,
+    every,
+    fact,
+    paired,
+    some,
+)
 
 __all__ = ["FUNCTIONS", "Expression"]
 
@@ -290,6 +300,8 @@ def _order(a: Any, sign: str, b: Any) -> "Evidence | bool":  # noqa: ANN401
 
 def _equal(a: Any, b: Any) -> "Evidence | bool":  # noqa: ANN401
     """Whether both are the same in every run; one run that differs shows that they are not."""
+    if isinstance(a, Nothing) or isinstance(b, Nothing):
+        return NOTHING_HOLDS
     if isinstance(b, (Quantity, _Best)):
         a, b = b, a
     if isinstance(a, _Best):
@@ -336,6 +348,8 @@ def _bind(target: ast.expr, value: Any) -> dict[str, Any]:  # noqa: ANN401
 def _stated(value: Any, text: str) -> Evidence:  # noqa: ANN401
     if isinstance(value, Evidence):
         return value
+    if isinstance(value, Nothing):
+        return NOTHING_HOLDS
     if isinstance(value, bool):
         return fact(value, f"{text}: {'yes' if value else 'no'}")
     if isinstance(value, (list, tuple)):

@@ -14,7 +14,7 @@ from typing import Any
 
 from farlink.errors import ScenarioError
 from farlink.studies.lab import Cell, Lab
-from farlink.studies.quantity import Quantity, fact
+from farlink.studies.quantity import Nothing, Quantity
 
 __all__ = ["Change", "Factor", "Measure", "Model", "Plan"]
 
@@ -256,7 +256,7 @@ class Model:
     def _function(self, of: "Callable[..., Any]") -> Callable[..., Any]:
         if not self.change.silent:
             return partial(of, self)
-        return lambda *_args, **_factors: fact(holds=False, detail="the model has no packets")
+        return lambda *_args, **_factors: Nothing()
 
     def __getattr__(self, name: str) -> Callable[..., Quantity]:
         if name.startswith("_") or name not in self.plan.measures:

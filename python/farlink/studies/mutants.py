@@ -11,9 +11,11 @@ from farlink.studies.judge import Judgement
 from farlink.studies.model import Change
 from farlink.studies.quantity import Verdict
 
-__all__ = ["Mutation"]
+__all__ = ["Mutation", "worth_asking"]
 
 _GREEN = (Verdict.REPRODUCED.value, Verdict.ORDER_ONLY.value)
+_REFUTED = (Verdict.NOT_REPRODUCED.value, Verdict.TIE.value, Verdict.ORDER_ONLY.value)
+_OPEN = (Verdict.UNDECIDED.value, Verdict.FEW_EVENTS.value)
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,30 @@ class Mutation:
         return [name for name in self.mutant.turns if name in self.green]
 
     def turned(self, right: Sequence[Judgement]) -> list[str]:
-        """Return the claims that hold under the right model, at least in order, and not here."""
-        held = {j.claim.id for j in right if j.status in _GREEN}
-        here = {j.claim.id: j.status for j in self.judgements}
+        """Return the claims that hold under the right model and that these runs refute here.
+
+        Also those of which the order alone is left of order and number.
+        """
+        return self._now(right, _REFUTED)
+
+    def opened(self, right: Sequence[Judgement]) -> list[str]:
+        """Return the claims that hold under the right model and are undecided here."""
+        return self._now(right, _OPEN)
+
+    def _now(self, right: Sequence[Judgement], words: Sequence[str]) -> list[str]:
+        before = {j.claim.id: j.status for j in right}
         return [
-            name
-            for name in held
-            if name in here and here[name] not in _GREEN and here[name] != "failed"
+            j.claim.id
+            for j in self.judgements
+            if before.get(j.claim.id) in _GREEN
+            and j.status in words
+            and j.status != before[j.claim.id]
         ]
+
+
+def worth_asking(mutant: Change, right: Judgement) -> bool:
+    """Whether a claim is judged under a wrong model: if it holds under the right one or is named.
+
+    A model that simulates nothing costs nothing: there all are.
+    """
+    return bool(mutant.constants) or right.status in _GREEN or right.claim.id in mutant.turns

@@ -32,7 +32,7 @@ _LARGEST_SVG = 1_500_000
 
 # Keys of entries that are no published numbers: the page has them elsewhere, or needs them itself.
 _SHOWN = {"id", "title", "where", "note", "kind", "content", "full"}
-_SHOWN |= {"x", "y", "over", "series", "x_label", "x_scale", "log_x", "log_y"}
+_SHOWN |= {"points", "x", "y", "over", "series", "x_label", "x_scale", "log_x", "log_y"}
 
 
 def write(result: "StudyResult", directory: Path) -> list[Path]:
@@ -142,6 +142,7 @@ def _mutation(one: Mutation, result: "StudyResult") -> dict[str, Any]:
         "id": one.mutant.id,
         "doc": one.mutant.doc,
         "turned": turned,
+        "undecided": one.opened(result.judgements),
         "green": [name for name in one.green if not result.study.claims[name].calibration],
         "judged": one.judged,
         "unnoticed": one.unnoticed,
@@ -162,11 +163,25 @@ def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgem
                 "curves": isinstance(content, Curves),
                 "csv": _files(name, made),
                 "note": "" if isinstance(content, Curves) else getattr(content, "note", ""),
-                "judgements": [one for one in result.judgements if one.claim.figure == name],
+                "judgements": (mine := [j for j in result.judgements if j.claim.figure == name]),
+                "headline": _headline(mine),
             }
         )
     loose = [one for one in result.judgements if one.claim.figure not in result.made]
     return sections, loose
+
+
+def _headline(judgements: Sequence[Judgement]) -> list[str]:
+    """Return what to look at first: published numbers beside ours, else what a verdict hangs on."""
+    lines = [
+        f"{row.what}: published {_number(row.published)} {row.unit}".rstrip()
+        + f", ours {row.ours.text}"
+        for one in judgements
+        if one.first is not None
+        for row in one.first.rows
+    ]
+    keys = [one.key for one in judgements if one.first is not None]
+    return list(dict.fromkeys(lines)) or keys[:1]
 
 
 _NAMES = {"y_range": "published axis", "x_range": "published abscissa"}

@@ -29,10 +29,12 @@ from farlink.studies.significance import above
 
 __all__ = [
     "LEVEL",
+    "NOTHING_HOLDS",
     "NO_CELL",
     "SETTLED",
     "TIE",
     "Evidence",
+    "Nothing",
     "Quantity",
     "Verdict",
     "best",
@@ -257,6 +259,25 @@ class Quantity:
         return Quantity(values, label, self.unit, _cells(self, other))
 
 
+class Nothing(Quantity):
+    """What a model without packets has no number of: nothing that is said of it holds."""
+
+    def __init__(self) -> None:
+        super().__init__([math.nan] * 2, "nothing")
+
+    def __getitem__(self, _: object) -> "Nothing":
+        return self
+
+    def _nothing(self, _: object) -> "Nothing":
+        return self
+
+    def _holds_not(self, _: object) -> Evidence:
+        return NOTHING_HOLDS
+
+    __add__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _nothing
+    __gt__ = __ge__ = __lt__ = __le__ = _holds_not
+
+
 def paired(*of: Number) -> "list[NDArray[np.float64]]":
     """Return values run by run: of the runs that all of these have, numbers repeated."""
     runs = min(len(one.values) for one in of if isinstance(one, Quantity))
@@ -311,7 +332,8 @@ def best(
     Where an optimum is flat which candidate comes out on top is chance. So it holds if an
     allowed one is significantly above `1 - margin` times every one that is not allowed, and
     fails if `1 - margin` times one that is not allowed is significantly above every
-    allowed one.
+    allowed one. Where all are equal none is best: an allowed one must also be above one that
+    is not by more than the margin.
     """
     inside = [q for key, q in candidates.items() if key in allowed]
     outside = [q for key, q in candidates.items() if key not in allowed]
@@ -319,8 +341,13 @@ def best(
         raise ValueError("best() needs a candidate that is allowed, and one that is not")
     listing = ", ".join(f"{key}: {q.text}" for key, q in candidates.items())
     top = max(candidates, key=lambda key: candidates[key].mean)
-    evidence = some(every(i > o * (1 - margin) for o in outside) for i in inside)
-    against = some(every(o * (1 - margin) > i for i in inside) for o in outside)
+    keep = 1 - margin
+    evidence = some(
+        every(*(i > o * keep for o in outside), some(i * keep > o for o in outside)) for i in inside
+    )
+    worse = some(every(o * keep > i for i in inside) for o in outside)
+    flat = every(o > i * keep for o in outside for i in inside)
+    against = some(worse, flat)
     return Evidence(
         evidence.p_for,
         against.p_for,
@@ -328,6 +355,8 @@ def best(
         open=evidence.open | against.open,
     )
 
+
+NOTHING_HOLDS = fact(False, "the model has no packets")  # noqa: FBT003
 
 TIE = 0.02
 """Share of a value by which another may differ and still count as equal to it."""

@@ -17,7 +17,7 @@ from farlink.studies.curves import curves
 from farlink.studies.judge import FAILED, Compared, Finding, Judgement, Looks, judge, summary
 from farlink.studies.lab import Cell, Lab
 from farlink.studies.model import AS_CHOSEN, Change
-from farlink.studies.mutants import Mutation
+from farlink.studies.mutants import Mutation, worth_asking
 from farlink.studies.quantity import Quantity
 from farlink.studies.select import Work, select
 from farlink.studies.study import Claim, Curves, Drawing, Item, Study, Table
@@ -343,7 +343,8 @@ def run_study(
         for mutant in study.plan.mutants.values():
             if watch is not None:
                 watch(Step([f"wrong model {mutant.id!r}"], 0, 0, done, total))
-            mutations.append(Mutation(mutant, [bench.judge_once(j, mutant) for j in judgements]))
+            asked = [one for one in judgements if worth_asking(mutant, one)]
+            mutations.append(Mutation(mutant, [bench.judge_once(one, mutant) for one in asked]))
     return StudyResult(
         study=study,
         only=only,

@@ -29,6 +29,7 @@ __all__ = [
     "Curves",
     "Drawing",
     "Item",
+    "Published",
     "Registry",
     "Study",
     "Table",
@@ -146,6 +147,8 @@ class Curves:
         Whether the axis is logarithmic.
     note
         A line under the figure; empty for none.
+    points
+        What was published of it.
     """
 
     x: Sequence[float]
@@ -157,6 +160,19 @@ class Curves:
     log_x: bool = False
     log_y: bool = False
     note: str = ""
+    points: "Sequence[Published]" = ()
+
+
+@dataclass(frozen=True)
+class Published:
+    """A published point of a figure, in the units of its axes; a line where one of both is known.
+
+    `says` is what was printed, for the legend.
+    """
+
+    says: str
+    x: float | None = None
+    y: float | None = None
 
 
 @dataclass(frozen=True)
