@@ -102,7 +102,8 @@ fn repeated(
     duration: Option<Interval>,
 ) -> Result<Option<u64>, Problem> {
     if number.is_none() && duration.is_none() {
-        return Err(missing(key));
+        let says = format!("has no {key:?}; write for example {key} = 10, or a duration");
+        return Err(Problem::new([], says));
     }
     Ok(number)
 }

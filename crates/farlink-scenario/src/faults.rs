@@ -451,7 +451,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "app = \"http\"",
-        "geo.toml:24: flows[0] has no \"pages\"; write for example pages = 33, or a duration",
+        "geo.toml:24: flows[0] has no \"pages\"; write for example pages = 10, or a duration",
     ),
     (
         "size = \"50 MiB\"",

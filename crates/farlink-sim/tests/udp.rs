@@ -366,7 +366,7 @@ fn faults_are_told_in_one_line() {
         ),
         (
             "app = \"cbr\"\nrate = \"1 Mbit/s\"",
-            "flows[0] has no \"datagrams\"; write for example datagrams = 1000, or a duration",
+            "flows[0] has no \"datagrams\"; write for example datagrams = 10, or a duration",
         ),
         (
             "app = \"cbr\"\nrate = \"1 Mbit/s\"\ndatagrams = 5\npacket = \"64 KiB\"",
