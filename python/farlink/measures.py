@@ -16,10 +16,22 @@ __all__ = ["AGENT", "PARTS", "Row", "rows_of", "text_of", "unit_of", "values_of"
 AGENT = ["agent", "at", "wireless"]
 """What tells one agent from another: its kind, its node and the link that it looks after."""
 
-PARTS = {"results": "flow", "links": "link", "fairness": "run", "agents": "agent"}
+PARTS = {
+    "results": "flow",
+    "links": "link",
+    "fairness": "run",
+    "agents": "agent",
+    "handoffs": "handoff",
+}
 """What the rows of each part of a result are of."""
 
-_LABELS = {"flow": ["flow"], "link": ["link", "direction"], "run": [], "agent": AGENT}
+_LABELS = {
+    "flow": ["flow"],
+    "link": ["link", "direction"],
+    "run": [],
+    "agent": AGENT,
+    "handoff": ["host"],
+}
 
 _OF_RUNS = ("events", "simulated_s")
 """Numbers of a run that are no measures."""

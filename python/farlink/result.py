@@ -155,6 +155,17 @@ class Result:
         return _frame(rows, ["tcp", *AGENT]) if rows else pd.DataFrame()
 
     @cached_property
+    def handoffs(self) -> "pd.DataFrame":
+        """What handoffs cost: like `summary`, with a row per TCP and host that moves.
+
+        There are no rows if none does.
+        """
+        import pandas as pd
+
+        rows = self.rows("handoffs")
+        return _frame(rows, ["tcp", "host"]) if rows else pd.DataFrame()
+
+    @cached_property
     def fairness(self) -> "pd.DataFrame":
         """Fairness over the flows of a run: like `summary`, with a row per TCP.
 

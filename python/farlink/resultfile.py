@@ -106,9 +106,10 @@ class _Check:
         self.runs = self.part(document, "runs", runs, f"whole number from 1 to {MOST_RUNS}")
         self.part(document, "events", _whole(0, math.inf), "whole number from 0")
         self.part(document, "wall_s", _is_number, "number")
-        agents = [("agents", ["agent", "at", "wireless"])] if "agents" in document else []
+        others = [("agents", ["agent", "at", "wireless"]), ("handoffs", ["host"])]
+        there = [other for other in others if other[0] in document]
         for key, labels in [("results", ["flow"]), ("links", ["link", "direction"]),
-                            ("fairness", []), *agents]:  # fmt: skip
+                            ("fairness", []), *there]:  # fmt: skip
             rows = self.part(document, key, _is_list, "list of rows")
             self.rows(rows, key, labels, tcp)
 

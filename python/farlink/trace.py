@@ -44,7 +44,13 @@ class Trace:
     @cached_property
     def outcome(self) -> dict[str, Any]:
         """The run's numbers by flow and by direction of a link."""
-        parts = {"flows": "results", "links": "links", "run": "fairness", "agents": "agents"}
+        parts = {
+            "flows": "results",
+            "links": "links",
+            "run": "fairness",
+            "agents": "agents",
+            "handoffs": "handoffs",
+        }
         shown = {
             part: [
                 {

@@ -33,6 +33,8 @@ pub enum Offered {
     /// It is longer than packets on this link may be ([`Simplex::mtu`]); it stays with
     /// its owner.
     TooLong,
+    /// The link has no other end at present; it stays with its owner.
+    Closed,
     /// The outcomes tell.
     Decided,
 }
@@ -105,15 +107,6 @@ pub struct Links {
     directions: ById<LinkId, Simplex>,
     /// Of each link.
     arq: Vec<Option<Box<Arq>>>,
-}
-
-/// The other direction of the same link.
-fn opposite(id: LinkId) -> LinkId {
-    let other = match id.direction() {
-        Direction::Down => Direction::Up,
-        Direction::Up => Direction::Down,
-    };
-    LinkId::new(id.link(), other)
 }
 
 impl Index<LinkId> for Links {
@@ -218,13 +211,16 @@ impl Links {
     ) -> Offered {
         let from = id.direction() as usize;
         let over = &self.directions[id];
+        if over.is_closed {
+            return Offered::Closed;
+        }
         let ahead = over.overtaken && packets.takes_ahead(number);
-        let behind = over.overtaken && !over.shares && !ahead;
+        let behind = over.holds_normal() && !over.shares && !ahead;
         if behind && over.low_due(false).is_some_and(|at| at <= now) {
             // What waited has left the queue as this one comes, as on a link of one class.
             self.advance(now, id, Due::Low, packets, outcomes);
         }
-        let nobody_else = !self[id].shares || !self[opposite(id)].waits();
+        let nobody_else = !self[id].shares || !self[id.reverse()].waits();
         let over = &mut self.directions[id];
         let arq = &mut self.arq[id.link() as usize];
         let packet = packets.get_mut(number);
@@ -237,8 +233,8 @@ impl Links {
         let data = packet.has_data();
         // The queue in front of a protocol has one class.
         let is_low = priority == Priority::Low && over.has_priorities();
-        let waits_apart = arq.is_none() && (over.shares || !ahead && (is_low || over.overtaken));
-        let in_turn = !waits_apart || over.shares && !is_low;
+        let waits_apart = arq.is_none() && (over.keeps || !ahead && (is_low || over.overtaken));
+        let in_turn = !waits_apart || over.keeps && !is_low;
         let markable = packet.ecn().markable() && (arq.is_some() || !is_low || ahead);
         let mut congested = |over: &mut Simplex, len: u32| match arq {
             Some(arq) => arq.link.congested(from, len),
@@ -311,7 +307,7 @@ impl Links {
     fn occupied(&mut self, id: LinkId, fate: Fate) {
         if self[id].shares && !fate.refused() {
             let until = self[id].takes_medium();
-            self[opposite(id)].leaves_medium(until);
+            self[id.reverse()].leaves_medium(until);
         }
     }
 
@@ -368,8 +364,30 @@ impl Links {
         Some((first.packet, flying.front().map(|next| next.arrives)))
     }
 
-    /// A packet at the far end gets its headers, if they were compressed. Returns whether
-    /// it goes on: if not, it has been thrown away there.
+    /// A link may lose its other end from now on.
+    pub fn may_close(&mut self, link: u32) {
+        for direction in Direction::BOTH {
+            self[LinkId::new(link, direction)].keep();
+        }
+    }
+
+    /// A link loses its other end: it takes nothing, and what is on the way arrives nowhere.
+    /// Returns what waits for its transmitters.
+    pub fn close(&mut self, link: u32) -> [Vec<PacketId>; 2] {
+        Direction::BOTH.map(|direction| self[LinkId::new(link, direction)].close())
+    }
+
+    /// A link has its other end again.
+    pub fn reopen(&mut self, link: u32) {
+        for direction in Direction::BOTH {
+            self[LinkId::new(link, direction)].reopen();
+        }
+    }
+
+    /// A packet at the far end gets its headers, if they were compressed.
+    ///
+    /// # Errors
+    /// Why it does not go on, if it does not: it has been thrown away there, or nobody is there.
     #[inline]
     pub fn restore(
         &mut self,
@@ -377,17 +395,23 @@ impl Links {
         id: LinkId,
         number: PacketId,
         packets: &mut Packets,
-    ) -> bool {
+    ) -> Result<(), DropCause> {
         let over = &mut self[id];
         if over.only_forwards() {
-            return true;
+            return Ok(());
+        }
+        if over.is_cut(now) {
+            return Err(DropCause::Handoff);
         }
         match &mut over.compression {
-            None => true,
+            None => Ok(()),
             Some(compression) => {
                 let restored =
                     packets.rewrite(number, |packet| compression.restore(now, number, packet));
-                restored == Restored::GoesOn
+                match restored {
+                    Restored::GoesOn => Ok(()),
+                    Restored::Discarded => Err(DropCause::Checksum),
+                }
             }
         }
     }
@@ -396,7 +420,7 @@ impl Links {
     /// To be asked whenever it was told something.
     pub fn deadline(&mut self, id: LinkId) -> Option<(Due, Instant)> {
         let Some(arq) = &mut self.arq[id.link() as usize] else {
-            let other_waits = self.directions[id].shares && self.directions[opposite(id)].waits();
+            let other_waits = self.directions[id].shares && self.directions[id.reverse()].waits();
             let due = self.directions[id].low_due(other_waits)?;
             let watched = self.watched(id);
             if self.directions[watched].low_watched {
@@ -438,10 +462,10 @@ impl Links {
                 self[watched].low_watched = false;
                 let mut id = id;
                 if self[id].shares
-                    && self[opposite(id)].waits()
+                    && self[id.reverse()].waits()
                     && !(self[id].waits() && self[id].has_turn())
                 {
-                    id = opposite(id);
+                    id = id.reverse();
                 }
                 let (number, fate) = self[id].start_low(now)?;
                 self.occupied(id, fate);

@@ -138,6 +138,7 @@ impl Measures {
             "flow" => &["flow"],
             "link" => &["link", "direction"],
             "agent" => &["agent", "at", "wireless"],
+            "handoff" => &["host"],
             _ => &[],
         };
         for (i, label) in labels.iter().enumerate() {

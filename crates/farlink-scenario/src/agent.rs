@@ -9,10 +9,11 @@ use super::app::App;
 use super::checks::{LONGEST_DELAY, LONGEST_RUN, SHORTEST, fault, ignored, out_of_range};
 use super::decode::Problem;
 use super::expanded::{ExpandedFlow, ExpandedLink};
+use super::handoff::AgentHandoff;
 use super::table::table;
 use super::tcp::TcpSpec;
 use super::tree::Step;
-use super::units::{Size, Time};
+use super::units::{Rate, Size, Time};
 
 table! {
     /// An agent at a router: it sees every packet that crosses the router.
@@ -30,6 +31,13 @@ table! {
         enabled?: bool = true;
         /// Instants at which it is switched: off if it is on, on if it is off.
         switch_at?: Vec<Time>;
+        /// What it does with what it keeps of a host of `[[handoffs]]` that leaves its link;
+        /// "lose" without it.
+        handoff?: AgentHandoff;
+        /// Rate at which that goes to another agent; without it it takes no time.
+        transfer_rate?: Rate, in Rate(1)..=Rate(1_000_000_000_000);
+        /// What that takes besides.
+        transfer_delay?: Time, in Time(Interval::ZERO)..=Time(LONGEST_DELAY);
         /// Connections that it keeps something of at once; those of others pass unread.
         connections?: u32 = Limits::default().connections as u32, in 1..=1_000_000;
         /// A connection of which nothing was seen for so long is forgotten.
@@ -181,6 +189,8 @@ pub struct ExpandedAgent {
     pub spec: AgentSpec,
     /// The TCP of its halves, if it has any: first the one on the wireless side.
     pub tcp: Option<[Config; 2]>,
+    /// Agents that what it keeps of a host may go to, each behind the number of its link.
+    pub peers: Vec<(usize, usize)>,
 }
 
 impl AgentName {
@@ -345,6 +355,15 @@ impl AgentSpec {
         };
         self.check_keys()?;
         self.check_switches()?;
+        if self.handoff != Some(AgentHandoff::Transfer) {
+            let given = [
+                ("transfer_rate", self.transfer_rate.is_some()),
+                ("transfer_delay", self.transfer_delay.is_some()),
+            ];
+            if let Some((key, _)) = given.into_iter().find(|one| one.1) {
+                return Err(ignored(key, "handoff = \"transfer\""));
+            }
+        }
         let tcp = self.halves(tcp)?;
         self.check_link(&links[wireless])?;
         let spec = self.clone();
@@ -353,6 +372,7 @@ impl AgentSpec {
             wireless,
             spec,
             tcp,
+            peers: Vec::new(),
         })
     }
 }

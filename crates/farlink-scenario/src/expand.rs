@@ -19,6 +19,7 @@ use super::decode::{Problem, example, suggestion};
 use super::expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 use super::fec;
 use super::fragments;
+use super::handoff::{self, ExpandedHandoff, HandoffSpec};
 use super::spec::{AppName, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario};
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
@@ -42,7 +43,9 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
     let routes = routes(scenario, &nodes, &net)?;
     let flows = flows(scenario, &nodes)?;
     reachable(&flows, &nodes, &net, &routes)?;
-    let agents = agents(scenario, &nodes, &links)?;
+    let mut agents = agents(scenario, &nodes, &links)?;
+    let handoffs = handoffs(scenario, &nodes, &links)?;
+    handoff::check(&handoffs, &mut agents, &routes)?;
     agent::check(&agents, flows.iter().map(|(entry, flow)| (*entry, flow)))?;
     Ok(Expanded {
         seed: scenario.seed,
@@ -52,6 +55,7 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
         links,
         routes,
         agents,
+        handoffs,
         flows: flows.into_iter().map(|(_, flow)| flow).collect(),
     })
 }
@@ -68,6 +72,20 @@ fn agents(
         resolved.map_err(|problem| problem.within(i).within("agents"))
     };
     scenario.agents.iter().enumerate().map(resolve).collect()
+}
+
+fn handoffs(
+    scenario: &Scenario,
+    nodes: &Nodes,
+    links: &[ExpandedLink],
+) -> Result<Vec<ExpandedHandoff>, Problem> {
+    let resolve = |(i, handoff): (usize, &HandoffSpec)| {
+        let resolved = nodes
+            .find(&handoff.host, "host")
+            .and_then(|host| handoff.resolve(host, links));
+        resolved.map_err(|problem| problem.within(i).within("handoffs"))
+    };
+    scenario.handoffs.iter().enumerate().map(resolve).collect()
 }
 
 /// `pattern` with the number where `{}` stands.

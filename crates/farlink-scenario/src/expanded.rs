@@ -6,6 +6,7 @@ use super::app::App;
 use super::arq::ArqLink;
 use super::background::BackgroundSpec;
 use super::channel::ChannelSpec;
+use super::handoff::ExpandedHandoff;
 use super::spec::{Opener, QueueSpec};
 use super::trace::RatePlan;
 use farlink_net::fec::BlockCode;
@@ -32,6 +33,8 @@ pub struct Expanded {
     pub routes: Vec<(usize, usize, usize)>,
     /// Agents, in the order written.
     pub agents: Vec<ExpandedAgent>,
+    /// Hosts that move, in the order written.
+    pub handoffs: Vec<ExpandedHandoff>,
     /// Flows, in the order written.
     pub flows: Vec<ExpandedFlow>,
 }

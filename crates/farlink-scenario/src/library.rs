@@ -15,6 +15,7 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
         "geo-bursts",
         "geo-mixed",
         "geo-pep",
+        "two-stations",
         "several-losses",
         "cdpd-rlp-wong1998",
         "fairness-omueti2007",

@@ -71,6 +71,11 @@ const SECTIONS: &[(&str, &str, &str)] = &[
         "AgentSpec",
         "What each kind does, and when to use it: `docs/agents.md`.",
     ),
+    (
+        "`[[handoffs]]`",
+        "HandoffSpec",
+        "What a handoff costs: `docs/agents/handoff.md`.",
+    ),
     ("`[[flows]]`", "FlowSpec", ""),
     (
         "A time that is drawn: `{ distribution = ... }`",

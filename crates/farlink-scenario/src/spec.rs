@@ -21,6 +21,7 @@ use super::distribution::{
     DistributionName, SizeDistribution, TimeDistribution, TimeDistributionTable,
 };
 use super::fec::FecSpec;
+use super::handoff::HandoffSpec;
 use super::table::table;
 use super::tcp::TcpSpec;
 use super::trace::RateTraceSpec;
@@ -60,6 +61,9 @@ table! {
         /// Agents at routers. A packet meets those of one router in the order written.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         agents: Vec<AgentSpec>;
+        /// Hosts that move from link to link.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        handoffs: Vec<HandoffSpec>;
         /// Transfers from one node to another.
         flows: Vec<FlowSpec>;
         /// Written into a resolved scenario: the whole TCP of each entry of

@@ -5,12 +5,15 @@ use crate::flow::{FlowState, Opening, udp_ports};
 use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::{Monitor, RunError};
 use crate::scenario::{
-    AgentName, App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded, ExpandedAgent,
-    ExpandedLink, JitterSpec, OpenName, Opener, QueueSpec, background, process,
+    AgentHandoff, AgentName, App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded,
+    ExpandedAgent, ExpandedLink, JitterSpec, OpenName, Opener, QueueSpec, QueuedName, background,
+    process,
 };
 use crate::udp::UdpFlow;
-use crate::world::{FlowBrief, Node, Slot, Tally, World};
-use farlink_net::agent::{Agent, Ebsn, Eln, Snoop, Split, SplitSettings, Spoof, SpoofSettings};
+use crate::world::{FlowBrief, Handing, Mover, Node, Plan, Slot, Tally, World};
+use farlink_net::agent::{
+    Agent, Ebsn, Eln, Leaving, Snoop, Split, SplitSettings, Spoof, SpoofSettings,
+};
 use farlink_net::arq::ArqLink;
 use farlink_net::channel::{
     BitErrors, Channel, ChannelError, Corrupt, Distribution as JitterDistribution, Duplicate,
@@ -68,11 +71,62 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
         let switches = agent.spec.switches().map(|at| Instant::ZERO + at);
         world.plan_switches(number, agent.spec.enabled(), switches);
     }
+    handoffs(scenario, &streams, &mut world);
     // Link protocols have something to do from the start.
     for id in world.links.ids() {
         world.watch(id);
     }
     Ok(world)
+}
+
+/// Adds the hosts that move, and says what agents do when they go.
+fn handoffs(scenario: &Expanded, streams: &Streams, world: &mut World) {
+    let is_left = |link: usize| {
+        scenario
+            .handoffs
+            .iter()
+            .any(|one| one.links.contains(&link))
+    };
+    for (number, agent) in scenario.agents.iter().enumerate() {
+        let how = match agent.spec.handoff {
+            Some(AgentHandoff::Keep) => None,
+            Some(AgentHandoff::Transfer) => Some(Leaving::Transfer),
+            Some(AgentHandoff::Lose) | None => Some(Leaving::Lose),
+        };
+        let peers = agent.peers.iter();
+        let handing = Handing {
+            how: how.filter(|_| is_left(agent.wireless)),
+            rate: agent.spec.transfer_rate.map_or(0, |rate| rate.0),
+            delay: agent
+                .spec
+                .transfer_delay
+                .map_or(Interval::ZERO, |time| time.0),
+            peers: peers.map(|&(link, peer)| (link as u32, peer)).collect(),
+        };
+        world.set_handing(number, handing);
+    }
+    for handoff in &scenario.handoffs {
+        let spec = &handoff.spec;
+        let name = format!("handoff/{}", spec.host);
+        let plan = if let Some((walker, places)) = handoff.walk(streams.stream(&name)) {
+            Plan::Walk {
+                walker: Box::new(walker),
+                places,
+                every: spec.interval().0,
+                hysteresis: spec.hysteresis().metres(),
+            }
+        } else {
+            let at = spec.at.iter().flatten();
+            Plan::At(at.map(|at| Instant::ZERO + at.0).collect())
+        };
+        world.add_mover(Mover::new(
+            NodeId(handoff.host as u32),
+            handoff.links.iter().map(|&link| link as u32).collect(),
+            plan,
+            spec.gap().0,
+            spec.queued() == QueuedName::Forward,
+        ));
+    }
 }
 
 /// Builds an agent.

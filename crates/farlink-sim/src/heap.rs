@@ -42,6 +42,8 @@ pub(crate) enum Kind {
     Agent,
     /// An agent is switched; the source is its number.
     Switch,
+    /// A host that moves leaves a link or is at one; the source is its number among those.
+    Handoff,
 }
 
 /// An event that will happen.
@@ -99,7 +101,8 @@ impl Event {
             10 => Kind::PathMtu,
             11 => Kind::Reassembly,
             12 => Kind::Agent,
-            _ => Kind::Switch,
+            13 => Kind::Switch,
+            _ => Kind::Handoff,
         }
     }
 

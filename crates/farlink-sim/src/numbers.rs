@@ -42,7 +42,8 @@ impl Outcome {
             row.extend_from_slice(values.as_slice());
         }
         row.extend([self.events as f64, self.simulated.as_secs_f64()]);
-        row.extend(self.agents.iter().flatten().map(|&(_, n)| n));
+        let counted = self.agents.iter().chain(&self.handoffs);
+        row.extend(counted.flatten().map(|&(_, n)| n));
         row
     }
 
@@ -72,6 +73,11 @@ impl Outcome {
             let item = vec![kind, at.clone(), link.clone()];
             let names = counters.iter().map(|(name, _)| (*name).to_owned());
             groups.push(group("agent", vec![item], names.collect()));
+        }
+        for (handoff, counters) in scenario.handoffs.iter().zip(&self.handoffs) {
+            let names = counters.iter().map(|(name, _)| (*name).to_owned());
+            let item = vec![handoff.spec.host.clone()];
+            groups.push(group("handoff", vec![item], names.collect()));
         }
         groups
     }

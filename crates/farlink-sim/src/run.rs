@@ -67,6 +67,7 @@ pub struct Outcome {
     pub(crate) derived: ById<LinkId, Vec<(usize, Derived)>>,
     /// What each agent counted, by name.
     pub(crate) agents: Vec<Vec<(&'static str, f64)>>,
+    pub(crate) handoffs: Vec<Vec<(&'static str, f64)>>,
     /// Flows that were not done at `max_duration`.
     pub unfinished: usize,
     /// Events handled.
@@ -313,6 +314,9 @@ impl Outcome {
         if !self.agents.is_empty() {
             out["agents"] = agents_json(scenario, self.agents.iter()).into();
         }
+        if !self.handoffs.is_empty() {
+            out["handoffs"] = handoffs_json(scenario, &self.handoffs).into();
+        }
         out.to_string()
     }
 }
@@ -336,8 +340,7 @@ pub(crate) fn agents_json<C: AsRef<[(&'static str, f64)]>>(
 ) -> Vec<Value> {
     let agents = scenario.agents.iter().zip(counters);
     let rows = agents.map(|(agent, counters)| {
-        let counted = counters.as_ref().iter();
-        let metrics: Map<_, _> = counted.map(|&(n, v)| (n.to_owned(), number(v))).collect();
+        let metrics = counted(counters.as_ref());
         json!({
             "agent": agent.spec.kind,
             "at": scenario.nodes[agent.at],
@@ -346,6 +349,21 @@ pub(crate) fn agents_json<C: AsRef<[(&'static str, f64)]>>(
         })
     });
     rows.collect()
+}
+
+/// What handoffs of each host cost.
+fn handoffs_json(scenario: &Expanded, counters: &[Vec<(&'static str, f64)>]) -> Vec<Value> {
+    let rows = scenario.handoffs.iter().zip(counters);
+    rows.map(
+        |(handoff, counters)| json!({ "host": handoff.spec.host, "metrics": counted(counters) }),
+    )
+    .collect()
+}
+
+fn counted(counters: &[(&'static str, f64)]) -> Map<String, Value> {
+    let each = counters.iter();
+    each.map(|&(name, value)| (name.to_owned(), number(value)))
+        .collect()
 }
 
 /// A counter as JSON, whole where it is.
@@ -506,6 +524,7 @@ fn outcome(world: &World, scenario: &Expanded) -> Outcome {
             .map(|(_, link)| derived(link.channel()))
             .collect(),
         agents: world.agents.counters(world.now).collect(),
+        handoffs: world.roaming.counters().collect(),
         unfinished: if cut_off { world.unfinished } else { 0 },
         events: world.events,
         simulated: world.now,

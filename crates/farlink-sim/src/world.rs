@@ -10,6 +10,7 @@ mod fast_open;
 mod forward;
 mod fragments;
 mod fuse;
+mod handoff;
 mod icmp;
 mod loss;
 mod losses;
@@ -31,6 +32,8 @@ use farlink_net::{
     ById, Due, FlowId, Head, Id, LinkId, Links, NodeId, Outcome, Packet, PacketId, Packets, Payload,
 };
 use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant};
+use handoff::Roaming;
+pub(crate) use handoff::{Handing, Mover, Plan};
 use losses::{Lost, LostLater};
 use placed::Agents;
 use reassemblies::Reassemblies;
@@ -169,6 +172,7 @@ pub(crate) struct World {
     pub(crate) lost_later: VecDeque<LostLater>,
     pub(crate) cookies: Cookies,
     pub(crate) agents: Agents,
+    pub(crate) roaming: Roaming,
 }
 
 impl World {
@@ -198,6 +202,7 @@ impl World {
             lost_later: VecDeque::new(),
             cookies: Cookies::new(),
             agents: Agents::default(),
+            roaming: Roaming::default(),
         }
     }
 
@@ -285,6 +290,10 @@ impl World {
                 let on = self.heap.detail(event) != 0;
                 self.switch_agent(event.source() as usize, on);
             }
+            Kind::Handoff => {
+                self.heap.pop();
+                self.handoff_due(event.source() as usize, event.counter());
+            }
         }
         true
     }
@@ -308,11 +317,11 @@ impl World {
     /// A packet is at the far end of a link.
     #[inline(always)] // half of all events are this and nothing else
     pub(crate) fn reached(&mut self, link: LinkId, number: PacketId) {
-        if !self
+        let restored = self
             .links
-            .restore(self.now, link, number, &mut self.packets)
-        {
-            self.lose_beyond(link, number, DropCause::Checksum);
+            .restore(self.now, link, number, &mut self.packets);
+        if let Err(cause) = restored {
+            self.cut_off(link, number, cause);
             return;
         }
         let node = self.links[link].to();

@@ -69,6 +69,17 @@ pub struct Connections<S> {
     off: bool,
 }
 
+/// Connections that an agent kept something of and has forgotten.
+#[derive(Debug)]
+pub struct Leavers<S>(Vec<Seen<S>>);
+
+impl<S: Kept> Leavers<S> {
+    /// Bytes of packets in it.
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|seen| seen.state.bytes()).sum()
+    }
+}
+
 #[derive(Debug)]
 struct Seen<S> {
     ends: Ends,
@@ -211,6 +222,45 @@ impl<S: Kept> Connections<S> {
             self.by_ends.remove(&seen.ends);
             self.bytes -= seen.state.bytes();
             self.free.push(place);
+        }
+    }
+
+    /// Forgets the connections of a host on the wireless side. Returns them.
+    pub fn leave(&mut self, host: Ipv4Addr) -> Leavers<S> {
+        let of_host = |ends: &&Ends| ends.0[0].0 == host;
+        let places: Vec<_> = self
+            .by_ends
+            .iter()
+            .filter(|(ends, _)| of_host(ends))
+            .collect();
+        let places: Vec<u32> = places.into_iter().map(|(_, &place)| place).collect();
+        let mut left = Vec::new();
+        for place in places {
+            if let Some(seen) = self.all[place as usize].take() {
+                self.by_ends.remove(&seen.ends);
+                self.bytes -= seen.state.bytes();
+                self.free.push(place);
+                left.push(seen);
+            }
+        }
+        Leavers(left)
+    }
+
+    /// Keeps connections that another agent kept, but for those of which something is kept
+    /// already or that find no room, and lets the agent act on each, at its place.
+    pub fn join(&mut self, now: Instant, left: Leavers<S>, mut act: impl FnMut(u32, &mut S)) {
+        for mut seen in left.0 {
+            if self.off || self.by_ends.contains_key(&seen.ends) {
+                continue;
+            }
+            if !self.has_room(now) {
+                self.refused += 1;
+                continue;
+            }
+            seen.last = now;
+            self.bytes += seen.state.bytes();
+            let place = self.add(seen);
+            self.at(place, |state| act(place, state));
         }
     }
 

@@ -2,14 +2,15 @@
 //! that the protocol of the wireless link sends a packet with data again, its sender hears
 //! that it waits for nothing worse. Nothing is repaired or kept from the sender here.
 
-use super::connections::{Connections, Kept, Limits};
+use super::connections::{Connections, Kept, Leavers, Limits};
 use super::crossing::Crossing;
-use super::middlebox::{Act, Action, Agent, Note, Out, Sent, Tag, Verdict};
+use super::middlebox::{Act, Action, Agent, Leaving, Moved, Note, Out, Sent, Tag, Verdict};
 use super::view::View;
 use crate::id::PacketId;
 use crate::packet::Packet;
 use farlink_tcp::{Flags, Instant, Seq};
 use std::collections::VecDeque;
+use std::net::Ipv4Addr;
 
 /// Packets that are remembered: more than a link keeps sending again.
 const REMEMBERED: usize = 1024;
@@ -99,6 +100,26 @@ impl Agent for Ebsn {
                 seq: *seq,
             });
             out.actions.push(Action::Notify(packet.clone()));
+        }
+    }
+
+    fn on_leave(
+        &mut self,
+        _now: Instant,
+        host: Ipv4Addr,
+        how: Leaving,
+        _out: &mut Out,
+    ) -> Option<Moved> {
+        let left = self.connections.leave(host);
+        (how == Leaving::Transfer).then(|| Moved {
+            bytes: left.bytes(),
+            state: Box::new(left),
+        })
+    }
+
+    fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
+        if let Ok(left) = moved.state.downcast::<Leavers<Nothing>>() {
+            self.connections.join(now, *left, |_, _| {});
         }
     }
 

@@ -6,13 +6,14 @@
 //! sends it again with its window as it is. For what never came to the agent the
 //! duplicate goes on as it is: that was congestion.
 
-use super::connections::{Connections, Kept, Limits};
+use super::connections::{Connections, Kept, Leavers, Limits};
 use super::crossing::Crossing;
-use super::middlebox::{Agent, Out, Verdict};
+use super::middlebox::{Agent, Leaving, Moved, Out, Verdict};
 use super::view::View;
 use crate::id::PacketId;
 use crate::wire::MAX_OPTIONS_LEN;
 use farlink_tcp::{Flags, Instant, SackBlocks, Segment, Seq};
+use std::net::Ipv4Addr;
 
 /// Stretches of data that are noted of a connection; each hole left by a loss in front of
 /// the agent begins another. What finds no room is as if it had not passed.
@@ -95,6 +96,26 @@ impl Agent for Eln {
             Some(Says::LostBehind) => self.no_room += 1,
         }
         Verdict::Forward
+    }
+
+    fn on_leave(
+        &mut self,
+        _now: Instant,
+        host: Ipv4Addr,
+        how: Leaving,
+        _out: &mut Out,
+    ) -> Option<Moved> {
+        let left = self.connections.leave(host);
+        (how == Leaving::Transfer).then(|| Moved {
+            bytes: left.bytes(),
+            state: Box::new(left),
+        })
+    }
+
+    fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
+        if let Ok(left) = moved.state.downcast::<Leavers<Passed>>() {
+            self.connections.join(now, *left, |_, _| {});
+        }
     }
 
     fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {

@@ -5,7 +5,9 @@ use super::view::View;
 use crate::id::{FlowId, PacketId};
 use crate::packet::Packet;
 use farlink_tcp::{Instant, Seq};
+use std::any::Any;
 use std::fmt::Debug;
+use std::net::Ipv4Addr;
 
 /// What an agent calls a packet by that it follows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -171,6 +173,25 @@ impl Out {
     }
 }
 
+/// What becomes of what an agent keeps of a host's connections when the host leaves its wireless
+/// link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leaving {
+    /// It is lost, and connections that cannot do without it are reset.
+    Lose,
+    /// It goes to the agent at the next link.
+    Transfer,
+}
+
+/// What goes from one agent to another of its kind.
+#[derive(Debug)]
+pub struct Moved {
+    /// Bytes of the ends' data in it.
+    pub bytes: u64,
+    /// What the agent makes of it.
+    pub state: Box<dyn Any + Send>,
+}
+
 /// An agent. What it sends meets no other agent of its node.
 pub trait Agent: Debug + Send {
     /// A packet crosses the node. It is known as `id` until it goes on.
@@ -203,6 +224,27 @@ pub trait Agent: Debug + Send {
 
     /// Its deadline has come.
     fn on_deadline(&mut self, _now: Instant, _out: &mut Out) {}
+
+    /// A host behind the wireless link leaves it. Returns what goes with the host, if that is
+    /// asked for.
+    fn on_leave(
+        &mut self,
+        _now: Instant,
+        _host: Ipv4Addr,
+        _how: Leaving,
+        _out: &mut Out,
+    ) -> Option<Moved> {
+        None
+    }
+
+    /// What another agent of its kind and with its parameters kept of a host that is behind the
+    /// wireless link now.
+    fn on_join(&mut self, _now: Instant, _moved: Moved, _out: &mut Out) {}
+
+    /// Whether a connection cannot do without what it keeps of it.
+    fn is_needed(&self) -> bool {
+        false
+    }
 
     /// It is switched off or on. Off, it lets connections pass as if it were not there:
     /// all of them, but for those that cannot do without it any more.

@@ -23,7 +23,7 @@ pub use connections::{Connections, Ends, Kept, Limits};
 pub use crossing::Crossing;
 pub use ebsn::Ebsn;
 pub use eln::Eln;
-pub use middlebox::{Act, Action, Agent, Injection, Note, Out, Sent, Tag, Verdict};
+pub use middlebox::{Act, Action, Agent, Injection, Leaving, Moved, Note, Out, Sent, Tag, Verdict};
 pub use snoop::{Repair, SackHandling, Snoop, SnoopConfig, Tells};
 pub use split::{Settings as SplitSettings, Split};
 pub use spoof::{Settings as SpoofSettings, Spoof};

@@ -13,10 +13,12 @@ mod cache;
 mod config;
 mod flow;
 
-use super::connections::Connections;
+use super::connections::{Connections, Leavers};
 use super::crossing::Crossing;
 use super::eln;
-use super::middlebox::{Act, Action, Agent, Injection, Note, Out, Sent, Tag, Verdict};
+use super::middlebox::{
+    Act, Action, Agent, Injection, Leaving, Moved, Note, Out, Sent, Tag, Verdict,
+};
 use super::timers::Timers;
 use super::view::View;
 use crate::id::PacketId;
@@ -24,6 +26,7 @@ use crate::packet::Packet;
 pub use config::{Repair, SackHandling, SnoopConfig, Tells};
 use farlink_tcp::{Flags, Instant, Segment, Seq};
 use flow::{Flow, OnAck, OnData};
+use std::net::Ipv4Addr;
 
 /// The agent.
 #[derive(Debug)]
@@ -416,6 +419,40 @@ impl Agent for Snoop {
     fn on_deadline(&mut self, now: Instant, out: &mut Out) {
         while let Some(place) = self.timers.pop(now) {
             self.on_timer(now, place, out);
+        }
+    }
+
+    fn on_leave(
+        &mut self,
+        _now: Instant,
+        host: Ipv4Addr,
+        how: Leaving,
+        _out: &mut Out,
+    ) -> Option<Moved> {
+        let left = self.connections.leave(host);
+        (how == Leaving::Transfer).then(|| Moved {
+            bytes: left.bytes(),
+            state: Box::new(left),
+        })
+    }
+
+    fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
+        if let Ok(left) = moved.state.downcast::<Leavers<Flow>>() {
+            let Self {
+                config,
+                connections,
+                timers,
+                serial,
+                ..
+            } = self;
+            connections.join(now, *left, |place, flow| {
+                // The link has seen nothing of it yet: the timer sees to it.
+                for entry in flow.cache.iter_mut() {
+                    *serial = serial.wrapping_add(1);
+                    (entry.serial, entry.left) = (*serial, Some(now));
+                }
+                timers.set(place, flow.due(config));
+            });
         }
     }
 

@@ -5,6 +5,7 @@
 //! for the transmitter: neither the packet being sent nor what is in flight.
 
 mod ahead;
+mod handover;
 mod low;
 mod shared;
 
@@ -103,6 +104,8 @@ pub struct Simplex {
     low_waiting: u32,
     /// Whether there is other traffic, a trace of rates or a code.
     is_special: bool,
+    /// All packets wait in the class whose packets are decided when the transmitter is free.
+    pub(super) keeps: bool,
     /// The other direction sends over the same medium ([`shared`]).
     pub(super) shares: bool,
     /// Of the two that share a medium it was the last to send.
@@ -130,6 +133,10 @@ pub struct Simplex {
     low_bytes: u64,
     low_packets: u64,
     marks: u64,
+    /// It has no other end at present ([`handover`]).
+    pub(super) is_closed: bool,
+    /// What arrives until then was on the way when its end went.
+    cut_until: Option<Instant>,
     /// Until then the other direction has the medium.
     taken_until: Instant,
     /// The longest packets that it takes, if there is a limit.
@@ -163,6 +170,7 @@ impl Simplex {
             taken: 0,
             low_waiting: 0,
             is_special: false,
+            keeps: false,
             shares: false,
             sent_last: false,
             carries_frames: false,
@@ -179,6 +187,8 @@ impl Simplex {
             low_bytes: 0,
             low_packets: 0,
             marks: 0,
+            is_closed: false,
+            cut_until: None,
             taken_until: Instant::ZERO,
             mtu: None,
             compression: None,
@@ -196,7 +206,7 @@ impl Simplex {
         let config = &self.config;
         (self.delay, self.overhead, self.queue) = (config.delay, config.overhead, config.queue);
         self.cares = self.carries_frames
-            || self.shares
+            || self.keeps
             || self.tells
             || self.compression.is_some()
             || self.mtu.is_some()
@@ -496,7 +506,7 @@ impl Simplex {
     #[cold]
     fn is_within(&self, ip_len: u32) -> bool {
         !self.carries_frames
-            && !self.shares
+            && !self.keeps
             && !self.tells
             && self.compression.is_none()
             && self.config.mark == QueueLimit::Unlimited

@@ -185,13 +185,22 @@ impl MobilitySpec {
         }
     }
 
-    /// Two nodes; `stream` gives the stream of each.
-    pub(in super::super) fn build(&self, stream: impl Fn(&str) -> Stream) -> Separation {
-        let area = Area {
+    /// One node.
+    pub(in super::super) fn walker(&self, stream: Stream) -> Walker {
+        Walker::new(self.model(), self.rectangle(), stream)
+    }
+
+    fn rectangle(&self) -> Area {
+        Area {
             width: self.area[0].metres(),
             height: self.area[1].metres(),
-        };
-        let walker = |name: &str| Walker::new(self.model(), area, stream(name));
+        }
+    }
+
+    /// Two nodes; `stream` gives the stream of each.
+    pub(in super::super) fn build(&self, stream: impl Fn(&str) -> Stream) -> Separation {
+        let area = self.rectangle();
+        let walker = |name: &str| self.walker(stream(name));
         match self.moves {
             Some(MovesName::One) => {
                 Separation::One(Box::new(walker("mobility/first")), area.middle())

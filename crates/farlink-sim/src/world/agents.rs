@@ -1,5 +1,6 @@
 //! Agents at routers in the world: packets cross them, and what they ask for is done.
 
+use super::handoff::{Handing, Seen};
 use super::placed::Placed;
 use super::{Node, World};
 use crate::flow::EndId;
@@ -16,6 +17,12 @@ impl World {
         for placed in &self.agents.all {
             self.nodes[placed.node].has_agents = true;
         }
+        self.note_movers();
+    }
+
+    /// What becomes of what an agent keeps of a host that leaves its link.
+    pub(crate) fn set_handing(&mut self, number: usize, handing: Handing) {
+        self.agents.all[number].handing = handing;
     }
 
     /// Puts an agent at a node, behind those that are there; it looks after link number
@@ -37,6 +44,7 @@ impl World {
             agent,
             due: Instant::MAX,
             injected: 0,
+            handing: Handing::default(),
         });
         self.watch_agent(self.agents.all.len() - 1);
     }
@@ -44,12 +52,26 @@ impl World {
     /// A packet that came over `link` crosses a node with agents.
     #[cold]
     pub(crate) fn cross(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
+        if !self.nobody_moves() && self.is_stale(node, link, packet) {
+            return;
+        }
+        self.cross_from(node, link, packet, 0);
+    }
+
+    /// The same, from agent number `first` on.
+    pub(super) fn cross_from(
+        &mut self,
+        node: NodeId,
+        link: LinkId,
+        packet: PacketId,
+        first: usize,
+    ) {
         let next = self.nodes[node].next_hop(self.packets.label(packet).dst);
         let watched = self.agents.taps.is_watched();
-        if watched {
+        if watched && first == 0 {
             self.tap(node, (link.link(), next.link()), packet, false);
         }
-        for number in 0..self.agents.all.len() {
+        for number in first..self.agents.all.len() {
             let placed = &self.agents.all[number];
             if placed.node != node {
                 continue;
@@ -61,6 +83,13 @@ impl World {
             } else {
                 Crossing::Beside
             };
+            if !self.nobody_moves() {
+                match self.waits_for_state(number, link, packet) {
+                    Seen::Now => {}
+                    Seen::Later => return,
+                    Seen::Never => continue,
+                }
+            }
             let mut out = self.agents.out();
             let (now, agent) = (self.now, &mut self.agents.all[number].agent);
             let verdict = self.packets.rewrite(packet, |crosses| {
@@ -187,7 +216,11 @@ impl World {
     }
 
     /// Tells an agent something, and does what it asks for.
-    fn ask(&mut self, number: usize, tell: impl FnOnce(&mut dyn Agent, Instant, &mut Out)) {
+    pub(super) fn ask(
+        &mut self,
+        number: usize,
+        tell: impl FnOnce(&mut dyn Agent, Instant, &mut Out),
+    ) {
         let mut out = self.agents.out();
         let agent = &mut self.agents.all[number].agent;
         tell(agent.as_mut(), self.now, &mut out);

@@ -35,6 +35,7 @@ impl World {
             }
             Offered::HandsOn(at) => self.hand_on(link, packet, at),
             Offered::TooLong => self.too_long(node, link, packet),
+            Offered::Closed => self.nobody_there(node, link, packet),
             Offered::Decided => {
                 self.settle(before);
                 self.watch(link);
@@ -58,6 +59,9 @@ impl World {
         let offered = self.links.offer(now, link, packet, packets, outcomes);
         if let Offered::FliesFirst(at) = offered {
             self.heap.push(Event::new(at, Kind::Arrival, link.0, 0));
+        }
+        if offered == Offered::Closed {
+            self.nobody_there(node, link, packet);
         }
         self.settle(before);
         self.watch(link);
@@ -144,6 +148,11 @@ impl World {
         {
             probes.departures(link, &self.links[link], self.now);
         }
+    }
+
+    /// What waited for a link has left its queue.
+    pub(super) fn watch_closed(&mut self, link: LinkId) {
+        self.watch_length(link);
     }
 
     /// The length of a queue changed.

@@ -46,7 +46,7 @@ impl World {
             let ends = [&flow.sender, &flow.receiver];
             ends.iter().any(|end| sends_dummies(&end.congestion))
         };
-        if !self.agents.all.is_empty() || scenario.flows.iter().any(low) {
+        if !self.agents.all.is_empty() || !self.nobody_moves() || scenario.flows.iter().any(low) {
             return;
         }
         let Some((feeders, fed)) = self.feeders() else {

@@ -1,5 +1,6 @@
 //! The agents of a network, each at its node.
 
+use super::handoff::Handing;
 use super::taps::Taps;
 use farlink_net::agent::{Agent, Out, Tag};
 use farlink_net::{Id, LinkId, NodeId, PacketId};
@@ -17,6 +18,8 @@ pub(super) struct Placed {
     pub(super) due: Instant,
     /// Packets that it made.
     pub(super) injected: u64,
+    /// What becomes of what it keeps of a host that leaves its link.
+    pub(super) handing: Handing,
 }
 
 /// All agents of a network.

@@ -624,6 +624,38 @@ const WHOLE: &[(&str, &str)] = &[
          { from = 'mobile', to = 'fixed', size = '100 kB', tcp.variant = 'peach' }]",
     ),
     (
+        "two base stations and a walk",
+        "links = [{ between = ['fixed', 'router'], down = { rate = '10 Mbit/s', delay = '5 ms' } }, \
+         { between = ['router', 'north'], down = { rate = '10 Mbit/s', delay = '2 ms' } }, \
+         { between = ['router', 'south'], down = { rate = '10 Mbit/s', delay = '2 ms' } }, \
+         { name = 'n', between = ['north', 'mobile'], \
+         down = { rate = '2 Mbit/s', delay = '1 ms', queue = { packets = 50 }, channel = { loss = 0.01 } } }, \
+         { name = 's', between = ['south', 'mobile'], \
+         down = { rate = '2 Mbit/s', delay = '1 ms', queue = { packets = 50 }, channel = { loss = 0.01 } } }]\n\
+         handoffs = [{ host = 'mobile', links = ['n', 's'], gap = '50 ms', hysteresis = '5 m', \
+         mobility = { model = 'random-waypoint', area = ['40 m', '10 m'], speed = ['10 m/s', '20 m/s'] }, \
+         stations = [['10 m', '5 m'], ['30 m', '5 m']] }]\n\
+         agents = [{ at = 'north', wireless = 'n', kind = 'snoop', handoff = 'transfer', transfer_delay = '5 ms' }, \
+         { at = 'south', wireless = 's', kind = 'snoop', handoff = 'transfer', transfer_delay = '5 ms' }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '1 MB' }, \
+         { from = 'mobile', to = 'fixed', size = '300 kB' }]",
+    ),
+    (
+        "two base stations, what waits is passed on",
+        "links = [{ between = ['router', 'north'], down = { rate = '10 Mbit/s', delay = '2 ms' } }, \
+         { between = ['router', 'south'], down = { rate = '10 Mbit/s', delay = '2 ms' } }, \
+         { name = 'n', between = ['north', 'mobile'], \
+         down = { rate = '2 Mbit/s', delay = '1 ms', queue = { packets = 50 }, channel = { loss = 0.01 } } }, \
+         { name = 's', between = ['south', 'mobile'], \
+         down = { rate = '2 Mbit/s', delay = '1 ms', queue = { packets = 50 }, channel = { loss = 0.01 } } }]\n\
+         handoffs = [{ host = 'mobile', links = ['n', 's'], at = ['1 s', '2 s', '3 s'], \
+         gap = '50 ms', queued = 'forward' }]\n\
+         agents = [{ at = 'north', wireless = 'n', kind = 'snoop', handoff = 'keep' }, \
+         { at = 'south', wireless = 's', kind = 'split', handoff = 'lose' }]\n\
+         flows = [{ from = 'router', to = 'mobile', size = '1 MB' }, \
+         { from = 'mobile', to = 'router', size = '300 kB' }]",
+    ),
+    (
         "cut off",
         "duration = '2500 ms'\nlinks = [{ between = ['a', 'b'], down = { rate = '1 Mbit/s', delay = '250 ms', queue = { packets = 10 } } }]\n\
          flows = [{ from = 'a', to = 'b', app = 'bulk', duration = '10 s' }, { from = 'b', to = 'a', app = 'cbr', rate = '100 kbit/s', duration = '10 s' }]",

@@ -61,6 +61,10 @@ impl Cache {
         self.entries.front()
     }
 
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Entry> {
+        self.entries.iter_mut()
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.entries.iter()
     }

@@ -8,13 +8,14 @@ mod relay;
 
 use super::connections::{Ends, Limits};
 use super::crossing::Crossing;
-use super::middlebox::{Agent, Out, Verdict};
+use super::middlebox::{Agent, Leaving, Moved, Out, Verdict};
 use super::view::{Path, View};
 use crate::id::PacketId;
 use crate::packet::Packet;
 use farlink_tcp::{Config, Flags, Instant, Interval, Segment, Seq, Stats};
 use relay::{Opening, Relay};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 /// What a split connection is made of.
@@ -54,6 +55,9 @@ pub struct Split {
     packets: Vec<Packet>,
     count: Count,
 }
+
+/// Connections that go from one agent to another.
+type Leavers = Vec<(Ends, Box<Relay>)>;
 
 /// What is in the stack.
 #[derive(Debug)]
@@ -182,14 +186,18 @@ impl Split {
 
     /// A connection is gone.
     fn forget(&mut self, ends: Ends, now: Instant) {
-        let Some(mut relay) = self.relays.remove(&ends) else {
-            return;
-        };
-        if let Some(at) = relay.timer {
+        if let Some(mut relay) = self.take_out(ends) {
+            self.count.is_gone(now, &mut relay);
+        }
+    }
+
+    fn take_out(&mut self, ends: Ends) -> Option<Box<Relay>> {
+        let mut relay = self.relays.remove(&ends)?;
+        if let Some(at) = relay.timer.take() {
             self.timers.remove(&(at, ends));
         }
         self.spent.remove(&ends);
-        self.count.is_gone(now, &mut relay);
+        Some(relay)
     }
 
     /// Whether there is room for another connection, after what is over has gone, or what
@@ -304,6 +312,54 @@ impl Agent for Split {
         }
     }
 
+    fn on_leave(
+        &mut self,
+        now: Instant,
+        host: Ipv4Addr,
+        how: Leaving,
+        out: &mut Out,
+    ) -> Option<Moved> {
+        let of_host = |ends: &&Ends| ends.0[0].0 == host;
+        let leaving: Vec<Ends> = self.relays.keys().filter(of_host).copied().collect();
+        if how == Leaving::Lose {
+            for ends in leaving {
+                if let Some(relay) = self.relays.get_mut(&ends) {
+                    relay.abort(now);
+                }
+                self.serve(ends, now, out);
+            }
+            return None;
+        }
+        let (mut bytes, mut state) = (0, Leavers::new());
+        for ends in leaving {
+            if let Some(mut relay) = self.take_out(ends) {
+                bytes += self.count.moves_away(now, &mut relay);
+                state.push((ends, relay));
+            }
+        }
+        let state = Box::new(state);
+        Some(Moved { bytes, state })
+    }
+
+    fn on_join(&mut self, now: Instant, moved: Moved, out: &mut Out) {
+        let Ok(joining) = moved.state.downcast::<Leavers>() else {
+            return;
+        };
+        for (ends, mut relay) in *joining {
+            // One that began here since is the newer one.
+            if self.relays.contains_key(&ends) {
+                continue;
+            }
+            relay.expire(now);
+            self.relays.insert(ends, relay);
+            self.serve(ends, now, out);
+        }
+    }
+
+    fn is_needed(&self) -> bool {
+        true
+    }
+
     fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {
         self.is_on = on;
     }
@@ -372,6 +428,15 @@ impl Count {
         relay.counted = held;
         self.held_max = self.held_max.max(self.held);
         self.unconfirmed_max = self.unconfirmed_max.max(self.unconfirmed);
+    }
+
+    /// A relay goes to another agent, with what it holds. Returns the bytes of that.
+    fn moves_away(&mut self, now: Instant, relay: &mut Relay) -> u64 {
+        self.holds(now, relay);
+        let held = std::mem::take(&mut relay.counted);
+        self.held -= held.bytes;
+        self.unconfirmed -= held.unconfirmed;
+        held.bytes
     }
 
     /// A relay is gone, and what it held is.

@@ -9,13 +9,14 @@ mod state;
 
 use super::connections::{Ends, Limits};
 use super::crossing::Crossing;
-use super::middlebox::{Act, Agent, Out, Verdict};
+use super::middlebox::{Act, Agent, Leaving, Moved, Out, Verdict};
 use super::view::View;
 use crate::id::PacketId;
 use crate::packet::Packet;
 use farlink_tcp::{Flags, Instant};
 use state::{Becomes, Count, Spoofed};
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::Ipv4Addr;
 
 /// What it may keep, and how long it tries.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +49,9 @@ pub struct Spoof {
     /// Of the connections that are gone.
     count: Count,
 }
+
+/// Connections that go from one agent to another.
+type Leavers = Vec<(Ends, Box<Spoofed>)>;
 
 impl Spoof {
     /// An agent that has seen nothing.
@@ -94,14 +98,18 @@ impl Spoof {
 
     /// A connection is gone.
     fn forget(&mut self, ends: Ends) {
-        let Some(state) = self.all.remove(&ends) else {
-            return;
-        };
-        if let Some(at) = state.timer {
+        if let Some(state) = self.take_out(ends) {
+            self.count.add(&state.count);
+        }
+    }
+
+    fn take_out(&mut self, ends: Ends) -> Option<Box<Spoofed>> {
+        let mut state = self.all.remove(&ends)?;
+        if let Some(at) = state.timer.take() {
             self.timers.remove(&(at, ends));
         }
         self.held -= state.held();
-        self.count.add(&state.count);
+        Some(state)
     }
 
     /// A connection ends before the far end has what was acknowledged in its name.
@@ -245,6 +253,50 @@ impl Agent for Spoof {
                 self.give_up(ends, out);
             }
         }
+    }
+
+    fn on_leave(
+        &mut self,
+        _now: Instant,
+        host: Ipv4Addr,
+        how: Leaving,
+        out: &mut Out,
+    ) -> Option<Moved> {
+        let of_host = |ends: &&Ends| ends.0[0].0 == host;
+        let leaving: Vec<Ends> = self.all.keys().filter(of_host).copied().collect();
+        if how == Leaving::Lose {
+            for ends in leaving {
+                self.give_up(ends, out);
+            }
+            return None;
+        }
+        let (mut bytes, mut state) = (0, Leavers::new());
+        for ends in leaving {
+            if let Some(spoofed) = self.take_out(ends) {
+                bytes += spoofed.held();
+                state.push((ends, spoofed));
+            }
+        }
+        let state = Box::new(state);
+        Some(Moved { bytes, state })
+    }
+
+    fn on_join(&mut self, now: Instant, moved: Moved, out: &mut Out) {
+        let Ok(joining) = moved.state.downcast::<Leavers>() else {
+            return;
+        };
+        for (ends, spoofed) in *joining {
+            if self.all.contains_key(&ends) {
+                continue;
+            }
+            self.all.insert(ends, spoofed);
+            self.settle(ends, 0, out);
+        }
+        self.on_deadline(now, out);
+    }
+
+    fn is_needed(&self) -> bool {
+        true
     }
 
     fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {

@@ -54,7 +54,7 @@ impl Simplex {
     /// time of its own and as it is, so that another link may take it ahead of time.
     pub fn may_hand_on(&self) -> bool {
         !self.carries_frames
-            && !self.shares
+            && !self.keeps
             && self.compression.is_none()
             && self.pace.is_none()
             && self.channel.is_without_delay()

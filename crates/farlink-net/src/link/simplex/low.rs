@@ -9,7 +9,8 @@
 //!
 //! On a link where an agent sends packets ahead of all others, packets of normal priority
 //! wait as those do, in front of them, and only what goes ahead is decided as it comes. Where
-//! the other direction sends over the same medium everything waits so.
+//! the other direction sends over the same medium, or the link may lose its other end, everything
+//! waits so.
 
 use super::{AHEAD, LENGTH, LOW, Simplex};
 use crate::channel::DropCause;
@@ -132,8 +133,14 @@ impl Simplex {
     }
 
     /// Whether packets of normal priority wait with those of low priority.
-    pub(super) fn holds_normal(&self) -> bool {
-        self.overtaken || self.shares
+    pub(in crate::link) fn holds_normal(&self) -> bool {
+        self.overtaken || self.keeps
+    }
+
+    /// All that waits leaves the queue, first what would have gone first.
+    pub(super) fn give_back(&mut self) -> Vec<PacketId> {
+        (self.low_waiting, self.low_bytes) = (0, 0);
+        self.low.drain(..).map(|one| one.packet).collect()
     }
 
     /// Whether something waits for [`Self::start_low`].

@@ -12,7 +12,7 @@ use farlink_tcp::Instant;
 impl Simplex {
     /// The other direction sends over the same medium from now on.
     pub(in crate::link) fn share(&mut self) {
-        self.shares = true;
+        (self.shares, self.keeps) = (true, true);
         self.note();
     }
 

@@ -40,6 +40,7 @@ fn with_eln(scenario: &Expanded) -> World {
         wireless: RADIO as usize,
         spec: serde_json::from_str(spec).unwrap(),
         tcp: None,
+        peers: Vec::new(),
     });
     run(&scenario, None)
 }
@@ -315,6 +316,7 @@ fn agents_of_a_scenario_meet_real_packets() {
         wireless: RADIO as usize,
         spec: serde_json::from_str(spec).unwrap(),
         tcp: Some([Config::default(), Config::default()]),
+        peers: Vec::new(),
     });
     let mut live = Live::new(&with, 0).unwrap();
     let syn = Segment {

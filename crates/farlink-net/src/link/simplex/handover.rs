@@ -1,0 +1,41 @@
+//! A link that loses its other end and finds it again: a host that moves from one to another.
+//!
+//! What waits for the transmitter then is given back, which asks that the queue hold packets and not
+//! times ([`super::low`]); what is on the way arrives nowhere.
+
+use super::Simplex;
+use crate::id::PacketId;
+use farlink_tcp::Instant;
+
+impl Simplex {
+    /// It may lose its other end from now on.
+    pub(in crate::link) fn keep(&mut self) {
+        self.keeps = true;
+        self.note();
+    }
+
+    /// Its other end goes. Returns what waits, in the order in which it would have gone.
+    pub(in crate::link) fn close(&mut self) -> Vec<PacketId> {
+        self.is_closed = true;
+        self.keep_order();
+        if !self.in_flight.is_empty() {
+            self.cut_until = Some(self.last_arrival);
+        }
+        self.give_back()
+    }
+
+    /// Its other end is there again. What goes over it arrives behind what was cut off.
+    pub(in crate::link) fn reopen(&mut self) {
+        self.is_closed = false;
+        if let Some(cut) = self.cut_until {
+            self.last_arrival = self
+                .last_arrival
+                .max(Instant::from_nanos(cut.as_nanos() + 1));
+        }
+    }
+
+    /// Whether what arrives at `now` was on the way when the other end went.
+    pub(in crate::link) fn is_cut(&self, now: Instant) -> bool {
+        self.is_closed || self.cut_until.is_some_and(|until| now <= until)
+    }
+}

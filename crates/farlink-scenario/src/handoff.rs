@@ -1,0 +1,507 @@
+//! `[[handoffs]]`: hosts that move from link to link.
+
+use farlink_net::mobility::{Point, Walker};
+use farlink_net::rng::Stream;
+use farlink_tcp::Interval;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::agent::{AgentName, ExpandedAgent};
+use super::checks::{HOUR, LONGEST_RUN, ZERO, fault, ignored, out_of_range};
+use super::decode::Problem;
+use super::expanded::ExpandedLink;
+use super::process::MobilitySpec;
+use super::table::table;
+use super::tree::Step;
+use super::units::{Length, Time};
+
+table! {
+    /// A host that moves: it has one of its links at a time.
+    #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+    pub struct HandoffSpec {
+        /// The host.
+        host: String;
+        /// All its links, by name, each to another station. It begins at the first.
+        links: Vec<String>;
+        /// Instants at which it leaves its link for the next one of `links`, and after the last
+        /// for the first.
+        at?: Vec<Time>;
+        /// How it moves, instead of `at`: it leaves its link for that of a nearer station, and
+        /// begins at the nearest. `moves` is not for this.
+        mobility?: MobilitySpec;
+        /// Where the stations of `links` are: metres from the left and the lower border of the
+        /// area, a pair for each.
+        stations?: Vec<[Length; 2]>, needs mobility;
+        /// By how much the other station has to be nearer.
+        hysteresis?: Length = Length(0), needs mobility;
+        /// How often it looks which station is the nearest.
+        interval?: Time = Time(Interval::from_millis(100)),
+            in Time(Interval::from_millis(1))..=HOUR, needs mobility;
+        /// How long it has no link between two.
+        gap?: Time = ZERO, in ZERO..=HOUR;
+        /// What becomes of packets that wait for the link that it leaves, come to that station
+        /// later, or are sent by the host while it has no link. What is on the air is lost.
+        queued?: QueuedName = QueuedName::Lose;
+    }
+}
+
+/// What becomes of what waits for a link that a host leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum QueuedName {
+    /// It is lost, with the cause `handoff`.
+    Lose,
+    /// It is kept, and sent on to the host when that is at the next station.
+    Forward,
+}
+
+/// What an agent does with what it keeps of a host that leaves its link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum AgentHandoff {
+    /// It forgets it. Connections that cannot do without are reset.
+    Lose,
+    /// It goes to the agent at the next station, which has it after `transfer_delay` and the
+    /// time of its bytes at `transfer_rate`.
+    Transfer,
+    /// It keeps it, for when the host comes back.
+    Keep,
+}
+
+/// A host that moves, in numbers.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExpandedHandoff {
+    /// The host.
+    pub host: usize,
+    /// Its links, in their order.
+    pub links: Vec<usize>,
+    /// The stations at their other ends.
+    pub stations: Vec<usize>,
+    /// When it moves, and the rest as it is written.
+    pub spec: HandoffSpec,
+}
+
+impl ExpandedHandoff {
+    /// The host on its way, with where the stations are, if it walks.
+    pub fn walk(&self, stream: Stream) -> Option<(Walker, Vec<Point>)> {
+        let walker = self.spec.mobility.as_ref()?.walker(stream);
+        let places = self.spec.stations.iter().flatten();
+        let places = places.map(|[x, y]| Point {
+            x: x.metres(),
+            y: y.metres(),
+        });
+        Some((walker, places.collect()))
+    }
+}
+
+impl HandoffSpec {
+    /// What is to be built; paths begin with the key.
+    pub(super) fn resolve(
+        &self,
+        host: usize,
+        links: &[ExpandedLink],
+    ) -> Result<ExpandedHandoff, Problem> {
+        self.check_keys()?;
+        let at_host = |link: &ExpandedLink| link.a == host || link.b == host;
+        let names: Vec<_> = links.iter().filter(|link| at_host(link)).collect();
+        let names: Vec<_> = names.iter().map(|link| link.name.as_str()).collect();
+        let mut numbers = Vec::new();
+        for (place, name) in self.links.iter().enumerate() {
+            let path = [Step::from("links"), place.into()];
+            let found = links
+                .iter()
+                .position(|link| link.name == *name && at_host(link));
+            let Some(number) = found else {
+                let says = format!(
+                    "\"{name}\" is not a link of {:?}; its links are {}",
+                    self.host,
+                    names.join(", ")
+                );
+                return Err(out_of_range(path, &says));
+            };
+            if numbers.contains(&number) {
+                return Err(out_of_range(path, &format!("\"{name}\" is there twice")));
+            }
+            let link = &links[number];
+            let busy = !link.down.background.is_empty() || !link.up.background.is_empty();
+            if link.arq.is_some() || busy {
+                let what = if busy { "other traffic" } else { "a protocol" };
+                let says = format!("\"{name}\" has {what}, which a host cannot leave; remove it");
+                return Err(out_of_range(path, &says));
+            }
+            numbers.push(number);
+        }
+        if let Some(left_out) = names
+            .iter()
+            .find(|name| !self.links.iter().any(|one| one == *name))
+        {
+            let says = format!("leaves out {left_out:?}: a host that moves has no other links");
+            return Err(fault("links", says));
+        }
+        if numbers.len() < 2 {
+            return Err(fault("links", "has one link; write two or more"));
+        }
+        self.check_plan()?;
+        let other = |&link: &usize| {
+            if links[link].a == host {
+                links[link].b
+            } else {
+                links[link].a
+            }
+        };
+        Ok(ExpandedHandoff {
+            host,
+            stations: numbers.iter().map(other).collect(),
+            links: numbers,
+            spec: self.clone(),
+        })
+    }
+
+    fn check_plan(&self) -> Result<(), Problem> {
+        match (&self.at, &self.mobility) {
+            (Some(at), None) => self.check_times(at),
+            (None, Some(mobility)) => self.check_walk(mobility),
+            (None, None) => {
+                let says =
+                    "has neither at nor mobility; write for example at = [\"10 s\", \"20 s\"]";
+                Err(Problem::new([], says))
+            }
+            (Some(_), Some(_)) => Err(fault("at", "does not go with mobility; write one of them")),
+        }
+    }
+
+    fn check_times(&self, at: &[Time]) -> Result<(), Problem> {
+        if at.is_empty() {
+            return Err(fault(
+                "at",
+                "is empty; write for example [\"10 s\", \"20 s\"]",
+            ));
+        }
+        let mut free = Interval::ZERO;
+        for (number, at) in at.iter().enumerate() {
+            let place = [Step::from("at"), number.into()];
+            if at.0 <= free {
+                let says = format!(
+                    "\"{at}\" is not after the handoff before, with its gap; write later and later \
+                     times"
+                );
+                return Err(out_of_range(place, &says));
+            }
+            if at.0 > LONGEST_RUN {
+                let most = Time(LONGEST_RUN);
+                let says = format!("\"{at}\" is out of range; write at most \"{most}\"");
+                return Err(out_of_range(place, &says));
+            }
+            free = at.0 + self.gap().0;
+        }
+        Ok(())
+    }
+
+    fn check_walk(&self, mobility: &MobilitySpec) -> Result<(), Problem> {
+        mobility
+            .check()
+            .map_err(|problem| problem.within("mobility"))?;
+        if mobility.moves.is_some() {
+            let says = "would be ignored: the host moves, and stations stand";
+            return Err(fault("moves", says).within("mobility"));
+        }
+        let stations = self.stations.as_deref().unwrap_or_default();
+        if stations.len() != self.links.len() {
+            let says = format!(
+                "has {} places for {} links; write a pair such as [\"100 m\", \"50 m\"] for each",
+                stations.len(),
+                self.links.len()
+            );
+            return Err(fault("stations", says));
+        }
+        for (number, place) in stations.iter().enumerate() {
+            for (side, (at, most)) in place.iter().zip(&mobility.area).enumerate() {
+                if at.metres() > most.metres() {
+                    let path = [Step::from("stations"), number.into(), side.into()];
+                    let says = format!("\"{at}\" is outside the area; write at most \"{most}\"");
+                    return Err(out_of_range(path, &says));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether hosts that move and agents go together. Each agent gets those that what it keeps may
+/// go to.
+pub(super) fn check(
+    handoffs: &[ExpandedHandoff],
+    agents: &mut [ExpandedAgent],
+    routes: &[(usize, usize, usize)],
+) -> Result<(), Problem> {
+    for (number, handoff) in handoffs.iter().enumerate() {
+        let here = |problem: Problem| problem.within(number).within("handoffs");
+        let host = &handoff.spec.host;
+        if handoffs[..number]
+            .iter()
+            .any(|one| one.host == handoff.host)
+        {
+            let says = format!("= {host:?} moves twice; write one entry");
+            return Err(here(fault("host", says)));
+        }
+        if handoffs
+            .iter()
+            .any(|one| one.stations.contains(&handoff.host))
+        {
+            let says = format!("= {host:?} is a station of another host that moves");
+            return Err(here(fault("host", says)));
+        }
+        if let Some(agent) = agents.iter().position(|one| one.at == handoff.host) {
+            let says = format!("= {host:?} is a host that moves, and no router; write a station");
+            let path = [Step::from("agents"), agent.into(), Step::from("at")];
+            return Err(Problem::new(path, says));
+        }
+        let fixed = |&(at, to, _): &(usize, usize, usize)| [at, to].contains(&handoff.host);
+        if let Some(route) = routes.iter().position(fixed) {
+            let says = format!("is of {host:?}, whose routes change as it moves; remove it");
+            let path = [Step::from("routes"), route.into()];
+            return Err(Problem::new(path, says));
+        }
+    }
+    for number in 0..agents.len() {
+        let here = |problem: Problem| problem.within(number).within("agents");
+        agents[number].peers = peers(handoffs, agents, number).map_err(here)?;
+    }
+    Ok(())
+}
+
+/// Other agents that what this one keeps may go to, each with its link.
+fn peers(
+    handoffs: &[ExpandedHandoff],
+    agents: &[ExpandedAgent],
+    number: usize,
+) -> Result<Vec<(usize, usize)>, Problem> {
+    let agent = &agents[number];
+    let spec = &agent.spec;
+    let station = |handoff: &ExpandedHandoff, link: usize, at: usize| {
+        let mut pairs = handoff.links.iter().zip(&handoff.stations);
+        pairs.any(|pair| pair == (&link, &at))
+    };
+    let Some(handoff) = handoffs
+        .iter()
+        .find(|one| station(one, agent.wireless, agent.at))
+    else {
+        return match spec.handoff {
+            Some(_) => Err(ignored("handoff", "[[handoffs]] of a host behind its link")),
+            None => Ok(Vec::new()),
+        };
+    };
+    if spec.handoff == Some(AgentHandoff::Keep)
+        && matches!(
+            spec.kind,
+            AgentName::Split | AgentName::Pep | AgentName::Pepsal | AgentName::Spoof
+        )
+    {
+        let says = "= \"keep\" would leave its connections at a station that their packets do not \
+                    cross; write \"transfer\" or \"lose\"";
+        return Err(fault("handoff", says));
+    }
+    if spec.handoff != Some(AgentHandoff::Transfer) {
+        return Ok(Vec::new());
+    }
+    let like = |other: &&ExpandedAgent| {
+        let mut same = other.spec.clone();
+        (same.at, same.wireless) = (spec.at.clone(), spec.wireless.clone());
+        same == *spec
+    };
+    let mut peers = Vec::new();
+    for (&link, &at) in handoff.links.iter().zip(&handoff.stations) {
+        if link == agent.wireless {
+            continue;
+        }
+        let mut there = agents.iter().enumerate();
+        let peer = there.find(|(_, one)| one.wireless == link && one.at == at && like(one));
+        let Some((peer, _)) = peer else {
+            let place = handoff.links.iter().position(|one| *one == link);
+            let name = place.map_or("", |place| &handoff.spec.links[place]);
+            let says = format!(
+                "= \"transfer\" needs an agent with the same keys at each station of {:?}; there \
+                 is none for link {name:?}",
+                handoff.spec.host
+            );
+            return Err(fault("handoff", says));
+        };
+        peers.push((link, peer));
+    }
+    Ok(peers)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tests::fault;
+
+    const WALK: &str = r#"[[links]]
+between = ["fixed", "router"]
+down = { rate = "10 Mbit/s", delay = "5 ms" }
+[[links]]
+between = ["router", "north"]
+down = { rate = "10 Mbit/s", delay = "2 ms" }
+[[links]]
+between = ["router", "south"]
+down = { rate = "10 Mbit/s", delay = "2 ms" }
+[[links]]
+name = "n"
+between = ["north", "mobile"]
+down = { rate = "2 Mbit/s", delay = "1 ms" }
+[[links]]
+name = "s"
+between = ["south", "mobile"]
+down = { rate = "2 Mbit/s", delay = "1 ms" }
+[[handoffs]]
+host = "mobile"
+links = ["n", "s"]
+at = ["10 s", "20 s"]
+[[agents]]
+at = "north"
+wireless = "n"
+kind = "snoop"
+[[flows]]
+from = "fixed"
+to = "mobile"
+size = "1 MB"
+"#;
+
+    /// (text, what stands there instead, the message behind the place).
+    const FAULTS: &[(&str, &str, &str)] = &[
+        (
+            "host = \"mobile\"",
+            "host = \"moble\"",
+            "geo.toml:19: handoffs[0].host = \"moble\" is not a node; did you mean \
+             \"mobile\"?",
+        ),
+        (
+            "\"n\", \"s\"",
+            "\"n\", \"t\"",
+            "geo.toml:20: handoffs[0].links[1] = \"t\" is not a link of \"mobile\"; its \
+             links are n, s",
+        ),
+        (
+            "\"n\", \"s\"",
+            "\"n\", \"n\"",
+            "geo.toml:20: handoffs[0].links[1] = \"n\" is there twice",
+        ),
+        (
+            "\"n\", \"s\"",
+            "\"n\"",
+            "geo.toml:20: handoffs[0].links leaves out \"s\": a host that moves has no \
+             other links",
+        ),
+        (
+            "at = [\"10 s\", \"20 s\"]",
+            "",
+            "geo.toml:18: handoffs[0] has neither at nor mobility; write for example at = \
+             [\"10 s\", \"20 s\"]",
+        ),
+        (
+            "\"10 s\", \"20 s\"",
+            "",
+            "geo.toml:21: handoffs[0].at is empty; write for example [\"10 s\", \"20 s\"]",
+        ),
+        (
+            "\"10 s\", \"20 s\"",
+            "\"10 s\", \"9 s\"",
+            "geo.toml:21: handoffs[0].at[1] = \"9 s\" is not after the handoff before, \
+             with its gap; write later and later times",
+        ),
+        (
+            "at = [\"10 s\"",
+            "gap = \"10 s\"\nat = [\"10 s\"",
+            "geo.toml:22: handoffs[0].at[1] = \"20 s\" is not after the handoff before, \
+             with its gap; write later and later times",
+        ),
+        (
+            "at = [\"10 s\"",
+            "hysteresis = \"1 m\"\nat = [\"10 s\"",
+            "geo.toml:21: handoffs[0].hysteresis would be ignored; it needs mobility",
+        ),
+        (
+            "at = [\"10 s\", \"20 s\"]",
+            "mobility = { model = \"random-waypoint\", area = [\"9 m\", \"9 m\"], speed = [\"1 m/s\", \"2 m/s\"] }",
+            "geo.toml:18: handoffs[0].stations has 0 places for 2 links; write a pair such \
+             as [\"100 m\", \"50 m\"] for each",
+        ),
+        (
+            "at = [\"10 s\", \"20 s\"]",
+            "stations = [[\"1 m\", \"1 m\"], [\"1 m\", \"10 m\"]]\n\
+             mobility = { model = \"random-waypoint\", area = [\"9 m\", \"9 m\"], speed = [\"1 m/s\", \"2 m/s\"] }",
+            "geo.toml:21: handoffs[0].stations[1][1] = \"10 m\" is outside the area; write \
+             at most \"9 m\"",
+        ),
+        (
+            "at = [\"10 s\", \"20 s\"]",
+            "mobility = { model = \"random-waypoint\", moves = \"one\", area = [\"9 m\", \"9 m\"], speed = [\"1 m/s\", \"2 m/s\"] }",
+            "geo.toml:21: handoffs[0].mobility.moves would be ignored: the host moves, and \
+             stations stand",
+        ),
+        (
+            "at = [\"10 s\", \"20 s\"]",
+            "at = [\"10 s\"]\nmobility = { model = \"random-waypoint\", area = [\"9 m\", \"9 m\"], speed = [\"1 m/s\", \"2 m/s\"] }",
+            "geo.toml:21: handoffs[0].at does not go with mobility; write one of them",
+        ),
+        (
+            "between = [\"south\", \"mobile\"]",
+            "between = [\"south\", \"mobile\"]\narq = { protocol = \"rlp\" }",
+            "geo.toml:21: handoffs[0].links[1] = \"s\" has a protocol, which a host cannot \
+             leave; remove it",
+        ),
+        (
+            "[[flows]]",
+            "[[handoffs]]\nhost = \"mobile\"\nlinks = [\"n\", \"s\"]\nat = [\"1 s\"]\n[[flows]]",
+            "geo.toml:27: handoffs[1].host = \"mobile\" moves twice; write one entry",
+        ),
+        (
+            "at = \"north\"\nwireless",
+            "at = \"mobile\"\nwireless",
+            "geo.toml:23: agents[0].at = \"mobile\" is a host that moves, and no router; \
+             write a station",
+        ),
+        (
+            "[[flows]]",
+            "[[routes]]\nat = \"router\"\nto = \"mobile\"\nvia = \"north\"\n[[flows]]",
+            "geo.toml:26: routes[0] is of \"mobile\", whose routes change as it moves; \
+             remove it",
+        ),
+        (
+            "kind = \"snoop\"",
+            "kind = \"snoop\"\nhandoff = \"transfer\"",
+            "geo.toml:26: agents[0].handoff = \"transfer\" needs an agent with the same \
+             keys at each station of \"mobile\"; there is none for link \"s\"",
+        ),
+        (
+            "kind = \"snoop\"",
+            "kind = \"snoop\"\ntransfer_delay = \"1 s\"",
+            "geo.toml:26: agents[0].transfer_delay would be ignored; it needs handoff = \
+             \"transfer\"",
+        ),
+        (
+            "kind = \"snoop\"",
+            "kind = \"split\"\nhandoff = \"keep\"",
+            "geo.toml:26: agents[0].handoff = \"keep\" would leave its connections at a \
+             station that their packets do not cross; write \"transfer\" or \"lose\"",
+        ),
+        (
+            "at = \"north\"\nwireless = \"n\"\nkind = \"snoop\"",
+            "at = \"router\"\nwireless = \"router-north\"\nkind = \"snoop\"\nhandoff = \"keep\"",
+            "geo.toml:26: agents[0].handoff would be ignored; it needs [[handoffs]] of a \
+             host behind its link",
+        ),
+    ];
+
+    #[test]
+    fn what_cannot_be_is_said() {
+        let mut wrong = Vec::new();
+        for (good, bad, message) in FAULTS {
+            assert!(WALK.contains(good), "{good:?}");
+            let got = fault(&WALK.replacen(good, bad, 1), &[]);
+            if got != *message {
+                wrong.push(got);
+            }
+        }
+        assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    }
+}

@@ -1,0 +1,489 @@
+//! Hosts that move from link to link.
+//!
+//! A host has one of its links at a time. When it leaves one, what is on the air of that link is
+//! lost; what waits for it is lost or kept, and agents lose, pass on or keep what they have of the
+//! host's connections. When it is at the next link the routes to it and from it change, and what was
+//! kept goes over them.
+
+use super::World;
+use crate::heap::{Event, Kind};
+use farlink_net::agent::{Leaving, Moved};
+use farlink_net::channel::DropCause;
+use farlink_net::mobility::{Point, Walker};
+use farlink_net::{ById, Direction, LinkId, NodeId, PacketId, wire};
+use farlink_tcp::{Instant, Interval};
+
+/// When a host goes where.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    /// To the next of its links at these instants, behind the last to the first.
+    At(Vec<Instant>),
+    /// To the link whose station is nearer by some metres than its own, which it finds out every
+    /// so often.
+    Walk {
+        walker: Box<Walker>,
+        /// Where the stations are.
+        places: Vec<Point>,
+        every: Interval,
+        hysteresis: f64,
+    },
+}
+
+/// A host that moves.
+#[derive(Debug)]
+pub(crate) struct Mover {
+    pub(crate) node: NodeId,
+    /// Numbers of its links.
+    pub(crate) links: Vec<u32>,
+    pub(crate) plan: Plan,
+    /// How long it has no link between two.
+    pub(crate) gap: Interval,
+    /// What waits is passed on, and not lost.
+    pub(crate) forwards: bool,
+    /// The link that it is at, or goes to, among its own.
+    at: usize,
+    is_away: bool,
+    /// Packets that are kept until it is at the next link: where, and for which.
+    kept: Vec<(NodeId, LinkId, PacketId)>,
+    /// What agents have of it, each with the number of the agent that had it.
+    moved: Vec<(usize, Moved)>,
+    pub(crate) counts: Counts,
+}
+
+/// What handoffs of a host cost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) handoffs: u64,
+    /// Packets lost on the air of a link that the host left.
+    pub(crate) lost_on_air: u64,
+    /// Packets lost that waited for such a link or came to it, or that the host sent without one.
+    pub(crate) lost_waiting: u64,
+    /// Packets kept and passed on.
+    pub(crate) forwarded: u64,
+    /// Bytes of connections that went from agent to agent.
+    pub(crate) transferred: u64,
+    /// How long these took, together, in nanoseconds.
+    pub(crate) transfer_time: u64,
+}
+
+impl Mover {
+    /// A host at the first of its links, or that of the nearest station.
+    pub(crate) fn new(
+        node: NodeId,
+        links: Vec<u32>,
+        plan: Plan,
+        gap: Interval,
+        forwards: bool,
+    ) -> Self {
+        let mut plan = plan;
+        let at = match &mut plan {
+            Plan::At(_) => 0,
+            Plan::Walk { walker, places, .. } => nearest(walker.at(Instant::ZERO), places, 0),
+        };
+        Self {
+            node,
+            links,
+            plan,
+            gap,
+            forwards,
+            at,
+            is_away: false,
+            kept: Vec::new(),
+            moved: Vec::new(),
+            counts: Counts::default(),
+        }
+    }
+}
+
+/// What agent becomes of what it keeps of a host that goes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Handing {
+    /// Nothing: it stays.
+    pub(crate) how: Option<Leaving>,
+    /// Bits a second at which it goes to another agent; 0 is no time.
+    pub(crate) rate: u64,
+    /// What that takes besides.
+    pub(crate) delay: Interval,
+    /// The agents that it may go to: number of the link and of the agent.
+    pub(crate) peers: Vec<(u32, usize)>,
+}
+
+/// State of a host's connections on its way to an agent, which knows nothing of them until then.
+#[derive(Debug)]
+struct Coming {
+    agent: usize,
+    /// The host, among those that move.
+    mover: usize,
+    at: Instant,
+    moved: Moved,
+    /// Packets that wait for it, with the link that brought each.
+    held: Vec<(LinkId, PacketId)>,
+}
+
+/// What a node is to hosts that move.
+#[derive(Debug, Default)]
+pub(crate) struct Roaming {
+    pub(crate) movers: Vec<Mover>,
+    coming: Vec<Coming>,
+}
+
+impl Roaming {
+    /// What handoffs of each host cost, in the order of the scenario.
+    pub(crate) fn counters(&self) -> impl Iterator<Item = Vec<(&'static str, f64)>> + '_ {
+        let of = |mover: &Mover| {
+            let counts = &mover.counts;
+            let all = [
+                ("handoffs", counts.handoffs as f64),
+                ("packets_lost_on_air", counts.lost_on_air as f64),
+                ("packets_lost_waiting", counts.lost_waiting as f64),
+                ("packets_forwarded", counts.forwarded as f64),
+                ("bytes_transferred", counts.transferred as f64),
+                ("transfer_time", counts.transfer_time as f64 / 1e9),
+            ];
+            all.to_vec()
+        };
+        self.movers.iter().map(of)
+    }
+}
+
+// What is due, as the counter of an event: what takes state over at an instant takes all.
+const LEAVE: u32 = 0;
+const JOIN: u32 = 1;
+const STATE: u32 = 2;
+
+impl World {
+    /// Adds a host that moves. It is at the first of its links.
+    pub(crate) fn add_mover(&mut self, mover: Mover) {
+        let number = self.roaming.movers.len() as u32;
+        for (place, &link) in mover.links.iter().enumerate() {
+            self.links.may_close(link);
+            if place != mover.at {
+                self.links.close(link);
+            }
+        }
+        let leave = |at| Event::new(at, Kind::Handoff, number, LEAVE);
+        match &mover.plan {
+            Plan::At(times) => {
+                for &at in times {
+                    self.heap.push(leave(at));
+                }
+            }
+            Plan::Walk { every, .. } => self.heap.push(leave(Instant::ZERO + *every)),
+        }
+        self.roaming.movers.push(mover);
+        self.note_movers();
+    }
+
+    /// Routes lead to hosts where they are, and stations look at what crosses them. To be called
+    /// when nodes were made.
+    pub(crate) fn note_movers(&mut self) {
+        for number in 0..self.roaming.movers.len() {
+            for link in self.roaming.movers[number].links.clone() {
+                for direction in Direction::BOTH {
+                    let end = self.links[LinkId::new(link, direction)].to();
+                    self.nodes[end].has_agents = true;
+                }
+            }
+            self.reroute(number);
+        }
+    }
+
+    /// Something is due of a host that moves.
+    #[cold]
+    pub(crate) fn handoff_due(&mut self, number: usize, what: u32) {
+        match what {
+            LEAVE => self.decide(number),
+            JOIN => self.join(number),
+            _ => self.take_over(),
+        }
+    }
+
+    /// Whether a host goes to another link now.
+    fn decide(&mut self, number: usize) {
+        let now = self.now;
+        let mover = &mut self.roaming.movers[number];
+        let target = match &mut mover.plan {
+            Plan::At(_) => (mover.at + 1) % mover.links.len(),
+            Plan::Walk {
+                walker,
+                places,
+                every,
+                hysteresis,
+            } => {
+                let event = Event::new(now + *every, Kind::Handoff, number as u32, LEAVE);
+                self.heap.push(event);
+                let here = walker.at(now);
+                let far = |place: usize| here.distance(places[place]);
+                let best = nearest(here, places, mover.at);
+                if far(best) + *hysteresis > far(mover.at) {
+                    return;
+                }
+                best
+            }
+        };
+        if target == mover.at || mover.is_away {
+            return;
+        }
+        self.leave_link(number, target);
+    }
+
+    /// A host leaves its link for another.
+    fn leave_link(&mut self, number: usize, target: usize) {
+        let mover = &mut self.roaming.movers[number];
+        let (node, left) = (mover.node, mover.links[mover.at]);
+        mover.counts.handoffs += 1;
+        (mover.at, mover.is_away) = (target, true);
+        let waiting = self.links.close(left);
+        for (direction, waiting) in Direction::BOTH.into_iter().zip(waiting) {
+            let link = LinkId::new(left, direction);
+            let from = self.links[link.reverse()].to();
+            for packet in waiting {
+                self.refused(packet);
+                self.keep_or_lose(number, from, link, packet);
+            }
+            self.watch_closed(link);
+        }
+        // What had not come to an agent there goes on with the host.
+        let mut next = 0;
+        while let Some(coming) = self.roaming.coming.get(next) {
+            if coming.mover != number {
+                next += 1;
+                continue;
+            }
+            let coming = self.roaming.coming.remove(next);
+            let at = self.agents.all[coming.agent].node;
+            let link = LinkId::new(left, Direction::Down);
+            for (_, packet) in coming.held {
+                self.keep_or_lose(number, at, link, packet);
+            }
+            let mover = &mut self.roaming.movers[number];
+            mover.moved.push((coming.agent, coming.moved));
+        }
+        let host = wire::node_address(node);
+        for agent in 0..self.agents.all.len() {
+            let placed = &self.agents.all[agent];
+            let Some(how) = placed.handing.how.filter(|_| placed.wireless == left) else {
+                continue;
+            };
+            let mut moved = None;
+            self.ask(agent, |agent, now, out| {
+                moved = agent.on_leave(now, host, how, out);
+            });
+            let mover = &mut self.roaming.movers[number];
+            mover.moved.extend(moved.map(|moved| (agent, moved)));
+        }
+        let gap = self.roaming.movers[number].gap;
+        if gap.is_zero() {
+            self.join(number);
+        } else {
+            let event = Event::new(self.now + gap, Kind::Handoff, number as u32, JOIN);
+            self.heap.push(event);
+        }
+    }
+
+    /// A host is at the link that it went to.
+    fn join(&mut self, number: usize) {
+        let mover = &mut self.roaming.movers[number];
+        mover.is_away = false;
+        let link = mover.links[mover.at];
+        let kept = std::mem::take(&mut mover.kept);
+        let moved = std::mem::take(&mut mover.moved);
+        mover.counts.forwarded += kept.len() as u64;
+        self.links.reopen(link);
+        self.reroute(number);
+        for (agent, moved) in moved {
+            let handing = &self.agents.all[agent].handing;
+            let mut peers = handing.peers.iter();
+            let Some(&(_, peer)) = peers.find(|peer| peer.0 == link) else {
+                continue;
+            };
+            let bits = moved.bytes * 8;
+            let sending = match handing.rate {
+                0 => Interval::ZERO,
+                rate => Interval::of_bits(bits, rate),
+            };
+            let takes = handing.delay + sending;
+            let counts = &mut self.roaming.movers[number].counts;
+            counts.transferred += moved.bytes;
+            counts.transfer_time += takes.as_nanos();
+            self.roaming.coming.push(Coming {
+                agent: peer,
+                mover: number,
+                at: self.now + takes,
+                moved,
+                held: Vec::new(),
+            });
+            let at = self.now + takes;
+            let event = Event::new(at, Kind::Handoff, number as u32, STATE);
+            self.heap.push(event);
+        }
+        self.take_over();
+        for (node, link, packet) in kept {
+            if !self.forward(node, packet) {
+                self.no_route(node, link.reverse(), packet);
+            }
+        }
+    }
+
+    /// What has come to agents by now is theirs.
+    fn take_over(&mut self) {
+        while let Some(place) = self
+            .roaming
+            .coming
+            .iter()
+            .position(|one| one.at <= self.now)
+        {
+            let coming = self.roaming.coming.remove(place);
+            let moved = coming.moved;
+            self.ask(coming.agent, |agent, now, out| {
+                agent.on_join(now, moved, out);
+            });
+            for (link, packet) in coming.held {
+                let node = self.agents.all[coming.agent].node;
+                self.cross_from(node, link, packet, coming.agent);
+            }
+        }
+    }
+
+    /// A packet that crosses an agent waits for what comes to it of a host's connections. Returns
+    /// whether the agent sees it: not if it can do without.
+    pub(super) fn waits_for_state(&mut self, agent: usize, link: LinkId, packet: PacketId) -> Seen {
+        let label = self.packets.label(packet);
+        let src = self.packets[packet].src;
+        let movers = &self.roaming.movers;
+        let of_host = |coming: &&mut Coming| {
+            let host = movers[coming.mover].node;
+            coming.agent == agent && (host == label.dst || host == src)
+        };
+        let Some(coming) = self.roaming.coming.iter_mut().find(of_host) else {
+            return Seen::Now;
+        };
+        if !self.agents.all[agent].agent.is_needed() {
+            return Seen::Never;
+        }
+        coming.held.push((link, packet));
+        Seen::Later
+    }
+
+    /// Whether no host moves.
+    pub(crate) fn nobody_moves(&self) -> bool {
+        self.roaming.movers.is_empty()
+    }
+
+    /// A packet came to a station over a link that leads to its host no more, and is lost.
+    pub(super) fn is_stale(&mut self, node: NodeId, link: LinkId, packet: PacketId) -> bool {
+        let to = self.packets.label(packet).dst;
+        let Some(number) = self.roaming.movers.iter().position(|one| one.node == to) else {
+            return false;
+        };
+        let mover = &self.roaming.movers[number];
+        let ends = |&link: &u32| {
+            let ends =
+                Direction::BOTH.map(|direction| self.links[LinkId::new(link, direction)].to());
+            ends.contains(&node)
+        };
+        let before = self.links[link.reverse()].to();
+        if mover.forwards
+            || mover.is_away
+            || !mover.links.iter().any(ends)
+            || self.nodes[before].next_hop(to) == link
+        {
+            return false;
+        }
+        self.refused(packet);
+        self.lose_beyond(link, packet, DropCause::Handoff);
+        self.roaming.movers[number].counts.lost_waiting += 1;
+        true
+    }
+
+    /// A packet is offered to a link whose host has gone.
+    #[cold]
+    pub(super) fn nobody_there(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
+        self.refused(packet);
+        let mut movers = self.roaming.movers.iter();
+        if let Some(number) = movers.position(|one| one.links.contains(&link.link())) {
+            self.keep_or_lose(number, node, link, packet);
+        }
+    }
+
+    fn keep_or_lose(&mut self, number: usize, node: NodeId, link: LinkId, packet: PacketId) {
+        let mover = &mut self.roaming.movers[number];
+        if mover.forwards {
+            mover.kept.push((node, link, packet));
+            return;
+        }
+        mover.counts.lost_waiting += 1;
+        self.lose_beyond(link, packet, DropCause::Handoff);
+    }
+
+    /// A packet does not go on from the far end of a link.
+    #[cold]
+    pub(super) fn cut_off(&mut self, link: LinkId, packet: PacketId, cause: DropCause) {
+        if cause == DropCause::Handoff {
+            let mut movers = self.roaming.movers.iter_mut();
+            if let Some(mover) = movers.find(|one| one.links.contains(&link.link())) {
+                mover.counts.lost_on_air += 1;
+            }
+        }
+        self.lose_beyond(link, packet, cause);
+    }
+
+    /// Routes to a host and from it are over the link that it is at: the fewest links to its
+    /// station, and none over another host that moves.
+    fn reroute(&mut self, number: usize) {
+        let mover = &self.roaming.movers[number];
+        let (host, link) = (mover.node, mover.links[mover.at]);
+        let passes = |node: NodeId| self.roaming.movers.iter().all(|one| one.node != node);
+        let mut distance: ById<NodeId, u32> = self.nodes.iter().map(|_| u32::MAX).collect();
+        distance[host] = 0;
+        let mut found = vec![host];
+        let mut next = 0;
+        while let Some(&at) = found.get(next) {
+            next += 1;
+            for id in self.links.ids() {
+                let (from, to) = (self.links[id.reverse()].to(), self.links[id].to());
+                let open = at != host || id.link() == link;
+                if to == at && open && passes(from) && distance[from] == u32::MAX {
+                    distance[from] = distance[at] + 1;
+                    found.push(from);
+                }
+            }
+        }
+        for &at in &found[1..] {
+            let nearer = |id: &LinkId| {
+                let (from, to) = (self.links[id.reverse()].to(), self.links[*id].to());
+                from == at && distance[to] == distance[at] - 1 && (to != host || id.link() == link)
+            };
+            let route = self.links.ids().find(nearer);
+            if let (Some(route), Some(entry)) = (route, self.nodes[at].routes.get_mut(host)) {
+                *entry = route;
+            }
+        }
+        let own = Direction::BOTH.map(|direction| LinkId::new(link, direction));
+        let out = own.into_iter().find(|id| self.links[*id].to() != host);
+        let routes = &mut self.nodes[host].routes;
+        for to in routes.ids() {
+            if let (Some(out), true) = (out, to != host) {
+                routes[to] = out;
+            }
+        }
+    }
+}
+
+/// The nearest of some places, and `or` if that is as near.
+fn nearest(here: Point, places: &[Point], or: usize) -> usize {
+    let far = |place: usize| here.distance(places[place]);
+    let closer = |best, other| if far(other) < far(best) { other } else { best };
+    (0..places.len()).fold(or, closer)
+}
+
+/// When an agent sees a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Seen {
+    /// At once.
+    Now,
+    /// When it has what comes to it.
+    Later,
+    /// It passes unread.
+    Never,
+}

@@ -1,0 +1,347 @@
+//! Hosts that move from base station to base station, over whole runs.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{expand, metric, result};
+use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
+use farlink_sim::{Live, Monitor, run, trace};
+use farlink_tcp::{Body, Instant};
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// A fixed host, a router, and two base stations with a radio link to one mobile host.
+fn walk(handoff: &str, radio: &str, more: &str, flows: &str) -> String {
+    let wired = |from: &str, to: &str| {
+        format!(
+            "[[links]]\nbetween = [\"{from}\", \"{to}\"]\n\
+             down = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n"
+        )
+    };
+    let air = |name: &str, station: &str| {
+        format!(
+            "[[links]]\nname = \"{name}\"\nbetween = [\"{station}\", \"mobile\"]\n\
+             down = {{ rate = \"2 Mbit/s\", delay = \"1 ms\", queue = {{ packets = 50 }}{radio} }}\n"
+        )
+    };
+    [
+        wired("fixed", "router"),
+        wired("router", "north"),
+        wired("router", "south"),
+        air("radio-north", "north"),
+        air("radio-south", "south"),
+        format!(
+            "[[handoffs]]\nhost = \"mobile\"\nlinks = [\"radio-north\", \"radio-south\"]\n{handoff}\n"
+        ),
+        more.to_owned(),
+        flows.to_owned(),
+    ]
+    .concat()
+}
+
+/// An agent like it at each station.
+fn both(keys: &str) -> String {
+    let one =
+        |name: &str| format!("[[agents]]\nat = \"{name}\"\nwireless = \"radio-{name}\"\n{keys}\n");
+    one("north") + &one("south")
+}
+
+fn transfer(from: &str, to: &str) -> String {
+    format!("[[flows]]\nfrom = \"{from}\"\nto = \"{to}\"\nsize = \"2 MB\"\n")
+}
+
+fn cost(done: &Value, name: &str) -> f64 {
+    metric(done, "handoffs", 0, name)
+}
+
+/// 1000 bytes each 10 ms: 4 ms on the air, so that nothing waits.
+const STREAM: &str = "[[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\napp = \"cbr\"\n\
+                      rate = \"777.6 kbit/s\"\npacket = \"972 B\"\nduration = \"10 s\"\n";
+
+/// What is on its way to the old station when the host has gone is lost, and no more: with
+/// `forward` it takes the way round. What comes while there is no link waits for the next.
+#[test]
+fn datagrams_are_lost_or_take_the_way_round() {
+    let count = |done: &Value, name: &str| metric(done, "flows", 0, name);
+    // A handoff between two packets on the air: each leaves at 10 k ms, and is at the router
+    // 10.8 ms later, at the station after another 10.8 ms, at the host after 5 ms.
+    let at = "at = [\"5.0281 s\"]";
+    let done = result(&walk(at, "", "", STREAM));
+    // One is between the router and the old station.
+    assert_eq!(cost(&done, "packets_lost_waiting"), 1.0);
+    assert_eq!(cost(&done, "packets_lost_on_air"), 0.0);
+    assert_eq!(count(&done, "datagrams_lost"), 1.0);
+    let forwarded = result(&walk(
+        &format!("{at}\nqueued = \"forward\""),
+        "",
+        "",
+        STREAM,
+    ));
+    assert_eq!(count(&forwarded, "datagrams_lost"), 0.0);
+    assert_eq!(count(&forwarded, "datagrams_reordered"), 1.0);
+    // On the air it is lost with either.
+    for queued in ["lose", "forward"] {
+        let on_air = format!("at = [\"5.0238 s\"]\nqueued = \"{queued}\"");
+        let done = result(&walk(&on_air, "", "", STREAM));
+        assert_eq!(cost(&done, "packets_lost_on_air"), 1.0, "{queued}");
+    }
+    // A second without a link: 100 packets come to the old station in it.
+    let gap = format!("{at}\ngap = \"1 s\"");
+    let done = result(&walk(&gap, "", "", STREAM));
+    assert_eq!(count(&done, "datagrams_lost"), 101.0);
+    let kept = result(&walk(
+        &format!("{gap}\nqueued = \"forward\""),
+        "",
+        "",
+        STREAM,
+    ));
+    assert_eq!(cost(&kept, "packets_forwarded"), 100.0);
+    // What the queue of the radio has no room for: all come at once, over a faster way.
+    assert_eq!(
+        count(&kept, "datagrams_lost"),
+        cost(&kept, "packets_lost_on_air") + drops(&kept)
+    );
+}
+
+fn drops(done: &Value) -> f64 {
+    let links = done["links"].as_array().expect("links");
+    let of = |link: &Value| link["metrics"]["drops_congestion"].as_f64();
+    links.iter().filter_map(of).sum()
+}
+
+/// Both ways, with a queue in front of the radio: TCP gets on after each handoff, over the other
+/// station, and its links count what they carried.
+#[test]
+fn a_transfer_goes_on_at_the_other_station() {
+    let at = "at = [\"2 s\", \"4 s\", \"6 s\"]";
+    for (from, to) in [("fixed", "mobile"), ("mobile", "fixed")] {
+        for queued in ["lose", "forward"] {
+            for gap in ["0 s", "300 ms"] {
+                let handoff = format!("{at}\nqueued = \"{queued}\"\ngap = \"{gap}\"");
+                let done = result(&walk(&handoff, "", "", &transfer(from, to)));
+                assert_eq!(metric(&done, "flows", 0, "bytes_delivered"), 2e6);
+                assert_eq!(cost(&done, "handoffs"), 3.0);
+                for link in 6..10 {
+                    assert!(metric(&done, "links", link, "packets") > 100.0, "{link}");
+                }
+                let waiting = cost(&done, "packets_lost_waiting");
+                assert_eq!(waiting > 0.0, queued == "lose", "{from} {gap}");
+            }
+        }
+    }
+}
+
+/// Three links are one after the other, and the first comes after the last.
+#[test]
+fn it_goes_round() {
+    let third = "[[links]]\nbetween = [\"router\", \"east\"]\n\
+                 down = { rate = \"10 Mbit/s\", delay = \"10 ms\" }\n\
+                 [[links]]\nname = \"radio-east\"\nbetween = [\"east\", \"mobile\"]\n\
+                 down = { rate = \"2 Mbit/s\", delay = \"1 ms\" }\n";
+    let text = walk(
+        "at = [\"2 s\", \"4 s\", \"6 s\", \"8 s\"]",
+        "",
+        third,
+        STREAM,
+    );
+    let text = text.replace("\"radio-south\"]", "\"radio-south\", \"radio-east\"]");
+    let done = result(&text);
+    let carried = [6, 8, 12].map(|link| metric(&done, "links", link, "packets"));
+    // Half of the third and of the fifth part of the time each.
+    for (got, wanted) in carried.into_iter().zip([400.0, 400.0, 200.0]) {
+        assert!((got - wanted).abs() < 10.0, "{carried:?}");
+    }
+}
+
+/// The host that walks is at the nearest station, as far as it knows.
+#[test]
+fn a_walk_goes_to_the_nearest_station() {
+    let walking = |hysteresis: &str| {
+        format!(
+            "mobility = {{ model = \"random-waypoint\", area = [\"200 m\", \"20 m\"], \
+             speed = [\"5 m/s\", \"15 m/s\"] }}\n\
+             stations = [[\"50 m\", \"10 m\"], [\"150 m\", \"10 m\"]]\nhysteresis = \"{hysteresis}\""
+        )
+    };
+    let stream = STREAM.replace("10 s", "400 s");
+    let [often, seldom] = ["0 m", "60 m"].map(|hysteresis| {
+        let done = result(&walk(&walking(hysteresis), "", "", &stream));
+        // It is as long at either station.
+        let carried = [6, 8].map(|link| metric(&done, "links", link, "packets"));
+        assert!((carried[0] / carried[1] - 1.0).abs() < 0.5, "{carried:?}");
+        cost(&done, "handoffs")
+    });
+    assert!(often > 1.3 * seldom && seldom > 3.0, "{often} {seldom}");
+}
+
+/// A run that is looked at is the run that is not, and one that is repeated is the same.
+#[test]
+fn looking_changes_nothing() {
+    let handoff = "at = [\"2 s\", \"4 s\"]\ngap = \"100 ms\"";
+    let text = walk(
+        handoff,
+        "",
+        &both("kind = \"snoop\""),
+        &transfer("fixed", "mobile"),
+    );
+    let scenario = expand(&text);
+    let plain = run(&scenario, 0, &Monitor::default()).expect("a run");
+    let traced = trace(&scenario, 0, Some(0), "", &Monitor::default()).expect("a run");
+    assert_eq!(plain, traced.outcome);
+    assert_eq!(
+        run(&scenario, 0, &Monitor::default()).expect("a run"),
+        plain
+    );
+}
+
+/// State that is lost resets what cannot do without, and nothing else; what is passed on, or kept
+/// where it may be, resets nothing. What is lost with a split connection is what was acknowledged.
+#[test]
+fn split_connections_are_reset_or_go_along() {
+    let at = "at = [\"3 s\"]\nqueued = \"forward\"";
+    for kind in ["split", "pep", "pepsal", "spoof"] {
+        let agents = both(&format!("kind = \"{kind}\""));
+        let done = result(&walk(at, "", &agents, &transfer("fixed", "mobile")));
+        let lost = metric(&done, "agents", 0, "bytes_lost");
+        assert!(lost > 10_000.0, "{kind}: {lost}");
+        assert_eq!(metric(&done, "agents", 0, "connections_failed"), 1.0);
+        let came = metric(&done, "flows", 0, "bytes_delivered");
+        assert!(came < 1.5e6, "{kind}: {came}");
+        for delay in ["0 s", "200 ms"] {
+            let keys = format!(
+                "kind = \"{kind}\"\nhandoff = \"transfer\"\ntransfer_rate = \"1 Mbit/s\"\n\
+                 transfer_delay = \"{delay}\""
+            );
+            let done = result(&walk(at, "", &both(&keys), &transfer("fixed", "mobile")));
+            assert_eq!(metric(&done, "flows", 0, "bytes_delivered"), 2e6, "{kind}");
+            for agent in [0, 1] {
+                assert_eq!(metric(&done, "agents", agent, "bytes_lost"), 0.0);
+                assert_eq!(metric(&done, "agents", agent, "connections_failed"), 0.0);
+            }
+            let bytes = cost(&done, "bytes_transferred");
+            assert!(bytes > 10_000.0, "{kind}: {bytes}");
+            let time = cost(&done, "transfer_time");
+            let delay = if delay == "0 s" { 0.0 } else { 0.2 };
+            let wanted = bytes * 8.0 / 1e6 + delay;
+            assert!((time - wanted).abs() < 1e-6, "{time}, not {wanted}");
+        }
+    }
+}
+
+/// Packets of real programs take the same ways.
+#[test]
+fn packets_of_real_programs_go_where_the_host_is() {
+    let datagram = |from: u32, to: u32| {
+        let packet = Packet {
+            src: NodeId(from),
+            dst: NodeId(to),
+            flow: FlowId::NONE,
+            from_opener: true,
+            ident: 0,
+            ttl: 64,
+            corrupt: false,
+            dont_fragment: true,
+            piece: None,
+            payload: Payload::Udp(Datagram {
+                body: Body::of_bytes(&[7; 100]),
+                ..Datagram::default()
+            }),
+        };
+        wire::encode(&packet, wire::Addresses::of(&packet)).expect("a datagram")
+    };
+    let ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+    // Nodes: fixed, router, north, south, mobile.
+    let text = walk(
+        "at = [\"1 s\"]\nqueued = \"forward\"",
+        "",
+        &both("kind = \"snoop\""),
+        STREAM,
+    );
+    let mut live = Live::new(&expand(&text), 0).expect("a network");
+    let mut came = Vec::new();
+    for at in [500, 985, 1500] {
+        live.advance(ms(at), |host, due, _| {
+            came.push((host, due.as_nanos() / 1_000_000))
+        });
+        for (host, from, to) in [(0, 0, 4), (1, 4, 0)] {
+            live.send(ms(at), host, datagram(from, to))
+                .expect("a packet of this network");
+        }
+    }
+    live.advance(ms(2000), |host, due, _| {
+        came.push((host, due.as_nanos() / 1_000_000))
+    });
+    // The one that is on its way to the old station goes back to the router: 20 ms more.
+    assert_eq!(
+        came,
+        [
+            (0, 521),
+            (1, 521),
+            (0, 1006),
+            (1, 1026),
+            (0, 1521),
+            (1, 1521)
+        ]
+    );
+    let report = live.report(ms(2000));
+    let packets = |link: usize| report[link].metrics["packets"].as_f64();
+    assert_eq!([6, 7, 8, 9].map(packets), [1.0, 2.0, 2.0, 1.0].map(Some));
+    assert_eq!(live.balance().missing(), 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever the times of handoffs, and whatever is lost, kept or passed on of packets and of
+    /// agents' state: every byte arrives, with agents that connections can do without, and with
+    /// split connections that go along.
+    #[test]
+    fn no_byte_is_lost_whatever_the_times(
+        times in proptest::collection::vec(100..3000_u64, 1..8),
+        gap in prop_oneof![Just(0_u64), 1..500_u64],
+        forward in any::<bool>(),
+        loss in prop_oneof![Just(0.0), Just(0.01)],
+        down in any::<bool>(),
+        kind in 0..8_usize,
+        handoff in 0..3_usize,
+        delay in prop_oneof![Just(0_u64), 1..1000_u64],
+        twice in any::<bool>(),
+    ) {
+        let mut at = 0;
+        let times: Vec<_> = times.iter().map(|after| {
+            at += after + gap;
+            format!("\"{at} ms\"")
+        }).collect();
+        let queued = if forward { "forward" } else { "lose" };
+        let keys = format!("at = [{}]\nqueued = \"{queued}\"\ngap = \"{gap} ms\"", times.join(", "));
+        let (kind, tcp) = [
+            ("snoop", ""),
+            ("ackp", "ackp = \"restart\""),
+            ("ebsn", "ebsn = true"),
+            ("eln", "eln = \"agent\""),
+            ("seqcache", "eln = \"agent\""),
+            ("split", ""),
+            ("pep", ""),
+            ("spoof", ""),
+        ][kind];
+        let hard = ["split", "pep", "spoof"].contains(&kind);
+        let handoff = ["transfer", "lose", "keep"][if hard { 0 } else { handoff }];
+        let mut agent = format!("kind = \"{kind}\"\nhandoff = \"{handoff}\"");
+        if handoff == "transfer" {
+            agent += &format!("\ntransfer_delay = \"{delay} ms\"\ntransfer_rate = \"2 Mbit/s\"");
+        }
+        let agents = both(&agent);
+        let (from, to) = if down { ("fixed", "mobile") } else { ("mobile", "fixed") };
+        let mut flows = transfer(from, to).replace("2 MB", "500 kB");
+        if twice {
+            flows += &transfer(to, from).replace("2 MB", "200 kB");
+        }
+        let radio = format!(", channel = {{ loss = {loss} }}");
+        let text = format!("[tcp]\n{tcp}\n{}", walk(&keys, &radio, &agents, &flows));
+        let done = result(&text);
+        prop_assert_eq!(metric(&done, "flows", 0, "bytes_delivered"), 500e3, "{}", &text);
+        if twice {
+            prop_assert_eq!(metric(&done, "flows", 1, "bytes_delivered"), 200e3, "{}", &text);
+        }
+    }
+}
