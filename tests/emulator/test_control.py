@@ -125,8 +125,11 @@ def test_what_is_shown_can_be_set() -> None:
         (["set", "links.1.down.channel.ber=2"], "is not a probability"),
         (["set", "links.1.down.delay=5"], "links.1.down.delay=5"),
         (["set", "links.1.down.delay=1ms", "links.1.down.color=2"], 'unknown key "color"'),
-        (["set", "flows.0.size=1MB"], "only links can be changed"),
-        (["set", "links.1.name=moon"], "only rate, delay, overhead, queue, mark and channel"),
+        (
+            ["set", "flows.0.size=1MB"],
+            "only links can be changed while packets cross them, and agents",
+        ),
+        (["set", "links.1.name=moon"], "only rate, delay, overhead, service_time, queue, mark and channel"),
         (["set", "links.1.down.delay"], "not PATH=VALUE"),
         (["channel", "maybe"], "write on or off"),
         (["channel", "off", "--link", "moon"], 'there is no link "moon"'),

@@ -156,15 +156,19 @@ impl Desk {
         let name = |(link, direction): (_, &str)| (link, direction.to_owned());
         Ok(Answer::State {
             links: scenario["links"].take(),
+            agents: scenario["agents"].take(),
             channels_off: off.into_iter().map(name).collect(),
         })
     }
 
     fn set(&mut self, changes: &[(String, String)]) -> Result<(), String> {
-        if let Some((path, _)) = changes.iter().find(|(path, _)| !path.starts_with("links.")) {
+        let can = |path: &str| {
+            path.starts_with("links.") || path.starts_with("agents.") && path.ends_with(".enabled")
+        };
+        if let Some((path, _)) = changes.iter().find(|(path, _)| !can(path)) {
             return Err(format!(
-                "{path}: only links can be changed while packets cross them; write for example \
-                 links.0.down.delay=300ms"
+                "{path}: only links can be changed while packets cross them, and agents switched; \
+                 write for example links.0.down.delay=300ms or agents.0.enabled=false"
             ));
         }
         let loaded = scenario::load(&self.text, "", changes);

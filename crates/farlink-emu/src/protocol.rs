@@ -43,6 +43,8 @@ pub enum Answer {
     State {
         /// The links, as a resolved scenario has them.
         links: Value,
+        /// The agents, in the same form; null if there are none.
+        agents: Value,
         /// Names and directions of those whose channels are off.
         channels_off: Vec<(String, String)>,
     },
@@ -108,6 +110,7 @@ mod tests {
         let answers = [
             Answer::State {
                 links: json!([]),
+                agents: json!([]),
                 channels_off: vec![("far".into(), "up".into())],
             },
             Answer::Stats(json!({ "duration_s": 1.5 })),

@@ -35,8 +35,16 @@ pub(crate) fn ask(py: Python<'_>, path: PathBuf, request: String) -> PyResult<St
     match py.detach(|| farlink_emu::ask(&path, &request)) {
         Ok(Answer::State {
             links,
+            agents,
             channels_off,
-        }) => Ok(serde_json::json!({ "links": links, "channels_off": channels_off }).to_string()),
+        }) => {
+            let state = serde_json::json!({
+                "links": links,
+                "agents": agents,
+                "channels_off": channels_off,
+            });
+            Ok(state.to_string())
+        }
         Ok(Answer::Stats(stats)) => Ok(stats.to_string()),
         Ok(Answer::Error(message)) => Err(errors::scenario(py, &message)),
         Err(e) if e.kind() == ErrorKind::PermissionDenied => {

@@ -36,6 +36,8 @@ enum Path {
     Pairs,
     /// A download of 20 kB over the path of `geo-omueti2007`, in a batch of so many runs.
     Short(u64),
+    /// 50 MB over a router, with an agent of this kind there or none.
+    Agent(Option<&'static str>),
 }
 
 struct Case {
@@ -73,6 +75,9 @@ fn cases() -> Vec<Case> {
             0,
             3,
         ),
+        ("agent-none", Path::Agent(None), "reno", 0, 10),
+        ("agent-snoop", Path::Agent(Some("snoop")), "reno", 0, 10),
+        ("agent-split", Path::Agent(Some("split")), "reno", 0, 10),
         ("one-hop-10", Path::OneHop, "sack", 10, 5),
         ("one-hop-10-ack-each", Path::OneHop, "sack", 10, 5),
         ("one-hop-100", Path::OneHop, "sack", 100, 5),
@@ -148,6 +153,7 @@ impl Case {
             Path::Library(name) => of_library(name)?.to_owned(),
             Path::Short(_) => of_library("geo-omueti2007")?.replace("50 MiB", "20 kB"),
             Path::OneHop => self.one_hop(),
+            Path::Agent(kind) => with_agent(kind),
             Path::Dumbbell => self.with_flows(of_library("dumbbell-100")?, "count = 100\n"),
             Path::Pairs => self.with_flows(of_library("dumbbell-1000-pairs")?, "count = 1000\n"),
         };
@@ -242,6 +248,23 @@ impl Case {
         let number = total.rsplit(' ').next()?.replace(',', "");
         number.parse().ok()
     }
+}
+
+/// A transfer over a router that has an agent of this kind, or none: what a packet costs there
+/// is the difference over the packets of the second link.
+fn with_agent(kind: Option<&str>) -> String {
+    let agent = kind.map(|kind| {
+        format!("[[agents]]\nat = \"base\"\nwireless = \"radio\"\nkind = \"{kind}\"\n")
+    });
+    format!(
+        "[tcp]\nreceive_window = \"64 KiB\"\n\
+         [[links]]\nbetween = [\"fixed\", \"base\"]\n\
+         down = {{ rate = \"100 Mbit/s\", delay = \"1 ms\" }}\n\
+         [[links]]\nname = \"radio\"\nbetween = [\"base\", \"mobile\"]\n\
+         down = {{ rate = \"100 Mbit/s\", delay = \"1 ms\" }}\n{}\
+         [[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\nsize = \"50 MB\"\n",
+        agent.unwrap_or_default()
+    )
 }
 
 fn of_library(name: &str) -> Result<&'static str, String> {

@@ -114,6 +114,9 @@ def _show(state: Mapping[str, Any], as_json: bool) -> None:
             text.line(f"# {name} {direction}{note}")
             for path, value in _leaves(link[direction]):
                 text.line(f"links.{number}.{direction}.{path}={value}")
+    for number, agent in enumerate(state.get("agents") or []):
+        text.line(f"# agent {agent['kind']} at {agent['at']}")
+        text.line(f"agents.{number}.enabled={str(agent.get('enabled', True)).lower()}")
 
 
 def _leaves(value: object, path: str = "") -> list[tuple[str, str]]:

@@ -40,6 +40,8 @@ _MOST_PACKETS = 4000
 """More packets than this in one diagram are a grey area."""
 
 _REPAIRS = ("resend", "timeout")
+_TELLING = (*_REPAIRS, "mark")
+"""Acts after a loss: a diagram is by default of the first."""
 
 _LOOKS = {
     "data": (DATA, 0.8, "data"),
@@ -135,7 +137,7 @@ def _limits(view: View, tcp: str, rows: Columns, acts: Columns, tap: int) -> tup
     """Return the time asked for, or some packets before a local repair and after it."""
     if view.t0 is not None or view.t1 is not None:
         return view.limits([tcp])
-    repairs = acts.where(np.isin(acts["action"], _REPAIRS))
+    repairs = acts.where(np.isin(acts["action"], _TELLING))
     chosen = repairs if len(repairs) else acts
     at = float(chosen["time"][0]) if len(chosen) else float(rows["time"][0])
     first = at

@@ -1,0 +1,132 @@
+"""Agents under the emulator: switched while packets cross them, and captured on both sides.
+
+Skipped where emulation cannot be.
+"""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_control import ctl
+from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
+
+import farlink as fl
+from farlink import control
+
+SCENARIO = """
+[[links]]
+between = ["server", "base"]
+down = { rate = "10 Mbit/s", delay = "10 ms" }
+[[links]]
+name = "radio"
+between = ["base", "client"]
+down = { rate = "2 Mbit/s", delay = "2 ms", channel = { loss = 0.05 } }
+up = { rate = "2 Mbit/s", delay = "2 ms" }
+[[agents]]
+at = "base"
+wireless = "radio"
+kind = "snoop"
+[[flows]]
+from = "server"
+to = "client"
+size = "1 MB"
+"""
+SERVE = """
+import socket
+with socket.create_server(("", 9001)) as listener:
+    connection, _ = listener.accept()
+    while True:
+        connection.sendall(bytes(1 << 16))
+"""
+FETCH = """
+import socket, time
+while True:
+    try:
+        s = socket.create_connection(("server", 9001), timeout=60)
+        break
+    except OSError:
+        time.sleep(0.1)
+while s.recv(1 << 16):
+    pass
+"""
+
+
+def counted(one: control.Running) -> tuple[float, float]:
+    """Packets that the agent sent again, and those that its link lost, so far."""
+    stats: dict[str, Any] = one.stats()
+    (agent,) = stats["agents"]
+    (radio,) = (
+        row["metrics"]
+        for row in stats["links"]
+        if (row["link"], row["direction"]) == ("radio", "down")
+    )
+    return agent["metrics"]["local_retransmissions"], radio["drops_loss"] or 0.0
+
+
+def test_an_agent_is_switched_while_packets_cross_it(tmp_path: Path) -> None:
+    """Snoop sends again what its link loses; switched off it sends nothing, and the link loses as
+    before; on again, it does again. Captures of both sides tell the same."""
+    file, captures = tmp_path / "snoop.toml", tmp_path / "captures"
+    file.write_text(SCENARIO)
+    captures.mkdir()
+    server = tmp_path / "serve.py"
+    server.write_text(SERVE)
+    command = [
+        *FARLINK,
+        "emulate",
+        str(file),
+        "--quiet",
+        "--pcap",
+        str(captures),
+        "--snaplen",
+        "64",
+    ]
+    command += ["--in", "client", "--at", f"server:{sys.executable} {server}"]
+    with subprocess.Popen([*command, "--", sys.executable, "-c", FETCH]) as process:
+        try:
+            one = _started(process.pid)
+            on, lost = _after(one, (0.0, 0.0))
+            assert on > 0 < lost
+            assert ctl(one, "set", "agents.0.enabled=false").returncode == 0
+            before = counted(one)
+            off, lost = _after(one, before)
+            assert (off, lost > 0) == (0, True)
+            assert "agents.0.enabled=false" in ctl(one, "show").stdout
+            assert ctl(one, "set", "agents.0.enabled=true").returncode == 0
+            again, _ = _after(one, counted(one))
+            assert again > 0
+        finally:
+            process.terminate()
+            process.wait()
+    for side in ("wired", "wireless"):
+        assert (captures / f"base@radio-{side}.pcapng").stat().st_size > 10_000
+
+
+def _started(pid: int) -> control.Running:
+    for _ in range(600):
+        for one in control.running():
+            if one.pid == pid and _answers(one):
+                return one
+        time.sleep(0.05)
+    pytest.fail("the emulation did not start")
+
+
+def _answers(one: control.Running) -> bool:
+    try:
+        one.show()
+    except fl.ScenarioError:  # starting
+        return False
+    return True
+
+
+def _after(one: control.Running, before: tuple[float, float]) -> tuple[float, float]:
+    """How much more was sent again and lost once five packets more were lost."""
+    for _ in range(300):
+        now = counted(one)
+        if now[1] >= before[1] + 5:
+            break
+        time.sleep(0.1)
+    return now[0] - before[0], now[1] - before[1]
