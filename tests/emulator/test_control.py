@@ -129,7 +129,7 @@ def test_what_is_shown_can_be_set() -> None:
             ["set", "flows.0.size=1MB"],
             "only links can be changed while packets cross them, and agents",
         ),
-        (["set", "links.1.name=moon"], "only rate, delay, overhead, service_time, queue, mark and channel"),
+        (["set", "links.1.name=moon"], "only rate, delay, overhead, service_time, queue, mark"),
         (["set", "links.1.down.delay"], "not PATH=VALUE"),
         (["channel", "maybe"], "write on or off"),
         (["channel", "off", "--link", "moon"], 'there is no link "moon"'),
