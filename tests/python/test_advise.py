@@ -65,6 +65,8 @@ def test_the_page_has_its_parts(page: fl.Advice) -> None:
     wanted = f"sysctl -w net.ipv4.tcp_congestion_control={algorithm}\n"
     assert (wanted in text) == (page.best.verdict == "more")
     assert ("Keep what you have" in text) == (page.best.verdict != "more")
+    again = page.best.retransmitted.mean or 0
+    assert ("of its segments again, which takes room" in text) == (again > 0.1)
     whats = [one.what for one in page.remedies]
     assert [one.split(":")[0] for one in whats] == [
         "link ARQ",
@@ -189,6 +191,7 @@ def test_a_preset_and_a_capture_are_links_too(
         (["geo-bursts", "--runs", "2"], "runs"),
         (["--preset", "nono"], "nono"),
         (["geo-bursts", "--tcp", "a,b"], "write one TCP"),
+        (["geo-bursts", "--cluster", "nowhere"], "no scheduler answers there"),
     ],
 )
 def test_bad_input_is_one_line(

@@ -219,7 +219,7 @@ class _Work:
             delays,
             int(units.whole_size(str(best_set.get("tcp.receive_window", ""))) or holds),
             int(best_set.get("tcp.initial_window", 10)),
-            (*notes, *self._left_out()),
+            (*notes, *_waste(best, options), *self._left_out()),
             self._commands(best),
             {"now": self.now},
         )
@@ -377,6 +377,31 @@ class _Work:
     def _commands(self, best: Option) -> tuple[str, ...]:
         names = ",".join(dict.fromkeys((self.now, *CANDIDATES)))
         return (self._command(names, {}), best.command)
+
+
+def _waste(best: Option, options: Sequence[Option]) -> tuple[str, ...]:
+    """Say so where the setting was chosen by its goodput alone, and others pay for it."""
+    again = best.retransmitted.mean or 0.0
+    if again <= _MUCH_AGAIN:
+        return ()
+    line = (
+        f"The setting advised sends {100 * again:.0f} % of its segments again, which takes room "
+        "from others on the link."
+    )
+    low = best.goodput.low or 0.0
+    for one in options:
+        share = one.retransmitted.mean or 0.0
+        if share < again / 2 and (one.goodput.high or 0.0) >= low:
+            line += (
+                f" {one.tcp} as it is, whose goodput is not told apart from it by their intervals, "
+                f"sends {100 * share:.1f} % again."
+            )
+            break
+    return (line,)
+
+
+_MUCH_AGAIN = 0.1
+"""Share of segments sent again from which on the page says so."""
 
 
 def _own_tcp(given: str | Path | Mapping[str, object], point: Point) -> str | None:
