@@ -261,7 +261,7 @@ fn packets_of_real_programs_go_where_the_host_is() {
     let mut came = Vec::new();
     for at in [500, 985, 1500] {
         live.advance(ms(at), |host, due, _| {
-            came.push((host, due.as_nanos() / 1_000_000))
+            came.push((host, due.as_nanos() / 1_000_000));
         });
         for (host, from, to) in [(0, 0, 4), (1, 4, 0)] {
             live.send(ms(at), host, datagram(from, to))
@@ -269,7 +269,7 @@ fn packets_of_real_programs_go_where_the_host_is() {
         }
     }
     live.advance(ms(2000), |host, due, _| {
-        came.push((host, due.as_nanos() / 1_000_000))
+        came.push((host, due.as_nanos() / 1_000_000));
     });
     // The one that is on its way to the old station goes back to the router: 20 ms more.
     assert_eq!(
@@ -326,10 +326,12 @@ proptest! {
         ][kind];
         let hard = ["split", "pep", "spoof"].contains(&kind);
         let handoff = ["transfer", "lose", "keep"][if hard { 0 } else { handoff }];
-        let mut agent = format!("kind = \"{kind}\"\nhandoff = \"{handoff}\"");
-        if handoff == "transfer" {
-            agent += &format!("\ntransfer_delay = \"{delay} ms\"\ntransfer_rate = \"2 Mbit/s\"");
-        }
+        let takes = if handoff == "transfer" {
+            format!("transfer_delay = \"{delay} ms\"\ntransfer_rate = \"2 Mbit/s\"")
+        } else {
+            String::new()
+        };
+        let agent = format!("kind = \"{kind}\"\nhandoff = \"{handoff}\"\n{takes}");
         let agents = both(&agent);
         let (from, to) = if down { ("fixed", "mobile") } else { ("mobile", "fixed") };
         let mut flows = transfer(from, to).replace("2 MB", "500 kB");
