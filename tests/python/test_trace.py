@@ -25,8 +25,9 @@ def test_every_trace_is_a_table_with_units(result: fl.Result, name: str) -> None
     assert units["time"] == "s"
     assert set(units) == set(table.columns) - {"tcp"}
     # A run over TCP need have no SACK blocks, and has no datagrams, no link with a protocol,
-    # no agent,
-    assert name in ("sacks", "datagrams", "frames", "control", "agent") or len(table) > 0
+    # no agent and nothing that passes one.
+    without = ("sacks", "datagrams", "frames", "control", "agent", "passages")
+    assert name in without or len(table) > 0
 
 
 def test_without_a_tcp_all_are_told_apart(result: fl.Result) -> None:

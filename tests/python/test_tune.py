@@ -125,10 +125,6 @@ def test_ranges_are_read_and_written() -> None:
         (["--vary", "tcp.mss=512B|1kB", "--sensitivity", "guess"], "write morris or sobol"),
         (["--vary", "tcp.mss=512B|1kB", "--trials", "1"], "trials"),
         (["--vary", "tcp.mss=512B|1kB", "--cluster", "nowhere"], "no scheduler answers there"),
-        (
-            ["--vary", "tcp.mss=512B|1kB", "--sensitivity", "morris", "--cluster", "nowhere"],
-            "no scheduler answers there",
-        ),
     ],
 )
 def test_bad_input_is_one_line(

@@ -19,7 +19,8 @@ use super::decode::{Problem, example, suggestion};
 use super::expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 use super::fec;
 use super::fragments;
-use super::handoff::{self, ExpandedHandoff, HandoffSpec};
+use super::handoff::{ExpandedHandoff, HandoffSpec, Place};
+use super::roaming;
 use super::spec::{AppName, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario};
 use super::tree::Step;
 use super::units::{Rate, Size, Time};
@@ -45,7 +46,7 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
     reachable(&flows, &nodes, &net, &routes)?;
     let mut agents = agents(scenario, &nodes, &links)?;
     let handoffs = handoffs(scenario, &nodes, &links)?;
-    handoff::check(&handoffs, &mut agents, &routes)?;
+    roaming::check(&handoffs, &mut agents, &routes)?;
     agent::check(&agents, flows.iter().map(|(entry, flow)| (*entry, flow)))?;
     Ok(Expanded {
         seed: scenario.seed,
@@ -79,10 +80,25 @@ fn handoffs(
     nodes: &Nodes,
     links: &[ExpandedLink],
 ) -> Result<Vec<ExpandedHandoff>, Problem> {
+    let mut places = Vec::new();
+    for link in links {
+        let busy = !link.down.background.is_empty() || !link.up.background.is_empty();
+        let protocol = link.arq.is_some().then_some("a protocol");
+        places.push(Place {
+            name: &link.name,
+            a: link.a,
+            b: link.b,
+            keeps: if busy {
+                Some("other traffic")
+            } else {
+                protocol
+            },
+        });
+    }
     let resolve = |(i, handoff): (usize, &HandoffSpec)| {
         let resolved = nodes
             .find(&handoff.host, "host")
-            .and_then(|host| handoff.resolve(host, links));
+            .and_then(|host| handoff.resolve(host, &places));
         resolved.map_err(|problem| problem.within(i).within("handoffs"))
     };
     scenario.handoffs.iter().enumerate().map(resolve).collect()

@@ -34,6 +34,7 @@ mod preset;
 pub mod process;
 #[cfg(test)]
 mod reference;
+mod roaming;
 mod spec;
 mod table;
 mod tcp;

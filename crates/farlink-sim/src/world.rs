@@ -14,6 +14,7 @@ mod handoff;
 mod icmp;
 mod loss;
 mod losses;
+mod passages;
 mod placed;
 mod reassemblies;
 pub(crate) mod taps;
@@ -33,9 +34,10 @@ use farlink_net::{
 };
 use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant};
 use handoff::Roaming;
-pub(crate) use handoff::{Handing, Mover, Plan};
+pub(crate) use handoff::{Mover, Plan};
 use losses::{Lost, LostLater};
 use placed::Agents;
+pub(crate) use placed::Handing;
 use reassemblies::Reassemblies;
 use std::collections::{BTreeMap, VecDeque};
 

@@ -284,7 +284,7 @@ fn faults_are_told_in_one_line() {
         ),
         (
             "arq = { protocol = \"lapb\", n2 = 0 }",
-            "test:11: links[1].arq.n2 = 0 is out of range; write 1 to 1000",
+            "test:11: links[1].arq.n2 = 0 is out of range; write 1 to 1000, or leave it out",
         ),
         (
             "arq = { protocol = \"lapb\", header = \"2 KiB\" }",

@@ -1,7 +1,7 @@
 //! Agents at routers in the world: packets cross them, and what they ask for is done.
 
-use super::handoff::{Handing, Seen};
-use super::placed::Placed;
+use super::handoff::Seen;
+use super::placed::{Handing, Placed};
 use super::{Node, World};
 use crate::flow::EndId;
 use crate::heap::{Event, Kind};

@@ -7,7 +7,7 @@
 
 use super::World;
 use crate::heap::{Event, Kind};
-use farlink_net::agent::{Leaving, Moved};
+use farlink_net::agent::Moved;
 use farlink_net::channel::DropCause;
 use farlink_net::mobility::{Point, Walker};
 use farlink_net::{ById, Direction, LinkId, NodeId, PacketId, wire};
@@ -93,19 +93,6 @@ impl Mover {
             counts: Counts::default(),
         }
     }
-}
-
-/// What agent becomes of what it keeps of a host that goes.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Handing {
-    /// Nothing: it stays.
-    pub(crate) how: Option<Leaving>,
-    /// Bits a second at which it goes to another agent; 0 is no time.
-    pub(crate) rate: u64,
-    /// What that takes besides.
-    pub(crate) delay: Interval,
-    /// The agents that it may go to: number of the link and of the agent.
-    pub(crate) peers: Vec<(u32, usize)>,
 }
 
 /// State of a host's connections on its way to an agent, which knows nothing of them until then.

@@ -1,11 +1,23 @@
 //! The agents of a network, each at its node.
 
-use super::handoff::Handing;
 use super::taps::Taps;
-use farlink_net::agent::{Agent, Out, Tag};
+use farlink_net::agent::{Agent, Leaving, Out, Tag};
 use farlink_net::{Id, LinkId, NodeId, PacketId};
-use farlink_tcp::Instant;
+use farlink_tcp::{Instant, Interval};
 use std::collections::BTreeMap;
+
+/// What becomes of what an agent keeps of a host that goes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Handing {
+    /// Nothing: it stays.
+    pub(crate) how: Option<Leaving>,
+    /// Bits a second at which it goes to another agent; 0 is no time.
+    pub(crate) rate: u64,
+    /// What that takes besides.
+    pub(crate) delay: Interval,
+    /// The agents that it may go to: number of the link and of the agent.
+    pub(crate) peers: Vec<(u32, usize)>,
+}
 
 /// An agent at its node.
 #[derive(Debug)]

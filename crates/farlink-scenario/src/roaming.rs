@@ -1,0 +1,111 @@
+//! Hosts that move and agents: whether they go together, and where what agents keep may go.
+
+use super::agent::{AgentName, ExpandedAgent};
+use super::checks::{fault, ignored};
+use super::decode::Problem;
+use super::handoff::{AgentHandoff, ExpandedHandoff};
+use super::tree::Step;
+
+/// Whether hosts that move and agents go together. Each agent gets those that what it keeps may
+/// go to.
+pub(super) fn check(
+    handoffs: &[ExpandedHandoff],
+    agents: &mut [ExpandedAgent],
+    routes: &[(usize, usize, usize)],
+) -> Result<(), Problem> {
+    for (number, handoff) in handoffs.iter().enumerate() {
+        let here = |problem: Problem| problem.within(number).within("handoffs");
+        let host = &handoff.spec.host;
+        if handoffs[..number]
+            .iter()
+            .any(|one| one.host == handoff.host)
+        {
+            let says = format!("= {host:?} moves twice; write one entry");
+            return Err(here(fault("host", says)));
+        }
+        if handoffs
+            .iter()
+            .any(|one| one.stations.contains(&handoff.host))
+        {
+            let says = format!("= {host:?} is a station of another host that moves");
+            return Err(here(fault("host", says)));
+        }
+        if let Some(agent) = agents.iter().position(|one| one.at == handoff.host) {
+            let says = format!("= {host:?} is a host that moves, and no router; write a station");
+            let path = [Step::from("agents"), agent.into(), Step::from("at")];
+            return Err(Problem::new(path, says));
+        }
+        let fixed = |&(at, to, _): &(usize, usize, usize)| [at, to].contains(&handoff.host);
+        if let Some(route) = routes.iter().position(fixed) {
+            let says = format!("is of {host:?}, whose routes change as it moves; remove it");
+            let path = [Step::from("routes"), route.into()];
+            return Err(Problem::new(path, says));
+        }
+    }
+    for number in 0..agents.len() {
+        let here = |problem: Problem| problem.within(number).within("agents");
+        agents[number].peers = peers(handoffs, agents, number).map_err(here)?;
+    }
+    Ok(())
+}
+
+/// Other agents that what this one keeps may go to, each with its link.
+fn peers(
+    handoffs: &[ExpandedHandoff],
+    agents: &[ExpandedAgent],
+    number: usize,
+) -> Result<Vec<(usize, usize)>, Problem> {
+    let agent = &agents[number];
+    let spec = &agent.spec;
+    let station = |handoff: &ExpandedHandoff, link: usize, at: usize| {
+        let mut pairs = handoff.links.iter().zip(&handoff.stations);
+        pairs.any(|pair| pair == (&link, &at))
+    };
+    let Some(handoff) = handoffs
+        .iter()
+        .find(|one| station(one, agent.wireless, agent.at))
+    else {
+        return match spec.handoff {
+            Some(_) => Err(ignored("handoff", "[[handoffs]] of a host behind its link")),
+            None => Ok(Vec::new()),
+        };
+    };
+    if spec.handoff == Some(AgentHandoff::Keep)
+        && matches!(
+            spec.kind,
+            AgentName::Split | AgentName::Pep | AgentName::Pepsal | AgentName::Spoof
+        )
+    {
+        let says = "= \"keep\" would leave its connections at a station that their packets do not \
+                    cross; write \"transfer\" or \"lose\"";
+        return Err(fault("handoff", says));
+    }
+    if spec.handoff != Some(AgentHandoff::Transfer) {
+        return Ok(Vec::new());
+    }
+    let like = |other: &&ExpandedAgent| {
+        let mut same = other.spec.clone();
+        (same.at, same.wireless) = (spec.at.clone(), spec.wireless.clone());
+        same == *spec
+    };
+    let mut peers = Vec::new();
+    for (&link, &at) in handoff.links.iter().zip(&handoff.stations) {
+        if link == agent.wireless {
+            continue;
+        }
+        let mut there = agents.iter().enumerate();
+        let peer = there.find(|(_, one)| one.wireless == link && one.at == at && like(one));
+        let Some((peer, _)) = peer else {
+            let place = handoff.links.iter().position(|one| *one == link);
+            let name = place.map_or("", |place| &handoff.spec.links[place]);
+            let says = format!(
+                "= \"transfer\" needs an agent with the same keys at each station of {:?}; there \
+                 is none for link {name:?}",
+                handoff.spec.host
+            );
+            return Err(fault("handoff", says));
+        };
+        peers.push((link, peer));
+    }
+    Ok(peers)
+}
