@@ -167,7 +167,7 @@ def test_what_is_of_traces_gets_more_runs_as_a_whole() -> None:
 
 def most(samples: int) -> float:
     """Return `LEVEL` and 2.5 standard errors of a share of so many samples."""
-    return LEVEL + 2.5 * (LEVEL / samples) ** 0.5
+    return float(LEVEL + 2.5 * (LEVEL / samples) ** 0.5)
 
 
 LAWS: Mapping[str, Callable[[np.random.Generator], Values]] = {

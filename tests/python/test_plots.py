@@ -482,6 +482,6 @@ def test_a_local_repair_is_seen_between_three_time_lines(tmp_path: Path) -> None
     drops = int((result.trace("drops")["cause"] != "agent").sum())
     whole = result.plot.agent(t0=0, t1=5).axes[0]
     crosses = [line for line in whole.lines if line.get_marker() == "x"]
-    assert sum(len(line.get_xdata()) for line in crosses) == drops > 0
+    assert sum(int(np.size(line.get_xdata())) for line in crosses) == drops > 0
     off = fl.run(file, overrides={"agents.0.enabled": False})
     assert "sent again by the agent" not in labels(off.plot.agent().axes[0])
