@@ -10,16 +10,18 @@
 mod script;
 
 use farlink_net::agent::{
-    Action, Agent, Crossing, Eln, Limits, Out, Repair, SackHandling, Sent, Snoop, SnoopConfig, Tag,
-    Tells, Verdict, View,
+    Action, Agent, Crossing, Eln, Out, Repair, SackHandling, Sent, Snoop, SnoopConfig, Split,
+    SplitSettings, Spoof, SpoofSettings, Tag, Tells, Verdict, View,
 };
+use farlink_net::fragment::Piece;
 use farlink_net::wire::{self, Addresses, node_address};
-use farlink_net::{FlowId, NodeId, Packet, PacketId, Payload, Raw, icmp};
-use farlink_tcp::{Instant, Interval, Segment, Seq};
-use script::options::{interval, number};
+use farlink_net::{Datagram, FlowId, NodeId, Packet, PacketId, Payload, Raw, icmp};
+use farlink_tcp::{Config, Flags, Instant, Interval, Segment, Seq, variant};
+use script::options::{interval, number, set};
 use script::packet::{Numbering, Packet as Written, show};
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Sides of the router.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,27 +30,27 @@ enum Side {
     Mobile,
 }
 
+impl Side {
+    fn other(self) -> Self {
+        match self {
+            Self::Fixed => Self::Mobile,
+            Self::Mobile => Self::Fixed,
+        }
+    }
+}
+
 /// Initial sequence numbers: what the mobile host gets wraps early.
 const ISNS: [u32; 2] = [u32::MAX - 1500, 7_000];
 
-fn numbering(sender: Side) -> Numbering {
-    let isn = |side: Side| Seq(ISNS[side as usize]);
-    let receiver = match sender {
-        Side::Fixed => Side::Mobile,
-        Side::Mobile => Side::Fixed,
-    };
-    Numbering {
-        sender: isn(sender),
-        receiver: isn(receiver),
-        sender_clock: 0,
-        receiver_clock: 0,
-    }
-}
+/// What the script calls the connections: ports of the fixed and of the mobile host.
+const PORTS: [[u16; 2]; 2] = [[5001, 40_000], [5002, 40_000]];
 
 /// Something that left the router.
 #[derive(Debug)]
 enum Left {
     Segment(Side, Segment),
+    /// What no agent reads, just as it came.
+    Same(Side),
     /// The fixed host hears that a segment is stuck.
     Stuck(Seq),
 }
@@ -60,9 +62,30 @@ struct Play {
     left: VecDeque<Left>,
     /// What the transmitter of the wireless link has not sent: a script says when it does.
     waiting: Option<VecDeque<Tag>>,
+    /// Where the other end seems to number from, at each side of each connection: an agent
+    /// that answers in its name at once has numbers of its own.
+    shown: [[Seq; 2]; 2],
+    numbers_itself: bool,
 }
 
 impl Play {
+    /// The numbers of a packet of this connection from `sender`, on side `at` of the router.
+    fn numbering(&self, connection: usize, sender: Side, at: Side) -> Numbering {
+        let isn = |side: Side| {
+            if side == at {
+                Seq(ISNS[side as usize])
+            } else {
+                self.shown[connection][at as usize]
+            }
+        };
+        Numbering {
+            sender: isn(sender),
+            receiver: isn(sender.other()),
+            sender_clock: 0,
+            receiver_clock: 0,
+        }
+    }
+
     fn packet(&self, from: Side, segment: Segment) -> Packet {
         let (src, dst) = match from {
             Side::Fixed => (NodeId(0), NodeId(2)),
@@ -80,13 +103,9 @@ impl Play {
             piece: None,
             payload: Payload::Tcp(segment),
         };
-        if self.real {
-            if let Payload::Tcp(segment) = &mut packet.payload {
-                let bytes = vec![b'x'; segment.body.len() as usize];
-                segment.body = farlink_tcp::Body::of_bytes(&bytes);
-            }
-            let bytes = wire::encode(&packet, Addresses::of(&packet)).expect("it has bytes");
-            packet.payload = Payload::Raw(Raw::new(bytes).expect("whole"));
+        if let (true, Payload::Tcp(segment)) = (self.real, &mut packet.payload) {
+            let bytes = vec![b'x'; segment.body.len() as usize];
+            segment.body = farlink_tcp::Body::of_bytes(&bytes);
         }
         packet
     }
@@ -100,8 +119,12 @@ impl Play {
         let segment = match &packet.payload {
             Payload::Raw(raw) => wire::decode_headers(raw.bytes()).expect("TCP").1,
             Payload::Tcp(segment) => segment.clone(),
-            Payload::Udp(_) => panic!("no datagrams here"),
+            Payload::Udp(_) => panic!("no agent sends datagrams"),
         };
+        let connection = connection_of(&segment);
+        if self.numbers_itself && segment.flags.has(Flags::SYN.with(Flags::ACK)) {
+            self.shown[connection][from.other() as usize] = segment.seq;
+        }
         self.left.push_back(Left::Segment(from, segment));
     }
 
@@ -136,24 +159,51 @@ impl Play {
         }
     }
 
-    fn enters(&mut self, from: Side, segment: Segment) {
-        let ports = [5001, 40_000];
-        let (src, dst) = match from {
-            Side::Fixed => (ports[0], ports[1]),
-            Side::Mobile => (ports[1], ports[0]),
+    /// What the words of a line say comes from this side.
+    fn comes(&mut self, from: Side, connection: usize, words: &str) -> Result<(), String> {
+        let (word, rest) = words.split_once(' ').unwrap_or((words, ""));
+        let unread = matches!(word, "udp" | "esp" | "piece" | "damaged");
+        let text = match (unread, rest) {
+            (false, _) => words,
+            (true, "") => ". 1:101(100) ack 1 win 9000",
+            (true, rest) => rest,
         };
-        let mut packet = self.packet(
-            from,
-            Segment {
-                src_port: src,
-                dst_port: dst,
-                ..segment
-            },
-        );
+        let numbering = self.numbering(connection, from, from);
+        let mut segment = Written::parse(text)?.segment(numbering)?;
+        let [fixed, mobile] = PORTS[connection];
+        (segment.src_port, segment.dst_port) = match from {
+            Side::Fixed => (fixed, mobile),
+            Side::Mobile => (mobile, fixed),
+        };
+        let mut packet = self.packet(from, segment);
+        match word {
+            "udp" => packet.payload = Payload::Udp(Datagram::default()),
+            "piece" => {
+                packet.dont_fragment = false;
+                packet.piece = Some(Piece {
+                    offset: 0,
+                    len: 80,
+                    more: true,
+                });
+            }
+            "damaged" => packet.corrupt = true,
+            _ => {}
+        }
+        if self.real || word == "esp" {
+            packet = as_bytes(&packet);
+        }
+        if let ("esp", Payload::Raw(raw)) = (word, &mut packet.payload) {
+            *raw = encrypted(raw.bytes());
+        }
+        self.enters(from, packet, unread)
+    }
+
+    fn enters(&mut self, from: Side, mut packet: Packet, unread: bool) -> Result<(), String> {
         let crossing = match from {
             Side::Fixed => Crossing::ToWireless,
             Side::Mobile => Crossing::FromWireless,
         };
+        let came = packet.clone();
         let mut out = Out::default();
         let mut view = View::new(&mut packet);
         let verdict = self
@@ -161,14 +211,17 @@ impl Play {
             .on_packet(self.now, PacketId(0), crossing, &mut view, &mut out);
         self.act(out);
         match verdict {
+            Verdict::Forward if unread && packet == came => self.left.push_back(Left::Same(from)),
+            _ if unread => return Err(format!("{verdict:?} or changed")),
             Verdict::Forward => self.leaves(&packet),
             Verdict::Follow(tag) => {
                 self.leaves(&packet);
                 self.follow(tag);
             }
-            Verdict::Drop => {}
-            other => panic!("{other:?}"),
+            Verdict::Drop | Verdict::Absorb => {}
+            Verdict::Hold => panic!("no agent holds packets"),
         }
+        Ok(())
     }
 
     /// Does what is due before `at`, or then too.
@@ -189,15 +242,21 @@ impl Play {
         Ok(())
     }
 
+    fn show(&self, from: Side, segment: &Segment) -> String {
+        let connection = connection_of(segment);
+        show(segment, self.numbering(connection, from, from.other()))
+    }
+
     fn nothing_left(&self) -> Result<(), String> {
         match self.left.front() {
             None => Ok(()),
             Some(Left::Segment(from, segment)) => {
-                let what = show(segment, numbering(*from));
+                let what = self.show(*from, segment);
                 Err(format!(
                     "this leaves, and no line says so: from {from:?}: {what}"
                 ))
             }
+            Some(Left::Same(from)) => Err(format!("what came from {from:?} leaves")),
             Some(Left::Stuck(seq)) => Err(format!("a notice about {} leaves", seq.0)),
         }
     }
@@ -209,9 +268,9 @@ impl Play {
             None => Instant::ZERO + interval(time)?,
         };
         let (what, rest) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
-        let arrives = |side| -> Result<(Side, Segment), String> {
-            Ok((side, Written::parse(rest)?.segment(numbering(side))?))
-        };
+        let connection = usize::from(what.contains('2'));
+        let what = what.replace('2', "");
+        let what = what.as_str();
         // Of what happens at one instant, arrivals come before time-outs.
         let leaves = matches!(what, ">F" | ">M" | "notice" | "nothing");
         self.advance(at, leaves)?;
@@ -220,34 +279,30 @@ impl Play {
             self.nothing_left()?;
         }
         match what {
-            "F>" => {
-                let (side, segment) = arrives(Side::Fixed)?;
-                self.enters(side, segment);
-            }
-            "M>" => {
-                let (side, segment) = arrives(Side::Mobile)?;
-                self.enters(side, segment);
-            }
+            "F>" => self.comes(Side::Fixed, connection, rest)?,
+            "M>" => self.comes(Side::Mobile, connection, rest)?,
             ">F" | ">M" => {
-                let from = if what == ">F" {
-                    Side::Mobile
-                } else {
+                let to = if what == ">F" {
                     Side::Fixed
+                } else {
+                    Side::Mobile
                 };
-                let wanted = Written::parse(rest)?;
                 match self.left.pop_front() {
+                    Some(Left::Same(side)) if side == to.other() && rest == "same" => {}
                     Some(Left::Segment(side, segment))
-                        if side == from && wanted.matches(&segment, numbering(side)) => {}
+                        if side == to.other()
+                            && connection_of(&segment) == connection
+                            && Written::parse(rest)?
+                                .matches(&segment, self.numbering(connection, side, to)) => {}
                     Some(Left::Segment(side, segment)) => {
-                        let there = show(&segment, numbering(side));
+                        let there = self.show(side, &segment);
                         return Err(format!("instead from {side:?}: {there}"));
                     }
                     other => return Err(format!("instead: {other:?}")),
                 }
             }
             "notice" => match self.left.pop_front() {
-                Some(Left::Stuck(seq))
-                    if numbering(Side::Fixed).sender.at(number::<u64>(rest)?) == seq => {}
+                Some(Left::Stuck(seq)) if Seq(ISNS[0]).at(number::<u64>(rest)?) == seq => {}
                 other => return Err(format!("instead: {other:?}")),
             },
             "nothing" => self.nothing_left()?,
@@ -278,8 +333,58 @@ impl Play {
     }
 }
 
-/// The agent that the option lines ask for.
+/// Which of [`PORTS`] it is of.
+fn connection_of(segment: &Segment) -> usize {
+    let is_of =
+        |ports: &[u16; 2]| ports.contains(&segment.src_port) && ports.contains(&segment.dst_port);
+    PORTS
+        .iter()
+        .position(is_of)
+        .expect("a connection of the script")
+}
+
+/// The same packet as the bytes of a real program.
+fn as_bytes(packet: &Packet) -> Packet {
+    let bytes = wire::encode(packet, Addresses::of(packet)).expect("it has bytes");
+    Packet {
+        corrupt: false,
+        piece: None,
+        payload: Payload::Raw(Raw::new(bytes).expect("whole")),
+        ..packet.clone()
+    }
+}
+
+/// The datagram as one of IPsec ESP (RFC 4303): nobody on the way can read it.
+fn encrypted(bytes: &[u8]) -> Raw {
+    let mut bytes = bytes.to_vec();
+    // The sum of the words of the header stays what it was.
+    let check = u16::from_be_bytes([bytes[10], bytes[11]]);
+    let more = u16::from(50 - bytes[9]);
+    let (less, borrow) = check.overflowing_sub(more);
+    bytes[9] = 50;
+    bytes[10..12].copy_from_slice(&(less - u16::from(borrow)).to_be_bytes());
+    Raw::new(bytes).expect("whole")
+}
+
+/// A half of a split connection: its keys are `wired.KEY` and `wireless.KEY`.
+fn half(words: &[(&str, &str)], prefix: &str, buffer: u64) -> Result<Arc<Config>, String> {
+    let row = variant::lookup("reno").ok_or("no reno")?;
+    let mut config = (row.config)();
+    config.send_buffer = buffer;
+    for (key, value) in words {
+        if let Some(key) = key.strip_prefix(prefix) {
+            set(&mut config, key, value).map_err(|e| format!("{key}: {e}"))?;
+        }
+    }
+    Ok(Arc::new(config))
+}
+
+/// The agent that the option lines ask for, and whether its transmitter waits for the script.
 fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
+    let words = options
+        .split_whitespace()
+        .map(|word| word.split_once('=').unwrap_or((word, "")));
+    let words: Vec<_> = words.collect();
     let mut config = SnoopConfig {
         // Round numbers: the first time-out is 0.2 s.
         srtt: Interval::from_millis(100),
@@ -289,11 +394,16 @@ fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
     };
     let (mut kind, mut queue) = ("snoop", false);
     let (mut protocol, mut negotiate, mut repeat) = ("full", true, false);
-    for word in options.split_whitespace() {
-        let (key, value) = word.split_once('=').unwrap_or((word, ""));
+    let (mut early, mut linger, mut stack, mut buffer) = (true, None, Interval::ZERO, 64 << 10);
+    for &(key, value) in &words {
         match key {
             "--agent" => {}
-            "eln" | "snoop" | "ackp" | "ebsn" | "seqcache" => kind = key,
+            "eln" | "snoop" | "ackp" | "ebsn" | "seqcache" | "split" | "spoof" => kind = key,
+            "open" => early = value == "early",
+            "linger" => linger = Some(interval(value)?),
+            "stack_delay" => stack = interval(value)?,
+            "buffer" => buffer = number(value)?,
+            key if key.starts_with("wired.") || key.starts_with("wireless.") => {}
             "--queue" => queue = true,
             "protocol" => protocol = value,
             "negotiate" => negotiate = value == "true",
@@ -325,8 +435,31 @@ fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
     if kind == "seqcache" {
         config.repair = Repair::Mark;
     }
+    let limits = config.limits;
+    if kind == "split" {
+        let split = Split::new(SplitSettings {
+            tcp: [
+                half(&words, "wireless.", buffer)?,
+                half(&words, "wired.", buffer)?,
+            ],
+            early,
+            linger,
+            stack_delay: stack,
+            limits,
+        });
+        return Ok((Box::new(split), queue));
+    }
+    if kind == "spoof" {
+        let tries = config.tries;
+        let spoof = Spoof::new(SpoofSettings {
+            buffer,
+            tries,
+            limits,
+        });
+        return Ok((Box::new(spoof), queue));
+    }
     if kind == "eln" {
-        return Ok((Box::new(Eln::new(Limits { ..config.limits })), queue));
+        return Ok((Box::new(Eln::new(limits)), queue));
     }
     Ok((Box::new(Snoop::new(config)), queue))
 }
@@ -358,6 +491,9 @@ fn play(text: &str, real: bool) -> Result<(), String> {
                 now: Instant::ZERO,
                 left: VecDeque::new(),
                 waiting: queue.then(VecDeque::new),
+                shown: [[Seq(ISNS[1]), Seq(ISNS[0])]; 2],
+                numbers_itself: options.contains("--agent split")
+                    && !options.contains("open=through"),
             });
         }
         if let Some(play) = &mut play {

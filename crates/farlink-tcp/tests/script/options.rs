@@ -42,7 +42,7 @@ pub(crate) fn apply(script: &mut Script, line: &str) -> Result<(), String> {
 }
 
 /// Sets a parameter of the congestion control, or a key of the table.
-fn set(config: &mut Config, name: &str, text: &str) -> Result<(), String> {
+pub(crate) fn set(config: &mut Config, name: &str, text: &str) -> Result<(), String> {
     let algorithm = config.congestion.algorithm();
     if let Some(parameter) = algorithm.parameters.iter().find(|p| p.name == name) {
         let set = config.congestion.set(name, value(text, parameter.range)?);
