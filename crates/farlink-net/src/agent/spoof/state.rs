@@ -309,10 +309,18 @@ impl Spoofed {
         let (ack, before) = (segment.ack, self.acked);
         if ack.diff(self.confirmed) >= 0 {
             let same = window == self.far_window || !segment.options.sack.is_empty();
+            let opens = self.far_window == 0 && window > 0;
             self.far_window = window;
+            if window == 0 {
+                // It is there, and has no room: there is hope (RFC 9293, 3.8.6.1).
+                self.tries = 0;
+            }
             self.far_marks = Flags(flags.0 & Flags::ECE.0);
             if ack != self.confirmed {
                 self.confirm(ack, now, out);
+            } else if opens && !self.cache.is_empty() {
+                // What came to the closed window was dropped there.
+                self.repeat_all(Act::Resend, now, out);
             } else if bare && same && !self.cache.is_empty() {
                 self.duplicate(segment, now, out);
             }
@@ -420,13 +428,18 @@ impl Spoofed {
             return false;
         }
         self.rtt.back_off();
+        self.repeat_all(Act::Timeout, now, out);
+        true
+    }
+
+    /// All that is kept goes again, as acknowledgments come.
+    fn repeat_all(&mut self, act: Act, now: Instant, out: &mut Vec<Packet>) {
         for kept in &mut self.cache {
             kept.skip = false;
         }
         self.recover = self.cache.back().map(|kept| kept.end);
         self.duplicates = 0;
-        self.resend_first(Act::Timeout, now, out);
-        true
+        self.resend_first(act, now, out);
     }
 
     /// Bytes that the sender may send beyond what it has an acknowledgment for: no more
