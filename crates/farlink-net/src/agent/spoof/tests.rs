@@ -1,6 +1,6 @@
 use super::super::bed::{Bed, FIXED, Faults, MOBILE};
 use super::*;
-use farlink_tcp::{CloseReason, Config, Interval, variant};
+use farlink_tcp::{CloseReason, Config, Interval, Segment, Seq, variant};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -104,6 +104,40 @@ fn what_it_cannot_deliver_ends_the_connection() {
     let counted = counter(&bed.agent, "bytes_lost");
     assert!(counted > 0 && counted <= 64 << 10);
     assert!(lost >= arrived);
+}
+
+/// A byte in each segment: what is kept takes no more memory than the buffer.
+#[test]
+fn small_segments_are_bounded_too() {
+    let mut agent = spoof();
+    let segment = |seq: u32, flags, len| Segment {
+        src_port: 5000,
+        dst_port: 80,
+        seq: Seq(seq),
+        ack: Seq(1),
+        flags,
+        window: u16::MAX,
+        body: farlink_tcp::Body::of_len(len),
+        ..Segment::default()
+    };
+    let answer = Segment {
+        src_port: 80,
+        dst_port: 5000,
+        ..segment(0, Flags::SYN.with(Flags::ACK), 0)
+    };
+    let opening = [(FIXED, segment(0, Flags::SYN, 0)), (MOBILE, answer)];
+    let data = (1..1000).map(|seq| (FIXED, segment(seq, Flags::ACK, 1)));
+    for (end, segment) in opening.into_iter().chain(data) {
+        let mut packet = super::super::bed::packet(end, segment, false);
+        let crossing = [Crossing::FromWireless, Crossing::ToWireless][end];
+        let (mut view, mut out) = (View::new(&mut packet), Out::default());
+        agent.on_packet(at(0), PacketId(0), crossing, &mut view, &mut out);
+    }
+    // 64 KiB of 128 bytes each.
+    assert_eq!(
+        (counter(&agent, "cached"), counter(&agent, "no_room")),
+        (512, 487)
+    );
 }
 
 proptest! {
