@@ -77,6 +77,7 @@ fn cases() -> Vec<Case> {
         ),
         ("agent-none", Path::Agent(None), "reno", 0, 10),
         ("agent-snoop", Path::Agent(Some("snoop")), "reno", 0, 10),
+        ("agent-off", Path::Agent(Some("off")), "reno", 0, 10),
         ("agent-split", Path::Agent(Some("split")), "reno", 0, 10),
         ("one-hop-10", Path::OneHop, "sack", 10, 5),
         ("one-hop-10-ack-each", Path::OneHop, "sack", 10, 5),
@@ -254,7 +255,15 @@ impl Case {
 /// is the difference over the packets of the second link.
 fn with_agent(kind: Option<&str>) -> String {
     let agent = kind.map(|kind| {
-        format!("[[agents]]\nat = \"base\"\nwireless = \"radio\"\nkind = \"{kind}\"\n")
+        // Off is snoop, switched off.
+        let (kind, enabled) = match kind {
+            "off" => ("snoop", false),
+            kind => (kind, true),
+        };
+        format!(
+            "[[agents]]\nat = \"base\"\nwireless = \"radio\"\nkind = \"{kind}\"\n\
+             enabled = {enabled}\n"
+        )
     });
     format!(
         "[tcp]\nreceive_window = \"64 KiB\"\n\

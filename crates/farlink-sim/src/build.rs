@@ -61,9 +61,9 @@ pub(crate) fn network(scenario: &Expanded, run: u64, monitor: &Monitor) -> Resul
     }
     let nodes = nodes(scenario, &links, false, monitor)?;
     let mut world = World::new(nodes, links);
-    for (number, agent) in scenario.agents.iter().enumerate() {
+    for agent in &scenario.agents {
         let at = NodeId(agent.at as u32);
-        world.add_agent(
+        let number = world.add_agent(
             at,
             agent.wireless as u32,
             build_agent(agent, &scenario.links),

@@ -117,7 +117,8 @@ impl Live {
     /// Puts an agent at a node.
     #[cfg(test)]
     pub(crate) fn add_agent(&mut self, node: NodeId, wireless: u32, agent: Box<dyn Agent>) {
-        self.world.add_agent(node, wireless, agent);
+        let number = self.world.add_agent(node, wireless, agent);
+        self.world.wake_agent(number);
     }
 
     /// Names and addresses of the hosts.

@@ -270,6 +270,12 @@ impl<S: Kept> Connections<S> {
         self.forget();
     }
 
+    /// Whether it is switched off.
+    #[inline]
+    pub fn is_off(&self) -> bool {
+        self.off
+    }
+
     /// Forgets all connections.
     pub fn forget(&mut self) {
         self.all.clear();

@@ -69,22 +69,20 @@ impl Snoop {
     }
 
     /// Data go to the wireless side.
-    fn on_data(
-        &mut self,
-        now: Instant,
-        (ends, segment): (super::Ends, &Segment),
-        view: &mut View<'_>,
-        out: &mut Out,
-    ) -> Verdict {
+    fn on_data(&mut self, now: Instant, view: &mut View<'_>, out: &mut Out) -> Verdict {
         let (config, to) = (&self.config, Crossing::ToWireless);
         let blind = self.connections.blind();
+        let Some((ends, segment)) = view.seen(to) else {
+            return Verdict::Forward;
+        };
+        let seq = segment.seq;
         let decided = self
             .connections
             .on_segment(now, ends, to, segment, |place, flow| {
                 (place, flow.on_data(config, segment))
             });
         if self.connections.blind() != blind {
-            note(out, view, Act::Blind, segment.seq);
+            note(out, view, Act::Blind, seq);
         }
         let Some((place, decided)) = decided else {
             return Verdict::Forward;
@@ -135,13 +133,7 @@ impl Snoop {
     }
 
     /// A segment comes from the wireless side.
-    fn on_ack(
-        &mut self,
-        now: Instant,
-        (ends, segment): (super::Ends, &Segment),
-        view: &mut View<'_>,
-        out: &mut Out,
-    ) -> Verdict {
+    fn on_ack(&mut self, now: Instant, view: &mut View<'_>, out: &mut Out) -> Verdict {
         let Self {
             config,
             connections,
@@ -150,6 +142,10 @@ impl Snoop {
             ..
         } = self;
         let from = Crossing::FromWireless;
+        let Some((ends, segment)) = view.seen(from) else {
+            return Verdict::Forward;
+        };
+        let ack = segment.ack;
         let decided = connections.on_segment(now, ends, from, segment, |place, flow| {
             let decided = flow.on_ack(now, config, segment);
             if let OnAck::Repair(seq) = decided {
@@ -166,7 +162,10 @@ impl Snoop {
             timers.set(place, flow.due(config));
             let masks = config.sack == SackHandling::Mask && !segment.options.sack.is_empty();
             let masked = masks.then(|| flow.masked(segment.ack, &segment.options.sack));
-            (decided, masked)
+            (
+                decided,
+                masked.filter(|masked| *masked != segment.options.sack),
+            )
         });
         let Some((decided, masked)) = decided else {
             return Verdict::Forward;
@@ -174,7 +173,7 @@ impl Snoop {
         match decided {
             OnAck::Suppress | OnAck::Repair(_) => {
                 counts.suppressed += 1;
-                note_back(out, view, Act::Suppress, segment.ack);
+                note_back(out, view, Act::Suppress, ack);
                 return Verdict::Drop;
             }
             OnAck::Old => {
@@ -185,12 +184,12 @@ impl Snoop {
             OnAck::Mark => {
                 if view.rewrite(eln::mark) {
                     counts.marked += 1;
-                    note_back(out, view, Act::Mark, segment.ack);
+                    note_back(out, view, Act::Mark, ack);
                 }
             }
             OnAck::Pass => {}
         }
-        if let Some(masked) = masked.filter(|masked| *masked != segment.options.sack) {
+        if let Some(masked) = masked {
             view.rewrite(|segment| segment.options.sack = masked);
         }
         Verdict::Forward
@@ -368,20 +367,15 @@ impl Agent for Snoop {
         view: &mut View<'_>,
         out: &mut Out,
     ) -> Verdict {
-        if crossing == Crossing::Beside {
+        if crossing == Crossing::Beside || self.connections.is_off() {
             return Verdict::Forward;
         }
-        let Some(ends) = view.ends(crossing) else {
-            return Verdict::Forward;
-        };
-        let Some(segment) = view.segment().cloned() else {
-            return Verdict::Forward;
-        };
         let verdict = match crossing {
-            Crossing::ToWireless => self.on_data(now, (ends, &segment), view, out),
-            _ => self.on_ack(now, (ends, &segment), view, out),
+            Crossing::ToWireless => self.on_data(now, view, out),
+            _ => self.on_ack(now, view, out),
         };
-        if self.config.sack == SackHandling::Off && segment.options.sack_permitted {
+        let permits = |segment: &Segment| segment.options.sack_permitted;
+        if self.config.sack == SackHandling::Off && view.segment().is_some_and(permits) {
             view.rewrite(|segment| segment.options.sack_permitted = false);
         }
         verdict

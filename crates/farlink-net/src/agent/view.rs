@@ -67,15 +67,22 @@ impl<'a> View<'a> {
 
     /// The ends of its connection.
     pub fn ends(&mut self, crossing: Crossing) -> Option<Ends> {
+        self.seen(crossing).map(|(ends, _)| ends)
+    }
+
+    /// The ends of its connection and the segment, as [`Self::segment`] gives it: read in place,
+    /// since a copy for each packet that crosses would cost as much as most agents do.
+    pub fn seen(&mut self, crossing: Crossing) -> Option<(Ends, &Segment)> {
         let addresses = self.addresses();
         let segment = self.segment()?;
         let from = (addresses.src, segment.src_port);
         let to = (addresses.dst, segment.dst_port);
-        Some(Ends(if crossing == Crossing::FromWireless {
+        let ends = if crossing == Crossing::FromWireless {
             [from, to]
         } else {
             [to, from]
-        }))
+        };
+        Some((Ends(ends), segment))
     }
 
     /// What it takes to send a packet as this one is sent.

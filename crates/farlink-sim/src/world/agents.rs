@@ -25,11 +25,36 @@ impl World {
         self.agents.all[number].handing = handing;
     }
 
-    /// Puts an agent at a node, behind those that are there; it looks after link number
-    /// `wireless`.
-    pub(crate) fn add_agent(&mut self, node: NodeId, wireless: u32, agent: Box<dyn Agent>) {
+    /// Puts an agent at a node, behind those that are there; it will look after link number
+    /// `wireless`, once it is woken. Returns its number.
+    pub(crate) fn add_agent(
+        &mut self,
+        node: NodeId,
+        wireless: u32,
+        agent: Box<dyn Agent>,
+    ) -> usize {
         self.nodes[node].has_agents = true;
         self.agents.taps.add(node, wireless);
+        self.agents.all.push(Placed {
+            node,
+            wireless,
+            agent,
+            due: Instant::MAX,
+            injected: 0,
+            handing: Handing::default(),
+            sleeps: true,
+        });
+        let number = self.agents.all.len() - 1;
+        self.watch_agent(number);
+        number
+    }
+
+    /// An agent is on, or will be: its link tells it of what it sends. The links of agents that
+    /// are off for good do nothing more than any other.
+    pub(crate) fn wake_agent(&mut self, number: usize) {
+        let placed = &mut self.agents.all[number];
+        placed.sleeps = false;
+        let (node, wireless, agent) = (placed.node, placed.wireless, &placed.agent);
         if agent.follows() || agent.goes_ahead() {
             for direction in Direction::BOTH {
                 let id = LinkId::new(wireless, direction);
@@ -38,15 +63,18 @@ impl World {
                 }
             }
         }
-        self.agents.all.push(Placed {
-            node,
-            wireless,
-            agent,
-            due: Instant::MAX,
-            injected: 0,
-            handing: Handing::default(),
-        });
-        self.watch_agent(self.agents.all.len() - 1);
+    }
+
+    /// Packets cross nodes as if no agent were there, unless one of them may be on. Returns
+    /// whether they do.
+    pub(super) fn crosses_no_agent(&mut self) -> bool {
+        if !self.agents.all.iter().all(|placed| placed.sleeps) {
+            return false;
+        }
+        for placed in &self.agents.all {
+            self.nodes[placed.node].has_agents = false;
+        }
+        true
     }
 
     /// A packet that came over `link` crosses a node with agents.
@@ -151,11 +179,14 @@ impl World {
         mut on: bool,
         switches: impl Iterator<Item = Instant>,
     ) {
-        if !on {
+        if on {
+            self.wake_agent(number);
+        } else {
             self.switch_agent(number, false);
         }
         for at in switches {
             on = !on;
+            self.wake_agent(number);
             self.serial = self.serial.wrapping_add(1);
             let event = Event::new(at, Kind::Switch, number as u32, self.serial);
             self.heap.push_with(event, u32::from(on));
@@ -164,6 +195,9 @@ impl World {
 
     /// Switches an agent off or on.
     pub(crate) fn switch_agent(&mut self, number: usize, on: bool) {
+        if on && self.agents.all[number].sleeps {
+            self.wake_agent(number);
+        }
         self.ask(number, |agent, now, out| agent.switch(now, on, out));
     }
 
@@ -234,6 +268,11 @@ impl World {
 
     /// Does what an agent asks for.
     fn act(&mut self, number: usize, mut out: Out) {
+        if out.actions.is_empty() && out.notes.is_none() {
+            self.agents.out = out;
+            self.watch_agent(number);
+            return;
+        }
         let node = self.agents.all[number].node;
         for action in out.actions.drain(..) {
             match action {

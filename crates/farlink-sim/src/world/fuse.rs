@@ -4,7 +4,8 @@
 //! carries nothing but what comes over one other link, and nobody looks at it in between, it may
 //! take each packet as soon as the link before has: the result is the same to the bit, and the
 //! packet has an event fewer. Runs with probes and networks that carry packets of real programs
-//! are looked at at any time, agents hold and send what they like: there nothing is fused.
+//! are looked at at any time, agents that are on hold and send what they like: there nothing is
+//! fused.
 
 use super::World;
 use crate::heap::{Event, Kind};
@@ -46,7 +47,7 @@ impl World {
             let ends = [&flow.sender, &flow.receiver];
             ends.iter().any(|end| sends_dummies(&end.congestion))
         };
-        if !self.agents.all.is_empty() || !self.nobody_moves() || scenario.flows.iter().any(low) {
+        if !self.nobody_moves() || !self.crosses_no_agent() || scenario.flows.iter().any(low) {
             return;
         }
         let Some((feeders, fed)) = self.feeders() else {

@@ -32,6 +32,8 @@ pub(super) struct Placed {
     pub(super) injected: u64,
     /// What becomes of what it keeps of a host that leaves its link.
     pub(super) handing: Handing,
+    /// It is off from the start, and nobody has said that it will be on.
+    pub(super) sleeps: bool,
 }
 
 /// All agents of a network.

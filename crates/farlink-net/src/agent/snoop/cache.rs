@@ -84,9 +84,10 @@ impl Cache {
 
     /// The first that ends behind a number.
     fn first_behind(&self, seq: Seq) -> usize {
-        // Nearly always the first, by an acknowledgment.
-        match self.entries.front() {
-            Some(first) if first.end.diff(seq) > 0 => 0,
+        // Nearly always the first, by an acknowledgment, or none, by new data.
+        match (self.entries.front(), self.entries.back()) {
+            (Some(first), _) if first.end.diff(seq) > 0 => 0,
+            (_, Some(last)) if last.end.diff(seq) <= 0 => self.entries.len(),
             _ => self
                 .entries
                 .partition_point(|entry| entry.end.diff(seq) <= 0),
@@ -95,15 +96,19 @@ impl Cache {
 
     /// The one of this serial number.
     pub(super) fn by_serial(&mut self, serial: u32) -> Option<&mut Entry> {
+        let place = self.place_by_serial(serial)?;
+        self.entries.get_mut(place)
+    }
+
+    fn place_by_serial(&self, serial: u32) -> Option<usize> {
+        let is_it = |entry: &Entry| entry.serial == serial;
+        // While one connection sends in order, numbers follow each other.
         let last = self.entries.len().checked_sub(1)?;
-        let place = if self.entries[last].serial == serial {
-            last
-        } else {
-            self.entries
-                .iter()
-                .position(|entry| entry.serial == serial)?
-        };
-        Some(&mut self.entries[place])
+        let behind = self.entries[last].serial.wrapping_sub(serial) as usize;
+        let likely = last.checked_sub(behind);
+        likely
+            .filter(|&place| is_it(&self.entries[place]))
+            .or_else(|| self.entries.iter().position(is_it))
     }
 
     /// Where data belong, and whether their sender had sent any of it.
@@ -140,7 +145,11 @@ impl Cache {
             self.remove_at(from);
         }
         self.bytes += size(&entry);
-        self.entries.insert(from, entry);
+        if from == self.entries.len() {
+            self.entries.push_back(entry);
+        } else {
+            self.entries.insert(from, entry);
+        }
     }
 
     /// Every entry that shares a byte with these data.
@@ -151,24 +160,18 @@ impl Cache {
             .take_while(move |entry| entry.start.diff(end) < 0)
     }
 
-    /// Takes away all that ends at a number or before. The first of it.
-    pub(super) fn free(&mut self, acked: Seq) -> Option<Entry> {
-        let mut first = None;
-        while self
-            .entries
-            .front()
-            .is_some_and(|entry| entry.end.diff(acked) <= 0)
-        {
-            let freed = self.entries.pop_front();
-            self.bytes -= freed.as_ref().map_or(0, size);
-            first = first.or(freed);
-        }
-        first
+    /// Takes away all that ends at a number or before.
+    pub(super) fn free(&mut self, acked: Seq) {
+        let is_acked = |entry: &Entry| entry.end.diff(acked) <= 0;
+        let count = self.entries.iter().take_while(|e| is_acked(e)).count();
+        self.bytes -= self.entries.range(..count).map(size).sum::<u64>();
+        // Dropped where they are: an entry is too large to be moved for nothing.
+        self.entries.drain(..count);
     }
 
     /// Takes away the entry of this serial number.
     pub(super) fn remove(&mut self, serial: u32) {
-        if let Some(place) = self.entries.iter().position(|one| one.serial == serial) {
+        if let Some(place) = self.place_by_serial(serial) {
             self.remove_at(place);
         }
     }

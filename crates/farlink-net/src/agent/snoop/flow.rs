@@ -239,7 +239,8 @@ impl Flow {
     fn on_new_ack(&mut self, now: Instant, config: &SnoopConfig, ack: Seq, window: u16) {
         // The timer is for the oldest, and that one's acknowledgment may wait for the next
         // packet: a sample of the newest would be too short on a slow link.
-        if let Some(oldest) = self.cache.free(ack)
+        if let Some(oldest) = self.cache.front()
+            && oldest.end.diff(ack) <= 0
             && oldest.sends == 1
             && !oldest.from_sender_again
             && oldest.repaired.is_none()
@@ -248,6 +249,7 @@ impl Flow {
         {
             self.sample(config, now.since(left));
         }
+        self.cache.free(ack);
         self.acked = Some((ack, window));
         (self.dups, self.expected, self.owed) = (0, 0, false);
         self.restarted = now;

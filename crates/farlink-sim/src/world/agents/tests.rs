@@ -25,7 +25,8 @@ fn scenario(channel: &str) -> Expanded {
 fn run(scenario: &Expanded, agent: Option<Box<dyn Agent>>) -> World {
     let mut world = build::build(scenario, 0, &Monitor::default()).unwrap();
     if let Some(agent) = agent {
-        world.add_agent(NodeId(1), RADIO, agent);
+        let number = world.add_agent(NodeId(1), RADIO, agent);
+        world.wake_agent(number);
     }
     while world.unfinished > 0 && world.step() {}
     world
@@ -33,8 +34,12 @@ fn run(scenario: &Expanded, agent: Option<Box<dyn Agent>>) -> World {
 
 /// The same with an agent that marks, as a scenario writes it.
 fn with_eln(scenario: &Expanded) -> World {
-    let mut scenario = scenario.clone();
     let spec = r#"{ "at": "base", "wireless": "radio", "kind": "eln" }"#;
+    run(&with(scenario, spec), None)
+}
+
+fn with(scenario: &Expanded, spec: &str) -> Expanded {
+    let mut scenario = scenario.clone();
     scenario.agents.push(ExpandedAgent {
         at: 1,
         wireless: RADIO as usize,
@@ -42,7 +47,7 @@ fn with_eln(scenario: &Expanded) -> World {
         tcp: None,
         peers: Vec::new(),
     });
-    run(&scenario, None)
+    scenario
 }
 
 fn seconds(world: &World) -> f64 {
@@ -67,6 +72,35 @@ fn marks_save_the_window() {
     // An agent that has nothing to do changes nothing.
     let clean = scenario("");
     assert_eq!(with_eln(&clean).finished_at, run(&clean, None).finished_at);
+}
+
+/// An agent that is off for good costs nothing: the run has the very events of one without, and
+/// hops are fused as there. One that is switched on later is told of what its link sends.
+#[test]
+fn an_agent_that_is_off_for_good_costs_nothing() {
+    let monitor = Monitor::default();
+    let lossy = scenario("loss = 0.02");
+    let json = |scenario: &Expanded| {
+        let outcome = crate::run::run(scenario, 0, &monitor).unwrap();
+        let mut json: serde_json::Value = serde_json::from_str(&outcome.to_json(scenario)).unwrap();
+        json.as_object_mut().unwrap().remove("agents");
+        json
+    };
+    let off = r#"{ "at": "base", "wireless": "radio", "kind": "snoop", "enabled": false }"#;
+    let off = with(&lossy, off);
+    assert_eq!(json(&off), json(&lossy));
+    let hands_on = |scenario: &Expanded| {
+        let mut world = build::build(scenario, 0, &monitor).unwrap();
+        world.fuse(scenario);
+        world.links.each().any(|(_, link)| link.hands_on())
+    };
+    assert!(hands_on(&lossy) && hands_on(&off));
+    let mut world = build::build(&off, 0, &monitor).unwrap();
+    world.switch_agent(0, true);
+    while world.unfinished > 0 && world.step() {}
+    let counted = world.agents.counters(world.now).next().unwrap();
+    let repaired = counted.iter().find(|(n, _)| *n == "local_retransmissions");
+    assert!(repaired.is_some_and(|(_, n)| *n > 10.0), "{counted:?}");
 }
 
 /// Switched off, an agent does nothing; switched on, it begins anew.
