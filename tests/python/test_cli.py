@@ -297,7 +297,7 @@ def test_control_c_is_code_130_and_writes_nothing(tmp_path: Path, small: Path) -
     with started("run", str(small), *options) as process:
         process.send_signal(signal.SIGINT)
         try:
-            out, err = process.communicate(timeout=20)
+            out, err = process.communicate(timeout=60)
         finally:
             process.kill()
     assert process.returncode == 130
@@ -420,7 +420,7 @@ def test_sigterm_leaves_nothing_unfinished(small: Path, tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "writing\n"
         process.terminate()
-        assert process.communicate(timeout=30)[1] == "farlink: terminated\n"
+        assert process.communicate(timeout=60)[1] == "farlink: terminated\n"
     assert process.returncode == 143
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 

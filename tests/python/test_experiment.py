@@ -1,7 +1,5 @@
 """Points, executor and store: what was simulated is there once, whole, and found again."""
 
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -15,6 +13,7 @@ import numpy as np
 import pytest
 
 import farlink as fl
+from farlink import files
 from farlink.errors import RunError, ScenarioError
 from farlink.experiment import Experiment, Point, Store
 from farlink.experiment.numbers import Numbers, of_run
@@ -136,6 +135,28 @@ def test_a_folder_with_something_else_is_no_store(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
+def test_a_store_that_another_process_makes_at_the_same_time_is_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = tmp_path / "begun"
+    begun.mkdir()
+    (begun / f"{files.TEMPORARY}abcdefgh.json").write_text("")
+    assert Store(begun).covered() == {}
+
+    made = tmp_path / "made"
+    looked = Store._may_be_taken
+
+    def meanwhile(store: Store) -> bool:
+        monkeypatch.setattr(Store, "_may_be_taken", looked)
+        Store(made)
+        (made / "part-0.parquet").write_bytes(b"")
+        return looked(store)
+
+    made.mkdir()
+    monkeypatch.setattr(Store, "_may_be_taken", meanwhile)
+    assert Store(made).path == made
+
+
 class _Elsewhere:
     """An executor with nothing but `submit`, which loses its work once it was told to."""
 
@@ -196,13 +217,15 @@ def test_two_writers_and_one_that_is_killed_leave_the_same_numbers(
 ) -> None:
     store = tmp_path / "store"
     command = [sys.executable, "-c", WRITER, str(small), str(store)]
-    both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
-    assert both[0].stdout is not None
-    both[0].stdout.readline()
-    os.kill(both[0].pid, signal.SIGKILL)
-    assert both[1].wait(60) == 0
-    for one in both:
-        one.communicate()
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE) as killed,
+        subprocess.Popen(command, stdout=subprocess.PIPE) as other,
+    ):
+        assert killed.stdout is not None
+        killed.stdout.readline()
+        killed.kill()
+        other.communicate()
+    assert other.returncode == 0
     lab = Experiment(store)
     lab.simulate([(one, 300) for one in points])
     assert lab.simulated_runs == 0

@@ -130,7 +130,7 @@ def test_a_pipe_is_written_to_and_stays_one(tmp_path: Path) -> None:
     reader.start()
     check_file(pipe)
     write_text(pipe, "whole")
-    reader.join(timeout=20)
+    reader.join(timeout=60)
     assert got == ["whole"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 

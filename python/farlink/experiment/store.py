@@ -74,18 +74,33 @@ class Store:
     def __post_init__(self) -> None:
         self.path = Path(self.path)
         head = self.path / _HEAD
-        if head.exists():
-            found = _document(files.read_text(head)).get("format")
-            if found != _FORMAT:
-                raise ScenarioError(
-                    f"{head}: format {found!r} is not known; this version reads {_FORMAT!r}"
-                )
+        if self._is_there():
             return
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        if self.path.exists() and not self._may_be_taken():
+            # Another process may have made the store since the first look.
+            if self._is_there():
+                return
             raise ScenarioError(
                 f"{self.path}: neither a store nor an empty folder; take another name"
             )
         files.write_text(head, json.dumps({"format": _FORMAT}) + "\n")
+
+    def _is_there(self) -> bool:
+        head = self.path / _HEAD
+        if not head.exists():
+            return False
+        found = _document(files.read_text(head)).get("format")
+        if found != _FORMAT:
+            raise ScenarioError(
+                f"{head}: format {found!r} is not known; this version reads {_FORMAT!r}"
+            )
+        return True
+
+    def _may_be_taken(self) -> bool:
+        """Whether nothing is in the folder but what another process is about to write."""
+        return self.path.is_dir() and all(
+            one.name.startswith(files.TEMPORARY) for one in self.path.iterdir()
+        )
 
     @classmethod
     def there(cls, path: str | Path) -> "Store":

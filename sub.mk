@@ -1,2 +1,0 @@
-x:
-	@echo sub; env | grep FLAGS
