@@ -190,16 +190,24 @@ class Lab:
             self._traces[key] = self._simulate(cell, run)
         return self._traces[key]
 
-    def read(self, cell: Cell, run: int, of: Callable[[Trace], float], name: Hashable) -> float:
-        """Return what `of` reads from the traces of a run, which are then forgotten.
+    def read(
+        self,
+        cell: Cell,
+        run: int,
+        of: Callable[[Trace], float],
+        name: Hashable,
+        *,
+        forget: bool = False,
+    ) -> float:
+        """Return what `of` reads from the traces of a run, and read it once.
 
-        `name` tells it from what else is read of this run. A look at more runs asks for those
-        before it again: only the numbers that were read of them are kept.
+        `name` tells it from what else is read of this run. Later looks ask for the runs of those
+        before again. Long traces of which nothing else is read are best forgotten.
         """
         key = (cell.key, run, name)
         if key not in self._reads:
-            kept = self._traces.get((cell.key, run))
-            self._reads[key] = of(kept or self._simulate(cell, run))
+            forget = forget and (cell.key, run) not in self._traces
+            self._reads[key] = of(self._simulate(cell, run) if forget else self.probe(cell, run))
         return self._reads[key]
 
     def _simulate(self, cell: Cell, run: int) -> Trace:
@@ -270,7 +278,7 @@ class _Plan(Lab):
     def probe(self, cell: Cell, run: int = 0) -> Trace:
         raise _NotYetError
 
-    def read(self, cell: Cell, run: int, of: Callable[[Trace], float], name: Hashable) -> float:
+    def _simulate(self, cell: Cell, run: int) -> Trace:
         raise _NotYetError
 
     def _quantity(self, cell: Cell, name: _Name) -> Quantity:

@@ -74,7 +74,7 @@ def _congestion_length(model: Model, setting: str) -> Quantity:
     """
     cell = probe(model, setting)
     lost = [
-        model.lab.read(cell, run, _mean_congestion, "congestion_length")
+        model.lab.read(cell, run, _mean_congestion, "congestion_length", forget=True)
         for run in range(model.lab.runs)
     ]
     return Quantity(lost, f"mean length of a congestion({setting})", "s")
