@@ -8,7 +8,7 @@ from farlink.studies.study import Study
 
 __all__ = ["NAMES", "find"]
 
-NAMES = ("west1997", "wong1998", "vatne2006", "omueti2007")
+NAMES = ("west1997", "wong1998", "leung1998", "vatne2006", "omueti2007")
 """The studies there are."""
 
 

@@ -1,0 +1,138 @@
+"""What claims ask of traces: how a window is cut, how long a loss waits, how even it goes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from farlink.studies.lab import Cell
+from farlink.studies.leung1998.registry import REGISTRY
+from farlink.studies.leung1998.words import said
+from farlink.studies.model import Model
+from farlink.studies.quantity import Quantity
+from farlink.trace import Trace
+
+__all__: list[str] = []
+
+_SIZE = {"earth": "3 MB", "mobile": "1 MB"}
+_MOST_RUNS = 10
+_BIN_S = {"earth": 5.0, "mobile": 30.0}
+
+
+def traced_cell(model: Model, scene: str, tcp: str, over: dict[str, Any]) -> Cell:
+    """Return a shorter transfer in the setting of a section."""
+    cell = model.cell(tcp, **said(model, scene, tcp, over))
+    tree: dict[str, Any] = dict(cell.scenario)
+    (flow,) = tree["flows"]
+    return Cell(cell.label, {**tree, "flows": [{**flow, "size": _SIZE[flow["to"]]}]})
+
+
+def sent(trace: Trace, name: str) -> pd.DataFrame:
+    """Return the rows of a trace that are of the sender."""
+    table = trace.table(name)
+    return table[table["side"] == "from"]
+
+
+def _data(cell: Cell) -> int:
+    return int(str(cell.scenario["tcp"]["mss"]).split()[0])
+
+
+def _retx_latency(cell: Cell, trace: Trace) -> float:
+    """Return the median time from when a segment first left to when it left again."""
+    table = sent(trace, "segments")
+    first = table.drop_duplicates("seq").set_index("seq")["time"]
+    again = table[table["retransmission"]].drop_duplicates("seq")
+    waits = again["time"].to_numpy() - first.reindex(again["seq"]).to_numpy()
+    waits = waits[waits > 0]
+    return float(np.median(waits)) if len(waits) else float("nan")
+
+
+def _windows(trace: Trace) -> tuple[Any, Any]:
+    table = sent(trace, "cwnd")
+    return table["time"].to_numpy(), table["cwnd"].to_numpy()
+
+
+def _cwnd_cv(_: Cell, trace: Trace) -> float:
+    """Return the deviation of the window over its mean, in time."""
+    time, window = _windows(trace)
+    weight = np.diff(time)
+    mean = np.average(window[:-1], weights=weight)
+    return float(np.sqrt(np.average((window[:-1] - mean) ** 2, weights=weight)) / mean)
+
+
+def _marks(trace: Trace, kind: str) -> Any:  # noqa: ANN401
+    table = sent(trace, "marks")
+    return table[table["kind"] == kind]["time"].to_numpy()
+
+
+def _cuts(trace: Trace) -> list[tuple[float, float]]:
+    """Return the window before and after each recovery: from its start to its end."""
+    time, window = _windows(trace)
+    found = []
+    over = _marks(trace, "recovery_exit")
+    for at in _marks(trace, "fast_retransmit"):
+        end = over[over > at]
+        if len(end):
+            before = window[np.searchsorted(time, at, "left") - 1]
+            after = window[np.searchsorted(time, end[0], "right") - 1]
+            found.append((float(before), float(after)))
+    return found
+
+
+def _median_loss_cut(cell: Cell, trace: Trace) -> float:
+    """Return what a repaired loss takes from the window, in segments."""
+    cuts = [before - after for before, after in _cuts(trace)]
+    return float(np.median(cuts)) / _data(cell) if cuts else float("nan")
+
+
+def _median_loss_cut_fraction(_: Cell, trace: Trace) -> float:
+    """Return the share of the window that it takes."""
+    cuts = [1 - after / before for before, after in _cuts(trace)]
+    return float(np.median(cuts)) if cuts else float("nan")
+
+
+def _cwnd_after_timeout(cell: Cell, trace: Trace) -> float:
+    """Return the window after a time-out, in segments."""
+    time, window = _windows(trace)
+    at = [np.searchsorted(time, one, "left") for one in _marks(trace, "timeout")]
+    return float(np.median([window[i] for i in at])) / _data(cell) if at else float("nan")
+
+
+def _seq_rate_cv(cell: Cell, trace: Trace) -> float:
+    """Return the deviation of what comes in bins of time, over its mean."""
+    table = trace.table("delivered")
+    table = table[table["side"] == "to"]
+    width = _BIN_S[cell.scenario["flows"][0]["to"]]
+    grid = np.arange(0, float(table["time"].iloc[-1]), width)
+    at = np.searchsorted(table["time"].to_numpy(), grid, "right") - 1
+    so_far = np.where(at >= 0, table["bytes"].to_numpy()[np.maximum(at, 0)], 0)
+    rates = np.diff(so_far)
+    return float(np.std(rates) / np.mean(rates)) if len(rates) > 1 else float("nan")
+
+
+def _longest_pause(_: Cell, trace: Trace) -> float:
+    """Return the longest time without new data."""
+    table = sent(trace, "segments")
+    new = table[~table["retransmission"]]["time"].to_numpy()
+    return float(np.max(np.diff(new)))
+
+
+_OF: dict[str, Callable[[Cell, Trace], float]] = {
+    "retx_latency": _retx_latency,
+    "cwnd_cv": _cwnd_cv,
+    "median_loss_cut": _median_loss_cut,
+    "median_loss_cut_fraction": _median_loss_cut_fraction,
+    "cwnd_after_timeout": _cwnd_after_timeout,
+    "seq_rate_cv": _seq_rate_cv,
+    "longest_pause": _longest_pause,
+}
+
+
+@REGISTRY.function("traced")
+def _traced(model: Model, what: str, scene: str, tcp: str, **over: Any) -> Quantity:  # noqa: ANN401
+    """Return a number of traces, run by run, of ten runs at most."""
+    cell = traced_cell(model, scene, tcp, over)
+    runs = min(model.lab.runs, _MOST_RUNS)
+    values = [_OF[what](cell, model.lab.probe(cell, run)) for run in range(runs)]
+    return Quantity(values, f"{what}({cell.label})")

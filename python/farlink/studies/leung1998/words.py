@@ -1,0 +1,242 @@
+"""Words of the record's claims beyond those of the language of studies."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from farlink.studies.leung1998.registry import REGISTRY
+from farlink.studies.model import Model
+from farlink.studies.quantity import Evidence, Quantity, best, every
+
+__all__ = ["said", "throughput"]
+
+_SIZES = {"cell", "region"}
+_TIMES = {"a", "b"}
+
+
+def said(model: Model, scene: str, tcp: str, over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the factors of a section's setting for a TCP, with others laid over them.
+
+    Handoffs are said by sizes or by times: who says the one takes the other away.
+    """
+    factors = dict(model.plan.constants["SCENES"][scene])
+    if over.keys() & _SIZES:
+        factors = {name: one for name, one in factors.items() if name not in _TIMES}
+    if over.keys() & _TIMES:
+        factors = {name: one for name, one in factors.items() if name not in _SIZES}
+        if "a" not in factors:
+            factors |= {"a": 140, "b": 3.5}
+    factors |= over
+    return {
+        name: value[tcp] if isinstance(value, dict) else value for name, value in factors.items()
+    }
+
+
+@REGISTRY.function("T")
+def throughput(model: Model, scene: str, tcp: str, **over: Any) -> Quantity:  # noqa: ANN401
+    """Return the throughput in a section's setting: KB/s in chapter 4, bytes/s in chapter 5."""
+    measure = "thr" if scene.startswith("4") else "rate"
+    return model.measure(measure, tcp, **said(model, scene, tcp, over))
+
+
+@REGISTRY.function("M")
+def _measure(model: Model, name: str, scene: str, tcp: str, **over: Any) -> Quantity:  # noqa: ANN401
+    """Return another measure in that setting."""
+    return model.measure(name, tcp, **said(model, scene, tcp, over))
+
+
+def _over(
+    model: Model, scene: str, tcp: str, factor: str, grid: Sequence[float], over: Mapping[str, Any]
+) -> dict[float, Quantity]:
+    """Return the throughput at each value of a factor."""
+    return {one: throughput(model, scene, tcp, **{**over, factor: one}) for one in grid}
+
+
+@REGISTRY.function("near")
+def _near(
+    model: Model,
+    scene: str,
+    tcp: str,
+    factor: str,
+    value: float,
+    grid: Sequence[float],
+    slack: float,
+    **over: Any,  # noqa: ANN401
+) -> Evidence:
+    """Say whether a value is as good as any of a grid, to within a share."""
+    found = _over(model, scene, tcp, factor, grid, over)
+    ours = throughput(model, scene, tcp, **{**over, factor: value})
+    return every(ours >= (1 - slack) * one for key, one in found.items() if key != value)
+
+
+@REGISTRY.function("best_is")
+def _best_is(
+    model: Model,
+    scene: str,
+    tcp: str,
+    factor: str,
+    grid: Sequence[float],
+    value: float,
+    **over: Any,  # noqa: ANN401
+) -> Evidence:
+    """Say whether a value is the best of a grid."""
+    return best(_over(model, scene, tcp, factor, grid, over), (value,))
+
+
+def _rows(found: Mapping[float, Quantity]) -> tuple[Any, Any, frozenset[str]]:
+    """Return the points, a row of values for each, and the cells that they are of."""
+    runs = min(len(one.values) for one in found.values())
+    rows = np.array([one.values[:runs] for one in found.values()])
+    cells = frozenset[str]().union(*(one.cells for one in found.values()))
+    return np.array(list(found)), rows, cells
+
+
+@REGISTRY.function("best")
+def _best(
+    model: Model,
+    scene: str,
+    tcp: str,
+    factor: str,
+    grid: Sequence[float],
+    **over: Any,  # noqa: ANN401
+) -> Quantity:
+    """Return the value of a factor with the highest throughput, run by run."""
+    points, rows, cells = _rows(_over(model, scene, tcp, factor, grid, over))
+    chosen = points[np.argmax(np.nan_to_num(rows), axis=0)].astype(np.float64)
+    chosen[np.isnan(rows).any(axis=0)] = math.nan
+    return Quantity(chosen, f"best {factor}({scene}, {tcp})", "", cells)
+
+
+@REGISTRY.function("least")
+def _least(
+    model: Model,
+    scene: str,
+    tcp: str,
+    factor: str,
+    grid: Sequence[float],
+    slack: float,
+    **over: Any,  # noqa: ANN401
+) -> Quantity:
+    """Return the least value whose mean is within a share of the best; each run left out once."""
+    points, rows, cells = _rows(_over(model, scene, tcp, factor, grid, over))
+    chosen = []
+    for run in range(rows.shape[1]):
+        means = np.delete(rows, run, axis=1).mean(axis=1)
+        good = np.flatnonzero(means >= (1 - slack) * np.max(means))
+        chosen.append(float(points[good[0]]) if len(good) else math.nan)
+    return Quantity(chosen, f"least good {factor}({scene}, {tcp})", "", cells)
+
+
+@REGISTRY.function("top")
+def _top(
+    model: Model,
+    scene: str,
+    tcp: str,
+    factor: str,
+    grid: Sequence[float],
+    **over: Any,  # noqa: ANN401
+) -> Quantity:
+    """Return the throughput at the value with the highest mean."""
+    return _highest(list(_over(model, scene, tcp, factor, grid, over).values()))
+
+
+def _highest(given: Sequence[Quantity]) -> Quantity:
+    return max(given, key=lambda one: np.nan_to_num(one.mean))
+
+
+@REGISTRY.function("spread_of")
+def _spread_of(_: Model, given: Sequence[Quantity]) -> Quantity:
+    """Return the highest less the lowest mean, of the highest; noise makes it too large."""
+    high = _highest(given)
+    low = min(given, key=lambda one: np.nan_to_num(one.mean))
+    return ((high - low) / high).named(f"spread({high.label} ...)")
+
+
+@REGISTRY.function("gm")
+def _gm(_: Model, given: Sequence[Quantity]) -> Quantity:
+    """Return the geometric mean of quantities; where some run has none below 0, of their means."""
+    runs = min(len(one.values) for one in given)
+    rows = np.array([one.values[:runs] for one in given])
+    cells = frozenset[str]().union(*(one.cells for one in given))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # The first order of log(mean + deviation): its mean is exact, its spread as good as that.
+        means = rows.mean(axis=1, keepdims=True)
+        values = np.exp(np.log(means).mean()) * (1 + (rows / means - 1).mean(axis=0))
+    return Quantity(values, f"mean({given[0].label} ...)", "", cells)
+
+
+@REGISTRY.function("zip")
+def _zip(_: Model, *given: Sequence[Any]) -> list[Any]:
+    return list(zip(*given, strict=True))
+
+
+# --- Arithmetic of the study
+
+
+@REGISTRY.function("sat_loss")
+def _sat_loss(_: Model, b: float, g: float, clear: float, rain: float, data: int, ack: int) -> Any:  # noqa: ANN401
+    """Return equations 1 to 3: mean loss of data, of ACKs, and of what is not acknowledged."""
+
+    def mean(bits: int) -> float:
+        return (g * (1 - (1 - clear) ** bits) + b * (1 - (1 - rain) ** bits)) / (b + g)
+
+    forward, back = mean(data), mean(ack)
+    return forward, back, forward + (1 - forward) * back
+
+
+@REGISTRY.function("handoff_mean")
+def _handoff_mean(_: Model, half: float, speed: float) -> float:
+    """Return the mean stay in a region of which half is so many m, at so many km/h (eqs 6 to 8)."""
+    return half / (math.log(2) * speed / 3.6)
+
+
+@REGISTRY.function("packet_error_rate")
+def _packet_error_rate(_: Model, ber: float, size: int) -> float:
+    """Return equation 10, with its length in bits."""
+    return 1 - (1 - ber) ** (8 * size)
+
+
+@REGISTRY.function("derived")
+def _derived(model: Model, name: str, scene: str, tcp: str, **over: Any) -> float:  # noqa: ANN401
+    """Return what the engine derives of the mobile channel: mean_fade, mean_handoff, ..."""
+    return _of_channel(model, "radio", "mobile", name)(scene, tcp, over)
+
+
+@REGISTRY.function("internet")
+def _internet(model: Model, name: str) -> float:
+    """Return what it derives of the delay of the Internet, or a key of it."""
+    return _of_channel(model, "internet", "internet_delay", name)("4.4", "reno", {})
+
+
+def _of_channel(
+    model: Model, link: str, kind: str, name: str
+) -> Callable[[str, str, Mapping[str, Any]], float]:
+    from farlink.channels import channel
+
+    def find(scene: str, tcp: str, over: Mapping[str, Any]) -> float:
+        cell = model.cell(tcp, **said(model, scene, tcp, over))
+        links: Any = cell.scenario["links"]
+        down = next(one for one in links if one["name"] == link)["down"]
+        stage = down["channel"].get(kind, {})
+        if name in stage:
+            return float(stage[name])
+        told = channel({kind: stage}, packets=1000).derived
+        return next((float(row["value"]) for row in told if row["name"] == name), math.nan)
+
+    return find
+
+
+@REGISTRY.function("fragments")
+def _fragments(model: Model, mss: int, header: int) -> float:
+    """Return the packets per segment that the satellite carries, for a TCP header of so many bytes.
+
+    The engine's header has 20 bytes, so the rest of it is taken from the MTU.
+    """
+    cell = model.cell("reno", mss=mss, mtws=16, mad=1)
+    links: Any = cell.scenario["links"]
+    lan = next(one for one in links if one["name"] == "lan")["down"]
+    longest = int(str(lan["mtu"]).split()[0]) + 22 - header
+    data = mss + 20
+    return 1 if data + 20 <= longest else math.ceil(data / (8 * ((longest - 20) // 8)))

@@ -1,0 +1,91 @@
+"""The study of 1998 on satellite and mobile links: its record is whole, and its paths are right."""
+
+import pytest
+
+from farlink.studies import find
+from farlink.studies.lab import Lab
+from farlink.studies.leung1998.words import said
+from farlink.studies.model import Change, Model
+
+STUDY = find("leung1998")
+FUNCTIONS = STUDY.registry.functions
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    """The model as chosen."""
+    return STUDY.model(Lab(runs=2))
+
+
+def test_record_and_code_fit() -> None:
+    assert STUDY.gaps == []
+    assert len(STUDY.claims) == 168
+    assert len(STUDY.figures) == 60
+    assert len(STUDY.tables) == 10
+    assert len(STUDY.plan.mutants) >= 10
+
+
+def test_a_window_over_the_satellite_is_a_round_trip(model: Model) -> None:
+    """16 KB without losses: 16,384 bytes in 0.583 s and a little of the Internet's delay."""
+    rate = FUNCTIONS["T"](model, "4.7", "rfc", plr=0.0, inet=0).mean
+    assert 26.0 < rate < 16.384 / 0.583
+
+
+def test_satellite_and_acks_lose_by_equations_1_and_2(model: Model) -> None:
+    lost = FUNCTIONS["M"](model, "sat_loss", "4.4", "reno", rain="short")
+    assert lost.mean == pytest.approx(0.00365, rel=0.5)
+    forward, back, both = FUNCTIONS["sat_loss"](model, 0.01, 0.05, 0.0, 5e-6, 4432, 336)
+    assert (forward, back) == (
+        pytest.approx(0.0036527, rel=1e-3),
+        pytest.approx(2.798e-4, rel=1e-3),
+    )
+    assert both == pytest.approx(0.0039315, rel=1e-3)
+
+
+def test_segments_of_1460_bytes_go_as_two_packets(model: Model) -> None:
+    assert FUNCTIONS["fragments"](model, 1458, 22) == 1
+    assert FUNCTIONS["fragments"](model, 1459, 22) == 2
+    one, two = (
+        FUNCTIONS["M"](model, "packets", "4.6.3", "rfc", plr=0.01, mss=mss).mean
+        for mss in (1458, 1460)
+    )
+    assert two == pytest.approx(2 * one, rel=0.1)
+
+
+def test_sizes_of_cells_and_times_exclude_each_other(model: Model) -> None:
+    assert {"a", "b"}.isdisjoint(said(model, "5.5", "reno", {"cell": 500, "region": 50}))
+    assert {"cell", "region"}.isdisjoint(said(model, "5.6.1", "reno", {"a": 70}))
+    assert FUNCTIONS["derived"](
+        model, "mean_time_between_handoffs", "5.5", "reno", cell=2000, region=100
+    ) == pytest.approx(138.5, abs=0.1)
+
+
+def test_the_mobile_link_carries_its_rate_less_headers(model: Model) -> None:
+    """Without loss 512 of 552 bytes of 2400 a second."""
+    plan = STUDY.plan.mutants
+    clean = STUDY.model(Lab(runs=2), plan["no fades"])
+    rate = FUNCTIONS["T"](clean, "5.4", "reno", speed=75, plr_bad=0.05, mtws=4)
+    assert rate.mean == pytest.approx(2226.1, rel=0.01)
+
+
+@pytest.mark.parametrize("change", [*STUDY.plan.readings.values(), *STUDY.plan.mutants.values()])
+def test_readings_and_wrong_models_change_something(model: Model, change: Change) -> None:
+    if change.id == "as chosen" or change.constants:
+        return
+    changed = STUDY.model(Lab(runs=2), change)
+    points = [
+        ("4.7", "reno", {"plr": 0.02, "ete": 0.5}),
+        ("4.6.1", "vegas", {"plr": 0.01, "mtws": 88}),
+        ("4.7", "rfc", {"plr": 0.02}),
+        ("5.6.1", "reno", {"speed": 45, "mtws": 16}),
+    ]
+    cells = [
+        (
+            changed.cell(tcp, **said(changed, scene, tcp, over)),
+            model.cell(tcp, **said(model, scene, tcp, over)),
+        )
+        for scene, tcp, over in points
+    ]
+    for cell, _ in cells:
+        changed.lab.text(cell)
+    assert any(a.key != b.key for a, b in cells)
