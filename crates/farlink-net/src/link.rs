@@ -388,7 +388,7 @@ impl Links {
     ///
     /// # Errors
     /// Why it does not go on, if it does not: it has been thrown away there, or nobody is there.
-    #[inline]
+    #[inline(always)] // of each hop, and nearly always no more than a question
     pub fn restore(
         &mut self,
         now: Instant,
@@ -396,10 +396,22 @@ impl Links {
         number: PacketId,
         packets: &mut Packets,
     ) -> Result<(), DropCause> {
-        let over = &mut self[id];
-        if over.only_forwards() {
+        if self[id].only_forwards() {
             return Ok(());
         }
+        self.restore_any(now, id, number, packets)
+    }
+
+    /// The same where headers may be compressed or nobody may be there.
+    #[inline(never)]
+    fn restore_any(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        number: PacketId,
+        packets: &mut Packets,
+    ) -> Result<(), DropCause> {
+        let over = &mut self[id];
         if over.is_cut(now) {
             return Err(DropCause::Handoff);
         }

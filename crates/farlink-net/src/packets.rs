@@ -106,7 +106,7 @@ impl Packets {
     }
 
     /// The segment that was written last is a packet with this header.
-    #[inline]
+    #[inline(always)] // of each packet
     pub fn send_draft(&mut self, head: Head) -> PacketId {
         let id = self.vacant();
         self.free.pop();

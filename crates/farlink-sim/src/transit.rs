@@ -52,7 +52,7 @@ impl Transit {
     }
 
     /// A segment of data came, some of it for the first time.
-    #[inline]
+    #[inline(always)] // in one place
     pub(crate) fn arrived(&mut self, seq: Seq, len: u32, now: Instant) {
         let end = seq.at(u64::from(len));
         match self.pieces.front() {

@@ -313,12 +313,17 @@ impl World {
             }
             None => self.heap.pop(),
         }
-        self.reached(link, packet);
+        self.reached_here(link, packet);
     }
 
     /// A packet is at the far end of a link.
-    #[inline(always)] // half of all events are this and nothing else
+    #[inline(never)] // what most packets take is inlined once
     pub(crate) fn reached(&mut self, link: LinkId, number: PacketId) {
+        self.reached_here(link, number);
+    }
+
+    #[inline(always)] // half of all events are this and nothing else
+    fn reached_here(&mut self, link: LinkId, number: PacketId) {
         let restored = self
             .links
             .restore(self.now, link, number, &mut self.packets);
@@ -330,7 +335,7 @@ impl World {
         let label = self.packets.label(number);
         let goes_on = label.dst != node;
         if !goes_on && label.plain && self.probes.is_none() {
-            self.heard(number, label.flow, label.from_opener);
+            self.heard_here(number, label.flow, label.from_opener);
             return;
         }
         let packet = self.packets.get_mut(number);
@@ -350,7 +355,7 @@ impl World {
                 self.cross(node, link, number);
                 return;
             }
-            if !self.forward(node, number) {
+            if !self.forward_here(node, number) {
                 self.no_route(node, link, number);
             }
             return;
@@ -393,8 +398,13 @@ impl World {
     }
 
     /// The endpoint hears a segment, of which no more than itself is read.
-    #[inline]
+    #[inline(never)] // as `reached`
     fn heard(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
+        self.heard_here(number, flow, from_opener);
+    }
+
+    #[inline(always)] // of each segment that arrives
+    fn heard_here(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
         let packet = &self.packets[number];
         let Some(segment) = packet.tcp() else {
             return;
@@ -425,7 +435,7 @@ impl World {
             }
         }
         self.packets.release(number);
-        self.serve(end);
+        self.serve_here(end);
     }
 
     /// An endpoint's timer goes off, unless it was moved.
@@ -502,8 +512,13 @@ impl World {
     }
 
     /// Lets the application and the endpoint act on what just happened.
-    #[inline]
+    #[inline(never)] // what most segments take is inlined once
     pub(crate) fn serve(&mut self, end: EndId) {
+        self.serve_here(end);
+    }
+
+    #[inline(always)] // of each segment that arrives
+    fn serve_here(&mut self, end: EndId) {
         let e = &mut self.ends[end];
         if !e.live {
             return;
@@ -527,7 +542,7 @@ impl World {
         while !self.ends[end].conn.is_silent() && self.transmit(end, node) {}
         while let Some(event) = self.ends[end].conn.poll_event() {
             self.happened(end, event);
-            while self.transmit(end, node) {}
+            self.transmit_all(end, node);
         }
         if self.probes.is_some() {
             self.take_records(end);
@@ -645,8 +660,14 @@ impl World {
         }
     }
 
+    /// All segments leave an endpoint that it has to send.
+    #[cold]
+    fn transmit_all(&mut self, end: EndId, node: NodeId) {
+        while self.transmit(end, node) {}
+    }
+
     /// A segment leaves an endpoint, if it has one to send.
-    #[inline]
+    #[inline(always)] // of each segment
     fn transmit(&mut self, end: EndId, node: NodeId) -> bool {
         let e = &mut self.ends[end];
         let segment = self.packets.draft();
@@ -677,7 +698,7 @@ impl World {
         if self.probes.is_some() {
             self.pass_end(number, true);
         }
-        self.forward(node, number);
+        self.forward_here(node, number);
         true
     }
 }

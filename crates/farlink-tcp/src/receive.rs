@@ -232,6 +232,7 @@ impl Receiver {
     }
 
     /// Reads up to `max` bytes of which only the length is known.
+    #[inline(always)] // after each segment of data
     pub(crate) fn read_len(&mut self, max: u64) -> u64 {
         let n = self.unread().min(max);
         self.take(n);
@@ -253,10 +254,11 @@ impl Receiver {
     /// The window opens: worth an ACK of its own when it was at most half the
     /// buffer and doubles by at least a segment (as Linux does), so that a
     /// sender that waits for space is not left to its probes.
+    #[inline(always)] // as `read_len`
     fn take(&mut self, n: u64) {
         self.read += n;
-        let floor = self.mss.min(self.most() / 2);
         if n > 0 && 2 * self.window() <= self.most() && self.nxt > 0 && !self.finished() {
+            let floor = self.mss.min(self.most() / 2);
             let offer = (self.space() >> self.shift) << self.shift;
             if offer >= (2 * self.window()).max(floor) {
                 self.need = AckNeed::Now;
@@ -320,12 +322,14 @@ impl Receiver {
     /// Window field to advertise. The right edge moves only by what is worth
     /// telling (RFC 9293, 3.8.6.2.2: one segment or half the buffer) and never
     /// to the left.
-    #[inline]
+    #[inline(always)] // of each segment that leaves
     pub(crate) fn advertise(&mut self) -> u16 {
         let largest = u64::from(u16::MAX);
-        let offer = (self.space() >> self.shift).min(largest) << self.shift;
+        let field = (self.space() >> self.shift).min(largest);
+        let offer = field << self.shift;
         if self.nxt + offer >= self.edge + self.mss.min(self.most() / 2) {
             self.edge = self.nxt + offer;
+            return field as u16;
         }
         // Rounded up, or the scale would move the edge to the left.
         let field = self.window().div_ceil(1 << self.shift).min(largest);
@@ -335,8 +339,16 @@ impl Receiver {
 
     /// Data arrived, and with it the echo of a timestamp of ours that was sent
     /// so long ago, if there was one: the buffer grows if it is to.
-    #[inline]
+    #[inline(always)] // of each segment of data
     pub(crate) fn tune(&mut self, now: Instant, echo: Option<Interval>) {
+        if self.autotune.is_some() {
+            self.grow(now, echo);
+        }
+    }
+
+    /// The same of a buffer that may grow.
+    #[inline(never)]
+    fn grow(&mut self, now: Instant, echo: Option<Interval>) {
         let (nxt, read, window) = (self.nxt, self.read, self.window());
         if let Some(tune) = &mut self.autotune {
             if let Some(rtt) = echo {
@@ -428,7 +440,7 @@ impl Receiver {
     }
 
     /// One more segment waits for an acknowledgment.
-    #[inline]
+    #[inline(always)] // of each segment of data
     fn wait(&mut self, now: Instant, timers: &mut Timers) {
         self.waiting += 1;
         let DelayedAck {

@@ -153,7 +153,7 @@ impl Scoreboard {
     }
 
     /// New data left at `now`.
-    #[inline]
+    #[inline(always)] // of each segment that leaves
     pub(crate) fn sent(&mut self, len: u32, now: Instant) {
         if let Some(rate) = &mut self.rate {
             rate.sent(self.segments.is_empty(), now);
@@ -172,7 +172,7 @@ impl Scoreboard {
     }
 
     /// Everything before `to` is acknowledged.
-    #[inline]
+    #[inline(always)] // of each ACK
     pub(crate) fn acknowledge(&mut self, to: Offset) -> Acked {
         let undisturbed = self.lost == 0
             && self.retransmitted == 0
@@ -187,7 +187,7 @@ impl Scoreboard {
     }
 
     /// The same where nothing is lost or SACKed and nobody wants to know of each segment.
-    #[inline]
+    #[inline(always)] // as `acknowledge`
     fn acknowledge_undisturbed(&mut self, to: Offset) -> Acked {
         let mut state = 0;
         let mut latest = None;

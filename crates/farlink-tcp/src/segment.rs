@@ -244,6 +244,17 @@ impl Options {
         self
     }
 
+    /// SACK blocks beside what is there.
+    pub fn set_sack(&mut self, sack: SackBlocks) {
+        if let Some(rare) = &mut self.rare {
+            rare.sack = sack;
+        } else {
+            // Made with them: memory of zeros to write to takes an allocator ten times as long.
+            let others = RareOptions::NONE;
+            self.rare = Some(Box::new(RareOptions { sack, ..others }));
+        }
+    }
+
     /// Whether there is none but timestamps.
     #[inline]
     pub fn are_plain(&self) -> bool {

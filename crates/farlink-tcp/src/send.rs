@@ -326,6 +326,7 @@ impl Sender {
 
     /// Takes a window from a segment at `seq` with acknowledgment `ack`
     /// (RFC 9293, 3.10.7.4, SND.WL1 and SND.WL2).
+    #[inline(always)] // of each segment
     pub(crate) fn update_window(&mut self, now: Instant, seq: Offset, ack: Offset, wnd: u64) {
         let (wl1, wl2) = self.window_from;
         if wl1 < seq || (wl1 == seq && wl2 <= ack) {
@@ -336,14 +337,7 @@ impl Sender {
                 peer.on_peer_window(wnd, u64::from(self.mss));
             }
             if wnd > 0 && (self.probes_in_row > 0 || self.timers.runs(Timer::Persist)) {
-                self.timers.stop(Timer::Persist);
-                self.probes_in_row = 0;
-                self.probe = false;
-                if !self.board.is_empty() && !self.timer_runs() {
-                    // The probe's byte found no room: it goes again.
-                    self.board.lose_front();
-                    self.start_timer(now);
-                }
+                self.window_opened(now);
             }
         } else {
             // The window is not news, its right edge stays where it is.
@@ -351,8 +345,22 @@ impl Sender {
         }
     }
 
+    /// The window that was closed is not any more.
+    #[cold]
+    fn window_opened(&mut self, now: Instant) {
+        self.timers.stop(Timer::Persist);
+        self.probes_in_row = 0;
+        self.probe = false;
+        if !self.board.is_empty() && !self.timer_runs() {
+            // The probe's byte found no room: it goes again.
+            self.board.lose_front();
+            self.start_timer(now);
+        }
+    }
+
     /// New data is acknowledged up to `to`. `echoed` is when the segment that
     /// caused the ACK left, as its timestamp says.
+    #[inline(always)] // of each ACK
     pub(crate) fn acknowledge(
         &mut self,
         now: Instant,
@@ -474,7 +482,7 @@ impl Sender {
     }
 
     /// Whether the congestion window is in use, or is taken to be.
-    #[inline]
+    #[inline(always)] // of each ACK
     pub(crate) fn cwnd_limited(&self) -> bool {
         let slow_start = || self.cc.in_slow_start().then(|| self.cc.cwnd());
         (!self.cwnd_validation || self.usage.limited(slow_start))

@@ -114,7 +114,7 @@ impl Timers {
 
     /// The same if it is before `limit`. After nearly every segment it is not, and that is known
     /// without a look at them.
-    #[inline]
+    #[inline(always)] // after each segment
     pub(crate) fn next_before(&mut self, limit: Instant) -> Option<Instant> {
         if self.none_before >= limit {
             return None;

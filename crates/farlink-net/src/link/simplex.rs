@@ -515,7 +515,7 @@ impl Simplex {
 
     /// Packet number `packet` is on its way, behind those that are. Returns whether
     /// it is the first.
-    #[inline]
+    #[inline(always)] // of each hop
     pub fn flies(&mut self, packet: PacketId, arrives: Instant) -> bool {
         let first = self.in_flight.is_empty();
         self.in_flight.push_back(InFlight { arrives, packet });
@@ -606,7 +606,7 @@ impl Simplex {
 
     /// The transmitter takes a packet that came at `now` when it is free. Returns
     /// when that is, and whether it has to wait.
-    #[inline]
+    #[inline(always)] // as `take`
     fn occupy(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
         let mut waits = self.free_at > now;
         let mut starts = self.free_at.max(now);

@@ -8,19 +8,29 @@ use farlink_net::{Direction, Due, FlowId, LinkId, NodeId, Offered, Outcome, Pack
 impl World {
     /// Sends a packet on from a node. Returns whether there was a route; for packets
     /// of flows there is, since flows without a route are refused when built.
-    #[inline]
+    #[inline(never)] // what most packets take is inlined where they leave and where they pass
     pub(crate) fn forward(&mut self, node: NodeId, packet: PacketId) -> bool {
+        self.forward_here(node, packet)
+    }
+
+    #[inline(always)] // of each packet and hop
+    pub(super) fn forward_here(&mut self, node: NodeId, packet: PacketId) -> bool {
         let link = self.nodes[node].next_hop(self.packets.label(packet).dst);
         if !self.links.has(link) {
             return false;
         }
-        self.offer(node, link, packet);
+        self.offer_here(node, link, packet);
         true
     }
 
     /// Offers a packet at a node to a link.
-    #[inline]
+    #[inline(never)] // as `forward`
     pub(crate) fn offer(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
+        self.offer_here(node, link, packet);
+    }
+
+    #[inline(always)] // as `forward_here`
+    fn offer_here(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
         if self.probes.is_some() {
             self.offer_watched(node, link, packet);
             return;

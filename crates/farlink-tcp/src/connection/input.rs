@@ -26,7 +26,7 @@ const MIN_MSS: u32 = 28;
 
 impl Connection {
     /// A segment for this connection arrived, its checksum verified.
-    #[inline]
+    #[inline(always)] // in one place
     pub fn on_segment(&mut self, now: Instant, segment: &Segment) {
         if !self.take_predicted(now, segment) {
             self.take_any(now, segment);
@@ -707,8 +707,13 @@ impl Connection {
         news
     }
 
-    #[inline]
-    pub(super) fn take_new_ack(
+    #[inline(never)] // what most ACKs take is inlined once
+    fn take_new_ack(&mut self, now: Instant, segment: &Segment, ack: Offset, una: Offset) {
+        self.take_next_new_ack(now, segment, ack, una);
+    }
+
+    #[inline(always)] // of each ACK that is what was expected
+    pub(super) fn take_next_new_ack(
         &mut self,
         now: Instant,
         segment: &Segment,

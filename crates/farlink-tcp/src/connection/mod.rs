@@ -403,6 +403,7 @@ impl Connection {
     }
 
     /// Reads up to `max` bytes of which only the number matters.
+    #[inline]
     pub fn read_len(&mut self, max: u64) -> u64 {
         self.rx.read_len(max)
     }
@@ -493,7 +494,7 @@ impl Connection {
     }
 
     /// What [`Self::next_timeout`] says if that is before `limit`: mostly it is known not to be.
-    #[inline]
+    #[inline(always)] // after each segment
     pub fn timeout_before(&mut self, limit: Instant) -> Option<Instant> {
         self.tx.timers.next_before(limit)
     }

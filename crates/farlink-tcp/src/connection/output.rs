@@ -32,7 +32,7 @@ impl Connection {
 
     /// [`Self::poll_transmit`] that writes the segment where it is wanted, whatever is there.
     /// Returns whether there was one.
-    #[inline]
+    #[inline(always)] // of each segment that leaves
     pub fn transmit_into(&mut self, now: Instant, out: &mut Segment) -> bool {
         if self.at_rest {
             self.transmit_at_rest(now, out)
@@ -41,6 +41,7 @@ impl Connection {
         }
     }
 
+    #[inline(always)] // of each segment that leaves
     fn transmit(&mut self, now: Instant, out: &mut Segment) -> bool {
         let ordinary = self.predicts && self.state == State::Established && self.reply.is_none();
         if !ordinary {
@@ -48,7 +49,7 @@ impl Connection {
         }
         match self.tx.next_in_stream(now) {
             Streamed::Segment(chunk) => {
-                self.data_segment(now, &chunk, out);
+                self.next_segment(now, &chunk, out);
                 true
             }
             Streamed::Full if self.rx.need() == AckNeed::Now || self.dummy_acks > 0 => {
@@ -141,8 +142,12 @@ impl Connection {
         }
     }
 
-    #[inline]
     fn data_segment(&mut self, now: Instant, chunk: &Chunk, out: &mut Segment) {
+        self.next_segment(now, chunk, out);
+    }
+
+    #[inline(always)] // of each segment of a stream, of whose chunk most is known
+    fn next_segment(&mut self, now: Instant, chunk: &Chunk, out: &mut Segment) {
         let Chunk { start, len, .. } = *chunk;
         self.recorder.emit(
             now,
@@ -204,8 +209,12 @@ impl Connection {
         }
     }
 
-    #[inline]
     pub(super) fn ack_segment(&mut self, now: Instant, out: &mut Segment) {
+        self.next_ack(now, out);
+    }
+
+    #[inline(always)] // of each ACK of an end that only receives
+    pub(super) fn next_ack(&mut self, now: Instant, out: &mut Segment) {
         self.recorder.emit(now, Record::AckSent);
         let (none, start) = (Flags::default(), self.tx.ack_position());
         out.body = Body::EMPTY;
@@ -282,7 +291,7 @@ impl Connection {
             if fit > 0 {
                 let blocks = self.rx.report(most.min(fit));
                 if !blocks.is_empty() {
-                    options.sack = blocks;
+                    options.set_sack(blocks);
                 }
             }
         }

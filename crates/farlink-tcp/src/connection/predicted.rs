@@ -98,7 +98,7 @@ impl Connection {
         self.tx.update_window(now, start, ack, self.scaled(segment));
         self.tx.loss.mark_echoed = false;
         self.tx.board.first_sacked = None;
-        self.take_new_ack(now, segment, ack, una);
+        self.take_next_new_ack(now, segment, ack, una);
         if let Some(ts) = segment.options.timestamps {
             self.stamps.accepted(now, ts.value, start);
         }
@@ -116,11 +116,11 @@ impl Connection {
     }
 
     /// An end that only receives: the ACK that is due.
-    #[inline]
+    #[inline(always)] // as `next_ack`
     pub(super) fn transmit_at_rest(&mut self, now: Instant, out: &mut Segment) -> bool {
         let due = self.rx.need() == AckNeed::Now;
         if due {
-            self.ack_segment(now, out);
+            self.next_ack(now, out);
         }
         due
     }

@@ -389,7 +389,7 @@ pub(crate) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
 
 /// New data was acknowledged. Restarts the retransmission timer as the
 /// algorithm wants it.
-#[inline]
+#[inline(always)] // of each ACK
 pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &mut Recorder) {
     if tx.loss.after_timeout && tx.board.una() >= tx.loss.recover {
         tx.loss.after_timeout = false;
@@ -397,15 +397,7 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
     tx.cc.on_delivered(&context!(tx, now, new.flight), &new.ack);
     let mut restart = true;
     if tx.loss.in_recovery {
-        match tx.loss.algorithm {
-            Algorithm::GoBackN | Algorithm::Tahoe => {}
-            Algorithm::Reno | Algorithm::Vegas { .. } => reno::on_recovery_ack(tx, now, recorder),
-            Algorithm::Snack { .. } => snack::on_recovery_ack(tx, now, new, recorder),
-            Algorithm::NewReno(newreno) => {
-                restart = newreno::on_recovery_ack(tx, now, new, newreno, recorder);
-            }
-            Algorithm::Sack(_) => sack::on_recovery_ack(tx, now, new, recorder),
-        }
+        restart = on_recovery_ack(tx, now, new, recorder);
     } else {
         tx.loss.dup_acks = 0;
         tx.loss.limited_sent = 0;
@@ -421,6 +413,21 @@ pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &
     if restart {
         tx.restart_timer(now);
     }
+}
+
+/// The same while losses are repaired. Returns whether the retransmission timer starts anew.
+#[inline(never)]
+fn on_recovery_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &mut Recorder) -> bool {
+    match tx.loss.algorithm {
+        Algorithm::GoBackN | Algorithm::Tahoe => {}
+        Algorithm::Reno | Algorithm::Vegas { .. } => reno::on_recovery_ack(tx, now, recorder),
+        Algorithm::Snack { .. } => snack::on_recovery_ack(tx, now, new, recorder),
+        Algorithm::NewReno(newreno) => {
+            return newreno::on_recovery_ack(tx, now, new, newreno, recorder);
+        }
+        Algorithm::Sack(_) => sack::on_recovery_ack(tx, now, new, recorder),
+    }
+    true
 }
 
 /// An ACK said that data was marked, with `flight` bytes out before it. The

@@ -104,10 +104,17 @@ impl SendBuffer {
         }
     }
 
+    #[inline]
     pub(crate) fn body(&self, start: Offset, len: u32) -> Body {
         if self.bytes.is_empty() {
-            return Body::of_len(len);
+            Body::of_len(len)
+        } else {
+            self.body_of_bytes(start, len)
         }
+    }
+
+    #[inline(never)]
+    fn body_of_bytes(&self, start: Offset, len: u32) -> Body {
         let from = (start - self.first) as usize;
         let (a, b) = self.bytes.as_slices();
         let to = from + len as usize;

@@ -24,7 +24,7 @@ impl Sender {
     }
 
     /// What may leave, of which a full segment is on its way then.
-    #[inline]
+    #[inline(always)] // of each segment of a stream
     pub(crate) fn next_in_stream(&mut self, now: Instant) -> Streamed {
         let (una, max, mss) = (self.board.una(), self.board.max(), u64::from(self.mss));
         let end = max + mss;
