@@ -160,12 +160,15 @@ def transfer(
     size: str,
     *,
     output: Path | None = None,
+    counters: Path | None = None,
     **options: Unpack[Options],
 ) -> Emulated:
     """Transfer checked data over the first flow's path, by the TCP of the kernel.
 
     `size` is written as in scenarios ("10 MB"). Every byte is compared at the receiver, which
     prints a line of JSON (to the file `output` if given); a wrong or missing one is exit code 1.
+    The file `counters` gets what the sender's kernel counted, by the names of /proc/net/snmp and
+    netstat.
     With `endpoints` the sender or the receiver or both are this package's TCP. The other options
     are as for `emulate`, but for those about programs (host, servers, seconds), which there are
     none of.
@@ -195,6 +198,10 @@ def transfer(
             f"tcp {tcp!r} has no effect: both ends of the transfer are in user space"
         )
     report = ["--output", str(output)] if output else []
+    if counters:
+        if sender in own:
+            raise ScenarioError("counters are of a kernel, and the sender is in user space")
+        program += ["--counters", str(counters)]
     fetch = [*program, *report, "fetch", sender, str(count), *control]
     serve = [*program, "serve", str(count), *control]
     options["host"] = receiver

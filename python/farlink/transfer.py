@@ -2,10 +2,12 @@
 
 Run as a file of its own, so that nothing of the package is loaded:
 
-    python transfer.py serve BYTES [TCP]
-    python transfer.py [--output FILE] fetch HOST BYTES [TCP]
+    python transfer.py [--counters FILE] serve BYTES [TCP]
+    python transfer.py [--output FILE] [--counters FILE] fetch HOST BYTES [TCP]
 
-TCP is the kernel's congestion control for this connection.
+TCP is the kernel's congestion control for this connection. With --counters the server writes what
+its kernel counted (/proc/net/snmp and netstat) at the end, and the client waits for it, since its
+own end ends the server.
 
 The data is SHA-256 in counter mode, so that the receiver knows every byte; `fetch` prints one
 line of JSON (or writes it to FILE) and fails if a byte is wrong or missing.
@@ -38,7 +40,7 @@ def use(control: str, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
 
 
-def serve(size: int, control: str) -> None:
+def serve(size: int, control: str, counters: str) -> None:
     """Send the data to the first who asks."""
     with socket.create_server(("", PORT)) as listener:
         use(control, listener)
@@ -48,9 +50,26 @@ def serve(size: int, control: str) -> None:
                 connection.sendall(block(start // BLOCK)[: size - start])
             connection.shutdown(socket.SHUT_WR)
             connection.recv(1)
+            if counters:
+                # Under another name first: who waits for the file reads all of it.
+                part = Path(counters + ".part")
+                part.write_text(json.dumps(counted()), encoding="utf-8")
+                part.rename(counters)
 
 
-def fetch(host: str, size: int, control: str, output: str) -> int:
+def counted() -> dict[str, dict[str, int]]:
+    """Return the counters of the kernel's TCP in this namespace, by group and name."""
+    groups: dict[str, dict[str, int]] = {}
+    for name in ("snmp", "netstat"):
+        lines = Path("/proc/self/net", name).read_text(encoding="ascii").splitlines()
+        for names, values in zip(lines[::2], lines[1::2], strict=True):
+            group, *keys = names.split()
+            numbers = [int(value) for value in values.split()[1:]]
+            groups[group.rstrip(":")] = dict(zip(keys, numbers, strict=True))
+    return groups
+
+
+def fetch(host: str, size: int, control: str, output: str, counters: str) -> int:
     """Receive the data, compare each byte, and report."""
     began = time.monotonic()
     while True:
@@ -75,6 +94,9 @@ def fetch(host: str, size: int, control: str, output: str) -> int:
                 data = data[len(wanted) :]
         seconds = time.monotonic() - began_attempt
         wait_for_the_end(connection)
+    ends = time.monotonic() + PATIENCE_S
+    while counters and not Path(counters).exists() and time.monotonic() < ends:
+        time.sleep(0.005)
     correct &= received == size
     report = {
         "bytes": received,
@@ -110,14 +132,15 @@ def main(arguments: list[str]) -> int:
     """Do what the command line says."""
     # Ctrl-C ends it without a word: the emulation that it is part of has one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    output = ""
-    if arguments[0] == "--output":
-        output, arguments = arguments[1], arguments[2:]
+    files = {"--output": "", "--counters": ""}
+    while arguments[0] in files:
+        files[arguments[0]], arguments = arguments[1], arguments[2:]
+    output, counters = files.values()
     if arguments[0] == "serve":
-        serve(int(arguments[1]), *arguments[2:] or [""])
+        serve(int(arguments[1]), arguments[2] if len(arguments) > 2 else "", counters)
         return 0
     control = arguments[3] if len(arguments) > 3 else ""
-    return fetch(arguments[1], int(arguments[2]), control, output)
+    return fetch(arguments[1], int(arguments[2]), control, output, counters)
 
 
 if __name__ == "__main__":

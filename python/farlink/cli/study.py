@@ -14,6 +14,7 @@ from farlink.cli import text
 if TYPE_CHECKING:
     from farlink.api import Progress
     from farlink.cli.page import Sink
+    from farlink.studies.live import Live
     from farlink.studies.runner import Step, StudyResult
     from farlink.studies.study import Study
 
@@ -55,6 +56,14 @@ def study(
     mutants: bool = typer.Option(
         False, "--mutants", help="Judge the claims under the wrong models of the record, too."
     ),
+    live: bool = typer.Option(
+        False,
+        "--live",
+        help="Run the record's live points with real packets, too (Linux, root).",
+    ),
+    live_runs: int | None = typer.Option(
+        None, "--live-runs", help="Real runs of each point; by default 3.", metavar="N"
+    ),
     out: Path | None = typer.Option(
         None, "--out", help="Write page, verdicts and figures here.", metavar="DIR"
     ),
@@ -82,7 +91,7 @@ def study(
     if not name and not every:
         _studies()
         return
-    _check_all(name, only, reading, every=every)
+    _check_all(name, only, reading, every=every, live=live)
     words = _words(only)
     if listing:
         for one in [name] if name else studies.NAMES:
@@ -106,6 +115,9 @@ def study(
                 reading=reading,
                 readings=readings,
                 mutants=mutants,
+                live=live,
+                live_runs=live_runs,
+                tell=None if quiet else _tell,
                 store=store,
                 executor=executor,
                 progress=progress,
@@ -128,12 +140,14 @@ def study(
         raise typer.Exit(1)
 
 
-def _check_all(name: str, only: str | None, reading: str | None, *, every: bool) -> None:
+def _check_all(
+    name: str, only: str | None, reading: str | None, *, every: bool, live: bool
+) -> None:
     from farlink.errors import ScenarioError
 
     if every and name:
         raise ScenarioError(f"--all runs every study; leave it out, or {name!r}")
-    for option, value in (("--only", only), ("--reading", reading)):
+    for option, value in (("--only", only), ("--reading", reading), ("--live", live or None)):
         if every and value is not None:
             raise ScenarioError(f"{option} is of one study; name it instead of --all")
 
@@ -182,6 +196,10 @@ def _list(study: "Study", only: list[str] | None) -> None:
         text.console(sys.stdout).print(changes)
 
 
+def _tell(line: str) -> None:
+    sys.stderr.write(line + "\n")
+
+
 def show(result: "StudyResult", out: "Sink") -> None:
     """Print a line per claim, and what was run."""
     from rich.text import Text
@@ -201,6 +219,40 @@ def show(result: "StudyResult", out: "Sink") -> None:
         f"{result.events:,} events in {result.wall_s:.1f} s",
         soft_wrap=True,
     )
+
+    if result.live is not None:
+        _show_live(result.live, result, out)
+
+
+def _show_live(live: "Live", result: "StudyResult", out: "Sink") -> None:
+    """Print what real packets gave, and the verdicts on it beside the simulated ones."""
+    from rich.text import Text
+
+    made = live.table
+    # Columns in the order that matters: text that does not fit in a narrow one is folded.
+    table = _table(
+        "point", "sender", "measure", "published", "simulated", "live", "live / simulated"
+    )
+    for row in made.rows:
+        point, sender, measure, printed, _, matched, real, ratio = row
+        table.add_row(point, sender, measure, printed, matched, real, ratio)
+    out.print(table)
+    simulated = {one.claim.id: one.status for one in result.judgements}
+    verdicts = _table("claim", "live", "simulated", "what live hangs on")
+    for one in live.judgements:
+        name = one.claim.id.removeprefix(f"{result.study.id}.")
+        status = Text(one.status, style=_STYLES.get(one.status, ""))
+        verdicts.add_row(name, status, simulated.get(one.claim.id, ""), one.key)
+    out.print(verdicts)
+    for note in live.notes:
+        out.print(note, soft_wrap=True)
+    out.print(
+        f"live: {live.kernel}, {live.runs} runs of a point, {live.wall_s:.0f} s; one packet in a "
+        f"hundred at most {1e3 * live.late_p99_s:.1f} ms late",
+        soft_wrap=True,
+    )
+    if live.behind:
+        out.print("WARNING: the emulator fell behind the clock", soft_wrap=True)
 
 
 def _table(*titles: str) -> Any:  # noqa: ANN401 (rich is imported when it is needed)

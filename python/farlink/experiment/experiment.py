@@ -1,7 +1,7 @@
 """Experiments: points in, numbers out; what is known is not simulated again."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,7 +88,7 @@ class Experiment:
         for point, runs in wanted:
             counts[point.key] = max(counts.get(point.key, 0), runs)
             texts.setdefault(point.key, point.text)
-        there = self._there()
+        there = self._there(counts)
         parts = (
             Part(key, texts[key], there.get(key, Ranges()).missing(n)) for key, n in counts.items()
         )
@@ -182,10 +182,15 @@ class Experiment:
             return {one.point: one for one in self.store.numbers(keys, measures)}
         return {key: self._held[key].numbers(key) for key in keys}
 
-    def _there(self) -> dict[str, Ranges]:
-        if isinstance(self.store, Store):
+    def _there(self, counts: Mapping[str, int]) -> Mapping[str, Ranges]:
+        """Return which runs of these points there are: so many from the first at least, or all."""
+        held: dict[str, Ranges] = {}
+        if self.keep or self.store is None:
+            held = {key: self._held[key].runs for key in counts.keys() & self._held.keys()}
+        enough = all(key in held and not held[key].missing(n) for key, n in counts.items())
+        if isinstance(self.store, Store) and not enough:
             return self.store.covered()
-        return {key: held.runs for key, held in self._held.items()}
+        return held
 
     def _hold(self, numbers: Sequence[Numbers]) -> None:
         self._count(numbers)

@@ -70,6 +70,8 @@ class Store:
     _parts: dict[str, _Part] = field(default_factory=dict, repr=False)
     _described: set[tuple[str, str]] = field(default_factory=set, repr=False)
     _read_points: set[str] = field(default_factory=set, repr=False)
+    _covered: dict[str, Ranges] = field(default_factory=dict, repr=False)
+    _covered_by: set[str] = field(default_factory=set, repr=False)
 
     def __post_init__(self) -> None:
         self.path = Path(self.path)
@@ -116,13 +118,15 @@ class Store:
         return cls(Path(path))
 
     def covered(self) -> dict[str, Ranges]:
-        """Return which runs there are, by the key of their point."""
+        """Return which runs there are, by the key of their point: to look at, not to change."""
         self._look()
-        runs: dict[str, Ranges] = {}
-        for part in self._counting().values():
-            for key, ranges in part.covers.items():
-                runs.setdefault(key, Ranges()).add(ranges)
-        return runs
+        if self._covered_by != self._parts.keys():
+            self._covered = {}
+            for part in self._counting().values():
+                for key, ranges in part.covers.items():
+                    self._covered.setdefault(key, Ranges()).add(ranges)
+            self._covered_by = set(self._parts)
+        return self._covered
 
     def describe(self, experiment: str, points: Iterable[Point]) -> None:
         """Write down what the points of an experiment are, where it is not yet."""

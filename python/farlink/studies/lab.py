@@ -8,7 +8,7 @@ import hashlib
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -100,6 +100,9 @@ class Lab:
     _points: dict[str, Point] = field(default_factory=dict)
     _cells: dict[str, Cell] = field(default_factory=dict)
     _traces: dict[tuple[str, int], Trace] = field(default_factory=dict)
+    _reads: dict[tuple[str, int, Hashable], float] = field(default_factory=dict)
+    _traced_runs: int = 0
+    _traced_events: int = 0
 
     def __post_init__(self) -> None:
         self._experiment = Experiment(
@@ -109,12 +112,12 @@ class Lab:
     @property
     def events(self) -> int:
         """Events that were simulated so far."""
-        return self._experiment.events + sum(one.measures.events for one in self._traces.values())
+        return self._experiment.events + self._traced_events
 
     @property
     def simulated_runs(self) -> int:
         """Runs that were simulated so far."""
-        return self._experiment.simulated_runs + len(self._traces)
+        return self._experiment.simulated_runs + self._traced_runs
 
     def prefetch(self, cells: Iterable[Cell]) -> None:
         """Simulate all of these that were not yet, side by side."""
@@ -184,9 +187,34 @@ class Lab:
         """Return all traces of a run of a cell."""
         key = (cell.key, run)
         if key not in self._traces:
-            trace = Trace(_farlink.trace(self.text(cell), run, None, None))
-            self._traces[key] = trace
+            self._traces[key] = self._simulate(cell, run)
         return self._traces[key]
+
+    def read(
+        self,
+        cell: Cell,
+        run: int,
+        of: Callable[[Trace], float],
+        name: Hashable,
+        *,
+        forget: bool = False,
+    ) -> float:
+        """Return what `of` reads from the traces of a run, and read it once.
+
+        `name` tells it from what else is read of this run. Later looks ask for the runs of those
+        before again. Long traces of which nothing else is read are best forgotten.
+        """
+        key = (cell.key, run, name)
+        if key not in self._reads:
+            forget = forget and (cell.key, run) not in self._traces
+            self._reads[key] = of(self._simulate(cell, run) if forget else self.probe(cell, run))
+        return self._reads[key]
+
+    def _simulate(self, cell: Cell, run: int) -> Trace:
+        trace = Trace(_farlink.trace(self.text(cell), run, None, None))
+        self._traced_runs += 1
+        self._traced_events += trace.measures.events
+        return trace
 
     def text(self, cell: Cell) -> str:
         """Return the resolved scenario of a cell."""
@@ -248,6 +276,9 @@ class _Plan(Lab):
         self.cells += cells
 
     def probe(self, cell: Cell, run: int = 0) -> Trace:
+        raise _NotYetError
+
+    def _simulate(self, cell: Cell, run: int) -> Trace:
         raise _NotYetError
 
     def _quantity(self, cell: Cell, name: _Name) -> Quantity:

@@ -283,6 +283,12 @@ class Model:
             value = _Of(self.lab, cell, self.change).value(measure.of)
         return value.named(f"{name}({cell.label})", measure.unit or None)
 
+    def of_cell(self, name: str, cell: Cell) -> Quantity:
+        """Return a measure of a scenario that is no point of the plan, run by run."""
+        measure = self.plan.measures[name]
+        value = _Of(self.lab, cell, self.change).value(measure.of)
+        return value.named(f"{name}({cell.label})", measure.unit or None)
+
     def _said(
         self, places: Sequence[str], args: Sequence[Any], factors: Mapping[str, Any]
     ) -> dict[str, Any]:

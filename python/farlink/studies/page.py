@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from farlink import files
 from farlink.plot.style import save
 from farlink.studies.draw import numbers
-from farlink.studies.judge import UNTESTED, Finding, Judgement
+from farlink.studies.judge import UNTESTED, Finding, Judgement, summary
 from farlink.studies.mutants import Mutation
 from farlink.studies.quantity import Evidence, short
 from farlink.studies.study import STRENGTHS, Claim, Curves, Drawing, Item, Table
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from jinja2 import Environment
 
+    from farlink.studies.live import Live
     from farlink.studies.runner import Made, StudyResult
 
 __all__ = ["FORMAT", "counts", "document", "environment", "render", "write"]
@@ -49,6 +50,8 @@ def write(result: "StudyResult", directory: Path) -> list[Path]:
     for name, made in result.made.items():
         if isinstance(made.content, Table):
             written.append(_csv(_frame(made.content), directory / "tables" / f"{name}.csv"))
+    if result.live:
+        written.append(_csv(_frame(result.live.table), directory / "live.csv"))
     written.append(_csv(result.verdicts.reset_index(), directory / "verdicts.csv"))
     for name, content in (
         ("verdicts.json", json.dumps(document(result), indent=1, allow_nan=False) + "\n"),
@@ -78,6 +81,33 @@ def document(result: "StudyResult") -> dict[str, Any]:
         "failures": result.failures,
         "verdicts": [_verdict(one) for one in result.judgements],
         "mutants": [_mutation(one, result) for one in result.mutations],
+        "live": None if result.live is None else _live(result.live),
+    }
+
+
+def _live(live: "Live") -> dict[str, Any]:
+    """Return what real packets gave, as for JSON."""
+    return {
+        "kernel": live.kernel,
+        "runs": live.runs,
+        "late_p99_s": live.late_p99_s,
+        "notes": list(live.notes),
+        "summary": summary(live.judgements),
+        "verdicts": [_verdict(one) for one in live.judgements],
+        "rows": [
+            {
+                "point": one.label,
+                "sender": one.sender,
+                "measure": one.measure,
+                "published": one.published,
+                "simulated_as_in_the_study": None if one.study is None else _finite(one.study.mean),
+                "simulated": one.matched.values.tolist(),  # noqa: PD011
+                "live": one.live.values.tolist(),  # noqa: PD011
+                "live_over_simulated": one.verdict,
+                "late_p99_s": one.late_p99_s,
+            }
+            for one in live.rows
+        ],
     }
 
 
@@ -100,6 +130,9 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
             counts=counts(result),
             sensitive=[one for one in result.judgements if len(one.findings) > 1],
             mutations=[_mutation(one, result) for one in result.mutations],
+            live=result.live,
+            live_verdicts=_beside(result),
+            live_summary=summary(result.live.judgements) if result.live else "",
             pictures=pictures,
             choices=result.study.choices,
             reproduced=lambda name: sum(
@@ -109,6 +142,13 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
             ),
         )
     )
+
+
+def _beside(result: "StudyResult") -> "list[tuple[Judgement, str]]":
+    """Return what is judged on real packets, each with its simulated verdict."""
+    simulated = {one.claim.id: one.status for one in result.judgements}
+    live = result.live.judgements if result.live else ()
+    return [(one, simulated.get(one.claim.id, "")) for one in live]
 
 
 def environment() -> "Environment":

@@ -5,7 +5,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from farlink.studies import find
 from farlink.studies.curves import curves
 from farlink.studies.judge import FAILED, Compared, Finding, Judgement, Looks, judge, summary
 from farlink.studies.lab import Cell, Lab
+from farlink.studies.live import Live, emulate
 from farlink.studies.model import AS_CHOSEN, Change
 from farlink.studies.mutants import Mutation, worth_asking
 from farlink.studies.quantity import Quantity
@@ -95,6 +96,8 @@ class StudyResult:
         Readings that claims were judged under; the first counts.
     mutations
         What wrong models would have got, where they were run.
+    live
+        What came out with real packets, if it was asked for.
     events, simulated_runs, wall_s
         What it cost.
     """
@@ -111,6 +114,7 @@ class StudyResult:
     simulated_runs: int
     wall_s: float
     mutations: Sequence[Mutation] = ()
+    live: Live | None = None
     version: str = field(default_factory=_farlink.version)
 
     def _repr_html_(self) -> str:
@@ -132,20 +136,28 @@ class StudyResult:
     def failures(self) -> list[str]:
         """What could not be made or judged though it should have been, a line each."""
         lines = [f"{name}: {one.failure}" for name, one in self.made.items() if one.failure]
-        return lines + [f"{j.claim.id}: {j.failure}" for j in self.judgements if j.status == FAILED]
+        judged = [*self.judgements, *(self.live.judgements if self.live else ())]
+        return lines + [f"{j.claim.id}: {j.failure}" for j in judged if j.status == FAILED]
 
     @property
     def command(self) -> str:
         """The command that does the same again."""
         words = ["farlink", "study", self.study.id]
-        if self.only is not None:
+        if self.only is not None and not self._only_live:
             words += ["--only", ",".join(self.only)]
         words += ["--quick"] if self.quick else []
         if self.readings[0].id not in ("", AS_CHOSEN.id):
             words += ["--reading", self.readings[0].id]
         words += ["--readings"] if len(self.readings) > 1 else []
         words += ["--mutants"] if self.mutations else []
+        words += ["--live", "--live-runs", str(self.live.runs)] if self.live else []
         return shlex.join([*words, "--runs", str(self.runs), "--seed", str(self.seed)])
+
+    @property
+    def _only_live(self) -> bool:
+        """Whether there is nothing but the claims that real packets can judge."""
+        mine = [one.claim.id for one in self.live.judgements] if self.live else []
+        return bool(mine) and list(self.only or ()) == mine
 
     @cached_property
     def verdicts(self) -> "pd.DataFrame":
@@ -233,10 +245,13 @@ def study(
     reading: str | None = None,
     readings: bool = False,
     mutants: bool = False,
+    live: bool = False,
+    live_runs: int | None = None,
     store: str | Path | None = None,
     executor: "Executor | None" = None,
     progress: "Callable[[float, float, int, int], None] | None" = None,
     watch: Callable[[Step], None] | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> StudyResult:
     """Run a published study again: its figures and tables, and a verdict on its claims.
 
@@ -263,12 +278,20 @@ def study(
     mutants
         Whether claims are judged under the wrong models of the record, too: which of them
         notice?
+    live
+        Whether the points that the record calls live are run with real packets first (Linux,
+        root). Of the study itself only the claims are judged then that can be judged on them,
+        unless `only` asks for more.
+    live_runs
+        Real runs of each point, 2 or more; by default what the record says.
     store, executor
         As for `sweep`: a folder whose numbers are not simulated again, and who simulates.
     progress
         As for `run`, of the batch that is being simulated.
     watch
         Told of each batch before it begins.
+    tell
+        Called with a line after each run with real packets.
 
     Returns
     -------
@@ -297,15 +320,28 @@ def study(
         raise ScenarioError(f"jobs is {threads}; write 1 to {_MOST_JOBS}")
     if not 0 <= seed <= _MOST_SEED:
         raise ScenarioError(f"seed is {seed}; write 0 to {_MOST_SEED}")
+    if live_runs is not None and not live:
+        raise ScenarioError("--live-runs has no effect without --live; leave it out")
     lab = Lab(count, seed, threads, quick, progress, store, executor)
-    return run_study(
-        find(name),
-        lab,
-        only=words,
-        reading=reading,
-        readings=readings,
-        mutants=mutants,
-        watch=watch,
+    found = find(name)
+    real = None
+    if live:
+        chosen = [one.item for one in select(found, words) if isinstance(one.item, Claim)]
+        folder_of_it = None if store is None else Path(store) / "live"
+        real = emulate(found, lab, chosen, runs=live_runs, store=folder_of_it, tell=tell)
+        if words is None:
+            words = [one.claim.id for one in real.judgements]
+    return replace(
+        run_study(
+            found,
+            lab,
+            only=words,
+            reading=reading,
+            readings=readings,
+            mutants=mutants,
+            watch=watch,
+        ),
+        live=real,
     )
 
 

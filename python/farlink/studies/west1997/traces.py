@@ -37,7 +37,8 @@ def sender(trace: "Trace", name: str) -> "pd.DataFrame":
 
 
 def _of_runs(model: Model, cell: Cell, label: str, of: "Callable[[Trace], float]") -> Quantity:
-    values = [of(model.lab.probe(cell, run)) for run in range(min(RUNS, model.lab.runs))]
+    runs = range(min(RUNS, model.lab.runs))
+    values = [model.lab.read(cell, run, of, label) for run in runs]
     return Quantity(values, f"{label}({cell.label})")
 
 

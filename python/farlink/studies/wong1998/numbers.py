@@ -7,6 +7,7 @@ from farlink.studies.lab import Cell
 from farlink.studies.model import Model
 from farlink.studies.quantity import Quantity
 from farlink.studies.wong1998.registry import REGISTRY
+from farlink.trace import Trace
 
 __all__ = ["congestion_of", "loss_of", "probe"]
 
@@ -72,13 +73,18 @@ def _congestion_length(model: Model, setting: str) -> Quantity:
     duration D mean 1 / (1 - exp(-1 / D)) datagrams, which gives D back.
     """
     cell = probe(model, setting)
-    lost = []
-    for run in range(model.lab.runs):
-        numbers = model.lab.trace(cell, "datagrams", run)["number"].to_numpy()
-        gaps = [int(b - a - 1) for a, b in pairwise(numbers) if b > a + 1]
-        mean = sum(gaps) / len(gaps) if gaps else float("nan")
-        lost.append(-1 / math.log(1 - 1 / mean) if mean > 1 else float("nan"))
+    lost = [
+        model.lab.read(cell, run, _mean_congestion, "congestion_length", forget=True)
+        for run in range(model.lab.runs)
+    ]
     return Quantity(lost, f"mean length of a congestion({setting})", "s")
+
+
+def _mean_congestion(trace: Trace) -> float:
+    numbers = trace.table("datagrams")["number"].to_numpy()
+    gaps = [int(b - a - 1) for a, b in pairwise(numbers) if b > a + 1]
+    mean = sum(gaps) / len(gaps) if gaps else math.nan
+    return -1 / math.log(1 - 1 / mean) if mean > 1 else math.nan
 
 
 @REGISTRY.function("max_rtt")

@@ -130,8 +130,12 @@ def runs(model: Model, cell: Cell) -> Iterator[Run]:
 
 
 def per_run(model: Model, cell: Cell, label: str, measure: Callable[[Run], float]) -> Quantity:
-    """Measure each run of a cell."""
-    return Quantity([measure(run) for run in runs(model, cell)], f"{label}({cell.label})")
+    """Measure each run of a cell; `label` tells a measure from all others."""
+
+    def of(run: int) -> float:
+        return model.lab.read(cell, run, lambda _: measure(Run(model, cell, run)), label)
+
+    return Quantity([of(run) for run in range(model.lab.runs)], f"{label}({cell.label})")
 
 
 def within(table: "pd.DataFrame", start: float, end: float) -> "pd.DataFrame":

@@ -1,0 +1,410 @@
+"""The live half of a study: some of its points with real packets, beside the simulator's.
+
+`[live]` of a record names the points and who sends at each: the kernel, or this package's TCP in
+user space where no kernel has what the publication used. The expressions of claims are judged on
+live numbers alone; a claim that needs a point or a measure without them is left out.
+"""
+
+import copy
+import itertools
+import platform
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from farlink import emulation
+from farlink.comparison import PROFILE, Row
+from farlink.errors import ScenarioError
+from farlink.studies.judge import Finding, Judgement, judge
+from farlink.studies.lab import Cell, Lab
+from farlink.studies.live_run import Job, Run, check_allowed, run_all
+from farlink.studies.model import Model
+from farlink.studies.quantity import Quantity, short
+from farlink.studies.study import Claim, Study, Table
+from farlink.trace import Trace
+
+__all__ = ["TOGETHER", "Live", "LiveLab", "NotLiveError", "Plan", "Point", "emulate", "judged"]
+
+TOGETHER = 4
+"""Runs that are emulated at the same time, where the record does not say."""
+
+RUNS = 3
+"""Runs of each point, where the record does not say."""
+
+_RUNS_QUICK = 2
+
+_ROWS = {"westwood": "westwood+"}
+"""Congestion controls of the kernel that have another name here."""
+
+_LINK_METRICS = ("packets", "bytes")
+"""What both count alike of a link: an emulated one hands damaged packets to the kernel, whose
+checksums drop them, knows no connection, and lasts longer than the transfer."""
+
+_KEYS = {"doc", "runs", "together", "late_s", "measures", "points"}
+_POINT = {"says", "kernel", "extra", "published"}
+
+
+class NotLiveError(Exception):
+    """A number that was asked for is not measured with real packets."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point that is measured with real packets.
+
+    Attributes
+    ----------
+    says
+        Factors and their values.
+    kernel
+        Congestion control of the kernel that sends; empty for this package's TCP.
+    extra
+        Whether it is something that the publication did not have (a TCP of today): it stands
+        in the table, and no claim is judged on it.
+    published
+        What was printed, by measure.
+    """
+
+    says: Mapping[str, Any]
+    kernel: str = ""
+    extra: bool = False
+    published: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `[live]` of a record says; docs/studies.md has the keys."""
+
+    doc: str
+    runs: int
+    together: int
+    late_s: float
+    measures: Sequence[str]
+    points: Sequence[Point]
+
+    @classmethod
+    def of(cls, study: Study) -> "Plan":
+        """Read it.
+
+        Raises
+        ------
+        ScenarioError
+            If the study has no live half.
+        ValueError
+            If a key, factor or measure is not known, or a list has another length.
+        """
+        said = study.record.get("live")
+        if said is None:
+            raise ScenarioError(f"--live: {study.id} has no points with real packets")
+        _known(said, _KEYS, "live")
+        if "doc" not in said:
+            raise ValueError("live: it lacks 'doc'")
+        measures = said.get("measures", [])
+        for name in measures:
+            if name not in study.plan.measures:
+                raise ValueError(f"live: no measure {name!r}")
+        points = [one for row in said.get("points", []) for one in _points(row, study, measures)]
+        if not points:
+            raise ValueError("live: there are no points")
+        runs, together = said.get("runs", RUNS), said.get("together", TOGETHER)
+        late_s = said.get("late_s", emulation.BEHIND_S)
+        return cls(said["doc"], runs, together, late_s, measures, points)
+
+
+def _points(row: Mapping[str, Any], study: Study, measures: Sequence[str]) -> list[Point]:
+    _known(row, _POINT, "live point")
+    says = row.get("says", {})
+    if unknown := says.keys() - study.plan.factors.keys():
+        raise ValueError(f"live point: no factor {', '.join(sorted(unknown))}")
+    lists = [value if isinstance(value, list) else [value] for value in says.values()]
+    combined = list(itertools.product(*lists))
+    published = row.get("published", {})
+    for name, values in published.items():
+        if name not in measures:
+            raise ValueError(f"live point: {name!r} is none of the measures {', '.join(measures)}")
+        if len(values) != len(combined):
+            raise ValueError(
+                f"live point: {len(values)} published values of {name} for {len(combined)} points"
+            )
+    return [
+        Point(
+            dict(zip(says, values, strict=True)),
+            row.get("kernel", ""),
+            row.get("extra", False),
+            {name: float(of[place]) for name, of in published.items()},
+        )
+        for place, values in enumerate(combined)
+    ]
+
+
+def _known(row: Mapping[str, Any], keys: set[str], what: str) -> None:
+    if unknown := row.keys() - keys:
+        raise ValueError(f"{what}: {', '.join(sorted(unknown))} is no key of it")
+
+
+@dataclass(frozen=True)
+class LiveRow:
+    """A measure of a point: printed, simulated as in the study, and with who sends now, and live.
+
+    `study` and `matched` are None for what a simulation does not have.
+    """
+
+    label: str
+    sender: str
+    measure: str
+    published: float | None
+    study: Quantity | None
+    matched: Quantity
+    live: Quantity
+    late_p99_s: float
+
+    @cached_property
+    def verdict(self) -> str:
+        """Whether live and simulated agree, as `farlink compare` says it."""
+        row = Row("", *(tuple(one.values[: self.runs]) for one in (self.matched, self.live)))
+        return f"{row.ratio.mean:.3g}{_half(row)}, {row.verdict}" if self.matched.mean else ""
+
+    @property
+    def runs(self) -> int:
+        """Runs with real packets."""
+        return len(self.live.values)
+
+
+def _half(row: Row) -> str:
+    half = row.ratio.half_width
+    return "" if half is None else f" ± {short(half, 2)}"
+
+
+@dataclass(frozen=True)
+class Live:
+    """What came out with real packets."""
+
+    doc: str
+    kernel: str
+    runs: int
+    late_s: float
+    rows: Sequence[LiveRow]
+    judgements: Sequence[Judgement]
+    notes: Sequence[str]
+    wall_s: float
+
+    @property
+    def late_p99_s(self) -> float:
+        """In the worst run one packet in a hundred was later than this."""
+        return max(one.late_p99_s for one in self.rows)
+
+    @property
+    def behind(self) -> bool:
+        """Whether a run fell behind the clock by more than the record allows."""
+        return self.late_p99_s > self.late_s
+
+    @property
+    def table(self) -> Table:
+        """A row for each measure of each point."""
+        columns = ["point", "sender", "measure", "published", "simulated, as in the study"]
+        columns += ["simulated, this sender", "live", "live / simulated, this sender"]
+        rows = [
+            [
+                one.label,
+                one.sender,
+                one.measure,
+                "" if one.published is None else short(one.published, 4),
+                "" if one.study is None else one.study.text,
+                one.matched.text,
+                one.live.text,
+                one.verdict,
+            ]
+            for one in self.rows
+        ]
+        return Table(columns, rows)
+
+
+class LiveLab(Lab):
+    """A lab whose numbers were measured with real packets; it simulates nothing."""
+
+    def __init__(self, runs: int, seed: int, measured: Mapping[str, Sequence[Run]]) -> None:
+        super().__init__(runs=runs, seed=seed)
+        self._measured = measured
+        self.asked = 0
+
+    def count(self, cell: Cell) -> int:
+        """Return how many runs a cell has."""
+        return len(self._measured.get(cell.key, ())) or self.runs
+
+    def _quantity(self, cell: Cell, name: tuple[str | int, ...]) -> Quantity:
+        runs = self._measured.get(cell.key)
+        if runs is None:
+            raise NotLiveError(cell.label)
+        metric = str(name[-1])
+        values = []
+        for run in runs:
+            of = run.flow if name[0] == "flow" else run.links[".".join(map(str, name[1:-1]))]
+            value = of.get(metric)
+            known = name[1] == 0 if name[0] == "flow" else metric in _LINK_METRICS
+            if value is None or not known:
+                raise NotLiveError(f"{metric} of {cell.label}")
+            values.append(float(value))
+        self.asked += 1
+        return Quantity(np.array(values), f"{metric}({cell.label})", "", [cell.key])
+
+    def _simulate(self, cell: Cell, run: int) -> Trace:
+        raise NotLiveError(f"a trace of {cell.label}, run {run}")
+
+
+def judged(study: Study, claims: Sequence[Claim], lab: LiveLab) -> list[Judgement]:
+    """Judge the claims that need live numbers and no others, each with one look."""
+    found = []
+    names = study.model(lab).names
+
+    def finding(claim: Claim) -> Finding:
+        order, number = (
+            None if one is None else one.evidence(names) for one in (claim.order, claim.number)
+        )
+        return Finding(order, number)
+
+    for claim in claims:
+        if claim.untested:
+            continue
+        before = lab.asked
+        try:
+            first = finding(claim)
+        except NotLiveError:
+            continue
+        except Exception as error:
+            # Of a claim that is none of the live ones it does not matter what is wrong with it.
+            if lab.asked > before:
+                found.append(Judgement(claim, failure=f"{type(error).__name__}: {error}"))
+            continue
+        if lab.asked > before:
+            found.append(judge(claim, {"live": partial(_given, first)}, [lab.runs]))
+    return found
+
+
+def _given(finding: Finding, _runs: int) -> Finding:
+    return finding
+
+
+def emulate(
+    study: Study,
+    lab: Lab,
+    claims: Sequence[Claim],
+    *,
+    runs: int | None = None,
+    store: Path | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Live:
+    """Emulate the live points of a study, simulate them in `lab`, and judge claims on them.
+
+    Raises
+    ------
+    ScenarioError
+        If the study has no live half, or this system cannot emulate.
+    RunError
+        If a transfer fails.
+    """
+    started = time.perf_counter()
+    plan = Plan.of(study)
+    count = runs if runs is not None else (_RUNS_QUICK if lab.quick else plan.runs)
+    if not 2 <= count <= 1000:
+        raise ScenarioError(f"--live-runs is {count}; write 2 to 1000: one run decides nothing")
+    model = study.model(lab)
+    asked = [_Asked(point, model, lab.seed) for point in plan.points]
+    check_allowed(asked[0].scenario)
+    jobs = [
+        Job(one.label, one.scenario, run, one.kernel, plan.late_s)
+        for one in asked
+        for run in range(count)
+    ]
+    done = run_all(jobs, plan.together, store, tell)
+    of = [done[count * place : count * (place + 1)] for place in range(len(asked))]
+    measured = {
+        one.cell.key: got for one, got in zip(asked, of, strict=True) if not one.point.extra
+    }
+    rows = [
+        row
+        for one, got in zip(asked, of, strict=True)
+        for row in one.rows(plan.measures, lab, study, got)
+    ]
+    live = LiveLab(count, lab.seed, measured)
+    return Live(
+        plan.doc,
+        f"{platform.system()} {platform.release()}",
+        count,
+        plan.late_s,
+        rows,
+        judged(study, claims, live),
+        list(dict.fromkeys(one.note for one in asked if one.note)),
+        time.perf_counter() - started,
+    )
+
+
+class _Asked:
+    """A point, ready to be emulated and simulated."""
+
+    def __init__(self, point: Point, model: Model, seed: int) -> None:
+        self.point = point
+        self.cell = model.cell(**point.says)
+        self.label = self.cell.label
+        self.kernel, self.note = point.kernel, ""
+        if self.kernel and not _has(self.kernel):
+            self.note = (
+                f"this kernel has no {self.kernel}: its points are sent by this program's TCP "
+                "in user space"
+            )
+            self.kernel = ""
+        tree = _transfer(self.cell.scenario)
+        if self.kernel:
+            tree["tcp"] = {"profile": PROFILE, "variant": _ROWS.get(self.kernel, self.kernel)}
+        self.matched = Cell(f"{self.label}, {self.sender}", tree, self.cell.runs)
+        self.scenario = {**tree, "seed": seed}
+
+    @property
+    def sender(self) -> str:
+        """Who sends, for the reader."""
+        return f"kernel, {self.kernel}" if self.kernel else "farlink in user space"
+
+    def rows(
+        self, measures: Sequence[str], lab: Lab, study: Study, runs: Sequence[Run]
+    ) -> list[LiveRow]:
+        """Return what was measured, and what is simulated of the same."""
+        live = study.model(LiveLab(len(runs), lab.seed, {self.matched.key: runs}))
+        ours = study.model(lab)
+        late = max(one.late_p99_s for one in runs)
+        rows = []
+        for name in measures:
+            printed = self.point.published.get(name)
+            as_study = None if self.point.extra else ours.measure(name, **self.point.says)
+            rows.append(
+                LiveRow(
+                    self.label,
+                    self.sender,
+                    study.plan.measures[name].label or study.plan.measures[name].doc,
+                    printed,
+                    as_study,
+                    ours.of_cell(name, self.matched),
+                    live.of_cell(name, self.matched),
+                    late,
+                )
+            )
+        return rows
+
+
+def _has(kernel: str) -> bool:
+    try:
+        emulation.check_kernel(kernel)
+    except ScenarioError:
+        return False
+    return True
+
+
+def _transfer(scenario: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a scenario with its first flow alone, a file that the receiver asks for."""
+    tree = copy.deepcopy(dict(scenario))
+    flow = {**tree["flows"][0], "app": "file", "opens": "receiver"}
+    tree["flows"] = [flow]
+    return tree

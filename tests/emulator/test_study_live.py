@@ -1,0 +1,99 @@
+"""Points of a study with real packets. Skipped where emulation cannot be."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from test_emulate import NAMES, pytestmark  # noqa: F401  (skips without the right)
+
+from farlink.studies.lab import Lab
+from farlink.studies.live import emulate
+from farlink.studies.study import Registry, Study
+
+LINK = {
+    "name": "link",
+    "between": ["a", "b"],
+    "down": {"rate": "1 Mbit/s", "delay": "20 ms"},
+    "up": {"rate": "1 Mbit/s", "delay": "20 ms"},
+}
+RECORD: dict[str, Any] = {
+    "study": {"id": "toy2020", "author": "Toy", "year": 2020, "title": "", "summary": ""},
+    "model": {
+        "tcp": {"variant": "sack"},
+        "links": [LINK],
+        "flows": [{"name": "file", "from": "a", "to": "b", "app": "file", "size": "20 kB"}],
+    },
+    "point": {"args": ["rate"]},
+    "factors": {
+        "rate": {"doc": "rate", "path": "links.link.down.rate", "write": "{:g} Mbit/s"},
+    },
+    "measures": {
+        "thr": {"doc": "goodput", "of": "file.goodput", "unit": "bit/s"},
+        "timeouts": {"doc": "time-outs", "of": "file.timeouts"},
+        "lost": {"doc": "packets that the link lost", "of": "link.down.drops"},
+    },
+    "live": {
+        "doc": "A kernel over a fast link, and ours over a slow one.",
+        "runs": 2,
+        "measures": ["thr", "timeouts"],
+        "points": [
+            {"says": {"rate": 0.4}, "kernel": "reno", "published": {"thr": [3e5]}},
+            {"says": {"rate": 0.2}},
+        ],
+    },
+    "claim": [
+        {"id": "faster", "where": "", "says": "", "order": "thr(0.4) > 1.2 * thr(0.2)"},
+        {"id": "lossless", "where": "", "says": "", "order": "lost(0.4) == 0"},
+        {"id": "elsewhere", "where": "", "says": "", "order": "thr(0.4) > thr(0.5)"},
+    ],
+}
+
+
+def test_kernels_and_our_tcp_give_live_numbers_and_verdicts(tmp_path: Path) -> None:
+    """Both senders; what needs a point or a measure that is not live is not judged on live ones;
+    what a store has is not run again."""
+    study = Study.of(RECORD, Registry())
+    claims = list(study.claims.values())
+    told: list[str] = []
+    live = emulate(study, Lab(runs=2), claims, store=tmp_path, tell=told.append)
+    assert len(told) == 4
+    assert [one.sender for one in live.rows][::2] == ["kernel, reno", "farlink in user space"]
+    for row in live.rows:
+        if row.measure == "goodput":
+            assert abs(row.live.mean / row.matched.mean - 1) < 0.2, row
+        else:
+            assert row.live.mean == row.matched.mean == 0
+    assert [one.claim.id for one in live.judgements] == ["faster"]
+    assert "= " in live.judgements[0].key
+    again = emulate(study, Lab(runs=2), claims, store=tmp_path, tell=told.append)
+    assert len(told) == 4
+    assert [one.live.mean for one in again.rows] == [one.live.mean for one in live.rows]
+
+
+def test_an_end_by_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "farlink", "study", "vatne2006", "--live", "--quiet"]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "out")], stderr=subprocess.PIPE, start_new_session=True
+    )
+    mine: set[int] = set()
+    while process.poll() is None and not _names(mine):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+        mine |= {int(pid) for pid in children.split()}
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=20)
+    assert process.returncode == 130, said
+    assert b"Traceback" not in said
+    assert mine
+    assert not _names(mine)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in mine)
+    assert not (tmp_path / "out").exists()
+
+
+def _names(processes: set[int]) -> list[str]:
+    names = [one.name for one in NAMES.iterdir()] if NAMES.exists() else []
+    return [one for one in names if any(one.startswith(f"farlink-{pid}-") for pid in processes)]

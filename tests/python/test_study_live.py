@@ -1,0 +1,200 @@
+"""The live half of studies, as far as it needs no packets: records, and judging."""
+
+import copy
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from farlink import cli, studies
+from farlink.comparison import _tree
+from farlink.errors import ScenarioError
+from farlink.studies.lab import Lab
+from farlink.studies.live import LiveLab, NotLiveError, Plan, Point, _Asked, judged
+from farlink.studies.live_run import Run
+from farlink.studies.model import Model
+from farlink.studies.study import Registry, Study
+
+RECORD: dict[str, Any] = {
+    "study": {"id": "toy2020"},
+    "model": {
+        "links": [{"name": "link", "between": ["a", "b"], "down": {"rate": "1 Mbit/s"}}],
+        "flows": [{"name": "file", "from": "a", "to": "b", "app": "file", "size": "40 kB"}],
+    },
+    "point": {"args": ["rate"]},
+    "factors": {"rate": {"doc": "", "path": "links.link.down.rate", "write": "{:g} Mbit/s"}},
+    "measures": {
+        "thr": {"doc": "", "of": "file.goodput"},
+        "timeouts": {"doc": "", "of": "file.timeouts"},
+        "lost": {"doc": "", "of": "link.down.drops"},
+        "packets": {"doc": "", "of": "link.down.packets"},
+    },
+    "live": {
+        "doc": "",
+        "measures": ["thr"],
+        "points": [{"says": {"rate": [1, 2]}, "published": {"thr": [10, 20]}}],
+    },
+    "claim": [
+        {"id": "order", "where": "", "says": "", "order": "thr(2) > thr(1)"},
+        {"id": "number", "where": "", "says": "", "order": "thr(2) > 0", "number": "thr(2) < 15"},
+        {"id": "wrong", "where": "", "says": "", "order": "timeouts(1) > 2"},
+        {"id": "packets", "where": "", "says": "", "order": "packets(1) > 20"},
+        {"id": "drops", "where": "", "says": "", "order": "lost(1) == 0"},
+        {"id": "fast", "where": "", "says": "", "order": "thr(2) > thr(3)"},
+        {"id": "fact", "where": "", "says": "", "order": "even(2)"},
+        {"id": "traced", "where": "", "says": "", "order": "longest(2) > 1"},
+        {"id": "broken", "where": "", "says": "", "order": "thr(2) > broken()"},
+    ],
+}
+
+
+def study(**live: Any) -> Study:  # noqa: ANN401 (any value of TOML)
+    registry = Registry()
+    registry.function("even")(lambda _model, x: x % 2 == 0)
+
+    @registry.function("longest")
+    def longest(model: Model, rate: float) -> float:
+        return float(model.lab.trace(model.cell(rate), "cwnd")["cwnd"].max())
+
+    @registry.function("broken")
+    def broken(_model: Model) -> float:
+        raise ZeroDivisionError("nothing")
+
+    record = copy.deepcopy(RECORD)
+    record["live"] |= live
+    return Study.of(record, registry)
+
+
+def run(goodput: float, timeouts: float = 0, packets: float = 30) -> Run:
+    links: Mapping[str, Mapping[str, float | None]]
+    links = {"link.down": {"drops": 0.0, "packets": packets}}
+    return Run({"goodput": goodput, "timeouts": timeouts}, links, 1e-4)
+
+
+def lab(of: Study, **runs: list[Run]) -> LiveLab:
+    model = of.model(Lab(runs=2))
+    measured = {model.cell(int(name[1:])).key: got for name, got in runs.items()}
+    return LiveLab(6, 1, measured)
+
+
+def test_claims_are_judged_on_live_numbers_and_on_nothing_else() -> None:
+    """Left out are claims that need another point, a trace, what the emulator counts otherwise,
+    and those that need no measurement at all."""
+    of = study()
+    live = lab(
+        of,
+        r1=[run(10 + k / 10) for k in range(6)],
+        r2=[run(20 + k / 10) for k in range(6)],
+    )
+    found = {one.claim.id: one.status for one in judged(of, list(of.claims.values()), live)}
+    assert found == {
+        "order": "reproduced",
+        "number": "order only",
+        "wrong": "not reproduced",
+        "packets": "reproduced",
+        "broken": "failed",
+    }
+
+
+def test_live_runs_that_scatter_decide_nothing() -> None:
+    of = study()
+    live = lab(of, r1=[run(x) for x in (10, 30, 20)], r2=[run(x) for x in (20, 10, 35)])
+    (one,) = judged(of, [of.claims["order"]], live)
+    assert one.status == "undecided"
+
+
+def test_a_live_lab_simulates_nothing() -> None:
+    of = study()
+    with pytest.raises(NotLiveError):
+        of.model(lab(of)).measure("thr", 1)
+
+
+def test_lists_of_a_point_are_all_combinations() -> None:
+    first, second = Plan.of(study()).points
+    assert (first.says, first.published) == ({"rate": 1}, {"thr": 10})
+    assert (second.says, second.published) == ({"rate": 2}, {"thr": 20})
+
+
+@pytest.mark.parametrize(
+    ("live", "says"),
+    [
+        ({"seconds": 1}, "live: seconds is no key"),
+        ({"measures": ["speed"]}, "no measure 'speed'"),
+        ({"points": [{"says": {"size": 1}}]}, "no factor size"),
+        ({"points": [{"sender": "reno"}]}, "sender is no key"),
+        ({"points": [{"says": {"rate": [1, 2]}, "published": {"thr": [1]}}]}, "1 published values"),
+        ({"points": [{"says": {"rate": 1}, "published": {"timeouts": [1]}}]}, "none of the meas"),
+        ({"points": []}, "no points"),
+    ],
+)
+def test_a_wrong_live_table_is_told(live: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        Plan.of(study(**live))
+
+
+def test_who_sends_is_simulated_with_its_own_settings() -> None:
+    """A kernel as the profile of Linux; what a kernel lacks is sent by the study's own TCP."""
+    of = studies.find("west1997")
+    model = of.model(Lab(runs=2))
+    says = {"scheme": "snoop", "err": "bit64k"}
+    kernel = _Asked(Point(says, "reno"), model, 7)
+    assert kernel.scenario["tcp"] == {"profile": "linux", "variant": "reno"}
+    assert kernel.scenario["seed"] == 7
+    assert [one["kind"] for one in kernel.scenario["agents"]] == ["snoop"]
+    assert kernel.scenario["flows"][0]["opens"] == "receiver"
+    assert not kernel.note
+    lacking = _Asked(Point(says, "nosuchtcp"), model, 7)
+    assert "no nosuchtcp" in lacking.note
+    assert lacking.sender == "farlink in user space"
+    assert lacking.scenario["tcp"] == model.cell(**says).scenario["tcp"]
+
+
+def test_a_comparison_keeps_agents() -> None:
+    """Without them snoop's path would be compared as one without snoop."""
+    agents = [{"at": "r", "wireless": "air", "kind": "snoop"}]
+    lan = {"between": ["a", "r"], "down": {"rate": "10 Mbit/s", "delay": "1 ms"}}
+    air = {"name": "air", "between": ["r", "b"], "down": {"rate": "1 Mbit/s", "delay": "1 ms"}}
+    flows = [{"from": "a", "to": "b", "app": "file", "size": "40 kB"}]
+    tree, amount = _tree({"links": [lan, air], "flows": flows, "agents": agents}, None, None, None)
+    assert amount == 40_000
+    assert [one["kind"] for one in tree["agents"]] == ["snoop"]
+
+
+@pytest.mark.parametrize("name", ["west1997", "vatne2006"])
+def test_live_points_of_studies_are_scenarios(name: str) -> None:
+    of = studies.find(name)
+    model = of.model(Lab(runs=2))
+    for point in Plan.of(of).points:
+        assert model.lab.text(model.cell(**point.says))
+
+
+def test_a_study_without_live_points_says_so() -> None:
+    with pytest.raises(ScenarioError, match="wong1998 has no points"):
+        Plan.of(studies.find("wong1998"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["wong1998", "--live"], "has no points with real packets"),
+        (["--all", "--live"], "--live is of one study"),
+        (["west1997", "--live-runs", "3"], "--live-runs has no effect without --live"),
+        (["west1997", "--live", "--live-runs", "1"], "--live-runs is 1; write 2 to 1000"),
+    ],
+)
+def test_wrong_options_are_a_line(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["study", *arguments])
+    assert stopped.value.code == 2
+    assert says in capsys.readouterr().err
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may emulate")
+def test_without_root_it_is_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(["study", "west1997", "--live", "--quiet"])
+    assert stopped.value.code == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
