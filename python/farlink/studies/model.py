@@ -16,7 +16,7 @@ from farlink.errors import ScenarioError
 from farlink.studies.lab import Cell, Lab
 from farlink.studies.quantity import Nothing, Quantity
 
-__all__ = ["Change", "Factor", "Measure", "Model", "Plan"]
+__all__ = ["Change", "Factor", "Measure", "Model", "Plan", "put"]
 
 Hook = Callable[[dict[str, Any]], None]
 """Changes the tree of a scenario in a way that values by path cannot say."""
@@ -311,13 +311,13 @@ class Model:
             factor = self.plan.factors[name]
             if name not in self.change.ignores:
                 for path, one in factor.settings(value).items():
-                    _put(tree, path, one)
+                    put(tree, path, one)
             if value is not None and (name in self.plan.args or value != factor.absent):
                 told.append(factor.told(value))
         for path, one in self.change.sets.items():
-            _put(tree, path, one)
+            put(tree, path, one)
         for path in self.change.drops:
-            _put(tree, path, None)
+            put(tree, path, None)
         for hook in self._hooks:
             hook(tree)
         return Cell(", ".join(part for part in told if part), tree, self.plan.runs)
@@ -373,7 +373,7 @@ def _dotted(node: ast.expr) -> Iterator[str]:
         yield node.id
 
 
-def _put(tree: dict[str, Any], path: str, value: Any) -> None:  # noqa: ANN401
+def put(tree: dict[str, Any], path: str, value: Any) -> None:  # noqa: ANN401
     """Set a value by path; None takes it away."""
     *parents, last = path.split(".")
     place: Any = tree

@@ -1,11 +1,12 @@
 """Six downloads over one bottleneck with round trips of 65 to 540 ms (4.2.4, figure 19)."""
 
+import copy
 from typing import Any
 
 import numpy as np
 
 from farlink.studies.lab import Cell
-from farlink.studies.model import Model
+from farlink.studies.model import Model, put
 from farlink.studies.omueti2007.registry import REGISTRY
 from farlink.studies.quantity import Quantity
 
@@ -25,7 +26,7 @@ _VARIANTS = {
 
 
 def _six(model: Model, kind: str) -> Cell:
-    plan = dict(model.plan.tree)
+    plan = copy.deepcopy(dict(model.plan.tree))
     links = [_link("trunk0", "switch0", "gateway0", "10 Mbit/s", 5)]
     links.append(_link("bottleneck", "gateway0", "gateway1", "10 Mbit/s", 5, {"packets": 100}))
     links.append(_link("trunk1", "gateway1", "switch1", "10 Mbit/s", 5))
@@ -40,7 +41,7 @@ def _six(model: Model, kind: str) -> Cell:
     tree = {**plan, "links": links, "flows": flows}
     for path, value in model.change.sets.items():
         if path.startswith("tcp."):
-            tree["tcp"] = {**tree["tcp"], path.removeprefix("tcp."): value}
+            put(tree, path, value)
     return Cell(f"six, {kind}", tree)
 
 

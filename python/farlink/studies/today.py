@@ -1,0 +1,310 @@
+"""The main questions of the studies, asked again of the TCPs of today.
+
+`python -m farlink.studies.today --out DIR` simulates what today.toml lists and writes tables
+(Markdown and CSV, with 95 % intervals) and a figure per question. docs/studies/what-we-learned.md
+is made of them.
+"""
+
+import argparse
+import copy
+import csv
+import io
+import json
+import math
+import os
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from farlink import files
+from farlink.errors import FarlinkError, ScenarioError
+from farlink.stats import Estimate, mean_ci95
+from farlink.studies import find
+from farlink.studies.lab import Cell, Lab
+from farlink.studies.model import put
+from farlink.studies.quantity import Quantity, short
+
+__all__ = ["Answer", "Gain", "Question", "answer", "main", "questions"]
+
+_AXES = ("place", "mechanism", "stack")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question: what is measured where, with which mechanism of the network, by which TCP.
+
+    Attributes
+    ----------
+    id, asks
+        Its name and its text.
+    study
+        The study whose network it is; empty where `model` is the scenario.
+    measure, unit, scale
+        What is measured of flow 0, and how it is written: its values times `scale`.
+    model
+        The scenario, where no study has it.
+    place, mechanism, stack
+        Per name what it sets: `point`, factors of the study; `sets`, values by path. A stack
+        with `tcp` replaces the table [tcp] of the scenario but for the segment size.
+    gains
+        Which ratios are given: two names of an axis.
+    """
+
+    id: str
+    asks: str
+    measure: str
+    unit: str
+    model: Mapping[str, Any] = field(default_factory=dict)
+    study: str = ""
+    scale: float = 1.0
+    place: Mapping[str, Any] = field(default_factory=lambda: {"": {}})
+    mechanism: Mapping[str, Any] = field(default_factory=lambda: {"": {}})
+    stack: Mapping[str, Any] = field(default_factory=dict)
+    gains: Sequence[Sequence[str]] = ()
+
+    def cell(self, place: str, mechanism: str, stack: str) -> Cell:
+        """Return the scenario of a place, a mechanism and a stack."""
+        said = [self.place[place], self.mechanism[mechanism], self.stack[stack]]
+        if self.study:
+            model = find(self.study).model(Lab())
+            point = {key: value for one in said for key, value in one.get("point", {}).items()}
+            # What a place says of the whole network stands over what its arguments say.
+            point = {
+                key: point[key] for key in sorted(point, key=lambda key: key not in model.plan.args)
+            }
+            tree = copy.deepcopy(dict(model.cell(**point).scenario))
+        else:
+            tree = copy.deepcopy(dict(self.model))
+        for one in said:
+            if "tcp" in one:
+                tree["tcp"] = {"mss": tree["tcp"]["mss"], **one["tcp"]}
+            for path, value in one.get("sets", {}).items():
+                put(tree, path, value)
+        name = ", ".join(part for part in (self.id, place, mechanism, stack) if part)
+        return Cell(name, tree)
+
+
+@dataclass(frozen=True)
+class Gain:
+    """By which factor one is above another in the same place, of the same runs."""
+
+    where: tuple[str, str]
+    of: str
+    over: str
+    ratio: Estimate
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came out of a question: a quantity per place, mechanism and stack; and ratios."""
+
+    question: Question
+    values: Mapping[tuple[str, str, str], Quantity]
+    gains: Sequence[Gain]
+
+
+def questions() -> Mapping[str, Question]:
+    """Return all questions by their ids."""
+    text = resources.files(__package__).joinpath("today.toml").read_text(encoding="utf-8")
+    tree = tomllib.loads(text)
+    kernels = tree.get("stack", {})
+    found = {}
+    for row in tree["question"]:
+        stacks = {name: {"tcp": kernels[name]} for name in row.pop("kernels", [])}
+        row["stack"] = {**row.get("stack", {}), **stacks}
+        found[row["id"]] = Question(**row)
+    return found
+
+
+def _cells(question: Question) -> Iterator[tuple[tuple[str, str, str], Cell]]:
+    for place in question.place:
+        for mechanism in question.mechanism:
+            for stack in question.stack:
+                yield (place, mechanism, stack), question.cell(place, mechanism, stack)
+
+
+def answer(question: Question, lab: Lab) -> Answer:
+    """Simulate what a question asks for."""
+    cells = dict(_cells(question))
+    lab.prefetch(cells.values())
+    values = {}
+    for key, cell in cells.items():
+        quantity = lab.flow(cell, question.measure)
+        values[key] = Quantity(quantity.values * question.scale, cell.label, question.unit)
+    gains = [one for of, over in question.gains for one in _gains(values, of, over)]
+    return Answer(question, values, gains)
+
+
+def _gains(values: Mapping[tuple[str, str, str], Quantity], of: str, over: str) -> Iterator[Gain]:
+    for key, one in values.items():
+        for axis in range(len(_AXES)):
+            a, b, c = (over if place == axis else name for place, name in enumerate(key))
+            other = (a, b, c)
+            if key[axis] == of and other in values:
+                left = [name for place, name in enumerate(key) if place != axis]
+                yield Gain((left[0], left[1]), of, over, _ratio(one, values[other]))
+
+
+def _ratio(a: Quantity, b: Quantity) -> Estimate:
+    """Geometric mean of the ratios run by run, with the interval of its logarithm."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(a.values / b.values)
+    found = mean_ci95([float(one) if math.isfinite(one) else None for one in logs])
+    mean, low, high = (
+        None if one is None else math.exp(one) for one in (found.mean, found.low, found.high)
+    )
+    return Estimate(mean, low, high, found.n)
+
+
+# --- What is written
+
+
+def _text(quantity: Quantity) -> str:
+    found = quantity.estimate
+    if found.mean is None:
+        return "none came through"
+    missing = len(quantity.values) - found.n
+    half = f" ± {short(found.half_width, 2)}" if found.half_width else ""
+    return f"{short(found.mean, 3)}{half}" + (f" ({missing} runs failed)" if missing else "")
+
+
+def _ratio_text(ratio: Estimate) -> str:
+    if ratio.mean is None or ratio.low is None or ratio.high is None:
+        return "-"
+    return f"{short(ratio.mean, 3)} ({short(ratio.low, 3)} to {short(ratio.high, 3)})"
+
+
+def _row(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |\n"
+
+
+def _markdown(found: Answer) -> str:
+    question, stacks = found.question, list(found.question.stack)
+    text = (
+        f"## {question.id}\n\n{question.asks}\n\n{question.measure} in {question.unit}, 95 %:\n\n"
+    )
+    text += _row(["", *stacks]) + _row(["---"] * (1 + len(stacks)))
+    for place in question.place:
+        for mechanism in question.mechanism:
+            name = ", ".join(part for part in (place, mechanism) if part)
+            cells = [_text(found.values[place, mechanism, stack]) for stack in stacks]
+            text += _row([name, *cells])
+    text += "\n"
+    for of, over in question.gains:
+        rows = [one for one in found.gains if (one.of, one.over) == (of, over)]
+        text += f"{of} over {over}:\n\n" + _row(["", "ratio"]) + _row(["---"] * 2)
+        for one in rows:
+            where = ", ".join(part for part in one.where if part)
+            text += _row([where, _ratio_text(one.ratio)])
+        text += "\n"
+    return text
+
+
+def _csv(found: Answer) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow([*_AXES, "measure", "unit", "mean", "ci95_low", "ci95_high", "n"])
+    question = found.question
+    for key, quantity in found.values.items():
+        one = quantity.estimate
+        writer.writerow([*key, question.measure, question.unit, one.mean, one.low, one.high, one.n])
+    return out.getvalue()
+
+
+def _draw(found: Answer, path: Path) -> None:
+    """Draw a panel per place: a mark per mechanism and stack, a bar for its 95 % interval."""
+    from farlink.plot.style import PALETTE, WIDTH, Picture, styled
+
+    @styled
+    def make() -> Any:  # noqa: ANN401 (a figure)
+        question = found.question
+        places, mechanisms = list(question.place), list(question.mechanism)
+        rows = len(question.stack)
+        height = 0.8 + 0.30 * rows * math.ceil(len(places) / 3) + 0.5 * math.ceil(len(places) / 3)
+        figure = Picture(figsize=(WIDTH, height), layout="constrained")
+        columns = min(3, len(places))
+        grid = figure.subplots(
+            math.ceil(len(places) / columns), columns, sharey=True, squeeze=False
+        )
+        for axes in grid.flat[len(places) :]:
+            axes.set_axis_off()
+        for axes, place in zip(grid.flat, places, strict=False):
+            for i, mechanism in enumerate(mechanisms):
+                shift = (i - (len(mechanisms) - 1) / 2) * 0.22
+                for j, stack in enumerate(question.stack):
+                    one = found.values[place, mechanism, stack].estimate
+                    if one.mean is None:
+                        continue
+                    axes.errorbar(
+                        one.mean,
+                        j + shift,
+                        xerr=one.half_width,
+                        color=PALETTE[i],
+                        marker="os^Dv"[i],
+                        ms=4,
+                        capsize=2,
+                        label=mechanism if not j else None,
+                    )
+            axes.set_title(place, fontsize=9)
+            axes.set_yticks(range(rows), list(question.stack))
+            axes.set_ylim(rows - 0.5, -0.5)
+            axes.set_xlim(left=0)
+        figure.supxlabel(f"{question.measure} ({question.unit})", fontsize=9)
+        if len(mechanisms) > 1:
+            handles, labels = grid.flat[0].get_legend_handles_labels()
+            figure.legend(handles, labels, loc="outside upper right", ncols=len(mechanisms))
+        return figure
+
+    make().savefig(path, dpi=130)
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Ask all questions, or some; see the module."""
+    parser = argparse.ArgumentParser(prog="python -m farlink.studies.today", description=__doc__)
+    parser.add_argument("--only", default="", help="ids of questions, or how they begin: A,B")
+    parser.add_argument("--runs", type=int, default=30, help="runs of each point (default 30)")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--store", help="keep numbers here; what is there is not run again")
+    parser.add_argument("--out", default="farlink-out/today", help="where the files go")
+    said = parser.parse_args(args)
+    try:
+        return _main(said)
+    except FarlinkError as error:
+        sys.stderr.write(f"farlink: {error}\n")
+        return 2
+
+
+def _main(said: argparse.Namespace) -> int:
+    if said.runs < 2:
+        raise ScenarioError("--runs must be 2 or more: one run has no interval")
+    words = [word for word in said.only.split(",") if word]
+    known = questions()
+    for word in words:
+        if not any(id.startswith(word) for id in known):  # noqa: A001
+            raise ScenarioError(f"--only {word}: there are {', '.join(known)}")
+    asked = [q for q in known.values() if not words or any(q.id.startswith(w) for w in words)]
+    lab = Lab(runs=said.runs, seed=said.seed, jobs=said.jobs, store=said.store)
+    out = Path(said.out)
+    pages = []
+    for question in asked:
+        found = answer(question, lab)
+        pages.append(_markdown(found))
+        files.write_text(out / f"{question.id}.csv", _csv(found))
+        scenarios = {cell.label: json.loads(lab.text(cell)) for _, cell in _cells(question)}
+        files.write_text(out / f"{question.id}.json", json.dumps(scenarios, indent=1))
+        _draw(found, out / f"{question.id}.png")
+        sys.stdout.write(f"{pages[-1]}\n")
+        sys.stdout.flush()
+    files.write_text(out / "today.md", "\n".join(pages))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,61 @@
+"""The questions asked of today's TCPs: whole, of the networks they name, and their arithmetic."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from farlink.studies import find, today
+from farlink.studies.lab import Lab
+
+QUESTIONS = today.questions()
+
+
+def test_each_study_is_asked_and_each_scenario_resolves() -> None:
+    studies = {id.partition("-")[0] for id in QUESTIONS}  # noqa: A001
+    assert studies == {"west1997", "wong1998", "leung1998", "omueti2007", "vatne2006"}
+    lab = Lab(runs=2)
+    for question in QUESTIONS.values():
+        place, mechanism = next(iter(question.place)), next(iter(question.mechanism))
+        for stack in question.stack:
+            assert lab.text(question.cell(place, mechanism, stack))
+        for one in question.place:
+            assert lab.text(question.cell(one, mechanism, next(iter(question.stack))))
+
+
+def test_the_stack_of_its_time_is_that_of_the_study() -> None:
+    """What a question calls the TCP of its time is what the study itself runs, to the key."""
+    ours = QUESTIONS["omueti2007"].cell("BER 1e-6", "", "ADaLR of 2007")
+    assert ours.scenario == find("omueti2007").model(Lab()).cell("adalr_sack", "d", 1e-6).scenario
+    day = QUESTIONS["vatne2006-satellite"].cell("as calibrated", "", "Vegas of 2006")
+    theirs = find("vatne2006").model(Lab()).cell("vegas", 0, 0, place="day1")
+    assert day.scenario == theirs.scenario
+
+
+def test_a_kernel_brings_nothing_of_the_study_but_its_segments() -> None:
+    tcp = QUESTIONS["west1997"].cell("no errors", "none", "Linux cubic").scenario["tcp"]
+    assert tcp == {"mss": "1460 B", "profile": "linux", "variant": "cubic"}
+
+
+def test_gains_are_geometric_means_of_runs_of_the_same_number() -> None:
+    a, b = np.array([2.0, 8.0]), np.array([1.0, 1.0])
+    quantities = [today.Quantity(one, "") for one in (a, b)]
+    values = {("here", "", "fast"): quantities[0], ("here", "", "slow"): quantities[1]}
+    (gain,) = today._gains(values, "fast", "slow")
+    assert gain.where == ("here", "")
+    assert gain.ratio.mean == pytest.approx(4.0)
+    assert gain.ratio.low == pytest.approx(math.exp(math.log(4) - 12.706 * math.log(2)), rel=1e-3)
+
+
+def test_one_question_from_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--only", "omueti2007-pages", "--runs", "2", "--out", str(tmp_path)]
+    assert today.main(words) == 0
+    names = {one.name for one in tmp_path.iterdir()}
+    assert {"today.md", "omueti2007-pages.csv", "omueti2007-pages.png"} <= names
+    assert "| no errors | 5.03 | 4.52 |" in capsys.readouterr().out
+    for wrong in (["--only", "nobody"], ["--runs", "1"]):
+        assert today.main(wrong) == 2
+        assert capsys.readouterr().err.startswith("farlink: ")
