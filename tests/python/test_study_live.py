@@ -11,9 +11,10 @@ from farlink import cli, studies
 from farlink.comparison import _tree
 from farlink.errors import ScenarioError
 from farlink.studies.lab import Lab
-from farlink.studies.live import LiveLab, NotLiveError, Plan, Point, _Asked, judged
+from farlink.studies.live import LiveLab, LiveRow, NotLiveError, Plan, Point, _Asked, judged
 from farlink.studies.live_run import Run
 from farlink.studies.model import Model
+from farlink.studies.quantity import Quantity
 from farlink.studies.study import Registry, Study
 
 RECORD: dict[str, Any] = {
@@ -146,8 +147,25 @@ def test_who_sends_is_simulated_with_its_own_settings() -> None:
     assert not kernel.note
     lacking = _Asked(Point(says, "nosuchtcp"), model, 7)
     assert "no nosuchtcp" in lacking.note
-    assert lacking.sender == "farlink in user space"
+    assert lacking.sender == "farlink"
     assert lacking.scenario["tcp"] == model.cell(**says).scenario["tcp"]
+
+
+@pytest.mark.parametrize(
+    ("simulated", "live", "says"),
+    [
+        ([10, 10, 10, 50], [10, 10, 10], "1 ± 0, within 5 %"),
+        ([10, 11], [20, 22, 21], "2 ± 0, differs"),
+        ([0, 0, 4], [0, 1], ""),
+    ],
+)
+def test_live_and_simulated_are_compared_over_the_runs_that_both_have(
+    simulated: list[float], live: list[float], says: str
+) -> None:
+    """More runs are simulated than emulated, and counts may be 0 in all runs of both."""
+    matched, real = Quantity(simulated, "simulated"), Quantity(live, "live")
+    row = LiveRow("", "", "", None, None, matched, real, 0.0)
+    assert row.verdict == says
 
 
 def test_a_comparison_keeps_agents() -> None:

@@ -17,18 +17,28 @@ from typing import Any
 
 import numpy as np
 
-from farlink import emulation
+from farlink import emulation, registry
 from farlink.comparison import PROFILE, Row
 from farlink.errors import ScenarioError
 from farlink.studies.judge import Finding, Judgement, judge
 from farlink.studies.lab import Cell, Lab
 from farlink.studies.live_run import Job, Run, check_allowed, run_all
 from farlink.studies.model import Model
-from farlink.studies.quantity import Quantity, short
+from farlink.studies.quantity import Quantity, paired, short
 from farlink.studies.study import Claim, Study, Table
 from farlink.trace import Trace
 
-__all__ = ["TOGETHER", "Live", "LiveLab", "NotLiveError", "Plan", "Point", "emulate", "judged"]
+__all__ = [
+    "TOGETHER",
+    "Live",
+    "LiveLab",
+    "LiveRow",
+    "NotLiveError",
+    "Plan",
+    "Point",
+    "emulate",
+    "judged",
+]
 
 TOGETHER = 4
 """Runs that are emulated at the same time, where the record does not say."""
@@ -165,14 +175,12 @@ class LiveRow:
 
     @cached_property
     def verdict(self) -> str:
-        """Whether live and simulated agree, as `farlink compare` says it."""
-        row = Row("", *(tuple(one.values[: self.runs]) for one in (self.matched, self.live)))
-        return f"{row.ratio.mean:.3g}{_half(row)}, {row.verdict}" if self.matched.mean else ""
-
-    @property
-    def runs(self) -> int:
-        """Runs with real packets."""
-        return len(self.live.values)
+        """Whether live and simulated agree, as `farlink compare` says it; empty for counts of 0."""
+        simulated, live = (tuple(one.tolist()) for one in paired(self.matched, self.live))
+        if not any(simulated):
+            return ""
+        row = Row("", simulated, live)
+        return f"{row.ratio.mean:.3g}{_half(row)}, {row.verdict}"
 
 
 def _half(row: Row) -> str:
@@ -250,7 +258,8 @@ class LiveLab(Lab):
                 raise NotLiveError(f"{metric} of {cell.label}")
             values.append(float(value))
         self.asked += 1
-        return Quantity(np.array(values), f"{metric}({cell.label})", "", [cell.key])
+        label, unit = f"{metric}({cell.label})", registry.unit(str(name[0]), metric)
+        return Quantity(np.array(values), label, unit, [cell.key])
 
     def _simulate(self, cell: Cell, run: int) -> Trace:
         raise NotLiveError(f"a trace of {cell.label}, run {run}")
@@ -366,7 +375,7 @@ class _Asked:
     @property
     def sender(self) -> str:
         """Who sends, for the reader."""
-        return f"kernel, {self.kernel}" if self.kernel else "farlink in user space"
+        return f"kernel, {self.kernel}" if self.kernel else "farlink"
 
     def rows(
         self, measures: Sequence[str], lab: Lab, study: Study, runs: Sequence[Run]
@@ -383,7 +392,7 @@ class _Asked:
                 LiveRow(
                     self.label,
                     self.sender,
-                    study.plan.measures[name].label or study.plan.measures[name].doc,
+                    name,
                     printed,
                     as_study,
                     ours.of_cell(name, self.matched),
