@@ -10,12 +10,12 @@ pub use app::{Fetched, Service};
 
 use app::App;
 use farlink_net::wire::{self, Addresses, MAX_IPV4_LEN, WireError};
-use farlink_net::{FlowId, NodeId, Packet, Payload};
+use farlink_net::{FlowId, NodeId, Packet, Payload, Raw};
 use farlink_tcp::config::{Eln, FastOpen};
 use farlink_tcp::{
-    CloseReason, Config, Connection, FastOpenCookie, Flags, Instant, Interval, Segment, Seq, State,
+    CloseReason, Config, Connection, FastOpenCookie, Flags, Instant, Interval, Notice, Segment,
+    Seq, State, Stats, reset_for,
 };
-use farlink_tcp::{Stats, reset_for};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -218,6 +218,9 @@ impl Endpoint {
                     self.pump(now, key);
                     return;
                 }
+                if matches!(error, WireError::NotTcp(_)) && self.noticed(now, bytes) {
+                    return;
+                }
                 let counter = match error {
                     WireError::TcpChecksum => &mut self.dropped.checksum,
                     WireError::NotTcp(_) => &mut self.dropped.not_tcp,
@@ -239,6 +242,22 @@ impl Endpoint {
             return;
         }
         self.pump(now, key);
+    }
+
+    /// A packet arrives that may be a base station's notice of a bad state. Returns whether
+    /// it is, and about a connection of this host.
+    fn noticed(&mut self, now: Instant, bytes: &[u8]) -> bool {
+        let Ok(Some((seq, (ours, theirs), far))) = Raw::new(bytes.to_vec()).map(|raw| raw.stuck())
+        else {
+            return false;
+        };
+        let key = (far, theirs, ours);
+        let Some(open) = self.open.get_mut(&key) else {
+            return false;
+        };
+        open.connection.on_notice(now, Notice::BadState { seq });
+        self.pump(now, key);
+        true
     }
 
     /// A packet arrives whose TCP checksum is wrong: its connection asks for it.

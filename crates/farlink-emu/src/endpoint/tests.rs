@@ -1,4 +1,5 @@
 use super::*;
+use farlink_net::icmp;
 use farlink_tcp::variant;
 use farlink_tcp::{Body, Extra, Options};
 
@@ -369,6 +370,81 @@ fn explicit_loss_notification_works_by_checksum() {
     let (without, _) = run("newreno");
     assert!(with < without, "{with:?} {without:?}");
     assert_eq!(stats.timeouts, 0);
+}
+
+/// A base station's notice starts the timer of the connection that it names anew, if that
+/// has `ebsn`. A notice that is damaged, or about no connection, is dropped and counted.
+#[test]
+fn a_notice_of_a_bad_state_restarts_the_timer() {
+    let run = |ebsn: bool| {
+        let mut config = config("server", &[(PORT, Service::Data(100_000))], None);
+        Arc::make_mut(&mut config.tcp).ebsn = ebsn;
+        let mut a = Endpoint::new(SERVER, &config, None);
+        let mut b = client(100_000);
+        // The handshake, and data that get lost.
+        let mut now = Instant::ZERO;
+        let mut lost = None;
+        for _ in 0..4 {
+            if b.next_timeout().is_some_and(|at| at <= now) {
+                b.on_timeout(now);
+            }
+            while let Some(bytes) = b.poll_transmit() {
+                a.receive(now, &bytes);
+            }
+            while let Some(bytes) = a.poll_transmit() {
+                if bytes.len() > 500 {
+                    lost.get_or_insert(bytes);
+                } else {
+                    b.receive(now, &bytes);
+                }
+            }
+            now += Interval::from_millis(10);
+        }
+        let bytes = lost.expect("data left");
+        let due = a.next_timeout().expect("they are waited for");
+        now += Interval::from_millis(100);
+        let notice = |bytes: Vec<u8>| {
+            let packet = Packet {
+                src: NodeId(0),
+                dst: NodeId(0),
+                flow: FlowId::NONE,
+                from_opener: false,
+                ident: 0,
+                ttl: TTL,
+                corrupt: false,
+                dont_fragment: true,
+                piece: None,
+                payload: Payload::Raw(Raw::new(bytes).unwrap()),
+            };
+            let station = Ipv4Addr::new(10, 0, 0, 2);
+            icmp::bad_state(station, &packet).unwrap().bytes().to_vec()
+        };
+        a.receive(now, &notice(bytes.clone()));
+        let after = a.next_timeout().unwrap();
+        assert_eq!(a.report().dropped, Dropped::default());
+        // One that is damaged, one cut short, and one about another port.
+        let mut damaged = notice(bytes.clone());
+        *damaged.last_mut().unwrap() ^= 1;
+        let mut short = notice(bytes.clone());
+        short.truncate(40);
+        short[3] = 40;
+        let mut other = bytes;
+        other[21] ^= 1;
+        for bytes in [damaged, short, notice(other)] {
+            a.receive(now + Interval::from_millis(50), &bytes);
+        }
+        assert_eq!(a.next_timeout(), Some(after));
+        let dropped = a.report().dropped;
+        assert_eq!(dropped.not_tcp + dropped.malformed, 3, "{dropped:?}");
+        (due, after)
+    };
+    let (due, after) = run(true);
+    assert!(
+        after > due + Interval::from_millis(100),
+        "{due:?} {after:?}"
+    );
+    let (due, after) = run(false);
+    assert_eq!(due, after);
 }
 
 #[test]
