@@ -16,6 +16,8 @@ pub fn library() -> &'static [(&'static str, &'static str)] {
         "geo-mixed",
         "geo-pep",
         "two-stations",
+        "wlan-west1997",
+        "wwan-west1997",
         "several-losses",
         "cdpd-rlp-wong1998",
         "fairness-omueti2007",
