@@ -248,7 +248,7 @@ def _tree(
     amount = units.whole_size(wanted) if wanted is not None else None
     if amount is None:
         raise ScenarioError("--transfer: write a size such as 5MB; the first flow has none to take")
-    kept = ("name", "seed", "links", "agents", "routes", "max_duration")
+    kept = ("name", "seed", "links", "routes", "agents", "handoffs", "max_duration")
     out = {key: tree[key] for key in kept if key in tree}
     begins, ends = source.ends(flow)
     out["flows"] = [

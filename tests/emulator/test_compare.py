@@ -2,11 +2,13 @@
 
 import json
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
 
+import farlink as fl
 from farlink import comparison, folder
 from farlink.plot.compare import draw_pair
 
@@ -65,6 +67,75 @@ def test_goodputs_agree_where_packets_are_lost(tmp_path: Path) -> None:
         pytest.skip(f"the machine is too busy: packets {1e3 * found['late_p99_s']:.1f} ms late")
     (row,) = found["rows"]
     assert abs(row["ratio"] - 1) < 0.1, row
+
+
+SNOOP = """
+[[links]]
+name = "wired"
+between = ["server", "base"]
+down = { rate = "10 Mbit/s", delay = "10 ms" }
+[[links]]
+name = "radio"
+between = ["base", "client"]
+down = { rate = "2 Mbit/s", delay = "2 ms", queue = { packets = 100 }, channel = { ber = 1e-5 } }
+up = { rate = "2 Mbit/s", delay = "2 ms", channel = { ber = 1e-5 } }
+[[agents]]
+at = "base"
+wireless = "radio"
+kind = "snoop"
+[[flows]]
+from = "server"
+to = "client"
+size = "1 MB"
+"""
+
+
+def test_agents_and_handoffs_are_on_both_sides() -> None:
+    """They were left out of both, without a word."""
+    radio = {"rate": "1 Mbit/s", "delay": "1 ms"}
+    tree, _ = comparison._tree(
+        {
+            **tomllib.loads(SNOOP),
+            "links": [
+                {"between": ["server", "base"], "down": radio},
+                {"name": "radio", "between": ["base", "client"], "down": radio},
+                {"between": ["server", "south"], "down": radio},
+                {"name": "other", "between": ["south", "client"], "down": radio},
+            ],
+            "handoffs": [{"host": "client", "links": ["radio", "other"], "at": ["1 s"]}],
+        },
+        None,
+        None,
+        None,
+    )
+    assert [(one["at"], one["kind"]) for one in tree["agents"]] == [("base", "snoop")]
+    assert [one["host"] for one in tree["handoffs"]] == ["client"]
+    # What no sender here can work with is said.
+    with pytest.raises(fl.ScenarioError, match="no sender takes its notices"):
+        comparison.compare(
+            {**tomllib.loads(SNOOP), "tcp": {"ebsn": True}},
+            ["reno"],
+            overrides={"agents.0.kind": "ebsn"},
+        )
+
+
+@pytest.mark.long
+def test_goodputs_agree_behind_snoop(tmp_path: Path) -> None:
+    """A kernel behind snoop on a radio with a bit error rate of 1e-5, which damages 11 % of the
+    packets: as the simulator's, and almost twice of what it gets without the agent.
+
+    Sixteen runs gave residuals of 20 % of the goodput for one, so 8 % for the mean of six: 25 % is
+    three times that. Without the agent the kernel has 0.57 of the simulator's goodput with it.
+    """
+    file = tmp_path / "snoop.toml"
+    file.write_text(SNOOP)
+    done = compare(str(file), "--tcp", "reno", "--runs", "6", "--out", str(tmp_path / "out"))
+    assert done.returncode == 0, done.stderr
+    found = json.loads((tmp_path / "out" / "comparison.json").read_text())
+    if found["late_p99_s"] > TOO_LATE_S:
+        pytest.skip(f"the machine is too busy: packets {1e3 * found['late_p99_s']:.1f} ms late")
+    (row,) = found["rows"]
+    assert abs(row["ratio"] - 1) < 0.25, row
 
 
 @pytest.mark.parametrize(

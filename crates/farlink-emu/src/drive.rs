@@ -618,6 +618,7 @@ impl Emulation {
             self.live.report(now),
             self.live.balance(),
             self.live.agents(),
+            self.live.handoffs(),
         );
         Report::of(traffic, self.lateness.clone(), self.priority.clone())
     }

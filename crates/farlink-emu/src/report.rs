@@ -60,6 +60,9 @@ pub struct Traffic {
     /// What agents counted, if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<Value>,
+    /// What handoffs cost, if there are hosts that move.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub handoffs: Vec<Value>,
 }
 
 /// What a host sent and got.
@@ -157,6 +160,7 @@ impl Traffic {
         links: Vec<LinkReport>,
         balance: Balance,
         agents: Vec<Value>,
+        handoffs: Vec<Value>,
     ) -> Self {
         let sum = |of: fn(&Counters) -> u64| hosts.iter().map(|h| of(&h.counters)).sum::<u64>();
         let (not_ipv4, no_host) = (sum(|c| c.not_ipv4), sum(|c| c.no_host));
@@ -174,6 +178,7 @@ impl Traffic {
             hosts,
             links: links.into_iter().map(LinkRow::from).collect(),
             agents,
+            handoffs,
         }
     }
 }

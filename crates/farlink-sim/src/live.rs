@@ -4,7 +4,7 @@
 use crate::Monitor;
 use crate::build::{channel, link_config, network, nodes};
 use crate::metrics::{self, Scope};
-use crate::run::{RunError, agents_json, headers_can_say};
+use crate::run::{RunError, agents_json, handoffs_json, headers_can_say};
 use crate::scenario::{DirectionSpec, Expanded, QueueSpec};
 use crate::world::Balance;
 use crate::world::{World, taps};
@@ -372,6 +372,11 @@ impl Live {
     /// What each agent counted, as in a result; an empty list without agents.
     pub fn agents(&self) -> Vec<Value> {
         agents_json(&self.scenario, self.world.agents.counters(self.world.now))
+    }
+
+    /// What handoffs of each host cost, as in a result; an empty list without hosts that move.
+    pub fn handoffs(&self) -> Vec<Value> {
+        handoffs_json(&self.scenario, self.world.roaming.counters())
     }
 
     /// What each direction of each link did, up to `now`.

@@ -315,7 +315,7 @@ impl Outcome {
             out["agents"] = agents_json(scenario, self.agents.iter()).into();
         }
         if !self.handoffs.is_empty() {
-            out["handoffs"] = handoffs_json(scenario, &self.handoffs).into();
+            out["handoffs"] = handoffs_json(scenario, self.handoffs.iter()).into();
         }
         out.to_string()
     }
@@ -352,11 +352,14 @@ pub(crate) fn agents_json<C: AsRef<[(&'static str, f64)]>>(
 }
 
 /// What handoffs of each host cost.
-fn handoffs_json(scenario: &Expanded, counters: &[Vec<(&'static str, f64)>]) -> Vec<Value> {
+pub(crate) fn handoffs_json<C: AsRef<[(&'static str, f64)]>>(
+    scenario: &Expanded,
+    counters: impl Iterator<Item = C>,
+) -> Vec<Value> {
     let rows = scenario.handoffs.iter().zip(counters);
-    rows.map(
-        |(handoff, counters)| json!({ "host": handoff.spec.host, "metrics": counted(counters) }),
-    )
+    rows.map(|(handoff, counters)| {
+        json!({ "host": handoff.spec.host, "metrics": counted(counters.as_ref()) })
+    })
     .collect()
 }
 

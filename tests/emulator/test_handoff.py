@@ -1,0 +1,98 @@
+"""A kernel whose host moves between base stations, with snoop at each. Skipped where emulation
+cannot be."""
+
+import hashlib
+import tomllib
+from pathlib import Path
+
+from test_emulate import pytestmark, python  # noqa: F401  (skips without the right)
+
+import farlink as fl
+
+SIZE = 1_500_000
+"""Bytes of the transfer: six seconds of the radio."""
+SERVE = """
+import socket, sys
+data = b"".join(i.to_bytes(4, "big") for i in range(int(sys.argv[1]) // 4))
+with socket.create_server(("", 9001)) as listener:
+    connection, _ = listener.accept()
+    with connection:
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        connection.recv(1)
+"""
+FETCH = """
+import hashlib, socket, sys, time
+for _ in range(100):
+    try:
+        s = socket.create_connection(("server", 9001), timeout=60)
+        break
+    except OSError:
+        time.sleep(0.1)
+digest = hashlib.sha256()
+while data := s.recv(1 << 16):
+    digest.update(data)
+open(sys.argv[1], "w").write(digest.hexdigest())
+"""
+RIGHT = hashlib.sha256(b"".join(i.to_bytes(4, "big") for i in range(SIZE // 4))).hexdigest()
+
+
+WALK = """
+[[links]]
+between = ["server", "router"]
+down = { rate = "10 Mbit/s", delay = "5 ms" }
+[[links]]
+between = ["router", "north"]
+down = { rate = "10 Mbit/s", delay = "5 ms" }
+[[links]]
+between = ["router", "south"]
+down = { rate = "10 Mbit/s", delay = "5 ms" }
+[[links]]
+name = "radio-north"
+between = ["north", "client"]
+down = { rate = "2 Mbit/s", delay = "2 ms", channel = { loss = 0.02 } }
+up = { rate = "2 Mbit/s", delay = "2 ms" }
+[[links]]
+name = "radio-south"
+between = ["south", "client"]
+down = { rate = "2 Mbit/s", delay = "2 ms", channel = { loss = 0.02 } }
+up = { rate = "2 Mbit/s", delay = "2 ms" }
+[[handoffs]]
+host = "client"
+links = ["radio-north", "radio-south"]
+at = ["1.5 s", "2.5 s", "3.5 s", "4.5 s"]
+gap = "20 ms"
+[[agents]]
+at = "north"
+wireless = "radio-north"
+kind = "snoop"
+handoff = "transfer"
+[[agents]]
+at = "south"
+wireless = "radio-south"
+kind = "snoop"
+handoff = "transfer"
+[[flows]]
+from = "server"
+to = "client"
+size = "1 MB"
+"""
+"""Two stations with snoop, and a host that goes from one to the other each second."""
+
+
+def test_a_kernel_gets_each_byte_while_its_host_moves(tmp_path: Path) -> None:
+    """Packets go over either station, snoop repairs at both, and what each keeps goes along."""
+    out = tmp_path / "digest"
+    done = fl.emulate(
+        tomllib.loads(WALK),
+        python(FETCH, str(out)),
+        host="client",
+        servers=[("server", python(SERVE, str(SIZE)))],
+    )
+    assert (done.exit_code, done.missing) == (0, 0)
+    assert out.read_text() == RIGHT
+    (moves,) = done.data["handoffs"]
+    assert moves["metrics"]["handoffs"] == 4
+    assert moves["metrics"]["bytes_transferred"] > 0
+    repaired = [one["metrics"]["local_retransmissions"] for one in done.data["agents"]]
+    assert min(repaired) > 0
