@@ -25,7 +25,7 @@ RECORD: dict[str, Any] = {
     "model": {
         "tcp": {"variant": "sack"},
         "links": [LINK],
-        "flows": [{"name": "file", "from": "a", "to": "b", "app": "file", "size": "20 kB"}],
+        "flows": [{"name": "file", "from": "a", "to": "b", "app": "file", "size": "12 kB"}],
     },
     "point": {"args": ["rate"]},
     "factors": {
@@ -39,6 +39,7 @@ RECORD: dict[str, Any] = {
     "live": {
         "doc": "A kernel over a fast link, and ours over a slow one.",
         "runs": 2,
+        "late_s": 0.05,
         "measures": ["thr", "timeouts"],
         "points": [
             {"says": {"rate": 0.4}, "kernel": "reno", "published": {"thr": [3e5]}},
