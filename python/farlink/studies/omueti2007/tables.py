@@ -118,6 +118,21 @@ def _buffer_for_files(tree: dict[str, Any]) -> None:
             link["down"]["queue"] = "unlimited"
 
 
+def _buffer(limit: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
+    """Return a hook that gives a gateway that is limited another buffer."""
+
+    def change(tree: dict[str, Any]) -> None:
+        for link in tree["links"]:
+            if link["name"] == "service" and link["down"]["queue"] == {"bytes": "37500 B"}:
+                link["down"]["queue"] = limit
+
+    return change
+
+
+REGISTRY.hook("buffer_50")(_buffer({"bytes": "50 kB"}))
+REGISTRY.hook("buffer_4")(_buffer({"packets": 4}))
+
+
 @REGISTRY.hook("file_50e6")
 def _file_50e6(tree: dict[str, Any]) -> None:
     """Take a megabyte of the file for a million bytes; pages have no such size."""
