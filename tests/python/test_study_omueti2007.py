@@ -5,6 +5,7 @@ import pytest
 from farlink.studies import find
 from farlink.studies.lab import Lab
 from farlink.studies.model import Model
+from farlink.studies.omueti2007.fairness import _six
 
 STUDY = find("omueti2007")
 
@@ -66,3 +67,22 @@ def test_mutants_change_what_they_name() -> None:
         said = {"app": "http", "congested": True}
         cells = [m.cell("adalr_sack", "d", 1e-6, **said).scenario for m in (base, wrong)]
         assert cells[0] != cells[1], mutant.id
+
+
+def test_every_reading_and_wrong_model_fits_pages_and_the_six_connections() -> None:
+    """A size of the file is none of pages, and a path of keys is no key."""
+    for change in (*STUDY.plan.readings.values(), *STUDY.plan.mutants.values()):
+        model = STUDY.model(Lab(runs=2), change)
+        for cell in (
+            model.cell("adalr_sack", "n", app="http", congested=True),
+            _six(model, "adalr"),
+        ):
+            assert model.lab.text(cell)
+
+
+def test_the_buffer_of_a_reading_is_that_of_the_congested_gateway_only() -> None:
+    model = STUDY.model(Lab(runs=2), STUDY.plan.readings["buffer-4-packets"])
+    service = [
+        model.cell("sack", "n", congested=one).scenario["links"][1]["down"] for one in (True, False)
+    ]
+    assert [one["queue"] for one in service] == [{"packets": 4}, "unlimited"]
