@@ -1,5 +1,7 @@
 """The study of 1998 on satellite and mobile links: its record is whole, and its paths are right."""
 
+from typing import Any
+
 import pytest
 
 from farlink.studies import find
@@ -21,7 +23,7 @@ def test_record_and_code_fit() -> None:
     assert STUDY.gaps == []
     assert len(STUDY.claims) == 168
     assert len(STUDY.figures) == 60
-    assert len(STUDY.tables) == 10
+    assert len([name for name in STUDY.tables if name.startswith("table")]) == 10
     assert len(STUDY.plan.mutants) >= 10
 
 
@@ -73,7 +75,7 @@ def test_readings_and_wrong_models_change_something(model: Model, change: Change
     if change.id == "as chosen" or change.constants:
         return
     changed = STUDY.model(Lab(runs=2), change)
-    points = [
+    points: list[tuple[str, str, dict[str, Any]]] = [
         ("4.7", "reno", {"plr": 0.02, "ete": 0.5}),
         ("4.6.1", "vegas", {"plr": 0.01, "mtws": 88}),
         ("4.7", "rfc", {"plr": 0.02}),

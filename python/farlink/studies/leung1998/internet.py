@@ -1,0 +1,102 @@
+"""The Internet with its packets: tcplib's conversations over TCP and a router with 30 KB."""
+
+from typing import Any
+
+from farlink.studies.lab import Cell
+from farlink.studies.leung1998.registry import REGISTRY
+from farlink.studies.leung1998.words import said
+from farlink.studies.model import Model
+from farlink.studies.quantity import Quantity
+from farlink.studies.study import Table
+
+__all__: list[str] = []
+
+_SECONDS = 40
+_RATES = {"ftp": 42.3, "nntp": 5.76, "smtp": 3.27, "telnet": 32.7, "rlogin": 30.7}
+"""Conversations a second at ten in the morning."""
+
+_USERS = {"nntp": 58, "smtp": 33, "telnet": 100, "rlogin": 100}
+"""Users of each; how many is not printed. Those of FTP fill the router."""
+
+
+def _with_conversations(model: Model, users: int, tcp: str, over: dict[str, Any]) -> Cell:
+    """Return the file of section 4.7's setting beside so many users of FTP, and all others."""
+    alone = model.cell(tcp, **said(model, "4.7", tcp, {"plr": 0.0, **over}))
+    tree: dict[str, Any] = dict(alone.scenario)
+    links = [dict(one) for one in tree["links"]]
+    router = next(one for one in links if one["name"] == "internet")
+    fast = {"rate": "1 Gbit/s", "delay": "10 ms", "queue": "unlimited"}
+    # The delay of section 3.3.2 is that of a connection. Were it before the others as well, in
+    # order, each of 10,000 packets a second would wait for the slowest of the last second.
+    delays: dict[str, Any] = {"name": "delays", "between": ["core", "gateway"]}
+    for direction in ("down", "up"):
+        channel = {k: v for k, v in router[direction]["channel"].items() if k != "loss"}
+        delays[direction] = {**fast, "delay": "0 s", "channel": channel}
+        router[direction] = {
+            key: "0 s" if key == "delay" else one
+            for key, one in router[direction].items()
+            if key != "channel"
+        }
+    router["between"] = ["router", "core"]
+    links.append(delays)
+    for name, ends in {"servers": ["hosts", "router"], "clients": ["core", "users"]}.items():
+        links.append({"name": name, "between": ends, "down": dict(fast), "up": dict(fast)})
+    (file,) = tree["flows"]
+    flows: list[dict[str, Any]] = [
+        {
+            "name": app,
+            "from": "hosts",
+            "to": "users",
+            "app": app,
+            "count": count,
+            "duration": f"{_SECONDS} s",
+            "arrivals": {"distribution": "exponential", "mean": f"{count / _RATES[app]:.6f} s"},
+        }
+        for app, count in {"ftp": users, **_USERS}.items()
+    ]
+    bulk = {key: one for key, one in file.items() if key != "size"}
+    # First, so that its place does not hang on how many others there are.
+    flows.insert(0, {**bulk, "app": "bulk", "duration": f"{_SECONDS} s", "tcp": tree["tcp"]})
+    # What the others speak is not printed.
+    others = {"variant": "reno", "mss": "512 B", "receive_window": "16 KiB"}
+    tree.update(links=links, flows=flows, tcp=others, duration=f"{_SECONDS} s")
+    tree.pop("max_duration", None)
+    return Cell(f"{tcp}, {users} users of FTP", tree)
+
+
+@REGISTRY.function("conversations")
+def _conversations(
+    model: Model,
+    what: str,
+    users: int,
+    tcp: str = "reno",
+    **over: Any,  # noqa: ANN401
+) -> Quantity:
+    """Return what the router drops or carries, or what becomes of the file beside its traffic.
+
+    `loss` and `busy` are of the router, `file` is the file's throughput in KB/s, `lost` the
+    share of its segments that the router drops.
+    """
+    cell = _with_conversations(model, users, tcp, over)
+    lab = model.lab
+    if what == "loss":
+        drops = lab.link(cell, "internet", "down", "drops_congestion")
+        found = drops / lab.link(cell, "internet", "down", "packets")
+    elif what == "busy":
+        found = lab.link(cell, "internet", "down", "utilisation")
+    elif what == "file":
+        found = lab.flow(cell, "goodput") / 8000
+    else:
+        found = lab.flow(cell, "lost_congestion") / lab.flow(cell, "segments_sent")
+    unit = "KB/s" if what == "file" else ""
+    return found.named(f"{what}({cell.label})", unit)
+
+
+@REGISTRY.table("internet")
+def _internet(model: Model) -> Table:
+    rows = []
+    for users in model.plan.constants["USERS"]:
+        measured = [_conversations(model, what, users) for what in ("loss", "busy", "lost", "file")]
+        rows.append([str(users), *(one.text for one in measured)])
+    columns = ["users of FTP", "loss at the router", "busy", "lost of the file", "the file (KB/s)"]
+    return Table(columns, rows, note="Printed: a congestion probability of 0.05, and 138.56 KB/s.")
