@@ -28,7 +28,9 @@ _VARIANTS = {
 def _six(model: Model, kind: str) -> Cell:
     plan = copy.deepcopy(dict(model.plan.tree))
     links = [_link("trunk0", "switch0", "gateway0", "10 Mbit/s", 5)]
-    links.append(_link("bottleneck", "gateway0", "gateway1", "10 Mbit/s", 5, {"packets": 100}))
+    narrow = model.change.hook == "narrow_bottleneck"
+    rate, packets = ("2048 kbit/s", 50) if narrow else ("10 Mbit/s", 100)
+    links.append(_link("bottleneck", "gateway0", "gateway1", rate, 5, {"packets": packets}))
     links.append(_link("trunk1", "gateway1", "switch1", "10 Mbit/s", 5))
     flows = []
     for i, delay in enumerate(_DELAYS_MS):
@@ -84,3 +86,8 @@ def _long_share(model: Model, kind: str) -> Quantity:
     """Return what the three long round trips get of all."""
     rates = _rates(model, kind)
     return (_sum(rates[:_LONG]) / _sum(rates)).named(f"share of long round trips({kind})")
+
+
+@REGISTRY.hook("narrow_bottleneck")
+def _narrow_bottleneck(_: dict[str, Any]) -> None:
+    """Of the six, not of the satellite: see `_six`."""
