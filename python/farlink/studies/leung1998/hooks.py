@@ -156,8 +156,13 @@ def _one_window(scenario: dict[str, Any]) -> None:
 
 @REGISTRY.hook("one_segment")
 def _one_segment(scenario: dict[str, Any]) -> None:
-    """Give every connection segments of 512 bytes."""
+    """Give every connection segments of 512 bytes, of which PLR is then the loss."""
     scenario["tcp"]["mss"] = "512 B"
+    for one in scenario["links"]:
+        for direction in ("down", "up"):
+            rain = one.get(direction, {}).get("channel", {}).get("satellite", {})
+            if "loss_size" in rain:
+                rain["loss_size"] = "552 B"
 
 
 @REGISTRY.hook("no_eighth")
