@@ -50,6 +50,18 @@ class Running:
         """Return the counters of links and hosts."""
         return self._ask({"do": "stats"})
 
+    def execute(self, host: str, argv: Sequence[str]) -> int:
+        """Run a program in a host and wait for it; the end of the emulation kills it.
+
+        Returns its exit code; 128 and the number of the signal if one killed it.
+
+        Raises
+        ------
+        ScenarioError
+            If there is no such host or program, or no program can run there.
+        """
+        return _farlink.execute(json.dumps(self._ask({"do": "place", "host": host})), list(argv))
+
     def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
             answer: dict[str, Any] = json.loads(_farlink.ask(str(self.path), json.dumps(request)))

@@ -166,7 +166,7 @@ def test_the_socket_is_its_owners(geo: control.Running) -> None:
 @pytest.mark.parametrize(
     ("request_line", "says"),
     [
-        ('{"version": 2, "do": "dance"}', "the request is of version 2"),
+        ('{"version": 3, "do": "dance"}', "the request is of version 3"),
         ('{"do": "show"}', "the request is of no version"),
     ],
 )
@@ -178,7 +178,7 @@ def test_a_request_of_another_version_is_told_so(
         client.sendall(request_line.encode() + b"\n")
         answer = json.loads(client.makefile().readline())
     assert answer.keys() == {"version", "error"}
-    assert "which speaks version 1 of the control protocol" in answer["error"]
+    assert "which speaks version 2 of the control protocol" in answer["error"]
     assert says in answer["error"]
 
 
@@ -287,3 +287,35 @@ def test_captures_and_the_kernels_tcp(tmp_path: Path) -> None:
     assert set(lost) <= {"satellite down: bit_error", "satellite up: bit_error"}
     errors = read("client", "-q", "-z", "expert,error")
     assert not [line for line in errors if "Malformed" in line]
+
+
+def test_a_program_joins_a_host_while_it_runs() -> None:
+    """It has the host's network, names and processes, its own exit code, and ends with the run."""
+
+    def execute(one: control.Running, host: str, *argv: str) -> "subprocess.CompletedProcess[str]":
+        command = [*FARLINK, "ctl", "exec", "--of", str(one.pid), host, "--", *argv]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    with running("--seconds", "60") as one:
+        seen = "echo $FARLINK_HOST; cat /proc/net/dev /etc/hosts; echo $$; exit 7"
+        done = execute(one, "server", "sh", "-c", seen)
+        lines = done.stdout.splitlines()
+        assert (done.returncode, lines[0]) == (7, "server"), done.stderr
+        assert "farlink0:" in done.stdout
+        assert "10.0.0.3 client" in lines
+        assert int(lines[-1]) < 100, "a process namespace of its own"
+        killed = execute(one, "server", "sh", "-c", "kill -9 $$")
+        assert killed.returncode == 128 + 9
+        for host, program, message in [
+            ("moon", "true", "there is no host 'moon'"),
+            ("server", "/no/such", "there is no program"),
+        ]:
+            wrong = execute(one, host, program)
+            assert wrong.returncode == 2
+            assert message in wrong.stderr.replace('"', "'")
+            assert wrong.stderr.count("\n") == 1
+        command = [*FARLINK, "ctl", "exec", "--of", str(one.pid), "client", "sleep", "60"]
+        with subprocess.Popen(command) as sleeper:
+            time.sleep(1)
+            os.kill(one.pid, 15)
+            assert sleeper.wait(10) == 128 + 9

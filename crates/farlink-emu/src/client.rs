@@ -1,6 +1,11 @@
-//! The other end of the control socket: asks a running emulation.
+//! The other end of the control socket: asks a running emulation, and joins it.
 
-use crate::protocol::{self, Answer, Request, Unread, VERSION};
+use crate::EmuError;
+use crate::keeper::spawn_in;
+use crate::namespace::command_in;
+use crate::protocol::{self, Answer, Place, Request, Unread, VERSION};
+use crate::session::{HOST, code_of, not_started};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -33,6 +38,26 @@ pub fn ask(path: &Path, request: &Request) -> io::Result<Answer> {
             Unread::Malformed(why) => format!("its answer cannot be read: {why}"),
         })
     }))
+}
+
+/// Runs a program beside those of a running emulation, and waits for it; returns its exit code,
+/// 128 and the signal if one killed it, as the end of the emulation does.
+///
+/// # Errors
+/// If the program cannot be started, or the system refuses.
+pub fn execute(place: &Place, argv: &[String]) -> Result<i32, EmuError> {
+    let Some((program, arguments)) = argv.split_first() else {
+        return Err(EmuError::Scenario("no program to run".into()));
+    };
+    let open = |path| File::open(path).map_err(|e| EmuError::system("enter the emulation", e));
+    let (network, processes) = (open(&place.namespace)?, open(&place.processes)?);
+    let mut command = command_in(&network, program, &place.names);
+    command.args(arguments).env(HOST, &place.host);
+    let child = spawn_in(&processes, &mut command);
+    let status = child.map_err(|e| not_started(program, e))?.wait();
+    status
+        .map(code_of)
+        .map_err(|e| EmuError::system(format!("wait for {program}"), e))
 }
 
 #[cfg(test)]
@@ -68,14 +93,14 @@ mod tests {
             older.contains("speaks no version of the control protocol"),
             "{older}"
         );
-        let Answer::Error(newer) = answer_to("{\"version\": 2, \"stars\": 5}\n") else {
+        let Answer::Error(newer) = answer_to("{\"version\": 3, \"stars\": 5}\n") else {
             panic!("no error");
         };
         assert!(
-            newer.contains("speaks version 2 of the control protocol"),
+            newer.contains("speaks version 3 of the control protocol"),
             "{newer}"
         );
-        let right = "{\"version\": 1, \"error\": \"no such link\"}\n";
+        let right = "{\"version\": 2, \"error\": \"no such link\"}\n";
         assert_eq!(answer_to(right), Answer::Error("no such link".into()));
     }
 }

@@ -144,6 +144,12 @@ impl Desk {
                 .call(Emulation::stats)
                 .map(Answer::Stats)
                 .ok_or_else(|| NO_ANSWER.into()),
+            Request::Place { host } => self
+                .remote
+                .call(move |emulation, _| emulation.place(&host))
+                .ok_or(NO_ANSWER)?
+                .map(Answer::Place)
+                .map_err(|e| e.to_string()),
         }
     }
 

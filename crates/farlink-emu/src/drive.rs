@@ -9,7 +9,9 @@ use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::host::{Host, HostConfig, Port};
 use crate::keeper::Keeper;
 use crate::lateness::Lateness;
+use crate::namespace::Namespace;
 use crate::namespace::RunFile;
+use crate::protocol::Place;
 use crate::realtime::{self, Budget, Mode, Ran};
 use crate::remote::{Job, Remote};
 use crate::report::{HostReport, Report, Traffic};
@@ -248,6 +250,33 @@ impl Emulation {
     /// The hosts.
     pub fn hosts(&self) -> &[Host] {
         &self.hosts
+    }
+
+    /// The namespace of a host in which programs can run.
+    pub(crate) fn namespace_of(&self, name: &str) -> Result<&Namespace, EmuError> {
+        let host = self.hosts.iter().find(|host| host.name == name);
+        let host = host.ok_or_else(|| {
+            let names: Vec<_> = self.hosts.iter().map(|h| h.name.as_str()).collect();
+            EmuError::Scenario(format!(
+                "there is no host {name:?}; the hosts of this scenario are {}",
+                names.join(", ")
+            ))
+        })?;
+        host.namespace().ok_or_else(|| {
+            EmuError::Scenario(format!(
+                "{name:?} is a user-space host, where no program can run"
+            ))
+        })
+    }
+
+    /// Where programs of a host run.
+    pub(crate) fn place(&self, host: &str) -> Result<Place, EmuError> {
+        Ok(Place {
+            host: host.to_owned(),
+            namespace: self.namespace_of(host)?.path().to_owned(),
+            processes: self.keeper.space(),
+            names: self.hosts_file().to_owned(),
+        })
     }
 
     /// What ends its programs.

@@ -16,6 +16,7 @@ use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
 use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,16 +47,12 @@ impl Keeper {
 
     /// Starts a program of the run.
     pub(crate) fn spawn(&self, command: &mut Command) -> io::Result<Child> {
-        std::thread::scope(|scope| {
-            scope
-                .spawn(|| {
-                    // From now on, what this thread starts is in there.
-                    setns(&self.space, CloneFlags::CLONE_NEWPID)?;
-                    command.spawn()
-                })
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("the thread that starts it panicked")))
-        })
+        spawn_in(&self.space, command)
+    }
+
+    /// Where its process namespace is, as farlink's own sees it.
+    pub(crate) fn space(&self) -> PathBuf {
+        format!("/proc/{}/ns/pid", self.process).into()
     }
 
     /// Kills every process of the run, and waits until they are gone. `children` are
@@ -72,6 +69,20 @@ impl Keeper {
         // Returns when the namespace is empty.
         while waitpid(self.process, None) == Err(Errno::EINTR) {}
     }
+}
+
+/// Starts a program in a process namespace.
+pub(crate) fn spawn_in(space: &File, command: &mut Command) -> io::Result<Child> {
+    std::thread::scope(|scope| {
+        scope
+            .spawn(|| {
+                // From now on, what this thread starts is in there.
+                setns(space, CloneFlags::CLONE_NEWPID)?;
+                command.spawn()
+            })
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread that starts it panicked")))
+    })
 }
 
 impl Drop for Keeper {

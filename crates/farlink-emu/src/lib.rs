@@ -27,7 +27,7 @@ mod session;
 mod sockets;
 mod tun;
 
-pub use client::ask;
+pub use client::{ask, execute};
 pub use control::Control;
 pub use drive::{Emulation, Stop};
 pub use endpoint::{Dropped, Endpoint, EndpointConfig, EndpointReport, Fetch, Fetched, Service};
@@ -35,7 +35,7 @@ pub use host::{Counters, Host, HostConfig};
 pub use lateness::Lateness;
 pub use namespace::{Namespace, sweep};
 pub use options::{Options, Transfer, UserSpace};
-pub use protocol::{Answer, Request};
+pub use protocol::{Answer, Place, Request};
 pub use realtime::{Mode, Ran};
 pub use report::{HostReport, LinkRow, Packets, Report, Samples, Server, Traffic};
 pub use run::emulate;

@@ -155,29 +155,40 @@ impl Namespace {
     /// A command that will run in the namespace, with `hosts` in the place of
     /// /etc/hosts.
     pub fn command(&self, program: impl AsRef<OsStr>, hosts: &Path) -> Command {
-        let fd = self.file.as_raw_fd();
-        let hosts = hosts.to_owned();
-        let mut command = Command::new(program);
-        // SAFETY: system calls alone, on paths that are there already; the descriptor
-        // is open until the child has it, since `self` outlives the command's start.
-        unsafe {
-            command.pre_exec(move || {
-                let file = std::os::fd::BorrowedFd::borrow_raw(fd);
-                setns(file, CloneFlags::CLONE_NEWNET)?;
-                // Mounts of its own, so that the names are those of the hosts.
-                let none = None::<&str>;
-                unshare(CloneFlags::CLONE_NEWNS)?;
-                mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
-                mount(Some(&hosts), "/etc/hosts", none, MsFlags::MS_BIND, none)?;
-                // Processes have other numbers in a process namespace of their own. Where
-                // this is refused, programs see those of the outside there.
-                let safe = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
-                let _ = mount(Some("proc"), "/proc", Some("proc"), safe, none);
-                Ok(())
-            });
-        }
-        command
+        command_in(&self.file, program, hosts)
     }
+
+    /// Its name as a file.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// A command that will run in a network namespace, with `hosts` in the place of
+/// /etc/hosts. `namespace` must be open until the command was started.
+pub(crate) fn command_in(namespace: &File, program: impl AsRef<OsStr>, hosts: &Path) -> Command {
+    let fd = namespace.as_raw_fd();
+    let hosts = hosts.to_owned();
+    let mut command = Command::new(program);
+    // SAFETY: system calls alone, on paths that are there already; the descriptor is
+    // open until the child has it, since `namespace` outlives the command's start.
+    unsafe {
+        command.pre_exec(move || {
+            let file = std::os::fd::BorrowedFd::borrow_raw(fd);
+            setns(file, CloneFlags::CLONE_NEWNET)?;
+            // Mounts of its own, so that the names are those of the hosts.
+            let none = None::<&str>;
+            unshare(CloneFlags::CLONE_NEWNS)?;
+            mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
+            mount(Some(&hosts), "/etc/hosts", none, MsFlags::MS_BIND, none)?;
+            // Processes have other numbers in a process namespace of their own. Where
+            // this is refused, programs see those of the outside there.
+            let safe = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+            let _ = mount(Some("proc"), "/proc", Some("proc"), safe, none);
+            Ok(())
+        });
+    }
+    command
 }
 
 impl Drop for Namespace {

@@ -5,9 +5,10 @@
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 
 /// Version of the requests and answers below.
-pub(crate) const VERSION: u64 = 1;
+pub(crate) const VERSION: u64 = 2;
 /// A request is not longer, in bytes.
 pub(crate) const LONGEST: u64 = 1 << 20;
 
@@ -33,6 +34,24 @@ pub enum Request {
     },
     /// Counters.
     Stats,
+    /// Where programs of a host run.
+    Place {
+        /// Its name.
+        host: String,
+    },
+}
+
+/// Where programs of a host run, for one that is to join them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Place {
+    /// Name of the host.
+    pub host: String,
+    /// Its network namespace.
+    pub namespace: PathBuf,
+    /// Process namespace of the run, which ends with it.
+    pub processes: PathBuf,
+    /// Names of the hosts, as /etc/hosts has them.
+    pub names: PathBuf,
 }
 
 /// What comes back.
@@ -50,6 +69,8 @@ pub enum Answer {
     },
     /// Counters of links and hosts, as at the end of a run (`Traffic`), with `late_p99_s`.
     Stats(Value),
+    /// Where programs of a host run.
+    Place(Place),
     /// Nothing was done, for this reason.
     Error(String),
 }
@@ -103,6 +124,9 @@ mod tests {
                 direction: None,
             },
             Request::Stats,
+            Request::Place {
+                host: "server".into(),
+            },
         ];
         for request in requests {
             assert_eq!(read(&write(&request)), Ok(request));
@@ -114,6 +138,12 @@ mod tests {
                 channels_off: vec![("far".into(), "up".into())],
             },
             Answer::Stats(json!({ "duration_s": 1.5 })),
+            Answer::Place(Place {
+                host: "server".into(),
+                namespace: "/run/netns/one".into(),
+                processes: "/proc/7/ns/pid".into(),
+                names: "/run/farlink/hosts".into(),
+            }),
             Answer::Error("there is no link \"moon\"".into()),
         ];
         for answer in answers {
@@ -125,14 +155,14 @@ mod tests {
     #[test]
     fn another_version_is_told_before_the_rest_is_read() {
         let unread = |line: &str| read::<Request>(line).unwrap_err();
-        let newer = r#"{"version": 2, "do": "dance", "with": "me"}"#;
-        assert_eq!(unread(newer), Unread::Version(Some(2)));
+        let newer = r#"{"version": 3, "do": "dance", "with": "me"}"#;
+        assert_eq!(unread(newer), Unread::Version(Some(3)));
         assert_eq!(unread(r#"{"do": "show"}"#), Unread::Version(None));
         for line in [
             "",
             "[]",
-            r#"{"version": 1, "do": "dance"}"#,
-            r#"{"version": 1, "do": "channel", "on": true, "color": 2}"#,
+            r#"{"version": 2, "do": "dance"}"#,
+            r#"{"version": 2, "do": "channel", "on": true, "color": 2}"#,
         ] {
             assert!(matches!(unread(line), Unread::Malformed(_)), "{line}");
         }

@@ -18,6 +18,9 @@ const LOOK: Duration = Duration::from_millis(10);
 /// How long a server gets until it listens.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Variable in which a program finds the name of its host.
+pub(crate) const HOST: &str = "FARLINK_HOST";
+
 /// A program to run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -37,38 +40,18 @@ struct Prepared<'a> {
 }
 
 /// Exit code of a program: 128 and the signal if one killed it.
-fn code_of(status: ExitStatus) -> i32 {
+pub(crate) fn code_of(status: ExitStatus) -> i32 {
     let killed = || 128 + status.signal().unwrap_or(0);
     status.code().unwrap_or_else(killed)
 }
 
 fn prepare<'a>(emulation: &Emulation, task: &'a Task) -> Result<Prepared<'a>, EmuError> {
-    let known = || {
-        let names: Vec<_> = emulation.hosts().iter().map(|h| h.name.as_str()).collect();
-        names.join(", ")
-    };
-    let host = emulation
-        .hosts()
-        .iter()
-        .find(|host| host.name == task.host)
-        .ok_or_else(|| {
-            EmuError::Scenario(format!(
-                "there is no host {:?}; the hosts of this scenario are {}",
-                task.host,
-                known()
-            ))
-        })?;
     let Some((program, arguments)) = task.argv.split_first() else {
         return Err(EmuError::Scenario("no program to run".into()));
     };
-    let Some(namespace) = host.namespace() else {
-        return Err(EmuError::Scenario(format!(
-            "{:?} is a user-space host, where no program can run ({program:?})",
-            task.host
-        )));
-    };
+    let namespace = emulation.namespace_of(&task.host)?;
     let mut command = namespace.command(program, emulation.hosts_file());
-    command.args(arguments);
+    command.args(arguments).env(HOST, &task.host);
     let sockets = Sockets::open(namespace).map_err(|e| EmuError::system("look at sockets", e))?;
     Ok(Prepared {
         task,
@@ -168,7 +151,7 @@ pub fn session<E>(
 
 /// Why a program did not start. Entering its host needs rights that were there when
 /// the host was made, so that it is the file that is missing or cannot be run.
-fn not_started(program: &str, error: io::Error) -> EmuError {
+pub(crate) fn not_started(program: &str, error: io::Error) -> EmuError {
     match error.kind() {
         io::ErrorKind::NotFound => EmuError::Scenario(format!(
             "there is no program {program:?}; write its path, or a name that PATH has"

@@ -1,7 +1,7 @@
 //! Real packets in real time, for Linux.
 
 use crate::errors;
-use farlink_emu::{Answer, EmuError, Options, Request};
+use farlink_emu::{Answer, EmuError, Options, Place, Request};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyPermissionError};
 use pyo3::prelude::*;
 use std::io::ErrorKind;
@@ -46,12 +46,22 @@ pub(crate) fn ask(py: Python<'_>, path: PathBuf, request: String) -> PyResult<St
             Ok(state.to_string())
         }
         Ok(Answer::Stats(stats)) => Ok(stats.to_string()),
+        Ok(Answer::Place(place)) => serde_json::to_string(&place).map_err(|e| errors::internal(&e)),
         Ok(Answer::Error(message)) => Err(errors::scenario(py, &message)),
         Err(e) if e.kind() == ErrorKind::PermissionDenied => {
             Err(PyPermissionError::new_err(e.to_string()))
         }
         Err(e) => Err(PyOSError::new_err(e.to_string())),
     }
+}
+
+/// Runs a program where `place` says (JSON of `farlink_emu::Place`); returns its exit code.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // taken from Python, for a thread without it
+pub(crate) fn execute(py: Python<'_>, place: String, argv: Vec<String>) -> PyResult<i32> {
+    let place: Place = serde_json::from_str(&place).map_err(|e| errors::internal(&e))?;
+    py.detach(|| farlink_emu::execute(&place, &argv))
+        .map_err(|e| failure(py, &e))
 }
 
 fn failure(py: Python<'_>, error: &EmuError) -> PyErr {

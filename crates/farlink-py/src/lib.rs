@@ -38,6 +38,8 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(emulate::emulate, m)?)?;
     #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::ask, m)?)?;
+    #[cfg(target_os = "linux")]
+    m.add_function(wrap_pyfunction!(emulate::execute, m)?)?;
     m.add_function(wrap_pyfunction!(sample_channel, m)?)?;
     Ok(())
 }

@@ -1,6 +1,7 @@
 """`farlink ctl`: look at a running emulation, and change its links."""
 
 import json
+import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -66,6 +67,21 @@ def channel(
     if direction not in (None, "down", "up"):
         raise ScenarioError(f"--direction {direction!r} is not known; write down or up")
     control.find(of).channel(on=state == "on", link=link, direction=direction)
+
+
+@app.command("exec", context_settings={"ignore_unknown_options": True})
+def execute(
+    host: str = typer.Argument(..., help="Name in the scenario.", metavar="HOST"),
+    command: list[str] = typer.Argument(
+        ..., help="Program and arguments, behind --.", metavar="-- PROGRAM"
+    ),
+    of: str | None = _OF,
+) -> None:
+    """Run a program in a host; the exit code is the program's (128 and the signal if killed)."""
+    emulation = control.find(of)
+    # Ctrl-C is for the program, which gets it too; not SIG_IGN, which it would inherit.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    raise typer.Exit(emulation.execute(host, command))
 
 
 @app.command()

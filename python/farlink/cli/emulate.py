@@ -162,9 +162,19 @@ def emulate(
 @_with_options
 def shell(options: emulation.Options, scenario: str = _SCENARIO) -> None:
     """Open a shell in a host of a scenario (Linux, root); the network ends with it."""
+    for name, value in _PROMPT.items():
+        os.environ.setdefault(name, value)
     done = emulation.emulate(scenario, [os.environ.get("SHELL", "/bin/sh")], **options)
     _show(done, json_file=None, quiet=False)
     _end(done, strict=False)
+
+
+_PROMPT = {
+    # A shell that sets its prompt as it starts (bash, by its files) still runs this before each.
+    "PROMPT_COMMAND": 'case $PS1 in "($FARLINK_HOST) "*) ;; *) PS1="($FARLINK_HOST) $PS1" ;; esac',
+    "PS1": "($FARLINK_HOST) $ ",
+}
+"""What makes the prompt of a shell begin with the host that it is in."""
 
 
 def _servers(options: list[str]) -> list[tuple[str, list[str]]]:
