@@ -254,7 +254,7 @@ def _draw(found: Answer, path: Path) -> None:
             axes.set_title(place, fontsize=9)
             axes.set_yticks(range(rows), list(question.stack))
             axes.set_ylim(rows - 0.5, -0.5)
-            axes.set_xlim(left=0)
+            axes.set_xlim(0, 1.06 * axes.dataLim.x1)
         figure.supxlabel(f"{question.measure} ({question.unit})", fontsize=9)
         if len(mechanisms) > 1:
             handles, labels = grid.flat[0].get_legend_handles_labels()
