@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -77,16 +78,22 @@ def test_kernels_and_our_tcp_give_live_numbers_and_verdicts(tmp_path: Path) -> N
 
 def test_an_end_by_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "farlink", "study", "vatne2006", "--live", "--quiet"]
-    process = subprocess.Popen(
-        [*command, "--out", str(tmp_path / "out")], stderr=subprocess.PIPE, start_new_session=True
-    )
+    # Where these tests run in the background, Ctrl-C may be ignored; programs inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     mine: set[int] = set()
-    while process.poll() is None and not _names(mine):
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-        mine |= {int(pid) for pid in children.split()}
-        time.sleep(0.05)
-    os.killpg(process.pid, signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    with subprocess.Popen(
+        [*command, "--out", str(tmp_path / "out")], stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        try:
+            while process.poll() is None and not _names(mine):
+                children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
+                mine |= {int(pid) for pid in children.split()}
+                time.sleep(0.05)
+            os.killpg(process.pid, signal.SIGINT)
+            _, said = process.communicate(timeout=60)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
     assert process.returncode == 130, said
     assert b"Traceback" not in said
     assert mine

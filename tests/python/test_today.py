@@ -8,6 +8,7 @@ import pytest
 
 from farlink.studies import find, today
 from farlink.studies.lab import Lab
+from farlink.studies.quantity import Quantity
 
 QUESTIONS = today.questions()
 
@@ -40,7 +41,7 @@ def test_a_kernel_brings_nothing_of_the_study_but_its_segments() -> None:
 
 def test_gains_are_geometric_means_of_runs_of_the_same_number() -> None:
     a, b = np.array([2.0, 8.0]), np.array([1.0, 1.0])
-    quantities = [today.Quantity(one, "") for one in (a, b)]
+    quantities = [Quantity(one, "") for one in (a, b)]
     values = {("here", "", "fast"): quantities[0], ("here", "", "slow"): quantities[1]}
     (gain,) = today._gains(values, "fast", "slow")
     assert gain.where == ("here", "")

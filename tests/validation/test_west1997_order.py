@@ -8,7 +8,7 @@ import farlink as fl
 from farlink.measures import values_of
 
 RUNS = 20
-SCHEMES = {
+SCHEMES: dict[str, dict[str, object]] = {
     "reno": {"agents.0.enabled": False},
     "snoop": {},
     "ackp": {"agents.0.kind": "ackp", "agents.0.protocol": "initial", "tcp.ackp": "constant"},
@@ -25,12 +25,8 @@ CACHES = ("snoop", "ackp", "ackp-full", "ebsn")
 def measured(scenario: str, scheme: str, **errors: object) -> tuple[float, float]:
     """Mean goodput in KB/s (1024 B) and time-outs of the sender; no errors without `errors`."""
     channel = {"byte_errors": errors} if errors else {}
-    result = fl.run(
-        scenario,
-        runs=RUNS,
-        overrides=SCHEMES[scheme]
-        | {f"links.wavelan.{way}.channel": channel for way in ("down", "up")},
-    )
+    channels = {f"links.wavelan.{way}.channel": channel for way in ("down", "up")}
+    result = fl.run(scenario, runs=RUNS, overrides={**SCHEMES[scheme], **channels})
     (row,) = result.rows("results")
     goodputs, timeouts = (
         [value for value in values_of(row, name) if value is not None]
