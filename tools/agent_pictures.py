@@ -40,6 +40,7 @@ KINDS = {
     "snoop": "",
     "ackp": 'ackp = "restart"',
     "ebsn": "ebsn = true",
+    "eln": 'eln = "agent"',
     "seqcache": 'eln = "agent"',
     "split": "",
     "pep": "",

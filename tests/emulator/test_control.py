@@ -314,8 +314,10 @@ def test_a_program_joins_a_host_while_it_runs() -> None:
             assert wrong.returncode == 2
             assert message in wrong.stderr.replace('"', "'")
             assert wrong.stderr.count("\n") == 1
-        command = [*FARLINK, "ctl", "exec", "--of", str(one.pid), "client", "sleep", "60"]
-        with subprocess.Popen(command) as sleeper:
-            time.sleep(1)
+        command = [*FARLINK, "ctl", "exec", "--of", str(one.pid), "client", "--"]
+        begun = [*command, "sh", "-c", "echo here; exec sleep 60"]
+        with subprocess.Popen(begun, stdout=subprocess.PIPE) as sleeper:
+            assert sleeper.stdout is not None
+            assert sleeper.stdout.readline() == b"here\n"
             os.kill(one.pid, 15)
-            assert sleeper.wait(10) == 128 + 9
+            assert sleeper.wait(30) == 128 + 9

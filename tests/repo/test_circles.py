@@ -12,7 +12,7 @@ CRATES = sorted(path.parent.name for path in (ROOT / "crates").glob("*/src"))
 
 # Files that lead to each other can be held in the head while they are two or three. What is more
 # is what there was when this test was written; it must not grow.
-LARGEST_CIRCLE = {"farlink-scenario": 5, "farlink-emu": 15, "farlink-tcp": 12}
+LARGEST_CIRCLE = {"farlink-scenario": 5, "farlink-emu": 5, "farlink-tcp": 12}
 
 COMMENT = re.compile(r"//[^\n]*|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 SCOPE = re.compile(r"\bpub\([^)]*\)")

@@ -3,8 +3,9 @@
 use crate::EmuError;
 use crate::keeper::spawn_in;
 use crate::namespace::command_in;
+use crate::program::{HOST, code_of, not_started};
 use crate::protocol::{self, Answer, Place, Request, Unread, VERSION};
-use crate::session::{HOST, code_of, not_started};
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

@@ -11,6 +11,7 @@ mod clock;
 mod control;
 mod drive;
 mod endpoint;
+mod error;
 mod host;
 mod interface;
 mod keeper;
@@ -18,6 +19,7 @@ mod lateness;
 mod namespace;
 mod offload;
 mod options;
+mod program;
 mod protocol;
 mod realtime;
 mod remote;
@@ -31,6 +33,7 @@ pub use client::{ask, execute};
 pub use control::Control;
 pub use drive::{Emulation, Stop};
 pub use endpoint::{Dropped, Endpoint, EndpointConfig, EndpointReport, Fetch, Fetched, Service};
+pub use error::EmuError;
 pub use host::{Counters, Host, HostConfig};
 pub use lateness::Lateness;
 pub use namespace::{Namespace, sweep};
@@ -41,55 +44,3 @@ pub use report::{HostReport, LinkRow, Packets, Report, Samples, Server, Traffic}
 pub use run::emulate;
 pub use session::{Task, session};
 pub use sockets::{Sample, Sampler};
-
-use std::io;
-
-/// Why an emulation cannot be.
-#[derive(Debug, thiserror::Error)]
-pub enum EmuError {
-    /// The scenario cannot be built, or has a part that real packets cannot have.
-    #[error("{0}")]
-    Scenario(String),
-    /// The right to make namespaces or devices is missing.
-    #[error(
-        "{what}: not permitted; emulation makes network namespaces and TUN devices, {}",
-        rights()
-    )]
-    NotPermitted {
-        /// What was tried.
-        what: String,
-    },
-    /// The machine lacks something.
-    #[error("{0}")]
-    Machine(String),
-    /// The system refused something else.
-    #[error("{what}: {source}")]
-    System {
-        /// What was tried.
-        what: String,
-        /// What the system said.
-        source: io::Error,
-    },
-}
-
-/// What to do about missing rights.
-fn rights() -> &'static str {
-    if nix::unistd::geteuid().is_root() {
-        "and root has not the right to here (CAP_SYS_ADMIN and CAP_NET_ADMIN); a container gets it \
-         with --privileged, or --cap-add SYS_ADMIN --cap-add NET_ADMIN --device /dev/net/tun"
-    } else {
-        "which needs root (run it with sudo)"
-    }
-}
-
-impl EmuError {
-    /// Of what was tried and what the system said.
-    pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
-        let (what, source) = (what.into(), source.into());
-        if source.kind() == io::ErrorKind::PermissionDenied {
-            Self::NotPermitted { what }
-        } else {
-            Self::System { what, source }
-        }
-    }
-}

@@ -4,22 +4,19 @@
 use crate::EmuError;
 use crate::drive::Emulation;
 use crate::namespace::Namespace;
+use crate::program::{HOST, code_of, not_started};
 use crate::report::{Report, Server};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 /// Time between two looks at the program.
 const LOOK: Duration = Duration::from_millis(10);
 /// How long a server gets until it listens.
 const PATIENCE: Duration = Duration::from_secs(1);
-
-/// Variable in which a program finds the name of its host.
-pub(crate) const HOST: &str = "FARLINK_HOST";
 
 /// A program to run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -37,12 +34,6 @@ struct Prepared<'a> {
     command: Command,
     /// Those that listen in its host.
     sockets: Sockets,
-}
-
-/// Exit code of a program: 128 and the signal if one killed it.
-pub(crate) fn code_of(status: ExitStatus) -> i32 {
-    let killed = || 128 + status.signal().unwrap_or(0);
-    status.code().unwrap_or_else(killed)
 }
 
 fn prepare<'a>(emulation: &Emulation, task: &'a Task) -> Result<Prepared<'a>, EmuError> {
@@ -147,20 +138,6 @@ pub fn session<E>(
         exit_code: code,
         ..report
     }))
-}
-
-/// Why a program did not start. Entering its host needs rights that were there when
-/// the host was made, so that it is the file that is missing or cannot be run.
-pub(crate) fn not_started(program: &str, error: io::Error) -> EmuError {
-    match error.kind() {
-        io::ErrorKind::NotFound => EmuError::Scenario(format!(
-            "there is no program {program:?}; write its path, or a name that PATH has"
-        )),
-        io::ErrorKind::PermissionDenied => {
-            EmuError::Scenario(format!("{program:?} cannot be run: it is not executable"))
-        }
-        _ => EmuError::system(format!("start {program}"), error),
-    }
 }
 
 /// The sockets of a host that others can reach.

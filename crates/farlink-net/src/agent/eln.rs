@@ -8,7 +8,7 @@
 
 use super::connections::{Connections, Kept, Leavers, Limits};
 use super::crossing::Crossing;
-use super::middlebox::{Agent, Leaving, Moved, Out, Verdict};
+use super::middlebox::{Act, Agent, Leaving, Moved, Out, Verdict};
 use super::view::View;
 use crate::id::PacketId;
 use crate::wire::MAX_OPTIONS_LEN;
@@ -68,7 +68,7 @@ impl Agent for Eln {
         _id: PacketId,
         crossing: Crossing,
         view: &mut View<'_>,
-        _out: &mut Out,
+        out: &mut Out,
     ) -> Verdict {
         if crossing == Crossing::Beside {
             return Verdict::Forward;
@@ -79,6 +79,7 @@ impl Agent for Eln {
         let Some(segment) = view.segment() else {
             return Verdict::Forward;
         };
+        let asked = segment.ack;
         let says = self
             .connections
             .on_segment(now, ends, crossing, segment, |_, passed| {
@@ -92,7 +93,10 @@ impl Agent for Eln {
         match says {
             None | Some(Says::Nothing) => {}
             Some(Says::LostBefore) => self.unmarked += 1,
-            Some(Says::LostBehind) if view.rewrite(mark) => self.marked += 1,
+            Some(Says::LostBehind) if view.rewrite(mark) => {
+                self.marked += 1;
+                out.note_back(view, Act::Mark, asked);
+            }
             Some(Says::LostBehind) => self.no_room += 1,
         }
         Verdict::Forward

@@ -171,6 +171,19 @@ impl Out {
             notes.push(note());
         }
     }
+
+    /// Notes what was done about a number that a packet acknowledges, if it is traced.
+    pub fn note_back(&mut self, view: &mut View<'_>, act: Act, seq: Seq) {
+        if self.notes.is_some() {
+            let path = view.path().reverse();
+            self.note(|| Note {
+                act,
+                flow: path.flow(),
+                from_opener: path.from_opener(),
+                seq,
+            });
+        }
+    }
 }
 
 /// What becomes of what an agent keeps of a host's connections when the host leaves its wireless

@@ -173,7 +173,7 @@ impl Snoop {
         match decided {
             OnAck::Suppress | OnAck::Repair(_) => {
                 counts.suppressed += 1;
-                note_back(out, view, Act::Suppress, ack);
+                out.note_back(view, Act::Suppress, ack);
                 return Verdict::Drop;
             }
             OnAck::Old => {
@@ -184,7 +184,7 @@ impl Snoop {
             OnAck::Mark => {
                 if view.rewrite(eln::mark) {
                     counts.marked += 1;
-                    note_back(out, view, Act::Mark, ack);
+                    out.note_back(view, Act::Mark, ack);
                 }
             }
             OnAck::Pass => {}
@@ -325,19 +325,6 @@ fn tag(place: u32, serial: u32) -> Tag {
 fn note(out: &mut Out, view: &mut View<'_>, act: Act, seq: Seq) {
     if out.notes.is_some() {
         let path = view.path();
-        out.note(|| Note {
-            act,
-            flow: path.flow(),
-            from_opener: path.from_opener(),
-            seq,
-        });
-    }
-}
-
-/// The same, where the packet acknowledges them.
-fn note_back(out: &mut Out, view: &mut View<'_>, act: Act, seq: Seq) {
-    if out.notes.is_some() {
-        let path = view.path().reverse();
         out.note(|| Note {
             act,
             flow: path.flow(),

@@ -110,6 +110,25 @@ fn a_duplicate_for_what_passed_is_marked() {
     }
 }
 
+/// Each mark is noted, with the number that is asked for and the direction of its data.
+#[test]
+fn marks_are_noted() {
+    let mut agent = Eln::new(Limits::default());
+    let mut out = Out {
+        notes: Some(vec![]),
+        ..Out::default()
+    };
+    for step in [Data(0, 100), Data(100, 200), Ack(100, 9, 0), Ack(100, 9, 0)] {
+        let (crossing, mut packet) = packet(step, 7);
+        let mut view = View::new(&mut packet);
+        agent.on_packet(Instant::ZERO, PacketId(0), crossing, &mut view, &mut out);
+    }
+    let notes = out.notes.unwrap();
+    assert_eq!(notes.len(), 1);
+    assert_eq!((notes[0].act, notes[0].seq), (Act::Mark, Seq(107)));
+    assert!(notes[0].from_opener);
+}
+
 /// The number 100 never came: that was congestion. Its retransmission passes, and is lost
 /// behind the agent.
 #[test]

@@ -1,0 +1,53 @@
+//! Why an emulation cannot be.
+
+use std::io;
+
+/// Why an emulation cannot be.
+#[derive(Debug, thiserror::Error)]
+pub enum EmuError {
+    /// The scenario cannot be built, or has a part that real packets cannot have.
+    #[error("{0}")]
+    Scenario(String),
+    /// The right to make namespaces or devices is missing.
+    #[error(
+        "{what}: not permitted; emulation makes network namespaces and TUN devices, {}",
+        rights()
+    )]
+    NotPermitted {
+        /// What was tried.
+        what: String,
+    },
+    /// The machine lacks something.
+    #[error("{0}")]
+    Machine(String),
+    /// The system refused something else.
+    #[error("{what}: {source}")]
+    System {
+        /// What was tried.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// What to do about missing rights.
+fn rights() -> &'static str {
+    if nix::unistd::geteuid().is_root() {
+        "and root has not the right to here (CAP_SYS_ADMIN and CAP_NET_ADMIN); a container gets it \
+         with --privileged, or --cap-add SYS_ADMIN --cap-add NET_ADMIN --device /dev/net/tun"
+    } else {
+        "which needs root (run it with sudo)"
+    }
+}
+
+impl EmuError {
+    /// Of what was tried and what the system said.
+    pub(crate) fn system(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+        let (what, source) = (what.into(), source.into());
+        if source.kind() == io::ErrorKind::PermissionDenied {
+            Self::NotPermitted { what }
+        } else {
+            Self::System { what, source }
+        }
+    }
+}
