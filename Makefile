@@ -79,7 +79,7 @@ test: $(if $(CI),$(PARTS) lint,lint $(PARTS)) ## All that CI checks: format, lin
 # Properties are tried on the same cases each time: whether a change passes must not be a matter of
 # chance. `make test-long` and a `cargo test` of your own look for new ones.
 test-rust: check-machine ## The Rust tests
-	PROPTEST_RNG_SEED=1 $(CARGO) test $(LOCKED) $(PROFILE) --workspace
+	PROPTEST_RNG_SEED=1 PROPTEST_CASES=100 $(CARGO) test $(LOCKED) $(PROFILE) --workspace
 
 test-python: $(EXTENSION) ## The Python tests, without those of the emulator
 	$(NICE) $(RUN) pytest -m "not long" -rs -n auto --dist worksteal tests/repo tests/captures tests/python tests/validation

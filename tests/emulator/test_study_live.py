@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 from test_emulate import NAMES, pytestmark  # noqa: F401  (skips without the right)
 
 from farlink.studies.lab import Lab
@@ -76,6 +77,7 @@ def test_kernels_and_our_tcp_give_live_numbers_and_verdicts(tmp_path: Path) -> N
     assert [one.live.mean for one in again.rows] == [one.live.mean for one in live.rows]
 
 
+@pytest.mark.long
 def test_an_end_by_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "farlink", "study", "vatne2006", "--live", "--quiet"]
     # Where these tests run in the background, Ctrl-C may be ignored; programs inherit that.

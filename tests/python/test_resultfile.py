@@ -204,9 +204,9 @@ def try_mutants(result: fl.Result, folder: Path, seeds: range) -> None:
 def test_random_damage_gives_an_error_of_the_package_or_none(
     result: fl.Result, tmp_path: Path
 ) -> None:
-    try_mutants(result, tmp_path, range(60))
+    try_mutants(result, tmp_path, range(30))
 
 
 @pytest.mark.long
 def test_much_random_damage(result: fl.Result, tmp_path: Path) -> None:
-    try_mutants(result, tmp_path, range(60, 3000))
+    try_mutants(result, tmp_path, range(30, 3000))
