@@ -89,7 +89,7 @@ test-python: $(EXTENSION) ## The Python tests, without those of the emulator
 test-emulator: $(EXTENSION) ## The tests of the emulator (Linux, root; skipped elsewhere)
 	$(RUN) pytest -m "not long" -rs -n 6 --dist loadgroup tests/emulator
 
-# Every property is tried on a hundred times the cases, and on new ones each time.
+# Every property is tried on 256 times the cases, and on new ones each time.
 test-long: $(EXTENSION) ## The tests that take minutes: half a million faults for every TCP, long statistics
 	$(CARGO) test $(LOCKED) --release --workspace -- --ignored
 	PROPTEST_CASES=25600 $(CARGO) test $(LOCKED) --release --workspace --lib --tests
