@@ -472,6 +472,7 @@ def test_killed_at_any_moment_it_ends_with_the_same_numbers(
     assert fl.sweep(file, runs=runs, store=lab.experiment.store).simulated_runs == 0
 
 
+@pytest.mark.long
 def test_on_dask_with_a_worker_that_is_killed(small: Path) -> None:
     distributed = pytest.importorskip("distributed")
     factors = {"tcp": ["sack", "reno"]}

@@ -31,6 +31,7 @@ def test_means_are_those_of_ns3_made_to_follow_the_rfcs(row: Row) -> None:
     assert max(map(abs, off.values())) < limit(len(CHANCE) * len(METRICS)), off
 
 
+@pytest.mark.long
 def test_no_metric_is_off_on_the_whole() -> None:
     """What is too little to be seen in one case, but the same way in all of them, is a fault."""
     ratios = [ours(row)["goodput"].mean / row.metrics["goodput"].mean - 1 for row in CHANCE]
