@@ -10,6 +10,8 @@
 
 #[path = "recorded/runs.rs"]
 mod runs;
+#[path = "recorded/tables.rs"]
+mod tables;
 
 use farlink_sim::{
     Column, Monitor, Outcome, RunError, Scope, Trace, drop_causes, frame_kinds, limits, metrics,

@@ -1,8 +1,10 @@
 //! What an agent keeps of each connection that it sees: bounded, and ended.
 
 use super::crossing::Crossing;
+use super::middlebox::{Leaving, Moved};
 use farlink_tcp::{Flags, Instant, Interval, Segment, Seq};
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::net::Ipv4Addr;
 
 /// Address and port of both ends of a connection: first the end on the wireless side.
@@ -67,17 +69,6 @@ pub struct Connections<S> {
     blind: u64,
     /// Switched off: nothing is kept.
     off: bool,
-}
-
-/// Connections that an agent kept something of and has forgotten.
-#[derive(Debug)]
-pub struct Leavers<S>(Vec<Seen<S>>);
-
-impl<S: Kept> Leavers<S> {
-    /// Bytes of packets in it.
-    pub fn bytes(&self) -> u64 {
-        self.0.iter().map(|seen| seen.state.bytes()).sum()
-    }
 }
 
 #[derive(Debug)]
@@ -225,8 +216,11 @@ impl<S: Kept> Connections<S> {
         }
     }
 
-    /// Forgets the connections of a host on the wireless side. Returns them.
-    pub fn leave(&mut self, host: Ipv4Addr) -> Leavers<S> {
+    /// Forgets the connections of a host on the wireless side. Returns them if they go with it.
+    pub fn leave(&mut self, host: Ipv4Addr, how: Leaving) -> Option<Moved>
+    where
+        S: Debug + Send + 'static,
+    {
         let of_host = |ends: &&Ends| ends.0[0].0 == host;
         let places: Vec<_> = self
             .by_ends
@@ -243,13 +237,23 @@ impl<S: Kept> Connections<S> {
                 left.push(seen);
             }
         }
-        Leavers(left)
+        (how == Leaving::Transfer).then(|| Moved {
+            bytes: left.iter().map(|seen| seen.state.bytes()).sum(),
+            state: Box::new(left),
+        })
     }
 
-    /// Keeps connections that another agent kept, but for those of which something is kept
-    /// already or that find no room, and lets the agent act on each, at its place.
-    pub fn join(&mut self, now: Instant, left: Leavers<S>, mut act: impl FnMut(u32, &mut S)) {
-        for mut seen in left.0 {
+    /// Keeps connections that another agent of the same kind kept, but for those of which
+    /// something is kept already or that find no room, and lets the agent act on each, at its
+    /// place.
+    pub fn join(&mut self, now: Instant, moved: Moved, mut act: impl FnMut(u32, &mut S))
+    where
+        S: Debug + Send + 'static,
+    {
+        let Ok(left) = moved.state.downcast::<Vec<Seen<S>>>() else {
+            return;
+        };
+        for mut seen in *left {
             if self.off || self.by_ends.contains_key(&seen.ends) {
                 continue;
             }

@@ -2,7 +2,7 @@
 //! that the protocol of the wireless link sends a packet with data again, its sender hears
 //! that it waits for nothing worse. Nothing is repaired or kept from the sender here.
 
-use super::connections::{Connections, Kept, Leavers, Limits};
+use super::connections::{Connections, Kept, Limits};
 use super::crossing::Crossing;
 use super::middlebox::{Act, Action, Agent, Leaving, Moved, Note, Out, Sent, Tag, Verdict};
 use super::view::View;
@@ -110,17 +110,11 @@ impl Agent for Ebsn {
         how: Leaving,
         _out: &mut Out,
     ) -> Option<Moved> {
-        let left = self.connections.leave(host);
-        (how == Leaving::Transfer).then(|| Moved {
-            bytes: left.bytes(),
-            state: Box::new(left),
-        })
+        self.connections.leave(host, how)
     }
 
     fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
-        if let Ok(left) = moved.state.downcast::<Leavers<Nothing>>() {
-            self.connections.join(now, *left, |_, _| {});
-        }
+        self.connections.join(now, moved, |_, _| {});
     }
 
     fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {

@@ -6,7 +6,7 @@
 //! sends it again with its window as it is. For what never came to the agent the
 //! duplicate goes on as it is: that was congestion.
 
-use super::connections::{Connections, Kept, Leavers, Limits};
+use super::connections::{Connections, Kept, Limits};
 use super::crossing::Crossing;
 use super::middlebox::{Act, Agent, Leaving, Moved, Out, Verdict};
 use super::view::View;
@@ -109,17 +109,11 @@ impl Agent for Eln {
         how: Leaving,
         _out: &mut Out,
     ) -> Option<Moved> {
-        let left = self.connections.leave(host);
-        (how == Leaving::Transfer).then(|| Moved {
-            bytes: left.bytes(),
-            state: Box::new(left),
-        })
+        self.connections.leave(host, how)
     }
 
     fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
-        if let Ok(left) = moved.state.downcast::<Leavers<Passed>>() {
-            self.connections.join(now, *left, |_, _| {});
-        }
+        self.connections.join(now, moved, |_, _| {});
     }
 
     fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {

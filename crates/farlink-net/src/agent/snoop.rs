@@ -13,7 +13,7 @@ mod cache;
 mod config;
 mod flow;
 
-use super::connections::{Connections, Leavers};
+use super::connections::Connections;
 use super::crossing::Crossing;
 use super::eln;
 use super::middlebox::{
@@ -410,31 +410,25 @@ impl Agent for Snoop {
         how: Leaving,
         _out: &mut Out,
     ) -> Option<Moved> {
-        let left = self.connections.leave(host);
-        (how == Leaving::Transfer).then(|| Moved {
-            bytes: left.bytes(),
-            state: Box::new(left),
-        })
+        self.connections.leave(host, how)
     }
 
     fn on_join(&mut self, now: Instant, moved: Moved, _out: &mut Out) {
-        if let Ok(left) = moved.state.downcast::<Leavers<Flow>>() {
-            let Self {
-                config,
-                connections,
-                timers,
-                serial,
-                ..
-            } = self;
-            connections.join(now, *left, |place, flow| {
-                // The link has seen nothing of it yet: the timer sees to it.
-                for entry in flow.cache.iter_mut() {
-                    *serial = serial.wrapping_add(1);
-                    (entry.serial, entry.left) = (*serial, Some(now));
-                }
-                timers.set(place, flow.due(config));
-            });
-        }
+        let Self {
+            config,
+            connections,
+            timers,
+            serial,
+            ..
+        } = self;
+        connections.join(now, moved, |place, flow| {
+            // The link has seen nothing of it yet: the timer sees to it.
+            for entry in flow.cache.iter_mut() {
+                *serial = serial.wrapping_add(1);
+                (entry.serial, entry.left) = (*serial, Some(now));
+            }
+            timers.set(place, flow.due(config));
+        });
     }
 
     fn switch(&mut self, _now: Instant, on: bool, _out: &mut Out) {

@@ -1,0 +1,651 @@
+//! What is recorded, in tables: paths, TCPs, applications, channels, links, whole scenarios.
+
+/// Paths that each TCP meets: keys of the direction from a to b, and of the flow.
+pub(crate) const PATHS: &[(&str, &str, &str)] = &[
+    (
+        "loss",
+        "rate = '2 Mbit/s', delay = '100 ms', queue = { packets = 30 }, channel = { loss = 0.02, corrupt = 0.01 }",
+        "size = '200 kB'\nreverse = '20 kB'",
+    ),
+    (
+        "queue",
+        "rate = '1 Mbit/s', delay = '150 ms', queue = { packets = 12 }, mark = { packets = 8 }",
+        "size = '400 kB'",
+    ),
+    (
+        "timeouts",
+        "rate = '1 Mbit/s', delay = '100 ms', channel = { loss = 0.25 }",
+        "size = '12 kB'\ncount = 8\nstagger = '1 s'",
+    ),
+    (
+        "reorder",
+        "rate = '2 Mbit/s', delay = '150 ms', channel = { loss = 0.005, reorder = { probability = 0.02, delay = '80 ms' }, \
+         jitter = { distribution = 'exponential', mean = '100 ms' } }",
+        "size = '200 kB'",
+    ),
+    (
+        "pages",
+        "rate = '10 Mbit/s', delay = '200 ms', channel = { loss = 0.002 }",
+        "app = 'http'\npages = 3\npage_interval = '10 s'\nconnections = 'persistent'\ninline_objects = 3",
+    ),
+];
+
+/// Keys of `[tcp]`, on the path of this name.
+pub(crate) const TCP: &[(&str, &str)] = &[
+    ("loss", "mss=536B"),
+    ("loss", "receive_window=8KiB"),
+    ("queue", "receive_window_max=1MiB"),
+    (
+        "queue",
+        "receive_window=256KiB receive_window_max=1MiB gradual_window=true",
+    ),
+    ("loss", "send_buffer=8KiB"),
+    ("queue", "window_scale=off"),
+    ("loss", "sack=false recovery=newreno"),
+    ("loss", "dsack=true"),
+    ("loss", "variant=scps recovery=snack snack=short"),
+    ("loss", "variant=scps snack=long"),
+    ("loss", "assume_loss=corruption"),
+    ("loss", "eln=oracle"),
+    ("loss", "eln=checksum"),
+    ("loss", "timestamps=true"),
+    ("queue", "ecn=true"),
+    ("queue", "ecn=true variant=cubic"),
+    ("pages", "nagle=off"),
+    ("pages", "nagle=rfc896"),
+    ("pages", "cwnd_validation=false"),
+    ("pages", "cwnd_limit=receive-window cwnd_validation=false"),
+    ("queue", "pacing=true"),
+    ("queue", "pacing=true pacing_ss_ratio=1.5"),
+    ("queue", "pacing=true pacing_ca_ratio=0.8"),
+    ("loss", "reassembly=false sack=false recovery=go-back-n"),
+    ("loss", "delayed_ack=off"),
+    ("loss", "delayed_ack='500 ms' ack_every=5"),
+    ("loss", "ack_heartbeat=true"),
+    ("queue", "ack_quick=16"),
+    ("loss", "ack_gap_fill=delayed dup_acks=delayed"),
+    ("queue", "variant=peach dummies=ignore"),
+    ("queue", "variant=peach dummies=plain"),
+    ("loss", "sack=false recovery=tahoe"),
+    ("loss", "sack=false recovery=reno"),
+    ("loss", "sack=false recovery=newreno-impatient"),
+    ("loss", "sack=false recovery=newreno careful=less"),
+    ("timeouts", "sack=false recovery=newreno careful=ack"),
+    (
+        "timeouts",
+        "sack=false recovery=newreno careful=timestamp timestamps=true",
+    ),
+    (
+        "loss",
+        "sack=false recovery=newreno newreno_exit=flight-rfc3782",
+    ),
+    ("loss", "sack=false recovery=newreno newreno_exit=ssthresh"),
+    (
+        "loss",
+        "sack=false recovery=vegas fine_k=9 fine_granularity='700 ms'",
+    ),
+    ("timeouts", "sack=false recovery=vegas coarse_timeout=false"),
+    ("timeouts", "rescue=false"),
+    ("loss", "prr=true"),
+    ("loss", "prr=true prr_bound=conservative"),
+    ("loss", "prr=true prr_bound=slow-start"),
+    ("loss", "rack=true"),
+    (
+        "reorder",
+        "rack=true dsack=true rack_reo_divisor=1 rack_reo_persist=1",
+    ),
+    ("reorder", "rack=true rack_min_rtt_window='1 s'"),
+    ("timeouts", "rack=true tlp=false"),
+    (
+        "timeouts",
+        "rack=true tlp_srtts=3 tlp_initial='300 ms' tlp_max_ack_delay='0 s'",
+    ),
+    ("loss", "dupack_threshold=5"),
+    ("timeouts", "limited_transmit=true"),
+    ("timeouts", "restart_on_retransmit=true"),
+    ("timeouts", "restart_on_sack=true"),
+    ("queue", "reduce_from=cwnd"),
+    ("queue", "reduce_from=pipe"),
+    ("queue", "reduce_from=flight-unbounded"),
+    ("reorder", "undo=dsack dsack=true"),
+    ("reorder", "undo=eifel timestamps=true"),
+    ("reorder", "undo=frto"),
+    (
+        "reorder",
+        "undo=dsack+eifel+frto dsack=true timestamps=true",
+    ),
+    ("loss", "byte_counting=2"),
+    ("loss", "byte_counting=unlimited"),
+    ("loss", "initial_window=3"),
+    ("loss", "initial_window=rfc3390"),
+    ("queue", "initial_ssthresh=12kB"),
+    ("pages", "idle_restart=false"),
+    ("pages", "idle_decay=true"),
+    ("timeouts", "lost_syns=2"),
+    ("timeouts", "reduce_once=true"),
+    ("timeouts", "timer=rfc793 rto_alpha=0.5 rto_beta=1.3"),
+    (
+        "timeouts",
+        "timer=jacobson rto_min=1ms rto_gain=0.5 rto_dev_gain=0.5 rto_k=2",
+    ),
+    (
+        "timeouts",
+        "timer=jacobson rto_srtt_initial=3s rto_dev_initial=1s",
+    ),
+    ("timeouts", "timer=linux rto_min=200ms"),
+    ("timeouts", "rto_initial=2s rto_max=3s rto_min=400ms"),
+    ("timeouts", "rto_tick=500ms"),
+    ("timeouts", "rto_round=500ms"),
+    ("timeouts", "rto_slop=200ms"),
+    ("timeouts", "variant=tcp-rfc karn=false"),
+    ("reorder", "rto_granularity=700ms rto_min=1ms"),
+    ("timeouts", "backoff=none"),
+    ("reorder", "sampling=every-segment"),
+    ("reorder", "sampling=every-segment rtt_from_sack=true"),
+    ("timeouts", "max_retransmits=1 max_syn_retransmits=0"),
+    ("pages", "msl=1s"),
+    (
+        "pages",
+        "keepalive=1s keepalive_interval=1s keepalive_probes=1",
+    ),
+    ("timeouts", "user_timeout=2s"),
+    ("timeouts", "fin_wait_2_timeout=1s"),
+    ("timeouts", "fast_open=request"),
+    ("timeouts", "fast_open=cookie"),
+];
+
+/// Applications: keys of a flow over a link that loses a little.
+pub(crate) const APPS: &[(&str, &str)] = &[
+    (
+        "file",
+        "size = '100 kB'\nopens = 'receiver'\nreverse = '30 kB'",
+    ),
+    ("bulk", "duration = '5 s'"),
+    (
+        "http",
+        "pages = 2\npage_interval = '5 s'\nconnections = 'per-page'",
+    ),
+    (
+        "http",
+        "pages = 2\nthink_time = '1 s'\npage_interval = '0 s'\nconnections = 'persistent'\npipelining = false\nrequest = '500 B'\nmain_object = '5 kB'\ninline_objects = 4\ninline_object = '3 kB'",
+    ),
+    ("repeat", "files = 3\nsize = '30 kB'\ninterval = '4 s'"),
+    (
+        "stream",
+        "messages = 40\nsize = '2 kB'\nrate = '200 kbit/s'",
+    ),
+    (
+        "web",
+        "files = 8\nsize = { distribution = 'pareto', mean = '20 kB', shape = 1.1, max = '200 kB' }",
+    ),
+    (
+        "web",
+        "files = 8\nsize = { distribution = 'log-normal', mean = '20 kB', sigma = 1 }\nthink_time = { distribution = 'exponential', mean = '1 s' }\nconnections = 'persistent'",
+    ),
+    ("telnet", "conversations = 2\ntyping = '10 s'"),
+    (
+        "rlogin",
+        "conversations = 1\narrivals = { distribution = 'exponential', mean = '1 s' }\ntyping = '10 s'\nkeystrokes = { distribution = 'exponential', mean = '1 s' }",
+    ),
+    ("smtp", "conversations = 4"),
+    ("nntp", "conversations = 2\nitems = 3\nturns = 2"),
+    ("ftp", "conversations = 2\nsize = '20 kB'\nitems = 2"),
+    (
+        "cbr",
+        "rate = '300 kbit/s'\npacket = '500 B'\ndatagrams = 300",
+    ),
+    (
+        "cbr",
+        "rate = '1200 kbit/s'\nduration = '3 s'\nstart = '500 ms'",
+    ),
+    (
+        "onoff",
+        "rate = '400 kbit/s'\nduration = '10 s'\non = { distribution = 'exponential', mean = '1 s' }\noff = { distribution = 'pareto', min = '100 ms', shape = 1.5 }",
+    ),
+];
+
+/// Stages of a channel, in both directions.
+pub(crate) const STAGES: &[(&str, &str)] = &[
+    ("gilbert", "{ loss = 0.05, burst = 4 }"),
+    ("gilbert", "{ loss = 0.05, burst = '100 ms' }"),
+    ("gilbert", "{ p = 0.02, r = 0.3, h = 0.2, k = 0.99 }"),
+    ("loss", "0.03"),
+    ("ber", "3e-6"),
+    ("ber", "5e-5, correctable_bits = 1"),
+    ("corrupt", "0.03"),
+    ("duplicate", "0.03"),
+    ("reorder", "{ probability = 0.05, delay = '30 ms' }"),
+    (
+        "jitter",
+        "{ distribution = 'uniform', mean = '20 ms', spread = '20 ms' }",
+    ),
+    (
+        "jitter",
+        "{ distribution = 'normal', mean = '20 ms', spread = '9 ms', keep_order = false }",
+    ),
+    ("jitter", "{ distribution = 'exponential', mean = '20 ms' }"),
+    (
+        "satellite",
+        "{ b = 0.01, g = 0.05, loss = 0.01, loss_size = '552 B' }",
+    ),
+    (
+        "satellite",
+        "{ b = 0.1, g = 0.3, ber_clear = 1e-7, ber_rain = 1e-5 }",
+    ),
+    (
+        "mobile",
+        "{ speed = '75 km/h', handoff_interval = '2 s', handoff_duration = '300 ms', carrier = '850 MHz', fade_margin = 20, ber_bad = 5e-5, fade_rule = 'per-packet' }",
+    ),
+    (
+        "mobile",
+        "{ speed = '20 m/s', cell_radius = '60 m', handoff_region = '10 m', handoff = 'forward', handoff_buffer = '10 kB', carrier = '850 MHz', fade_margin = 20, loss_bad = 0.4, loss_good = 0.001, fade_rule = 'instant', shared = true }",
+    ),
+    (
+        "mobile",
+        "{ handoff_interval = '3 s', handoff_duration = '200 ms', fade_interval = '300 ms', fade_duration = '20 ms', loss_bad = 0.5, fade_rule = 'overlap' }",
+    ),
+    (
+        "congestion",
+        "{ duration = '50 ms', share = 0.05, loss = 0.5, loss_clear = 0.001, shared = true }",
+    ),
+    ("congestion", "{ duration = '50 ms', clear = '1 s' }"),
+    ("congestion", "{ duration = '50 ms', periods = 0.7 }"),
+    ("byte_errors", "{ distance = '64 KiB' }"),
+    ("byte_errors", "{ distance = '64 KiB', burst = 3 }"),
+    (
+        "internet_delay",
+        "{ constant = '10 ms', mean = '5 ms', raised_share = 0.04, raised = [{ weight = 0.75, mean = '10 ms' }, { weight = 0.25, mean = '100 ms' }] }",
+    ),
+    (
+        "internet_delay",
+        "{ constant = '10 ms', mean = '5 ms', order = 3, keep_order = false, raised_share = 0.1, raised_run = 4, raised = [{ weight = 1, mean = '20 ms' }] }",
+    ),
+    (
+        "rayleigh",
+        "{ model = 'markov', advance = 'time', doppler = 10, fade_margin = 15, step = '1 ms' }",
+    ),
+    (
+        "rayleigh",
+        "{ speed = '10 m/s', carrier = '2.4 GHz', loss = 0.03, step = '1 ms', exposure = '2 ms', shared = true }",
+    ),
+    (
+        "rayleigh",
+        "{ alpha = 0.02, beta = 0.3, advance = 'packet' }",
+    ),
+    (
+        "rayleigh",
+        "{ model = 'jakes', doppler = 10, fade_margin = 15, sinusoids = 16 }",
+    ),
+    (
+        "loss_trace",
+        "{ data = 'time (s),loss (%)\\n0,1\\n1,20\\n2,0\\n', repeat = true, random_offset = true }",
+    ),
+    (
+        "delay_trace",
+        "{ data = 'time (s),delay (ms)\\n0,1\\n1,200\\n2,0\\n', repeat = true, offset = '300 ms', interpolate = true }",
+    ),
+    (
+        "delay_trace",
+        "{ data = 'time (s),delay (ms)\\n0,1\\n1,200\\n2,0\\n', repeat = true, keep_order = false }",
+    ),
+    (
+        "scripted_loss",
+        "{ packets = [3, 7, 8, 30], min_size = '100 B' }",
+    ),
+    (
+        "orbit",
+        "{ altitude = '550 km', min_elevation = 25, inclination = 53, max_elevation = 60 }",
+    ),
+    (
+        "orbit",
+        "{ altitude = '300 km', min_elevation = 80, hops = 1, handover_time = '200 ms', handover = 'hold' }",
+    ),
+    (
+        "orbit",
+        "{ altitude = '300 km', min_elevation = 80, handover_time = '200 ms', handover = 'drop' }",
+    ),
+    (
+        "reconfiguration",
+        "{ delay = ['0 ms', '30 ms'], interval = '1 s', first = '500 ms', interruption_time = '100 ms' }",
+    ),
+    (
+        "reconfiguration",
+        "{ delay = ['0 ms', '30 ms'], interval = '1 s', interruption_time = '100 ms', interruption = 'hold', keep_order = false, shared = true }",
+    ),
+    (
+        "radio",
+        "{ band = '2400 MHz', distance = '60 m', modulation = 'o-qpsk', fading = 'packets', path_loss = 'ieee802.15.4' }",
+    ),
+    (
+        "radio",
+        "{ band = '868 MHz', distance = '4 km', fading = 'none', power = 5, antenna_gain = 1, noise_temperature = 290, noise_figure = 3 }",
+    ),
+    (
+        "radio",
+        "{ band = '915 MHz', distance = '500 m', path_loss = 'log-distance', exponent = 2.8, fading = 'bits', correctable_bits = 2 }",
+    ),
+    (
+        "radio",
+        "{ band = '2400 MHz', distance = '10 m', noise = 'vatne2006', path_loss = 'vatne2006-printed', modulation = 'bpsk' }",
+    ),
+    (
+        "radio",
+        "{ band = '2400 MHz', path_loss = 'friis', noise = 'thermal', mobility = { model = 'random-waypoint', area = ['900 m', '900 m'], speed = ['1 m/s', '20 m/s'], pause = ['0 s', '2 s'], moves = 'one' } }",
+    ),
+    (
+        "radio",
+        "{ band = '2400 MHz', mobility = { model = 'vatne2006', area = ['900 m', '900 m'], speed = ['1 m/s', '20 m/s'], step = '1 s', leg = ['1 s', '5 s'], turning = 0.5, moves = 'both' } }",
+    ),
+    (
+        "radio",
+        "{ band = '2400 MHz', mobility = { model = 'random-walk', area = ['900 m', '900 m'], speed = ['1 m/s', '20 m/s'], leg = ['3 s', '3 s'] } }",
+    ),
+    (
+        "radio",
+        "{ band = '2400 MHz', mobility = { model = 'random-direction', area = ['900 m', '900 m'], speed = ['1 m/s', '20 m/s'] } }",
+    ),
+    (
+        "radio",
+        "{ band = '2400 MHz', mobility = { model = 'gauss-markov', area = ['900 m', '900 m'], step = '1 s', memory = 0.7, mean_speed = '10 m/s', speed_deviation = '3 m/s', angle_deviation = 0.4 } }",
+    ),
+    (
+        "radio",
+        "{ band = '2400 MHz', mobility = { model = 'random-trip', area = ['900 m', '900 m'], speed = ['1 m/s', '20 m/s'] } }",
+    ),
+    (
+        "outage",
+        "{ start = '300 ms', duration = '200 ms', period = '900 ms' }",
+    ),
+    (
+        "outage",
+        "{ duration = '250 ms', period = '700 ms', packets = 'hold' }",
+    ),
+];
+
+/// Keys of a link beside its rate and delay, and those of its direction down.
+pub(crate) const LINKS: &[(&str, &str, &str)] = &[
+    (
+        "arq none",
+        "arq = { protocol = 'none', mac = { access = 'constant', delay = '5 ms', direction = 'down' } }",
+        "channel = { loss = 0.05 }",
+    ),
+    (
+        "arq lapb",
+        "arq = { protocol = 'lapb', modulus = 8, window = 7, t1 = '500 ms', t2 = '50 ms', n2 = 3, best_effort = true, retry_from = 'first-frame' }",
+        "channel = { loss = 0.1 }",
+    ),
+    (
+        "arq lapb without poll",
+        "arq = { protocol = 'lapb', poll = false, header = '8 B', supervisory = '7 B' }",
+        "channel = { corrupt = 0.05 }",
+    ),
+    (
+        "arq mdlp",
+        "arq = { protocol = 'mdlp', mac = { access = 'exponential', delay = '10 ms' }, t200 = '700 ms', t205 = '100 ms', n2 = 2 }",
+        "channel = { loss = 0.15 }",
+    ),
+    (
+        "arq mdlp out of sequence",
+        "arq = { protocol = 'mdlp', in_sequence = false, srej_repeat = true, retry_from = 'last-frame' }",
+        "channel = { loss = 0.1, reorder = { probability = 0.05, delay = '20 ms' } }",
+    ),
+    (
+        "arq rlp",
+        "arq = { protocol = 'rlp', mac = { access = 'exponential', delay = '10 ms', direction = 'up' }, status = '9 B' }",
+        "channel = { loss = 0.2 }",
+    ),
+    (
+        "arq rlp out of sequence",
+        "arq = { protocol = 'rlp', in_sequence = false, status_period = '100 ms', min_interval = '150 ms', max_recovery_delay = '1 s', window = 20 }",
+        "channel = { gilbert = { loss = 0.2, burst = 5 } }",
+    ),
+    (
+        "mac none",
+        "arq = { protocol = 'lapb', mac = { access = 'none' } }",
+        "channel = { loss = 0.05 }",
+    ),
+    (
+        "mac csma-ca",
+        "arq = { protocol = 'lapb', mac = { access = 'csma-ca', load = 0.4, stations = 5, min_be = 2, max_be = 4, max_backoffs = 3, symbol = '20 us', direction = 'both' } }",
+        "channel = { loss = 0.02 }",
+    ),
+    (
+        "mac csma-ca busy",
+        "arq = { protocol = 'none', mac = { access = 'csma-ca', busy = 0.5 } }",
+        "queue = { packets = 20 }",
+    ),
+    (
+        "mac aloha",
+        "arq = { protocol = 'rlp', mac = { access = 'aloha', load = 0.3, slot = '3 ms', backoff = 4, attempts = 3 } }",
+        "channel = { loss = 0.02 }",
+    ),
+    (
+        "arq with fec",
+        "arq = { protocol = 'mdlp' }",
+        "fec = { code = 'rs(255,223)' }, channel = { ber = 2e-3 }",
+    ),
+    (
+        "fec rs",
+        "",
+        "fec = { code = 'rs(255,223)' }, overhead = '20 B', channel = { ber = 3.5e-3 }",
+    ),
+    (
+        "fec bch",
+        "",
+        "fec = { n = 2047, k = 1923, symbol_bits = 1, correctable = 11 }, channel = { ber = 1e-3 }",
+    ),
+    (
+        "fec over a radio",
+        "",
+        "fec = { n = 255, k = 239, correctable = 6 }, channel = { radio = { band = '2400 MHz', distance = '400 m' } }",
+    ),
+    (
+        "compression",
+        "header_compression = 'rfc1144'",
+        "channel = { loss = 0.02 }",
+    ),
+    (
+        "compression in few slots",
+        "header_compression = { method = 'rfc1144', slots = 2, compress_slot = false }",
+        "channel = { corrupt = 0.02 }",
+    ),
+    (
+        "compression over arq",
+        "header_compression = 'rfc1144'\narq = { protocol = 'rlp' }",
+        "channel = { loss = 0.1 }",
+    ),
+    (
+        "mtu that TCP learns",
+        "",
+        "mtu = '576 B', channel = { loss = 0.02 }",
+    ),
+    ("bytes in the queue", "", "queue = { bytes = '12 kB' }"),
+    (
+        "bandwidth-delay products in the queue",
+        "",
+        "queue = { bdp = 0.3, rtt = '300 ms' }",
+    ),
+    (
+        "background of packets",
+        "",
+        "background = [{ load = '500 kbit/s', packet = '700 B' }], queue = { packets = 10 }",
+    ),
+    (
+        "background of conversations",
+        "",
+        "background = [{ arrivals = 5, size = '10 kB', size_law = 'pareto', size_shape = 1.5, rate = '300 kbit/s', spacing_law = 'pareto', spacing_shape = 1.5 }, { load = '50 kbit/s', size = '2 kB', size_law = 'log-normal', size_shape = 1, rate = '100 kbit/s', spacing_law = 'exponential' }, { load = '20 kbit/s', size = '1 kB', size_law = 'exponential', rate = '50 kbit/s', spacing_law = 'log-normal', spacing_shape = 1 }, { load = '20 kbit/s', size = '3 kB', size_law = 'constant', rate = '50 kbit/s', spacing_law = 'constant' }], queue = { bytes = '15 kB' }",
+    ),
+];
+
+/// Rates from traces: the direction down as a whole.
+pub(crate) const RATES: &[(&str, &str)] = &[
+    (
+        "of Mahimahi",
+        "rate_trace = '1 Mbit/s', delay = '50 ms', queue = { packets = 20 }",
+    ),
+    (
+        "as CSV",
+        "rate_trace = { data = 'time (s),rate (Mbit/s)\\n0,2\\n1,0.4\\n2,0\\n', repeat = true, offset = '200 ms' }, delay = '50 ms', queue = { packets = 20 }",
+    ),
+    (
+        "of a DVB-S2 carrier",
+        "rate_trace = { data = 'time (s),esno (dB)\\n0,9\\n1,4\\n2,-1\\n3,9\\n', symbol_rate = '1 MBd', margin = 0.5, repeat = true, random_offset = true }, delay = '250 ms', queue = { packets = 20 }",
+    ),
+];
+
+/// Scenarios of their own.
+pub(crate) const WHOLE: &[(&str, &str)] = &[
+    (
+        "fragments",
+        "links = [{ between = ['a', 'b'], down = { rate = '2 Mbit/s', delay = '20 ms', mtu = '576 B', fragments = 'rfc791', channel = { loss = 0.01 } } }]\n\
+         flows = [{ from = 'a', to = 'b', size = '100 kB', dont_fragment = false, reassembly_timeout = '2 s' }, \
+         { from = 'a', to = 'b', app = 'cbr', rate = '100 kbit/s', packet = '2000 B', datagrams = 40, dont_fragment = false }]",
+    ),
+    (
+        "fragments to the byte",
+        "links = [{ between = ['a', 'b'], arq = { protocol = 'rlp' }, down = { rate = '100 kbit/s', delay = '20 ms', mtu = '128 B', fragments = 'wong1998', channel = { loss = 0.05 } } }]\n\
+         flows = [{ from = 'a', to = 'b', size = '20 kB', dont_fragment = false }]",
+    ),
+    (
+        "priorities",
+        "links = [{ between = ['a', 'r'], count = 1, down = { rate = '10 Mbit/s', delay = '5 ms' } }, \
+         { between = ['r', 'b'], down = { rate = '1 Mbit/s', delay = '250 ms', queue = { packets = 10 }, priorities = true, channel = { loss = 0.01 } } }]\n\
+         flows = [{ from = 'a', to = 'b', size = '300 kB', tcp.variant = 'peach' }, { from = 'a', to = 'b', size = '300 kB', start = '1 s', tcp.variant = 'peach-sack' }]",
+    ),
+    (
+        "no priorities",
+        "links = [{ between = ['a', 'b'], down = { rate = '1 Mbit/s', delay = '250 ms', queue = { packets = 10 }, priorities = false } }]\n\
+         flows = [{ from = 'a', to = 'b', size = '300 kB', tcp.variant = 'peach' }, { from = 'a', to = 'b', size = '300 kB', start = '1 s' }]",
+    ),
+    (
+        "routes and many TCPs",
+        "links = [{ between = ['s{}', 'r'], count = 3, down = { rate = '10 Mbit/s', delay = '5 ms' } }, \
+         { between = ['r', 'q'], down = { rate = '3 Mbit/s', delay = '100 ms', queue = { packets = 20 } } }, \
+         { between = ['r', 'p'], down = { rate = '3 Mbit/s', delay = '10 ms', queue = { packets = 20 } } }, \
+         { between = ['p', 'q'], down = { rate = '3 Mbit/s', delay = '10 ms', queue = { packets = 20 }, mark = { packets = 5 } } }, \
+         { between = ['q', 'd{}'], count = 3, down = { rate = '10 Mbit/s', delay = '5 ms' } }]\n\
+         routes = [{ at = 'r', to = 'd1', via = 'p' }]\n\
+         flows = [{ from = 's{}', to = 'd{}', count = 3, stagger = '200 ms', size = '150 kB', tcp = { variant = 'cubic', ecn = true } }, \
+         { from = 's0', to = 'd0', size = '150 kB', tcp = { profile = 'linux', variant = 'bbr' } }, { from = 'd0', to = 's1', size = '50 kB', tcp.variant = 'vegas' }, \
+         { from = 's2', to = 'd0', app = 'cbr', rate = '200 kbit/s', duration = '3 s' }]",
+    ),
+    (
+        "an agent that marks",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '20 ms', queue = { packets = 20 } } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '2 Mbit/s', delay = '2 ms', channel = { loss = 0.03 } } }]\n\
+         agents = [{ at = \"base\", wireless = \"radio\", kind = \"eln\" }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '300 kB', tcp = { variant = \"eln\", eln = \"agent\" } }, \
+         { from = 'fixed', to = 'mobile', size = '100 kB', tcp = { variant = 'sack', eln = \"agent\" } }]",
+    ),
+    (
+        "local repair at a base station",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms', queue = { packets = 20 } } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '2 Mbit/s', delay = '2 ms', queue = { packets = 20 }, channel = { byte_errors = { distance = '30 kB', burst = 2 } } }, \
+         up = { rate = '2 Mbit/s', delay = '2 ms', channel = { loss = 0.02 } } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = \"ackp\", sack = \"mask\", sack_repair = true }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '300 kB', tcp = { variant = 'reno', ackp = \"restart\" } }, \
+         { from = 'fixed', to = 'mobile', size = '200 kB', tcp = { variant = 'sack', ackp = \"backoff\" } }, \
+         { from = 'mobile', to = 'fixed', size = '100 kB' }]",
+    ),
+    (
+        "partial acknowledgments for each packet",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms' } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '200 kbit/s', delay = '2 ms', channel = { byte_errors = { distance = '20 kB', burst = 4 } } } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = \"ackp\", protocol = \"initial\", switch_at = ['4 s', '6 s'] }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '200 kB', tcp = { variant = 'reno', ackp = \"constant\" } }]",
+    ),
+    (
+        "notices of a bad state",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms' } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '200 kbit/s', delay = '2 ms', channel = { byte_errors = { distance = '20 kB', burst = 4 } } } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = \"ebsn\" }, { at = 'base', wireless = 'radio', kind = \"snoop\", enabled = false, switch_at = ['3 s'] }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '200 kB', tcp = { variant = 'reno', ebsn = true } }]",
+    ),
+    (
+        "notices beside a link that sends again",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms' } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '19200 bit/s', delay = '2 ms', channel = { loss = 0.2 } }, arq = { protocol = 'lapb' } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = \"ebsn-plain\" }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '30 kB', tcp = { variant = 'reno', ebsn = true, mss = '88 B' } }]",
+    ),
+    (
+        "an agent that keeps numbers",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '10 ms' } }, \
+         { name = 'radio', between = ['base', 'mobile'], down = { rate = '2 Mbit/s', delay = '2 ms', channel = { loss = 0.03 } } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = \"seqcache\" }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '300 kB', tcp = { variant = 'newreno', eln = \"agent\" } }]",
+    ),
+    (
+        "split connections",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '20 ms', mtu = '1000 B' } }, \
+         { name = 'satellite', between = ['base', 'gate'], down = { rate = '2 Mbit/s', delay = '250 ms', channel = { loss = 0.01 } } }, \
+         { between = ['gate', 'mobile'], down = { rate = '1 Mbit/s', delay = '20 ms', queue = { packets = 20 } } }]\n\
+         agents = [{ at = 'base', wireless = 'satellite', kind = 'pep', open = 'early', stack_delay = '1 ms' }, \
+         { at = 'gate', wireless = 'satellite', kind = 'split', open = 'through', buffer = '20 kB', wireless_tcp.variant = 'westwood' }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '300 kB' }, { from = 'mobile', to = 'fixed', size = '100 kB', tcp.variant = 'vegas' }, \
+         { from = 'fixed', to = 'mobile', app = 'http', pages = 4 }, { from = 'mobile', to = 'fixed', app = 'telnet', duration = '10 s' }, \
+         { from = 'fixed', to = 'mobile', app = 'bulk', duration = '3 s' }, { from = 'fixed', to = 'mobile', app = 'cbr', rate = '50 kbit/s', duration = '3 s' }]",
+    ),
+    (
+        "a proxy before a satellite",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '20 ms' } }, \
+         { name = 'satellite', between = ['base', 'mobile'], down = { rate = '5 Mbit/s', delay = '250 ms', channel = { loss = 0.003 } } }]\n\
+         agents = [{ at = 'base', wireless = 'satellite', kind = 'pepsal' }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '1 MB', tcp.variant = 'cubic' }]",
+    ),
+    (
+        "acknowledgments in another's name",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '20 ms', channel = { loss = 0.003 } } }, \
+         { name = 'satellite', between = ['base', 'mobile'], down = { rate = '2 Mbit/s', delay = '250 ms', channel = { loss = 0.01 } } }]\n\
+         agents = [{ at = 'base', wireless = 'satellite', kind = 'spoof' }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '500 kB', tcp.variant = 'reno' }, { from = 'mobile', to = 'fixed', size = '100 kB' }, \
+         { from = 'fixed', to = 'mobile', app = 'http', pages = 4 }]",
+    ),
+    (
+        "a radio that cannot send and receive at once",
+        "links = [{ between = ['fixed', 'base'], down = { rate = '10 Mbit/s', delay = '1 ms' } }, \
+         { name = 'radio', half_duplex = true, between = ['base', 'mobile'], \
+         down = { rate = '2 Mbit/s', service_time = '1 ms', delay = '1 ms', \
+         queue = { packets = 50 }, channel = { loss = 0.003 } } }]\n\
+         agents = [{ at = 'base', wireless = 'radio', kind = 'snoop' }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '300 kB' }, \
+         { from = 'mobile', to = 'fixed', size = '100 kB', tcp.variant = 'peach' }]",
+    ),
+    (
+        "two base stations and a walk",
+        "links = [{ between = ['fixed', 'router'], down = { rate = '10 Mbit/s', delay = '5 ms' } }, \
+         { between = ['router', 'north'], down = { rate = '10 Mbit/s', delay = '2 ms' } }, \
+         { between = ['router', 'south'], down = { rate = '10 Mbit/s', delay = '2 ms' } }, \
+         { name = 'n', between = ['north', 'mobile'], \
+         down = { rate = '2 Mbit/s', delay = '1 ms', queue = { packets = 50 }, channel = { loss = 0.01 } } }, \
+         { name = 's', between = ['south', 'mobile'], \
+         down = { rate = '2 Mbit/s', delay = '1 ms', queue = { packets = 50 }, channel = { loss = 0.01 } } }]\n\
+         handoffs = [{ host = 'mobile', links = ['n', 's'], gap = '50 ms', hysteresis = '5 m', \
+         mobility = { model = 'random-waypoint', area = ['40 m', '10 m'], speed = ['10 m/s', '20 m/s'] }, \
+         stations = [['10 m', '5 m'], ['30 m', '5 m']] }]\n\
+         agents = [{ at = 'north', wireless = 'n', kind = 'snoop', handoff = 'transfer', transfer_delay = '5 ms' }, \
+         { at = 'south', wireless = 's', kind = 'snoop', handoff = 'transfer', transfer_delay = '5 ms' }]\n\
+         flows = [{ from = 'fixed', to = 'mobile', size = '1 MB' }, \
+         { from = 'mobile', to = 'fixed', size = '300 kB' }]",
+    ),
+    (
+        "two base stations, what waits is passed on",
+        "links = [{ between = ['router', 'north'], down = { rate = '10 Mbit/s', delay = '2 ms' } }, \
+         { between = ['router', 'south'], down = { rate = '10 Mbit/s', delay = '2 ms' } }, \
+         { name = 'n', between = ['north', 'mobile'], \
+         down = { rate = '2 Mbit/s', delay = '1 ms', queue = { packets = 50 }, channel = { loss = 0.01 } } }, \
+         { name = 's', between = ['south', 'mobile'], \
+         down = { rate = '2 Mbit/s', delay = '1 ms', queue = { packets = 50 }, channel = { loss = 0.01 } } }]\n\
+         handoffs = [{ host = 'mobile', links = ['n', 's'], at = ['1 s', '2 s', '3 s'], \
+         gap = '50 ms', queued = 'forward' }]\n\
+         agents = [{ at = 'north', wireless = 'n', kind = 'snoop', handoff = 'keep' }, \
+         { at = 'south', wireless = 's', kind = 'split', handoff = 'lose' }]\n\
+         flows = [{ from = 'router', to = 'mobile', size = '1 MB' }, \
+         { from = 'mobile', to = 'router', size = '300 kB' }]",
+    ),
+    (
+        "cut off",
+        "duration = '2500 ms'\nlinks = [{ between = ['a', 'b'], down = { rate = '1 Mbit/s', delay = '250 ms', queue = { packets = 10 } } }]\n\
+         flows = [{ from = 'a', to = 'b', app = 'bulk', duration = '10 s' }, { from = 'b', to = 'a', app = 'cbr', rate = '100 kbit/s', duration = '10 s' }]",
+    ),
+];
