@@ -1,5 +1,4 @@
 //! Applications over whole runs.
-#![allow(missing_docs)]
 
 use farlink_sim::{Monitor, Trace, run, scenario, trace};
 use serde_json::Value;

@@ -1,9 +1,6 @@
 //! TCP over links with a protocol of their own, over whole runs.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{expand, metric, result};
+use crate::common::{expand, metric, result};
 use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
 use farlink_sim::{Column, Live, Monitor, run, scenario, trace};
 use farlink_tcp::{Body, Instant, Interval};

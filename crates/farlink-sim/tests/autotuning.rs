@@ -1,5 +1,4 @@
 //! Receive-window autotuning over whole runs.
-#![allow(missing_docs)]
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;

@@ -1,9 +1,6 @@
 //! What links and flows count adds up, whatever the path and whenever the run ends.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{expand, metric, result};
+use crate::common::{expand, metric, result};
 use farlink_sim::{Column, Monitor, drop_causes, trace};
 use proptest::prelude::*;
 use serde_json::Value;

@@ -1,7 +1,6 @@
 //! The channel processes of the studies in whole runs: what the scenario says is
 //! what TCP meets. Where its closed form does not depend on when TCP sends, the
 //! loss is held to it; where it does, to bounds.
-#![allow(missing_docs)]
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;

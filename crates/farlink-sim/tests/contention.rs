@@ -1,9 +1,6 @@
 //! CSMA/CA and slotted ALOHA on a link with a protocol, over whole runs.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{metric, result};
+use crate::common::{metric, result};
 use farlink_sim::scenario;
 
 /// One radio link that is always busy: frames of 134 bytes, 55.8333 ms.

@@ -1,5 +1,4 @@
 //! Conversations and files of the web over whole runs.
-#![allow(missing_docs)]
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;

@@ -1,6 +1,5 @@
 //! TCP Fast Open over whole runs (RFC 7413): the round trip that it saves, and where
 //! it saves none.
-#![allow(missing_docs)]
 
 use farlink_sim::{Monitor, run, scenario};
 use serde_json::Value;

@@ -1,9 +1,6 @@
 //! Block codes on links, over whole runs.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{expand, metric, result};
+use crate::common::{expand, metric, result};
 use farlink_net::fec::BlockCode;
 use farlink_net::rng::Probability;
 use farlink_sim::{Asked, sample_channel};

@@ -1,9 +1,6 @@
 //! Fragments, reassembly and path-MTU discovery over whole runs.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{expand, metric, result};
+use crate::common::{expand, metric, result};
 use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
 use farlink_sim::{Live, Monitor, trace};
 use farlink_tcp::{Body, Instant};

@@ -1,9 +1,6 @@
 //! Radios that cannot send and receive at once, over whole runs.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{expand, metric, result};
+use crate::common::{expand, metric, result};
 use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
 use farlink_sim::{Live, Monitor, run, trace};
 use farlink_tcp::{Body, Instant};

@@ -1,9 +1,6 @@
 //! TCP/IP header compression (RFC 1144) over whole runs.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{expand, metric, result};
+use crate::common::{expand, metric, result};
 use farlink_net::wire;
 use farlink_net::{FlowId, NodeId, Packet, Payload};
 use farlink_sim::{Live, Monitor, scenario, trace};

@@ -1,5 +1,4 @@
 //! What metrics measure, over whole runs: phases, losses by cause, shares.
-#![allow(missing_docs)]
 
 use farlink_sim::{Column, Monitor, run, scenario};
 use serde_json::Value;

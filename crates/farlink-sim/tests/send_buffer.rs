@@ -1,10 +1,7 @@
 //! A send buffer that is smaller than what the application writes holds the
 //! application, and loses nothing.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{metric, result};
+use crate::common::{metric, result};
 
 /// 1 Gbit/s and a round trip of 100 ms, with a send buffer of so many bytes.
 fn path(send_buffer: &str, flow: &str) -> String {

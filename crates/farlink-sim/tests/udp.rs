@@ -1,5 +1,4 @@
 //! Flows of datagrams over whole runs.
-#![allow(missing_docs)]
 
 use farlink_sim::{Monitor, Trace, run, scenario, trace};
 use serde_json::Value;

@@ -1,10 +1,7 @@
 //! The model of Wong 1998 against its closed forms, over whole runs, and losses at
 //! chosen places on links with and without a protocol.
-#![allow(missing_docs)]
 
-mod common;
-
-use common::{expand, metric, result};
+use crate::common::{expand, metric, result};
 use farlink_sim::{Monitor, Table, frame_kinds, trace};
 
 fn tables(text: &str) -> Vec<Table> {

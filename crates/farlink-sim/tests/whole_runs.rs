@@ -1,0 +1,54 @@
+//! Whole runs, in one binary: it is compiled and linked once, not once for each file.
+#![allow(missing_docs)]
+
+mod adalr;
+mod agents_seen;
+mod applications;
+mod arq;
+mod autotuning;
+mod balance;
+mod bbr;
+mod channel;
+mod channels;
+mod channels_radio;
+mod common;
+mod contention;
+mod conversations;
+mod ecn;
+mod fast_open;
+mod fec;
+mod fragments;
+mod half_duplex;
+mod handoff;
+mod header_compression;
+mod icmp;
+mod keys;
+mod measures;
+mod peach;
+mod prr;
+mod rack;
+mod send_buffer;
+mod udp;
+mod undo;
+mod vegas;
+mod westwood_hybla;
+mod wireless;
+mod wong1998;
+
+/// Cargo does not look for files here any more (`autotests = false`): one that nobody names would
+/// never run.
+#[test]
+fn every_file_of_tests_is_run() {
+    let own = include_str!("whole_runs.rs");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    for entry in std::fs::read_dir(folder).expect("the folder of the tests") {
+        let path = entry.expect("a file of the tests").path();
+        let is_source = path.extension().is_some_and(|extension| extension == "rs");
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        let runs_alone = ["whole_runs", "recorded"].contains(&&*name);
+        assert!(
+            !is_source || runs_alone || own.contains(&format!("mod {name};")),
+            "{name}.rs runs nowhere: write `mod {name};` into whole_runs.rs"
+        );
+    }
+}
