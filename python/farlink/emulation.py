@@ -10,7 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypedDict, Unpack
 
-from farlink import _farlink, checks, files, source, units
+from farlink import _farlink, attachment, checks, files, source, units
 from farlink.errors import FarlinkError, ScenarioError
 
 __all__ = ["BEHIND_S", "Emulated", "Interrupted", "Options", "check_kernel", "emulate", "transfer"]
@@ -101,6 +101,11 @@ class Options(TypedDict, total=False):
     """Names of hosts that are no kernel but the TCP of this package in user space, each with the
     TCP (`farlink tcp`) that it is. It answers on ports 7 (echo), 9 (discard) and 19 (data without
     end). No program can run there."""
+    attach: Mapping[str, str] | None
+    """Names of hosts that are there already, each with what it is: an Ethernet interface ("eth1";
+    the machine behind it is the host), "bridge:NAME", "netns:NAME" or "container:NAME"."""
+    force: bool
+    """Attach also what the machine's own connection goes by."""
     plain: bool
     """One packet to each read and write of a device: slower, and what the default, which passes
     several of a connection at once, is compared with."""
@@ -137,10 +142,11 @@ def emulate(
     scenario
         As for `run`.
     command
-        Program and arguments. Without it the network is there for `seconds`.
+        Program and arguments. Without it the network is there for `seconds`; with `attach` and
+        neither until Ctrl-C.
     options
         Each described in `emulation.Options`: host, servers, tcp, overrides, seed, seconds,
-        endpoints, plain, realtime, run, pcap, snaplen, sample.
+        endpoints, attach, force, plain, realtime, run, pcap, snaplen, sample.
 
     Raises
     ------
@@ -243,7 +249,10 @@ def _emulate(
         raise FarlinkError("emulation needs Linux: it is made of network namespaces")
     main = None if command is None else (options.get("host") or default[1], command)
     seconds, fetches = options.get("seconds"), checked is not None and default[1] in endpoints
-    if main is None and seconds is None and not fetches:
+    attach = options.get("attach") or {}
+    if options.get("force") and not attach:
+        raise ScenarioError("force has no effect without attach")
+    if main is None and seconds is None and not fetches and not attach:
         raise ScenarioError("an emulation needs a command, or seconds to last")
     if seconds is not None and not 0 < seconds <= LONGEST_S:
         raise ScenarioError(f"seconds is {seconds:g}; write a time above 0, up to {LONGEST_S:g} s")
@@ -272,6 +281,8 @@ def _emulate(
         "pcap": pcap and str(pcap),
         "snaplen": snaplen,
         "sample": options.get("sample", False),
+        "attach": attachment.attached(attach),
+        "force": options.get("force", False),
     }
     program = main is not None and checked is None
     with _signals(program=program):

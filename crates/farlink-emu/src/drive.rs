@@ -3,6 +3,7 @@
 
 use crate::EmuError;
 use crate::arrival::Arrivals;
+use crate::attach::Attached;
 use crate::capture::Captures;
 use crate::clock::Clock;
 use crate::endpoint::{Endpoint, EndpointConfig};
@@ -16,8 +17,9 @@ use crate::realtime::{self, Budget, Mode, Ran};
 use crate::remote::{Job, Remote};
 use crate::report::{HostReport, Report, Traffic};
 use crate::tun::LONGEST;
-use farlink_net::Raw;
 use farlink_net::packet::IPV4_HEADER_LEN;
+use farlink_net::wire::node_address;
+use farlink_net::{NodeId, Raw};
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{Live, Refused};
 use farlink_tcp::segment::TCP_HEADER_LEN;
@@ -113,6 +115,8 @@ impl Emulation {
         run: u64,
         config: &HostConfig,
         endpoints: &[EndpointConfig],
+        attached: &[Attached],
+        force: bool,
     ) -> Result<Self, EmuError> {
         let live = Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))?;
         let addresses: Vec<_> = live.hosts().collect();
@@ -140,21 +144,32 @@ impl Emulation {
                 )));
             }
         }
-        if endpoints.len() == addresses.len() {
-            if let Some(congestion) = &config.congestion {
-                return Err(EmuError::Scenario(format!(
-                    "tcp {congestion:?} has no effect: all hosts are in user space, and no kernel is \
-                     left to have it"
-                )));
-            }
-        } else {
+        if endpoints.len() + attached.len() >= addresses.len()
+            && let Some(congestion) = &config.congestion
+        {
+            return Err(EmuError::Scenario(format!(
+                "tcp {congestion:?} has no effect: all hosts are in user space or attached, and no \
+                 kernel is left to have it"
+            )));
+        }
+        if endpoints.len() < addresses.len() {
             Host::check()?;
+        }
+        let nodes = scenario.nodes.len() as u32;
+        for (i, one) in attached.iter().enumerate() {
+            address_of(&one.host)?;
+            let others = &attached[..i];
+            one.check(others, endpoints, nodes, config.mtu, force)?;
         }
         let keeper = Arc::new(Keeper::start()?);
         let made = in_parallel(addresses.clone(), |(name, address)| {
             if let Some(own) = endpoints.iter().find(|e| e.host == name) {
                 let server = own.fetch.as_ref().map(|f| address_of(&f.host));
                 Ok(Host::in_user_space(name, address, own, server.transpose()?))
+            } else if let Some(own) = attached.iter().find(|a| a.host == name) {
+                let first = u32::from(node_address(NodeId(0)));
+                let node = NodeId(u32::from(address) - first);
+                Host::attach(name, node, nodes, &own.to, config)
             } else {
                 Host::create(name, address, config)
             }
@@ -179,9 +194,9 @@ impl Emulation {
         let readable = |data| EpollEvent::new(EpollFlags::EPOLLIN, data);
         let mut endpoints = Vec::new();
         for (i, host) in hosts.iter().enumerate() {
-            match &host.port {
-                Port::Kernel { tun, .. } => epoll.add(tun, readable(i as u64)).map_err(failed)?,
-                Port::Endpoint(_) => endpoints.push(i),
+            match host.port.readable() {
+                Some(port) => epoll.add(port, readable(i as u64)).map_err(failed)?,
+                None => endpoints.push(i),
             }
         }
         epoll.add(&timer, readable(TIMER)).map_err(failed)?;
@@ -263,9 +278,12 @@ impl Emulation {
             ))
         })?;
         host.namespace().ok_or_else(|| {
-            EmuError::Scenario(format!(
-                "{name:?} is a user-space host, where no program can run"
-            ))
+            EmuError::Scenario(match &host.attached {
+                Some(what) => format!(
+                    "{name:?} is a machine behind {what}, where no program can be started from here"
+                ),
+                None => format!("{name:?} is a user-space host, where no program can run"),
+            })
         })
     }
 
@@ -480,17 +498,10 @@ impl Emulation {
         packets: &mut Vec<(Vec<u8>, bool)>,
     ) -> Result<(), EmuError> {
         for _ in 0..BATCH {
-            let Host {
-                port: Port::Kernel { tun, .. },
-                name,
-                ..
-            } = &self.hosts[host]
-            else {
-                return Ok(());
-            };
+            let Host { port, name, .. } = &mut self.hosts[host];
             let spare = &mut self.spare;
             let empty = || spare.pop().unwrap_or_default();
-            let read = tun
+            let read = port
                 .read(buffer, empty, |packet, checked| {
                     packets.push((packet, checked));
                 })
@@ -599,15 +610,9 @@ impl Emulation {
                 captures.packet(host, now, raw.bytes());
             }
             let Host { port, counters, .. } = &mut hosts[host];
-            match port {
-                Port::Kernel { tun, .. } => match tun.write(&raw) {
-                    Ok(written) => counters.add(written),
-                    Err(e) => failed = Some((host, e)),
-                },
-                Port::Endpoint(endpoint) => {
-                    endpoint.receive(now, raw.bytes());
-                    counters.delivered += 1;
-                }
+            match port.write(now, &raw) {
+                Ok(written) => counters.add(written),
+                Err(e) => failed = Some((host, e)),
             }
             lateness.add(now.since(due) + raw.waited());
             if spare.len() < SPARE {
@@ -617,11 +622,9 @@ impl Emulation {
             }
         });
         for (i, host) in hosts.iter_mut().enumerate() {
-            if let Port::Kernel { tun, .. } = &mut host.port {
-                match tun.flush() {
-                    Ok(written) => host.counters.add(written),
-                    Err(e) => failed = Some((i, e)),
-                }
+            match host.port.flush() {
+                Ok(written) => host.counters.add(written),
+                Err(e) => failed = Some((i, e)),
             }
         }
         if let Some(captures) = &mut self.captures {
@@ -638,7 +641,8 @@ impl Emulation {
         let host = |host: &Host| HostReport {
             host: host.name.clone(),
             address: host.address,
-            counters: host.counters,
+            attached: host.attached.clone(),
+            counters: host.whole_counters(),
         };
         let traffic = Traffic::new(
             now.since(Instant::ZERO),

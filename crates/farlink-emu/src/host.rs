@@ -2,17 +2,24 @@
 //! space.
 
 use crate::EmuError;
+use crate::attach::{self, Attach};
 use crate::endpoint::{Endpoint, EndpointConfig};
+use crate::ethernet::Station;
 use crate::interface::Control;
 use crate::namespace::Namespace;
+use crate::port::{Port as Ethernet, own_mac};
 use crate::tun::{self, Tun, Written};
+use farlink_net::wire::node_address;
+use farlink_net::{NodeId, Raw};
+use farlink_tcp::Instant;
 use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// Name of the device in every namespace.
-const DEVICE: &str = "farlink0";
+pub(crate) const DEVICE: &str = "farlink0";
 /// Packets that the kernel holds for the engine to read.
 pub(crate) const DEVICE_QUEUE: u32 = 10_000;
 /// Largest window that the kernel's TCP may open: beyond any path of interest.
@@ -50,9 +57,11 @@ pub struct Host {
     pub(crate) port: Port,
     /// What it sent and got.
     pub counters: Counters,
+    /// What the user attached, if it is no host of the emulation's own.
+    pub attached: Option<String>,
     /// What the kernel counts at the interfaces of the namespace (/proc/net/dev), opened
-    /// from inside.
-    devices: Option<File>,
+    /// from inside, and the name of the host's.
+    devices: Option<(File, String)>,
 }
 
 /// What is behind a host's place in the network.
@@ -67,6 +76,57 @@ pub(crate) enum Port {
     },
     /// A TCP of this project.
     Endpoint(Box<Endpoint>),
+    /// A machine on an Ethernet.
+    Ethernet(Box<Ethernet>),
+}
+
+impl Port {
+    /// What becomes readable when packets come; a host in user space is asked instead.
+    pub(crate) fn readable(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Kernel { tun, .. } => Some(tun.as_fd()),
+            Self::Ethernet(port) => Some(port.as_fd()),
+            Self::Endpoint(_) => None,
+        }
+    }
+
+    /// As [`Tun::read`].
+    pub(crate) fn read(
+        &mut self,
+        scratch: &mut [u8],
+        buffer: impl FnMut() -> Vec<u8>,
+        each: impl FnMut(Vec<u8>, bool),
+    ) -> io::Result<bool> {
+        match self {
+            Self::Kernel { tun, .. } => tun.read(scratch, buffer, each),
+            Self::Ethernet(port) => port.read(scratch, buffer, each),
+            Self::Endpoint(_) => Ok(false),
+        }
+    }
+
+    /// A packet for the host. What became of it is told now or by [`Self::flush`].
+    pub(crate) fn write(&mut self, now: Instant, raw: &Raw) -> io::Result<Written> {
+        match self {
+            Self::Kernel { tun, .. } => tun.write(raw),
+            Self::Ethernet(port) => port.write(raw).map(|()| Written::default()),
+            Self::Endpoint(endpoint) => {
+                endpoint.receive(now, raw.bytes());
+                Ok(Written {
+                    delivered: 1,
+                    refused: 0,
+                })
+            }
+        }
+    }
+
+    /// No more packets are there for now.
+    pub(crate) fn flush(&mut self) -> io::Result<Written> {
+        match self {
+            Self::Kernel { tun, .. } => tun.flush(),
+            Self::Ethernet(port) => Ok(port.flush()),
+            Self::Endpoint(_) => Ok(Written::default()),
+        }
+    }
 }
 
 /// Packets of a host.
@@ -103,21 +163,36 @@ impl Host {
     pub fn namespace(&self) -> Option<&Namespace> {
         match &self.port {
             Port::Kernel { namespace, .. } => Some(namespace),
-            Port::Endpoint(_) => None,
+            Port::Endpoint(_) | Port::Ethernet(_) => None,
         }
     }
 
     /// The TCP of a user-space host.
     pub fn endpoint(&self) -> Option<&Endpoint> {
         match &self.port {
-            Port::Kernel { .. } => None,
+            Port::Kernel { .. } | Port::Ethernet(_) => None,
             Port::Endpoint(endpoint) => Some(endpoint),
+        }
+    }
+
+    /// What it sent and got; what waits for a machine that was not found was refused.
+    pub(crate) fn whole_counters(&self) -> Counters {
+        let waiting = match &self.port {
+            Port::Ethernet(port) => port.waiting(),
+            _ => 0,
+        };
+        Counters {
+            refused: self.counters.refused + waiting,
+            ..self.counters
         }
     }
 
     /// Looks at what the kernel has dropped at the device.
     pub(crate) fn look_at_device(&mut self) {
-        let Some(devices) = &mut self.devices else {
+        if let Port::Ethernet(port) = &self.port {
+            self.counters.overflowed += port.overflowed();
+        }
+        let Some((devices, name)) = &mut self.devices else {
             return;
         };
         let mut table = String::new();
@@ -125,7 +200,7 @@ impl Host {
         let _ = devices
             .rewind()
             .and_then(|()| devices.read_to_string(&mut table));
-        self.counters.overflowed = dropped(&table).unwrap_or(self.counters.overflowed);
+        self.counters.overflowed = dropped(&table, name).unwrap_or(self.counters.overflowed);
     }
 
     /// A host in user space. `server` is the address of the host that it fetches
@@ -141,6 +216,7 @@ impl Host {
             address,
             port: Port::Endpoint(Box::new(Endpoint::new(address, config, server))),
             counters: Counters::default(),
+            attached: None,
             devices: None,
         }
     }
@@ -162,6 +238,66 @@ impl Host {
             ));
         }
         Ok(())
+    }
+
+    /// A host that is there already.
+    pub(crate) fn attach(
+        name: &str,
+        node: NodeId,
+        nodes: u32,
+        to: &Attach,
+        config: &HostConfig,
+    ) -> Result<Self, EmuError> {
+        let failed = |e| EmuError::system(format!("attach {to} as {name}"), e);
+        let station = |mac| Station::new(mac, node, nodes);
+        let mac = own_mac();
+        let (port, devices) = match to {
+            Attach::Interface(interface) => {
+                let port = Ethernet::of_interface(interface, mac, station(mac)).map_err(|e| {
+                    if e.kind() == io::ErrorKind::AddrInUse {
+                        in_use(to, name)
+                    } else {
+                        failed(e)
+                    }
+                })?;
+                (Port::Ethernet(Box::new(port)), None)
+            }
+            Attach::Bridge(bridge) => {
+                let (port, device) = Ethernet::of_bridge(bridge, station(mac)).map_err(failed)?;
+                let devices = File::open("/proc/thread-self/net/dev").map_err(failed)?;
+                (Port::Ethernet(Box::new(port)), Some((devices, device)))
+            }
+            Attach::Namespace { path, .. } => {
+                let namespace = Namespace::of(path).map_err(failed)?;
+                let made = namespace.inside(|| {
+                    let tun = Tun::create(DEVICE, config.plain)?;
+                    let control = Control::open()?;
+                    control.mtu(DEVICE, config.mtu)?;
+                    control.queue(DEVICE, DEVICE_QUEUE)?;
+                    // Of the emulated network and no other: the rest is the namespace's own.
+                    control.address(DEVICE, node_address(node), attach::network(nodes).1)?;
+                    control.up(DEVICE)?;
+                    Ok((tun, File::open("/proc/thread-self/net/dev")?))
+                });
+                let (tun, devices) = made.map_err(|e| {
+                    if e.raw_os_error() == Some(libc::EBUSY) {
+                        in_use(to, name)
+                    } else {
+                        failed(e)
+                    }
+                })?;
+                let devices = Some((devices, DEVICE.to_owned()));
+                (Port::Kernel { namespace, tun }, devices)
+            }
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            address: node_address(node),
+            port,
+            counters: Counters::default(),
+            attached: Some(to.to_string()),
+            devices,
+        })
     }
 
     /// A host with a kernel of its own.
@@ -212,16 +348,23 @@ impl Host {
             address,
             port: Port::Kernel { namespace, tun },
             counters: Counters::default(),
-            devices: Some(devices),
+            attached: None,
+            devices: Some((devices, DEVICE.to_owned())),
         })
     }
 }
 
+fn in_use(to: &Attach, host: &str) -> EmuError {
+    EmuError::Scenario(format!(
+        "--attach {host}={to}: another emulation has it; end that one first (farlink ctl list)"
+    ))
+}
+
 /// Packets for the engine that the device dropped: the fourth number of those sent, which
 /// come after eight of those received (/proc/net/dev).
-fn dropped(table: &str) -> Option<u64> {
-    let device = |line: &&str| line.trim_start().starts_with(DEVICE);
-    let (_, numbers) = table.lines().find(device)?.split_once(':')?;
+fn dropped(table: &str, device: &str) -> Option<u64> {
+    let mut rows = table.lines().filter_map(|line| line.split_once(':'));
+    let (_, numbers) = rows.find(|(name, _)| name.trim() == device)?;
     numbers.split_whitespace().nth(8 + 3)?.parse().ok()
 }
 
@@ -237,7 +380,7 @@ mod tests {
             lo:       1       2    3    4    5     6          7         8        9       10   11 \
             12    0     0       0          0\n\
             farlink0: 1 2 3 4 5 6 7 8 290 10 11 99638 0 0 0 0\n";
-        assert_eq!(dropped(table), Some(99_638));
-        assert_eq!(dropped("lo: 1 2"), None);
+        assert_eq!(dropped(table, DEVICE), Some(99_638));
+        assert_eq!(dropped("lo: 1 2", "lo"), None);
     }
 }

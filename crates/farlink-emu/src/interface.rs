@@ -18,6 +18,7 @@ union Value {
     address: libc::sockaddr_in,
     flags: libc::c_short,
     number: libc::c_int,
+    hardware: libc::sockaddr,
     rest: [u8; 24],
 }
 
@@ -60,7 +61,8 @@ impl Control {
     }
 
     fn ask(&self, what: libc::Ioctl, request: &mut Request) -> io::Result<()> {
-        // SAFETY: each of the calls below fills the field that `what` reads.
+        // SAFETY: each of the calls below fills the field that `what` reads; what it writes has
+        // no invalid values.
         let result = unsafe { libc::ioctl(self.0.as_raw_fd(), what, &raw mut *request) };
         Errno::result(result)?;
         Ok(())
@@ -89,13 +91,67 @@ impl Control {
         self.ask(libc::SIOCSIFTXQLEN, &mut r)
     }
 
-    /// Takes an interface up.
-    pub(crate) fn up(&self, name: &str) -> io::Result<()> {
+    /// What the flags say (`IFF_UP` and others).
+    pub(crate) fn flags(&self, name: &str) -> io::Result<libc::c_int> {
         let mut r = request(name);
         self.ask(libc::SIOCGIFFLAGS, &mut r)?;
         // SAFETY: the call before wrote the flags.
-        let flags = unsafe { r.value.flags };
-        r.value.flags = flags | (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+        Ok(libc::c_int::from(unsafe { r.value.flags }))
+    }
+
+    /// Takes an interface up.
+    pub(crate) fn up(&self, name: &str) -> io::Result<()> {
+        let flags = self.flags(name)?;
+        let mut r = request(name);
+        r.value.flags = (flags | libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
         self.ask(libc::SIOCSIFFLAGS, &mut r)
+    }
+
+    /// The kernel's number of an interface.
+    pub(crate) fn index(&self, name: &str) -> io::Result<libc::c_int> {
+        self.number(libc::SIOCGIFINDEX, name)
+    }
+
+    /// Its largest packet.
+    pub(crate) fn mtu_of(&self, name: &str) -> io::Result<u32> {
+        self.number(libc::SIOCGIFMTU, name).map(|n| n as u32)
+    }
+
+    fn number(&self, what: libc::Ioctl, name: &str) -> io::Result<libc::c_int> {
+        let mut r = request(name);
+        self.ask(what, &mut r)?;
+        // SAFETY: both calls write a number.
+        Ok(unsafe { r.value.number })
+    }
+
+    /// Kind of its hardware: 1 is Ethernet (`ARPHRD_ETHER`).
+    pub(crate) fn hardware(&self, name: &str) -> io::Result<u16> {
+        let mut r = request(name);
+        self.ask(libc::SIOCGIFHWADDR, &mut r)?;
+        // SAFETY: the call before wrote an address.
+        Ok(unsafe { r.value.hardware }.sa_family)
+    }
+
+    /// Gives an interface its hardware address.
+    pub(crate) fn set_hardware(&self, name: &str, mac: [u8; 6]) -> io::Result<()> {
+        let mut r = request(name);
+        let mut address = libc::sockaddr {
+            sa_family: libc::ARPHRD_ETHER,
+            sa_data: [0; 14],
+        };
+        for (to, from) in address.sa_data.iter_mut().zip(mac) {
+            *to = from as libc::c_char;
+        }
+        r.value.hardware = address;
+        self.ask(libc::SIOCSIFHWADDR, &mut r)
+    }
+
+    /// Makes an interface a port of a bridge.
+    pub(crate) fn join(&self, bridge: &str, port: &str) -> io::Result<()> {
+        /// Not in libc (linux/sockios.h).
+        const SIOCBRADDIF: libc::Ioctl = 0x89a2;
+        let mut r = request(bridge);
+        r.value.number = self.index(port)?;
+        self.ask(SIOCBRADDIF, &mut r)
     }
 }

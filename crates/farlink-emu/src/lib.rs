@@ -5,6 +5,7 @@
 #![cfg(target_os = "linux")]
 
 mod arrival;
+mod attach;
 mod capture;
 mod client;
 mod clock;
@@ -12,6 +13,7 @@ mod control;
 mod drive;
 mod endpoint;
 mod error;
+mod ethernet;
 mod host;
 mod interface;
 mod keeper;
@@ -19,6 +21,7 @@ mod lateness;
 mod namespace;
 mod offload;
 mod options;
+mod port;
 mod program;
 mod protocol;
 mod realtime;
@@ -29,6 +32,7 @@ mod session;
 mod sockets;
 mod tun;
 
+pub use attach::{Attach, Attached};
 pub use client::{ask, execute};
 pub use control::Control;
 pub use drive::{Emulation, Stop};

@@ -28,6 +28,8 @@ const PREFIX: &str = "farlink-";
 pub struct Namespace {
     path: PathBuf,
     file: File,
+    /// Whether it is of this run, and its name goes with it.
+    own: bool,
 }
 
 /// When a process began, in clock ticks since the machine did (proc(5), field 22
@@ -117,12 +119,39 @@ impl Namespace {
         });
         let file = made.and_then(|()| File::open(&path));
         match file {
-            Ok(file) => Ok(Self { path, file }),
+            Ok(file) => Ok(Self {
+                path,
+                file,
+                own: true,
+            }),
             Err(error) => {
                 let _ = fs::remove_file(&path);
                 Err(failed(error))
             }
         }
+    }
+
+    /// Somebody else's, which stays as it is.
+    ///
+    /// # Errors
+    /// If there is none, or the file is none: [`Self::inside`] tells.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            path: path.to_owned(),
+            file: File::open(path)?,
+            own: false,
+        })
+    }
+
+    /// What tells it from others.
+    pub(crate) fn number(&self) -> Option<(u64, u64)> {
+        self.file.metadata().ok().map(|m| (m.dev(), m.ino()))
+    }
+
+    /// Whether it is the one that this process is in.
+    pub(crate) fn is_here(&self) -> bool {
+        let here = fs::metadata("/proc/self/ns/net");
+        here.ok().map(|m| (m.dev(), m.ino())) == self.number()
     }
 
     /// Its name, as `ip netns` lists it.
@@ -193,7 +222,9 @@ pub(crate) fn command_in(namespace: &File, program: impl AsRef<OsStr>, hosts: &P
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        remove(&self.path);
+        if self.own {
+            remove(&self.path);
+        }
     }
 }
 

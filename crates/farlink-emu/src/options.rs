@@ -1,6 +1,7 @@
 //! What an emulation is asked for: one object, which Python writes as JSON.
 
 use crate::EmuError;
+use crate::attach::Attached;
 use crate::endpoint::{EndpointConfig, Fetch, Service};
 use crate::host::HostConfig;
 use crate::realtime::Mode;
@@ -38,6 +39,10 @@ pub struct Options {
     pub snaplen: u32,
     /// Whether the kernel's TCP is looked at.
     pub sample: bool,
+    /// Hosts that are there already.
+    pub attach: Vec<Attached>,
+    /// Attach also what the machine's own connection goes by.
+    pub force: bool,
 }
 
 /// A host in user space.

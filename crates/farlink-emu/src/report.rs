@@ -72,6 +72,9 @@ pub struct HostReport {
     pub host: String,
     /// Its address.
     pub address: Ipv4Addr,
+    /// What it is, if it was attached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attached: Option<String>,
     /// Its packets.
     #[serde(flatten)]
     pub counters: Counters,

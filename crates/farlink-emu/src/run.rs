@@ -29,7 +29,15 @@ pub fn emulate<E>(
     let expanded = options::expand(scenario)?;
     let endpoints = options.endpoints()?;
     let swept = sweep();
-    let mut emulation = Emulation::new(&expanded, options.run, &options.host(), &endpoints)?;
+    let (host, attached) = (options.host(), &options.attach);
+    let mut emulation = Emulation::new(
+        &expanded,
+        options.run,
+        &host,
+        &endpoints,
+        attached,
+        options.force,
+    )?;
     if let Err(error) = signals(false) {
         return Ok(Err(error));
     }

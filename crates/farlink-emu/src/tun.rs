@@ -1,5 +1,6 @@
 //! TUN devices: IP packets of a namespace as reads and writes of a file.
 
+use crate::ethernet;
 use crate::offload::{self, HEADER, Merge};
 use farlink_net::Raw;
 use nix::errno::Errno;
@@ -27,36 +28,44 @@ struct Request {
     rest: [u8; 22],
 }
 
-nix::ioctl_write_ptr_bad!(tun_set_iff, libc::TUNSETIFF, Request);
+nix::ioctl_readwrite_bad!(tun_set_iff, libc::TUNSETIFF, Request);
 nix::ioctl_write_int_bad!(tun_set_offload, libc::TUNSETOFFLOAD);
 
+/// Makes a device in the namespace of the calling thread; returns its name, in which the kernel
+/// writes a number for `%d`.
+pub(crate) fn open(name: &str, kind: libc::c_int) -> io::Result<(File, String)> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
+        .open(DEVICES)?;
+    let mut request = Request {
+        name: [0; libc::IFNAMSIZ],
+        flags: (libc::IFF_NO_PI | kind) as libc::c_short,
+        rest: [0; 22],
+    };
+    for (to, from) in request
+        .name
+        .iter_mut()
+        .zip(name.bytes().take(libc::IFNAMSIZ - 1))
+    {
+        *to = from as libc::c_char;
+    }
+    // SAFETY: the request is a whole `struct ifreq` and outlives the call.
+    unsafe { tun_set_iff(file.as_raw_fd(), &raw mut request) }?;
+    let name = request.name.iter().take_while(|&&c| c != 0);
+    Ok((file, name.map(|&c| char::from(c as u8)).collect()))
+}
+
 /// Most that a read gives: a datagram and what is in front of it.
-pub(crate) const LONGEST: usize = HEADER + 65_535;
+pub(crate) const LONGEST: usize = HEADER + ethernet::HEADER + 65_535;
 
 impl Tun {
     /// Makes a device of this name in the namespace of the calling thread. `plain`
     /// is one packet to a read or write.
     pub(crate) fn create(name: &str, plain: bool) -> io::Result<Self> {
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .custom_flags(libc::O_NONBLOCK | libc::O_CLOEXEC)
-            .open(DEVICES)?;
         let offload = if plain { 0 } else { libc::IFF_VNET_HDR };
-        let mut request = Request {
-            name: [0; libc::IFNAMSIZ],
-            flags: (libc::IFF_TUN | libc::IFF_NO_PI | offload) as libc::c_short,
-            rest: [0; 22],
-        };
-        for (to, from) in request
-            .name
-            .iter_mut()
-            .zip(name.bytes().take(libc::IFNAMSIZ - 1))
-        {
-            *to = from as libc::c_char;
-        }
-        // SAFETY: the request is a whole `struct ifreq` and outlives the call.
-        unsafe { tun_set_iff(file.as_raw_fd(), &raw const request) }?;
+        let (file, _) = open(name, libc::IFF_TUN | offload)?;
         if !plain {
             let what = libc::TUN_F_CSUM | libc::TUN_F_TSO4;
             // SAFETY: a number, no pointer.
@@ -128,7 +137,7 @@ pub(crate) struct Written {
     pub(crate) refused: u64,
 }
 
-fn put(mut file: &File, bytes: &[u8], count: u64) -> io::Result<Written> {
+pub(crate) fn put(mut file: &File, bytes: &[u8], count: u64) -> io::Result<Written> {
     match file.write(bytes) {
         Ok(_) => Ok(Written {
             delivered: count,

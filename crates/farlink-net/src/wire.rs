@@ -13,7 +13,7 @@ use farlink_tcp::{
     Body, Ecn, Extra, FastOpenCookie, Flags, Options, Priority, SackBlock, SackBlocks, Segment,
     Seq, Timestamps,
 };
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 mod rewrite;
 mod wireless;
@@ -51,6 +51,16 @@ impl Addresses {
 pub fn node_address(node: NodeId) -> Ipv4Addr {
     let [_, x, y, z] = node.0.wrapping_add(1).to_be_bytes();
     Ipv4Addr::new(10, x, y, z)
+}
+
+/// The IPv6 address of a node in an emulation: fd66:6172:6c6b::1 for the first, and so on, of a
+/// network of its own (RFC 4193).
+pub fn node_address6(node: NodeId) -> Ipv6Addr {
+    let [high, low] = [
+        node.0.wrapping_add(1) >> 16,
+        node.0.wrapping_add(1) & 0xffff,
+    ];
+    Ipv6Addr::new(0xfd66, 0x6172, 0x6c6b, 0, 0, 0, high as u16, low as u16)
 }
 
 /// The fields of an IPv4 header that this program uses.

@@ -36,6 +36,16 @@ _ENDPOINT = typer.Option(
     help="Host that is this program's TCP in user space instead of a kernel.",
     metavar="HOST=TCP",
 )
+_ATTACH = typer.Option(
+    [],
+    "--attach",
+    help="Host that is there already: an interface (the machine behind it), bridge:NAME, "
+    "netns:NAME or container:NAME.",
+    metavar="HOST=WHAT",
+)
+_FORCE = typer.Option(
+    False, "--force", help="Attach also what the machine's own connection goes by."
+)
 _PLAIN = typer.Option(False, "--plain", help="One packet to a read and write of a device.")
 REALTIME = typer.Option(
     None,
@@ -54,6 +64,8 @@ def _options(
     at: list[str] = _AT,
     tcp: list[str] = _TCP,
     endpoint: list[str] = _ENDPOINT,
+    attach: list[str] = _ATTACH,
+    force: bool = _FORCE,
     plain: bool = _PLAIN,
     realtime: bool | None = REALTIME,
     changes: list[str] = _SET,
@@ -68,7 +80,9 @@ def _options(
         "tcp": text.one_name(tcp),
         "overrides": dict(text.assignments(changes)),
         "seed": seed,
-        "endpoints": _endpoints(endpoint),
+        "endpoints": _of_hosts("--endpoint", endpoint, "TCP", "server=hybla"),
+        "attach": _of_hosts("--attach", attach, "WHAT", "office=eth1"),
+        "force": force,
         "plain": plain,
         "realtime": realtime,
         "pcap": pcap,
@@ -118,7 +132,8 @@ def emulate(
     quiet: bool = typer.Option(False, "--quiet", help="No table."),
 ) -> None:
     """Run a program whose packets cross the links of a scenario in real time (Linux, root)."""
-    if bool(command) + bool(transfer) + (seconds is not None and not command) != 1:
+    named = bool(command) + bool(transfer) + (seconds is not None and not command)
+    if named != 1 and (named or not options["attach"]):
         raise ScenarioError(
             "write what is to run: -- COMMAND, --transfer SIZE, or --seconds N for neither"
         )
@@ -193,18 +208,19 @@ def _servers(options: list[str]) -> list[tuple[str, list[str]]]:
     return servers
 
 
-def _endpoints(options: list[str]) -> dict[str, str]:
-    endpoints: dict[str, str] = {}
-    for option in options:
-        host, equals, tcp = (part.strip() for part in option.partition("="))
-        if not equals or not host or not tcp:
+def _of_hosts(option: str, given: list[str], what: str, example: str) -> dict[str, str]:
+    """Read an option that says something about each of several hosts."""
+    of: dict[str, str] = {}
+    for one in given:
+        host, equals, value = (part.strip() for part in one.partition("="))
+        if not equals or not host or not value:
             raise ScenarioError(
-                f"--endpoint {option!r}: not HOST=TCP; write for example --endpoint server=hybla"
+                f"{option} {one!r}: not HOST={what}; write for example {option} {example}"
             )
-        if host in endpoints:
-            raise ScenarioError(f"--endpoint {host!r} is given twice; give each host one TCP")
-        endpoints[host] = tcp
-    return endpoints
+        if host in of:
+            raise ScenarioError(f"{option} {host!r} is given twice; give each host one {what}")
+        of[host] = value
+    return of
 
 
 def _show(done: emulation.Emulated, *, json_file: Path | None, quiet: bool) -> None:
@@ -263,8 +279,10 @@ def tables(done: emulation.Emulated, out: "Sink") -> None:
             if row[key]
         ]
         beside = f" ({', '.join(odd)})" if odd else ""
+        name = f" ({row['attached']})" if "attached" in row else ""
         out.print(
-            f"{row['host']} {row['address']}: sent {row['sent']:,}, got {row['delivered']:,}"
+            f"{row['host']} {row['address']}{name}: sent {row['sent']:,}, "
+            f"got {row['delivered']:,}"
             f"{beside}",
             soft_wrap=True,
         )

@@ -1,0 +1,341 @@
+//! Hosts that are there already: a machine behind an interface or at a bridge of this one, and
+//! somebody else's network namespace. What cannot or should not be attached is refused here,
+//! before anything is made.
+
+use crate::EmuError;
+use crate::endpoint::EndpointConfig;
+use crate::host::DEVICE;
+use crate::interface::Control;
+use crate::namespace::Namespace;
+use farlink_net::NodeId;
+use farlink_net::wire::node_address;
+use nix::ifaddrs::getifaddrs;
+use nix::net::if_::if_nameindex;
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::{Path, PathBuf};
+
+/// What is attached.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "lowercase", deny_unknown_fields)]
+pub enum Attach {
+    /// The machine behind an Ethernet interface of this one.
+    Interface(String),
+    /// A machine at a bridge, which gets a port.
+    Bridge(String),
+    /// The kernel of a network namespace.
+    Namespace {
+        /// Its file.
+        path: PathBuf,
+        /// How the user called it.
+        name: String,
+    },
+}
+
+impl fmt::Display for Attach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interface(name) | Self::Namespace { name, .. } => f.write_str(name),
+            Self::Bridge(name) => write!(f, "bridge:{name}"),
+        }
+    }
+}
+
+/// A host, and what it is.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Attached {
+    /// Name in the scenario.
+    pub host: String,
+    /// What it is.
+    pub to: Attach,
+}
+
+/// The network that the addresses of so many nodes are in, and its mask.
+pub(crate) fn network(nodes: u32) -> (Ipv4Addr, Ipv4Addr) {
+    let bits = [8, 16].into_iter().find(|&bits| nodes < (1 << bits) - 1);
+    let mask = u32::MAX << bits.unwrap_or(24);
+    let first = u32::from(node_address(NodeId(0)));
+    (Ipv4Addr::from(first & mask), Ipv4Addr::from(mask))
+}
+
+impl Attached {
+    /// Refuses what cannot be attached beside `others`, or should not be unless that is forced.
+    pub(crate) fn check(
+        &self,
+        others: &[Self],
+        endpoints: &[EndpointConfig],
+        nodes: u32,
+        mtu: u32,
+        force: bool,
+    ) -> Result<(), EmuError> {
+        let wrong = |why: String| {
+            Err(EmuError::Scenario(format!(
+                "--attach {}={}: {why}",
+                self.host, self.to
+            )))
+        };
+        if endpoints.iter().any(|e| e.host == self.host) {
+            return wrong(format!(
+                "--endpoint makes {} a host in user space; write one of the two",
+                self.host
+            ));
+        }
+        if let Some(other) = others.iter().find(|other| other.host == self.host) {
+            return wrong(format!("{} is {} already", self.host, other.to));
+        }
+        let shared = |other: &&Self| !matches!(self.to, Attach::Bridge(_)) && other.to.is(&self.to);
+        if let Some(other) = others.iter().find(shared) {
+            return wrong(format!("it is {} already", other.host));
+        }
+        let refused = match &self.to {
+            Attach::Interface(name) => check_interface(name, mtu, force),
+            Attach::Bridge(name) => check_bridge(name, mtu, force),
+            Attach::Namespace { path, .. } => check_namespace(path, nodes, force),
+        };
+        refused.or_else(wrong)
+    }
+}
+
+impl Attach {
+    /// Whether two names are of one thing.
+    fn is(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Namespace { path: a, .. }, Self::Namespace { path: b, .. }) => {
+                let number = |path: &Path| Namespace::of(path).ok().map(|n| n.number());
+                number(a) == number(b)
+            }
+            _ => self == other,
+        }
+    }
+}
+
+/// Whether something is in sysfs about an interface.
+fn has(interface: &str, what: &str) -> bool {
+    fs::exists(format!("/sys/class/net/{interface}/{what}")).unwrap_or(false)
+}
+
+/// What the kernel did not want to say.
+fn unknown(error: &io::Error) -> String {
+    format!("the kernel does not tell of it: {error}")
+}
+
+fn check_interface(name: &str, mtu: u32, force: bool) -> Result<(), String> {
+    let control = Control::open().map_err(|e| unknown(&e))?;
+    there_is(&control, name)?;
+    if has(name, "bridge") {
+        return Err(format!("it is a bridge; write bridge:{name}"));
+    }
+    if let Ok(bridge) = fs::read_link(format!("/sys/class/net/{name}/brport/bridge")) {
+        let bridge = bridge.file_name().unwrap_or_default().to_string_lossy();
+        return Err(format!("it is a port of a bridge; write bridge:{bridge}"));
+    }
+    if control.hardware(name).map_err(|e| unknown(&e))? != libc::ARPHRD_ETHER {
+        return Err("it is no Ethernet".into());
+    }
+    is_ready(&control, name, mtu)?;
+    is_spare(name, force)
+}
+
+fn check_bridge(name: &str, mtu: u32, force: bool) -> Result<(), String> {
+    let control = Control::open().map_err(|e| unknown(&e))?;
+    there_is(&control, name)?;
+    if !has(name, "bridge") {
+        return Err(format!(
+            "it is no bridge; write {name} for the machine behind it"
+        ));
+    }
+    is_ready(&control, name, mtu)?;
+    is_spare(name, force)
+}
+
+fn there_is(control: &Control, name: &str) -> Result<(), String> {
+    if name.len() < libc::IFNAMSIZ && control.index(name).is_ok() {
+        return Ok(());
+    }
+    let known = if_nameindex().map(|all| {
+        let names = all
+            .iter()
+            .map(|one| one.name().to_string_lossy().into_owned());
+        names.collect::<Vec<_>>().join(", ")
+    });
+    Err(format!(
+        "there is no such interface; there are {}",
+        known.unwrap_or_default()
+    ))
+}
+
+fn is_ready(control: &Control, name: &str, mtu: u32) -> Result<(), String> {
+    if control.flags(name).map_err(|e| unknown(&e))? & libc::IFF_UP == 0 {
+        return Err(format!(
+            "it is down; take it up first: ip link set {name} up"
+        ));
+    }
+    let own = control.mtu_of(name).map_err(|e| unknown(&e))?;
+    if own < mtu {
+        return Err(format!(
+            "it takes packets of {own} bytes, and hosts send {mtu}; ip link set {name} mtu {mtu}"
+        ));
+    }
+    Ok(())
+}
+
+/// Whether the machine's own connection does without it.
+fn is_spare(name: &str, force: bool) -> Result<(), String> {
+    let own = if !force && has_default_route(name) {
+        "the machine's default route goes by it"
+    } else if !force && has_session(name) {
+        "an SSH session comes by it"
+    } else {
+        return Ok(());
+    };
+    Err(format!("{own}; --force attaches it all the same"))
+}
+
+fn has_default_route(name: &str) -> bool {
+    let table = |version| fs::read_to_string(format!("/proc/thread-self/net/{version}"));
+    let fields = |line: &str| {
+        line.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    let ipv4 = table("route")
+        .unwrap_or_default()
+        .lines()
+        .map(fields)
+        .any(|f| f.len() > 7 && f[0] == name && f[1] == "00000000" && f[7] == "00000000");
+    let ipv6 = table("ipv6_route").unwrap_or_default();
+    ipv4 || ipv6
+        .lines()
+        .map(fields)
+        .any(|f| f.len() > 9 && f[9] == name && f[1] == "00" && f[0].bytes().all(|b| b == b'0'))
+}
+
+/// Whether an established connection of SSH ends at an address of the interface.
+fn has_session(name: &str) -> bool {
+    let mut ends = BTreeSet::new();
+    for table in ["tcp", "tcp6"] {
+        let table = fs::read_to_string(format!("/proc/thread-self/net/{table}"));
+        ends.extend(table.unwrap_or_default().lines().filter_map(session_in));
+    }
+    // What sshd says, which may listen on another port: client, port, server, port.
+    let told = std::env::var("SSH_CONNECTION").unwrap_or_default();
+    ends.extend(
+        told.split(' ')
+            .nth(2)
+            .and_then(|address| address.parse::<IpAddr>().ok()),
+    );
+    let Ok(addresses) = getifaddrs() else {
+        return false;
+    };
+    addresses
+        .filter(|one| one.interface_name == name)
+        .filter_map(|one| {
+            let address = one.address?;
+            let ipv4 = address.as_sockaddr_in().map(|a| IpAddr::V4(a.ip()));
+            ipv4.or_else(|| address.as_sockaddr_in6().map(|a| IpAddr::V6(a.ip())))
+        })
+        .any(|address| ends.contains(&address))
+}
+
+/// The local address of a row of /proc/net/tcp or tcp6 that is an established connection to
+/// port 22.
+fn session_in(row: &str) -> Option<IpAddr> {
+    let mut fields = row.split_whitespace().skip(1);
+    let (address, port) = fields.next()?.split_once(':')?;
+    if (port, fields.nth(1)?) != ("0016", "01") {
+        return None;
+    }
+    // Words of 32 bits in the byte order of the machine.
+    let word = |at: usize| u32::from_str_radix(address.get(at..at + 8)?, 16).ok();
+    if address.len() == 8 {
+        return Some(IpAddr::V4(word(0)?.to_ne_bytes().into()));
+    }
+    let words = [word(0)?, word(8)?, word(16)?, word(24)?].map(u32::to_ne_bytes);
+    let bytes: [u8; 16] = words.concat().try_into().ok()?;
+    let address = Ipv6Addr::from(bytes);
+    Some(
+        address
+            .to_ipv4_mapped()
+            .map_or(IpAddr::V6(address), IpAddr::V4),
+    )
+}
+
+fn check_namespace(path: &Path, nodes: u32, force: bool) -> Result<(), String> {
+    let namespace = Namespace::of(path).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => format!(
+            "there is no such namespace ({}); `ip netns` lists those with names",
+            path.display()
+        ),
+        _ => format!("{}: {e}", path.display()),
+    })?;
+    if namespace.is_here() && !force {
+        return Err(
+            "it is the machine's own network, whose connection this is; --force attaches it all \
+             the same"
+                .into(),
+        );
+    }
+    let (network, mask) = network(nodes);
+    let inside = |address: &Ipv4Addr| u32::from(*address) & u32::from(mask) == u32::from(network);
+    let taken = namespace.inside(|| {
+        let own = getifaddrs()?.find_map(|one| {
+            let address = one.address?.as_sockaddr_in()?.ip();
+            inside(&address).then_some((one.interface_name, address))
+        });
+        let is_there = Control::open()?.index(DEVICE).is_ok();
+        Ok((own, is_there))
+    });
+    match taken {
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => {
+            Err(format!("{} is no network namespace", path.display()))
+        }
+        Err(e) => Err(format!("it cannot be entered: {e}")),
+        Ok((_, true)) => Err(format!(
+            "another emulation has it (its interface {DEVICE}); end that one first"
+        )),
+        Ok((Some((interface, address)), _)) => Err(format!(
+            "its {interface} has the address {address}, of the emulated network {network}/{}",
+            u32::from(mask).count_ones()
+        )),
+        Ok((None, false)) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_network_is_no_larger_than_it_must_be() {
+        let of = |nodes| (network(nodes).0.to_string(), network(nodes).1.to_string());
+        let expected = |mask: &str| ("10.0.0.0".to_owned(), mask.to_owned());
+        assert_eq!(of(2), expected("255.255.255.0"));
+        assert_eq!(of(254), expected("255.255.255.0"));
+        assert_eq!(of(255), expected("255.255.0.0"));
+        assert_eq!(of(70_000), expected("255.0.0.0"));
+    }
+
+    /// Rows as kernels of little-endian machines write them.
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn a_session_is_known_by_its_port() {
+        let row = |address: &str, state: &str| {
+            let far = "0102A8C0:D431";
+            session_in(&format!(
+                "   0: {address} {far} {state} 00000000:00000000 00:0 0 0 0"
+            ))
+        };
+        let own: IpAddr = [192, 0, 2, 2].into();
+        assert_eq!(row("020200C0:0016", "01"), Some(own));
+        assert_eq!(row("020200C0:0016", "0A"), None, "it listens");
+        assert_eq!(row("020200C0:0050", "01"), None);
+        let mapped = "0000000000000000FFFF0000020200C0:0016";
+        assert_eq!(row(mapped, "01"), Some(own));
+        assert_eq!(row("nonsense", "01"), None);
+    }
+}

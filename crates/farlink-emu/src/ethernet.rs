@@ -1,0 +1,442 @@
+//! Ethernet to a machine that is a host of the emulation: frames around packets, and whatever
+//! the machine has to be answered so that it sends any: who has an address (ARP, RFC 826; IPv6
+//! neighbours, RFC 4861). No device and no clock: bytes in, bytes out.
+
+use farlink_net::NodeId;
+use farlink_net::wire::{node_address, node_address6};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// Bytes of an Ethernet header.
+pub(crate) const HEADER: usize = 14;
+const IPV4: [u8; 2] = [0x08, 0x00];
+const ARP: [u8; 2] = [0x08, 0x06];
+const IPV6: [u8; 2] = [0x86, 0xdd];
+const EVERYBODY: Mac = Mac([0xff; 6]);
+/// Bytes of an ARP packet about IPv4 over Ethernet, and how it begins: hardware and protocol
+/// with the lengths of their addresses.
+const ARP_LEN: usize = 28;
+const ARP_KIND: [u8; 6] = [0, 1, 0x08, 0x00, 6, 4];
+/// Bytes of an IPv6 header, and of a question or an answer about a neighbour in it.
+const IPV6_HEADER: usize = 40;
+const NEIGHBOUR: usize = 24;
+const ICMPV6: u8 = 58;
+const SOLICITATION: u8 = 135;
+const ADVERTISEMENT: u8 = 136;
+/// Options of these with a hardware address: of who asks, and of who is asked for.
+const SOURCE_ADDRESS: u8 = 1;
+const TARGET_ADDRESS: u8 = 2;
+
+/// A hardware address.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Mac(pub(crate) [u8; 6]);
+
+impl Mac {
+    fn at(bytes: &[u8]) -> Option<Self> {
+        Some(Self(bytes.get(..6)?.try_into().ok()?))
+    }
+
+    fn is_group(self) -> bool {
+        self.0[0] & 1 != 0
+    }
+}
+
+/// What a frame is to the emulation.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) enum Seen {
+    /// A packet for the network begins behind the header.
+    Packet,
+    /// This is to be answered.
+    Answer(Vec<u8>),
+    /// The machine has just become known: packets for it can leave.
+    Known,
+    /// Nothing for the emulation.
+    Nothing,
+}
+
+/// The emulation's end of an Ethernet whose other end is one host of it. It has all
+/// addresses of the emulated network but that host's.
+#[derive(Debug)]
+pub(crate) struct Station {
+    /// Its own hardware address, which no other device has: what is sent to it is for
+    /// nobody else, not even for the kernel that the frames pass.
+    mac: Mac,
+    /// The host, and how many nodes there are.
+    host: NodeId,
+    nodes: u32,
+    /// The host's hardware address, once it is known.
+    peer: Option<Mac>,
+}
+
+impl Station {
+    pub(crate) fn new(mac: Mac, host: NodeId, nodes: u32) -> Self {
+        Self {
+            mac,
+            host,
+            nodes,
+            peer: None,
+        }
+    }
+
+    /// A frame came.
+    pub(crate) fn see(&mut self, frame: &[u8]) -> Seen {
+        let (Some(to), Some(from)) = (Mac::at(frame), frame.get(6..).and_then(Mac::at)) else {
+            return Seen::Nothing;
+        };
+        if from == self.mac || from.is_group() || !(to == self.mac || to.is_group()) {
+            return Seen::Nothing;
+        }
+        let (Some(kind), Some(inside)) = (frame.get(12..HEADER), frame.get(HEADER..)) else {
+            return Seen::Nothing;
+        };
+        match kind {
+            kind if kind == ARP => self.see_arp(inside),
+            kind if kind == IPV4 && to == self.mac => {
+                let own = node_address(self.host).octets();
+                if inside.get(12..16) == Some(&own) {
+                    self.peer = Some(from);
+                }
+                Seen::Packet
+            }
+            kind if kind == IPV6 => self.see_ipv6(to, from, inside),
+            _ => Seen::Nothing,
+        }
+    }
+
+    /// The header of a frame with a packet for the host; `None` while it is not known where that
+    /// is.
+    pub(crate) fn header(&self, packet: &[u8]) -> Option<[u8; HEADER]> {
+        let kind = if packet.first()? >> 4 == 6 {
+            IPV6
+        } else {
+            IPV4
+        };
+        self.peer.map(|peer| self.header_to(peer, kind))
+    }
+
+    /// A frame that asks where the host is, whose packets are of IPv6 or of IPv4.
+    pub(crate) fn question(&self, ipv6: bool) -> Vec<u8> {
+        if ipv6 {
+            let target = node_address6(self.host);
+            let group = solicited_node(target);
+            let [.., a, b, c, d] = group.octets();
+            let to = Mac([0x33, 0x33, a, b, c, d]);
+            return self.neighbour(SOLICITATION, 0, target, self.link_local(), group, to);
+        }
+        // Of another node, since a host answers nobody who has its own address.
+        let asking = NodeId(u32::from(self.host.0 == 0));
+        self.arp(1, node_address(asking), node_address(self.host), None)
+    }
+
+    /// Whether an address of IPv4 is one that the host finds here.
+    fn has(&self, address: Ipv4Addr) -> bool {
+        let number = u32::from(address).wrapping_sub(u32::from(node_address(NodeId(0))));
+        number < self.nodes && number != self.host.0
+    }
+
+    fn has6(&self, address: Ipv6Addr) -> bool {
+        let first = u128::from(node_address6(NodeId(0)));
+        let number = u128::from(address).wrapping_sub(first);
+        number < u128::from(self.nodes) && number != u128::from(self.host.0)
+            || address == self.link_local()
+    }
+
+    /// The address of the emulation's end itself, made of its hardware address (RFC 4291, A).
+    fn link_local(&self) -> Ipv6Addr {
+        let [a, b, c, d, e, f] = self.mac.0;
+        let mut bytes = [0; 16];
+        bytes[..2].copy_from_slice(&[0xfe, 0x80]);
+        bytes[8..].copy_from_slice(&[a ^ 2, b, c, 0xff, 0xfe, d, e, f]);
+        bytes.into()
+    }
+
+    fn header_to(&self, to: Mac, kind: [u8; 2]) -> [u8; HEADER] {
+        let mut header = [0; HEADER];
+        header[..6].copy_from_slice(&to.0);
+        header[6..12].copy_from_slice(&self.mac.0);
+        header[12..].copy_from_slice(&kind);
+        header
+    }
+
+    /// Learns from any ARP packet of the host where it is; answers questions.
+    fn see_arp(&mut self, packet: &[u8]) -> Seen {
+        let Some(packet) = packet.get(..ARP_LEN).filter(|p| p[..6] == ARP_KIND) else {
+            return Seen::Nothing;
+        };
+        let address =
+            |at: usize| Ipv4Addr::new(packet[at], packet[at + 1], packet[at + 2], packet[at + 3]);
+        let (asks, sender, target) = (packet[6..8] == [0, 1], address(14), address(24));
+        let Some(from) = Mac::at(&packet[8..]).filter(|from| !from.is_group()) else {
+            return Seen::Nothing;
+        };
+        let is_host = sender == node_address(self.host);
+        if is_host {
+            self.peer = Some(from);
+        }
+        if asks && self.has(target) {
+            // Also to who only asks whether the address is free (sender 0.0.0.0, RFC 5227, 2.1.1):
+            // it is not.
+            Seen::Answer(self.arp(2, target, sender, Some(from)))
+        } else if is_host {
+            Seen::Known
+        } else {
+            Seen::Nothing
+        }
+    }
+
+    /// A frame of ARP: a question (1) to everybody, or an answer (2) to one.
+    fn arp(&self, what: u8, from: Ipv4Addr, about: Ipv4Addr, to: Option<Mac>) -> Vec<u8> {
+        let mut frame = self.header_to(to.unwrap_or(EVERYBODY), ARP).to_vec();
+        frame.extend(ARP_KIND);
+        frame.extend([0, what]);
+        frame.extend(self.mac.0);
+        frame.extend(from.octets());
+        frame.extend(to.unwrap_or(Mac([0; 6])).0);
+        frame.extend(about.octets());
+        frame
+    }
+
+    fn see_ipv6(&mut self, to: Mac, from: Mac, packet: &[u8]) -> Seen {
+        let is_packet = if to == self.mac {
+            Seen::Packet
+        } else {
+            Seen::Nothing
+        };
+        let Some((header, inside)) = packet.split_at_checked(IPV6_HEADER) else {
+            return is_packet;
+        };
+        let address = |at: usize| {
+            let bytes: [u8; 16] = header[at..at + 16].try_into().unwrap_or_default();
+            Ipv6Addr::from(bytes)
+        };
+        let (source, destination) = (address(8), address(24));
+        if source == node_address6(self.host) {
+            self.peer = Some(from);
+        }
+        let about_neighbours =
+            header[6] == ICMPV6 && matches!(inside.first(), Some(&(SOLICITATION | ADVERTISEMENT)));
+        if !about_neighbours {
+            return is_packet;
+        }
+        // What a router could have passed on, or errors have changed, is not believed
+        // (RFC 4861, 7.1).
+        let len = usize::from(u16::from_be_bytes([header[4], header[5]]));
+        let Some(inside) = inside.get(..len).filter(|i| i.len() >= NEIGHBOUR) else {
+            return Seen::Nothing;
+        };
+        if header[7] != 255 || inside[1] != 0 || checksum(source, destination, inside) != 0 {
+            return Seen::Nothing;
+        }
+        let target: [u8; 16] = inside[8..NEIGHBOUR].try_into().unwrap_or_default();
+        let target = Ipv6Addr::from(target);
+        let own = if inside[0] == SOLICITATION {
+            source
+        } else {
+            target
+        };
+        let option = if inside[0] == SOLICITATION {
+            SOURCE_ADDRESS
+        } else {
+            TARGET_ADDRESS
+        };
+        let told = option_of(&inside[NEIGHBOUR..], option).unwrap_or(from);
+        let is_host = own == node_address6(self.host) && !told.is_group();
+        if is_host {
+            self.peer = Some(told);
+        }
+        if inside[0] == SOLICITATION && self.has6(target) {
+            let answer = if source.is_unspecified() {
+                // To all, that the address is taken (RFC 4861, 7.2.4).
+                let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+                let to = Mac([0x33, 0x33, 0, 0, 0, 1]);
+                self.neighbour(ADVERTISEMENT, 0x20, target, target, all, to)
+            } else {
+                self.neighbour(ADVERTISEMENT, 0x60, target, target, source, told)
+            };
+            Seen::Answer(answer)
+        } else if is_host {
+            Seen::Known
+        } else {
+            Seen::Nothing
+        }
+    }
+
+    /// A frame about a neighbour: `flags` are those of an answer (solicited 0x40, override 0x20).
+    fn neighbour(
+        &self,
+        what: u8,
+        flags: u8,
+        target: Ipv6Addr,
+        from: Ipv6Addr,
+        to: Ipv6Addr,
+        mac: Mac,
+    ) -> Vec<u8> {
+        let option = if what == SOLICITATION {
+            SOURCE_ADDRESS
+        } else {
+            TARGET_ADDRESS
+        };
+        let mut message = vec![what, 0, 0, 0, flags, 0, 0, 0];
+        message.extend(target.octets());
+        message.extend([option, 1]);
+        message.extend(self.mac.0);
+        let sum = checksum(from, to, &message);
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        let mut frame = self.header_to(mac, IPV6).to_vec();
+        frame.extend([0x60, 0, 0, 0, 0, message.len() as u8, ICMPV6, 255]);
+        frame.extend(from.octets());
+        frame.extend(to.octets());
+        frame.extend(message);
+        frame
+    }
+}
+
+/// The group that the owner of an address listens to for questions about it (RFC 4291, 2.7.1).
+fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
+    let [.., a, b, c] = address.octets();
+    Ipv6Addr::new(
+        0xff02,
+        0,
+        0,
+        0,
+        0,
+        1,
+        0xff00 | u16::from(a),
+        u16::from_be_bytes([b, c]),
+    )
+}
+
+/// The hardware address in an option of that kind (RFC 4861, 4.6.1).
+fn option_of(mut options: &[u8], kind: u8) -> Option<Mac> {
+    while let [is, units, ..] = *options {
+        if units == 0 {
+            return None;
+        }
+        let (option, rest) = options.split_at_checked(usize::from(units) * 8)?;
+        if is == kind {
+            return Mac::at(&option[2..]);
+        }
+        options = rest;
+    }
+    None
+}
+
+/// The checksum of an ICMPv6 message (RFC 4443, 2.3); 0 if one with its checksum is right.
+fn checksum(from: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> u16 {
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+    let parts = [&from.octets()[..], &to.octets(), message];
+    let words = parts.iter().flat_map(|part| part.chunks(2)).map(word);
+    let mut sum: u32 = words.sum::<u32>() + message.len() as u32 + u32::from(ICMPV6);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !sum as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: Mac = Mac([2, 0, 0, 0, 0, 0xaa]);
+    const THEIRS: Mac = Mac([2, 0, 0, 0, 0, 0xbb]);
+
+    /// The emulation's end before the second of three nodes.
+    fn station() -> Station {
+        Station::new(OURS, NodeId(1), 3)
+    }
+
+    fn arp(what: u8, sender: [u8; 4], target: [u8; 4]) -> Vec<u8> {
+        let far = Station::new(THEIRS, NodeId(0), 9);
+        far.arp(what, sender.into(), target.into(), None)
+    }
+
+    /// The answer of RFC 826: who was asked for, where that is, and to whom.
+    #[test]
+    fn it_answers_for_every_node_but_the_host() {
+        for (target, answered) in [(1, true), (2, false), (3, true), (4, false)] {
+            let mut own = station();
+            let seen = own.see(&arp(1, [10, 0, 0, 2], [10, 0, 0, target]));
+            if answered {
+                let Seen::Answer(frame) = seen else {
+                    panic!("{target}")
+                };
+                assert_eq!(frame[..12], [THEIRS.0, OURS.0].concat());
+                assert_eq!(frame[20..22], [0, 2]);
+                assert_eq!(frame[22..32], [&OURS.0[..], &[10, 0, 0, target]].concat());
+                assert_eq!(frame[32..], [&THEIRS.0[..], &[10, 0, 0, 2]].concat());
+            } else {
+                assert_eq!(seen, Seen::Known, "{target}");
+            }
+            assert_eq!(own.peer, Some(THEIRS));
+        }
+        // A stranger is answered and not taken for the host; who asks whether an address is free
+        // hears that it is not.
+        let mut own = station();
+        let seen = own.see(&arp(1, [10, 0, 0, 77], [10, 0, 0, 1]));
+        assert!(matches!(seen, Seen::Answer(_)));
+        assert!(matches!(
+            own.see(&arp(1, [0; 4], [10, 0, 0, 3])),
+            Seen::Answer(_)
+        ));
+        assert_eq!(own.header(&[0x45]), None);
+    }
+
+    /// Two stations ask each other for their host, as two emulations on one wire would.
+    #[test]
+    fn a_question_is_one_that_a_neighbour_answers() {
+        for ipv6 in [false, true] {
+            let mut far = Station::new(THEIRS, NodeId(0), 3);
+            let mut own = station();
+            let Seen::Answer(answer) = far.see(&own.question(ipv6)) else {
+                panic!("no answer")
+            };
+            assert_eq!(own.see(&answer), Seen::Known);
+            assert_eq!(own.peer, Some(THEIRS));
+            let kind = if ipv6 { IPV6 } else { IPV4 };
+            let header = own.header(&[if ipv6 { 0x60 } else { 0x45 }]).unwrap();
+            assert_eq!(header[..], [&THEIRS.0[..], &OURS.0, &kind].concat());
+        }
+    }
+
+    #[test]
+    fn a_neighbour_with_a_wrong_checksum_or_from_afar_is_not_believed() {
+        let far = Station::new(THEIRS, NodeId(0), 3);
+        let good = far.question(true);
+        // Hop limit, code, a bit of the target, a target cut short.
+        for (at, what) in [(HEADER + 7, 64), (HEADER + 41, 1), (HEADER + 63, 9)] {
+            let mut frame = good.clone();
+            frame[at] = what;
+            assert_eq!(station().see(&frame), Seen::Nothing);
+        }
+        assert_eq!(
+            station().see(&good[..HEADER + IPV6_HEADER + 20]),
+            Seen::Nothing
+        );
+    }
+
+    /// Bytes of any kind and length, and good frames with bytes changed or cut off.
+    #[test]
+    fn no_frame_stops_it() {
+        let mut random = 1u64;
+        let mut next = move || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        let far = Station::new(THEIRS, NodeId(0), 3);
+        let good = [arp(1, [10, 0, 0, 2], [10, 0, 0, 1]), far.question(true)];
+        let mut own = station();
+        for round in 0..20_000usize {
+            let mut frame = good[round % 2].clone();
+            frame.truncate(next() as usize % 120);
+            for _ in 0..next() % 4 {
+                let len = frame.len().max(1) as u64;
+                if let Some(byte) = frame.get_mut((next() % len) as usize) {
+                    *byte = next() as u8;
+                }
+            }
+            let _ = own.see(&frame);
+        }
+        assert_eq!(own.see(&[]), Seen::Nothing);
+    }
+}

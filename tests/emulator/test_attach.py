@@ -1,0 +1,257 @@
+"""Hosts that are there already: machines behind interfaces and bridges, namespaces of others."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_emulate import FARLINK, path, pytestmark  # noqa: F401  (skips without the right)
+from test_endings import carries, until
+
+import farlink as fl
+from farlink import source
+
+IP = shutil.which("ip", path="/usr/sbin:/sbin:/usr/bin:/bin") or ""
+needs_ip = pytest.mark.skipif(not IP, reason="no ip(8) to make an interface with")
+
+
+def ip(*arguments: str) -> str:
+    done = subprocess.run([IP, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (arguments, done.stderr)
+    return done.stdout
+
+
+class Machine:
+    """A namespace that is not of farlink, with one end of a cable whose other end is here."""
+
+    def __init__(self) -> None:
+        self.programs: list[subprocess.Popen[bytes]] = []
+        self.name = f"else-{os.getpid()}"
+        self.cable = f"cable{os.getpid() % 10**6}"
+        ip("netns", "add", self.name)
+        ip("link", "add", self.cable, "type", "veth", "peer", "eth0", "netns", self.name)
+        ip("link", "set", self.cable, "up")
+        ip("-n", self.name, "link", "set", "eth0", "up")
+
+    def has(self, *addresses: str) -> None:
+        for address in addresses:
+            ip("-n", self.name, "addr", "add", address, "dev", "eth0", *_SURE[":" in address])
+
+    def serve(self) -> None:
+        """Start a program that sends back what it gets, turned round."""
+        command = [IP, "netns", "exec", self.name, sys.executable, "-c", TURN]
+        self.programs.append(subprocess.Popen(command))
+
+    def gone(self) -> None:
+        for program in self.programs:
+            program.kill()
+            program.wait()
+        with suppress(AssertionError):
+            ip("link", "del", self.cable)
+        ip("netns", "del", self.name)
+
+
+# An address of IPv6 can be used at once, without a look whether it is another's too.
+_SURE = {True: ["nodad"], False: []}
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    made = Machine()
+    try:
+        yield made
+    finally:
+        made.gone()
+
+
+def state(device: str, *where: str) -> str:
+    """All about an interface, its addresses and routes, and the ports of a bridge."""
+    looks = [("link", "show"), ("addr", "show"), ("route", "show", "table", "all")]
+    looks += [("-6", "route", "show", "table", "all")]
+    all_of = [ip(*where, "-d", *look, "dev", device) for look in looks]
+    all_of.append(ip(*where, "-o", "link", "show", "master", device))
+    # Bridges have timers, and an address of IPv6 is tentative at first.
+    return re.sub(r"timer +[0-9.]+|tentative|linkdown", "", "\n".join(all_of))
+
+
+def inside(machine: Machine) -> str:
+    return state("eth0", "-n", machine.name) + ip("-n", machine.name, "-br", "link")
+
+
+TALK = """
+import hashlib, json, socket, sys
+family, far = (socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET), sys.argv[1]
+data = bytes(range(256)) * 2000
+s = socket.socket(family, socket.SOCK_STREAM)
+s.settimeout(8)
+s.connect((far, 5000))
+s.sendall(data)
+s.shutdown(socket.SHUT_WR)
+got = b""
+while part := s.recv(1 << 16):
+    got += part
+print(json.dumps(hashlib.sha256(got).hexdigest() == hashlib.sha256(data[::-1]).hexdigest()))
+"""
+TURN = """
+import socket
+listener = socket.create_server(("::", 5000), family=socket.AF_INET6, dualstack_ipv6=True)
+while True:
+    s, _ = listener.accept()
+    got = b""
+    while part := s.recv(1 << 16):
+        got += part
+    s.sendall(got[::-1])
+    s.close()
+"""
+
+
+def talk(far: str) -> list[str]:
+    return [sys.executable, "-c", TALK, far]
+
+
+@needs_ip
+def test_a_machine_behind_an_interface_is_a_host(machine: Machine) -> None:
+    """It finds the others by ARP; TCP goes both ways, with segments of many packets; nothing of
+    the interface changes."""
+    machine.has("10.0.0.3/24")
+    before = state(machine.cable)
+    machine.serve()
+    done = fl.emulate(
+        path("2 ms"), talk("10.0.0.3"), host="server", attach={"client": machine.cable}
+    )
+    assert done.exit_code == 0
+    assert state(machine.cable) == before
+    rows = {row["host"]: row for row in done.data["hosts"]}
+    assert rows["client"]["attached"] == machine.cable
+    assert rows["client"]["sent"] > 300
+    assert done.missing == 0
+
+
+@needs_ip
+@pytest.mark.parametrize("by", ["netns", "container"])
+def test_somebody_elses_namespace_is_a_host(
+    by: str, machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has a device more while the run lasts, and is what it was before; so with a container,
+    whose first process Docker names."""
+    machine.has("192.0.2.7/24")
+    before = inside(machine)
+    machine.serve()
+    name = machine.name
+    if by == "container":
+        docker = tmp_path / "docker"
+        docker.write_text(f"#!/bin/sh\ntest $7 = box && echo {machine.programs[0].pid}\n")
+        docker.chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        name = "box"
+        with pytest.raises(fl.ScenarioError, match="docker: exit code 1"):
+            fl.emulate(path(), ["true"], attach={"client": "container:other"})
+        # The program is one of this namespace until `ip` has entered the other.
+        until(lambda: machine.name in ip("netns", "identify", str(machine.programs[0].pid)))
+    done = fl.emulate(
+        path("2 ms"), talk("10.0.0.3"), host="server", attach={"client": f"{by}:{name}"}
+    )
+    assert done.exit_code == 0
+    assert inside(machine) == before
+    assert done.missing == 0
+
+
+@needs_ip
+def test_a_machine_at_a_bridge_is_a_host_and_a_killed_run_leaves_no_port(
+    machine: Machine, tmp_path: Path
+) -> None:
+    machine.has("10.0.0.3/24")
+    bridge = f"br{os.getpid() % 10**6}"
+    ip("link", "add", bridge, "type", "bridge")
+    try:
+        ip("link", "set", bridge, "up")
+        ip("link", "set", machine.cable, "master", bridge)
+        before = state(bridge)
+        machine.serve()
+        attach = {"client": f"bridge:{bridge}"}
+        done = fl.emulate(path("2 ms"), talk("10.0.0.3"), host="server", attach=attach)
+        assert done.exit_code == 0
+        assert state(bridge) == before
+        scenario = tmp_path / "path.json"
+        (text,) = source.find(path()).resolve(None, []).values()
+        scenario.write_text(text)
+        option = f"client=bridge:{bridge}"
+        run = subprocess.Popen([*FARLINK, "emulate", str(scenario), "--attach", option])
+        until(lambda: carries(run.pid))
+        assert " farlink" in state(bridge)
+        run.kill()
+        run.wait()
+        until(lambda: state(bridge) == before)
+    finally:
+        ip("link", "del", bridge)
+
+
+def wrong(match: str, attach: dict[str, str], **options: Any) -> None:  # noqa: ANN401 (those of emulate)
+    with pytest.raises(fl.ScenarioError, match=match) as error:
+        fl.emulate(path(), ["true"], attach=attach, **options)
+    assert "\n" not in str(error.value)
+
+
+@needs_ip
+def test_what_cannot_be_attached_is_refused_before_anything_is_made(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = state(machine.cable)
+    cable, other = machine.cable, f"netns:{machine.name}"
+    wrong("no such interface; there are .*lo", {"client": "eth77"})
+    wrong("there is no host 'office'|there is no host \"office\"", {"office": cable})
+    wrong("no such namespace", {"client": "netns:nobody"})
+    wrong("/etc/hosts is no network namespace", {"client": "netns:/etc/hosts"})
+    wrong("write an interface .eth1., bridge:NAME", {"client": "wire:3"})
+    wrong("it is no bridge", {"client": f"bridge:{cable}"})
+    wrong("it is no Ethernet", {"client": "lo"})
+    wrong("it is server already", {"server": cable, "client": cable})
+    wrong("it is server already", {"server": other, "client": other})
+    wrong("write one of the two", {"client": cable}, endpoints={"client": "reno"})
+    wrong("the machine's own network", {"client": "netns:/proc/self/ns/net"})
+    wrong("a machine behind", {"client": cable}, host="client")
+    wrong("has no effect", {"client": cable, "server": other}, tcp="reno")
+    ip("link", "set", cable, "mtu", "1400")
+    wrong(f"ip link set {cable} mtu 1500", {"client": cable})
+    ip("link", "set", cable, "mtu", "1500", "down")
+    wrong(f"ip link set {cable} up", {"client": cable})
+    ip("link", "set", cable, "up")
+    machine.has("10.0.0.99/16")
+    wrong("its eth0 has the address 10.0.0.99", {"client": other})
+    monkeypatch.setenv("PATH", "")
+    wrong("neither docker nor podman", {"client": "container:box"})
+    assert state(machine.cable) == before
+
+
+@needs_ip
+def test_the_machines_own_connection_and_what_another_run_has_are_refused(
+    machine: Machine, tmp_path: Path
+) -> None:
+    """The run is in the other namespace, whose only way out is its eth0; Ctrl-C ends it."""
+    machine.has("192.0.2.7/24")
+    ip("-n", machine.name, "route", "add", "default", "via", "192.0.2.1")
+    before = inside(machine)
+    scenario = tmp_path / "path.json"
+    (text,) = source.find(path()).resolve(None, []).values()
+    scenario.write_text(text)
+    command = [IP, "netns", "exec", machine.name, *FARLINK, "emulate", str(scenario)]
+    command += ["--quiet", "--attach", "client=eth0"]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert refused.stderr.count("\n") == 1
+    assert "default route goes by it; --force" in refused.stderr
+    run = subprocess.Popen([*command, "--force"])
+    until(lambda: carries(run.pid))
+    second = subprocess.run([*command, "--force"], capture_output=True, text=True, check=False)
+    assert second.returncode == 2
+    assert "another emulation has it" in second.stderr
+    run.send_signal(signal.SIGINT)
+    assert run.wait() == 130
+    assert inside(machine) == before
