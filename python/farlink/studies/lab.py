@@ -210,6 +210,10 @@ class Lab:
             self._reads[key] = of(self._simulate(cell, run) if forget else self.probe(cell, run))
         return self._reads[key]
 
+    def forget_traces(self) -> None:
+        """Let traces go: they take far more memory than all that is read from them."""
+        self._traces.clear()
+
     def _simulate(self, cell: Cell, run: int) -> Trace:
         trace = Trace(_farlink.trace(self.text(cell), run, None, None))
         self._traced_runs += 1

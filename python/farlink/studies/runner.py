@@ -381,6 +381,7 @@ def run_study(
                 watch(Step([f"wrong model {mutant.id!r}"], 0, 0, done, total))
             asked = [one for one in judgements if worth_asking(mutant, one)]
             mutations.append(Mutation(mutant, [bench.judge_once(one, mutant) for one in asked]))
+            lab.forget_traces()
     return StudyResult(
         study=study,
         only=only,

@@ -287,9 +287,9 @@ _WAIT_S = 0.130
 """Wait for the reverse channel: SREJ(1) then comes while I(5) is being sent."""
 
 
-def _frames(model: Model, lost: list[int]) -> "pd.DataFrame":
+def _frames(model: Model, lost: list[int], t205: float) -> "pd.DataFrame":
     """Return the frames of seven packets over MDLP with a window of seven."""
-    scenario = copy.deepcopy(dict(model.cell("mdlp", 0.0, window=7).scenario))
+    scenario = copy.deepcopy(dict(model.cell("mdlp", 0.0, window=7, t205=t205).scenario))
     del scenario["tcp"]
     radio = scenario["links"][2]
     radio["arq"]["mac"] = {
@@ -306,17 +306,18 @@ def _frames(model: Model, lost: list[int]) -> "pd.DataFrame":
     late = {**packets, "datagrams": 1, "start": f"{_END_S:g} s"}
     ends = {"from": "fixed", "to": "mobile"}
     scenario["flows"] = [{"name": "packets", **ends, **packets}, {"name": "late", **ends, **late}]
-    table = model.lab.trace(Cell(f"MDLP, frames {lost} lost", scenario), "frames")
+    name = f"MDLP, T205 {t205:g} s, frames {lost} lost"
+    table = model.lab.trace(Cell(name, scenario), "frames")
     return table[(table["link"] == "radio") & (table["time"] < _END_S)].reset_index(drop=True)
 
 
-def _play_frames(model: Model) -> "pd.DataFrame":
-    """Lose I(1), and what SREJ(1) brings."""
+def _play_frames(model: Model, t205: float) -> "pd.DataFrame":
+    """Lose I(1), and what SREJ(1) brings. RR(7) goes T205 seconds after I(1) came."""
     lost: list[int] = []
     for copy_of_first in (0, 1):
-        sent = _information(_frames(model, lost))
+        sent = _information(_frames(model, lost, t205))
         lost.append([i for i, ns in enumerate(sent) if ns == 1][copy_of_first] + 1)
-    return _frames(model, lost)
+    return _frames(model, lost, t205)
 
 
 def _information(frames: "pd.DataFrame") -> list[int]:
@@ -338,20 +339,20 @@ def _duplicates(frames: "pd.DataFrame") -> list[int]:
 
 
 @REGISTRY.function("sent_frames")
-def _sent_frames(model: Model) -> tuple[int, ...]:
+def _sent_frames(model: Model, t205: float) -> tuple[int, ...]:
     """Numbers of the I frames of the script, in the order of sending."""
-    return tuple(_information(_play_frames(model)))
+    return tuple(_information(_play_frames(model, t205)))
 
 
 @REGISTRY.function("duplicate_frames")
-def _duplicate_frames(model: Model) -> tuple[int, ...]:
+def _duplicate_frames(model: Model, t205: float) -> tuple[int, ...]:
     """Numbers of the I frames of the script that came again."""
-    return tuple(_duplicates(_play_frames(model)))
+    return tuple(_duplicates(_play_frames(model, t205)))
 
 
 @REGISTRY.figure("fig4.18")
 def _ladder_of_frames(model: Model) -> Drawing:
-    frames = _play_frames(model)
+    frames = _play_frames(model, t205=0)
     arrows = []
     for frame in frames.to_dict("records"):
         down = frame["direction"] == "down"
@@ -370,8 +371,9 @@ def _ladder_of_frames(model: Model) -> Drawing:
         )
     duplicates = ", ".join(f"I({ns})" for ns in _duplicates(frames))
     note = (
-        f"Duplicates: {duplicates} (published: I(2), I(3), I(4)). T200 1 s and T205 0.3 s; frames "
-        f"of the reverse channel wait {_WAIT_S:g} s, so that I(3) to I(5) go before SREJ(1) comes."
+        f"Duplicates: {duplicates} (published: I(2), I(3), I(4)). T200 1 s; frames of the reverse "
+        f"channel wait {_WAIT_S:g} s, so that I(3) to I(5) go before SREJ(1) comes, and RR(7) "
+        "comes while I(4) is sent again. Sent T205 later (0.3 s), I(5) and I(6) go, too."
     )
     return Drawing(draw(["sender", "receiver"], arrows), {"frames": frames}, note)
 
