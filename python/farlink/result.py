@@ -370,6 +370,7 @@ class Result:
         table_format: str = "parquet",
         plots: bool = False,
         snaplen: int | None = None,
+        jobs: int = 1,
         tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
         """Write the result and the traces of run 0 of every TCP to a directory.
@@ -378,8 +379,8 @@ class Result:
         `snaplen` <tcp>/<capture point>.pcapng, and with `plots` plots/*.png and
         plots/*.svg. Returns their paths. They come into the directory all together or
         not at all; what an earlier call put there goes, and what others did stays (a
-        list in the directory tells the two apart). `tell` is called with the name of
-        each part before it is made.
+        list in the directory tells the two apart). Up to `jobs` processes draw, as with
+        `plot.save`. `tell` is called with the name of each part before it is made.
         """
         base = Path(directory)
         with folder.filling(base, last="result.json") as stage:
@@ -389,7 +390,7 @@ class Result:
                     tell(f"traces of {tcp}")
                 trace = self.probe(tcp, snaplen=snaplen)
                 written += trace.write(files.inside(stage, tcp), table_format)
-            written += self.save_run(stage, plots=plots, snaplen=snaplen, tell=tell)
+            written += self.save_run(stage, plots=plots, snaplen=snaplen, jobs=jobs, tell=tell)
             self.to_json(written[0])
         return [base / path.relative_to(stage) for path in written]
 
@@ -399,11 +400,14 @@ class Result:
         *,
         plots: bool = False,
         snaplen: int | None = None,
+        jobs: int = 1,
         tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
         """Write what `save` writes beside the result and its traces: captures and plots."""
         written = [] if snaplen is None else self.save_pcaps(directory, snaplen)
-        return written + (self.plot.save(directory / "plots", tell=tell) if plots else [])
+        if plots:
+            written += self.plot.save(directory / "plots", jobs=jobs, tell=tell)
+        return written
 
     def save_pcaps(self, directory: str | Path, snaplen: int = 0) -> list[Path]:
         """Write the packets of run 0 of every TCP as <tcp>/<capture point>.pcapng."""

@@ -27,7 +27,10 @@ def run(
         None, "--runs", help="Independent runs per TCP; 2 and more give intervals.", metavar="N"
     ),
     jobs: int | None = typer.Option(
-        None, "--jobs", help="Threads; by default one per processor.", metavar="N"
+        None,
+        "--jobs",
+        help="Threads, and processes that draw; by default one per processor.",
+        metavar="N",
     ),
     json_file: Path | None = typer.Option(
         None, "--json", help="Write the result here; - is standard output.", metavar="FILE"

@@ -1,5 +1,6 @@
 """What `farlink run` does: simulate, show a table, write what was asked for."""
 
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -77,13 +78,19 @@ def simulate(
                 for name in result.tcp:
                     result.probe(name, snaplen=captured, progress=watch)
             with progress.writing(quiet) as say:
+                drawing = jobs if jobs is not None else (os.cpu_count() or 1)
                 if out is not None:
                     result.save(
-                        out, table_format=table_format, plots=plot, snaplen=captured, tell=say
+                        out,
+                        table_format=table_format,
+                        plots=plot,
+                        snaplen=captured,
+                        jobs=drawing,
+                        tell=say,
                     )
                 else:
                     with folder.filling(directory, last="result.json") as stage:
-                        result.save_run(stage, plots=plot, snaplen=captured, tell=say)
+                        result.save_run(stage, plots=plot, snaplen=captured, jobs=drawing, tell=say)
             tell(lambda: text.line(f"files: {directory}/"))
         elif out is not None:
             with folder.filling(out, last="result.json") as stage:

@@ -14,6 +14,7 @@ from farlink.plot.agent import draw_agent
 from farlink.plot.box import draw_box
 from farlink.plot.cwnd import draw_cwnd
 from farlink.plot.delay import draw_delay
+from farlink.plot.processes import done_by
 from farlink.plot.queue import draw_queue
 from farlink.plot.sequence import draw_comparison, draw_first_loss, draw_sequence
 from farlink.plot.style import save
@@ -161,28 +162,44 @@ class Plots:
         return draw_box(self._result, metric)
 
     def save(
-        self, directory: str | Path, *, run: int = 0, tell: "Callable[[str], None] | None" = None
+        self,
+        directory: str | Path,
+        *,
+        run: int = 0,
+        jobs: int = 1,
+        tell: "Callable[[str], None] | None" = None,
     ) -> list[Path]:
         """Write all figures as PNG (200 dpi) and SVG; return their paths.
 
-        `tell` is called with the name of each figure before it is drawn.
+        On Linux up to `jobs` processes draw, copies of this one (fork): one, this one, suits a
+        program with threads of its own. `tell` is called with the name of each figure before
+        this process draws it.
         """
-        written = []
         for tcp in self._result.tcp:
             files.check_name(tcp)  # it is part of names of files
-        for name, draw in self._all(run):
-            if tell:
-                tell(f"figure {name}")
-            figure = draw()
-            if figure is not None:
-                written += save(figure, Path(directory) / name)
-        return written
+        if jobs > 1:
+            for tcp in self._result.tcp:
+                self._result.probe(tcp, run)  # once, not in each process
+        figures = list(self._all(run))
+        written = done_by(
+            jobs,
+            [partial(_write, draw, Path(directory) / name) for name, draw in figures],
+            lambda number: tell(f"figure {figures[number][0]}") if tell else None,
+        )
+        return [path for paths in written for path in paths]
 
     def _all(self, run: int) -> "Iterator[tuple[str, Callable[[], Figure | None]]]":
+        # Those with a panel for each TCP take longest: begun first, they are no long end.
         datagrams = self._result.udp_flows()
         view = View(self._result, run)
         over_tcp = bool(view.flows_shown(self._result.tcp[0]))
         several = len(view.flows_shown(self._result.tcp[0])) > 1
+        yield "queue", partial(self.queue, run=run)
+        if over_tcp:
+            yield "cwnd", partial(self.cwnd, run=run)
+        if datagrams:
+            yield "delay", partial(self.delay, run=run)
+        yield "throughput", partial(self.throughput, run=run)
         if over_tcp and (len(self._result.tcp) > 1 or several):
             yield "sequence", partial(self.sequence, run=run)
         for tcp in self._result.tcp if over_tcp else []:
@@ -193,12 +210,6 @@ class Plots:
                 yield f"agent-{number}-{tcp}", partial(self._agent, tcp, number, run)
         if over_tcp and self._result.runs > 1:
             yield "goodput", self.box
-        if over_tcp:
-            yield "cwnd", partial(self.cwnd, run=run)
-        if datagrams:
-            yield "delay", partial(self.delay, run=run)
-        yield "throughput", partial(self.throughput, run=run)
-        yield "queue", partial(self.queue, run=run)
 
     def _agent(self, tcp: str, number: int, run: int) -> "Figure | None":
         """Draw a sequence diagram, if there is a packet to draw."""
@@ -209,3 +220,8 @@ class Plots:
 
     def _names(self, tcp: str | None) -> list[str]:
         return self._result.tcp if tcp is None else [tcp]
+
+
+def _write(draw: "Callable[[], Figure | None]", stem: Path) -> list[Path]:
+    figure = draw()
+    return [] if figure is None else save(figure, stem)

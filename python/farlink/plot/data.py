@@ -57,6 +57,8 @@ class Columns:
 
     def split(self, name: str) -> "dict[str, Columns]":
         """Return the rows of each value of a column, in their order."""
+        if len(self) and (self[name] == self[name][0]).all():
+            return {str(self[name][0]): self}
         order = np.argsort(self[name], kind="stable")
         values = self[name][order]
         starts = np.flatnonzero(values[1:] != values[:-1]) + 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import AutoLocator, AutoMinorLocator, Formatter
+from matplotlib.ticker import AutoLocator, AutoMinorLocator, Formatter, NullFormatter, NullLocator
 
 from farlink import files, units
 from farlink.plot.data import Array
@@ -19,6 +19,7 @@ from farlink.plot.data import Array
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
+    from matplotlib.legend import Legend
 
     from farlink.plot.view import View
 
@@ -250,11 +251,9 @@ def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str
     caption = axes.get_title(loc="left")
     figure = axes.get_figure(root=True)
     assert figure is not None
-    # Without a legend first: one that is too wide would make the panel narrow.
-    figure.draw_without_rendering()
-    room = axes.get_window_extent().width
-    for rows in range(1, len(labels) + 1):
-        legend = axes.legend(
+
+    def in_rows(rows: int) -> "Legend":
+        return axes.legend(
             handles,
             labels,
             loc="lower left",
@@ -263,14 +262,50 @@ def legend_above(axes: "Axes", handles: Sequence["Artist"], labels: Sequence[str
             borderpad=0.2,
             borderaxespad=1.7 if caption else 0.2,
         )
-        # Its width is that of its labels: nothing has to be drawn to know it.
-        if legend.get_window_extent().width <= room:
+
+    # The width of a legend is that of its labels: nothing has to be drawn to know it.
+    legend = in_rows(1)
+    if legend.get_window_extent().width <= _SURELY * figure.bbox.width:
+        return
+    # Without a legend: one that is too wide would make the panel narrow.
+    legend.remove()
+    _lay_out(figure)
+    room = axes.get_window_extent().width
+    for rows in range(1, len(labels) + 1):
+        if in_rows(rows).get_window_extent().width <= room:
             break
     # Each row more is taken from no panel.
     figure.set_size_inches(
         figure.get_figwidth(), figure.get_figheight() + _LEGEND_ROW * (rows - 1), forward=False
     )
 
+
+def _lay_out(figure: Figure) -> None:
+    """Give each panel its place, as drawing the figure would, and draw nothing.
+
+    Minor ticks without labels take no room; but matplotlib places each of them several
+    times to know that, which takes as long as all the rest.
+    """
+    engine = figure.get_layout_engine()
+    if engine is None:
+        return
+    minor = [
+        (axis, axis.get_minor_locator())
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        if isinstance(axis.get_minor_formatter(), NullFormatter)
+    ]
+    for axis, _ in minor:
+        axis.set_minor_locator(NullLocator())
+    try:
+        engine.execute(figure)
+    finally:
+        for axis, locator in minor:
+            axis.set_minor_locator(locator)
+
+
+_SURELY = 0.6
+"""No panel is so narrow, as a share of the figure's width: to lay it out takes its time."""
 
 _LEGEND_ROW = 0.15
 """Height of a row of a legend in inches."""
@@ -303,15 +338,23 @@ def save(figure: Figure, stem: Path) -> list[Path]:
     Both show one layout, found for the first: to find it takes as long as to draw the figure.
     """
     written = []
-    engine = figure.get_layout_engine()
+    engine, dpi = figure.get_layout_engine(), figure.get_dpi()
     try:
+        figure.set_dpi(_DPI)
+        _lay_out(figure)
+        with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+            figure.set_layout_engine(None)  # "none" would have it drawn once more, for nothing
         for suffix in (".png", ".svg"):
             path = stem.with_name(stem.name + suffix)
             metadata = {"Date": None} if suffix == ".svg" else {"Software": None}
             with mpl.rc_context(_SAVE), files.replacing(path) as temporary:
-                figure.savefig(temporary, dpi=200, metadata=metadata)
-            figure.set_layout_engine("none")
+                figure.savefig(temporary, dpi=_DPI, metadata=metadata)
             written.append(path)
     finally:
+        figure.set_dpi(dpi)
         figure.set_layout_engine(engine)
     return written
+
+
+_DPI = 200
+"""Pixels of an inch in a PNG."""

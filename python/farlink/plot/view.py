@@ -67,7 +67,9 @@ class View:
     def _rows(self, tcp: str, name: str, **values: str) -> Columns:
         table = self.result.trace(name, tcp, self.run)
         for column, value in values.items():
-            table = table[table[column] == value]
+            chosen = table[column] == value
+            if not chosen.all():
+                table = table[chosen]
         return Columns.of(table)
 
     def each_end_of(self, tcp: str, name: str) -> dict[str, Columns]:
