@@ -128,6 +128,11 @@ pub struct ById<I, T> {
 }
 
 impl<I: Id, T> ById<I, T> {
+    /// Makes room for so many more, which then are not moved as they become many.
+    pub fn reserve(&mut self, more: usize) {
+        self.things.reserve_exact(more);
+    }
+
     /// Adds a thing at the end.
     #[inline]
     pub fn push(&mut self, thing: T) -> I {

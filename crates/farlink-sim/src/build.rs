@@ -477,6 +477,15 @@ fn flows(
     monitor: &Monitor,
 ) -> Result<(), RunError> {
     let flows = scenario.flows.len() as u32;
+    let over_tcp = scenario
+        .flows
+        .iter()
+        .filter(|flow| !matches!(flow.app, App::Udp(_)));
+    let over_tcp = over_tcp.count();
+    world.ends.reserve(2 * over_tcp);
+    world.flows.reserve(over_tcp);
+    world.briefs.reserve(over_tcp);
+    world.tallies.reserve(scenario.flows.len());
     for (number, flow) in (0..).zip(&scenario.flows) {
         if (number as usize).is_multiple_of(LOOK_EVERY) {
             monitor.stopped()?;

@@ -326,9 +326,27 @@ impl Scoreboard {
         self.sacked - before
     }
 
+    /// Index of the record that holds the position `at`, not before the first.
+    ///
+    /// Most records are as long as the first, so it is where it would be if all were: one
+    /// record is looked at instead of one at each step of a search.
+    fn index_of(&self, at: Offset) -> usize {
+        if let Some(front) = self.segments.front()
+            && let Some(guess) = at
+                .saturating_sub(self.una)
+                .checked_div(u64::from(front.len))
+            && let Some(s) = self.segments.get(guess as usize)
+            && s.start <= at
+            && at < s.end()
+        {
+            return guess as usize;
+        }
+        self.segments.partition_point(|s| s.end() <= at)
+    }
+
     /// Marks the records that overlap `[left, right)` and lie wholly in `within`.
     fn mark_sacked(&mut self, left: Offset, right: Offset, within: (Offset, Offset)) {
-        let mut i = self.segments.partition_point(|s| s.end() <= left);
+        let mut i = self.index_of(left);
         while let Some(s) = self.segments.get_mut(i) {
             if s.start >= right {
                 break;
@@ -473,7 +491,7 @@ impl Scoreboard {
         age: Interval,
     ) -> Option<Sent> {
         let mut last = None;
-        let mut i = self.segments.partition_point(|s| s.end() <= left);
+        let mut i = self.index_of(left);
         while let Some(s) = self.segments.get_mut(i) {
             if s.start >= right {
                 break;

@@ -96,6 +96,8 @@ pub(crate) struct Sender {
     pub(crate) cc: Box<dyn CongestionControl>,
     /// What it has beside its window.
     pub(crate) extras: &'static Extras,
+    /// Of a controller that sends dummy segments.
+    pub(crate) dummies: Option<Box<Dummies>>,
     last_sent: Instant,
     /// Pacing lets nothing leave before.
     paced_until: Instant,
@@ -121,8 +123,6 @@ pub(crate) struct Sender {
     pub(crate) timers: Timers,
     pub(crate) loss: LossState,
     pub(crate) rtt: RttEstimator,
-    /// Of a controller that sends dummy segments.
-    pub(crate) dummies: Option<Box<Dummies>>,
     nagle: Nagle,
     /// Position after the last segment of new data that was not full.
     small_end: Offset,

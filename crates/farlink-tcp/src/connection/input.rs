@@ -266,7 +266,9 @@ impl Connection {
         }
 
         // A partial acknowledgment is none of the peer's (west1997, 3.4).
-        if let (Some(how), true) = (self.config.ackp, segment.options.ackp) {
+        if segment.options.ackp
+            && let Some(how) = self.config.ackp
+        {
             if flags.has(Flags::ACK) && space == 0 {
                 self.take_partial_ack(now, segment, how);
             }

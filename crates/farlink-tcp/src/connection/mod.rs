@@ -133,14 +133,14 @@ pub struct Connection {
     doing: Doing,
     /// A segment outside of the flow of data: RST.
     reply: Option<Box<Segment>>,
+    /// What ends it when the peer is gone, if that is configured.
+    lifetime: Option<Box<Lifetime>>,
     /// What time stamps are and were.
     stamps: Stamps,
     rx: Receiver,
     recorder: Recorder,
     tx: Sender,
     events: VecDeque<Event>,
-    /// What ends it when the peer is gone, if that is configured.
-    lifetime: Option<Box<Lifetime>>,
     config: Arc<Config>,
     /// Opened by a SYN of ours.
     active: bool,

@@ -162,6 +162,21 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 proptest! {
+    /// Whatever the lengths of the records, and however much of the first is acknowledged.
+    #[test]
+    fn a_position_is_found_where_it_is(
+        lens in proptest::collection::vec(prop_oneof![4 => Just(MSS), 1 => 1..2 * MSS], 1..12),
+        acked in 0..150u64,
+        at in 0..1500u64,
+    ) {
+        let mut b = Scoreboard::default();
+        for &len in &lens {
+            b.sent(len, Instant::ZERO);
+        }
+        b.acknowledge(acked.min(b.max));
+        prop_assert_eq!(b.index_of(at), b.segments.partition_point(|s| s.end() <= at));
+    }
+
     /// The running sums equal a recount after any operation, and an acknowledgment of
     /// what nothing happened to is the same as by the way that looks at each segment.
     #[test]
