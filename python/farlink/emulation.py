@@ -13,7 +13,19 @@ from typing import Any, TypedDict, Unpack
 from farlink import _farlink, attachment, checks, files, source, units
 from farlink.errors import FarlinkError, ScenarioError
 
-__all__ = ["BEHIND_S", "Emulated", "Interrupted", "Options", "check_kernel", "emulate", "transfer"]
+__all__ = [
+    "BEHIND_S",
+    "Emulated",
+    "Interrupted",
+    "Options",
+    "check_kernel",
+    "check_seconds",
+    "emulate",
+    "of_gateways",
+    "signals",
+    "transfer",
+    "utf8",
+]
 
 BEHIND_S = 1e-3
 """An emulation fell behind if one packet in a hundred was later than this, in seconds."""
@@ -225,6 +237,22 @@ def transfer(
     return done
 
 
+def of_gateways(
+    scenario: str | Path | Mapping[str, object],
+    unit: Mapping[str, str],
+    notice: Callable[[str], None],
+    options: Options,
+) -> Emulated:
+    """Emulate for hosts that join from other machines (`farlink.machines.unit`)."""
+    return _emulate(scenario, None, options, unit=(unit, notice))
+
+
+def check_seconds(seconds: float | None) -> None:
+    """Raise `ScenarioError` if nothing can last that long."""
+    if seconds is not None and not 0 < seconds <= LONGEST_S:
+        raise ScenarioError(f"seconds is {seconds:g}; write a time above 0, up to {LONGEST_S:g} s")
+
+
 def _check(function: str, options: Options) -> None:
     """Refuse what is no option, as Python does for a keyword that is not there."""
     for name in options.keys() - Options.__annotations__.keys():
@@ -236,8 +264,12 @@ def _emulate(
     command: Sequence[str] | None,
     options: Options,
     checked: int | None = None,
+    unit: tuple[Mapping[str, str], Callable[[str], None]] | None = None,
 ) -> Emulated:
-    """Emulate; `checked` is the size of a transfer that user-space hosts take part in."""
+    """Emulate; `checked` is the size of a transfer that user-space hosts take part in.
+
+    `unit` is for hosts on other machines: what the engine is told, and what is called with notices.
+    """
     text, default = _resolved(scenario, options)
     endpoints = options.get("endpoints") or {}
     own = [
@@ -252,10 +284,9 @@ def _emulate(
     attach = options.get("attach") or {}
     if options.get("force") and not attach:
         raise ScenarioError("force has no effect without attach")
-    if main is None and seconds is None and not fetches and not attach:
+    if main is None and seconds is None and not fetches and not attach and unit is None:
         raise ScenarioError("an emulation needs a command, or seconds to last")
-    if seconds is not None and not 0 < seconds <= LONGEST_S:
-        raise ScenarioError(f"seconds is {seconds:g}; write a time above 0, up to {LONGEST_S:g} s")
+    check_seconds(seconds)
     run = checks.whole("run", options.get("run", 0), 2**64 - 1, least=0)
     pcap, snaplen = options.get("pcap"), options.get("snaplen", 0)
     if snaplen and pcap is None:
@@ -283,10 +314,12 @@ def _emulate(
         "sample": options.get("sample", False),
         "attach": attachment.attached(attach),
         "force": options.get("force", False),
+        "unit": unit and dict(unit[0]),
     }
     program = main is not None and checked is None
-    with _signals(program=program):
-        data = json.loads(engine(text, _utf8(json.dumps(asked, ensure_ascii=False))))
+    with signals(program=program):
+        words = utf8(json.dumps(asked, ensure_ascii=False))
+        data = json.loads(engine(text, words, unit and unit[1]))
     tree = json.loads(text)
     data |= {"scenario": tree.get("name") or "scenario", "seed": tree["seed"], "run": run}
     # The program of a transfer may be the one that Ctrl-C reaches first.
@@ -302,7 +335,8 @@ def _task(command: Command) -> dict[str, object]:
     return {"host": host, "argv": list(argv)}
 
 
-def _utf8(text: str) -> str:
+def utf8(text: str) -> str:
+    """Return the text if it can be written as UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
@@ -331,7 +365,7 @@ def _resolved(
 
 
 @contextmanager
-def _signals(*, program: bool) -> Iterator[None]:
+def signals(*, program: bool) -> Iterator[None]:
     """Leave Ctrl-C to the user's program, if there is one, which ends the emulation by ending.
 
     Without one it ends the emulation, as SIGTERM and the end of the terminal (SIGHUP) always do.

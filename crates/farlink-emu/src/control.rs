@@ -183,7 +183,7 @@ impl Desk {
             .map_err(|e| e.to_string().trim_start_matches("override ").to_owned())?;
         let text = loaded.to_json();
         self.remote
-            .call(move |emulation, _| emulation.live.set(&expanded))
+            .call(move |emulation, _| emulation.set(&expanded))
             .ok_or(NO_ANSWER)??;
         self.text = text;
         Ok(())

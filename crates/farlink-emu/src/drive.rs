@@ -2,6 +2,7 @@
 //! they are due.
 
 use crate::EmuError;
+use crate::allowance::take_off;
 use crate::arrival::Arrivals;
 use crate::attach::Attached;
 use crate::capture::Captures;
@@ -12,11 +13,13 @@ use crate::keeper::Keeper;
 use crate::lateness::Lateness;
 use crate::namespace::Namespace;
 use crate::namespace::RunFile;
+use crate::peer::Peer;
 use crate::protocol::Place;
 use crate::realtime::{self, Budget, Mode, Ran};
 use crate::remote::{Job, Remote};
 use crate::report::{HostReport, Report, Traffic};
 use crate::tun::LONGEST;
+use crate::unit::{self, Notices, Taken, Unit, UnitOptions};
 use farlink_net::packet::IPV4_HEADER_LEN;
 use farlink_net::wire::node_address;
 use farlink_net::{NodeId, Raw};
@@ -42,8 +45,9 @@ const SPARE: usize = 4096;
 const TIMER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 const REMOTE: u64 = u64::MAX - 2;
+const UNIT: u64 = u64::MAX - 3;
 /// How many these are.
-const OTHERS: usize = 3;
+const OTHERS: usize = 4;
 
 /// Stops an emulation from another thread.
 #[derive(Clone, Debug)]
@@ -62,6 +66,9 @@ impl Stop {
 pub struct Emulation {
     keeper: Arc<Keeper>,
     pub(crate) live: Live,
+    /// What the network is to be like between the machines that are the hosts.
+    scenario: Expanded,
+    unit: Option<Unit>,
     hosts: Vec<Host>,
     /// Those of the hosts that are in user space.
     endpoints: Vec<usize>,
@@ -117,6 +124,7 @@ impl Emulation {
         endpoints: &[EndpointConfig],
         attached: &[Attached],
         force: bool,
+        unit: Option<&UnitOptions>,
     ) -> Result<Self, EmuError> {
         let live = Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))?;
         let addresses: Vec<_> = live.hosts().collect();
@@ -152,7 +160,7 @@ impl Emulation {
                  kernel is left to have it"
             )));
         }
-        if endpoints.len() < addresses.len() {
+        if endpoints.len() < addresses.len() && unit.is_none() {
             Host::check()?;
         }
         let nodes = scenario.nodes.len() as u32;
@@ -161,6 +169,9 @@ impl Emulation {
             let others = &attached[..i];
             one.check(others, endpoints, nodes, config.mtu, force)?;
         }
+        let unit = unit
+            .map(|unit| Unit::open(unit, nodes, config))
+            .transpose()?;
         let keeper = Arc::new(Keeper::start()?);
         let made = in_parallel(addresses.clone(), |(name, address)| {
             if let Some(own) = endpoints.iter().find(|e| e.host == name) {
@@ -170,6 +181,8 @@ impl Emulation {
                 let first = u32::from(node_address(NodeId(0)));
                 let node = NodeId(u32::from(address) - first);
                 Host::attach(name, node, nodes, &own.to, config)
+            } else if let Some(unit) = &unit {
+                Ok(Host::of_gateway(name, address, Peer::new(unit.socket())))
             } else {
                 Host::create(name, address, config)
             }
@@ -196,8 +209,12 @@ impl Emulation {
         for (i, host) in hosts.iter().enumerate() {
             match host.port.readable() {
                 Some(port) => epoll.add(port, readable(i as u64)).map_err(failed)?,
-                None => endpoints.push(i),
+                None if host.endpoint().is_some() => endpoints.push(i),
+                None => {}
             }
+        }
+        if let Some(unit) = &unit {
+            epoll.add(unit.readable(), readable(UNIT)).map_err(failed)?;
         }
         epoll.add(&timer, readable(TIMER)).map_err(failed)?;
         epoll.add(&stop, readable(STOP)).map_err(failed)?;
@@ -205,7 +222,10 @@ impl Emulation {
         Ok(Self {
             keeper,
             live,
-            arrivals: Arrivals::new(hosts.len()),
+            scenario: scenario.clone(),
+            // That of the unit's socket is the last.
+            arrivals: Arrivals::new(hosts.len() + 1),
+            unit,
             hosts,
             endpoints,
             epoll,
@@ -282,7 +302,13 @@ impl Emulation {
                 Some(what) => format!(
                     "{name:?} is a machine behind {what}, where no program can be started from here"
                 ),
-                None => format!("{name:?} is a user-space host, where no program can run"),
+                None if host.endpoint().is_some() => {
+                    format!("{name:?} is a user-space host, where no program can run")
+                }
+                None => format!(
+                    "{name:?} is a gateway on another machine, which starts its own programs: farlink \
+                     gateway ... -- PROGRAM"
+                ),
             })
         })
     }
@@ -362,6 +388,7 @@ impl Emulation {
                     STOP => return Ok(self.finish(clock)),
                     REMOTE => self.answer(clock),
                     TIMER => self.clear(&mut armed),
+                    UNIT => self.receive_from_gateways(clock, &mut buffer)?,
                     host => self.receive(clock, host as usize, &mut buffer, &mut packets)?,
                 }
             }
@@ -369,6 +396,11 @@ impl Emulation {
     }
 
     fn finish(&mut self, clock: Clock) -> Report {
+        for host in &mut self.hosts {
+            if let Port::Gateway(peer) = &mut host.port {
+                peer.part(clock.now());
+            }
+        }
         let mut report = self.report(clock.now());
         if let Some(mut captures) = self.captures.take() {
             (report.uncaptured, report.capture_failure) = captures.finish();
@@ -548,6 +580,84 @@ impl Emulation {
         }
     }
 
+    /// What came from gateways enters the network at the time it is read.
+    fn receive_from_gateways(&mut self, clock: Clock, buffer: &mut [u8]) -> Result<(), EmuError> {
+        let device = self.hosts.len();
+        for _ in 0..BATCH {
+            let read = self.unit.as_ref().and_then(|unit| unit.read(buffer));
+            let now = clock.now();
+            let Some((length, from)) = read else {
+                self.arrivals.drained(device, now);
+                return Ok(());
+            };
+            let waited = self.arrivals.read(device, now);
+            self.deliver_by(now)?;
+            let Some(unit) = &mut self.unit else {
+                return Ok(());
+            };
+            match unit.take(now, from, &buffer[..length], &mut self.hosts) {
+                Taken::Nothing => {}
+                Taken::Packet(host, packet, checked) => {
+                    self.enter(now, host, packet, checked, waited);
+                }
+                Taken::Place(host, x, y) => self.live.place(host, x, y),
+            }
+            if let Some(captures) = &mut self.captures {
+                captures.network(&mut self.live, self.hosts.len());
+            }
+        }
+        self.arrivals.left(device, clock.now());
+        Ok(())
+    }
+
+    /// Changes what the network is to be like.
+    pub(crate) fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
+        self.live.set(&self.with_tunnels(scenario).0)?;
+        self.scenario = scenario.clone();
+        Ok(())
+    }
+
+    /// A scenario without what the tunnels take, and how much of that each host's is.
+    fn with_tunnels(&self, scenario: &Expanded) -> (Expanded, Vec<(usize, Interval)>) {
+        let first = u32::from(node_address(NodeId(0)));
+        let (mut hosts, mut added) = (Vec::new(), Vec::new());
+        for (i, host) in self.hosts.iter().enumerate() {
+            if let Port::Gateway(peer) = &host.port
+                && let Some(one_way) = peer.allowed
+            {
+                hosts.push(i);
+                added.push(((u32::from(host.address) - first) as usize, one_way));
+            }
+        }
+        let (scenario, off) = take_off(scenario, &added);
+        (scenario, hosts.into_iter().zip(off).collect())
+    }
+
+    /// Takes what tunnels add now off the delays of the scenario, where that has changed.
+    fn allow_for_tunnels(&mut self) {
+        let mut changed = false;
+        for host in &mut self.hosts {
+            if let Port::Gateway(peer) = &mut host.port {
+                changed |= peer.judge_path();
+            }
+        }
+        if !changed {
+            return;
+        }
+        let (scenario, off) = self.with_tunnels(&self.scenario);
+        let done = self.live.set(&scenario).is_ok();
+        for (host, off) in off {
+            if let Port::Gateway(peer) = &mut self.hosts[host].port {
+                peer.taken_off = if done { off } else { Interval::ZERO };
+            }
+        }
+    }
+
+    /// Lines for whoever watches, if it is a unit.
+    pub(crate) fn notices(&self) -> Option<Notices> {
+        self.unit.as_ref().map(Unit::notices)
+    }
+
     /// Whether a user-space host has yet to get something.
     fn fetching(&self) -> bool {
         let endpoint = |&i: &usize| self.hosts[i].endpoint();
@@ -562,12 +672,19 @@ impl Emulation {
             .iter()
             .filter_map(endpoint)
             .chain(self.live.next_time())
+            .chain(self.unit.as_ref().map(Unit::next_time))
             .min()
             .unwrap_or(Instant::MAX)
     }
 
     fn deliver(&mut self, clock: Clock) -> Result<(), EmuError> {
-        self.deliver_by(clock.now())
+        let now = clock.now();
+        if let Some(unit) = &mut self.unit
+            && unit.work(now, &mut self.hosts)
+        {
+            self.allow_for_tunnels();
+        }
+        self.deliver_by(now)
     }
 
     /// What is due by `now` leaves, and user-space hosts answer it.
@@ -643,8 +760,9 @@ impl Emulation {
             address: host.address,
             attached: host.attached.clone(),
             counters: host.whole_counters(),
+            gateway: unit::report(&host.port),
         };
-        let traffic = Traffic::new(
+        let mut traffic = Traffic::new(
             now.since(Instant::ZERO),
             self.live.events(),
             self.hosts.iter().map(host).collect(),
@@ -653,6 +771,7 @@ impl Emulation {
             self.live.agents(),
             self.live.handoffs(),
         );
+        traffic.strangers = self.unit.as_ref().map(|unit| unit.strangers);
         Report::of(traffic, self.lateness.clone(), self.priority.clone())
     }
 }

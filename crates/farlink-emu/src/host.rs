@@ -7,6 +7,7 @@ use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::ethernet::Station;
 use crate::interface::Control;
 use crate::namespace::Namespace;
+use crate::peer::Peer;
 use crate::port::{Port as Ethernet, own_mac};
 use crate::tun::{self, Tun, Written};
 use farlink_net::wire::node_address;
@@ -78,6 +79,8 @@ pub(crate) enum Port {
     Endpoint(Box<Endpoint>),
     /// A machine on an Ethernet.
     Ethernet(Box<Ethernet>),
+    /// A gateway on another machine, whose datagrams come by the unit's socket.
+    Gateway(Box<Peer>),
 }
 
 impl Port {
@@ -86,7 +89,7 @@ impl Port {
         match self {
             Self::Kernel { tun, .. } => Some(tun.as_fd()),
             Self::Ethernet(port) => Some(port.as_fd()),
-            Self::Endpoint(_) => None,
+            Self::Endpoint(_) | Self::Gateway(_) => None,
         }
     }
 
@@ -100,7 +103,7 @@ impl Port {
         match self {
             Self::Kernel { tun, .. } => tun.read(scratch, buffer, each),
             Self::Ethernet(port) => port.read(scratch, buffer, each),
-            Self::Endpoint(_) => Ok(false),
+            Self::Endpoint(_) | Self::Gateway(_) => Ok(false),
         }
     }
 
@@ -109,6 +112,7 @@ impl Port {
         match self {
             Self::Kernel { tun, .. } => tun.write(raw),
             Self::Ethernet(port) => port.write(raw).map(|()| Written::default()),
+            Self::Gateway(peer) => Ok(peer.write(now, raw)),
             Self::Endpoint(endpoint) => {
                 endpoint.receive(now, raw.bytes());
                 Ok(Written {
@@ -124,7 +128,7 @@ impl Port {
         match self {
             Self::Kernel { tun, .. } => tun.flush(),
             Self::Ethernet(port) => Ok(port.flush()),
-            Self::Endpoint(_) => Ok(Written::default()),
+            Self::Endpoint(_) | Self::Gateway(_) => Ok(Written::default()),
         }
     }
 }
@@ -163,14 +167,14 @@ impl Host {
     pub fn namespace(&self) -> Option<&Namespace> {
         match &self.port {
             Port::Kernel { namespace, .. } => Some(namespace),
-            Port::Endpoint(_) | Port::Ethernet(_) => None,
+            Port::Endpoint(_) | Port::Ethernet(_) | Port::Gateway(_) => None,
         }
     }
 
     /// The TCP of a user-space host.
     pub fn endpoint(&self) -> Option<&Endpoint> {
         match &self.port {
-            Port::Kernel { .. } | Port::Ethernet(_) => None,
+            Port::Kernel { .. } | Port::Ethernet(_) | Port::Gateway(_) => None,
             Port::Endpoint(endpoint) => Some(endpoint),
         }
     }
@@ -215,6 +219,18 @@ impl Host {
             name: name.to_owned(),
             address,
             port: Port::Endpoint(Box::new(Endpoint::new(address, config, server))),
+            counters: Counters::default(),
+            attached: None,
+            devices: None,
+        }
+    }
+
+    /// A place for a gateway on another machine.
+    pub(crate) fn of_gateway(name: &str, address: Ipv4Addr, peer: Peer) -> Self {
+        Self {
+            name: name.to_owned(),
+            address,
+            port: Port::Gateway(Box::new(peer)),
             counters: Counters::default(),
             attached: None,
             devices: None,

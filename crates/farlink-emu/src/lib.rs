@@ -4,6 +4,7 @@
 //! Linux only, and with the right to make network namespaces (root).
 #![cfg(target_os = "linux")]
 
+mod allowance;
 mod arrival;
 mod attach;
 mod capture;
@@ -14,6 +15,7 @@ mod drive;
 mod endpoint;
 mod error;
 mod ethernet;
+mod gateway;
 mod host;
 mod interface;
 mod keeper;
@@ -21,6 +23,7 @@ mod lateness;
 mod namespace;
 mod offload;
 mod options;
+mod peer;
 mod port;
 mod program;
 mod protocol;
@@ -31,6 +34,8 @@ mod run;
 mod session;
 mod sockets;
 mod tun;
+mod tunnel;
+mod unit;
 
 pub use attach::{Attach, Attached};
 pub use client::{ask, execute};
@@ -38,6 +43,7 @@ pub use control::Control;
 pub use drive::{Emulation, Stop};
 pub use endpoint::{Dropped, Endpoint, EndpointConfig, EndpointReport, Fetch, Fetched, Service};
 pub use error::EmuError;
+pub use gateway::{GatewayDone, GatewayOptions, gateway};
 pub use host::{Counters, Host, HostConfig};
 pub use lateness::Lateness;
 pub use namespace::{Namespace, sweep};
@@ -48,3 +54,4 @@ pub use report::{HostReport, LinkRow, Packets, Report, Samples, Server, Traffic}
 pub use run::emulate;
 pub use session::{Task, session};
 pub use sockets::{Sample, Sampler};
+pub use unit::{GatewayReport, Strangers, UnitOptions, new_key};

@@ -6,6 +6,7 @@ use crate::endpoint::{EndpointConfig, Fetch, Service};
 use crate::host::HostConfig;
 use crate::realtime::Mode;
 use crate::session::Task;
+use crate::unit::UnitOptions;
 use farlink_sim::scenario::{self, Expanded};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -43,6 +44,9 @@ pub struct Options {
     pub attach: Vec<Attached>,
     /// Attach also what the machine's own connection goes by.
     pub force: bool,
+    /// Hosts that are neither in user space nor attached are gateways on other machines, which
+    /// join here.
+    pub unit: Option<UnitOptions>,
 }
 
 /// A host in user space.

@@ -7,6 +7,7 @@ use crate::lateness::Lateness;
 use crate::realtime::Ran;
 use crate::session::Task;
 use crate::sockets::Sample;
+use crate::unit::{GatewayReport, Strangers};
 use farlink_sim::{Balance, LinkReport, QUEUE_MOST};
 use farlink_tcp::Interval;
 use serde::{Serialize, Serializer};
@@ -63,6 +64,9 @@ pub struct Traffic {
     /// What handoffs cost, if there are hosts that move.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub handoffs: Vec<Value>,
+    /// Datagrams of nobody that belongs to it, if it is a unit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strangers: Option<Strangers>,
 }
 
 /// What a host sent and got.
@@ -78,6 +82,9 @@ pub struct HostReport {
     /// Its packets.
     #[serde(flatten)]
     pub counters: Counters,
+    /// What it is on another machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<GatewayReport>,
 }
 
 /// What a direction of a link carried and lost.
@@ -182,6 +189,7 @@ impl Traffic {
             links: links.into_iter().map(LinkRow::from).collect(),
             agents,
             handoffs,
+            strangers: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::session::session;
 use crate::sockets::Sampler;
 use crate::{EmuError, Emulation};
 use serde_json::Value;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// Time between two looks at the kernel's TCP.
@@ -17,14 +18,15 @@ const SAMPLED: Duration = Duration::from_millis(50);
 /// a program it lasts for `options.seconds`.
 ///
 /// `signals` is asked every few milliseconds whether to go on, and told whether packets are
-/// carried by then, so that there is something to report; an error of its own ends all.
+/// carried by then, so that there is something to report, and gets lines for whoever watches a unit;
+/// an error of its own ends all.
 ///
 /// # Errors
 /// If the scenario or the options are wrong, or the system refuses.
 pub fn emulate<E>(
     scenario: &str,
     options: &Options,
-    mut signals: impl FnMut(bool) -> Result<bool, E>,
+    mut signals: impl FnMut(bool, &[String]) -> Result<bool, E>,
 ) -> Result<Result<Report, E>, EmuError> {
     let expanded = options::expand(scenario)?;
     let endpoints = options.endpoints()?;
@@ -37,8 +39,9 @@ pub fn emulate<E>(
         &endpoints,
         attached,
         options.force,
+        options.unit.as_ref(),
     )?;
-    if let Err(error) = signals(false) {
+    if let Err(error) = signals(false, &[]) {
         return Ok(Err(error));
     }
     emulation.set_mode(options.mode());
@@ -52,13 +55,17 @@ pub fn emulate<E>(
         .then(|| Sampler::start(&emulation, SAMPLED))
         .transpose()?;
     let mut interrupted = false;
+    let notices = emulation.notices();
     let (began, limit) = (Instant::now(), options.limit());
     let ended = session(
         &mut emulation,
         &options.servers,
         options.main.as_ref(),
         || {
-            interrupted = !signals(true)?;
+            let lines = notices.as_ref().map(|notices| {
+                std::mem::take(&mut *notices.lock().unwrap_or_else(PoisonError::into_inner))
+            });
+            interrupted = !signals(true, &lines.unwrap_or_default())?;
             Ok(!interrupted && limit.is_none_or(|limit| began.elapsed() < limit))
         },
     );

@@ -1,20 +1,28 @@
 //! Real packets in real time, for Linux.
 
 use crate::errors;
-use farlink_emu::{Answer, EmuError, Options, Place, Request};
+use farlink_emu::{Answer, EmuError, GatewayOptions, Options, Place, Request};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyPermissionError};
 use pyo3::prelude::*;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// Carries packets between hosts of a resolved scenario while a program runs in one.
-/// `options` is JSON (`farlink_emu::Options`); returns what happened as JSON.
+/// `options` is JSON (`farlink_emu::Options`); returns what happened as JSON. `notice` is called with
+/// each line for whoever watches a unit.
 #[pyfunction]
+#[pyo3(signature = (scenario, options, notice = None))]
 #[allow(clippy::needless_pass_by_value)] // taken from Python, for a thread without it
-pub(crate) fn emulate(py: Python<'_>, scenario: String, options: String) -> PyResult<String> {
+pub(crate) fn emulate(
+    py: Python<'_>,
+    scenario: String,
+    options: String,
+    notice: Option<Py<PyAny>>,
+) -> PyResult<String> {
     let options: Options = serde_json::from_str(&options).map_err(|e| errors::internal(&e))?;
     let report = py.detach(|| {
-        farlink_emu::emulate(&scenario, &options, |carrying| {
+        farlink_emu::emulate(&scenario, &options, |carrying, lines| {
+            tell(notice.as_ref(), lines)?;
             Python::attach(|py| match py.check_signals() {
                 // The end of a run that the user ends so, and its results are there.
                 Err(e) if carrying && e.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(false),
@@ -24,6 +32,44 @@ pub(crate) fn emulate(py: Python<'_>, scenario: String, options: String) -> PyRe
     });
     let report = report.map_err(|e| failure(py, &e))??;
     Ok(report.to_json().to_string())
+}
+
+/// Calls `notice` with each line.
+fn tell(notice: Option<&Py<PyAny>>, lines: &[String]) -> PyResult<()> {
+    let Some(notice) = notice.filter(|_| !lines.is_empty()) else {
+        return Ok(());
+    };
+    Python::attach(|py| {
+        lines
+            .iter()
+            .try_for_each(|line| notice.call1(py, (line,)).map(|_| ()))
+    })
+}
+
+/// A new key for gateways to join a unit with.
+#[pyfunction]
+pub(crate) fn new_key() -> PyResult<String> {
+    farlink_emu::new_key().map_err(|e| errors::run_error(&e))
+}
+
+/// Is a host of a unit's scenario. `options` is JSON (`farlink_emu::GatewayOptions`); returns what
+/// happened as JSON. `notice` is called with each line for whoever watches.
+#[pyfunction]
+#[allow(clippy::needless_pass_by_value)] // taken from Python, for a thread without it
+pub(crate) fn gateway(py: Python<'_>, options: String, notice: Py<PyAny>) -> PyResult<String> {
+    let options: GatewayOptions =
+        serde_json::from_str(&options).map_err(|e| errors::internal(&e))?;
+    let done = py.detach(|| {
+        farlink_emu::gateway(&options, |lines| {
+            tell(Some(&notice), lines)?;
+            Python::attach(|py| match py.check_signals() {
+                Err(e) if e.is_instance_of::<PyKeyboardInterrupt>(py) => Ok(false),
+                other => other.map(|()| true),
+            })
+        })
+    });
+    let done = done.map_err(|e| failure(py, &e))??;
+    serde_json::to_string(&done).map_err(|e| errors::internal(&e))
 }
 
 /// Asks the emulation whose socket is at `path`; request and answer are JSON

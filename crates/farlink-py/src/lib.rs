@@ -37,6 +37,10 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::emulate, m)?)?;
     #[cfg(target_os = "linux")]
+    m.add_function(wrap_pyfunction!(emulate::gateway, m)?)?;
+    #[cfg(target_os = "linux")]
+    m.add_function(wrap_pyfunction!(emulate::new_key, m)?)?;
+    #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::ask, m)?)?;
     #[cfg(target_os = "linux")]
     m.add_function(wrap_pyfunction!(emulate::execute, m)?)?;

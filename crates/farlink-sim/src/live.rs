@@ -11,6 +11,7 @@ use crate::world::{World, taps};
 #[cfg(test)]
 use farlink_net::agent::Agent;
 use farlink_net::channel::Channel;
+use farlink_net::mobility::Point;
 use farlink_net::rng::Streams;
 use farlink_net::wire::node_address;
 use farlink_net::{
@@ -22,6 +23,8 @@ use std::net::Ipv4Addr;
 
 /// Address of all hosts, whose network is 10.0.0.0/8.
 const EVERYBODY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 255);
+/// No two antennas are closer, in metres: at no distance there is no path loss.
+const CLOSEST: f64 = 0.1;
 
 /// What the queues that a scenario does not limit hold here, in bytes: a program that
 /// sends faster than a link is for ever would take all memory.
@@ -68,6 +71,8 @@ pub struct Live {
     run: u64,
     /// How often the links were changed.
     changes: u64,
+    /// Where hosts said that they are.
+    places: ById<NodeId, Option<Point>>,
 }
 
 impl Live {
@@ -88,6 +93,7 @@ impl Live {
             is_host[flow.to] = true;
         }
         world.set_hosts(is_host.iter().copied());
+        let places = scenario.nodes.iter().map(|_| None).collect();
         let mut hosts = Vec::new();
         let host_of = (0..)
             .zip(is_host)
@@ -111,6 +117,7 @@ impl Live {
             bounded,
             run,
             changes: 0,
+            places,
         })
     }
 
@@ -266,9 +273,30 @@ impl Live {
                 self.world.switch_agent(number, enabled);
             }
         }
+        self.set_distances();
         self.changes += 1;
         (self.scenario, self.bounded) = (scenario, bounded);
         Ok(())
+    }
+
+    /// Host number `host` says that it is `x` metres to the right and `y` metres up. If it moves by
+    /// a walk (`[[handoffs]]` with `mobility`), its place decides from now on which station is the
+    /// nearest; a radio between two hosts that both said where they are has their distance.
+    pub fn place(&mut self, host: usize, x: f64, y: f64) {
+        let (node, at) = (self.hosts[host].1, Point { x, y });
+        self.places[node] = Some(at);
+        self.world.place(node, at);
+        self.set_distances();
+    }
+
+    /// Tells radios how far the hosts at their ends are apart, where both said where they are.
+    fn set_distances(&mut self) {
+        for id in self.world.links.ids().collect::<Vec<_>>() {
+            let ends = [id, id.reverse()].map(|id| self.world.links[id].to());
+            if let [Some(one), Some(other)] = ends.map(|end| self.places[end]) {
+                self.world.links[id].set_distance(one.distance(other).max(CLOSEST));
+            }
+        }
     }
 
     /// Switches the channels of links off or on: of all directions, or of those

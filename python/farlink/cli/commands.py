@@ -17,6 +17,8 @@ _COMMANDS = {
     "study": "study",
     "emulate": "emulate",
     "shell": "emulate",
+    "unit": "machines",
+    "gateway": "machines",
     "channel": "channel",
     "fit": "fit",
     "rain": "rain",

@@ -20,58 +20,80 @@ from farlink.kernel import KernelTrace
 if TYPE_CHECKING:
     from farlink.cli.page import Sink
 
-__all__ = ["REALTIME", "emulate", "shell", "tables"]
+__all__ = [
+    "ATTACH",
+    "ENDPOINT",
+    "FORCE",
+    "JSON",
+    "PCAP",
+    "PLAIN",
+    "REALTIME",
+    "SCENARIO",
+    "SEED",
+    "SET",
+    "SNAPLEN",
+    "TCP",
+    "emulate",
+    "end",
+    "of_hosts",
+    "shell",
+    "show",
+    "tables",
+]
 
-_SCENARIO = typer.Argument(help="Name of the library, or .toml file.", metavar="SCENARIO")
+SCENARIO = typer.Argument(help="Name of the library, or .toml file.", metavar="SCENARIO")
 _HOST = typer.Option(
     None, "--in", help="Host of the program; by default where the first flow goes.", metavar="HOST"
 )
 _AT = typer.Option(
     [], "--at", help="Program to start before in another host.", metavar="'HOST: COMMAND'"
 )
-_TCP = typer.Option([], "--tcp", help="TCP of the hosts' kernels.", metavar="NAME")
-_ENDPOINT = typer.Option(
+TCP = typer.Option([], "--tcp", help="TCP of the hosts' kernels.", metavar="NAME")
+ENDPOINT = typer.Option(
     [],
     "--endpoint",
     help="Host that is this program's TCP in user space instead of a kernel.",
     metavar="HOST=TCP",
 )
-_ATTACH = typer.Option(
+ATTACH = typer.Option(
     [],
     "--attach",
     help="Host that is there already: an interface (the machine behind it), bridge:NAME, "
     "netns:NAME or container:NAME.",
     metavar="HOST=WHAT",
 )
-_FORCE = typer.Option(
+FORCE = typer.Option(
     False, "--force", help="Attach also what the machine's own connection goes by."
 )
-_PLAIN = typer.Option(False, "--plain", help="One packet to a read and write of a device.")
+PLAIN = typer.Option(False, "--plain", help="One packet to a read and write of a device.")
 REALTIME = typer.Option(
     None,
     "--realtime/--no-realtime",
     help="Least lateness, for more of a processor; or normal priority. "
     "Default: real-time priority where it is allowed.",
 )
-_SET = typer.Option([], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE")
-_PCAP = typer.Option(None, "--pcap", help="Capture at each host, and what is lost.", metavar="DIR")
-_SNAPLEN = typer.Option(0, "--snaplen", help="Bytes captured of a packet.", metavar="N")
-_SEED = typer.Option(None, "--seed", help="Replace the seed.", metavar="N")
+SET = typer.Option([], "--set", help="Replace a value, with its unit.", metavar="PATH=VALUE")
+PCAP = typer.Option(None, "--pcap", help="Capture at each host, and what is lost.", metavar="DIR")
+SNAPLEN = typer.Option(0, "--snaplen", help="Bytes captured of a packet.", metavar="N")
+SEED = typer.Option(None, "--seed", help="Replace the seed.", metavar="N")
+JSON = typer.Option(
+    None, "--json", help="Write what happened here; - is standard output.", metavar="FILE"
+)
 
 
 def _options(
     host: str | None = _HOST,
     at: list[str] = _AT,
-    tcp: list[str] = _TCP,
-    endpoint: list[str] = _ENDPOINT,
-    attach: list[str] = _ATTACH,
-    force: bool = _FORCE,
-    plain: bool = _PLAIN,
+    tcp: list[str] = TCP,
+    endpoint: list[str] = ENDPOINT,
+    attach: list[str] = ATTACH,
+    force: bool = FORCE,
+    plain: bool = PLAIN,
     realtime: bool | None = REALTIME,
-    changes: list[str] = _SET,
-    seed: int | None = _SEED,
-    pcap: Path | None = _PCAP,
-    snaplen: int = _SNAPLEN,
+    changes: list[str] = SET,
+    seed: int | None = SEED,
+    pcap: Path | None = PCAP,
+    snaplen: int = SNAPLEN,
 ) -> emulation.Options:
     """Read what both commands take."""
     return {
@@ -80,8 +102,8 @@ def _options(
         "tcp": text.one_name(tcp),
         "overrides": dict(text.assignments(changes)),
         "seed": seed,
-        "endpoints": _of_hosts("--endpoint", endpoint, "TCP", "server=hybla"),
-        "attach": _of_hosts("--attach", attach, "WHAT", "office=eth1"),
+        "endpoints": of_hosts("--endpoint", endpoint, "TCP", "server=hybla"),
+        "attach": of_hosts("--attach", attach, "WHAT", "office=eth1"),
         "force": force,
         "plain": plain,
         "realtime": realtime,
@@ -109,7 +131,7 @@ def _with_options(command: Callable[..., None]) -> Callable[..., None]:
 @_with_options
 def emulate(
     options: emulation.Options,
-    scenario: str = _SCENARIO,
+    scenario: str = SCENARIO,
     command: list[str] = typer.Argument(
         None, help="Program and arguments, behind --.", metavar="-- COMMAND"
     ),
@@ -125,9 +147,7 @@ def emulate(
     plots: bool = typer.Option(
         False, "--plots", help="Draw the traces; with --pcap also the sequence numbers."
     ),
-    json_file: Path | None = typer.Option(
-        None, "--json", help="Write what happened here; - is standard output.", metavar="FILE"
-    ),
+    json_file: Path | None = JSON,
     strict: bool = typer.Option(False, "--strict", help="Fail if the engine fell behind."),
     quiet: bool = typer.Option(False, "--quiet", help="No table."),
 ) -> None:
@@ -156,7 +176,7 @@ def emulate(
     except emulation.Interrupted as interrupted:
         # What it did until Ctrl-C counts too.
         done = interrupted.done
-    _show(done, json_file=json_file, quiet=quiet)
+    show(done, json_file=json_file, quiet=quiet)
     if trace is not None:
         seen = KernelTrace.of(done)
         seen.write(trace)
@@ -171,17 +191,17 @@ def emulate(
             if pcap is not None:
                 # Of one connection: the one that carried most.
                 save(figures.sequence(name), trace / "sequence")
-    _end(done, strict=strict)
+    end(done, strict=strict)
 
 
 @_with_options
-def shell(options: emulation.Options, scenario: str = _SCENARIO) -> None:
+def shell(options: emulation.Options, scenario: str = SCENARIO) -> None:
     """Open a shell in a host of a scenario (Linux, root); the network ends with it."""
     for name, value in _PROMPT.items():
         os.environ.setdefault(name, value)
     done = emulation.emulate(scenario, [os.environ.get("SHELL", "/bin/sh")], **options)
-    _show(done, json_file=None, quiet=False)
-    _end(done, strict=False)
+    show(done, json_file=None, quiet=False)
+    end(done, strict=False)
 
 
 _PROMPT = {
@@ -208,7 +228,7 @@ def _servers(options: list[str]) -> list[tuple[str, list[str]]]:
     return servers
 
 
-def _of_hosts(option: str, given: list[str], what: str, example: str) -> dict[str, str]:
+def of_hosts(option: str, given: list[str], what: str, example: str) -> dict[str, str]:
     """Read an option that says something about each of several hosts."""
     of: dict[str, str] = {}
     for one in given:
@@ -223,7 +243,7 @@ def _of_hosts(option: str, given: list[str], what: str, example: str) -> dict[st
     return of
 
 
-def _show(done: emulation.Emulated, *, json_file: Path | None, quiet: bool) -> None:
+def show(done: emulation.Emulated, *, json_file: Path | None, quiet: bool) -> None:
     """Tell what happened; the table first, since a file may find no room."""
     if not quiet:
         tables(done, text.console(sys.stderr))
@@ -232,7 +252,8 @@ def _show(done: emulation.Emulated, *, json_file: Path | None, quiet: bool) -> N
         text.write_json(json_file, [json.dumps(summary, indent=1), "\n"])
 
 
-def _end(done: emulation.Emulated, *, strict: bool) -> None:
+def end(done: emulation.Emulated, *, strict: bool) -> None:
+    """Leave with the exit code that says how it went."""
     failure = done.data["capture_failure"]
     if failure:
         sys.stderr.write(f"farlink: error: the captures are not whole: {failure}\n")
@@ -286,6 +307,13 @@ def tables(done: emulation.Emulated, out: "Sink") -> None:
             f"{beside}",
             soft_wrap=True,
         )
+    for row in data["hosts"]:
+        if "gateway" in row:
+            out.print(_gateway(row), soft_wrap=True, markup=False)
+    if data.get("strangers") and any(data["strangers"].values()):
+        counts = data["strangers"].items()
+        others = [f"{count:,} {name.replace('_', ' ')}" for name, count in counts if count]
+        out.print(f"datagrams of no gateway: {', '.join(others)}", soft_wrap=True)
     for name, own in data["endpoints"].items():
         causes = [f"{count:,} {reason}" for reason, count in own["dropped"].items() if count]
         out.print(
@@ -335,6 +363,29 @@ def tables(done: emulation.Emulated, out: "Sink") -> None:
             "machine makes packets later; --no-realtime asks for that",
             soft_wrap=True,
         )
+
+
+def _gateway(row: dict[str, Any]) -> str:
+    """Tell what a gateway did, and what its tunnel adds to the delays of the scenario."""
+    own = row["gateway"]
+    if not own["joined"]:
+        return f"gateway {row['host']} never joined; {own['away']:,} packets for it were lost"
+    path = "round trips unknown"
+    if own["one_way_s"] is not None:
+        left = max(own["one_way_s"] - own["taken_off_s"], 0.0)
+        path = (
+            f"the tunnel takes {1e3 * own['one_way_s']:.3f} ms each way "
+            f"(jitter {1e3 * own['jitter_s']:.3f} ms), {1e3 * own['taken_off_s']:.3f} ms of that "
+            f"taken off the scenario's delays, {1e3 * left:.3f} ms added"
+        )
+    lost = f"lost {own['lost']:,} times, {own['away']:,} packets meanwhile"
+    bad = f"{own['missing']:,} datagrams missing, {own['forged']:,} forged, "
+    place = own["place"]
+    at = f"; at {place[0]:.1f} m, {place[1]:.1f} m" if place else ""
+    return (
+        f"gateway {row['host']} {own['address'] or '(away)'}: {path}; {lost}; "
+        f"{bad}{own['replayed']:,} replayed{at}"
+    )
 
 
 def _packets(packets: dict[str, int]) -> str:

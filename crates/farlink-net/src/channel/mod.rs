@@ -165,6 +165,15 @@ impl Channel {
         self.stages.iter().all(at_once)
     }
 
+    /// The nodes at its ends are so many metres apart from now on, whatever its own radios say.
+    pub fn set_distance(&mut self, metres: f64) {
+        for stage in &mut self.stages {
+            if let Stage::Process(stage) = stage {
+                stage.set_distance(metres);
+            }
+        }
+    }
+
     /// The stages that can do something.
     pub fn stages(&self) -> &[Stage] {
         &self.stages

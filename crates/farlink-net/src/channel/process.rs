@@ -23,6 +23,9 @@ pub trait Process: fmt::Debug + Send + Sync {
         true
     }
 
+    /// The nodes at its ends are so many metres apart from now on. Only radios look at that.
+    fn set_distance(&mut self, _metres: f64) {}
+
     /// Its closed form under the traffic of `sampling`.
     fn theory(&self, sampling: Sampling) -> Theory;
 

@@ -118,6 +118,10 @@ impl Process for Radio {
     }
 
     /// For a fixed distance; one that changes has no closed form here.
+    fn set_distance(&mut self, metres: f64) {
+        self.separation = Separation::Fixed(metres);
+    }
+
     fn theory(&self, sampling: Sampling) -> Theory {
         let Separation::Fixed(distance) = self.separation else {
             return Theory::default();

@@ -313,6 +313,11 @@ impl Simplex {
         self.clean = !self.channel_on || self.channel.is_clean();
     }
 
+    /// The nodes at its ends are so many metres apart from now on, for radios of its channel.
+    pub fn set_distance(&mut self, metres: f64) {
+        self.channel.set_distance(metres);
+    }
+
     /// Whether packets meet the channel; off, they pass untouched, and the channel
     /// stays as it is.
     pub fn switch_channel(&mut self, on: bool) {

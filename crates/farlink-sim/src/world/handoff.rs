@@ -48,6 +48,8 @@ pub(crate) struct Mover {
     /// What agents have of it, each with the number of the agent that had it.
     moved: Vec<(usize, Moved)>,
     pub(crate) counts: Counts,
+    /// Where it says that it is: instead of where it would walk.
+    reported: Option<Point>,
 }
 
 /// What handoffs of a host cost.
@@ -91,6 +93,7 @@ impl Mover {
             kept: Vec::new(),
             moved: Vec::new(),
             counts: Counts::default(),
+            reported: None,
         }
     }
 }
@@ -161,6 +164,15 @@ impl World {
         self.note_movers();
     }
 
+    /// A host says where it is. What moves by a walk moves by that from now on.
+    pub(crate) fn place(&mut self, node: NodeId, at: Point) {
+        for mover in &mut self.roaming.movers {
+            if mover.node == node {
+                mover.reported = Some(at);
+            }
+        }
+    }
+
     /// Routes lead to hosts where they are, and stations look at what crosses them. To be called
     /// when nodes were made.
     pub(crate) fn note_movers(&mut self) {
@@ -189,6 +201,7 @@ impl World {
     fn decide(&mut self, number: usize) {
         let now = self.now;
         let mover = &mut self.roaming.movers[number];
+        let reported = mover.reported;
         let target = match &mut mover.plan {
             Plan::At(_) => (mover.at + 1) % mover.links.len(),
             Plan::Walk {
@@ -199,7 +212,7 @@ impl World {
             } => {
                 let event = Event::new(now + *every, Kind::Handoff, number as u32, LEAVE);
                 self.heap.push(event);
-                let here = walker.at(now);
+                let here = reported.unwrap_or_else(|| walker.at(now));
                 let far = |place: usize| here.distance(places[place]);
                 let best = nearest(here, places, mover.at);
                 if far(best) + *hysteresis > far(mover.at) {

@@ -1,0 +1,114 @@
+//! What a tunnel adds to the delay of a host's packets is taken off the delays of the scenario.
+//!
+//! The links that all packets of a host go over are the one at it and, as long as the next node has
+//! one more link only, those that follow. Their propagation delays are shortened, the nearest first,
+//! in both directions, until what the tunnel adds is made up for or nothing is left. Rates and
+//! queues stay as they are.
+
+use farlink_sim::scenario::Expanded;
+use farlink_tcp::Interval;
+
+/// The scenario with less delay for each (node, what its tunnel adds to each way), and how much was
+/// taken off for each.
+pub(crate) fn take_off(base: &Expanded, added: &[(usize, Interval)]) -> (Expanded, Vec<Interval>) {
+    let mut scenario = base.clone();
+    let off = added
+        .iter()
+        .map(|&(node, added)| {
+            let mut wanted = added;
+            for link in chain(base, node) {
+                let link = &mut scenario.links[link];
+                let off = wanted.min(link.down.delay).min(link.up.delay);
+                link.down.delay = link.down.delay.saturating_sub(off);
+                link.up.delay = link.up.delay.saturating_sub(off);
+                wanted = wanted.saturating_sub(off);
+            }
+            added.saturating_sub(wanted)
+        })
+        .collect();
+    (scenario, off)
+}
+
+/// The links that whatever a node sends or gets goes over, from it on.
+fn chain(scenario: &Expanded, node: usize) -> Vec<usize> {
+    let ends_at = |node: usize| {
+        let links = scenario.links.iter().enumerate();
+        links.filter(move |(_, link)| link.a == node || link.b == node)
+    };
+    let is_host = |node: usize| {
+        let mut flows = scenario.flows.iter();
+        flows.any(|flow| flow.from == node || flow.to == node)
+    };
+    let (mut at, mut found) = (node, Vec::new());
+    loop {
+        let ahead: Vec<_> = ends_at(at).filter(|(i, _)| !found.contains(i)).collect();
+        // Behind another host there are packets that are not of this one alone.
+        let &[(number, link)] = &ahead[..] else {
+            return found;
+        };
+        // A link with a protocol of its own keeps its delays.
+        if link.arq.is_some() || (at != node && is_host(at)) {
+            return found;
+        }
+        found.push(number);
+        at = if link.a == at { link.b } else { link.a };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use farlink_sim::scenario;
+
+    fn path(delays: &[u64]) -> Expanded {
+        let link = |(i, ms): (usize, &u64)| {
+            format!(
+                "[[links]]\nbetween = [\"n{i}\", \"n{}\"]\ndown = {{ rate = \"1 Mbit/s\", delay = \
+                 \"{ms} ms\" }}\n",
+                i + 1
+            )
+        };
+        let links: String = delays.iter().enumerate().map(link).collect();
+        let last = delays.len();
+        let flow = format!("[[flows]]\nfrom = \"n0\"\nto = \"n{last}\"\nsize = \"1 kB\"\n");
+        let text = links + &flow;
+        scenario::load(&text, "", &[]).unwrap().expand().unwrap()
+    }
+
+    fn delays(scenario: &Expanded) -> Vec<u64> {
+        let ms = |delay: Interval| delay.as_nanos() / 1_000_000;
+        let both = |link: &scenario::ExpandedLink| {
+            assert_eq!(link.down.delay, link.up.delay);
+            ms(link.down.delay)
+        };
+        scenario.links.iter().map(both).collect()
+    }
+
+    fn ms(n: u64) -> Interval {
+        Interval::from_millis(n)
+    }
+
+    #[test]
+    fn the_nearest_link_gives_first_and_no_more_than_it_has() {
+        let base = path(&[2, 250, 1]);
+        let (less, off) = take_off(&base, &[(0, ms(5)), (3, ms(3))]);
+        assert_eq!(delays(&less), [0, 245, 0]);
+        assert_eq!(off, [ms(5), ms(3)]);
+        let (less, off) = take_off(&path(&[3]), &[(0, ms(2)), (1, ms(2))]);
+        assert_eq!(delays(&less), [0]);
+        assert_eq!(off, [ms(2), ms(1)], "the rest is added");
+        assert_eq!(take_off(&base, &[]), (base, vec![]));
+    }
+
+    #[test]
+    fn links_that_others_use_give_nothing() {
+        let text = "[[links]]\nbetween = [\"a\", \"hub\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 \
+                    ms\" }\n[[links]]\nbetween = [\"b\", \"hub\"]\ndown = { rate = \"1 Mbit/s\", \
+                    delay = \"1 ms\" }\n[[links]]\nbetween = [\"hub\", \"c\"]\ndown = { rate = \"1 \
+                    Mbit/s\", delay = \"9 ms\" }\n[[flows]]\nfrom = \"a\"\nto = \"c\"\nsize = \"1 \
+                    kB\"\n[[flows]]\nfrom = \"b\"\nto = \"c\"\nsize = \"1 kB\"\n";
+        let base = scenario::load(text, "", &[]).unwrap().expand().unwrap();
+        let (less, off) = take_off(&base, &[(0, ms(5))]);
+        assert_eq!((delays(&less), off), (vec![0, 1, 9], vec![ms(1)]));
+    }
+}

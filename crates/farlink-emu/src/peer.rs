@@ -1,0 +1,320 @@
+//! A host of the scenario that is a gateway on another machine: the unit's side of it.
+
+use crate::tun::Written;
+use crate::tunnel::{Bad, Inner, Pieces, RoundTrips, Session, cut};
+use farlink_net::Raw;
+use farlink_tcp::{Instant, Interval};
+use serde::Serialize;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+
+/// A gateway that was not heard of for so long is away.
+pub(crate) const LOST_AFTER: Interval = Interval::from_secs(3);
+/// Time between two probes; and at first, until there are some round trips.
+const PROBE: Interval = Interval::from_millis(250);
+const FIRST_PROBE: Interval = Interval::from_millis(50);
+/// Round trips that are enough to judge the path by.
+const ENOUGH: usize = 8;
+/// A change of the path's delay that is worth a change of the scenario's.
+const WORTH: Interval = Interval::from_micros(50);
+
+/// A session, and where its other end is.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) own: u32,
+    pub(crate) session: Session,
+    pub(crate) to: SocketAddr,
+}
+
+/// What a gateway did besides sending and getting packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub(crate) struct PeerCounts {
+    /// How often it joined, the first time included.
+    pub(crate) joined: u64,
+    /// How often it was lost.
+    pub(crate) lost: u64,
+    /// Packets for it that were lost since it was away.
+    pub(crate) away: u64,
+    /// Datagrams that were not authentic.
+    pub(crate) forged: u64,
+    /// Datagrams that were there before.
+    pub(crate) replayed: u64,
+    /// Datagrams of it that never came, in sessions that are over.
+    pub(crate) missing: u64,
+    /// Packets that its own device dropped, as it says.
+    pub(crate) overflowed: u64,
+}
+
+/// A gateway, or the place of one that has not come.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    socket: Arc<UdpSocket>,
+    /// By which it is known again.
+    pub(crate) instance: u64,
+    current: Option<Line>,
+    /// Answered; it has not shown yet that it is not a replay.
+    next: Option<(u64, Line)>,
+    previous: Option<Line>,
+    pub(crate) is_here: bool,
+    heard: Instant,
+    probed: Instant,
+    pub(crate) trips: RoundTrips,
+    pub(crate) place: Option<(f64, f64)>,
+    /// What the tunnel takes each way, as far as it was judged.
+    pub(crate) allowed: Option<Interval>,
+    /// How much of that is taken off the scenario's delays.
+    pub(crate) taken_off: Interval,
+    pieces: Pieces,
+    ident: u32,
+    serial: u16,
+    pub(crate) counts: PeerCounts,
+    datagram: Vec<u8>,
+}
+
+/// What came of a datagram that was its own.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// Nothing that is of interest to others.
+    Nothing,
+    /// A packet; whether its checksum is known to be right.
+    Packet(Vec<u8>, bool),
+    /// It says where it is.
+    Place(f64, f64),
+    /// It ends.
+    Bye,
+}
+
+impl Peer {
+    pub(crate) fn new(socket: Arc<UdpSocket>) -> Self {
+        Self {
+            socket,
+            instance: 0,
+            current: None,
+            next: None,
+            previous: None,
+            is_here: false,
+            heard: Instant::ZERO,
+            probed: Instant::ZERO,
+            trips: RoundTrips::default(),
+            place: None,
+            allowed: None,
+            taken_off: Interval::ZERO,
+            pieces: Pieces::default(),
+            ident: 0,
+            serial: 0,
+            counts: PeerCounts::default(),
+            datagram: Vec::new(),
+        }
+    }
+
+    /// A number for a session with it: that of its host, and one of its own.
+    pub(crate) fn own_number(&mut self, host: usize) -> u32 {
+        self.serial = self.serial.wrapping_add(1);
+        (host as u32) << 16 | u32::from(self.serial)
+    }
+
+    /// Where it is, if it is there.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        let line = self.current.as_ref().filter(|_| self.is_here)?;
+        Some(line.to)
+    }
+
+    /// Datagrams of it that never came.
+    pub(crate) fn missing(&self) -> u64 {
+        let now = self.current.iter().chain(&self.previous);
+        self.counts.missing + now.map(|line| line.session.missing()).sum::<u64>()
+    }
+
+    /// Packets of which a piece never came.
+    pub(crate) fn incomplete(&self) -> u64 {
+        self.pieces.incomplete
+    }
+
+    /// It was answered, and has this session when it sends something in it.
+    pub(crate) fn answered(&mut self, instance: u64, line: Line) {
+        self.next = Some((instance, line));
+    }
+
+    /// A packet for it.
+    pub(crate) fn write(&mut self, now: Instant, raw: &Raw) -> Written {
+        let mut sent = self.is_here;
+        if sent {
+            self.ident = self.ident.wrapping_add(1);
+            let Self {
+                current,
+                datagram,
+                socket,
+                ..
+            } = self;
+            cut(raw.bytes(), raw.is_checked(), self.ident, |inner| {
+                sent &= current
+                    .as_mut()
+                    .is_some_and(|line| line.send(socket, now, inner, datagram));
+            });
+        } else {
+            self.counts.away += 1;
+        }
+        Written {
+            delivered: u64::from(sent),
+            refused: u64::from(!sent),
+        }
+    }
+
+    /// Judges what the tunnel takes each way; whether that has changed so much that the
+    /// scenario's delays should.
+    pub(crate) fn judge_path(&mut self) -> bool {
+        if self.trips.len() < ENOUGH {
+            return false;
+        }
+        let Some(now) = self.trips.one_way() else {
+            return false;
+        };
+        let before = self.allowed.unwrap_or(Interval::ZERO);
+        let worth = WORTH.max(Interval::from_nanos(before.as_nanos() / 10));
+        let changed = now.abs_diff(before) >= worth;
+        if changed {
+            self.allowed = Some(now);
+        }
+        changed
+    }
+
+    fn say(&mut self, now: Instant, inner: Inner<'_>) {
+        if let Some(line) = &mut self.current {
+            // What is lost here is lost as on the way: nobody waits for it.
+            line.send(&self.socket, now, inner, &mut self.datagram);
+        }
+    }
+
+    /// It is told that the unit ends.
+    pub(crate) fn part(&mut self, now: Instant) {
+        if self.is_here {
+            self.say(now, Inner::Bye);
+        }
+    }
+
+    /// What is due by `now`; whether it is lost since the last time.
+    pub(crate) fn work(&mut self, now: Instant) -> bool {
+        if !self.is_here {
+            return false;
+        }
+        if now.since(self.heard) >= LOST_AFTER {
+            self.is_here = false;
+            self.counts.lost += 1;
+            return true;
+        }
+        let every = if self.trips.len() < 2 * ENOUGH {
+            FIRST_PROBE
+        } else {
+            PROBE
+        };
+        if now.since(self.probed) >= every {
+            self.probed = now;
+            self.say(now, Inner::Probe { at: now.as_nanos() });
+        }
+        false
+    }
+
+    /// A sealed datagram for one of its sessions. Says whether it is new here by that.
+    pub(crate) fn open(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        to: u32,
+        number: u64,
+        body: &[u8],
+    ) -> Result<(bool, Heard), Bad> {
+        let mut plain = Vec::new();
+        let joins = self.next.as_ref().is_some_and(|(_, line)| line.own == to);
+        let line = if joins {
+            self.next.as_mut().map(|(_, line)| line)
+        } else {
+            let known = self.current.iter_mut().chain(&mut self.previous);
+            known.into_iter().find(|line| line.own == to)
+        };
+        let line = line.ok_or(Bad::Old)?;
+        line.session
+            .open(now, number, body, &mut plain)
+            .inspect_err(|bad| match bad {
+                Bad::Forged | Bad::Old => self.counts.forged += 1,
+                Bad::Replayed => self.counts.replayed += 1,
+            })?;
+        // Its address may have changed: what is authentic tells where it is.
+        line.to = from;
+        let mut is_new = false;
+        if let Some((instance, line)) = self.next.take_if(|_| joins) {
+            let another = self.instance != instance;
+            is_new = !self.is_here || another;
+            let before = self.current.replace(line);
+            // What still comes of the session before is taken, but not of another gateway.
+            let (kept, over) = if another {
+                (None, before)
+            } else {
+                (before, None)
+            };
+            for old in self.previous.take().into_iter().chain(over) {
+                self.counts.missing += old.session.missing();
+            }
+            self.previous = kept;
+            self.instance = instance;
+        } else if !self.is_here {
+            // It was not heard of for a while, and has not noticed.
+            is_new = true;
+        }
+        if is_new {
+            // The path may be another.
+            self.trips = RoundTrips::default();
+            self.counts.joined += 1;
+            self.is_here = true;
+        }
+        self.heard = now;
+        Ok((is_new, self.heed(now, &plain)))
+    }
+
+    fn heed(&mut self, now: Instant, plain: &[u8]) -> Heard {
+        match Inner::read(plain) {
+            Some(Inner::Probe { at }) => self.say(now, Inner::Echo { at, held: 0 }),
+            Some(Inner::Echo { at, held }) => {
+                let took = now.as_nanos().checked_sub(at);
+                if let Some(took) = took.and_then(|took| took.checked_sub(held)) {
+                    self.trips.add(Interval::from_nanos(took));
+                }
+            }
+            Some(Inner::Packet { checked, bytes }) => {
+                return Heard::Packet(bytes.to_vec(), checked);
+            }
+            Some(Inner::Piece {
+                checked,
+                ident,
+                index,
+                count,
+                bytes,
+            }) => {
+                let whole = self.pieces.add(ident, index, count, bytes);
+                return whole.map_or(Heard::Nothing, |whole| Heard::Packet(whole, checked));
+            }
+            Some(Inner::Place { x, y }) => {
+                self.place = Some((x, y));
+                return Heard::Place(x, y);
+            }
+            Some(Inner::Overflowed { packets }) => self.counts.overflowed = packets,
+            Some(Inner::Bye) => {
+                self.is_here = false;
+                return Heard::Bye;
+            }
+            None => {}
+        }
+        Heard::Nothing
+    }
+}
+
+impl Line {
+    fn send(
+        &mut self,
+        socket: &UdpSocket,
+        now: Instant,
+        inner: Inner<'_>,
+        datagram: &mut Vec<u8>,
+    ) -> bool {
+        self.session.seal(now, inner, datagram) && socket.send_to(datagram, self.to).is_ok()
+    }
+}

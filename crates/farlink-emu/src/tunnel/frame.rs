@@ -1,0 +1,200 @@
+//! Datagrams of the tunnel, and what is inside those that are sealed. Numbers have their highest
+//! byte first.
+
+use super::primitives::TAG;
+
+/// Bytes of a datagram that no path has to cut: IPv6's smallest MTU without its header and UDP's.
+const LONGEST: usize = 1280 - 40 - 8;
+/// Bytes in front of what is sealed: kind, three zeros, session, number.
+pub(super) const HEADER: usize = 16;
+/// In front of a piece: kind, index, count, whether it is checked, identification.
+const PIECE: usize = 8;
+/// Bytes of a packet that one datagram has room for.
+pub(crate) const ROOM: usize = LONGEST - HEADER - TAG - PIECE;
+
+/// A datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outer<'a> {
+    /// The first message of a handshake, and the number that answers are to have.
+    Hello { from: u32, body: &'a [u8] },
+    /// The second, for the sender of the first.
+    Welcome { to: u32, from: u32, body: &'a [u8] },
+    /// Something of session `to`.
+    Sealed {
+        to: u32,
+        number: u64,
+        body: &'a [u8],
+    },
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_be_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+impl<'a> Outer<'a> {
+    /// What it is; `None` if nothing of ours.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let (&[kind, 0, 0, 0], rest) = bytes.split_first_chunk()? else {
+            return None;
+        };
+        match kind {
+            1 => Some(Self::Hello {
+                from: u32_at(rest, 0)?,
+                body: rest.get(4..)?,
+            }),
+            2 => Some(Self::Welcome {
+                to: u32_at(rest, 0)?,
+                from: u32_at(rest, 4)?,
+                body: rest.get(8..)?,
+            }),
+            3 => Some(Self::Sealed {
+                to: u32_at(rest, 0)?,
+                number: u64_at(rest, 4)?,
+                body: rest.get(12..)?,
+            }),
+            _ => None,
+        }
+    }
+
+    /// As bytes, in place of what `out` holds.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        out.clear();
+        match self {
+            Self::Hello { from, body } => {
+                out.extend([1, 0, 0, 0]);
+                out.extend(from.to_be_bytes());
+                out.extend(body);
+            }
+            Self::Welcome { to, from, body } => {
+                out.extend([2, 0, 0, 0]);
+                out.extend(to.to_be_bytes());
+                out.extend(from.to_be_bytes());
+                out.extend(body);
+            }
+            Self::Sealed { to, number, body } => {
+                out.extend([3, 0, 0, 0]);
+                out.extend(to.to_be_bytes());
+                out.extend(number.to_be_bytes());
+                out.extend(body);
+            }
+        }
+    }
+}
+
+/// What was sealed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) enum Inner<'a> {
+    /// Answer at once: the sender's clock, in nanoseconds.
+    Probe { at: u64 },
+    /// The answer, and how long it took, in nanoseconds.
+    Echo { at: u64, held: u64 },
+    /// An IP packet; whether its checksum is known to be right.
+    Packet { checked: bool, bytes: &'a [u8] },
+    /// One of several pieces of a packet.
+    Piece {
+        checked: bool,
+        ident: u32,
+        index: u8,
+        count: u8,
+        bytes: &'a [u8],
+    },
+    /// Where the sender is, in metres.
+    Place { x: f64, y: f64 },
+    /// How many packets the sender's device dropped since it had no room, so far.
+    Overflowed { packets: u64 },
+    /// The sender ends.
+    Bye,
+}
+
+impl<'a> Inner<'a> {
+    /// What it is; `None` if it is nothing that this version knows.
+    pub(crate) fn read(bytes: &'a [u8]) -> Option<Self> {
+        let (&kind, rest) = bytes.split_first()?;
+        let is_long = |n: usize| (rest.len() == n).then_some(());
+        match kind {
+            1 => is_long(8).and(Some(Self::Probe {
+                at: u64_at(rest, 0)?,
+            })),
+            2 => is_long(16).and(Some(Self::Echo {
+                at: u64_at(rest, 0)?,
+                held: u64_at(rest, 8)?,
+            })),
+            3 => {
+                let (&checked, bytes) = rest.split_first()?;
+                Some(Self::Packet {
+                    checked: flag(checked)?,
+                    bytes,
+                })
+            }
+            4 => {
+                let (&[index, count, checked, a, b, c, d], bytes) = rest.split_first_chunk()?;
+                Some(Self::Piece {
+                    checked: flag(checked)?,
+                    ident: u32::from_be_bytes([a, b, c, d]),
+                    index,
+                    count,
+                    bytes,
+                })
+            }
+            5 => {
+                is_long(16)?;
+                let [x, y] = [0, 8].map(|at| u64_at(rest, at).map_or(f64::NAN, f64::from_bits));
+                (x.is_finite() && y.is_finite()).then_some(Self::Place { x, y })
+            }
+            6 => is_long(8).and(Some(Self::Overflowed {
+                packets: u64_at(rest, 0)?,
+            })),
+            7 => is_long(0).and(Some(Self::Bye)),
+            _ => None,
+        }
+    }
+
+    /// As bytes, in place of what `out` holds.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        out.clear();
+        match self {
+            Self::Probe { at } => {
+                out.push(1);
+                out.extend(at.to_be_bytes());
+            }
+            Self::Echo { at, held } => {
+                out.push(2);
+                out.extend(at.to_be_bytes());
+                out.extend(held.to_be_bytes());
+            }
+            Self::Packet { checked, bytes } => {
+                out.extend([3, u8::from(checked)]);
+                out.extend(bytes);
+            }
+            Self::Piece {
+                checked,
+                ident,
+                index,
+                count,
+                bytes,
+            } => {
+                out.extend([4, index, count, u8::from(checked)]);
+                out.extend(ident.to_be_bytes());
+                out.extend(bytes);
+            }
+            Self::Place { x, y } => {
+                out.push(5);
+                out.extend(x.to_bits().to_be_bytes());
+                out.extend(y.to_bits().to_be_bytes());
+            }
+            Self::Overflowed { packets } => {
+                out.push(6);
+                out.extend(packets.to_be_bytes());
+            }
+            Self::Bye => out.push(7),
+        }
+    }
+}
+
+fn flag(byte: u8) -> Option<bool> {
+    (byte < 2).then_some(byte == 1)
+}

@@ -1,0 +1,65 @@
+//! How long the tunnel takes. The clocks of the two machines are not in step, so that only round
+//! trips can be known, and half of one is taken for each way.
+
+use farlink_tcp::Interval;
+use std::collections::VecDeque;
+
+/// Round trips looked at.
+const MOST: usize = 64;
+
+/// The last round trips.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RoundTrips(VecDeque<Interval>);
+
+impl RoundTrips {
+    /// One more.
+    pub(crate) fn add(&mut self, round_trip: Interval) {
+        if self.0.len() == MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back(round_trip);
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Half of the median, for each way; none before there is a round trip.
+    pub(crate) fn one_way(&self) -> Option<Interval> {
+        Some(Interval::from_nanos(self.quantile(0.5)?.as_nanos() / 2))
+    }
+
+    /// By how much half of a round trip differs: from the tenth part to nine tenths of them.
+    pub(crate) fn jitter(&self) -> Option<Interval> {
+        let (most, least) = (self.quantile(0.9)?, self.quantile(0.1)?);
+        Some(Interval::from_nanos(
+            (most.as_nanos() - least.as_nanos()) / 2,
+        ))
+    }
+
+    fn quantile(&self, share: f64) -> Option<Interval> {
+        let mut all: Vec<_> = self.0.iter().copied().collect();
+        all.sort_unstable();
+        let at = (share * all.len() as f64) as usize;
+        all.get(at).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_way_is_half_of_the_median() {
+        let mut path = RoundTrips::default();
+        assert_eq!(path.one_way(), None);
+        // What was long ago does not count.
+        for ms in (0..100).map(|_| 900).chain((0..64).map(|i| 10 + i % 3)) {
+            path.add(Interval::from_millis(ms));
+        }
+        assert_eq!(path.one_way(), Some(Interval::from_micros(5500)));
+        assert_eq!(path.jitter(), Some(Interval::from_millis(1)));
+        assert_eq!(path.len(), MOST);
+    }
+}

@@ -1,0 +1,133 @@
+//! Packets that are longer than a datagram may be: cut, and put together again.
+
+use super::frame::{Inner, ROOM};
+use std::collections::VecDeque;
+
+/// Packets of which pieces are waited for at a time; the oldest gives way.
+const MOST: usize = 64;
+/// Longest packet.
+const LONGEST: usize = 65_535;
+
+/// Gives what a packet is sealed as: itself, or its pieces, all of about the same length.
+pub(crate) fn cut(packet: &[u8], checked: bool, ident: u32, mut each: impl FnMut(Inner<'_>)) {
+    let count = packet.len().div_ceil(ROOM);
+    if count < 2 {
+        let bytes = packet;
+        return each(Inner::Packet { checked, bytes });
+    }
+    let pieces = packet.chunks(packet.len().div_ceil(count));
+    for (index, bytes) in (0..).zip(pieces) {
+        each(Inner::Piece {
+            checked,
+            ident,
+            index,
+            count: count as u8,
+            bytes,
+        });
+    }
+}
+
+/// A packet of which some pieces are there.
+#[derive(Debug)]
+struct Partial {
+    ident: u32,
+    pieces: Vec<Option<Vec<u8>>>,
+}
+
+/// Pieces whose packets are not whole yet.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces {
+    waiting: VecDeque<Partial>,
+    /// Packets that were given up.
+    pub(crate) incomplete: u64,
+}
+
+impl Pieces {
+    /// Takes a piece in; gives the packet if it was the last.
+    pub(crate) fn add(
+        &mut self,
+        ident: u32,
+        index: u8,
+        count: u8,
+        bytes: &[u8],
+    ) -> Option<Vec<u8>> {
+        let most = LONGEST.div_ceil(ROOM);
+        let (index, count) = (usize::from(index), usize::from(count));
+        if !(2..=most).contains(&count) || index >= count || bytes.is_empty() || bytes.len() > ROOM
+        {
+            return None;
+        }
+        let found = self.waiting.iter().position(|one| one.ident == ident);
+        let at = found.unwrap_or_else(|| {
+            if self.waiting.len() == MOST {
+                self.waiting.pop_front();
+                self.incomplete += 1;
+            }
+            self.waiting.push_back(Partial {
+                ident,
+                pieces: vec![None; count],
+            });
+            self.waiting.len() - 1
+        });
+        let pieces = &mut self.waiting[at].pieces;
+        if pieces.len() != count {
+            return None;
+        }
+        pieces[index] = Some(bytes.to_vec());
+        if pieces.iter().any(Option::is_none) {
+            return None;
+        }
+        let whole = self.waiting.remove(at)?;
+        let bytes: Vec<u8> = whole.pieces.into_iter().flatten().flatten().collect();
+        (bytes.len() <= LONGEST).then_some(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pieces_of(packet: &[u8], ident: u32) -> Vec<(u8, u8, Vec<u8>)> {
+        let mut out = Vec::new();
+        cut(packet, true, ident, |inner| match inner {
+            Inner::Piece {
+                index,
+                count,
+                bytes,
+                ..
+            } => out.push((index, count, bytes.to_vec())),
+            _ => unreachable!("it is short"),
+        });
+        out
+    }
+
+    #[test]
+    fn pieces_in_any_order_are_the_packet() {
+        for length in [ROOM + 1, 1500, 2 * ROOM, 2 * ROOM + 1, 9000, LONGEST] {
+            let packet: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
+            let mut all = pieces_of(&packet, 7);
+            assert!(all.iter().all(|(_, _, bytes)| bytes.len() <= ROOM));
+            all.reverse();
+            let (mut pieces, mut whole) = (Pieces::default(), None);
+            for (index, count, bytes) in all {
+                assert_eq!(whole, None);
+                whole = pieces.add(7, index, count, &bytes);
+            }
+            assert_eq!(whole.as_ref(), Some(&packet), "{length}");
+        }
+    }
+
+    #[test]
+    fn what_is_never_whole_is_given_up() {
+        let mut pieces = Pieces::default();
+        for ident in 0..1000 {
+            assert_eq!(pieces.add(ident, 0, 2, &[1]), None);
+        }
+        assert_eq!(pieces.incomplete, 1000 - 64);
+        assert_eq!(pieces.add(999, 1, 2, &[2]), Some(vec![1, 2]));
+        for (index, count) in [(0, 0), (0, 1), (2, 2), (0, 255)] {
+            assert_eq!(pieces.add(5000, index, count, &[1]), None);
+        }
+        assert_eq!(pieces.waiting.len(), 63);
+    }
+}

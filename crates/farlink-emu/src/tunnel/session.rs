@@ -1,0 +1,139 @@
+//! What two ends that shook hands send each other.
+
+use super::frame::{HEADER, Inner, Outer};
+use super::primitives::TAG;
+use super::window::Window;
+use farlink_tcp::{Instant, Interval};
+use snow::StatelessTransportState;
+
+/// When keys are old. Both ends have the same limits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// New ones are agreed on after so many datagrams.
+    pub(crate) renew_after: u64,
+    /// Nothing is sent after so many, far below where the nonces would begin anew.
+    pub(crate) end_after: u64,
+    /// New ones are agreed on after so long.
+    pub(crate) renew_age: Interval,
+    /// Nothing is sent or taken after so long.
+    pub(crate) end_age: Interval,
+}
+
+impl Default for Limits {
+    /// Those of WireGuard (Donenfeld 2017, 6.1).
+    fn default() -> Self {
+        Self {
+            renew_after: 1 << 60,
+            end_after: u64::MAX - (1 << 13),
+            renew_age: Interval::from_secs(120),
+            end_age: Interval::from_secs(180),
+        }
+    }
+}
+
+/// Why a datagram is not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Bad {
+    /// Its seal is not of this key and number.
+    Forged,
+    /// It was there before, or is too old to know.
+    Replayed,
+    /// Its session is over.
+    Old,
+}
+
+/// A session with the other end.
+pub(crate) struct Session {
+    transport: StatelessTransportState,
+    /// What the other end calls it.
+    peer: u32,
+    next: u64,
+    window: Window,
+    since: Instant,
+    limits: Limits,
+    plain: Vec<u8>,
+    sealed: Vec<u8>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Session({:08x})", self.peer)
+    }
+}
+
+impl Session {
+    pub(super) fn new(
+        transport: StatelessTransportState,
+        peer: u32,
+        since: Instant,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            transport,
+            peer,
+            next: 0,
+            window: Window::new(),
+            since,
+            limits,
+            plain: Vec::new(),
+            sealed: Vec::new(),
+        }
+    }
+
+    /// Whether new keys should be agreed on.
+    pub(crate) fn is_to_renew(&self, now: Instant) -> bool {
+        self.next >= self.limits.renew_after || now.since(self.since) >= self.limits.renew_age
+    }
+
+    /// Whether it is over.
+    pub(crate) fn is_over(&self, now: Instant) -> bool {
+        self.next >= self.limits.end_after || now.since(self.since) >= self.limits.end_age
+    }
+
+    /// Datagrams of the other end that never came.
+    pub(crate) fn missing(&self) -> u64 {
+        self.window.missing()
+    }
+
+    /// A datagram with `inner` in it; false if the session is over.
+    pub(crate) fn seal(&mut self, now: Instant, inner: Inner<'_>, out: &mut Vec<u8>) -> bool {
+        if self.is_over(now) {
+            return false;
+        }
+        inner.write(&mut self.plain);
+        let (to, number) = (self.peer, self.next);
+        self.sealed.resize(self.plain.len() + TAG, 0);
+        let written = self
+            .transport
+            .write_message(number, &self.plain, &mut self.sealed);
+        let Ok(length) = written else {
+            return false;
+        };
+        self.next += 1;
+        let body = &self.sealed[..length];
+        Outer::Sealed { to, number, body }.write(out);
+        debug_assert_eq!(out.len(), HEADER + length);
+        true
+    }
+
+    /// What is in a datagram; its bytes are in `out`.
+    pub(crate) fn open(
+        &mut self,
+        now: Instant,
+        number: u64,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Bad> {
+        if self.is_over(now) || number >= self.limits.end_after {
+            return Err(Bad::Old);
+        }
+        out.resize(body.len(), 0);
+        let read = self.transport.read_message(number, body, out);
+        out.truncate(read.map_err(|_| Bad::Forged)?);
+        if !self.window.is_new(number) {
+            return Err(Bad::Replayed);
+        }
+        self.window.add(number);
+        Ok(())
+    }
+}

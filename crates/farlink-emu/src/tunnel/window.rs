@@ -1,0 +1,104 @@
+//! Which numbers of datagrams were there already: a window behind the greatest one (RFC 6479).
+
+/// Bits of the window, and how far behind the greatest a number may be: a word less, which is being
+/// emptied.
+const WORDS: usize = 64;
+pub(super) const BEHIND: u64 = (WORDS as u64 - 1) * 64;
+
+/// Numbers seen.
+#[derive(Clone, Debug)]
+pub(super) struct Window {
+    seen: [u64; WORDS],
+    /// One more than the greatest.
+    next: u64,
+    count: u64,
+}
+
+impl Window {
+    pub(super) fn new() -> Self {
+        Self {
+            seen: [0; WORDS],
+            next: 0,
+            count: 0,
+        }
+    }
+
+    /// Whether a number is new. It is not remembered: only what is authentic may be.
+    pub(super) fn is_new(&self, number: u64) -> bool {
+        if number >= self.next {
+            return true;
+        }
+        let (word, bit) = place(number);
+        self.next - 1 - number < BEHIND && self.seen[word] & bit == 0
+    }
+
+    /// Remembers a number that [`Self::is_new`].
+    pub(super) fn add(&mut self, number: u64) {
+        if number >= self.next {
+            let last = self.next.checked_sub(1).map_or(0, |n| n / 64);
+            // Words between hold what was a whole turn before.
+            let fresh = (number / 64 - last).min(WORDS as u64);
+            for step in 1..=fresh {
+                self.seen[((last + step) % WORDS as u64) as usize] = 0;
+            }
+            self.next = number.saturating_add(1);
+        }
+        let (word, bit) = place(number);
+        self.seen[word] |= bit;
+        self.count += 1;
+    }
+
+    /// How many numbers up to the greatest never came.
+    pub(super) fn missing(&self) -> u64 {
+        self.next - self.count
+    }
+}
+
+fn place(number: u64) -> (usize, u64) {
+    ((number / 64 % WORDS as u64) as usize, 1 << (number % 64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_number_is_new_once_and_not_when_it_is_too_old() {
+        let mut window = Window::new();
+        for number in [0, 1, 5, 4, 63, 64, 4000, 3999] {
+            assert!(window.is_new(number), "{number}");
+            window.add(number);
+            assert!(!window.is_new(number), "{number}");
+        }
+        assert!(window.is_new(2));
+        window.add(10_000);
+        assert!(!window.is_new(2), "too old to know");
+        assert!(!window.is_new(4000), "and so is this");
+        assert!(!window.is_new(10_000 - BEHIND));
+        assert!(window.is_new(10_001 - BEHIND));
+        assert_eq!(window.missing(), 10_001 - 9);
+        window.add(u64::MAX - 1);
+        assert!(!window.is_new(u64::MAX - 1));
+    }
+
+    proptest! {
+        /// Beside a set without end: what is new there is new here or too old, and never otherwise.
+        #[test]
+        fn it_knows_what_a_set_knows(steps in prop::collection::vec((0u64..300, 0u64..6000), 1..400)) {
+            let (mut window, mut all, mut base) = (Window::new(), BTreeSet::new(), 0u64);
+            for (forward, back) in steps {
+                base += forward * forward / 20;
+                let number = base.saturating_sub(back);
+                let greatest = all.last().copied().unwrap_or(0);
+                let recent = number > greatest || greatest - number < BEHIND;
+                prop_assert_eq!(window.is_new(number), recent && !all.contains(&number));
+                if window.is_new(number) {
+                    window.add(number);
+                    all.insert(number);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,376 @@
+//! The emulation unit: one socket, by which gateways on other machines join as hosts of the
+//! scenario, send what their machines send, and get what the network delivers to them.
+
+use crate::EmuError;
+use crate::host::{Host, HostConfig, Port};
+use crate::peer::{Heard, Line, PeerCounts};
+use crate::tunnel::{Bad, Key, Limits, Opened, Outer, Welcome};
+use farlink_net::NodeId;
+use farlink_net::wire::node_address;
+use farlink_tcp::{Instant, Interval};
+use serde::{Deserialize, Serialize};
+use std::collections::{HashSet, VecDeque};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Time between two looks at who is there.
+const BEAT: Interval = Interval::from_millis(25);
+/// First messages of handshakes that are looked at in a second: a flood of them takes no more of
+/// the processor than that.
+const HELLOS: f64 = 500.0;
+/// First messages that are remembered, so that a replay of one is not answered.
+const REMEMBERED: usize = 65_536;
+/// Longest datagram of UDP.
+const LONGEST: usize = 65_535;
+
+/// What a unit is asked for.
+#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnitOptions {
+    /// Where gateways reach it.
+    pub listen: SocketAddr,
+    /// What they join with, as text.
+    pub key: String,
+}
+
+/// A new key for gateways to join with, as text.
+///
+/// # Errors
+/// If the system has no random numbers.
+pub fn new_key() -> Result<String, EmuError> {
+    let key = Key::random().map_err(|e| EmuError::system("draw a random key", e))?;
+    Ok(key.to_string())
+}
+
+/// Lines for whoever watches the unit.
+pub(crate) type Notices = Arc<Mutex<Vec<String>>>;
+
+/// Datagrams that were of no gateway.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Strangers {
+    /// Nothing that a gateway sends, or of no session.
+    pub unknown: u64,
+    /// First messages of handshakes without the key.
+    pub without_key: u64,
+    /// First messages that were there before.
+    pub replayed: u64,
+    /// First messages that were too many to be looked at.
+    pub flooded: u64,
+    /// Gateways that were refused.
+    pub refused: u64,
+}
+
+/// What a gateway did, for reports.
+#[derive(Clone, Debug, Serialize)]
+pub struct GatewayReport {
+    /// Whether it is there.
+    pub here: bool,
+    /// Address from which it sends.
+    pub address: Option<String>,
+    /// Where it says that it is, in metres.
+    pub place: Option<(f64, f64)>,
+    /// Half of the median round trip of the tunnel, in seconds.
+    pub one_way_s: Option<f64>,
+    /// Spread of that: nine tenths of the round trips less one tenth, halved, in seconds.
+    pub jitter_s: Option<f64>,
+    /// What of `one_way_s` is taken off the delays of the scenario, in seconds.
+    pub taken_off_s: f64,
+    /// Datagrams of it that never came.
+    pub missing: u64,
+    /// Packets of it of which a piece never came.
+    pub incomplete: u64,
+    #[serde(flatten)]
+    counts: PeerCounts,
+}
+
+/// What came by the socket that the engine has to know of.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// Nothing.
+    Nothing,
+    /// A packet of a host; whether its checksum is known to be right.
+    Packet(usize, Vec<u8>, bool),
+    /// Where a host is, in metres.
+    Place(usize, f64, f64),
+}
+
+/// A unit at work.
+#[derive(Debug)]
+pub(crate) struct Unit {
+    socket: Arc<UdpSocket>,
+    key: Key,
+    limits: Limits,
+    nodes: u32,
+    config: HostConfig,
+    seen: HashSet<[u8; 16]>,
+    order: VecDeque<[u8; 16]>,
+    /// First messages that may still be looked at.
+    budget: f64,
+    filled: Instant,
+    worked: Instant,
+    pub(crate) strangers: Strangers,
+    notices: Notices,
+}
+
+impl Unit {
+    /// Opens its socket.
+    pub(crate) fn open(
+        options: &UnitOptions,
+        nodes: u32,
+        config: &HostConfig,
+    ) -> Result<Self, EmuError> {
+        let wrong = |why| EmuError::Scenario(format!("--key: {why}"));
+        let key = options.key.parse().map_err(wrong)?;
+        let socket = UdpSocket::bind(options.listen).and_then(|socket| {
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        });
+        let socket = socket.map_err(|e| {
+            let to = options.listen;
+            match e.kind() {
+                io::ErrorKind::AddrInUse => EmuError::Scenario(format!(
+                    "--listen {to}: another program has this port; write another"
+                )),
+                io::ErrorKind::AddrNotAvailable => EmuError::Scenario(format!(
+                    "--listen {to}: this machine has no such address; 0.0.0.0 stands for all"
+                )),
+                _ => EmuError::system(format!("listen on {to}"), e),
+            }
+        })?;
+        let first = format!("listening on {}", options.listen);
+        Ok(Self {
+            socket: Arc::new(socket),
+            key,
+            limits: Limits::default(),
+            nodes,
+            config: config.clone(),
+            seen: HashSet::new(),
+            order: VecDeque::new(),
+            budget: HELLOS,
+            filled: Instant::ZERO,
+            worked: Instant::ZERO,
+            strangers: Strangers::default(),
+            notices: Arc::new(Mutex::new(vec![first])),
+        })
+    }
+
+    /// By what gateways are sent to.
+    pub(crate) fn socket(&self) -> Arc<UdpSocket> {
+        Arc::clone(&self.socket)
+    }
+
+    /// What becomes readable when something comes.
+    pub(crate) fn readable(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    pub(crate) fn notices(&self) -> Notices {
+        Arc::clone(&self.notices)
+    }
+
+    fn notice(&self, line: String) {
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        notices.push(line);
+    }
+
+    /// Reads a datagram into `buffer`; `None` if none waits.
+    pub(crate) fn read(&self, buffer: &mut [u8]) -> Option<(usize, SocketAddr)> {
+        debug_assert!(buffer.len() >= LONGEST);
+        loop {
+            match self.socket.recv_from(buffer) {
+                Ok(read) => return Some(read),
+                // What a gateway that is gone answered to a datagram of ours.
+                Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// When there is something to do next.
+    pub(crate) fn next_time(&self) -> Instant {
+        self.worked + BEAT
+    }
+
+    /// Does what is due: says who is lost, and probes the others. Whether it was time for that.
+    pub(crate) fn work(&mut self, now: Instant, hosts: &mut [Host]) -> bool {
+        if now < self.next_time() {
+            return false;
+        }
+        self.worked = now;
+        for host in hosts {
+            if let Port::Gateway(peer) = &mut host.port
+                && peer.work(now)
+            {
+                self.notice(format!(
+                    "gateway {} is lost: nothing was heard of it for {} s",
+                    host.name,
+                    crate::peer::LOST_AFTER.as_secs_f64()
+                ));
+            }
+        }
+        true
+    }
+
+    /// What a datagram says.
+    pub(crate) fn take(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        datagram: &[u8],
+        hosts: &mut [Host],
+    ) -> Taken {
+        match Outer::read(datagram) {
+            Some(Outer::Sealed { to, number, body }) => {
+                let host = (to >> 16) as usize;
+                let Some(Host { port, name, .. }) = hosts.get_mut(host) else {
+                    self.strangers.unknown += 1;
+                    return Taken::Nothing;
+                };
+                let Port::Gateway(peer) = port else {
+                    self.strangers.unknown += 1;
+                    return Taken::Nothing;
+                };
+                match peer.open(now, from, to, number, body) {
+                    Ok((is_new, heard)) => {
+                        if is_new {
+                            self.notice(format!("gateway {name} joined from {from}"));
+                        }
+                        match heard {
+                            Heard::Nothing => Taken::Nothing,
+                            Heard::Packet(bytes, checked) => Taken::Packet(host, bytes, checked),
+                            Heard::Place(x, y) => Taken::Place(host, x, y),
+                            Heard::Bye => {
+                                self.notice(format!("gateway {name} left"));
+                                Taken::Nothing
+                            }
+                        }
+                    }
+                    Err(Bad::Old) => {
+                        self.strangers.unknown += 1;
+                        Taken::Nothing
+                    }
+                    Err(Bad::Forged | Bad::Replayed) => Taken::Nothing,
+                }
+            }
+            Some(Outer::Hello { from: peer, body }) => {
+                self.hello(now, from, peer, body, hosts);
+                Taken::Nothing
+            }
+            Some(Outer::Welcome { .. }) | None => {
+                self.strangers.unknown += 1;
+                Taken::Nothing
+            }
+        }
+    }
+
+    /// A first message. Without the key it is not answered, nor a second time.
+    fn hello(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        number: u32,
+        body: &[u8],
+        hosts: &mut [Host],
+    ) {
+        let since = now.since(self.filled).as_secs_f64();
+        (self.budget, self.filled) = ((self.budget + since * HELLOS).min(HELLOS), now);
+        if self.budget < 1.0 {
+            self.strangers.flooded += 1;
+            return;
+        }
+        self.budget -= 1.0;
+        let Some(opened) = Opened::read(&self.key, number, body) else {
+            self.strangers.without_key += 1;
+            return;
+        };
+        if !self.seen.insert(opened.ephemeral) {
+            self.strangers.replayed += 1;
+            return;
+        }
+        self.order.push_back(opened.ephemeral);
+        if self.order.len() > REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.seen.remove(&oldest);
+        }
+        let wanted = &opened.hello.host;
+        let at = hosts.iter().position(|host| host.name == *wanted);
+        let (own, welcome) = match at.map(|at| (at, &mut hosts[at].port)) {
+            Some((at, Port::Gateway(peer)))
+                if !peer.is_here || peer.instance == opened.hello.instance =>
+            {
+                (Some((at, peer.own_number(at))), self.welcome(at, hosts))
+            }
+            Some((_, Port::Gateway(peer))) => {
+                let other = peer.address().map_or(String::new(), |a| format!(" at {a}"));
+                let why = format!("{wanted:?} is another gateway{other} already");
+                (None, Welcome::Taken(why))
+            }
+            Some(_) => {
+                let why = format!("{wanted:?} is a host at the unit, and no gateway");
+                (None, Welcome::Refused(why))
+            }
+            None => {
+                let open = |host: &&Host| matches!(host.port, Port::Gateway(_));
+                let names: Vec<_> = hosts.iter().filter(open).map(|h| h.name.as_str()).collect();
+                let names = names.join(", ");
+                let why = format!("there is no host {wanted:?}; gateways can be {names}");
+                (None, Welcome::Refused(why))
+            }
+        };
+        if own.is_none() {
+            self.strangers.refused += 1;
+        }
+        let (instance, limits) = (opened.hello.instance, self.limits);
+        let session = own.map_or(0, |(_, own)| own);
+        let Some((datagram, session)) = opened.answer(session, &welcome, now, limits) else {
+            return;
+        };
+        // If this is lost, it asks again.
+        let _ = self.socket.send_to(&datagram, from);
+        if let Some((at, own)) = own
+            && let Port::Gateway(peer) = &mut hosts[at].port
+        {
+            let line = Line {
+                own,
+                session,
+                to: from,
+            };
+            peer.answered(instance, line);
+        }
+    }
+
+    fn welcome(&self, at: usize, hosts: &[Host]) -> Welcome {
+        let first = u32::from(node_address(NodeId(0)));
+        let names = hosts.iter().map(|h| (h.name.clone(), h.address));
+        Welcome::Joined {
+            node: u32::from(hosts[at].address) - first,
+            nodes: self.nodes,
+            mtu: self.config.mtu,
+            tcp: self.config.congestion.clone(),
+            // Those of more hosts do not fit a datagram.
+            names: names.take(1000).collect(),
+        }
+    }
+}
+
+/// What a gateway did.
+pub(crate) fn report(port: &Port) -> Option<GatewayReport> {
+    let Port::Gateway(peer) = port else {
+        return None;
+    };
+    let seconds = |interval: Option<Interval>| interval.map(Interval::as_secs_f64);
+    Some(GatewayReport {
+        here: peer.is_here,
+        address: peer.address().map(|address| address.to_string()),
+        place: peer.place,
+        one_way_s: seconds(peer.trips.one_way()),
+        jitter_s: seconds(peer.trips.jitter()),
+        taken_off_s: peer.taken_off.as_secs_f64(),
+        missing: peer.missing(),
+        incomplete: peer.incomplete(),
+        counts: peer.counts,
+    })
+}

@@ -1,0 +1,158 @@
+"""An emulation on several machines: the unit that decides, and gateways that are its hosts."""
+
+import ipaddress
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from farlink import _farlink, attachment, emulation, files
+from farlink.errors import FarlinkError, ScenarioError
+
+__all__ = ["PORT", "Notice", "gateway", "key", "places", "unit"]
+
+PORT = 47_800
+"""UDP port of a unit."""
+
+Notice = Callable[[str], None]
+"""What is called with each line for whoever watches: who joined, left, was lost."""
+
+
+def key(text: str | None) -> str:
+    """Return a key as text: a new one, the one given, or with @FILE the one in a file."""
+    if text is None:
+        return str(_engine("new_key")())
+    if not text.startswith("@"):
+        return text
+    path = Path(text[1:])
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"--key {text}: {files.reason(error)}") from None
+
+
+def unit(
+    scenario: str | Path | Mapping[str, object],
+    *,
+    listen: str = f"0.0.0.0:{PORT}",
+    key: str,
+    notice: Notice,
+    options: emulation.Options,
+) -> emulation.Emulated:
+    """Decide the fate of what gateways send, until Ctrl-C or for `seconds`.
+
+    Every host of the scenario is a gateway that joins with `key`, but for those that `options`
+    makes hosts here (`endpoints`, `attach`).
+    """
+    address, port = _address("--listen", listen, PORT)
+    try:
+        host = ipaddress.ip_address(address)
+    except ValueError:
+        raise ScenarioError(
+            f"--listen {listen}: {address!r} is no address of this machine; write for example "
+            f"0.0.0.0:{PORT} or [::]:{PORT}"
+        ) from None
+    where = f"[{host}]:{port}" if host.version == 6 else f"{host}:{port}"
+    _engine("new_key")
+    return emulation.of_gateways(scenario, {"listen": where, "key": key}, notice, options)
+
+
+def gateway(
+    join: str,
+    host: str,
+    key: str,
+    *,
+    notice: Notice,
+    program: Sequence[str] | None = None,
+    attach: str | None = None,
+    force: bool = False,
+    track: Sequence[tuple[float, float, float]] = (),
+    seconds: float | None = None,
+    plain: bool = False,
+) -> dict[str, Any]:
+    """Be a host of a unit's scenario on this machine, while a program runs in it or until Ctrl-C.
+
+    `track` is where it is: seconds from the start, and metres to the right and up. Returns what it
+    sent and got; "exit_code" is that of the program, and "unit_ended" whether the unit ended it.
+    """
+    address, port = _address("--join", join, PORT)
+    emulation.check_seconds(seconds)
+    if force and not attach:
+        raise ScenarioError("force has no effect without attach")
+    asked = {
+        "join": f"[{address}]:{port}" if ":" in address else f"{address}:{port}",
+        "host": host,
+        "key": key,
+        "program": list(program) if program else None,
+        "attach": attachment.attached({host: attach})[0]["to"] if attach else None,
+        "force": force,
+        "places": list(track),
+        "seconds": seconds,
+        "plain": plain,
+    }
+    engine = _engine("gateway")
+    with emulation.signals(program=bool(program)):
+        done: dict[str, Any] = json.loads(engine(emulation.utf8(json.dumps(asked)), notice))
+    return done
+
+
+def places(text: str) -> list[tuple[float, float, float]]:
+    """Read where a gateway is: "X,Y" in metres, or @FILE with rows of seconds, X and Y."""
+    if not text.startswith("@"):
+        found = _numbers(text, 2)
+        if found is None:
+            raise ScenarioError(f"--position {text!r}: write metres as X,Y, or @FILE")
+        return [(0.0, found[0], found[1])]
+    try:
+        rows = Path(text[1:]).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"--position {text}: {files.reason(error)}") from None
+    track: list[tuple[float, float, float]] = []
+    for number, row in enumerate(rows, 1):
+        if not row.strip() or row.lstrip().startswith("#"):
+            continue
+        found = _numbers(row, 3)
+        if found is None:
+            raise ScenarioError(
+                f"--position {text}: line {number} is not TIME,X,Y in seconds and metres: {row!r}"
+            )
+        if track and found[0] <= track[-1][0]:
+            raise ScenarioError(f"--position {text}: line {number} is not later than that before")
+        track.append((found[0], found[1], found[2]))
+    if not track:
+        raise ScenarioError(f"--position {text}: there is no place in it; write rows of TIME,X,Y")
+    return track
+
+
+def _numbers(text: str, count: int) -> list[float] | None:
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        return None
+    return found if len(found) == count and all(map(math.isfinite, found)) else None
+
+
+def _address(option: str, text: str, port: int) -> tuple[str, int]:
+    """Split HOST[:PORT]; an IPv6 address with a port stands in brackets."""
+    bracketed = re.fullmatch(r"\[([^\]]+)\](?::(\d+))?", text)
+    plain = re.fullmatch(r"([^:\s]+)(?::(\d+))?", text)
+    found = bracketed or plain
+    if found is None:
+        if text.count(":") > 1 and re.fullmatch(r"[0-9a-fA-F:.]+", text):
+            return text, port
+        raise ScenarioError(
+            f"{option} {text!r}: not an address; write HOST:PORT, or [ADDRESS]:PORT for IPv6"
+        )
+    number = int(found[2]) if found[2] else port
+    if not 1 <= number <= 65_535:
+        raise ScenarioError(f"{option} {text!r}: the port is 1 to 65535")
+    return found[1], number
+
+
+def _engine(name: str) -> Callable[..., str]:
+    found: Callable[..., str] | None = getattr(_farlink, name, None)
+    if found is None:
+        raise FarlinkError("emulation needs Linux: it is made of network namespaces")
+    return found

@@ -1,0 +1,247 @@
+"""An emulation on several machines: three namespaces, joined by a bridge, are the machines."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_attach import IP, ip, needs_ip
+from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
+
+import farlink as fl
+from farlink import emulation
+
+PATIENCE = 20.0
+"""Seconds that anything may take to happen on a busy machine."""
+
+
+class Machines:
+    """Namespaces u, a and b with addresses 192.0.2.1, .2 and .3 of one network."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.names = {one: f"several-{os.getpid()}-{one}" for one in "uab"}
+        self.programs: list[subprocess.Popen[str]] = []
+        for name in self.names.values():
+            ip("netns", "add", name)
+            ip("-n", name, "link", "set", "lo", "up")
+        unit = self.names["u"]
+        ip("-n", unit, "link", "add", "lan", "type", "bridge")
+        ip("-n", unit, "link", "set", "lan", "up")
+        ip("-n", unit, "addr", "add", "192.0.2.1/24", "dev", "lan")
+        for one, address in (("a", 2), ("b", 3)):
+            name = self.names[one]
+            ip(
+                "-n",
+                unit,
+                "link",
+                "add",
+                "name",
+                f"to-{one}",
+                "type",
+                "veth",
+                "peer",
+                "eth0",
+                "netns",
+                name,
+            )
+            ip("-n", unit, "link", "set", f"to-{one}", "master", "lan", "up")
+            ip("-n", name, "addr", "add", f"192.0.2.{address}/24", "dev", "eth0")
+            ip("-n", name, "link", "set", "eth0", "up")
+
+    def start(self, machine: str, command: list[str], out: str) -> subprocess.Popen[str]:
+        """Start a program on a machine; what it says goes to a file."""
+        with (self.directory / out).open("w") as file:
+            program = subprocess.Popen(
+                [IP, "netns", "exec", self.names[machine], *command],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                start_new_session=True,
+            )
+        self.programs.append(program)
+        return program
+
+    def said(self, out: str, what: str, times: int = 1) -> str:
+        """Wait until a program has said something, and return all that it said."""
+        end = time.monotonic() + PATIENCE
+        while len(re.findall(what, said := (self.directory / out).read_text())) < times:
+            assert time.monotonic() < end, f"{out} does not say {what!r}, but: {said}"
+            time.sleep(0.05)
+        return said
+
+    def gone(self) -> None:
+        for program in self.programs:
+            if program.poll() is None:
+                os.killpg(program.pid, signal.SIGKILL)
+                program.wait()
+        for name in self.names.values():
+            ip("netns", "del", name)
+
+
+@pytest.fixture
+def laboratory(tmp_path: Path) -> Iterator[Machines]:
+    made = Machines(tmp_path)
+    try:
+        yield made
+    finally:
+        made.gone()
+
+
+TURN = """
+import hashlib, socket, sys
+with socket.create_server(("", 7000)) as listener:
+    print("listens", flush=True)
+    while True:
+        connection, _ = listener.accept()
+        with connection, connection.makefile("rb") as got:
+            digest = hashlib.sha256(data := got.read(300_000)).digest()
+            connection.sendall(digest + data[::-1])
+"""
+"""Takes a file, and sends its digest and the file turned round."""
+
+TALK = """
+import hashlib, os, socket, sys
+data = os.urandom(300_000)
+with socket.create_connection((sys.argv[1], 7000), timeout=30) as connection:
+    connection.sendall(data)
+    with connection.makefile("rb") as got:
+        assert got.read(32) == hashlib.sha256(data).digest()
+        assert got.read(len(data)) == data[::-1]
+print("both ways whole")
+"""
+
+ALONE = """
+import socket, sys, time
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+    for _ in range(8):
+        out.sendto(bytes(100), (sys.argv[1], 9))
+        time.sleep(0.02)
+time.sleep(0.5)
+"""
+"""Sends to one who is away."""
+
+ATTACK = """
+import json, socket, struct, sys, time
+look = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+look.bind(("lan", 0))
+first = sealed = None
+while first is None or sealed is None:
+    frame = look.recv(2048)
+    if frame[12:14] != b"\\x08\\x00" or frame[23] != 17 or frame[36:38] != struct.pack("!H", 47800):
+        continue
+    length, = struct.unpack("!H", frame[38:40])
+    datagram = frame[42 : 34 + length]
+    if datagram[0] == 1:
+        first = first or datagram
+    if datagram[0] == 3 and len(datagram) > 600:
+        sealed = datagram
+def changed(datagram, at):
+    return datagram[:at] + bytes([datagram[at] ^ 1]) + datagram[at + 1 :]
+unit = ("192.0.2.1", 47800)
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+    for _ in range(10):
+        out.sendto(sealed, unit)  # replayed
+        out.sendto(first, unit)
+        out.sendto(changed(sealed, -1 % len(sealed)), unit)  # forged: the seal, then the number
+        out.sendto(changed(sealed, 12), unit)
+        out.sendto(changed(first, 40), unit)  # without the key
+        out.sendto(b"hello", unit)
+        out.sendto(b"\\x03\\0\\0\\0" + bytes(100), unit)
+    out.settimeout(1)
+    try:
+        answer = out.recv(2048).hex()
+    except TimeoutError:
+        answer = None
+print(json.dumps({"answer": answer}))
+"""
+"""Sees all that goes to the unit, and sends it again, changed and unchanged."""
+
+
+def start_unit(laboratory: Machines, scenario: Path, *options: str) -> str:
+    """Start the unit; returns its key."""
+    out = str(laboratory.directory / "unit.json")
+    unit = [*FARLINK, "unit", str(scenario), "--listen", "192.0.2.1", "--json", out, *options]
+    laboratory.start("u", unit, "unit")
+    said = laboratory.said("unit", "listening on 192.0.2.1:47800")
+    key = re.search("key: (.*)", said)
+    assert key is not None
+    return key[1]
+
+
+def gateway(key: str, host: str, *rest: str) -> list[str]:
+    return [*FARLINK, "gateway", "--join", "192.0.2.1", "--as", host, "--key", key, *rest]
+
+
+def python(program: str, *arguments: str) -> list[str]:
+    return ["--", sys.executable, "-c", program, *arguments]
+
+
+@needs_ip
+def test_three_machines_are_a_laboratory(laboratory: Machines, tmp_path: Path) -> None:
+    """A file both ways under loss; a gateway killed and back; strangers get nothing."""
+    scenario = tmp_path / "three.toml"
+    scenario.write_text(LOSSY)
+    key = start_unit(laboratory, scenario)
+    attack = laboratory.start("u", [sys.executable, "-c", ATTACK], "attack")
+    far = laboratory.start("b", gateway(key, "right", *python(TURN)), "far")
+    laboratory.said("far", "listens")
+    near = gateway(key, "left", "--position", "3,4", *python(TALK, "right"))
+    assert laboratory.start("a", near, "near").wait(60) == 0, laboratory.said("near", "")
+    laboratory.said("near", "both ways whole")
+    assert attack.wait(PATIENCE) == 0
+    assert json.loads(laboratory.said("attack", "answer"))["answer"] is None
+    stats = fl.control.find("three").stats()
+    left, right = (row["gateway"] for row in stats["hosts"])
+    assert left["place"] == [3.0, 4.0]
+    assert stats["strangers"] == {
+        "unknown": 20,
+        "without_key": 10,
+        "replayed": 10,
+        "flooded": 0,
+        "refused": 0,
+    }
+    assert [left[one] + right[one] for one in ("forged", "replayed")] == [20, 10]
+    assert right["taken_off_s"] > 0
+
+    # Killed, it cannot say that it ends.
+    os.killpg(far.pid, signal.SIGKILL)
+    laboratory.said("unit", "gateway right is lost")
+    alone = gateway(key, "left", *python(ALONE, "right"))
+    assert laboratory.start("a", alone, "alone").wait(60) == 0
+    laboratory.start("b", gateway(key, "right", *python(TURN)), "again")
+    laboratory.said("again", "listens")
+    talk = gateway(key, "left", *python(TALK, "right"))
+    assert laboratory.start("a", talk, "talk").wait(60) == 0, laboratory.said("talk", "")
+    # The unit ends, and says so.
+    unit = laboratory.programs[0]
+    unit.send_signal(signal.SIGINT)
+    assert unit.wait(PATIENCE) == 130
+    laboratory.said("again", "the unit has ended")
+    done = json.loads((tmp_path / "unit.json").read_text())
+    right = done["hosts"][1]["gateway"]
+    assert (right["joined"], right["lost"]) == (2, 1)
+    assert 1 <= right["away"] <= 8
+    assert emulation.Emulated(done).missing == 0
+    assert sum(row["metrics"]["drops_loss"] for row in done["links"]) > 5
+
+
+LOSSY = """
+name = "three"
+seed = 1
+[[links]]
+name = "air"
+between = ["left", "right"]
+down = { rate = "10 Mbit/s", delay = "10 ms", channel = { loss = 0.02 } }
+[[flows]]
+from = "left"
+to = "right"
+size = "1 MB"
+"""
