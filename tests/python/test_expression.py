@@ -142,3 +142,15 @@ def test_a_value_is_no_statement() -> None:
     with pytest.raises(TypeError, match="states nothing"):
         Expression("thr('rlp')", "c").evidence(NAMES)
     assert isinstance(Expression("thr('rlp') > 0", "c").evidence(NAMES), Evidence)
+
+
+@pytest.mark.parametrize("text", ["ratio(a, b) > 1.9", "spread(a) > 5", "share(a, 0, 5) > 0.5"])
+def test_what_is_made_of_quantities_asks_for_more_runs_of_them(text: str) -> None:
+    """The parts of a statistic, also where one has more runs than the other, are still open."""
+    names: Mapping[str, Any] = {
+        "a": Quantity([1.0, 9.0, 1.0, 9.0, 5.0], "a", cells=["a"]),
+        "b": Quantity([2.0, 3.0, 2.0], "b", cells=["b"]),
+    }
+    evidence = Expression(text, "a claim").evidence(names)
+    assert evidence.verdict in (Verdict.UNDECIDED, Verdict.FEW_EVENTS)
+    assert evidence.open == ({"a", "b"} if "ratio" in text else {"a"})

@@ -451,31 +451,38 @@ def _deviation(q: Quantity) -> Quantity:
         return np.sqrt(np.maximum(xx - x * x / runs, 0.0) / max(runs - 1, 1))
 
     without = of(total - q.values, squares - q.values**2, n - 1)
-    return _jackknife(of(total, squares, n), without, f"spread({q.label})", q.unit)
+    return _jackknife(of(total, squares, n), without, f"spread({q.label})", [q], q.unit)
 
 
 def _ratio(a: Quantity, b: Quantity) -> Quantity:
     """Return the mean of a over the mean of b; NaN if b is 0 in all runs."""
-    over, under = np.sum(a.values), np.sum(b.values)
+    ours, theirs = paired(a, b)
+    over, under = np.sum(ours), np.sum(theirs)
     with np.errstate(divide="ignore", invalid="ignore"):
-        without = (over - a.values) / (under - b.values)
-        return _jackknife(over / under, without, f"{a.label} / {b.label}", "")
+        without = (over - ours) / (under - theirs)
+        return _jackknife(over / under, without, f"{a.label} / {b.label}", [a, b])
 
 
-def _jackknife(whole: Any, without: NDArray[np.float64], label: str, unit: str) -> Quantity:  # noqa: ANN401
-    """Pseudo-values of a statistic: their mean is its jackknife estimate.
+def _jackknife(
+    whole: Any,  # noqa: ANN401
+    without: NDArray[np.float64],
+    label: str,
+    of: Sequence[Quantity],
+    unit: str = "",
+) -> Quantity:
+    """Pseudo-values of a statistic of quantities: their mean is its jackknife estimate.
 
     What leaving out one run of n changes, n - 1 times, is that run's part (Quenouille 1956; Tukey
     1958). Two runs tell nothing: with one left out two must remain.
     """
     n = len(without)
     parts = n * whole - (n - 1) * without if n > 2 else np.full(n, np.nan)
-    return Quantity(np.where(np.isfinite(parts), parts, np.nan), label, unit)
+    return _made(np.where(np.isfinite(parts), parts, np.nan), label, of, unit)
 
 
 def _share(q: Quantity, low: float, high: float) -> Quantity:
     inside = np.where(np.isnan(q.values), np.nan, (q.values >= low) & (q.values <= high))
-    return Quantity(inside, f"share of runs({low:g} <= {q.label} <= {high:g})")
+    return _made(inside, f"share of runs({low:g} <= {q.label} <= {high:g})", [q])
 
 
 def _tie(a: Quantity, b: Any, share: float) -> Evidence:  # noqa: ANN401
