@@ -21,7 +21,7 @@ def model() -> Model:
 
 def test_record_and_code_fit() -> None:
     assert STUDY.gaps == []
-    assert len(STUDY.claims) == 168
+    assert len(STUDY.claims) == 187
     assert len(STUDY.figures) == 60
     assert len([name for name in STUDY.tables if name.startswith("table")]) == 10
     assert len(STUDY.plan.mutants) >= 10
@@ -91,3 +91,19 @@ def test_readings_and_wrong_models_change_something(model: Model, change: Change
     for cell, _ in cells:
         changed.lab.text(cell)
     assert any(a.key != b.key for a, b in cells)
+
+
+def test_the_internet_takes_18_ms_on_average(model: Model) -> None:
+    """Table 4.1: the distribution, the waiting for those before, and what is left."""
+    way = FUNCTIONS["M"](model, "delay", "4.4", "reno", plr=0, inet=0, mtws=8).mean
+    assert way - 0.2734 == pytest.approx(0.018, abs=0.0005)
+
+
+def test_a_handoff_stops_data_and_acks_together(model: Model) -> None:
+    apart = STUDY.model(Lab(runs=2), STUDY.plan.readings["separate-handoffs"])
+    for one, shared in ((model, True), (apart, None)):
+        cell = one.cell("reno", **said(one, "5.6.1 a", "reno", {"a": 140}))
+        links: Any = cell.scenario["links"]
+        (radio,) = (link for link in links if link["name"] == "radio")
+        for way in ("down", "up"):
+            assert radio[way]["channel"]["mobile"].get("shared") is shared

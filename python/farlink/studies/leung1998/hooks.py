@@ -36,10 +36,7 @@ def _as_read(scenario: dict[str, Any]) -> None:
 
 
 def _satellite(scenario: dict[str, Any]) -> None:
-    """Add the queue's mean to the delay, and let ACKs meet the same rain as data.
-
-    Where losses set the pace a sixth of the 30 MB of Table 4.1 tells it as well.
-    """
+    """Add the queue's mean to the delay, and let ACKs meet the same rain as data."""
     scenario["links"] = [one for one in scenario["links"] if one["name"] != "radio"]
     link = _link(scenario, "satellite")
     channel = link["down"].get("channel", {})
@@ -49,22 +46,25 @@ def _satellite(scenario: dict[str, Any]) -> None:
         if not channel:
             link["down"].pop("channel")
     rain = channel.get("satellite")
-    if rain:
-        scenario["flows"][0]["size"] = "5 MB"
     if rain and "loss" in rain:
         rain["loss_size"] = f"{_mss(scenario) + 40} B"
         link["up"]["channel"] = {"satellite": dict(rain)}
 
 
 def _mobile(scenario: dict[str, Any]) -> None:
-    """Put a mobile at the end, and give ACKs the bit error rate that data of this length have."""
+    """Put a mobile at the end, and give ACKs the bit error rate that data of this length have.
+
+    A handoff stops "the end-to-end communications" (3.2.1), data and ACKs at the same time.
+    """
     scenario["links"] = [one for one in scenario["links"] if one["name"] != "satellite"]
     (flow,) = scenario["flows"]
-    flow.update(to="mobile", size="3 MB")
+    flow.update(to="mobile", size="10 MB")
     _link(scenario, "lan")["down"].pop("mtu")
     link = _link(scenario, "radio")
     state = link["down"]["channel"]["mobile"]
     state.update(carrier="850 MHz", fade_margin=30)
+    if {"handoff_interval", "cell_radius"} & state.keys():
+        state["shared"] = True
     loss = state.pop("loss_bad", None)
     if loss is not None:
         state["ber_bad"] = 1 - (1 - loss) ** (1 / (8 * (_mss(scenario) + 40)))
@@ -207,6 +207,51 @@ def _backoff_ends(scenario: dict[str, Any]) -> None:
         scenario["tcp"]["ack_ends_backoff"] = True
 
 
+@REGISTRY.hook("vegas_backoff_ends")
+def _vegas_backoff_ends(scenario: dict[str, Any]) -> None:
+    """End the backoff of Vegas with any new ACK."""
+    if _variant(scenario) == "vegas":
+        scenario["tcp"]["ack_ends_backoff"] = True
+
+
+@REGISTRY.hook("vegas_unbound")
+def _vegas_unbound(scenario: dict[str, Any]) -> None:
+    """Let no threshold of Vegas bind."""
+    if _variant(scenario) == "vegas":
+        scenario["tcp"]["control"]["vegas"].update(alpha=1000, beta=3000, gamma=1000)
+
+
+@REGISTRY.hook("rfc_without_karn")
+def _rfc_without_karn(scenario: dict[str, Any]) -> None:
+    """Let RFC's TCP time a segment from when it first left, however often it goes again."""
+    if _variant(scenario) == "tcp-rfc":
+        scenario["tcp"]["karn"] = False
+
+
+@REGISTRY.hook("rfc_plain")
+def _rfc_plain(scenario: dict[str, Any]) -> None:
+    """Take from RFC's TCP the eighth of a segment, Karn's algorithm and the count of its ACKs."""
+    if _variant(scenario) == "tcp-rfc":
+        _no_eighth(scenario)
+        _rfc_without_karn(scenario)
+        _merging(scenario)
+
+
+@REGISTRY.hook("quiet_internet")
+def _quiet_internet(scenario: dict[str, Any]) -> None:
+    """Lose nothing in the Internet."""
+    _link(scenario, "internet")["down"]["channel"].pop("loss", None)
+
+
+@REGISTRY.hook("delay_280")
+def _delay_280(scenario: dict[str, Any]) -> None:
+    """Let the satellite take 0.28 s and the transmission time on top, each way."""
+    if not _is_mobile(scenario):
+        for direction in ("down", "up"):
+            way = _link(scenario, "satellite")[direction]
+            way["delay"] = f"{int(str(way['delay']).split()[0]) + 10} ms"
+
+
 @REGISTRY.hook("sack_for_reno")
 def _sack_for_reno(scenario: dict[str, Any]) -> None:
     """Repair with SACK where Reno is meant."""
@@ -275,10 +320,10 @@ def _one_speed(scenario: dict[str, Any]) -> None:
             link[direction]["channel"]["mobile"]["speed"] = "75 km/h"
 
 
-@REGISTRY.hook("shared_handoffs")
-def _shared_handoffs(scenario: dict[str, Any]) -> None:
-    """Let handoffs come at the same times for data and ACKs."""
+@REGISTRY.hook("separate_handoffs")
+def _separate_handoffs(scenario: dict[str, Any]) -> None:
+    """Let handoffs come at times of their own for data and ACKs."""
     if _is_mobile(scenario):
         link = _link(scenario, "radio")
         for direction in ("down", "up"):
-            link[direction]["channel"]["mobile"]["shared"] = True
+            link[direction]["channel"]["mobile"].pop("shared", None)

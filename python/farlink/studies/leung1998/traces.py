@@ -16,7 +16,7 @@ from farlink.trace import Trace
 __all__: list[str] = []
 
 _SIZE = {"earth": "3 MB", "mobile": "1 MB"}
-_MOST_RUNS = 10
+_MOST_RUNS = 40
 _BIN_S = {"earth": 5.0, "mobile": 30.0}
 
 
@@ -99,6 +99,17 @@ def _cwnd_after_timeout(cell: Cell, trace: Trace) -> float:
     return float(np.median([window[i] for i in at])) / _data(cell) if at else float("nan")
 
 
+def _drops(cell: Cell, trace: Trace) -> float:
+    """Return how often in 100 s the window drops to one segment from more.
+
+    A second time-out in a row finds it there and drops nothing.
+    """
+    time, window = _windows(trace)
+    at = [np.searchsorted(time, one, "left") - 1 for one in _marks(trace, "timeout")]
+    falls = sum(window[max(i, 0)] > _data(cell) for i in at)
+    return float(100 * falls / time[-1])
+
+
 def _seq_rate_cv(cell: Cell, trace: Trace) -> float:
     """Return the deviation of what comes in bins of time, over its mean."""
     table = trace.table("delivered")
@@ -124,6 +135,7 @@ _OF: dict[str, Callable[[Cell, Trace], float]] = {
     "median_loss_cut": _median_loss_cut,
     "median_loss_cut_fraction": _median_loss_cut_fraction,
     "cwnd_after_timeout": _cwnd_after_timeout,
+    "drops": _drops,
     "seq_rate_cv": _seq_rate_cv,
     "longest_pause": _longest_pause,
 }
@@ -131,7 +143,7 @@ _OF: dict[str, Callable[[Cell, Trace], float]] = {
 
 @REGISTRY.function("traced")
 def _traced(model: Model, what: str, scene: str, tcp: str, **over: Any) -> Quantity:  # noqa: ANN401
-    """Return a number of traces, run by run, of ten runs at most."""
+    """Return a number of traces, run by run, of forty runs at most."""
     cell = traced_cell(model, scene, tcp, over)
     runs = min(model.lab.runs, _MOST_RUNS)
     values = [_OF[what](cell, model.lab.probe(cell, run)) for run in range(runs)]

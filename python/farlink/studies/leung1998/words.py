@@ -219,7 +219,8 @@ def _of_channel(
         cell = model.cell(tcp, **said(model, scene, tcp, over))
         links: Any = cell.scenario["links"]
         down = next(one for one in links if one["name"] == link)["down"]
-        stage = down["channel"].get(kind, {})
+        # That both directions share it says nothing about one.
+        stage = {k: v for k, v in down["channel"].get(kind, {}).items() if k != "shared"}
         if name in stage:
             return float(stage[name])
         told = channel({kind: stage}, packets=1000).derived
