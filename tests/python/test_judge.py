@@ -238,8 +238,8 @@ def test_whatever_goes_wrong_is_a_failure_of_the_claim(error: Exception) -> None
     assert one.first is None
 
 
-@pytest.mark.parametrize(("evidence", "cause"), [(NO, "the cause"), (YES, ""), (OPEN, "")])
-def test_a_cause_is_told_of_what_does_not_reproduce_alone(evidence: Evidence, cause: str) -> None:
+@pytest.mark.parametrize(("evidence", "cause"), [(NO, "the cause"), (YES, ""), (OPEN, "the cause")])
+def test_a_cause_is_told_of_what_does_not_hold_alone(evidence: Evidence, cause: str) -> None:
     assert judge(claim(cause="the cause"), {"x": told(evidence)}, [2]).cause == cause
 
 

@@ -145,9 +145,9 @@ class Judgement:
 
     @property
     def cause(self) -> str:
-        """Why the claim does not reproduce, as far as the record knows; else empty."""
-        wrong = (Verdict.NOT_REPRODUCED.value, Verdict.ORDER_ONLY.value, Verdict.TIE.value)
-        return self.claim.cause if self.status in wrong else ""
+        """Why the claim does not reproduce, or is not decided, as far as the record knows."""
+        holds = (Verdict.REPRODUCED.value, UNTESTED, FAILED)
+        return "" if self.status in holds else self.claim.cause
 
 
 @dataclass
