@@ -2,7 +2,6 @@
 
 import ipaddress
 import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,8 @@ __all__ = ["PORT", "Notice", "gateway", "key", "places", "unit"]
 
 PORT = 47_800
 """UDP port of a unit."""
+
+_FARTHEST = 1e12
 
 Notice = Callable[[str], None]
 """What is called with each line for whoever watches: who joined, left, was lost."""
@@ -127,11 +128,12 @@ def places(text: str) -> list[tuple[float, float, float]]:
 
 
 def _numbers(text: str, count: int) -> list[float] | None:
+    """Read numbers between commas that are no more than what is a place, in metres or seconds."""
     try:
         found = [float(part) for part in text.split(",")]
     except ValueError:
         return None
-    return found if len(found) == count and all(map(math.isfinite, found)) else None
+    return found if len(found) == count and all(abs(one) <= _FARTHEST for one in found) else None
 
 
 def _address(option: str, text: str, port: int) -> tuple[str, int]:

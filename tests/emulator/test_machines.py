@@ -4,18 +4,21 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_attach import IP, ip, needs_ip
 from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
 
 import farlink as fl
-from farlink import emulation
+from farlink import emulation, machines
+from farlink.cli import machines as cli_machines
 
 PATIENCE = 20.0
 """Seconds that anything may take to happen on a busy machine."""
@@ -245,3 +248,84 @@ from = "left"
 to = "right"
 size = "1 MB"
 """
+
+
+def refused(command: list[str]) -> tuple[int, str]:
+    """Run a command that fails; its exit code and the one line that it says."""
+    done = subprocess.run(
+        [*FARLINK, *command], capture_output=True, text=True, check=False, timeout=60
+    )
+    (line,) = done.stderr.splitlines()
+    return done.returncode, line
+
+
+def test_bad_input_is_one_line(tmp_path: Path) -> None:
+    scenario = tmp_path / "three.toml"
+    scenario.write_text(LOSSY)
+    key = machines.key(None)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        code, line = refused(["unit", str(scenario), "--listen", f"127.0.0.1:{port}"])
+    assert code == 2
+    assert f"--listen 127.0.0.1:{port}: another program has this port" in line
+    wrongs: list[tuple[dict[str, Any], str]] = [
+        ({"key": "abc"}, "--key: a key has 72 hexadecimal digits, and this has 3"),
+        ({"key": key[:-1] + ("1" if key[-1] == "0" else "0")}, "a digit of the key is wrong"),
+        ({"key": f"@{tmp_path}/none"}, "none"),
+        ({"join": "a b"}, "--join 'a b': not an address"),
+        ({"join": "[::1]:99999"}, "the port is 1 to 65535"),
+        ({"position": "near"}, "--position 'near': write metres as X,Y"),
+        ({"position": "1e300,0"}, "--position"),
+        ({"attach": "thing:x"}, "not known"),
+        ({"force": True}, "force has no effect without attach"),
+        ({"seconds": 0.0}, "write a time above 0"),
+    ]
+    for options, says in wrongs:
+        given = {**DEFAULT, "key": key, **options}
+        with pytest.raises(fl.ScenarioError) as wrong:
+            cli_machines.gateway(**given)
+        assert says in str(wrong.value), options
+    track = tmp_path / "track"
+    track.write_text("# seconds, x, y\n0,1,2\n\n5,3,4\n")
+    assert machines.places(f"@{track}") == [(0, 1, 2), (5, 3, 4)]
+    track.write_text("0,1,2\n0,1,3\n")
+    with pytest.raises(fl.ScenarioError, match="line 2 is not later"):
+        machines.places(f"@{track}")
+
+
+DEFAULT: dict[str, Any] = {
+    "command": [],
+    "join": "127.0.0.1",
+    "host": "left",
+    "attach": None,
+    "force": False,
+    "position": None,
+    "seconds": None,
+    "plain": False,
+    "as_json": False,
+}
+"""Options of a gateway as they are where none is written."""
+
+
+@needs_ip
+@pytest.mark.long
+def test_a_gateway_that_cannot_be_says_why(laboratory: Machines, tmp_path: Path) -> None:
+    """Unknown, another's, at the unit; a key that is another's is no answer at all."""
+    scenario = tmp_path / "three.toml"
+    scenario.write_text(LOSSY)
+    key = start_unit(laboratory, scenario)
+    laboratory.start("b", gateway(key, "right"), "right")
+    laboratory.said("right", "joined as right")
+    for host, says in (
+        ("middle", 'the unit refuses: there is no host "middle"; gateways can be left, right'),
+        ("right", 'the unit refuses: "right" is another gateway at 192.0.2.3'),
+    ):
+        assert laboratory.start("a", gateway(key, host), host + "-2").wait(30) == 2
+        assert says in laboratory.said(host + "-2", "refuses")
+    other = laboratory.start("a", gateway(machines.key(None), "left"), "stranger")
+    assert other.wait(30) == 1
+    assert "no answer from 192.0.2.1:47800 within 10 s" in laboratory.said("stranger", "answer")
+    stats = fl.control.find("three").stats()
+    assert stats["strangers"]["without_key"] >= 10
+    assert not stats["hosts"][0]["gateway"]["joined"]

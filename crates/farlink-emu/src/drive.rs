@@ -634,11 +634,11 @@ impl Emulation {
     }
 
     /// Takes what tunnels add now off the delays of the scenario, where that has changed.
-    fn allow_for_tunnels(&mut self) {
+    fn allow_for_tunnels(&mut self, now: Instant) {
         let mut changed = false;
         for host in &mut self.hosts {
             if let Port::Gateway(peer) = &mut host.port {
-                changed |= peer.judge_path();
+                changed |= peer.judge_path(now);
             }
         }
         if !changed {
@@ -682,7 +682,7 @@ impl Emulation {
         if let Some(unit) = &mut self.unit
             && unit.work(now, &mut self.hosts)
         {
-            self.allow_for_tunnels();
+            self.allow_for_tunnels(now);
         }
         self.deliver_by(now)
     }

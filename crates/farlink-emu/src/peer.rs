@@ -15,6 +15,8 @@ const PROBE: Interval = Interval::from_millis(250);
 const FIRST_PROBE: Interval = Interval::from_millis(50);
 /// Round trips that are enough to judge the path by.
 const ENOUGH: usize = 8;
+/// Time between two looks at that.
+const JUDGED: Interval = Interval::from_millis(500);
 /// A change of the path's delay that is worth a change of the scenario's.
 const WORTH: Interval = Interval::from_micros(50);
 
@@ -60,6 +62,7 @@ pub(crate) struct Peer {
     probed: Instant,
     pub(crate) trips: RoundTrips,
     pub(crate) place: Option<(f64, f64)>,
+    judged: Instant,
     /// What the tunnel takes each way, as far as it was judged.
     pub(crate) allowed: Option<Interval>,
     /// How much of that is taken off the scenario's delays.
@@ -97,6 +100,7 @@ impl Peer {
             probed: Instant::ZERO,
             trips: RoundTrips::default(),
             place: None,
+            judged: Instant::ZERO,
             allowed: None,
             taken_off: Interval::ZERO,
             pieces: Pieces::default(),
@@ -162,18 +166,19 @@ impl Peer {
 
     /// Judges what the tunnel takes each way; whether that has changed so much that the
     /// scenario's delays should.
-    pub(crate) fn judge_path(&mut self) -> bool {
-        if self.trips.len() < ENOUGH {
+    pub(crate) fn judge_path(&mut self, now: Instant) -> bool {
+        if self.trips.len() < ENOUGH || now.since(self.judged) < JUDGED {
             return false;
         }
-        let Some(now) = self.trips.one_way() else {
+        self.judged = now;
+        let Some(one_way) = self.trips.one_way() else {
             return false;
         };
         let before = self.allowed.unwrap_or(Interval::ZERO);
         let worth = WORTH.max(Interval::from_nanos(before.as_nanos() / 10));
-        let changed = now.abs_diff(before) >= worth;
+        let changed = one_way.abs_diff(before) >= worth;
         if changed {
-            self.allowed = Some(now);
+            self.allowed = Some(one_way);
         }
         changed
     }

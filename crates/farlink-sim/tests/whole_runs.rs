@@ -25,6 +25,7 @@ mod icmp;
 mod keys;
 mod measures;
 mod peach;
+mod positions;
 mod prr;
 mod rack;
 mod send_buffer;

@@ -9,6 +9,8 @@ const LONGEST: usize = 1280 - 40 - 8;
 pub(super) const HEADER: usize = 16;
 /// In front of a piece: kind, index, count, whether it is checked, identification.
 const PIECE: usize = 8;
+/// Farthest place, in metres: farther than the sun is no place of a host.
+pub(crate) const FARTHEST: f64 = 1e12;
 /// Bytes of a packet that one datagram has room for.
 pub(crate) const ROOM: usize = LONGEST - HEADER - TAG - PIECE;
 
@@ -143,7 +145,8 @@ impl<'a> Inner<'a> {
             5 => {
                 is_long(16)?;
                 let [x, y] = [0, 8].map(|at| u64_at(rest, at).map_or(f64::NAN, f64::from_bits));
-                (x.is_finite() && y.is_finite()).then_some(Self::Place { x, y })
+                let near = |metres: f64| metres.abs() <= FARTHEST;
+                (near(x) && near(y)).then_some(Self::Place { x, y })
             }
             6 => is_long(8).and(Some(Self::Overflowed {
                 packets: u64_at(rest, 0)?,
