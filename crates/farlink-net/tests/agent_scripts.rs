@@ -10,7 +10,7 @@
 mod script;
 
 use farlink_net::agent::{
-    Action, Agent, Crossing, Eln, Out, Repair, SackHandling, Sent, Snoop, SnoopConfig, Split,
+    Action, Agent, Crossing, Ebsn, Eln, Out, Repair, SackHandling, Sent, Snoop, SnoopConfig, Split,
     SplitSettings, Spoof, SpoofSettings, Tag, Tells, Verdict, View,
 };
 use farlink_net::fragment::{IPV4_HEADER_LEN, Piece};
@@ -308,14 +308,21 @@ impl Play {
                 other => return Err(format!("instead: {other:?}")),
             },
             "nothing" => self.nothing_left()?,
-            "left" | "refused" => {
+            "left" | "refused" | "again" => {
                 let waiting = self.waiting.as_mut().ok_or("left is for --queue")?;
-                let tag = waiting.pop_front().ok_or("nothing waits")?;
-                let sent = match what {
-                    "left" => Sent::Left(self.now),
+                let tag = *waiting.front().ok_or("nothing waits")?;
+                let sent = match (what, rest) {
+                    ("left", "") => Sent::Left(self.now),
+                    ("left", after) => Sent::Left(self.now + interval(after)?),
+                    ("again", _) => Sent::Again(self.now),
                     _ => Sent::Refused,
                 };
-                self.agent.on_sent(self.now, tag, sent, &mut Out::default());
+                if what != "again" {
+                    waiting.pop_front();
+                }
+                let mut out = Out::default();
+                self.agent.on_sent(self.now, tag, sent, &mut out);
+                self.act(out);
             }
             "off" | "on" => self
                 .agent
@@ -400,7 +407,9 @@ fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
     for &(key, value) in &words {
         match key {
             "--agent" => {}
-            "eln" | "snoop" | "ackp" | "ebsn" | "seqcache" | "split" | "spoof" => kind = key,
+            "eln" | "snoop" | "ackp" | "ebsn" | "ebsn-plain" | "seqcache" | "split" | "spoof" => {
+                kind = key;
+            }
             "open" => early = value == "early",
             "linger" => linger = Some(interval(value)?),
             "stack_delay" => stack = interval(value)?,
@@ -459,6 +468,9 @@ fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
             limits,
         });
         return Ok((Box::new(spoof), queue));
+    }
+    if kind == "ebsn-plain" {
+        return Ok((Box::new(Ebsn::new(limits)), queue));
     }
     if kind == "eln" {
         return Ok((Box::new(Eln::new(limits)), queue));

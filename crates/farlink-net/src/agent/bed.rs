@@ -9,7 +9,8 @@ use crate::packet::{Packet, Payload, Raw};
 use crate::rng::{Probability, Stream, Streams};
 use crate::wire::{self, Addresses};
 use farlink_tcp::{
-    CloseReason, Config, Connection, Event, Flags, Instant, Interval, Notice, Segment, Seq, State,
+    Body, CloseReason, Config, Connection, Event, Flags, Instant, Interval, Notice, Options,
+    RareOptions, SackBlock, Segment, Seq, State, Timestamps,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -47,6 +48,46 @@ pub(super) struct End {
     pub(super) peer_closed: bool,
     /// It reads so much at most, if it is slow.
     pub(super) reads: u64,
+}
+
+/// A segment of an enemy, and the end that it seems to be of: one of 30 connections, near the same
+/// numbers.
+pub(super) fn enemy(stream: &mut Stream) -> (usize, Segment) {
+    let mut any = |n: u64| stream.next_u64() % n;
+    let end = any(2) as usize;
+    let near = |place: u64| Seq((place as u32).wrapping_mul(50).wrapping_sub(900));
+    let ports = [5000 + any(30) as u16, 80];
+    let segment = Segment {
+        src_port: ports[usize::from(end == MOBILE)],
+        dst_port: ports[usize::from(end == FIXED)],
+        seq: near(any(60)),
+        ack: if any(20) == 0 {
+            Seq(any(1 << 32) as u32)
+        } else {
+            near(any(60))
+        },
+        flags: Flags(if any(4) > 0 {
+            Flags::ACK.0
+        } else {
+            any(256) as u8
+        }),
+        window: any(3) as u16,
+        options: {
+            let block = |left, right| SackBlock { left, right };
+            let sack = (0..any(3)).map(|_| block(near(any(60)), near(any(60))));
+            let sack = sack.collect();
+            let timestamps = (any(2) == 0).then(Timestamps::default);
+            let ackp = any(9) == 0;
+            Options::from(timestamps).with(RareOptions {
+                sack,
+                ackp,
+                ..RareOptions::NONE
+            })
+        },
+        body: Body::of_bytes(&vec![0; any(4) as usize * 100]),
+        ..Segment::default()
+    };
+    (end, segment)
 }
 
 /// The bed.

@@ -128,3 +128,6 @@ impl Agent for Ebsn {
         all
     }
 }
+
+#[cfg(test)]
+mod tests;

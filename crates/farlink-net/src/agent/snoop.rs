@@ -181,6 +181,11 @@ impl Snoop {
                 return Verdict::Drop;
             }
             OnAck::PassDuplicate => counts.passed += 1,
+            OnAck::GiveUp => {
+                counts.passed += 1;
+                counts.given_up += 1;
+                out.note_back(view, Act::GiveUp, ack);
+            }
             OnAck::Mark => {
                 if view.rewrite(eln::mark) {
                     counts.marked += 1;
@@ -253,12 +258,9 @@ fn resend(
 
 /// The timer expired where numbers are kept: the sender hears that it is to send again.
 fn tell_again(flow: &mut Flow, now: Instant, seq: Seq, counts: &mut Counts, out: &mut Out) {
-    if let Some(entry) = flow.repair(now, seq) {
-        // It comes again, or not: the timer is for what the sender is told.
-        entry.left = Some(now);
-    }
-    let acked = flow.acked.map(|(acked, _)| acked);
-    if let Some(acked) = acked.filter(|acked| acked.diff(seq) >= 0)
+    // It comes again, or not: the timer, which this restarts, is for what the sender is told.
+    flow.repair(now, seq);
+    if let Some((acked, _)) = flow.acked
         && let Some(packet) = from_far_end(flow, acked, |options| options.eln = true)
     {
         counts.marked += 1;

@@ -243,3 +243,23 @@ proptest! {
         prop_assert_eq!(a, b);
     }
 }
+
+/// Each hole in front of the agent begins another stretch: beyond so many the rest counts as if it
+/// had not passed. What fills the holes makes one of them.
+#[test]
+fn stretches_are_bounded() {
+    let (mut passed, count) = (Passed::default(), STRETCHES as u32);
+    let data = |from: u32| Segment {
+        seq: Seq(from),
+        body: Body::of_len(100),
+        ..Segment::default()
+    };
+    for hole in 0..2 * count {
+        passed.on_data(&data(hole * 200));
+    }
+    assert_eq!(passed.stretches.len(), STRETCHES);
+    for hole in 0..count {
+        passed.on_data(&data(hole * 200 + 100));
+    }
+    assert_eq!(passed.stretches, [(Seq(0), Seq(200 * count))]);
+}

@@ -29,7 +29,7 @@ pub(super) struct Flow {
     pub(super) head: Head,
     /// The SYN says that partial acknowledgments are understood.
     pub(super) knows_partial: bool,
-    /// The last partial acknowledgment.
+    /// The last partial acknowledgment, unless all of that is acknowledged.
     pub(super) last_partial: Option<Seq>,
 }
 
@@ -77,6 +77,8 @@ pub(super) enum OnAck {
     /// It passes though it is a duplicate: the loss was in front of the agent, or its
     /// sender repairs it.
     PassDuplicate,
+    /// It passes, and what it asks for is given up: it was sent again as often as it may be.
+    GiveUp,
     /// It is dropped: it is older than others that passed.
     Old,
     /// It is dropped.
@@ -241,7 +243,6 @@ impl Flow {
         // packet: a sample of the newest would be too short on a slow link.
         if let Some(oldest) = self.cache.front()
             && oldest.end.diff(ack) <= 0
-            && oldest.sends == 1
             && !oldest.from_sender_again
             && oldest.repaired.is_none()
             && let Some(left) = oldest.left
@@ -251,6 +252,8 @@ impl Flow {
         }
         self.cache.free(ack);
         self.acked = Some((ack, window));
+        // Kept longer it would seem to lie ahead after half of all numbers.
+        self.last_partial = self.last_partial.filter(|last| last.diff(ack) > 0);
         (self.dups, self.expected, self.owed) = (0, 0, false);
         self.restarted = now;
     }
@@ -289,9 +292,8 @@ impl Flow {
             lost.repaired = Some(now);
             return OnAck::Mark;
         }
-        if let Some(repaired) = lost.repaired {
-            let left = lost.left.map(|left| left.max(repaired));
-            let late = left.is_some_and(|left| now > left + timeout);
+        if lost.repaired.is_some() {
+            let late = lost.left.is_some_and(|left| now > left + timeout);
             if !late && (expected > 0 || dups == 1) {
                 self.expected = if dups == 1 { behind } else { expected }.saturating_sub(1);
                 return OnAck::Suppress;
@@ -300,7 +302,7 @@ impl Flow {
         if lost.tries >= config.tries {
             let serial = lost.serial;
             self.cache.remove(serial);
-            return OnAck::PassDuplicate;
+            return OnAck::GiveUp;
         }
         self.expected = behind.saturating_sub(dups);
         OnAck::Repair(lost.start)
@@ -408,11 +410,8 @@ impl Flow {
     /// The next partial acknowledgment, when the timer expires.
     pub(super) fn partial(&mut self, repeat: bool) -> Option<Seq> {
         let (acked, _) = self.acked?;
-        let behind = |a: Seq, b: Seq| if a.diff(b) > 0 { a } else { b };
-        let last = self.last_partial.map_or(acked, |last| behind(last, acked));
-        self.last_partial = Some(last);
         let end = self.cache.run_from(acked)?;
-        let news = end.diff(last) > 0;
+        let news = self.last_partial.is_none_or(|last| end.diff(last) > 0);
         if news {
             self.last_partial = Some(end);
         }

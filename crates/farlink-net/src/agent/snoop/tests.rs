@@ -1,8 +1,8 @@
 use super::*;
-use crate::agent::bed::{Bed, FIXED, Faults, MOBILE, packet, says};
+use crate::agent::bed::{Bed, FIXED, Faults, MOBILE, enemy, packet, says};
 use crate::agent::{Eln, Limits};
 use crate::rng::Streams;
-use farlink_tcp::{Body, Config, Interval, SackBlock, Timestamps, config};
+use farlink_tcp::{Body, Config, Interval, config};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -126,26 +126,8 @@ proptest! {
         let mut stream = Streams::new(seed, 0).stream("enemy");
         let mut now = Instant::ZERO;
         for _ in 0..3000 {
+            let (end, segment) = enemy(&mut stream);
             let mut any = |n: u64| stream.next_u64() % n;
-            let end = any(2) as usize;
-            let near = |place: u64| Seq((place as u32).wrapping_mul(50).wrapping_sub(900));
-            let ports = [5000 + any(30) as u16, 80];
-            let segment = Segment {
-                src_port: ports[usize::from(end == MOBILE)],
-                dst_port: ports[usize::from(end == FIXED)],
-                seq: near(any(60)),
-                ack: if any(20) == 0 { Seq(any(1 << 32) as u32) } else { near(any(60)) },
-                flags: Flags(if any(4) > 0 { Flags::ACK.0 } else { any(256) as u8 }),
-                window: any(3) as u16,
-                options: {
-                    let sack = (0..any(3)).map(|_| SackBlock { left: near(any(60)), right: near(any(60)) }).collect();
-                    let timestamps = (any(2) == 0).then(Timestamps::default);
-                    let ackp = any(9) == 0;
-                    farlink_tcp::Options::from(timestamps).with(farlink_tcp::RareOptions { sack, ackp, ..farlink_tcp::RareOptions::NONE })
-                },
-                body: Body::of_bytes(&vec![0; any(4) as usize * 100]),
-                ..Segment::default()
-            };
             now += Interval::from_micros(any(20_000));
             let crossing = if end == FIXED { Crossing::ToWireless } else { Crossing::FromWireless };
             let real = any(2) == 0;
@@ -218,4 +200,101 @@ fn marks_alone_lose_nothing() {
     let mut bed = Bed::new(agent, &tcp, [0, 60_000], true).with_faults(faults, 3);
     bed.run(until(4000));
     assert!(bed.is_done());
+}
+
+/// Data of 100 bytes from the fixed host.
+fn data(seq: u32) -> Segment {
+    Segment {
+        seq: Seq(seq),
+        flags: Flags::ACK,
+        body: Body::of_len(100),
+        ..Segment::default()
+    }
+}
+
+/// They go to the wireless side and leave the transmitter at once.
+fn goes(agent: &mut Snoop, now: Instant, segment: Segment) -> Verdict {
+    let mut crosses = packet(FIXED, segment, false);
+    let (mut view, mut out) = (View::new(&mut crosses), Out::default());
+    let to = Crossing::ToWireless;
+    let verdict = agent.on_packet(now, PacketId(0), to, &mut view, &mut out);
+    if let Verdict::Follow(tag) = verdict {
+        agent.on_sent(now, tag, Sent::Left(now), &mut out);
+    }
+    verdict
+}
+
+/// What a sender sends for no other reason than to probe has no data worth a copy.
+#[test]
+fn dummies_are_not_kept() {
+    let mut agent = Snoop::new(SnoopConfig::DEFAULT);
+    let dummy = Segment {
+        dummy: true,
+        ..data(1)
+    };
+    assert_eq!(goes(&mut agent, until(0), dummy), Verdict::Forward);
+    assert_eq!(agent.connections.bytes(), 0);
+}
+
+/// What is sent again goes ahead of the queue if that is asked for.
+#[test]
+fn repairs_go_ahead_if_asked() {
+    for ahead in [true, false] {
+        let mut agent = Snoop::new(SnoopConfig {
+            ahead,
+            ..SnoopConfig::DEFAULT
+        });
+        goes(&mut agent, until(0), data(1));
+        let at = agent.deadline().expect("the local timer");
+        let mut out = Out::default();
+        agent.on_deadline(at, &mut out);
+        let goes_ahead = |action: &Action| matches!(action, Action::Inject(it) if it.ahead);
+        assert_eq!(
+            out.actions.iter().filter(|one| goes_ahead(one)).count(),
+            usize::from(ahead)
+        );
+        assert_eq!(out.actions.len(), 1);
+    }
+}
+
+#[test]
+fn switched_off_it_waits_for_nothing() {
+    let mut agent = Snoop::new(SnoopConfig::DEFAULT);
+    goes(&mut agent, until(0), data(1));
+    assert!(agent.deadline().is_some());
+    agent.switch(until(0), false, &mut Out::default());
+    assert_eq!(agent.deadline(), None);
+}
+
+/// What comes from another station has numbers of this agent, and its timer runs from then on.
+#[test]
+fn what_comes_along_is_timed_from_then_on() {
+    let [mut old, mut new] = [(); 2].map(|()| Snoop::new(SnoopConfig::DEFAULT));
+    for seq in [1, 101, 201] {
+        goes(&mut old, until(0), data(seq));
+    }
+    // Another connection of the host has numbers of the new agent already.
+    let other = Segment {
+        src_port: 7,
+        ..data(1)
+    };
+    goes(&mut new, until(0), other);
+    assert!(new.deadline().is_some());
+    new.on_deadline(until(1), &mut Out::default());
+    let host = packet(MOBILE, data(1), false);
+    let host = View::new(&mut host.clone()).addresses().src;
+    let mut out = Out::default();
+    let moved = old.on_leave(until(2), host, Leaving::Transfer, &mut out);
+    new.on_join(until(2), moved.expect("three packets"), &mut out);
+    let flow = new.connections.at(1, |flow| {
+        let entries = flow.cache.iter().map(|one| (one.serial, one.left));
+        (entries.collect::<Vec<_>>(), flow.due(&SnoopConfig::DEFAULT))
+    });
+    let (entries, due) = flow.expect("the connection");
+    assert_eq!(entries, [2, 3, 4].map(|serial| (serial, Some(until(2)))));
+    assert!(due.is_some_and(|due| due > until(2)));
+    // Without the other connection nothing else is due.
+    new.connections.at(0, |flow| flow.cache.free(Seq(101)));
+    new.on_deadline(until(2), &mut out);
+    assert_eq!(new.deadline(), due);
 }
