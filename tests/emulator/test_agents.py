@@ -87,7 +87,7 @@ def test_an_agent_is_switched_while_packets_cross_it(tmp_path: Path) -> None:
     command += ["--in", "client", "--at", f"server:{sys.executable} {server}"]
     with subprocess.Popen([*command, "--", sys.executable, "-c", FETCH]) as process:
         try:
-            one = _started(process.pid)
+            one = started(process.pid)
             on, lost = _after(one, (0.0, 0.0))
             assert on > 0 < lost
             assert ctl(one, "set", "agents.0.enabled=false").returncode == 0
@@ -105,7 +105,7 @@ def test_an_agent_is_switched_while_packets_cross_it(tmp_path: Path) -> None:
         assert (captures / f"base@radio-{side}.pcapng").stat().st_size > 10_000
 
 
-def _started(pid: int) -> control.Running:
+def started(pid: int) -> control.Running:
     for _ in range(600):
         for one in control.running():
             if one.pid == pid and _answers(one):

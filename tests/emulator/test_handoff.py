@@ -2,10 +2,16 @@
 cannot be."""
 
 import hashlib
+import subprocess
+import sys
+import time
 import tomllib
 from pathlib import Path
 
-from test_emulate import pytestmark, python  # noqa: F401  (skips without the right)
+import pytest
+from test_agents import started
+from test_control import ctl
+from test_emulate import FARLINK, pytestmark, python  # noqa: F401  (skips without the right)
 
 import farlink as fl
 
@@ -96,3 +102,35 @@ def test_a_kernel_gets_each_byte_while_its_host_moves(tmp_path: Path) -> None:
     assert moves["metrics"]["bytes_transferred"] > 0
     repaired = [one["metrics"]["local_retransmissions"] for one in done.data["agents"]]
     assert min(repaired) > 0
+
+
+@pytest.mark.long
+def test_agents_are_switched_while_a_host_moves(tmp_path: Path) -> None:
+    """Switched off at one station while the host is at either: each byte comes all the same, and
+    only the other station repairs from then on."""
+    file, serve, fetch = (tmp_path / name for name in ("walk.toml", "serve.py", "fetch.py"))
+    out = tmp_path / "digest"
+    file.write_text(WALK.replace('"transfer"', '"lose"'))
+    serve.write_text(SERVE)
+    fetch.write_text(FETCH)
+    command = [*FARLINK, "emulate", str(file), "--quiet", "--in", "client"]
+    command += ["--at", f"server:{sys.executable} {serve} {SIZE}"]
+    with subprocess.Popen([*command, "--", sys.executable, str(fetch), str(out)]) as process:
+        try:
+            one = started(process.pid)
+            assert ctl(one, "set", "agents.0.enabled=false").returncode == 0
+            found = one.stats()["agents"]
+            before = found[0]["metrics"]["local_retransmissions"]
+            last = found
+            while process.poll() is None:
+                time.sleep(0.1)
+                try:
+                    last = one.stats()["agents"]
+                except fl.ScenarioError:  # it ends
+                    break
+            assert process.wait(timeout=60) == 0
+        finally:
+            process.terminate()
+    assert out.read_text() == RIGHT
+    assert last[0]["metrics"]["local_retransmissions"] == before
+    assert last[1]["metrics"]["local_retransmissions"] > 0

@@ -391,6 +391,13 @@ pub fn decode_headers(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> 
     }
 }
 
+/// Whether these are the bytes of a fragment of a packet of TCP.
+pub fn is_tcp_fragment(bytes: &[u8]) -> bool {
+    let is_it =
+        |ip: Ipv4HeaderSlice<'_>| ip.is_fragmenting_payload() && ip.protocol() == IpNumber::TCP;
+    Ipv4HeaderSlice::from_slice(bytes).is_ok_and(is_it)
+}
+
 /// What the headers of a packet say whose TCP checksum is wrong: some of it may be
 /// what the damage made of it. `None` if the checksum is right, or if there is no TCP
 /// header to be read.

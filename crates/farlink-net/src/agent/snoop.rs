@@ -314,6 +314,7 @@ fn from_far_end(
         window: flow.acked.map_or(0, |(_, window)| window),
         ..Segment::default()
     };
+    segment.options.timestamps = flow.stamps;
     options(&mut segment.options);
     flow.path?.reverse().packet(segment).ok()
 }

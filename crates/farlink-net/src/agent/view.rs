@@ -85,6 +85,15 @@ impl<'a> View<'a> {
         Some((Ends(ends), segment))
     }
 
+    /// Whether it is a piece of a packet of TCP that was cut on the way.
+    pub fn is_fragment(&self) -> bool {
+        match &self.packet.payload {
+            Payload::Tcp(_) => self.packet.piece.is_some(),
+            Payload::Raw(raw) => wire::is_tcp_fragment(raw.bytes()),
+            Payload::Udp(_) => false,
+        }
+    }
+
     /// What it takes to send a packet as this one is sent.
     pub fn path(&mut self) -> Path {
         Path {

@@ -7,7 +7,7 @@ use super::{Combine, Kind, Metric, Scope};
 type Counted = (&'static str, &'static str, Kind, &'static str);
 
 /// What agents count, and what it means.
-static COUNTED: [Counted; 31] = [
+static COUNTED: [Counted; 32] = [
     (
         "cached",
         "",
@@ -148,6 +148,12 @@ static COUNTED: [Counted; 31] = [
         Kind::Count,
         "packets with which another would have begun, for \
          which there was no room",
+    ),
+    (
+        "fragments",
+        "",
+        Kind::Count,
+        "pieces of TCP's packets that passed unread: the connections that they are of stall",
     ),
     (
         "connections_failed",

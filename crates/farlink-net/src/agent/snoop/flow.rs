@@ -5,7 +5,7 @@ use super::config::{Repair, SnoopConfig};
 use crate::agent::connections::Kept;
 use crate::agent::view::Path;
 use crate::packet::Packet;
-use farlink_tcp::{Flags, Instant, Interval, SackBlock, SackBlocks, Segment, Seq};
+use farlink_tcp::{Flags, Instant, Interval, SackBlock, SackBlocks, Segment, Seq, Timestamps};
 
 /// What the agent keeps of a connection: data go to the wireless side.
 #[derive(Debug, Default)]
@@ -27,6 +27,9 @@ pub(super) struct Flow {
     restarted: Instant,
     pub(super) path: Option<Path>,
     pub(super) head: Head,
+    /// The timestamps that came last from the wireless side: one that uses them drops what has
+    /// none (RFC 7323, 3.2).
+    pub(super) stamps: Option<Timestamps>,
     /// The SYN says that partial acknowledgments are understood.
     pub(super) knows_partial: bool,
     /// The last partial acknowledgment, unless all of that is acknowledged.
@@ -213,6 +216,7 @@ impl Flow {
         if !flags.has(Flags::ACK) || flags.has(Flags::RST) {
             return OnAck::Pass;
         }
+        self.stamps = segment.options.timestamps;
         let (ack, window) = (segment.ack, segment.window);
         let bare = segment.body.is_empty() && !flags.has(Flags::FIN) && !flags.has(Flags::SYN);
         let (last, last_window) = match self.acked {

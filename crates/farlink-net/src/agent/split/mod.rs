@@ -79,6 +79,8 @@ struct Arrived {
 struct Count {
     opened: u64,
     refused: u64,
+    /// Pieces of packets, which pass unread.
+    fragments: u64,
     blind: u64,
     failed: u64,
     lost: u64,
@@ -248,6 +250,7 @@ impl Agent for Split {
             Crossing::Beside => return Verdict::Forward,
         };
         let Some(ends) = view.ends(crossing) else {
+            self.count.fragments += u64::from(view.is_fragment());
             return Verdict::Forward;
         };
         let is_known = self.relays.contains_key(&ends);
@@ -377,6 +380,7 @@ impl Agent for Split {
             ("connections", count.opened as f64),
             ("connections_refused", count.refused as f64),
             ("connections_failed", count.failed as f64),
+            ("fragments", count.fragments as f64),
             ("blind", count.blind as f64),
             ("bytes_held", count.held as f64),
             ("bytes_held_mean", count.held_mean(now)),

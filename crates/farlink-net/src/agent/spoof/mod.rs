@@ -42,6 +42,8 @@ pub struct Spoof {
     packets: Vec<Packet>,
     opened: u64,
     refused: u64,
+    /// Pieces of packets, which pass unread.
+    fragments: u64,
     failed: u64,
     lost: u64,
     held: u64,
@@ -65,6 +67,7 @@ impl Spoof {
             packets: Vec::new(),
             opened: 0,
             refused: 0,
+            fragments: 0,
             failed: 0,
             lost: 0,
             held: 0,
@@ -176,6 +179,7 @@ impl Agent for Spoof {
             Crossing::Beside => return Verdict::Forward,
         };
         let Some(ends) = view.ends(crossing) else {
+            self.fragments += u64::from(view.is_fragment());
             return Verdict::Forward;
         };
         let Some(segment) = view.segment() else {
@@ -313,6 +317,7 @@ impl Agent for Spoof {
         vec![
             ("connections", self.opened as f64),
             ("connections_refused", self.refused as f64),
+            ("fragments", self.fragments as f64),
             ("connections_failed", self.failed as f64),
             ("acks_spoofed", sum.spoofed as f64),
             ("suppressed", sum.suppressed as f64),

@@ -39,3 +39,54 @@ impl Simplex {
         self.is_closed || self.cut_until.is_some_and(|until| now <= until)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::channel::Channel;
+    use crate::id::PacketId;
+    use crate::link::simplex::Simplex;
+    use crate::link::{LinkConfig, QueueLimit};
+    use farlink_tcp::{Instant, Interval};
+
+    fn link() -> Simplex {
+        let config = LinkConfig {
+            rate: 8_000_000,
+            delay: Interval::from_millis(10),
+            overhead: 0,
+            service: Interval::ZERO,
+            fec: None,
+            queue: QueueLimit::Unlimited,
+            mark: QueueLimit::Unlimited,
+            priorities: true,
+        };
+        let mut link = Simplex::new(config, Channel::default());
+        link.keep();
+        link
+    }
+
+    fn at(ns: u64) -> Instant {
+        Instant::from_nanos(ns)
+    }
+
+    /// What was on the way is cut off, to the nanosecond, and what goes later comes behind it.
+    #[test]
+    fn what_was_on_the_way_arrives_nowhere() {
+        let mut link = link();
+        link.flies(PacketId(0), at(11_000_000));
+        assert!(link.close().is_empty(), "it has left the queue");
+        assert!(link.is_cut(at(11_000_000)) && link.is_cut(at(12_000_000)));
+        link.reopen();
+        assert!(link.is_cut(at(11_000_000)) && !link.is_cut(at(11_000_001)));
+        assert_eq!(link.last_arrival, at(11_000_001));
+    }
+
+    /// With nothing on the way nothing is cut off once it is open again.
+    #[test]
+    fn an_empty_link_cuts_nothing() {
+        let mut link = link();
+        link.close();
+        assert!(link.is_cut(at(0)) && link.is_cut(at(1)));
+        link.reopen();
+        assert!(!link.is_cut(at(0)));
+    }
+}
