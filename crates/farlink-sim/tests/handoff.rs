@@ -172,15 +172,6 @@ fn a_walk_goes_to_the_nearest_station() {
     assert!(often < 100.0, "{often}: where it is already it does not go");
 }
 
-/// A host on its way goes nowhere else.
-#[test]
-fn a_handoff_within_another_is_none() {
-    let twice = "at = [\"1 s\", \"1.02 s\"]\ngap = \"50 ms\"";
-    let done = result(&walk(twice, "", "", STREAM));
-    assert!((cost(&done, "handoffs") - 1.0).abs() < f64::EPSILON);
-    assert!(metric(&done, "links", 8, "packets") > 800.0);
-}
-
 /// A run that is looked at is the run that is not, and one that is repeated is the same.
 #[test]
 fn looking_changes_nothing() {
