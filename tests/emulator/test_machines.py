@@ -213,6 +213,9 @@ def test_three_machines_are_a_laboratory(laboratory: Machines, tmp_path: Path) -
     }
     assert [left[one] + right[one] for one in ("forged", "replayed")] == [20, 10]
     assert right["taken_off_s"] > 0
+    shown = [machines.line(row) for row in stats["hosts"]]
+    assert "; at 3.0 m, 4.0 m" in shown[0]
+    assert "taken off the scenario's delays" in shown[1]
 
     # Killed, it cannot say that it ends.
     os.killpg(far.pid, signal.SIGKILL)

@@ -374,3 +374,6 @@ pub(crate) fn report(port: &Port) -> Option<GatewayReport> {
         counts: peer.counts,
     })
 }
+
+#[cfg(test)]
+mod tests;

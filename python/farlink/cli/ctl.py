@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from farlink import control
+from farlink import control, machines
 from farlink.cli import text
 from farlink.errors import ScenarioError
 
@@ -169,6 +169,9 @@ def _table(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
     console = text.console(sys.stdout)
     console.print(f"{now['duration_s']:.1f} s", end="")
     console.print(table)
+    for row in now["hosts"]:
+        if "gateway" in row:
+            console.print(machines.line(row), soft_wrap=True, markup=False)
 
 
 def _counts(row: Mapping[str, Any]) -> tuple[float, float]:

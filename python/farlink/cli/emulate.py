@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from farlink import emulation, files
+from farlink import emulation, files, machines
 from farlink.cli import text
 from farlink.errors import ScenarioError
 from farlink.kernel import KernelTrace
@@ -309,7 +309,7 @@ def tables(done: emulation.Emulated, out: "Sink") -> None:
         )
     for row in data["hosts"]:
         if "gateway" in row:
-            out.print(_gateway(row), soft_wrap=True, markup=False)
+            out.print(machines.line(row), soft_wrap=True, markup=False)
     if data.get("strangers") and any(data["strangers"].values()):
         counts = data["strangers"].items()
         others = [f"{count:,} {name.replace('_', ' ')}" for name, count in counts if count]
@@ -363,29 +363,6 @@ def tables(done: emulation.Emulated, out: "Sink") -> None:
             "machine makes packets later; --no-realtime asks for that",
             soft_wrap=True,
         )
-
-
-def _gateway(row: dict[str, Any]) -> str:
-    """Tell what a gateway did, and what its tunnel adds to the delays of the scenario."""
-    own = row["gateway"]
-    if not own["joined"]:
-        return f"gateway {row['host']} never joined; {own['away']:,} packets for it were lost"
-    path = "round trips unknown"
-    if own["one_way_s"] is not None:
-        left = max(own["one_way_s"] - own["taken_off_s"], 0.0)
-        path = (
-            f"the tunnel takes {1e3 * own['one_way_s']:.3f} ms each way "
-            f"(jitter {1e3 * own['jitter_s']:.3f} ms), {1e3 * own['taken_off_s']:.3f} ms of that "
-            f"taken off the scenario's delays, {1e3 * left:.3f} ms added"
-        )
-    lost = f"lost {own['lost']:,} times, {own['away']:,} packets meanwhile"
-    bad = f"{own['missing']:,} datagrams missing, {own['forged']:,} forged, "
-    place = own["place"]
-    at = f"; at {place[0]:.1f} m, {place[1]:.1f} m" if place else ""
-    return (
-        f"gateway {row['host']} {own['address'] or '(away)'}: {path}; {lost}; "
-        f"{bad}{own['replayed']:,} replayed{at}"
-    )
 
 
 def _packets(packets: dict[str, int]) -> str:

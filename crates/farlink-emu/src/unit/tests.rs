@@ -1,0 +1,213 @@
+//! A unit, and what comes by its socket: gateways, strangers, and what nobody should send.
+
+use super::*;
+use crate::peer::{LOST_AFTER, Peer};
+use crate::tunnel::{Hello, Initiation, Inner, Session};
+use proptest::prelude::*;
+
+/// A unit with places for two gateways, and one that would join.
+struct Network {
+    unit: Unit,
+    hosts: Vec<Host>,
+    socket: UdpSocket,
+    key: Key,
+    now: Instant,
+}
+
+fn network() -> Network {
+    let key = Key::random().unwrap();
+    let options = UnitOptions {
+        listen: ([127, 0, 0, 1], 0).into(),
+        key: key.to_string(),
+    };
+    let unit = Unit::open(&options, 3, &HostConfig::default()).unwrap();
+    let place = |name: &str, last: u8| {
+        Host::of_gateway(name, [10, 0, 0, last].into(), Peer::new(unit.socket()))
+    };
+    let hosts = vec![place("left", 1), place("right", 3)];
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let soon = std::time::Duration::from_millis(200);
+    socket.set_read_timeout(Some(soon)).unwrap();
+    Network {
+        unit,
+        hosts,
+        socket,
+        key,
+        now: Instant::from_nanos(1),
+    }
+}
+
+impl Network {
+    fn take(&mut self, datagram: &[u8]) -> Taken {
+        let from = self.socket.local_addr().unwrap();
+        self.unit.take(self.now, from, datagram, &mut self.hosts)
+    }
+
+    fn later(&mut self, by: Interval) {
+        self.now += by;
+        self.unit.work(self.now, &mut self.hosts);
+    }
+
+    /// Whether something was answered; what came before is read with it.
+    fn answer(&self) -> Option<Vec<u8>> {
+        let mut buffer = vec![0; LONGEST];
+        let length = self.socket.recv(&mut buffer).ok()?;
+        Some(buffer[..length].to_vec())
+    }
+
+    /// Joins, or is refused.
+    fn join(&mut self, host: &str, instance: u64) -> (Welcome, Session) {
+        let host = host.to_owned();
+        let (mut begun, hello) =
+            Initiation::begin(&self.key, 1, &Hello { host, instance }).unwrap();
+        self.take(&hello);
+        let answer = loop {
+            let answer = self.answer().expect("an answer");
+            if answer[0] == 2 {
+                break answer;
+            }
+        };
+        let Some(Outer::Welcome { from, body, .. }) = Outer::read(&answer) else {
+            panic!("{answer:?}");
+        };
+        let limits = Limits::default();
+        let (welcome, mut session) = begun
+            .finish(&self.key, from, body, self.now, limits)
+            .unwrap();
+        if matches!(welcome, Welcome::Joined { .. }) {
+            self.say(&mut session, Inner::Overflowed { packets: 0 });
+        }
+        (welcome, session)
+    }
+
+    fn say(&mut self, session: &mut Session, inner: Inner<'_>) -> Taken {
+        let mut datagram = Vec::new();
+        assert!(session.seal(self.now, inner, &mut datagram));
+        self.take(&datagram)
+    }
+
+    fn is_here(&self, host: usize) -> bool {
+        report(&self.hosts[host].port).unwrap().here
+    }
+}
+
+#[test]
+fn a_host_is_one_gateway_at_a_time() {
+    let mut net = network();
+    let (welcome, mut first) = net.join("right", 1);
+    let Welcome::Joined { node, nodes, .. } = welcome else {
+        panic!("{welcome:?}");
+    };
+    assert_eq!((node, nodes), (2, 3));
+    assert!(net.is_here(1) && !net.is_here(0));
+    let (welcome, _) = net.join("right", 2);
+    assert!(matches!(welcome, Welcome::Taken(_)), "{welcome:?}");
+    let (welcome, _) = net.join("moon", 2);
+    assert!(matches!(welcome, Welcome::Refused(why) if why.contains("left, right")));
+    // New keys for the same one; what is still sealed with the old ones is taken.
+    let (welcome, mut renewed) = net.join("right", 1);
+    assert!(matches!(welcome, Welcome::Joined { .. }));
+    for session in [&mut first, &mut renewed] {
+        let place = net.say(session, Inner::Place { x: 1.0, y: 2.0 });
+        assert!(matches!(place, Taken::Place(1, 1.0, 2.0)), "{place:?}");
+    }
+    // It is lost, and another has its place; it is not listened to any more.
+    net.later(LOST_AFTER);
+    assert!(!net.is_here(1));
+    let (welcome, mut other) = net.join("right", 2);
+    assert!(matches!(welcome, Welcome::Joined { .. }));
+    let bytes = &[0x45; 20][..];
+    let packet = Inner::Packet {
+        checked: true,
+        bytes,
+    };
+    assert!(matches!(net.say(&mut other, packet), Taken::Packet(1, ..)));
+    assert!(matches!(net.say(&mut renewed, packet), Taken::Nothing));
+    assert!(matches!(net.say(&mut first, packet), Taken::Nothing));
+    let counts = report(&net.hosts[1].port).unwrap().counts;
+    assert_eq!((counts.joined, counts.lost), (2, 1));
+}
+
+/// Nobody without the key is answered, nor a second time; and a flood is not looked at.
+#[test]
+fn strangers_are_not_answered() {
+    let mut net = network();
+    let hello = |key: &Key| {
+        let host = "left".to_owned();
+        Initiation::begin(key, 1, &Hello { host, instance: 9 })
+            .unwrap()
+            .1
+    };
+    let own = hello(&net.key);
+    net.take(&own);
+    assert!(net.answer().is_some());
+    assert!(!net.is_here(0), "it may be a replay until more comes");
+    net.take(&own);
+    net.take(&hello(&Key::random().unwrap()));
+    let mut changed = own.clone();
+    changed[50] ^= 1;
+    net.take(&changed);
+    assert_eq!(net.answer(), None);
+    assert_eq!(
+        (net.unit.strangers.replayed, net.unit.strangers.without_key),
+        (1, 2)
+    );
+    for _ in 0..1000 {
+        net.take(&changed);
+    }
+    assert!(net.unit.strangers.without_key <= 500);
+    assert!(net.unit.strangers.flooded >= 500);
+    net.later(Interval::from_secs(1));
+    let (welcome, _) = net.join("left", 9);
+    assert!(
+        matches!(welcome, Welcome::Joined { .. }),
+        "a flood that is over"
+    );
+}
+
+/// A packet for one who is away is lost, and counted.
+#[test]
+fn what_is_for_one_who_is_away_is_counted() {
+    let mut net = network();
+    let mut packet = vec![
+        0x45, 0, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 3,
+    ];
+    let sum: u32 = packet
+        .chunks(2)
+        .map(|p| u32::from(u16::from_be_bytes([p[0], p[1]])))
+        .sum();
+    let sum = !(((sum >> 16) + (sum & 0xffff)) as u16);
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    let raw = farlink_net::Raw::new(packet).unwrap();
+    let write = |net: &mut Network| net.hosts[1].port.write(net.now, &raw).unwrap();
+    assert_eq!(write(&mut net).refused, 1);
+    let (_, mut session) = net.join("right", 1);
+    assert_eq!(write(&mut net).delivered, 1);
+    net.say(&mut session, Inner::Bye);
+    assert_eq!(write(&mut net).refused, 1);
+    assert_eq!(report(&net.hosts[1].port).unwrap().counts.away, 2);
+}
+
+proptest! {
+    /// Whatever comes, from strangers or sealed, the gateways that are there stay.
+    #[test]
+    fn nothing_that_comes_stops_the_unit(
+        datagrams in prop::collection::vec((0u8..5, prop::collection::vec(any::<u8>(), 0..80)), 40)
+    ) {
+        let mut net = network();
+        let (_, mut session) = net.join("left", 1);
+        let mut sealed = Vec::new();
+        for (kind, bytes) in &datagrams {
+            let datagram = [&[*kind, 0, 0, 0], &bytes[..]].concat();
+            let _ = net.take(&datagram);
+            // The same as words of the gateway itself, but for that it ends.
+            let plain = [&[kind % 7], &bytes[..]].concat();
+            if let Some(inner) = Inner::read(&plain) {
+                prop_assert!(session.seal(net.now, inner, &mut sealed));
+                let _ = net.take(&sealed);
+                let _ = net.take(&sealed);
+            }
+        }
+        prop_assert!(net.is_here(0));
+    }
+}
