@@ -226,6 +226,25 @@ fn split_connections_are_reset_or_go_along() {
     }
 }
 
+/// State that is on its way holds up what cannot do without it, and nothing else.
+#[test]
+fn split_connections_stand_still_until_their_state_has_come() {
+    let longer = |kind: &str| {
+        let [soon, late] = ["0 s", "3 s"].map(|delay| {
+            let keys =
+                format!("kind = \"{kind}\"\nhandoff = \"transfer\"\ntransfer_delay = \"{delay}\"");
+            let at = "at = [\"2 s\"]\nqueued = \"forward\"";
+            let done = result(&walk(at, "", &both(&keys), &transfer("fixed", "mobile")));
+            metric(&done, "flows", 0, "duration")
+        });
+        late - soon
+    };
+    // What was lost on the air waits for a time-out of a second without the delay.
+    let (split, snoop) = (longer("split"), longer("snoop"));
+    assert!((1.5..6.0).contains(&split), "{split}");
+    assert!(snoop.abs() < 1.0, "{snoop}");
+}
+
 /// Packets of real programs take the same ways.
 #[test]
 fn packets_of_real_programs_go_where_the_host_is() {
