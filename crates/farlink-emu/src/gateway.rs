@@ -105,6 +105,8 @@ struct Tunnel {
     asked: Instant,
     heard: Instant,
     is_lost: bool,
+    /// Whether the host is there.
+    is_ready: bool,
     datagram: Vec<u8>,
     done: GatewayDone,
 }
@@ -158,6 +160,7 @@ impl Tunnel {
             asked: Instant::ZERO,
             heard: Instant::ZERO,
             is_lost: false,
+            is_ready: false,
             datagram: Vec::new(),
             done: GatewayDone {
                 host: options.host.clone(),
@@ -187,6 +190,13 @@ impl Tunnel {
             // Lost ones are asked again.
             let _ = self.socket.send(&datagram);
         }
+    }
+
+    /// The unit takes the session for this one's when something comes in it, and not before the
+    /// host is there: what it asks meanwhile would be answered late.
+    fn show(&mut self, now: Instant) {
+        (self.is_ready, self.heard) = (true, now);
+        self.say(now, Inner::Probe { at: 0 });
     }
 
     fn say(&mut self, now: Instant, inner: Inner<'_>) -> bool {
@@ -246,8 +256,9 @@ impl Tunnel {
         self.heard = now;
         if matches!(welcome, Welcome::Joined { .. }) {
             self.previous = self.session.replace((to, session));
-            // The unit takes the session for this one's when something comes in it.
-            self.say(now, Inner::Probe { at: 0 });
+            if self.is_ready {
+                self.show(now);
+            }
         }
         Said::Welcome(welcome)
     }
@@ -389,6 +400,7 @@ fn carry(
     let mut buffer = vec![0; LONGEST];
     let (mut pieces, mut packets, mut ident) = (Pieces::default(), Vec::new(), 0u32);
     let (mut told, began) = (None::<Instant>, clock());
+    tunnel.show(began);
     loop {
         wait(&tunnel.socket, Some(host), Some(stop))?;
         if stop.read().is_ok() {

@@ -60,7 +60,7 @@ pub(crate) struct Peer {
     pub(crate) is_here: bool,
     heard: Instant,
     probed: Instant,
-    pub(crate) trips: RoundTrips,
+    trips: RoundTrips,
     pub(crate) place: Option<(f64, f64)>,
     judged: Instant,
     /// What the tunnel takes each way, as far as it was judged.
@@ -137,6 +137,12 @@ impl Peer {
     /// It was answered, and has this session when it sends something in it.
     pub(crate) fn answered(&mut self, instance: u64, line: Line) {
         self.next = Some((instance, line));
+    }
+
+    /// What the tunnel takes each way and how much that differs, if that is known yet.
+    pub(crate) fn path(&self) -> Option<(Interval, Interval)> {
+        let known = self.trips.len() >= ENOUGH;
+        Some((self.trips.one_way()?, self.trips.jitter()?)).filter(|_| known)
     }
 
     /// A packet for it.

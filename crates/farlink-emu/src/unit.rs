@@ -361,13 +361,13 @@ pub(crate) fn report(port: &Port) -> Option<GatewayReport> {
     let Port::Gateway(peer) = port else {
         return None;
     };
-    let seconds = |interval: Option<Interval>| interval.map(Interval::as_secs_f64);
+    let path = peer.path();
     Some(GatewayReport {
         here: peer.is_here,
         address: peer.address().map(|address| address.to_string()),
         place: peer.place,
-        one_way_s: seconds(peer.trips.one_way()),
-        jitter_s: seconds(peer.trips.jitter()),
+        one_way_s: path.map(|(one_way, _)| one_way.as_secs_f64()),
+        jitter_s: path.map(|(_, jitter)| jitter.as_secs_f64()),
         taken_off_s: peer.taken_off.as_secs_f64(),
         missing: peer.missing(),
         incomplete: peer.incomplete(),
