@@ -36,6 +36,8 @@ pub(super) struct Spoofed {
     far_next: Seq,
     far_clock: u32,
     far_window: u64,
+    /// Some of what is kept waits for room there.
+    waits: bool,
     /// Its ACKs tell of congestion.
     far_marks: Flags,
     /// Clock of the sender, of the last data in order.
@@ -86,6 +88,8 @@ struct Kept {
     again: bool,
     /// The far end reported it (RFC 2018), or it was sent again in this recovery.
     skip: bool,
+    /// It goes when the far end's window has room: it was not sent, or came there in vain.
+    waits: bool,
 }
 
 /// What becomes of a segment.
@@ -115,6 +119,7 @@ impl Spoofed {
             far_next: Seq::default(),
             far_clock: 0,
             far_window: 0,
+            waits: false,
             far_marks: Flags::default(),
             clock: 0,
             edge: Seq::default(),
@@ -235,8 +240,9 @@ impl Spoofed {
         let fits =
             self.bytes + u64::from(len) <= settings.buffer && (self.cache.len() as u64) < most;
         let in_order = start.diff(self.next) <= 0;
+        let waits = fits && follows && self.has_to_wait(end);
         if fits && follows {
-            self.keep(start, end, packet, now);
+            self.keep(start, end, packet, waits, now);
         } else {
             self.count.no_room += 1;
         }
@@ -257,11 +263,66 @@ impl Spoofed {
             // A hole in front of the agent is the sender's to fill.
             self.acknowledge(settings, Some(start), out);
         }
-        Becomes::Goes
+        if waits { Becomes::Taken } else { Becomes::Goes }
+    }
+
+    /// Right edge of what the far end takes before it has more in order.
+    fn far_edge(&self) -> Seq {
+        self.confirmed.at(self.far_window)
+    }
+
+    /// Whether data would come to the far end in vain. As long as all arrives they may go beyond
+    /// the window that it was last heard to have: it moves until they are there. Behind a loss it
+    /// does not.
+    fn has_to_wait(&self, end: Seq) -> bool {
+        (self.recover.is_some() || self.waits) && end.diff(self.far_edge()) > 0
+    }
+
+    /// Something is missing at the far end: what is beyond its window was dropped there. Returns
+    /// behind the last that was not.
+    fn hold_back(&mut self) -> Option<Seq> {
+        let edge = self.far_edge();
+        let mut last = None;
+        for kept in &mut self.cache {
+            if kept.end.diff(edge) <= 0 {
+                last = Some(kept.end);
+            } else if !kept.waits {
+                (kept.waits, kept.again) = (true, true);
+                self.waits = true;
+            }
+        }
+        last.or(self.cache.front().map(|kept| kept.end))
+    }
+
+    /// What waits goes as far as the far end's window has room now.
+    fn release(&mut self, now: Instant, out: &mut Vec<Packet>) {
+        let edge = self.far_edge();
+        if !self.waits {
+            return;
+        }
+        self.waits = false;
+        for kept in &mut self.cache {
+            if kept.waits && kept.end.diff(edge) <= 0 {
+                (kept.waits, kept.skip, kept.sent) = (false, kept.again, now);
+                out.push(kept.packet.clone());
+                if kept.again {
+                    self.count.resent += 1;
+                    self.acts.push((Act::Resend, kept.start));
+                }
+            }
+            self.waits |= kept.waits;
+        }
     }
 
     /// Keeps a segment, unless it is kept.
-    fn keep(&mut self, start: Seq, end: Seq, packet: impl FnOnce() -> Packet, now: Instant) {
+    fn keep(
+        &mut self,
+        start: Seq,
+        end: Seq,
+        packet: impl FnOnce() -> Packet,
+        waits: bool,
+        now: Instant,
+    ) {
         let at = self
             .cache
             .partition_point(|kept| kept.start.diff(start) < 0);
@@ -275,7 +336,9 @@ impl Spoofed {
             sent: now,
             again: false,
             skip: false,
+            waits,
         };
+        self.waits |= waits;
         self.bytes += kept.len();
         self.count.cached += 1;
         self.acts.push((Act::Keep, start));
@@ -324,6 +387,7 @@ impl Spoofed {
             } else if bare && same && !self.cache.is_empty() {
                 self.duplicate(segment, now, out);
             }
+            self.release(now, out);
         }
         if !bare || ack.diff(before) > 0 {
             return Becomes::Rewritten;
@@ -357,7 +421,11 @@ impl Spoofed {
         (self.duplicates, self.tries) = (0, 0);
         self.deadline = (!self.cache.is_empty()).then(|| now + self.rtt.rto());
         match self.recover {
-            Some(recover) if ack.diff(recover) < 0 => self.resend_first(Act::Resend, now, out),
+            Some(recover) if ack.diff(recover) < 0 => {
+                if self.cache.front().is_some_and(|kept| !kept.skip) {
+                    self.resend_first(Act::Resend, now, out);
+                }
+            }
             Some(_) => {
                 self.recover = None;
                 for kept in &mut self.cache {
@@ -371,9 +439,8 @@ impl Spoofed {
     /// The far end has again acknowledged the same.
     fn duplicate(&mut self, segment: &Segment, now: Instant, out: &mut Vec<Packet>) {
         self.duplicates += 1;
-        let last = self.cache.back().map(|kept| kept.end);
         if self.recover.is_none() && self.duplicates == THRESHOLD {
-            self.recover = last;
+            self.recover = self.hold_back();
             self.resend_first(Act::Resend, now, out);
         }
         let blocks = segment.options.sack.as_slice();
@@ -407,7 +474,7 @@ impl Spoofed {
 
     fn resend(&mut self, act: Act, number: usize, now: Instant, out: &mut Vec<Packet>) {
         let kept = &mut self.cache[number];
-        (kept.sent, kept.again, kept.skip) = (now, true, true);
+        (kept.sent, kept.again, kept.skip, kept.waits) = (now, true, true, false);
         out.push(kept.packet.clone());
         self.count.resent += 1;
         self.acts.push((act, kept.start));
@@ -437,7 +504,7 @@ impl Spoofed {
         for kept in &mut self.cache {
             kept.skip = false;
         }
-        self.recover = self.cache.back().map(|kept| kept.end);
+        self.recover = self.hold_back();
         self.duplicates = 0;
         self.resend_first(act, now, out);
     }
