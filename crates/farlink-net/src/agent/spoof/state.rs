@@ -421,8 +421,10 @@ impl Spoofed {
         (self.duplicates, self.tries) = (0, 0);
         self.deadline = (!self.cache.is_empty()).then(|| now + self.rtt.rto());
         match self.recover {
+            // What goes already does not go twice.
             Some(recover) if ack.diff(recover) < 0 => {
-                if self.cache.front().is_some_and(|kept| !kept.skip) {
+                let goes = self.cache.front().is_none_or(|kept| kept.skip);
+                if !goes {
                     self.resend_first(Act::Resend, now, out);
                 }
             }
