@@ -80,8 +80,6 @@ def test_kernels_and_our_tcp_give_live_numbers_and_verdicts(tmp_path: Path) -> N
 @pytest.mark.long
 def test_an_end_by_ctrl_c_leaves_nothing_behind(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "farlink", "study", "vatne2006", "--live", "--quiet"]
-    # Where these tests run in the background, Ctrl-C may be ignored; programs inherit that.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     mine: set[int] = set()
     with subprocess.Popen(
         [*command, "--out", str(tmp_path / "out")], stderr=subprocess.PIPE, start_new_session=True
