@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from test_emulate import FARLINK, path, pytestmark  # noqa: F401  (skips without the right)
-from test_endings import carries, until
+from test_endings import carries, heeds_ctrl_c, until  # noqa: F401  (of all tests)
 
 import farlink as fl
 from farlink import source

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -67,6 +67,14 @@ def gone(mark: str, process: int) -> None:
             return
         time.sleep(0.02)
     pytest.fail(f"left behind: {left}")
+
+
+@pytest.fixture(autouse=True)
+def heeds_ctrl_c() -> Iterator[None]:
+    """What a shell runs in the background ignores Ctrl-C, and all that it starts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def started(tmp_path: Path, script: str, *options: str) -> tuple["subprocess.Popen[str]", str]:

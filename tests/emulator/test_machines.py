@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from test_attach import IP, ip, needs_ip
 from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
+from test_endings import heeds_ctrl_c  # noqa: F401  (of all tests)
 
 import farlink as fl
 from farlink import emulation, machines
