@@ -184,23 +184,28 @@ impl Live {
     /// Does what is due by `now`. `deliver` gets each packet that arrives, with the
     /// number of its host and when it was due.
     pub fn advance(&mut self, now: Instant, mut deliver: impl FnMut(usize, Instant, Raw)) {
+        // What a host's own node answered as its packet entered is there without any event.
+        self.leave(&mut deliver);
         while self.world.next_time().is_some_and(|at| at <= now) {
             self.world.step();
-            let due = self.world.now;
-            let host_of = &self.host_of;
-            self.world.leave(|node, packet| {
-                // The place of the packet is free: its bytes need not be copied.
-                let nothing = Payload::Udp(Datagram::default());
-                let payload = std::mem::replace(&mut packet.payload, nothing);
-                if let (Some(host), Payload::Raw(mut raw)) = (host_of[node], payload) {
-                    if packet.corrupt {
-                        // Its receiver's own checksum tells.
-                        raw.spoil();
-                    }
-                    deliver(host, due, raw);
-                }
-            });
+            self.leave(&mut deliver);
         }
+    }
+
+    fn leave(&mut self, deliver: &mut impl FnMut(usize, Instant, Raw)) {
+        let (due, host_of) = (self.world.now, &self.host_of);
+        self.world.leave(|node, packet| {
+            // The place of the packet is free: its bytes need not be copied.
+            let nothing = Payload::Udp(Datagram::default());
+            let payload = std::mem::replace(&mut packet.payload, nothing);
+            if let (Some(host), Payload::Raw(mut raw)) = (host_of[node], payload) {
+                if packet.corrupt {
+                    // Its receiver's own checksum tells.
+                    raw.spoil();
+                }
+                deliver(host, due, raw);
+            }
+        });
     }
 
     /// Changes rates, delays, queues and channels to those of another scenario with
@@ -600,6 +605,19 @@ mod tests {
         assert_eq!(live.switch_channels(true, None, Some("down")), Ok(2));
         live.send(at(3000), 0, datagram(2)).unwrap();
         assert!(arrivals(&mut live, 4_000_000_000).is_empty());
+    }
+
+    /// Its sender hears at once of a packet that its own first link does not take, also while
+    /// nothing else happens in the network.
+    #[test]
+    fn what_the_first_link_does_not_take_is_told_without_an_event() {
+        let mut live = live(&[("links.0.down.mtu".into(), "500 B".into())]);
+        live.send(Instant::ZERO, 0, datagram(2)).unwrap();
+        let all = arrivals(&mut live, 0);
+        let [(0, 0, answer)] = all.as_slice() else {
+            panic!("{all:?}")
+        };
+        assert_eq!(answer[20..22], [3, 4]);
     }
 
     #[test]
