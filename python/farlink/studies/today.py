@@ -226,7 +226,10 @@ def _draw(found: Answer, path: Path) -> None:
         question = found.question
         places, mechanisms = list(question.place), list(question.mechanism)
         rows = len(question.stack)
-        height = 0.8 + 0.30 * rows * math.ceil(len(places) / 3) + 0.5 * math.ceil(len(places) / 3)
+        # Marks of one row stay clear of those of the next, however many they are.
+        step = min(0.22, 0.8 / len(mechanisms))
+        each = max(0.30, 0.13 * len(mechanisms))
+        height = 0.8 + each * rows * math.ceil(len(places) / 3) + 0.5 * math.ceil(len(places) / 3)
         figure = Picture(figsize=(WIDTH, height), layout="constrained")
         columns = min(3, len(places))
         grid = figure.subplots(
@@ -236,7 +239,7 @@ def _draw(found: Answer, path: Path) -> None:
             axes.set_axis_off()
         for axes, place in zip(grid.flat, places, strict=False):
             for i, mechanism in enumerate(mechanisms):
-                shift = (i - (len(mechanisms) - 1) / 2) * 0.22
+                shift = (i - (len(mechanisms) - 1) / 2) * step
                 for j, stack in enumerate(question.stack):
                     one = found.values[place, mechanism, stack].estimate
                     if one.mean is None:
