@@ -10,7 +10,7 @@ pub use app::{Fetched, Service};
 
 use app::App;
 use farlink_net::wire::{self, Addresses, MAX_IPV4_LEN, WireError};
-use farlink_net::{FlowId, NodeId, Packet, Payload, Raw};
+use farlink_net::{FlowId, HOST_TTL, NodeId, Packet, Payload, Raw};
 use farlink_tcp::config::{Eln, FastOpen};
 use farlink_tcp::{
     CloseReason, Config, Connection, FastOpenCookie, Flags, Instant, Interval, Notice, Segment,
@@ -20,8 +20,6 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-/// Hops that a packet may take.
-const TTL: u8 = 64;
 /// Connections that are open at a time; a SYN beyond is not answered.
 const MOST: usize = 1024;
 /// Of them, those whose handshake is not over: another one takes the place of the
@@ -440,7 +438,7 @@ fn push(
         flow: FlowId::NONE,
         from_opener: true,
         ident: *ident,
-        ttl: TTL,
+        ttl: HOST_TTL,
         corrupt: false,
         dont_fragment: true,
         piece: None,

@@ -260,31 +260,27 @@ impl Merge {
 mod tests {
     use super::*;
     use farlink_net::wire::{self, Addresses};
-    use farlink_net::{FlowId, NodeId, Packet, Payload};
+    use farlink_net::{NodeId, Packet, Payload};
     use farlink_tcp::{Body, Flags, Options, Segment, Seq, Timestamps};
 
     fn segment(seq: u32, data: &[u8], flags: Flags) -> Vec<u8> {
         let packet = Packet {
-            src: NodeId(0),
-            dst: NodeId(2),
-            flow: FlowId::NONE,
-            from_opener: true,
             ident: 9,
-            ttl: 64,
-            corrupt: false,
-            dont_fragment: true,
-            piece: None,
-            payload: Payload::Tcp(Segment {
-                src_port: 5001,
-                dst_port: 40_000,
-                seq: Seq(seq),
-                ack: Seq(77),
-                flags,
-                window: 500,
-                options: Options::from(Some(Timestamps { value: 3, echo: 4 })),
-                body: Body::of_bytes(data),
-                ..Segment::default()
-            }),
+            ..Packet::new(
+                NodeId(0),
+                NodeId(2),
+                Payload::Tcp(Segment {
+                    src_port: 5001,
+                    dst_port: 40_000,
+                    seq: Seq(seq),
+                    ack: Seq(77),
+                    flags,
+                    window: 500,
+                    options: Options::from(Some(Timestamps { value: 3, echo: 4 })),
+                    body: Body::of_bytes(data),
+                    ..Segment::default()
+                }),
+            )
         };
         wire::encode(&packet, Addresses::of(&packet)).unwrap()
     }

@@ -1,7 +1,7 @@
 //! What routers and hosts answer by ICMP (RFC 792), as bytes: errors about a
 //! datagram that went no further, and echo replies.
 
-use crate::packet::{IPV4_HEADER_LEN, Packet, Payload, Raw, ones_complement_sum};
+use crate::packet::{HOST_TTL, IPV4_HEADER_LEN, Packet, Payload, Raw, ones_complement_sum};
 use crate::wire::{self, Addresses};
 use farlink_tcp::Seq;
 use std::net::Ipv4Addr;
@@ -10,8 +10,6 @@ use std::net::Ipv4Addr;
 const ICMP: u8 = 1;
 /// Protocol number of UDP.
 const UDP: u8 = 17;
-/// Hops that an answer may take.
-const TTL: u8 = 64;
 /// Most that an error may have in bytes (RFC 1812, 4.3.2.3).
 const LONGEST: usize = 576;
 /// Precedence of errors: internetwork control (RFC 1812, 4.3.2.5).
@@ -184,7 +182,7 @@ fn message_of(mut message: Vec<u8>, service: u8, from: Ipv4Addr, to: Ipv4Addr) -
     let mut bytes = Vec::with_capacity(IP + message.len());
     bytes.extend([0x45, service]);
     bytes.extend(total.to_be_bytes());
-    bytes.extend([0, 0, 0, 0, TTL, ICMP, 0, 0]);
+    bytes.extend([0, 0, 0, 0, HOST_TTL, ICMP, 0, 0]);
     bytes.extend(from.octets());
     bytes.extend(to.octets());
     bytes.append(&mut message);

@@ -32,5 +32,5 @@ pub use id::{ById, Direction, FlowId, Id, LinkId, NodeId, PacketId};
 pub use link::{
     Due, Fate, Link, LinkConfig, LinkStats, Links, LowFate, Offered, Outcome, QueueLimit, Simplex,
 };
-pub use packet::{Datagram, Head, NotIpv4, Packet, Payload, Raw};
+pub use packet::{Datagram, HOST_TTL, Head, NotIpv4, Packet, Payload, Raw};
 pub use packets::{Label, Packets};

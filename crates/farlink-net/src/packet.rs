@@ -351,7 +351,26 @@ pub enum NotIpv4 {
     Checksum,
 }
 
+/// Hops that a host lets its packets take (RFC 1700).
+pub const HOST_TTL: u8 = 64;
+
 impl Packet {
+    /// A packet as a host sends one: whole, of no flow that is known, not to be cut.
+    pub fn new(src: NodeId, dst: NodeId, payload: Payload) -> Self {
+        Self {
+            src,
+            dst,
+            flow: FlowId::NONE,
+            from_opener: true,
+            ident: 0,
+            ttl: HOST_TTL,
+            corrupt: false,
+            dont_fragment: true,
+            piece: None,
+            payload,
+        }
+    }
+
     /// A packet with a segment in which nothing stands.
     pub(crate) fn of_tcp(head: Head) -> Self {
         let mut packet = Self {
@@ -477,21 +496,17 @@ mod tests {
 
     fn datagram() -> Vec<u8> {
         let packet = Packet {
-            src: NodeId(0),
-            dst: NodeId(1),
-            flow: FlowId::NONE,
-            from_opener: true,
             ident: 7,
-            ttl: 64,
-            corrupt: false,
-            dont_fragment: true,
-            piece: None,
-            payload: Payload::Udp(Datagram {
-                src_port: 9,
-                dst_port: 7,
-                body: Body::of_bytes(b"hello"),
-                ..Datagram::default()
-            }),
+            ..Packet::new(
+                NodeId(0),
+                NodeId(1),
+                Payload::Udp(Datagram {
+                    src_port: 9,
+                    dst_port: 7,
+                    body: Body::of_bytes(b"hello"),
+                    ..Datagram::default()
+                }),
+            )
         };
         wire::encode(&packet, wire::Addresses::of(&packet)).unwrap()
     }

@@ -186,28 +186,25 @@ mod tests {
 
     fn packet(len: u32) -> Packet {
         Packet {
-            src: NodeId(0),
-            dst: NodeId(1),
             flow: FlowId(0),
-            from_opener: true,
             ident: 1,
-            ttl: 64,
-            corrupt: false,
-            dont_fragment: true,
-            piece: None,
-            payload: Payload::Tcp(Segment {
-                src_port: 49_152,
-                dst_port: 80,
-                seq: Seq(1),
-                ack: Seq(1),
-                flags: Flags::ACK.with(Flags::PSH),
-                ecn: Ecn::NotEct,
-                priority: Priority::Normal,
-                dummy: false,
-                window: 65_535,
-                options: Options::from(Some(Timestamps { value: 1, echo: 2 })),
-                body: Body::of_len(len),
-            }),
+            ..Packet::new(
+                NodeId(0),
+                NodeId(1),
+                Payload::Tcp(Segment {
+                    src_port: 49_152,
+                    dst_port: 80,
+                    seq: Seq(1),
+                    ack: Seq(1),
+                    flags: Flags::ACK.with(Flags::PSH),
+                    ecn: Ecn::NotEct,
+                    priority: Priority::Normal,
+                    dummy: false,
+                    window: 65_535,
+                    options: Options::from(Some(Timestamps { value: 1, echo: 2 })),
+                    body: Body::of_len(len),
+                }),
+            )
         }
     }
 

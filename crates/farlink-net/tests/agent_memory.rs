@@ -6,7 +6,7 @@ use farlink_net::agent::{
     SplitSettings, Spoof, SpoofSettings, Tells, Verdict, View,
 };
 use farlink_net::wire::{self, Addresses};
-use farlink_net::{FlowId, NodeId, Packet, PacketId, Payload, Raw};
+use farlink_net::{NodeId, Packet, PacketId, Payload, Raw};
 use farlink_tcp::{Body, Config, Flags, Instant, Interval, Segment, Seq};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -106,21 +106,17 @@ fn crosses(agent: &mut dyn Agent, now: Instant, number: u32, crossing: Crossing,
         (mobile, fixed, (80, far))
     };
     let mut packet = Packet {
-        src,
-        dst,
-        flow: FlowId::NONE,
         from_opener: to_mobile,
-        ident: 0,
-        ttl: 64,
-        corrupt: false,
-        dont_fragment: true,
-        piece: None,
-        payload: Payload::Tcp(Segment {
-            src_port: ports.0,
-            dst_port: ports.1,
-            window: 1 << 15,
-            ..said
-        }),
+        ..Packet::new(
+            src,
+            dst,
+            Payload::Tcp(Segment {
+                src_port: ports.0,
+                dst_port: ports.1,
+                window: 1 << 15,
+                ..said
+            }),
+        )
     };
     let bytes = wire::encode(&packet, Addresses::of(&packet)).expect("it can be written");
     packet.payload = Payload::Raw(Raw::new(bytes).expect("it is IPv4"));

@@ -46,24 +46,20 @@ struct Offer {
 
 fn packet(offer: &Offer) -> Packet {
     Packet {
-        src: NodeId(0),
-        dst: NodeId(1),
         flow: FlowId(0),
-        from_opener: true,
-        ident: 0,
-        ttl: 64,
-        corrupt: false,
-        dont_fragment: true,
-        piece: None,
-        payload: Payload::Tcp(Segment {
-            body: Body::of_len(offer.len - 40),
-            priority: if offer.low {
-                Priority::Low
-            } else {
-                Priority::Normal
-            },
-            ..Segment::default()
-        }),
+        ..Packet::new(
+            NodeId(0),
+            NodeId(1),
+            Payload::Tcp(Segment {
+                body: Body::of_len(offer.len - 40),
+                priority: if offer.low {
+                    Priority::Low
+                } else {
+                    Priority::Normal
+                },
+                ..Segment::default()
+            }),
+        )
     }
 }
 

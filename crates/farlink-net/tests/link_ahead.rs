@@ -35,19 +35,15 @@ fn links(queue: QueueLimit, agent: Option<bool>) -> Links {
 
 fn packet(len: u32) -> Packet {
     Packet {
-        src: NodeId(0),
-        dst: NodeId(1),
         flow: FlowId(0),
-        from_opener: true,
-        ident: 0,
-        ttl: 64,
-        corrupt: false,
-        dont_fragment: true,
-        piece: None,
-        payload: Payload::Tcp(Segment {
-            body: Body::of_len(len - 40),
-            ..Segment::default()
-        }),
+        ..Packet::new(
+            NodeId(0),
+            NodeId(1),
+            Payload::Tcp(Segment {
+                body: Body::of_len(len - 40),
+                ..Segment::default()
+            }),
+        )
     }
 }
 

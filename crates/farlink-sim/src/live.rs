@@ -469,21 +469,14 @@ mod tests {
 
     /// A datagram of 1000 bytes from the first node.
     fn datagram(to: u32) -> Vec<u8> {
-        let packet = Packet {
-            src: NodeId(0),
-            dst: NodeId(to),
-            flow: FlowId::NONE,
-            from_opener: true,
-            ident: 0,
-            ttl: 64,
-            corrupt: false,
-            dont_fragment: true,
-            piece: None,
-            payload: Payload::Udp(Datagram {
+        let packet = Packet::new(
+            NodeId(0),
+            NodeId(to),
+            Payload::Udp(Datagram {
                 body: Body::of_bytes(&[5; 972]),
                 ..Datagram::default()
             }),
-        };
+        );
         wire::encode(&packet, wire::Addresses::of(&packet)).unwrap()
     }
 

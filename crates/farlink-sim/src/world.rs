@@ -30,7 +30,8 @@ use answers::Answers;
 pub use answers::Balance;
 use farlink_net::channel::DropCause;
 use farlink_net::{
-    ById, Due, FlowId, Head, Id, LinkId, Links, NodeId, Outcome, Packet, PacketId, Packets, Payload,
+    ById, Due, FlowId, HOST_TTL, Head, Id, LinkId, Links, NodeId, Outcome, Packet, PacketId,
+    Packets, Payload,
 };
 use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant};
 use handoff::Roaming;
@@ -40,9 +41,6 @@ use placed::Agents;
 pub(crate) use placed::Handing;
 use reassemblies::Reassemblies;
 use std::collections::{BTreeMap, VecDeque};
-
-/// Hops a packet may take.
-pub(crate) const TTL: u8 = 64;
 
 /// A node.
 #[derive(Debug)]
@@ -687,7 +685,7 @@ impl World {
             flow: end.flow(),
             from_opener: brief.sender_opens == from_sender,
             ident: home.ident,
-            ttl: TTL,
+            ttl: HOST_TTL,
             dont_fragment: brief.dont_fragment,
         };
         home.ident = home.ident.wrapping_add(1);

@@ -1,9 +1,8 @@
 //! TCP over links with a protocol of their own, over whole runs.
 
-use crate::common::{expand, metric, result};
-use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
+use crate::common::{datagram, expand, metric, result};
 use farlink_sim::{Column, Live, Monitor, run, scenario, trace};
-use farlink_tcp::{Body, Instant, Interval};
+use farlink_tcp::{Instant, Interval};
 use serde_json::Value;
 
 fn goodput(text: &str) -> f64 {
@@ -179,26 +178,6 @@ fn a_traced_run_is_the_same_run_and_has_the_queue() {
     assert!((again - sum("retransmission", |again| again == 1)).abs() <= 2.0);
 }
 
-/// A UDP datagram of one byte from the first node to the third.
-fn datagram(number: u8) -> Vec<u8> {
-    let packet = Packet {
-        src: NodeId(0),
-        dst: NodeId(2),
-        flow: FlowId::NONE,
-        from_opener: true,
-        ident: 0,
-        ttl: 64,
-        corrupt: false,
-        dont_fragment: true,
-        piece: None,
-        payload: Payload::Udp(Datagram {
-            body: Body::of_bytes(&[number]),
-            ..Datagram::default()
-        }),
-    };
-    wire::encode(&packet, wire::Addresses::of(&packet)).expect("a datagram")
-}
-
 /// The same machine under packets of real programs.
 #[test]
 fn packets_of_real_programs_are_recovered_too() {
@@ -209,7 +188,7 @@ fn packets_of_real_programs_are_recovered_too() {
         for number in 0..100 {
             let now = Instant::ZERO + Interval::from_millis(50) * u64::from(number);
             live.advance(now, |_, _, raw| came.push(raw.bytes()[28]));
-            live.send(now, 0, datagram(number))
+            live.send(now, 0, datagram(0, 2, &[number]))
                 .expect("a packet of this network");
         }
         let end = Instant::ZERO + Interval::from_secs(600);

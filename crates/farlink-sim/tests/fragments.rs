@@ -1,7 +1,7 @@
 //! Fragments, reassembly and path-MTU discovery over whole runs.
 
 use crate::common::{expand, metric, result};
-use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
+use farlink_net::{Datagram, NodeId, Packet, Payload, wire};
 use farlink_sim::{Live, Monitor, trace};
 use farlink_tcp::{Body, Instant};
 use serde_json::Value;
@@ -162,19 +162,16 @@ fn packets_of_real_programs_are_cut_or_refused() {
     let mut live = Live::new(&scenario, 0).unwrap();
     let datagram = |dont_fragment| {
         let packet = Packet {
-            src: NodeId(0),
-            dst: NodeId(2),
-            flow: FlowId::NONE,
-            from_opener: true,
             ident: 7,
-            ttl: 64,
-            corrupt: false,
             dont_fragment,
-            piece: None,
-            payload: Payload::Udp(Datagram {
-                body: Body::of_bytes(&[5; 1472]),
-                ..Datagram::default()
-            }),
+            ..Packet::new(
+                NodeId(0),
+                NodeId(2),
+                Payload::Udp(Datagram {
+                    body: Body::of_bytes(&[5; 1472]),
+                    ..Datagram::default()
+                }),
+            )
         };
         wire::encode(&packet, wire::Addresses::of(&packet)).unwrap()
     };

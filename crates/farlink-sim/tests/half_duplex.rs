@@ -1,9 +1,8 @@
 //! Radios that cannot send and receive at once, over whole runs.
 
-use crate::common::{expand, metric, result};
-use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
+use crate::common::{datagram, expand, metric, result};
 use farlink_sim::{Live, Monitor, run, trace};
-use farlink_tcp::{Body, Instant};
+use farlink_tcp::Instant;
 
 /// 500 kbit/s, a millisecond each way.
 fn radio(more: &str, flows: &str) -> String {
@@ -134,28 +133,10 @@ fn looking_changes_nothing() {
 /// Packets of real programs meet the same medium.
 #[test]
 fn packets_of_real_programs_wait_for_each_other() {
-    let datagram = |from: u32, to: u32| {
-        let packet = Packet {
-            src: NodeId(from),
-            dst: NodeId(to),
-            flow: FlowId::NONE,
-            from_opener: true,
-            ident: 0,
-            ttl: 64,
-            corrupt: false,
-            dont_fragment: true,
-            piece: None,
-            payload: Payload::Udp(Datagram {
-                body: Body::of_bytes(&[7; 972]),
-                ..Datagram::default()
-            }),
-        };
-        wire::encode(&packet, wire::Addresses::of(&packet)).expect("a datagram")
-    };
     let mut live = Live::new(&expand(&radio("", BOTH_WAYS)), 0).expect("a network");
     for _ in 0..2 {
         for (host, from, to) in [(0, 0, 1), (1, 1, 0)] {
-            let sent = live.send(Instant::ZERO, host, datagram(from, to));
+            let sent = live.send(Instant::ZERO, host, datagram(from, to, &[7; 972]));
             sent.expect("a packet of this network");
         }
     }

@@ -1,9 +1,8 @@
 //! Hosts that move from base station to base station, over whole runs.
 
-use crate::common::{expand, metric, result};
-use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
+use crate::common::{datagram, expand, metric, result};
 use farlink_sim::{Live, Monitor, run, trace};
-use farlink_tcp::{Body, Instant};
+use farlink_tcp::Instant;
 use proptest::prelude::*;
 use serde_json::Value;
 
@@ -248,24 +247,6 @@ fn split_connections_stand_still_until_their_state_has_come() {
 /// Packets of real programs take the same ways.
 #[test]
 fn packets_of_real_programs_go_where_the_host_is() {
-    let datagram = |from: u32, to: u32| {
-        let packet = Packet {
-            src: NodeId(from),
-            dst: NodeId(to),
-            flow: FlowId::NONE,
-            from_opener: true,
-            ident: 0,
-            ttl: 64,
-            corrupt: false,
-            dont_fragment: true,
-            piece: None,
-            payload: Payload::Udp(Datagram {
-                body: Body::of_bytes(&[7; 100]),
-                ..Datagram::default()
-            }),
-        };
-        wire::encode(&packet, wire::Addresses::of(&packet)).expect("a datagram")
-    };
     let ms = |ms: u64| Instant::from_nanos(ms * 1_000_000);
     // Nodes: fixed, router, north, south, mobile.
     let text = walk(
@@ -281,7 +262,7 @@ fn packets_of_real_programs_go_where_the_host_is() {
             came.push((host, due.as_nanos() / 1_000_000));
         });
         for (host, from, to) in [(0, 0, 4), (1, 4, 0)] {
-            live.send(ms(at), host, datagram(from, to))
+            live.send(ms(at), host, datagram(from, to, &[7; 100]))
                 .expect("a packet of this network");
         }
     }

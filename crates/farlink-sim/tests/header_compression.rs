@@ -2,7 +2,7 @@
 
 use crate::common::{expand, metric, result};
 use farlink_net::wire;
-use farlink_net::{FlowId, NodeId, Packet, Payload};
+use farlink_net::{NodeId, Packet, Payload};
 use farlink_sim::{Live, Monitor, scenario, trace};
 use farlink_tcp::{Body, Flags, Instant, Segment, Seq};
 use serde_json::Value;
@@ -221,23 +221,19 @@ fn packets_of_real_programs_are_compressed_too() {
     let mut live = Live::new(&expand(text), 0).unwrap();
     let packet = |number: u32| {
         let packet = Packet {
-            src: NodeId(0),
-            dst: NodeId(1),
-            flow: FlowId::NONE,
-            from_opener: true,
             ident: number as u16,
-            ttl: 64,
-            corrupt: false,
-            dont_fragment: true,
-            piece: None,
-            payload: Payload::Tcp(Segment {
-                src_port: 4000,
-                dst_port: 80,
-                seq: Seq(10 * number),
-                flags: Flags::ACK,
-                body: Body::of_bytes(b"0123456789"),
-                ..Segment::default()
-            }),
+            ..Packet::new(
+                NodeId(0),
+                NodeId(1),
+                Payload::Tcp(Segment {
+                    src_port: 4000,
+                    dst_port: 80,
+                    seq: Seq(10 * number),
+                    flags: Flags::ACK,
+                    body: Body::of_bytes(b"0123456789"),
+                    ..Segment::default()
+                }),
+            )
         };
         wire::encode(&packet, wire::Addresses::of(&packet)).unwrap()
     };

@@ -1,29 +1,8 @@
 //! Hosts of an emulation that say where they are.
 
-use crate::common::expand;
-use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload, wire};
+use crate::common::{datagram, expand};
 use farlink_sim::Live;
-use farlink_tcp::{Body, Instant};
-
-/// A datagram of 1000 bytes from the first node to the second, and the other way.
-fn datagram(src: u32, dst: u32) -> Vec<u8> {
-    let packet = Packet {
-        src: NodeId(src),
-        dst: NodeId(dst),
-        flow: FlowId::NONE,
-        from_opener: true,
-        ident: 0,
-        ttl: 64,
-        corrupt: false,
-        dont_fragment: true,
-        piece: None,
-        payload: Payload::Udp(Datagram {
-            body: Body::of_bytes(&[5; 972]),
-            ..Datagram::default()
-        }),
-    };
-    wire::encode(&packet, wire::Addresses::of(&packet)).unwrap()
-}
+use farlink_tcp::Instant;
 
 /// How many of a hundred datagrams, one each 100 ms from `start` on (in seconds), come through.
 fn carried(live: &mut Live, start: u64, host: usize, dst: u32) -> usize {
@@ -31,7 +10,8 @@ fn carried(live: &mut Live, start: u64, host: usize, dst: u32) -> usize {
     for i in 0..100 {
         let now = Instant::from_nanos(start * 1_000_000_000 + i * 100_000_000);
         live.advance(now, |_, _, _| came += 1);
-        live.send(now, host, datagram(host as u32, dst)).unwrap();
+        live.send(now, host, datagram(host as u32, dst, &[5; 972]))
+            .unwrap();
     }
     let end = Instant::from_nanos((start + 11) * 1_000_000_000);
     live.advance(end, |_, _, _| came += 1);

@@ -32,27 +32,23 @@ mod tests {
     use super::*;
     use farlink_net::icmp::IcmpError;
     use farlink_net::wire::{self, Addresses};
-    use farlink_net::{FlowId, NodeId, Packet, Payload, Raw};
+    use farlink_net::{NodeId, Packet, Payload, Raw};
     use farlink_tcp::{Body, Segment};
 
     #[test]
     fn the_connection_and_the_length_are_those_of_the_message() {
         let packet = Packet {
-            src: NodeId(0),
-            dst: NodeId(2),
-            flow: FlowId::NONE,
-            from_opener: true,
             ident: 1,
-            ttl: 64,
-            corrupt: false,
-            dont_fragment: true,
-            piece: None,
-            payload: Payload::Tcp(Segment {
-                src_port: 5001,
-                dst_port: 40_000,
-                body: Body::of_len(1460),
-                ..Segment::default()
-            }),
+            ..Packet::new(
+                NodeId(0),
+                NodeId(2),
+                Payload::Tcp(Segment {
+                    src_port: 5001,
+                    dst_port: 40_000,
+                    body: Body::of_len(1460),
+                    ..Segment::default()
+                }),
+            )
         };
         let bytes = wire::encode(&packet, Addresses::of(&packet)).unwrap();
         assert_eq!(reported(&bytes), None);

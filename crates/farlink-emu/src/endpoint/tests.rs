@@ -410,7 +410,7 @@ fn a_notice_of_a_bad_state_restarts_the_timer() {
                 flow: FlowId::NONE,
                 from_opener: false,
                 ident: 0,
-                ttl: TTL,
+                ttl: HOST_TTL,
                 corrupt: false,
                 dont_fragment: true,
                 piece: None,

@@ -424,16 +424,13 @@ pub(super) fn says(segment: &Segment) -> String {
 /// A packet that an end sends.
 pub(super) fn packet(end: usize, segment: Segment, real: bool) -> Packet {
     let mut packet = Packet {
-        src: NodeId(if end == FIXED { 0 } else { 2 }),
-        dst: NodeId(if end == FIXED { 2 } else { 0 }),
         flow: if real { FlowId::NONE } else { FlowId(0) },
         from_opener: end == FIXED,
-        ident: 0,
-        ttl: 64,
-        corrupt: false,
-        dont_fragment: true,
-        piece: None,
-        payload: Payload::Tcp(segment),
+        ..Packet::new(
+            NodeId(if end == FIXED { 0 } else { 2 }),
+            NodeId(if end == FIXED { 2 } else { 0 }),
+            Payload::Tcp(segment),
+        )
     };
     if real {
         let bytes = wire::encode(&packet, Addresses::of(&packet)).unwrap();

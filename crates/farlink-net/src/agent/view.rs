@@ -3,12 +3,9 @@
 use super::connections::Ends;
 use super::crossing::Crossing;
 use crate::id::{FlowId, NodeId};
-use crate::packet::{Packet, Payload, Raw};
+use crate::packet::{HOST_TTL, Packet, Payload, Raw};
 use crate::wire::{self, Addresses, Ipv4Fields, MAX_OPTIONS_LEN, WireError};
 use farlink_tcp::Segment;
-
-/// Hops that an agent's own packet may take.
-const TTL: u8 = 64;
 
 /// A packet that crosses a node. Its headers are read when they are asked for.
 #[derive(Debug)]
@@ -226,7 +223,7 @@ impl Path {
             flow: self.flow,
             from_opener: self.from_opener,
             ident: ident.unwrap_or_default(),
-            ttl: TTL,
+            ttl: HOST_TTL,
             corrupt: false,
             dont_fragment: ident.is_none(),
             piece: None,

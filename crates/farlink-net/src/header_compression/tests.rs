@@ -6,16 +6,9 @@ use farlink_tcp::{Body, Ecn, Flags, Segment, Seq};
 
 fn packet(number: u32, payload: Payload) -> Packet {
     Packet {
-        src: NodeId(0),
-        dst: NodeId(1),
         flow: FlowId(0),
-        from_opener: true,
         ident: number as u16,
-        ttl: 64,
-        corrupt: false,
-        dont_fragment: true,
-        piece: None,
-        payload,
+        ..Packet::new(NodeId(0), NodeId(1), payload)
     }
 }
 

@@ -143,27 +143,24 @@ fn bytes_of(packet: &Packet) -> Vec<u8> {
 /// A SYN and its bytes, to break.
 fn syn() -> (Packet, Vec<u8>) {
     let packet = Packet {
-        src: NodeId(0),
-        dst: NodeId(1),
         flow: FlowId(0),
-        from_opener: true,
         ident: 7,
-        ttl: 64,
-        corrupt: false,
-        dont_fragment: true,
-        piece: None,
-        payload: Payload::Tcp(Segment {
-            src_port: 49_152,
-            dst_port: 80,
-            flags: Flags::SYN,
-            window: 65_535,
-            options: RareOptions {
-                mss: Some(1460),
-                ..RareOptions::NONE
-            }
-            .into(),
-            ..Segment::default()
-        }),
+        ..Packet::new(
+            NodeId(0),
+            NodeId(1),
+            Payload::Tcp(Segment {
+                src_port: 49_152,
+                dst_port: 80,
+                flags: Flags::SYN,
+                window: 65_535,
+                options: RareOptions {
+                    mss: Some(1460),
+                    ..RareOptions::NONE
+                }
+                .into(),
+                ..Segment::default()
+            }),
+        )
     };
     let bytes = bytes_of(&packet);
     (packet, bytes)
@@ -423,21 +420,19 @@ fn nodes_have_addresses_of_their_own() {
 fn fragments_put_together_are_the_datagram() {
     use crate::fragment::{Mtu, Piece};
     let mut packet = Packet {
-        src: NodeId(0),
-        dst: NodeId(1),
         flow: FlowId(0),
-        from_opener: true,
         ident: 77,
-        ttl: 64,
-        corrupt: false,
         dont_fragment: false,
-        piece: None,
-        payload: Payload::Tcp(Segment {
-            src_port: 1,
-            dst_port: 2,
-            body: Body::of_bytes(&(0..=255).cycle().take(1460).collect::<Vec<u8>>()),
-            ..Segment::default()
-        }),
+        ..Packet::new(
+            NodeId(0),
+            NodeId(1),
+            Payload::Tcp(Segment {
+                src_port: 1,
+                dst_port: 2,
+                body: Body::of_bytes(&(0..=255).cycle().take(1460).collect::<Vec<u8>>()),
+                ..Segment::default()
+            }),
+        )
     };
     let addresses = Addresses::of(&packet);
     let whole = encode(&packet, addresses).unwrap();

@@ -3,14 +3,14 @@
 //! RFC 1191).
 
 use super::reassemblies::{Key, Partial, key, same};
-use super::{TTL, World, sending_end};
+use super::{World, sending_end};
 use crate::flow::EndId;
 use crate::heap::{Event, Kind};
 use farlink_net::channel::DropCause;
 use farlink_net::fragment::{Added, Mtu, Piece};
 use farlink_net::icmp::IcmpError;
 use farlink_net::packet::IPV4_HEADER_LEN;
-use farlink_net::{Id, LinkId, NodeId, Packet, PacketId, Payload};
+use farlink_net::{HOST_TTL, Id, LinkId, NodeId, Packet, PacketId, Payload};
 use farlink_tcp::{Ecn, Instant};
 
 impl World {
@@ -72,7 +72,7 @@ impl World {
             return; // nobody there who could send less
         }
         let (mut at, mut heard) = (node, self.now);
-        for _ in 0..TTL {
+        for _ in 0..HOST_TTL {
             let link = self.nodes[at].next_hop(packet.src);
             if at == packet.src || link == LinkId::NONE {
                 break;

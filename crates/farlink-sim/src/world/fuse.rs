@@ -85,7 +85,7 @@ impl World {
                 if !self.links.has(link) {
                     break;
                 }
-                if hop + 1 >= super::TTL {
+                if hop + 1 >= farlink_net::HOST_TTL {
                     return None;
                 }
                 feeders[link].join(comes);

@@ -1,12 +1,12 @@
 //! Packets of real programs in the world: how they enter and leave, what routers
 //! answer them by ICMP (RFC 792; RFC 1812), and where each of them is.
 
+use super::World;
 use super::answers::{Balance, Bucket, Place};
-use super::{TTL, World};
 use farlink_net::channel::DropCause;
 use farlink_net::icmp::IcmpError;
 use farlink_net::wire::node_address;
-use farlink_net::{FlowId, LinkId, NodeId, Packet, PacketId, Payload, Raw};
+use farlink_net::{FlowId, HOST_TTL, LinkId, NodeId, Packet, PacketId, Payload, Raw};
 use farlink_tcp::Instant;
 
 impl World {
@@ -157,7 +157,7 @@ impl World {
             flow: FlowId::NONE,
             from_opener: false,
             ident: 0,
-            ttl: TTL,
+            ttl: HOST_TTL,
             corrupt: false,
             dont_fragment: false,
             piece: None,

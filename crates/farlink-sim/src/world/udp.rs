@@ -1,11 +1,11 @@
 //! The part of the event loop that is about datagrams: one event for each that
 //! is sent, and then what any packet costs.
 
-use super::{TTL, World};
+use super::World;
 use crate::app::Side;
 use crate::flow::EndId;
 use crate::heap::{Event, Kind};
-use farlink_net::{FlowId, Id, PacketId, Payload};
+use farlink_net::{FlowId, HOST_TTL, Id, PacketId, Payload};
 use farlink_tcp::Seq;
 
 impl World {
@@ -21,7 +21,7 @@ impl World {
         match flow.source.next() {
             Ok(at) if at <= self.now => {
                 let home = &mut self.nodes[flow.node()];
-                let packet = flow.send(self.now, home.ident, TTL);
+                let packet = flow.send(self.now, home.ident, HOST_TTL);
                 home.ident = home.ident.wrapping_add(1);
                 let node = flow.node();
                 if let Some(probes) = &mut self.probes {

@@ -1,6 +1,8 @@
 //! What tests of whole runs share.
 
+use farlink_net::{Datagram, NodeId, Packet, Payload, wire};
 use farlink_sim::{Monitor, run, scenario};
+use farlink_tcp::Body;
 use serde_json::Value;
 
 /// Reads a scenario that is right.
@@ -22,4 +24,14 @@ pub(crate) fn metric(result: &Value, list: &str, which: usize, name: &str) -> f6
     result[list][which]["metrics"][name]
         .as_f64()
         .unwrap_or_else(|| panic!("{name} of {result}"))
+}
+
+/// A UDP datagram of a real program, with these bytes.
+pub(crate) fn datagram(from: u32, to: u32, data: &[u8]) -> Vec<u8> {
+    let payload = Payload::Udp(Datagram {
+        body: Body::of_bytes(data),
+        ..Datagram::default()
+    });
+    let packet = Packet::new(NodeId(from), NodeId(to), payload);
+    wire::encode(&packet, wire::Addresses::of(&packet)).expect("a datagram")
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::id::{FlowId, NodeId};
+use crate::id::NodeId;
 use crate::packet::{Packet, Payload, Raw};
 use crate::wire::{self, Addresses};
 use farlink_tcp::{Body, Options, SackBlock, Timestamps};
@@ -36,16 +36,12 @@ fn packet(step: Step, isn: u32) -> (Crossing, Packet) {
     }
     let nodes = [NodeId(0), NodeId(2)];
     let packet = Packet {
-        src: nodes[usize::from(!from_fixed)],
-        dst: nodes[usize::from(from_fixed)],
-        flow: FlowId::NONE,
         from_opener: from_fixed,
-        ident: 0,
-        ttl: 64,
-        corrupt: false,
-        dont_fragment: true,
-        piece: None,
-        payload: Payload::Tcp(segment),
+        ..Packet::new(
+            nodes[usize::from(!from_fixed)],
+            nodes[usize::from(from_fixed)],
+            Payload::Tcp(segment),
+        )
     };
     let crossing = if from_fixed {
         Crossing::ToWireless

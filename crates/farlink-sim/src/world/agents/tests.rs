@@ -203,18 +203,7 @@ fn packets_are_dropped_held_and_injected() {
 }
 
 fn bytes(from: u32, segment: Segment) -> Vec<u8> {
-    let packet = Packet {
-        src: NodeId(from),
-        dst: NodeId(2 - from),
-        flow: FlowId::NONE,
-        from_opener: true,
-        ident: 0,
-        ttl: 64,
-        corrupt: false,
-        dont_fragment: true,
-        piece: None,
-        payload: Payload::Tcp(segment),
-    };
+    let packet = Packet::new(NodeId(from), NodeId(2 - from), Payload::Tcp(segment));
     wire::encode(&packet, Addresses::of(&packet)).unwrap()
 }
 
