@@ -23,16 +23,7 @@ fn at(ms: u64) -> Instant {
 }
 
 fn link() -> LinkConfig {
-    LinkConfig {
-        rate: RATE,
-        delay: Interval::from_millis(5),
-        overhead: 0,
-        service: Interval::ZERO,
-        fec: None,
-        queue: QueueLimit::Unlimited,
-        mark: QueueLimit::Unlimited,
-        priorities: true,
-    }
+    LinkConfig::plain(RATE, Interval::from_millis(5))
 }
 
 /// A link whose forward direction is `link` with these stages; the way back is clean.

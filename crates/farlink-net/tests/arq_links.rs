@@ -1,13 +1,13 @@
 //! Whole links: what holds under any loss, duplication and delay of frames, and
 //! throughput against closed forms.
 
+use farlink_net::LinkConfig;
 use farlink_net::arq::{
     ArqConfig, ArqLink, GiveUp, LapbConfig, MdlpConfig, Output, Protocol, RetryFrom, RlpConfig, Tag,
 };
 use farlink_net::channel::{Channel, Distribution, DropCause, Duplicate, Jitter, Loss, Stage};
 use farlink_net::mac::{Access, Mac};
 use farlink_net::rng::{Probability, Streams};
-use farlink_net::{LinkConfig, QueueLimit};
 use farlink_tcp::{Instant, Interval};
 use proptest::prelude::*;
 
@@ -45,16 +45,7 @@ fn arq(protocol: Protocol, medium: Medium, seed: u64) -> ArqLink {
             Stage::Duplicate(Duplicate::new(p(medium.duplicate), stream("duplicate"))),
             Stage::Jitter(Jitter::new(jitter, medium.keep_order, stream("jitter")).unwrap()),
         ];
-        let link = LinkConfig {
-            rate: 19_200,
-            delay: medium.delay,
-            overhead: 0,
-            service: Interval::ZERO,
-            fec: None,
-            queue: QueueLimit::Unlimited,
-            mark: QueueLimit::Unlimited,
-            priorities: true,
-        };
+        let link = LinkConfig::plain(19_200, medium.delay);
         let mac = Mac::new(medium.access, 19_200, stream("mac"));
         (link, Channel::new(stages), mac)
     };

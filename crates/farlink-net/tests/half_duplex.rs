@@ -17,14 +17,9 @@ const DELAY: u64 = 5_000_000;
 
 fn links(queue: QueueLimit) -> Links {
     let config = LinkConfig {
-        rate: RATE,
-        delay: Interval::from_nanos(DELAY),
-        overhead: 0,
         service: SERVICE,
-        fec: None,
         queue,
-        mark: QueueLimit::Unlimited,
-        priorities: true,
+        ..LinkConfig::plain(RATE, Interval::from_nanos(DELAY))
     };
     let simplex = |to| Simplex::new(config, Channel::default()).with_end(NodeId(to));
     let mut links = Links::default();

@@ -14,14 +14,8 @@ const RATE: u64 = 8_000_000;
 
 fn links(queue: QueueLimit, agent: Option<bool>) -> Links {
     let config = LinkConfig {
-        rate: RATE,
-        delay: Interval::from_millis(5),
-        overhead: 0,
-        service: Interval::ZERO,
-        fec: None,
         queue,
-        mark: QueueLimit::Unlimited,
-        priorities: true,
+        ..LinkConfig::plain(RATE, Interval::from_millis(5))
     };
     let simplex = || Simplex::new(config, Channel::default());
     let mut links = Links::default();

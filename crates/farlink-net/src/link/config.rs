@@ -52,6 +52,20 @@ pub struct LinkConfig {
 }
 
 impl LinkConfig {
+    /// A direction with nothing but a rate and a delay: its queue has no end.
+    pub fn plain(rate: u64, delay: Interval) -> Self {
+        Self {
+            rate,
+            delay,
+            overhead: 0,
+            service: Interval::ZERO,
+            fec: None,
+            queue: QueueLimit::Unlimited,
+            mark: QueueLimit::Unlimited,
+            priorities: true,
+        }
+    }
+
     /// Bytes on the wire of a packet or frame of `bytes` with its framing.
     #[inline]
     pub fn coded(&self, bytes: u32) -> u32 {

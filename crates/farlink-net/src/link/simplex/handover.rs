@@ -44,21 +44,12 @@ impl Simplex {
 mod tests {
     use crate::channel::Channel;
     use crate::id::PacketId;
+    use crate::link::LinkConfig;
     use crate::link::simplex::Simplex;
-    use crate::link::{LinkConfig, QueueLimit};
     use farlink_tcp::{Instant, Interval};
 
     fn link() -> Simplex {
-        let config = LinkConfig {
-            rate: 8_000_000,
-            delay: Interval::from_millis(10),
-            overhead: 0,
-            service: Interval::ZERO,
-            fec: None,
-            queue: QueueLimit::Unlimited,
-            mark: QueueLimit::Unlimited,
-            priorities: true,
-        };
+        let config = LinkConfig::plain(8_000_000, Interval::from_millis(10));
         let mut link = Simplex::new(config, Channel::default());
         link.keep();
         link

@@ -193,14 +193,8 @@ mod tests {
     /// 1500 bytes take a millisecond.
     fn link(queue: QueueLimit) -> Simplex {
         let config = LinkConfig {
-            rate: 12_000_000,
-            delay: Interval::ZERO,
-            overhead: 0,
-            service: Interval::ZERO,
-            fec: None,
             queue,
-            mark: QueueLimit::Unlimited,
-            priorities: true,
+            ..LinkConfig::plain(12_000_000, Interval::ZERO)
         };
         Simplex::new(config, Channel::default())
     }

@@ -4,14 +4,8 @@ use std::mem::offset_of;
 
 fn geo(queue: QueueLimit) -> Simplex {
     let config = LinkConfig {
-        rate: 2_048_000,
-        delay: Interval::from_millis(250),
-        overhead: 0,
-        service: Interval::ZERO,
-        fec: None,
         queue,
-        mark: QueueLimit::Unlimited,
-        priorities: true,
+        ..LinkConfig::plain(2_048_000, Interval::from_millis(250))
     };
     Simplex::new(config, Channel::default())
 }
@@ -155,14 +149,9 @@ fn what_waits_for_an_opportunity_is_in_the_queue() {
 #[test]
 fn the_check_symbols_of_a_code_take_time_and_no_queue_bytes() {
     let config = LinkConfig {
-        rate: 1_000_000,
-        delay: Interval::ZERO,
         overhead: 23,
-        service: Interval::ZERO,
         fec: Some(BlockCode::new(255, 223, 8, 16).unwrap()),
-        queue: QueueLimit::Unlimited,
-        mark: QueueLimit::Unlimited,
-        priorities: true,
+        ..LinkConfig::plain(1_000_000, Interval::ZERO)
     };
     let mut link = Simplex::new(config, Channel::default());
     // 200 bytes and the framing are a block of 255; 1500 need 7 * 32 more. The code
@@ -181,14 +170,8 @@ fn the_check_symbols_of_a_code_take_time_and_no_queue_bytes() {
 #[test]
 fn framing_takes_time_and_no_queue_bytes() {
     let config = LinkConfig {
-        rate: 1_000_000,
-        delay: Interval::ZERO,
         overhead: 25,
-        service: Interval::ZERO,
-        fec: None,
-        queue: QueueLimit::Unlimited,
-        mark: QueueLimit::Unlimited,
-        priorities: true,
+        ..LinkConfig::plain(1_000_000, Interval::ZERO)
     };
     let mut link = Simplex::new(config, Channel::default());
     assert_eq!(
