@@ -8,7 +8,7 @@ use crate::ethernet::Station;
 use crate::interface::Control;
 use crate::namespace::Namespace;
 use crate::peer::Peer;
-use crate::port::{Port as Ethernet, own_mac};
+use crate::port::{EthernetPort, own_mac};
 use crate::tun::{self, Tun, Written};
 use farlink_net::wire::node_address;
 use farlink_net::{NodeId, Raw};
@@ -78,7 +78,7 @@ pub(crate) enum Port {
     /// A TCP of this project.
     Endpoint(Box<Endpoint>),
     /// A machine on an Ethernet.
-    Ethernet(Box<Ethernet>),
+    Ethernet(Box<EthernetPort>),
     /// A gateway on another machine, whose datagrams come by the unit's socket.
     Gateway(Box<Peer>),
 }
@@ -269,17 +269,19 @@ impl Host {
         let mac = own_mac();
         let (port, devices) = match to {
             Attach::Interface(interface) => {
-                let port = Ethernet::of_interface(interface, mac, station(mac)).map_err(|e| {
-                    if e.kind() == io::ErrorKind::AddrInUse {
-                        in_use(to, name)
-                    } else {
-                        failed(e)
-                    }
-                })?;
+                let port =
+                    EthernetPort::of_interface(interface, mac, station(mac)).map_err(|e| {
+                        if e.kind() == io::ErrorKind::AddrInUse {
+                            in_use(to, name)
+                        } else {
+                            failed(e)
+                        }
+                    })?;
                 (Port::Ethernet(Box::new(port)), None)
             }
             Attach::Bridge(bridge) => {
-                let (port, device) = Ethernet::of_bridge(bridge, station(mac)).map_err(failed)?;
+                let (port, device) =
+                    EthernetPort::of_bridge(bridge, station(mac)).map_err(failed)?;
                 let devices = File::open("/proc/thread-self/net/dev").map_err(failed)?;
                 (Port::Ethernet(Box::new(port)), Some((devices, device)))
             }

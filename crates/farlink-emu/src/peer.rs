@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
-/// A gateway that was not heard of for so long is away.
+/// A gateway that was not heard of for so long is away; and to a gateway, the unit.
 pub(crate) const LOST_AFTER: Interval = Interval::from_secs(3);
 /// Time between two probes; and at first, until there are some round trips.
 const PROBE: Interval = Interval::from_millis(250);
@@ -22,7 +22,7 @@ const WORTH: Interval = Interval::from_micros(50);
 
 /// A session, and where its other end is.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct Association {
     pub(crate) own: u32,
     pub(crate) session: Session,
     pub(crate) to: SocketAddr,
@@ -53,10 +53,10 @@ pub(crate) struct Peer {
     socket: Arc<UdpSocket>,
     /// By which it is known again.
     pub(crate) instance: u64,
-    current: Option<Line>,
+    current: Option<Association>,
     /// Answered; it has not shown yet that it is not a replay.
-    next: Option<(u64, Line)>,
-    previous: Option<Line>,
+    next: Option<(u64, Association)>,
+    previous: Option<Association>,
     pub(crate) is_here: bool,
     heard: Instant,
     probed: Instant,
@@ -119,14 +119,17 @@ impl Peer {
 
     /// Where it is, if it is there.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
-        let line = self.current.as_ref().filter(|_| self.is_here)?;
-        Some(line.to)
+        let association = self.current.as_ref().filter(|_| self.is_here)?;
+        Some(association.to)
     }
 
     /// Datagrams of it that never came.
     pub(crate) fn missing(&self) -> u64 {
         let now = self.current.iter().chain(&self.previous);
-        self.counts.missing + now.map(|line| line.session.missing()).sum::<u64>()
+        self.counts.missing
+            + now
+                .map(|association| association.session.missing())
+                .sum::<u64>()
     }
 
     /// Packets of which a piece never came.
@@ -135,8 +138,8 @@ impl Peer {
     }
 
     /// It was answered, and has this session when it sends something in it.
-    pub(crate) fn answered(&mut self, instance: u64, line: Line) {
-        self.next = Some((instance, line));
+    pub(crate) fn answered(&mut self, instance: u64, association: Association) {
+        self.next = Some((instance, association));
     }
 
     /// What the tunnel takes each way and how much that differs, if that is known yet.
@@ -159,7 +162,7 @@ impl Peer {
             cut(raw.bytes(), raw.is_checked(), self.ident, |inner| {
                 sent &= current
                     .as_mut()
-                    .is_some_and(|line| line.send(socket, now, inner, datagram));
+                    .is_some_and(|association| association.send(socket, now, inner, datagram));
             });
         } else {
             self.counts.away += 1;
@@ -190,9 +193,9 @@ impl Peer {
     }
 
     fn say(&mut self, now: Instant, inner: Inner<'_>) {
-        if let Some(line) = &mut self.current {
+        if let Some(association) = &mut self.current {
             // What is lost here is lost as on the way: nobody waits for it.
-            line.send(&self.socket, now, inner, &mut self.datagram);
+            association.send(&self.socket, now, inner, &mut self.datagram);
         }
     }
 
@@ -235,27 +238,31 @@ impl Peer {
         body: &[u8],
     ) -> Result<(bool, Heard), Bad> {
         let mut plain = Vec::new();
-        let joins = self.next.as_ref().is_some_and(|(_, line)| line.own == to);
-        let line = if joins {
-            self.next.as_mut().map(|(_, line)| line)
+        let joins = self
+            .next
+            .as_ref()
+            .is_some_and(|(_, association)| association.own == to);
+        let association = if joins {
+            self.next.as_mut().map(|(_, association)| association)
         } else {
             let known = self.current.iter_mut().chain(&mut self.previous);
-            known.into_iter().find(|line| line.own == to)
+            known.into_iter().find(|association| association.own == to)
         };
-        let line = line.ok_or(Bad::Old)?;
-        line.session
+        let association = association.ok_or(Bad::Old)?;
+        association
+            .session
             .open(now, number, body, &mut plain)
             .inspect_err(|bad| match bad {
                 Bad::Forged | Bad::Old => self.counts.forged += 1,
                 Bad::Replayed => self.counts.replayed += 1,
             })?;
         // Its address may have changed: what is authentic tells where it is.
-        line.to = from;
+        association.to = from;
         let mut is_new = false;
-        if let Some((instance, line)) = self.next.take_if(|_| joins) {
+        if let Some((instance, association)) = self.next.take_if(|_| joins) {
             let another = self.instance != instance;
             is_new = !self.is_here || another;
-            let before = self.current.replace(line);
+            let before = self.current.replace(association);
             // What still comes of the session before is taken, but not of another gateway.
             let (kept, over) = if another {
                 (None, before)
@@ -290,18 +297,11 @@ impl Peer {
                     self.trips.add(Interval::from_nanos(took));
                 }
             }
-            Some(Inner::Packet { checked, bytes }) => {
-                return Heard::Packet(bytes.to_vec(), checked);
-            }
-            Some(Inner::Piece {
-                checked,
-                ident,
-                index,
-                count,
-                bytes,
-            }) => {
-                let whole = self.pieces.add(ident, index, count, bytes);
-                return whole.map_or(Heard::Nothing, |whole| Heard::Packet(whole, checked));
+            Some(inner @ (Inner::Packet { .. } | Inner::Piece { .. })) => {
+                let whole = self.pieces.take(inner);
+                return whole.map_or(Heard::Nothing, |(packet, checked)| {
+                    Heard::Packet(packet, checked)
+                });
             }
             Some(Inner::Place { x, y }) => {
                 self.place = Some((x, y));
@@ -318,7 +318,7 @@ impl Peer {
     }
 }
 
-impl Line {
+impl Association {
     fn send(
         &mut self,
         socket: &UdpSocket,

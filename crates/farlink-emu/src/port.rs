@@ -28,7 +28,7 @@ const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
 /// The Ethernet of a host.
 #[derive(Debug)]
-pub(crate) struct Port {
+pub(crate) struct EthernetPort {
     file: File,
     station: Station,
     /// Packets for a machine that is not found yet.
@@ -49,7 +49,7 @@ pub(crate) fn own_mac() -> Mac {
     Mac([0x0a, a, b, c, d, e])
 }
 
-impl Port {
+impl EthernetPort {
     /// Of an interface. Frames come to it that are for `mac`, or for many.
     pub(crate) fn of_interface(name: &str, mac: Mac, station: Station) -> io::Result<Self> {
         let claim = claim(name)?;
@@ -254,7 +254,7 @@ impl Port {
     }
 }
 
-impl AsFd for Port {
+impl AsFd for EthernetPort {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }

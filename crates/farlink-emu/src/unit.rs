@@ -3,7 +3,7 @@
 
 use crate::EmuError;
 use crate::host::{Host, HostConfig, Port};
-use crate::peer::{Heard, Line, PeerCounts};
+use crate::peer::{Association, Heard, PeerCounts};
 use crate::tunnel::{Bad, Key, Limits, Opened, Outer, Welcome};
 use farlink_net::NodeId;
 use farlink_net::wire::node_address;
@@ -333,12 +333,12 @@ impl Unit {
         if let Some((at, own)) = own
             && let Port::Gateway(peer) = &mut hosts[at].port
         {
-            let line = Line {
+            let association = Association {
                 own,
                 session,
                 to: from,
             };
-            peer.answered(instance, line);
+            peer.answered(instance, association);
         }
     }
 

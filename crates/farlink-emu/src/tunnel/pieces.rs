@@ -43,14 +43,26 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
+    /// The packet that is there now, with what was sealed; whether its checksum is known to be
+    /// right.
+    pub(crate) fn take(&mut self, inner: Inner<'_>) -> Option<(Vec<u8>, bool)> {
+        match inner {
+            Inner::Packet { checked, bytes } => Some((bytes.to_vec(), checked)),
+            Inner::Piece {
+                checked,
+                ident,
+                index,
+                count,
+                bytes,
+            } => self
+                .add(ident, index, count, bytes)
+                .map(|whole| (whole, checked)),
+            _ => None,
+        }
+    }
+
     /// Takes a piece in; gives the packet if it was the last.
-    pub(crate) fn add(
-        &mut self,
-        ident: u32,
-        index: u8,
-        count: u8,
-        bytes: &[u8],
-    ) -> Option<Vec<u8>> {
+    fn add(&mut self, ident: u32, index: u8, count: u8, bytes: &[u8]) -> Option<Vec<u8>> {
         let most = LONGEST.div_ceil(ROOM);
         let (index, count) = (usize::from(index), usize::from(count));
         if !(2..=most).contains(&count) || index >= count || bytes.is_empty() || bytes.len() > ROOM

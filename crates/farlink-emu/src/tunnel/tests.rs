@@ -249,8 +249,9 @@ proptest! {
             if let Some(inner) = Inner::read(&message) {
                 inner.write(&mut out);
                 prop_assert_eq!(Inner::read(&out), Some(inner));
-                if let Inner::Piece { ident, index, count, bytes, .. } = inner {
-                    let _ = pieces.add(ident % 3, index % 8, count % 8, bytes);
+                if let Inner::Piece { checked, ident, index, count, bytes } = inner {
+                    let (ident, index, count) = (ident % 3, index % 8, count % 8);
+                    let _ = pieces.take(Inner::Piece { checked, ident, index, count, bytes });
                 }
             }
         }
