@@ -10,7 +10,7 @@ from typing import Any
 from farlink import _farlink, attachment, emulation, files
 from farlink.errors import FarlinkError, ScenarioError
 
-__all__ = ["PORT", "Notice", "gateway", "key", "line", "places", "unit"]
+__all__ = ["PORT", "Notice", "address", "gateway", "key", "line", "places", "unit"]
 
 PORT = 47_800
 """UDP port of a unit."""
@@ -47,12 +47,12 @@ def unit(
     Every host of the scenario is a gateway that joins with `key`, but for those that `options`
     makes hosts here (`endpoints`, `attach`).
     """
-    address, port = _address("--listen", listen, PORT)
+    own, port = address("--listen", listen)
     try:
-        host = ipaddress.ip_address(address)
+        host = ipaddress.ip_address(own)
     except ValueError:
         raise ScenarioError(
-            f"--listen {listen}: {address!r} is no address of this machine; write for example "
+            f"--listen {listen}: {own!r} is no address of this machine; write for example "
             f"0.0.0.0:{PORT} or [::]:{PORT}"
         ) from None
     where = f"[{host}]:{port}" if host.version == 6 else f"{host}:{port}"
@@ -78,12 +78,12 @@ def gateway(
     `track` is where it is: seconds from the start, and metres to the right and up. Returns what it
     sent and got; "exit_code" is that of the program, and "unit_ended" whether the unit ended it.
     """
-    address, port = _address("--join", join, PORT)
+    to, port = address("--join", join)
     emulation.check_seconds(seconds)
     if force and not attach:
         raise ScenarioError("force has no effect without attach")
     asked = {
-        "join": f"[{address}]:{port}" if ":" in address else f"{address}:{port}",
+        "join": f"[{to}]:{port}" if ":" in to else f"{to}:{port}",
         "host": host,
         "key": key,
         "program": list(program) if program else None,
@@ -150,6 +150,23 @@ def line(row: Mapping[str, Any]) -> str:
     )
 
 
+def address(option: str, text: str) -> tuple[str, int]:
+    """Split HOST[:PORT] (default `PORT`); an IPv6 address with a port stands in brackets."""
+    bracketed = re.fullmatch(r"\[([^\]]+)\](?::(\d+))?", text)
+    plain = re.fullmatch(r"([^:\s]+)(?::(\d+))?", text)
+    found = bracketed or plain
+    if found is None:
+        if text.count(":") > 1 and re.fullmatch(r"[0-9a-fA-F:.]+", text):
+            return text, PORT
+        raise ScenarioError(
+            f"{option} {text!r}: not an address; write HOST:PORT, or [ADDRESS]:PORT for IPv6"
+        )
+    number = int(found[2]) if found[2] else PORT
+    if not 1 <= number <= 65_535:
+        raise ScenarioError(f"{option} {text!r}: the port is 1 to 65535")
+    return found[1], number
+
+
 def _numbers(text: str, count: int) -> list[float] | None:
     """Read numbers between commas that are no more than what is a place, in metres or seconds."""
     try:
@@ -157,23 +174,6 @@ def _numbers(text: str, count: int) -> list[float] | None:
     except ValueError:
         return None
     return found if len(found) == count and all(abs(one) <= _FARTHEST for one in found) else None
-
-
-def _address(option: str, text: str, port: int) -> tuple[str, int]:
-    """Split HOST[:PORT]; an IPv6 address with a port stands in brackets."""
-    bracketed = re.fullmatch(r"\[([^\]]+)\](?::(\d+))?", text)
-    plain = re.fullmatch(r"([^:\s]+)(?::(\d+))?", text)
-    found = bracketed or plain
-    if found is None:
-        if text.count(":") > 1 and re.fullmatch(r"[0-9a-fA-F:.]+", text):
-            return text, port
-        raise ScenarioError(
-            f"{option} {text!r}: not an address; write HOST:PORT, or [ADDRESS]:PORT for IPv6"
-        )
-    number = int(found[2]) if found[2] else port
-    if not 1 <= number <= 65_535:
-        raise ScenarioError(f"{option} {text!r}: the port is 1 to 65535")
-    return found[1], number
 
 
 def _engine(name: str) -> Callable[..., str]:

@@ -175,6 +175,7 @@ def start_unit(laboratory: Machines, scenario: Path, *options: str) -> str:
     unit = [*FARLINK, "unit", str(scenario), "--listen", "192.0.2.1", "--json", out, *options]
     laboratory.start("u", unit, "unit")
     said = laboratory.said("unit", "listening on 192.0.2.1:47800")
+    assert "--join THIS-MACHINE:47800 --as HOST" in said
     key = re.search("key: (.*)", said)
     assert key is not None
     return key[1]

@@ -55,7 +55,7 @@ def unit(
     """Decide the fate of packets of gateways on other machines (Linux, root)."""
     if json_file is not None and not text.is_standard_output(json_file):
         files.check_file(json_file)
-    secret, own_port = machines.key(key), listen.rpartition(":")[2]
+    secret, (_, port) = machines.key(key), machines.address("--listen", listen)
     shown = False
 
     def notice(line: str) -> None:
@@ -64,9 +64,7 @@ def unit(
             shown = True
             text.line(f"key: {secret}")
             sys.stdout.flush()
-            _notice(
-                f"join with: farlink gateway --join THIS-MACHINE:{own_port} --as HOST --key KEY"
-            )
+            _notice(f"join with: farlink gateway --join THIS-MACHINE:{port} --as HOST --key KEY")
         if not quiet:
             _notice(line)
 
