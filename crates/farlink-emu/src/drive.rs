@@ -2,7 +2,6 @@
 //! they are due.
 
 use crate::EmuError;
-use crate::allowance::take_off;
 use crate::arrival::Arrivals;
 use crate::attach::Attached;
 use crate::capture::Captures;
@@ -19,7 +18,7 @@ use crate::realtime::{self, Budget, Mode, Ran};
 use crate::remote::{Job, Remote};
 use crate::report::{HostReport, Report, Traffic};
 use crate::tun::LONGEST;
-use crate::unit::{self, Notices, Taken, Unit, UnitOptions};
+use crate::unit::{self, Unit, UnitOptions};
 use farlink_net::packet::IPV4_HEADER_LEN;
 use farlink_net::wire::node_address;
 use farlink_net::{NodeId, Raw};
@@ -36,6 +35,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+
+mod gateways;
 
 /// Packets read from a host before the others have their turn.
 const BATCH: usize = 64;
@@ -578,84 +579,6 @@ impl Emulation {
             Err(Refused::NotIpv4(_)) => counters.not_ipv4 += 1,
             Err(Refused::NoHost(_)) => counters.no_host += 1,
         }
-    }
-
-    /// What came from gateways enters the network at the time it is read.
-    fn receive_from_gateways(&mut self, clock: Clock, buffer: &mut [u8]) -> Result<(), EmuError> {
-        let device = self.hosts.len();
-        for _ in 0..BATCH {
-            let read = self.unit.as_ref().and_then(|unit| unit.read(buffer));
-            let now = clock.now();
-            let Some((length, from)) = read else {
-                self.arrivals.drained(device, now);
-                return Ok(());
-            };
-            let waited = self.arrivals.read(device, now);
-            self.deliver_by(now)?;
-            let Some(unit) = &mut self.unit else {
-                return Ok(());
-            };
-            match unit.take(now, from, &buffer[..length], &mut self.hosts) {
-                Taken::Nothing => {}
-                Taken::Packet(host, packet, checked) => {
-                    self.enter(now, host, packet, checked, waited);
-                }
-                Taken::Place(host, x, y) => self.live.place(host, x, y),
-            }
-            if let Some(captures) = &mut self.captures {
-                captures.network(&mut self.live, self.hosts.len());
-            }
-        }
-        self.arrivals.left(device, clock.now());
-        Ok(())
-    }
-
-    /// Changes what the network is to be like.
-    pub(crate) fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
-        self.live.set(&self.with_tunnels(scenario).0)?;
-        self.scenario = scenario.clone();
-        Ok(())
-    }
-
-    /// A scenario without what the tunnels take, and how much of that each host's is.
-    fn with_tunnels(&self, scenario: &Expanded) -> (Expanded, Vec<(usize, Interval)>) {
-        let first = u32::from(node_address(NodeId(0)));
-        let (mut hosts, mut added) = (Vec::new(), Vec::new());
-        for (i, host) in self.hosts.iter().enumerate() {
-            if let Port::Gateway(peer) = &host.port
-                && let Some(one_way) = peer.allowed
-            {
-                hosts.push(i);
-                added.push(((u32::from(host.address) - first) as usize, one_way));
-            }
-        }
-        let (scenario, off) = take_off(scenario, &added);
-        (scenario, hosts.into_iter().zip(off).collect())
-    }
-
-    /// Takes what tunnels add now off the delays of the scenario, where that has changed.
-    fn allow_for_tunnels(&mut self, now: Instant) {
-        let mut changed = false;
-        for host in &mut self.hosts {
-            if let Port::Gateway(peer) = &mut host.port {
-                changed |= peer.judge_path(now);
-            }
-        }
-        if !changed {
-            return;
-        }
-        let (scenario, off) = self.with_tunnels(&self.scenario);
-        let done = self.live.set(&scenario).is_ok();
-        for (host, off) in off {
-            if let Port::Gateway(peer) = &mut self.hosts[host].port {
-                peer.taken_off = if done { off } else { Interval::ZERO };
-            }
-        }
-    }
-
-    /// Lines for whoever watches, if it is a unit.
-    pub(crate) fn notices(&self) -> Option<Notices> {
-        self.unit.as_ref().map(Unit::notices)
     }
 
     /// Whether a user-space host has yet to get something.

@@ -1,0 +1,97 @@
+//! An emulation whose hosts are gateways on other machines: what comes from them, and what their
+//! tunnels take off the delays of the scenario.
+
+use super::{BATCH, Emulation};
+use crate::EmuError;
+use crate::allowance::take_off;
+use crate::clock::Clock;
+use crate::host::Port;
+use crate::unit::{Notices, Taken, Unit};
+use farlink_net::NodeId;
+use farlink_net::wire::node_address;
+use farlink_sim::scenario::Expanded;
+use farlink_tcp::{Instant, Interval};
+
+impl Emulation {
+    /// What came from gateways enters the network at the time it is read.
+    pub(super) fn receive_from_gateways(
+        &mut self,
+        clock: Clock,
+        buffer: &mut [u8],
+    ) -> Result<(), EmuError> {
+        let device = self.hosts.len();
+        for _ in 0..BATCH {
+            let read = self.unit.as_ref().and_then(|unit| unit.read(buffer));
+            let now = clock.now();
+            let Some((length, from)) = read else {
+                self.arrivals.drained(device, now);
+                return Ok(());
+            };
+            let waited = self.arrivals.read(device, now);
+            self.deliver_by(now)?;
+            let Some(unit) = &mut self.unit else {
+                return Ok(());
+            };
+            match unit.take(now, from, &buffer[..length], &mut self.hosts) {
+                Taken::Nothing => {}
+                Taken::Packet(host, packet, checked) => {
+                    self.enter(now, host, packet, checked, waited);
+                }
+                Taken::Place(host, x, y) => self.live.place(host, x, y),
+            }
+            if let Some(captures) = &mut self.captures {
+                captures.network(&mut self.live, self.hosts.len());
+            }
+        }
+        self.arrivals.left(device, clock.now());
+        Ok(())
+    }
+
+    /// Changes what the network is to be like.
+    pub(crate) fn set(&mut self, scenario: &Expanded) -> Result<(), String> {
+        self.live.set(&self.with_tunnels(scenario).0)?;
+        self.scenario = scenario.clone();
+        Ok(())
+    }
+
+    /// A scenario without what the tunnels take, and how much of that each host's is.
+    fn with_tunnels(&self, scenario: &Expanded) -> (Expanded, Vec<(usize, Interval)>) {
+        let first = u32::from(node_address(NodeId(0)));
+        let (mut hosts, mut added) = (Vec::new(), Vec::new());
+        for (i, host) in self.hosts.iter().enumerate() {
+            if let Port::Gateway(peer) = &host.port
+                && let Some(one_way) = peer.allowed
+            {
+                hosts.push(i);
+                added.push(((u32::from(host.address) - first) as usize, one_way));
+            }
+        }
+        let (scenario, off) = take_off(scenario, &added);
+        (scenario, hosts.into_iter().zip(off).collect())
+    }
+
+    /// Takes what tunnels add now off the delays of the scenario, where that has changed.
+    pub(super) fn allow_for_tunnels(&mut self, now: Instant) {
+        let mut changed = false;
+        for host in &mut self.hosts {
+            if let Port::Gateway(peer) = &mut host.port {
+                changed |= peer.judge_path(now);
+            }
+        }
+        if !changed {
+            return;
+        }
+        let (scenario, off) = self.with_tunnels(&self.scenario);
+        let done = self.live.set(&scenario).is_ok();
+        for (host, off) in off {
+            if let Port::Gateway(peer) = &mut self.hosts[host].port {
+                peer.taken_off = if done { off } else { Interval::ZERO };
+            }
+        }
+    }
+
+    /// Lines for whoever watches, if it is a unit.
+    pub(crate) fn notices(&self) -> Option<Notices> {
+        self.unit.as_ref().map(Unit::notices)
+    }
+}
