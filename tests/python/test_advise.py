@@ -203,6 +203,14 @@ def test_bad_input_is_one_line(
     assert err.count("\n") == 1
 
 
+def test_without_tcp_there_is_nothing_to_advise() -> None:
+    flow = {"from": "a", "to": "b", "rate": "1 Mbit/s"}
+    for carries in ({"app": "xtp", "size": "1 MB"}, {"app": "cbr", "datagrams": 10}):
+        link = {"between": ["a", "b"], "down": {"rate": "1 Mbit/s", "delay": "10 ms"}}
+        with pytest.raises(fl.FarlinkError, match="the scenario has no flow over it"):
+            fl.advise({"links": [link], "flows": [{**flow, **carries}]})
+
+
 def test_its_numbers_are_json(page: fl.Advice) -> None:
     data = advice.data(page)
     assert data["best"]["overrides"]["tcp.initial_window"] == page.initial_window

@@ -27,6 +27,7 @@ pub mod rfc1144;
 pub mod rng;
 pub mod trace;
 pub mod wire;
+pub mod xtp;
 
 pub use id::{ById, Direction, FlowId, Id, LinkId, NodeId, PacketId};
 pub use link::{

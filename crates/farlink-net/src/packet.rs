@@ -3,6 +3,7 @@
 pub use crate::fragment::IPV4_HEADER_LEN;
 use crate::fragment::{Mtu, Piece, write_fragment_fields};
 use crate::id::{FlowId, NodeId};
+use crate::xtp::{Content, Pdu};
 use farlink_tcp::{Body, Ecn, Instant, Interval, Priority, Segment};
 use std::net::Ipv4Addr;
 
@@ -79,8 +80,10 @@ pub struct Datagram {
     pub number: u64,
     /// When its program sent it; a real one would have that in the body too.
     pub sent_at: Instant,
-    /// Data.
+    /// Data; of a packet of XTP a length only, which is all of it.
     pub body: Body,
+    /// The packet of XTP that it carries, if it does.
+    pub xtp: Option<Box<Pdu>>,
 }
 
 /// A whole IPv4 datagram as it came from a real program, and as it will leave.
@@ -435,7 +438,11 @@ impl Packet {
         }
         match &self.payload {
             Payload::Tcp(segment) => !segment.body.is_empty() && !segment.dummy,
-            Payload::Udp(_) | Payload::Raw(_) => true,
+            Payload::Udp(datagram) => match datagram.xtp.as_deref() {
+                Some(pdu) => matches!(pdu.content, Content::Data { .. }),
+                None => true,
+            },
+            Payload::Raw(_) => true,
         }
     }
 

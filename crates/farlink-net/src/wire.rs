@@ -159,9 +159,15 @@ pub fn encode_prefix(
         return Err(WireError::TooLong(packet.ip_len()));
     }
     let (src, dst) = (addresses.src.octets(), addresses.dst.octets());
+    let mut of_xtp = Vec::new();
     let (protocol, body) = match &packet.payload {
         Payload::Tcp(segment) => (IpNumber::TCP, &segment.body),
-        Payload::Udp(datagram) => (IpNumber::UDP, &datagram.body),
+        Payload::Udp(datagram) => {
+            if let Some(pdu) = &datagram.xtp {
+                of_xtp = pdu.to_bytes();
+            }
+            (IpNumber::UDP, &datagram.body)
+        }
         Payload::Raw(raw) => {
             let bytes = raw.bytes();
             out.extend_from_slice(&bytes[..bytes.len().min(max as usize)]);
@@ -183,7 +189,7 @@ pub fn encode_prefix(
     ip.header_checksum = ip.calc_header_checksum();
     // Zeros add nothing to a ones' complement sum, so a body that is only a
     // length need not exist to be summed.
-    let body = body.bytes().unwrap_or_default();
+    let body = body.bytes().unwrap_or(&of_xtp);
     let sum = Sum16BitWords::new()
         .add_4bytes(src)
         .add_4bytes(dst)

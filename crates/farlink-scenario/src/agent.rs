@@ -458,7 +458,7 @@ pub(super) fn check<'a>(
     agents: &[ExpandedAgent],
     flows: impl Iterator<Item = (usize, &'a ExpandedFlow)> + Clone,
 ) -> Result<(), Problem> {
-    let over_tcp = flows.filter(|(_, flow)| !matches!(flow.app, App::Udp(_)));
+    let over_tcp = flows.filter(|(_, flow)| !matches!(flow.app, App::Udp(_) | App::Xtp(_)));
     for (number, agent) in agents.iter().enumerate() {
         let kind = agent.spec.kind;
         if let Some((can, lacks, hint)) = wanted(kind)

@@ -8,9 +8,12 @@ use super::decode::Problem;
 use super::distribution::TimeDistribution;
 use super::spec::{AppName, Connections, FlowSpec, MOST_BYTES};
 use super::table::within;
-use super::traffic::{self, ConversationSpec, Protocol, UdpSpec, WebSpec, missing};
+use super::traffic::{self, ConversationSpec, Protocol, UdpSpec, WebSpec, XtpSpec, missing};
 use super::units::{Size, Time};
 use farlink_net::distribution::Distribution;
+
+/// Most data in a packet of XTP: a datagram less the header and what the first packet has besides.
+const XTP_MOST_DATA: Size = Size(65_507 - 56);
 
 /// What an application carries.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -36,6 +39,8 @@ pub enum App {
     Conversation(ConversationSpec),
     /// Datagrams: no TCP.
     Udp(UdpSpec),
+    /// A file over an XTP-like transport, in datagrams: no TCP.
+    Xtp(XtpSpec),
 }
 
 /// Pages of a main object with objects in it.
@@ -86,7 +91,7 @@ pub struct StreamSpec {
 impl AppName {
     /// Whether it sends datagrams, and so has no TCP.
     pub(super) fn is_udp(self) -> bool {
-        matches!(self, Self::Cbr | Self::Onoff)
+        matches!(self, Self::Cbr | Self::Onoff | Self::Xtp)
     }
 
     /// As it is written.
@@ -193,6 +198,23 @@ pub(super) fn app(flow: &FlowSpec) -> Result<App, Problem> {
                 on_off,
                 datagrams: number("datagrams", flow.datagrams)?,
                 duration,
+            })
+        }
+        AppName::Xtp => {
+            let packet = flow.packet();
+            within("packet", &packet, &(Size(1)..=XTP_MOST_DATA), "")?;
+            let window = flow.window();
+            if window < packet {
+                let says = format!("= \"{window}\" has no room for a packet of \"{packet}\"");
+                return Err(fault("window", says));
+            }
+            App::Xtp(XtpSpec {
+                size: one_size()?,
+                rate: rate()?,
+                burst: flow.burst.unwrap_or(packet).0,
+                packet: packet.0 as u32,
+                window: window.0,
+                sreq_every: flow.sreq_every(),
             })
         }
         AppName::Telnet | AppName::Rlogin | AppName::Smtp | AppName::Nntp | AppName::Ftp => {

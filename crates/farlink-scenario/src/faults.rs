@@ -419,7 +419,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "app = \"bulk\"\nsize = \"50 MiB\"",
-        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"stream\", \"web\", \"smtp\", \"nntp\" or \"ftp\"",
+        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"stream\", \"web\", \"smtp\", \"nntp\", \"ftp\" or \"xtp\"",
     ),
     (
         "size = \"50 MiB\"",
@@ -436,7 +436,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "size = \"50 MiB\"",
         "app = \"gopher\"",
         "geo.toml:28: flows[0].app = \"gopher\" is unknown; the choices are \"file\", \"bulk\", \"http\", \
-         \"repeat\", \"stream\", \"web\", \"telnet\", \"rlogin\", \"smtp\", \"nntp\", \"ftp\", \"cbr\", \"onoff\"",
+         \"repeat\", \"stream\", \"web\", \"telnet\", \"rlogin\", \"smtp\", \"nntp\", \"ftp\", \"cbr\", \"onoff\", \
+         \"xtp\"",
     ),
     (
         "size = \"50 MiB\"",
@@ -446,7 +447,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     (
         "size = \"50 MiB\"",
         "app = \"http\"\nsize = \"50 MiB\"",
-        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"stream\", \"web\", \"smtp\", \"nntp\" or \"ftp\"",
+        "geo.toml:29: flows[0].size would be ignored; it needs app = \"file\", \"repeat\", \"stream\", \"web\", \"smtp\", \"nntp\", \"ftp\" or \"xtp\"",
     ),
     (
         "size = \"50 MiB\"",

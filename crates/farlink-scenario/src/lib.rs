@@ -78,7 +78,7 @@ pub use spec::{
 };
 pub use tcp::TcpSpec;
 pub use trace::{DelayTraceSpec, LossTraceSpec, RatePlan, RateTraceSpec, RateTraceTable, Start};
-pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec};
+pub use traffic::{ConversationSpec, Protocol, UdpSpec, WebSpec, XtpSpec};
 use tree::{At, Node, Step};
 pub use units::{
     Factor, Frequency, Length, Probability, Rate, Scalar, Size, SizeLimit, Speed, SymbolRate, Time,

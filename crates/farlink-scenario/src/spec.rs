@@ -373,10 +373,10 @@ table! {
         /// What is carried.
         #[serde(default)]
         app: AppName;
-        /// Length of a file, 1 B to 1 PiB. Required for "file", "repeat", "stream" and
+        /// Length of a file, 1 B to 1 PiB. Required for "file", "repeat", "stream", "xtp" and
         /// "web", which also takes a distribution, as do "smtp", "nntp" and "ftp"; without it
         /// their items are as long as those of tcplib.
-        size?: SizeDistribution, of [File, Repeat, Stream, Web, Smtp, Nntp, Ftp];
+        size?: SizeDistribution, of [File, Repeat, Stream, Web, Smtp, Nntp, Ftp, Xtp];
         /// Bytes that go the other way at the same time.
         reverse?: Size = Size(0), in Size(0)..=MOST_BYTES, of [File];
         /// How long it goes on from `start`; what is under way then is cut off. Required for
@@ -425,9 +425,16 @@ table! {
         turns?: u32, in 0..=1000, of [Smtp = 4, Nntp = 1, Ftp = 1];
         /// Rate of the data in datagrams or messages, headers not counted, while the source is
         /// on. It has to be there.
-        rate?: Rate, in Rate(1)..=MOST_RATE, of [Stream, Cbr, Onoff];
-        /// Data in a datagram (RFC 768 and RFC 791: 65,535 bytes less headers).
-        packet?: Size = Size(1000), in Size(1)..=Size(65_507), of [Cbr, Onoff];
+        rate?: Rate, in Rate(1)..=MOST_RATE, of [Stream, Cbr, Onoff, Xtp];
+        /// Data in a datagram (RFC 768 and RFC 791: 65,535 bytes less headers; "xtp": less 56 bytes
+        /// of its own).
+        packet?: Size = Size(1000), in Size(1)..=Size(65_507), of [Cbr, Onoff, Xtp];
+        /// What may be sent at once, each so many bytes at `rate`: as long as `packet` without it.
+        burst?: Size, in Size(1)..=MOST_BYTES, of [Xtp];
+        /// What the receiver takes beyond what is complete, at least a packet.
+        window?: Size = Size(1_048_576), in Size(1)..=MOST_BYTES, of [Xtp];
+        /// Packets of data from one request for a status report to the next.
+        sreq_every?: u32 = 16, in 1..=MOST as u32, of [Xtp];
         /// Number of datagrams. Required without `duration`.
         datagrams?: u64, in 1..=1_000_000_000_000, of [Cbr, Onoff];
         /// How long the source is on. It begins with such a time, which has to be there.
@@ -458,7 +465,7 @@ table! {
         /// 1 ms to 1 h; "15 s" without it (RFC 791; RFC 1122 has 60 s to 120 s). For
         /// flows with `dont_fragment = false`.
         reassembly_timeout?: Time;
-        /// TCP of this flow, laid over the scenario's. Not for "cbr" and "onoff",
+        /// TCP of this flow, laid over the scenario's. Not for "cbr", "onoff" and "xtp",
         /// which send UDP.
         #[serde(default, skip_serializing_if = "TcpSpec::is_empty")]
         tcp: TcpSpec;
@@ -513,6 +520,8 @@ pub enum AppName {
     Cbr,
     /// UDP datagrams at a constant bit rate while the source is on.
     Onoff,
+    /// `size` bytes over an XTP-like transport, at `rate`.
+    Xtp,
 }
 
 /// Connections of HTTP and of "web".

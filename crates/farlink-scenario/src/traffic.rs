@@ -26,6 +26,23 @@ pub struct UdpSpec {
     pub duration: Option<Interval>,
 }
 
+/// A file over an XTP-like transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct XtpSpec {
+    /// Bytes of it.
+    pub size: u64,
+    /// Bits of data per second.
+    pub rate: u64,
+    /// Bytes that may be sent at once.
+    pub burst: u64,
+    /// Bytes of data in a packet.
+    pub packet: u32,
+    /// Bytes that the receiver takes beyond what is complete.
+    pub window: u64,
+    /// Packets of data from one request for a status report to the next.
+    pub sreq_every: u32,
+}
+
 /// The protocol of a conversation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {

@@ -11,6 +11,7 @@ use crate::scenario::{
 };
 use crate::udp::UdpFlow;
 use crate::world::{FlowBrief, Handing, Mover, Node, Plan, Slot, Tally, World};
+use crate::xtp::XtpFlow;
 use farlink_net::agent::{
     Agent, Ebsn, Eln, Leaving, Snoop, Split, SplitSettings, Spoof, SpoofSettings,
 };
@@ -480,7 +481,7 @@ fn flows(
     let over_tcp = scenario
         .flows
         .iter()
-        .filter(|flow| !matches!(flow.app, App::Udp(_)));
+        .filter(|flow| !matches!(flow.app, App::Udp(_) | App::Xtp(_)));
     let over_tcp = over_tcp.count();
     world.ends.reserve(2 * over_tcp);
     world.flows.reserve(over_tcp);
@@ -528,10 +529,19 @@ fn flows(
     }
     let over_tcp = world.flows.len();
     let mut tcp = world.flows.ids();
+    let mut over_xtp = 0;
     for (number, flow) in (0..).zip(&scenario.flows) {
-        let App::Udp(spec) = flow.app else {
-            world.order.extend(tcp.next().map(Slot::Tcp));
-            continue;
+        let spec = match flow.app {
+            App::Udp(spec) => spec,
+            App::Xtp(_) => {
+                world.order.push(Slot::Xtp(over_xtp));
+                over_xtp += 1;
+                continue;
+            }
+            _ => {
+                world.order.extend(tcp.next().map(Slot::Tcp));
+                continue;
+            }
         };
         let index = world.udp.len();
         world.order.push(Slot::Udp(index));
@@ -552,7 +562,33 @@ fn flows(
         let first = Event::new(start, Kind::Datagram, index as u32, 0);
         world.heap.push(first);
     }
+    flows_over_xtp(scenario, world);
     Ok(())
+}
+
+/// Those over XTP, which are numbered behind all others.
+fn flows_over_xtp(scenario: &Expanded, world: &mut World) {
+    for (number, flow) in (0..).zip(&scenario.flows) {
+        let App::Xtp(spec) = flow.app else {
+            continue;
+        };
+        let before = world.udp.len() + world.xtp.len();
+        world.tallies.push(Tally::default());
+        let patience = &mut world.reassemblies.patience;
+        patience.push(flow.reassembly_timeout);
+        let start = Instant::ZERO + flow.start;
+        world.xtp.push(XtpFlow::new(
+            FlowId((world.flows.len() + before) as u32),
+            (NodeId(flow.from as u32), NodeId(flow.to as u32)),
+            udp_ports(number),
+            flow.dont_fragment,
+            &spec,
+            start,
+        ));
+        world.unfinished += 1;
+        let first = Event::new(start, Kind::Datagram, before as u32, 0);
+        world.heap.push(first);
+    }
 }
 
 #[cfg(test)]

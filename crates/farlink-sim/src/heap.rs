@@ -27,7 +27,8 @@ pub(crate) enum Kind {
     Wake,
     /// An endpoint hears of a lost packet; the source is the endpoint.
     Notice,
-    /// A flow of datagrams sends the next; the source is its number among those.
+    /// A flow of datagrams sends the next, or one over XTP has something to do; the source is its
+    /// number among those, first the ones of datagrams.
     Datagram,
     /// The transmitter of a link may take a packet of low priority; the source is
     /// the link. Late, so that what is normal comes first.

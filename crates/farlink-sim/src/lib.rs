@@ -35,6 +35,7 @@ mod trajectory;
 mod transit;
 mod udp;
 mod world;
+mod xtp;
 
 pub use farlink_scenario as scenario;
 pub use live::{LinkReport, Live, QUEUE_MOST, Refused};

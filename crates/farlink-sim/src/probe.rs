@@ -263,6 +263,35 @@ impl Probes {
         }
     }
 
+    /// Data left a sender of XTP.
+    pub(crate) fn xtp_sent(
+        &mut self,
+        time: Instant,
+        flow: FlowId,
+        seq: u64,
+        len: u32,
+        again: bool,
+    ) {
+        self.sent.push(Sent {
+            time,
+            flow: self.flow(flow),
+            side: 0,
+            seq,
+            len,
+            retransmission: again.into(),
+        });
+    }
+
+    /// So many bytes of a stream over XTP are there.
+    pub(crate) fn xtp_delivered(&mut self, time: Instant, flow: FlowId, bytes: u64) {
+        self.delivered.push(Delivered {
+            time,
+            flow: self.flow(flow),
+            side: 1,
+            bytes,
+        });
+    }
+
     /// The first copy of a datagram arrived; `total` bytes have come now.
     pub(crate) fn datagram_received(
         &mut self,

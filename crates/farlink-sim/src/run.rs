@@ -10,6 +10,7 @@ use crate::sample::{derived, derived_json};
 use crate::scenario::Expanded;
 use crate::udp::UdpFlow;
 use crate::world::{Slot, World, taps};
+use crate::xtp::XtpFlow;
 use farlink_net::channel::Derived;
 use farlink_net::pcapng::CapturePoint;
 use farlink_net::{ById, FlowId, Id, LinkId, NodeId};
@@ -225,16 +226,10 @@ pub fn trace(
             .map(|names| names.map(point))
             .collect();
     }
-    // The numbers of flows in packets: those over TCP first.
-    probes.flows = [false, true]
-        .into_iter()
-        .flat_map(|udp| {
-            (0..)
-                .zip(&world.order)
-                .filter(move |(_, slot)| matches!(slot, Slot::Udp(_)) == udp)
-                .map(|(number, _)| number)
-        })
-        .collect();
+    // The numbers of flows in packets: those over TCP first, those over XTP last.
+    let mut flows: Vec<(usize, u32)> = world.order.iter().map(Slot::group).zip(0..).collect();
+    flows.sort_unstable();
+    probes.flows = flows.into_iter().map(|(_, number)| number).collect();
     world.probes = Some(Box::new(probes));
     for end in &mut world.ends {
         end.conn.set_tracing(true);
@@ -503,6 +498,7 @@ fn report(world: &World, limit: Instant, timed: bool, monitor: &Monitor) -> Resu
         let over_tcp = world.flows.each().map(part);
         over_tcp
             .chain(world.udp.iter().map(datagrams))
+            .chain(world.xtp.iter().map(XtpFlow::share))
             .fold(1.0, f64::min)
     };
     monitor.simulated.store(now, Ordering::Relaxed);

@@ -19,6 +19,7 @@ mod placed;
 mod reassemblies;
 pub(crate) mod taps;
 mod udp;
+mod xtp;
 
 use crate::app::{AppEvent, Command, Side};
 use crate::flow::{End, EndId, FlowState, Times};
@@ -26,6 +27,7 @@ use crate::heap::{Event, Heap, Kind};
 use crate::probe::Probes;
 use crate::transit::Transit;
 use crate::udp::UdpFlow;
+use crate::xtp::XtpFlow;
 use answers::Answers;
 pub use answers::Balance;
 use farlink_net::channel::DropCause;
@@ -74,6 +76,19 @@ pub(crate) enum Slot {
     Tcp(FlowId),
     /// Among those of datagrams.
     Udp(usize),
+    /// Among those over XTP.
+    Xtp(usize),
+}
+
+impl Slot {
+    /// The order in which packets number flows of different kinds.
+    pub(crate) fn group(&self) -> usize {
+        match self {
+            Self::Tcp(_) => 0,
+            Self::Udp(_) => 1,
+            Self::Xtp(_) => 2,
+        }
+    }
 }
 
 /// What is counted of a flow, for its metrics alone; what each packet moves is first, and in one
@@ -143,7 +158,8 @@ pub(crate) struct World {
     /// What links said that is to be done now.
     pub(crate) outcomes: Vec<Outcome>,
     pub(crate) ends: ById<EndId, End>,
-    /// Flows over TCP. In packets, flows of datagrams are numbered after them.
+    /// Flows over TCP. In packets, flows of datagrams are numbered after them, and those over XTP
+    /// after these.
     pub(crate) flows: ById<FlowId, FlowState>,
     /// Of each of them, what packets ask.
     pub(crate) briefs: ById<FlowId, FlowBrief>,
@@ -151,6 +167,8 @@ pub(crate) struct World {
     pub(crate) order: Vec<Slot>,
     /// Flows of datagrams.
     pub(crate) udp: Vec<UdpFlow>,
+    /// Flows over XTP.
+    pub(crate) xtp: Vec<XtpFlow>,
     /// What is counted of each flow.
     pub(crate) tallies: ById<FlowId, Tally>,
     /// Tells events of one kind, time and source apart.
@@ -189,6 +207,7 @@ impl World {
             briefs: ById::default(),
             order: Vec::new(),
             udp: Vec::new(),
+            xtp: Vec::new(),
             tallies: ById::default(),
             serial: 0,
             probes: None,

@@ -35,6 +35,7 @@ mod vegas;
 mod westwood_hybla;
 mod wireless;
 mod wong1998;
+mod xtp;
 
 /// Cargo does not look for files here any more (`autotests = false`): one that nobody names would
 /// never run.

@@ -160,7 +160,7 @@ class _Work:
         first = Point.of(self.given, overrides=self.overrides, seed=self.seed)
         self.tree = {key: one for key, one in first.scenario.items() if key != "resolved_tcp"}
         resolved = first.scenario["resolved_tcp"]
-        if not resolved:
+        if not any(resolved):
             raise ScenarioError("advise is for TCP: the scenario has no flow over it")
         self.path = bottleneck(self.tree)
         self.now = tcp or _own_tcp(self.given, first) or "linux-cubic"

@@ -64,7 +64,7 @@ def bottleneck(tree: Mapping[str, Any]) -> Bottleneck:
     ScenarioError
         If there is no way, or no link has a rate.
     """
-    flow = next(one for one in tree["flows"] if one.get("app") not in ("cbr", "onoff"))
+    flow = next(one for one in tree["flows"] if one.get("app") not in ("cbr", "onoff", "xtp"))
     begin, end = source.ends(flow)
     way = _way(tree["links"], begin.replace("{}", "0"), end.replace("{}", "0"))
     found: list[tuple[float, int, str]] = []
@@ -199,7 +199,7 @@ def with_call(
     """Return the scenario with a transfer that does not end and a call beside it; and the call."""
     lasts = f"{max(_AT_LEAST_S, _ROUND_TRIPS * 2 * path.delay_s):.0f} s"
     beside = copy.deepcopy(dict(tree))
-    first = next(one for one in tree["flows"] if one.get("app") not in ("cbr", "onoff"))
+    first = next(one for one in tree["flows"] if one.get("app") not in ("cbr", "onoff", "xtp"))
     begin, end = source.ends(first)
     call = {
         "name": name,

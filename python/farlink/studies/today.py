@@ -51,7 +51,8 @@ class Question:
         The scenario, where no study has it.
     place, mechanism, stack
         Per name what it sets: `point`, factors of the study; `sets`, values by path. A stack
-        with `tcp` replaces the table [tcp] of the scenario but for the segment size.
+        with `tcp` replaces the table [tcp] of the scenario but for the segment size; `drops` are
+        paths that it takes away.
     gains
         Which ratios are given: two names of an axis.
     """
@@ -86,6 +87,8 @@ class Question:
                 tree["tcp"] = {"mss": tree["tcp"]["mss"], **one["tcp"]}
             for path, value in one.get("sets", {}).items():
                 put(tree, path, value)
+            for path in one.get("drops", ()):
+                put(tree, path, None)
         name = ", ".join(part for part in (self.id, place, mechanism, stack) if part)
         return Cell(name, tree)
 

@@ -5,6 +5,7 @@ use crate::flow::{End, EndId, FlowState, Times};
 use crate::quantile::Quantiles;
 use crate::udp::UdpFlow;
 use crate::world::{Slot, Tally, World};
+use crate::xtp::XtpFlow;
 use farlink_net::{FlowId, Id};
 use farlink_tcp::{Instant, Interval, Limit, Phase, Stats};
 
@@ -29,7 +30,7 @@ measures! { FLOW: OfFlow;
     "segments_retransmitted" "" Count Sum |f| f.stat(|s| s.segments_retransmitted),
         "of these, those that held data sent before";
     "retransmitted_share" "" Share Mean |f| {
-            let stats = f.tcp()?.stats;
+            let [stats, _] = f.stats()?;
             share(stats.segments_retransmitted, stats.segments_sent)
         },
         "segments_retransmitted over segments_sent";
@@ -42,13 +43,13 @@ measures! { FLOW: OfFlow;
         "duplicate ACKs that the sending end received; with SACK, ACKs with SACK news";
     "acks_sent" "" Count Sum |f| f.peer_stat(|s| s.acks_sent),
         "segments without data that the receiving end sent";
-    "rtt_mean" "s" Time Mean |f| f.mean_of(|t| (t.stats.rtt_sum, t.stats.rtt_samples)),
+    "rtt_mean" "s" Time Mean |f| f.mean_of_samples(|s| s.rtt_sum),
         "mean of the round-trip samples that the sending end's estimator took";
-    "rtt_min" "s" Time Mean |f| f.tcp()?.stats.rtt_min.map(Interval::as_secs_f64),
+    "rtt_min" "s" Time Mean |f| f.stats()?[0].rtt_min.map(Interval::as_secs_f64),
         "least of these samples";
-    "rtt_max" "s" Time Mean |f| f.tcp().filter(|t| t.stats.rtt_samples > 0).map(|t| t.stats.rtt_max.as_secs_f64()),
+    "rtt_max" "s" Time Mean |f| f.stats().filter(|[s, _]| s.rtt_samples > 0).map(|[s, _]| s.rtt_max.as_secs_f64()),
         "greatest of these samples";
-    "rto_mean" "s" Time Mean |f| f.mean_of(|t| (t.stats.rto_sum, t.stats.rtt_samples)),
+    "rto_mean" "s" Time Mean |f| f.mean_of_samples(|s| s.rto_sum),
         "mean of the retransmission time-out after each of these samples";
     "window_probes" "" Count Sum |f| f.stat(|s| s.probes),
         "zero-window probes that the sending end sent";
@@ -105,7 +106,7 @@ measures! { FLOW: OfFlow;
         sent or that was acknowledged, and repaired what was outstanding when the timer expired";
     "receive_window_max" "B" Size Mean |f| f.tcp().filter(|t| t.started).map(|t| t.from.largest_peer_window() as f64),
         "largest window that the receiving end offered";
-    "acks_lost" "" Count Sum |f| f.tcp().map(|_| f.tally.back as f64),
+    "acks_lost" "" Count Sum |f| f.stats().map(|_| f.tally.back as f64),
         "packets from the receiving end that were lost, for any cause";
     "dummies_sent" "" Count Sum |f| f.stat(|s| s.dummies_sent),
         "dummy segments that the sending end sent (Peach), which are not among the segments above";
@@ -182,6 +183,7 @@ pub(super) struct Flow<'a> {
 enum Own<'a> {
     Tcp(Tcp<'a>),
     Udp(&'a UdpFlow, Instant),
+    Xtp(&'a XtpFlow, Instant),
 }
 
 struct Tcp<'a> {
@@ -206,6 +208,10 @@ impl<'a> Flow<'a> {
                 let number = FlowId::at((world.flows.len() + index) as u32);
                 (Own::Udp(&world.udp[index], world.now), number)
             }
+            Slot::Xtp(index) => {
+                let flow = &world.xtp[index];
+                (Own::Xtp(flow, world.now), flow.id)
+            }
         };
         Self {
             own,
@@ -226,6 +232,10 @@ impl<'a> Flow<'a> {
                 (udp.source.sent > 0 && seconds > 0.0)
                     .then(|| self.delivered() as f64 * 8.0 / seconds)
             }
+            Own::Xtp(..) => {
+                let seconds = self.duration().filter(|&seconds| seconds > 0.0)?;
+                Some(self.delivered() as f64 * 8.0 / seconds)
+            }
         }
     }
 
@@ -233,6 +243,11 @@ impl<'a> Flow<'a> {
         match &self.own {
             Own::Tcp(tcp) => tcp.started.then(|| tcp.duration(tcp.to)),
             Own::Udp(udp, now) => (udp.source.sent > 0).then(|| udp_duration(udp, *now)),
+            Own::Xtp(xtp, now) => {
+                let ended = xtp.complete_at.unwrap_or(*now);
+                let begun = xtp.stats()[0].segments_sent > 0;
+                begun.then(|| ended.since(xtp.start).as_secs_f64())
+            }
         }
     }
 
@@ -240,6 +255,7 @@ impl<'a> Flow<'a> {
         match &self.own {
             Own::Tcp(tcp) => tcp.to.received,
             Own::Udp(udp, _) => udp.sink.received * u64::from(udp.source.packet()),
+            Own::Xtp(xtp, _) => xtp.delivered(),
         }
     }
 
@@ -249,37 +265,53 @@ impl<'a> Flow<'a> {
                 state, is_complete, ..
             }) => *is_complete || (state.stops_after.is_some() && !state.failed),
             Own::Udp(udp, _) => udp.ended_at.is_some(),
+            Own::Xtp(xtp, _) => xtp.complete_at.is_some(),
         }
     }
 
     fn tcp(&self) -> Option<&Tcp<'a>> {
         match &self.own {
             Own::Tcp(tcp) => Some(tcp),
-            Own::Udp(..) => None,
+            Own::Udp(..) | Own::Xtp(..) => None,
         }
     }
 
     fn udp(&self) -> Option<&'a UdpFlow> {
         match self.own {
-            Own::Tcp(_) => None,
             Own::Udp(udp, _) => Some(udp),
+            Own::Tcp(_) | Own::Xtp(..) => None,
+        }
+    }
+
+    /// Counters of the ends of a connection or an association, first of that which data comes from.
+    fn stats(&self) -> Option<[Stats; 2]> {
+        match &self.own {
+            Own::Tcp(tcp) => Some([tcp.stats, tcp.to.stats()]),
+            Own::Xtp(xtp, _) => Some(xtp.stats().map(Stats::clone)),
+            Own::Udp(..) => None,
         }
     }
 
     /// A counter of the end that data comes from.
     fn stat(&self, of: fn(&Stats) -> u64) -> Option<f64> {
-        self.tcp().map(|tcp| of(&tcp.stats) as f64)
+        self.stats().map(|[from, _]| of(&from) as f64)
     }
 
     /// A counter of the other end.
     fn peer_stat(&self, of: fn(&Stats) -> u64) -> Option<f64> {
-        self.tcp().map(|tcp| of(&tcp.to.stats()) as f64)
+        self.stats().map(|[_, to]| of(&to) as f64)
     }
 
     /// The mean in seconds of a sum in nanoseconds over so many.
     fn mean_of(&self, of: fn(&Tcp<'_>) -> (u64, u64)) -> Option<f64> {
         let (sum, n) = of(self.tcp()?);
         share(sum, n).map(|nanos| nanos / 1e9)
+    }
+
+    /// The mean over its round-trip samples, in seconds.
+    fn mean_of_samples(&self, of: fn(&Stats) -> u64) -> Option<f64> {
+        let [stats, _] = self.stats()?;
+        share(of(&stats), stats.rtt_samples).map(|nanos| nanos / 1e9)
     }
 
     fn phase(&self, phase: Phase) -> Option<f64> {

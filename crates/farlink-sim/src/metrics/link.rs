@@ -183,5 +183,9 @@ pub(crate) fn needed(world: &World) -> ById<LinkId, u64> {
         let [from, to] = flow.nodes();
         cross(from, to, flow.sink.received);
     }
+    for flow in &world.xtp {
+        let [from, to] = flow.nodes();
+        cross(from, to, flow.packets_received());
+    }
     needed
 }

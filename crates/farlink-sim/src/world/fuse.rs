@@ -11,6 +11,7 @@ use super::World;
 use crate::heap::{Event, Kind};
 use crate::scenario::{Expanded, ExpandedFlow};
 use crate::udp::UdpFlow;
+use crate::xtp::XtpFlow;
 use farlink_net::channel::DropCause;
 use farlink_net::{ById, LinkId, NodeId, PacketId};
 use farlink_tcp::congestion::sends_dummies;
@@ -75,7 +76,9 @@ impl World {
         let mut fed: ById<LinkId, Feeder> = none();
         let over_tcp = self.ends.iter().map(|end| (end.node, end.peer));
         let datagrams = self.udp.iter().map(UdpFlow::nodes).map(|[a, b]| (a, b));
-        for (from, to) in over_tcp.chain(datagrams) {
+        let over_xtp = self.xtp.iter().map(XtpFlow::nodes);
+        let over_xtp = over_xtp.flat_map(|[a, b]| [(a, b), (b, a)]);
+        for (from, to) in over_tcp.chain(datagrams).chain(over_xtp) {
             let (mut at, mut comes) = (from, Feeder::Others);
             for hop in 0.. {
                 if at == to {

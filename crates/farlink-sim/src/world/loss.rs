@@ -64,10 +64,11 @@ impl World {
         }
         let packet = &self.packets[number];
         let tally = &mut self.tallies[packet.flow];
-        // Datagrams go one way only.
+        // Of what is not over TCP the end that sends the data is the opener.
         let brief = self.briefs.get(packet.flow);
-        let back =
-            brief.is_some_and(|brief| sending_end(packet, brief.sender_opens).side() == Side::To);
+        let back = brief.map_or(!packet.from_opener, |brief| {
+            sending_end(packet, brief.sender_opens).side() == Side::To
+        });
         if back {
             tally.back += 1;
         } else {

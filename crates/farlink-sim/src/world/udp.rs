@@ -5,6 +5,7 @@ use super::World;
 use crate::app::Side;
 use crate::flow::EndId;
 use crate::heap::{Event, Kind};
+use farlink_net::xtp::Content;
 use farlink_net::{FlowId, HOST_TTL, Id, PacketId, Payload};
 use farlink_tcp::Seq;
 
@@ -17,6 +18,10 @@ impl World {
     /// A source sends what is due, and its next datagram becomes an event; or it
     /// has come to its end.
     pub(crate) fn datagram_due(&mut self, index: usize) {
+        if let Some(index) = index.checked_sub(self.udp.len()) {
+            self.xtp_due(index);
+            return;
+        }
         let flow = &mut self.udp[index];
         match flow.source.next() {
             Ok(at) if at <= self.now => {
@@ -52,6 +57,10 @@ impl World {
     /// A datagram is where it was to go.
     pub(crate) fn datagram_arrived(&mut self, number: PacketId) {
         let packet = &self.packets[number];
+        if let Some(index) = self.xtp_index(packet.flow) {
+            self.xtp_arrived(index, number);
+            return;
+        }
         if let Payload::Udp(datagram) = &packet.payload {
             let index = self.udp_index(packet.flow);
             let flow = &mut self.udp[index];
@@ -72,15 +81,19 @@ impl World {
 
     /// A packet that carries a datagram was lost.
     pub(crate) fn datagram_lost(&mut self, flow: FlowId) {
-        let index = self.udp_index(flow);
-        self.udp[index].under_way -= 1;
-        self.settle_flow(index);
+        if self.xtp_index(flow).is_none() {
+            let index = self.udp_index(flow);
+            self.udp[index].under_way -= 1;
+            self.settle_flow(index);
+        }
     }
 
     /// A packet that carries a datagram was copied.
     pub(crate) fn datagram_copied(&mut self, flow: FlowId) {
-        let index = self.udp_index(flow);
-        self.udp[index].under_way += 1;
+        if self.xtp_index(flow).is_none() {
+            let index = self.udp_index(flow);
+            self.udp[index].under_way += 1;
+        }
     }
 
     /// The flow is done when nothing more is sent and nothing is under way.
@@ -98,7 +111,11 @@ impl World {
     pub(crate) fn stream_position(&self, number: PacketId) -> Option<u64> {
         let packet = &self.packets[number];
         match &packet.payload {
-            Payload::Udp(datagram) => Some(datagram.number * u64::from(datagram.body.len())),
+            Payload::Udp(datagram) => match datagram.xtp.as_ref().map(|pdu| &pdu.content) {
+                Some(&Content::Data { seq, .. }) => Some(seq),
+                Some(Content::Control(_)) => None,
+                None => Some(datagram.number * u64::from(datagram.body.len())),
+            },
             Payload::Raw(_) => None,
             Payload::Tcp(segment) => {
                 let state = &self.flows[packet.flow];

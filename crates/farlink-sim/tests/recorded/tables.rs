@@ -202,6 +202,14 @@ pub(crate) const APPS: &[(&str, &str)] = &[
         "onoff",
         "rate = '400 kbit/s'\nduration = '10 s'\non = { distribution = 'exponential', mean = '1 s' }\noff = { distribution = 'pareto', min = '100 ms', shape = 1.5 }",
     ),
+    (
+        "xtp",
+        "size = '200 kB'\nrate = '700 kbit/s'\nburst = '5 kB'\nwindow = '64 kB'\nsreq_every = 8",
+    ),
+    (
+        "xtp",
+        "size = '30 kB'\nrate = '2 Mbit/s'\npacket = '1700 B'\nstart = '500 ms'",
+    ),
 ];
 
 /// Stages of a channel, in both directions.

@@ -1,0 +1,92 @@
+//! The part of the event loop that is about flows over XTP.
+
+use super::World;
+use crate::heap::{Event, Kind};
+use farlink_net::xtp::{Content, Pdu};
+use farlink_net::{FlowId, Id, PacketId, Payload};
+use farlink_tcp::Instant;
+
+impl World {
+    /// The flow over XTP that a packet's number of a flow stands for, if it is one.
+    pub(super) fn xtp_index(&self, flow: FlowId) -> Option<usize> {
+        flow.index()
+            .checked_sub(self.flows.len() + self.udp.len())
+            .filter(|&index| index < self.xtp.len())
+    }
+
+    /// A sender has something to do.
+    pub(super) fn xtp_due(&mut self, index: usize) {
+        let flow = &mut self.xtp[index];
+        if flow.wakes_at <= self.now {
+            flow.wakes_at = Instant::MAX;
+        }
+        flow.on_time(self.now);
+        self.xtp_transmit(index);
+    }
+
+    /// A sender sends what it may, and is called again when it may send more.
+    fn xtp_transmit(&mut self, index: usize) {
+        while let Some((pdu, again)) = self.xtp[index].transmit(self.now) {
+            if let Some(probes) = &mut self.probes
+                && let Content::Data { seq, len, .. } = pdu.content
+            {
+                probes.xtp_sent(self.now, self.xtp[index].id, seq, len, again);
+            }
+            self.xtp_send(index, pdu, true);
+        }
+        let flow = &mut self.xtp[index];
+        if let Some(at) = flow.deadline(self.now).filter(|&at| at < flow.wakes_at) {
+            flow.wakes_at = at;
+            self.serial = self.serial.wrapping_add(1);
+            let source = (self.udp.len() + index) as u32;
+            let event = Event::new(at, Kind::Datagram, source, self.serial);
+            self.heap.push(event);
+        }
+    }
+
+    fn xtp_send(&mut self, index: usize, pdu: Pdu, by_sender: bool) {
+        let flow = &mut self.xtp[index];
+        let [from, to] = flow.nodes();
+        let node = if by_sender { from } else { to };
+        let home = &mut self.nodes[node];
+        let packet = flow.packet(pdu, by_sender, self.now, home.ident);
+        home.ident = home.ident.wrapping_add(1);
+        if let Some(probes) = &mut self.probes {
+            probes.capture(self.now, node, &packet);
+        }
+        let number = self.packets.hold(packet);
+        self.forward(node, number);
+    }
+
+    /// A packet of XTP is where it was to go.
+    pub(super) fn xtp_arrived(&mut self, index: usize, number: PacketId) {
+        let packet = self.packets.get_mut(number);
+        let by_sender = packet.from_opener;
+        let pdu = match &mut packet.payload {
+            Payload::Udp(datagram) => datagram.xtp.take(),
+            Payload::Tcp(_) | Payload::Raw(_) => None,
+        };
+        self.packets.release(number);
+        let Some(pdu) = pdu else { return };
+        let flow = &mut self.xtp[index];
+        if by_sender {
+            let before = flow.delivered();
+            let answer = flow.at_receiver(self.now, &pdu);
+            let (id, after) = (flow.id, flow.delivered());
+            if let Some(probes) = &mut self.probes
+                && after > before
+            {
+                probes.xtp_delivered(self.now, id, after);
+            }
+            if let Some(answer) = answer {
+                self.xtp_send(index, answer, false);
+            }
+            return;
+        }
+        if flow.at_sender(self.now, *pdu) {
+            self.unfinished -= 1;
+            self.finished_at = self.now;
+        }
+        self.xtp_transmit(index);
+    }
+}

@@ -1,0 +1,168 @@
+//! Flows over an XTP-like transport: one stream from one end to the other, kept whole by
+//! status reports that the sender asks for, at a rate that is set and not found.
+//!
+//! Both ends are sans-IO: they are told the time and what came, and answer with packets.
+
+mod rate;
+mod receiver;
+mod sender;
+
+use crate::scenario::XtpSpec;
+use farlink_net::xtp::{Content, Pdu};
+use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload};
+use farlink_tcp::{Body, Instant, Stats};
+use receiver::Receiver;
+use sender::Sender;
+
+/// A flow over XTP.
+#[derive(Debug)]
+pub(crate) struct XtpFlow {
+    /// What packets carry as the number of the flow.
+    pub(crate) id: FlowId,
+    from: NodeId,
+    to: NodeId,
+    ports: (u16, u16),
+    /// No router may cut its packets.
+    dont_fragment: bool,
+    size: u64,
+    sender: Sender,
+    receiver: Receiver,
+    /// Packets of both ends.
+    packets: u64,
+    /// When it begins.
+    pub(crate) start: Instant,
+    /// When the last byte had come.
+    pub(crate) complete_at: Option<Instant>,
+    /// The sender knows that.
+    pub(crate) done: bool,
+    /// When the event that is next for it happens.
+    pub(crate) wakes_at: Instant,
+}
+
+impl XtpFlow {
+    pub(crate) fn new(
+        id: FlowId,
+        (from, to): (NodeId, NodeId),
+        ports: (u16, u16),
+        dont_fragment: bool,
+        spec: &XtpSpec,
+        start: Instant,
+    ) -> Self {
+        Self {
+            id,
+            from,
+            to,
+            ports,
+            dont_fragment,
+            size: spec.size,
+            sender: Sender::new(spec, start),
+            receiver: Receiver::new(spec.window, spec.packet),
+            packets: 0,
+            start,
+            complete_at: None,
+            done: false,
+            wakes_at: Instant::MAX,
+        }
+    }
+
+    /// Nodes that it goes from and to.
+    pub(crate) fn nodes(&self) -> [NodeId; 2] {
+        [self.from, self.to]
+    }
+
+    /// The time has come that the sender wanted to be called at.
+    pub(crate) fn on_time(&mut self, now: Instant) {
+        self.sender.on_time(now);
+    }
+
+    /// What the sender sends now, and whether it is data that it sends again.
+    pub(crate) fn transmit(&mut self, now: Instant) -> Option<(Pdu, bool)> {
+        let before = self.sender.stats.segments_retransmitted;
+        let pdu = self.sender.transmit(now)?;
+        Some((pdu, self.sender.stats.segments_retransmitted > before))
+    }
+
+    /// When the sender wants to be called.
+    pub(crate) fn deadline(&mut self, now: Instant) -> Option<Instant> {
+        self.sender.deadline(now)
+    }
+
+    /// A packet of either end, as packet `ident` of its node.
+    pub(crate) fn packet(&mut self, pdu: Pdu, by_sender: bool, now: Instant, ident: u16) -> Packet {
+        let (from, to) = (self.from, self.to);
+        let (src, dst) = if by_sender { (from, to) } else { (to, from) };
+        let (near, far) = self.ports;
+        let (src_port, dst_port) = if by_sender { (near, far) } else { (far, near) };
+        let number = self.packets;
+        self.packets += 1;
+        let datagram = Datagram {
+            src_port,
+            dst_port,
+            number,
+            sent_at: now,
+            body: Body::of_len(pdu.wire_len()),
+            xtp: Some(Box::new(Pdu {
+                key: u64::from(self.id.0) + 1,
+                ..pdu
+            })),
+            ..Datagram::default()
+        };
+        Packet {
+            flow: self.id,
+            from_opener: by_sender,
+            ident,
+            dont_fragment: self.dont_fragment,
+            ..Packet::new(src, dst, Payload::Udp(datagram))
+        }
+    }
+
+    /// A packet of the sender is at the receiver. Returns its answer, if it asks for one.
+    pub(crate) fn at_receiver(&mut self, now: Instant, pdu: &Pdu) -> Option<Pdu> {
+        if let Content::Data {
+            seq, len, first, ..
+        } = pdu.content
+        {
+            self.receiver.on_data(seq, len, first);
+            if self.receiver.rseq >= self.size {
+                self.complete_at.get_or_insert(now);
+            }
+        }
+        let asked = pdu.sreq.then(|| self.receiver.on_request(pdu.sync));
+        asked.flatten().map(|status| Pdu {
+            sync: pdu.sync,
+            content: Content::Control(status),
+            ..Pdu::default()
+        })
+    }
+
+    /// A packet of the receiver is at the sender. Returns whether the flow is done by it.
+    pub(crate) fn at_sender(&mut self, now: Instant, pdu: Pdu) -> bool {
+        if let Content::Control(status) = pdu.content {
+            let most_spans = self.receiver.most_spans();
+            self.sender.on_status(now, status, most_spans);
+        }
+        let done = self.sender.is_done() && !self.done;
+        self.done |= done;
+        done
+    }
+
+    /// Bytes of the stream that are there.
+    pub(crate) fn delivered(&self) -> u64 {
+        self.receiver.rseq
+    }
+
+    /// Of the whole stream, the share that is there.
+    pub(crate) fn share(&self) -> f64 {
+        self.receiver.rseq as f64 / self.size.max(1) as f64
+    }
+
+    /// Packets with data that came.
+    pub(crate) fn packets_received(&self) -> u64 {
+        self.receiver.stats.segments_fresh
+    }
+
+    /// Counters of both ends, first of that which sends the data.
+    pub(crate) fn stats(&self) -> [&Stats; 2] {
+        [&self.sender.stats, &self.receiver.stats]
+    }
+}

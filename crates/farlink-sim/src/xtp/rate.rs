@@ -1,0 +1,74 @@
+//! Rate control: so many bytes each period, and no more than those of one period at once.
+
+use crate::scenario::XtpSpec;
+use farlink_tcp::{Instant, Interval};
+
+/// What a sender may send by its rate.
+///
+/// Each period, `burst` over `rate`, its credit becomes a burst. A packet may begin with
+/// whatever credit there is, and what it takes too much is missing in the next period, so that
+/// the rate holds whatever the lengths of packets and bursts are.
+#[derive(Debug)]
+pub(super) struct Rate {
+    bits_per_second: u64,
+    burst: u64,
+    started: Instant,
+    /// Periods that have begun.
+    periods: u64,
+    credit: i64,
+}
+
+impl Rate {
+    pub(super) fn new(spec: &XtpSpec, started: Instant) -> Self {
+        Self {
+            bits_per_second: spec.rate,
+            burst: spec.burst,
+            started,
+            periods: 0,
+            credit: spec.burst as i64,
+        }
+    }
+
+    /// When period `number` begins, counted from the first, which is 0. Each is counted from the
+    /// start, so that nothing is lost by rounding.
+    fn begins(&self, number: u64) -> Instant {
+        let bits = u128::from(self.burst) * 8 * u128::from(number);
+        let nanos = bits * 1_000_000_000 / u128::from(self.bits_per_second);
+        self.started + Interval::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX / 2))
+    }
+
+    /// The period that is under way.
+    fn period(&self, now: Instant) -> u64 {
+        let nanos = u128::from(now.since(self.started).as_nanos());
+        let length = u128::from(self.burst) * 8 * 1_000_000_000;
+        let number = nanos * u128::from(self.bits_per_second) / length;
+        let number = u64::try_from(number).unwrap_or(u64::MAX);
+        // Beginnings are rounded down.
+        number + u64::from(self.begins(number + 1) <= now)
+    }
+
+    /// Whether a packet may be sent now.
+    pub(super) fn allows(&mut self, now: Instant) -> bool {
+        let period = self.period(now);
+        let burst = self.burst as i64;
+        let begun = i64::try_from(period - self.periods).unwrap_or(i64::MAX);
+        self.periods = period;
+        let refilled = self.credit.saturating_add(burst.saturating_mul(begun));
+        self.credit = refilled.min(burst);
+        self.credit > 0
+    }
+
+    /// A packet with so many bytes of data is sent.
+    pub(super) fn take(&mut self, bytes: u32) {
+        self.credit -= i64::from(bytes);
+    }
+
+    /// When the next packet may be sent: now, or when there will be credit.
+    pub(super) fn next(&mut self, now: Instant) -> Instant {
+        if self.allows(now) {
+            return now;
+        }
+        let missing = self.credit.unsigned_abs() + 1;
+        self.begins(self.periods + missing.div_ceil(self.burst))
+    }
+}

@@ -1,0 +1,148 @@
+//! The end that data goes to.
+
+use farlink_net::xtp::{ECNTL_LEN, SPAN_LEN, Span, Status};
+use farlink_tcp::Stats;
+use std::collections::BTreeMap;
+
+/// Spans that a report has room for, whatever the length of packets.
+const LEAST_SPANS: usize = 8;
+
+/// Puts the stream together, and reports of it when it is asked.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    /// Bytes that it keeps beyond what is complete.
+    window: u64,
+    most_spans: usize,
+    /// The packet that begins the association has come.
+    open: bool,
+    /// Everything before this byte has come, and the program has it.
+    pub(super) rseq: u64,
+    /// What has come beyond it: where each span begins, and ends.
+    beyond: BTreeMap<u64, u64>,
+    /// Highest number of the requests that have come.
+    echo: u32,
+    pub(super) stats: Stats,
+}
+
+impl Receiver {
+    pub(super) fn new(window: u64, packet: u32) -> Self {
+        let room = packet.saturating_sub(ECNTL_LEN) / SPAN_LEN;
+        Self {
+            window,
+            most_spans: LEAST_SPANS.max(room as usize),
+            open: false,
+            rseq: 0,
+            beyond: BTreeMap::new(),
+            echo: 0,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Data comes. Without the packet that begins the association nobody knows what it is of.
+    pub(super) fn on_data(&mut self, seq: u64, len: u32, first: bool) {
+        self.open |= first;
+        if !self.open {
+            return;
+        }
+        let end = seq + u64::from(len);
+        let (mut from, mut to) = (seq, end);
+        let held = self.beyond.range(..=seq).next_back();
+        if end <= self.rseq || held.is_some_and(|(_, &held)| end <= held) {
+            self.stats.segments_duplicate += 1;
+            return;
+        }
+        self.stats.segments_fresh += 1;
+        if seq > self.rseq {
+            self.stats.segments_out_of_order += 1;
+        }
+        // What it touches becomes one span with it.
+        while let Some((&begins, &ends)) = self.beyond.range(..=to).next_back()
+            && ends >= from
+        {
+            self.beyond.remove(&begins);
+            (from, to) = (from.min(begins), to.max(ends));
+        }
+        if from <= self.rseq {
+            self.rseq = self.rseq.max(to);
+        } else {
+            self.beyond.insert(from, to);
+        }
+    }
+
+    /// A report is asked for.
+    pub(super) fn on_request(&mut self, sync: u32) -> Option<Status> {
+        if !self.open {
+            return None;
+        }
+        self.echo = self.echo.max(sync);
+        self.stats.acks_sent += 1;
+        let spans = self.beyond.iter().take(self.most_spans);
+        Some(Status {
+            rseq: self.rseq,
+            alloc: self.rseq + self.window,
+            echo: self.echo,
+            spans: spans.map(|(&from, &to)| -> Span { (from, to) }).collect(),
+        })
+    }
+
+    /// Spans that a report has room for.
+    pub(super) fn most_spans(&self) -> usize {
+        self.most_spans
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receiver(packets: &[u64]) -> Receiver {
+        let mut receiver = Receiver::new(10_000, 1000);
+        for &number in packets {
+            receiver.on_data(1000 * number, 1000, number == 0);
+        }
+        receiver
+    }
+
+    fn spans(receiver: &mut Receiver) -> (u64, Vec<Span>) {
+        let status = receiver.on_request(1).expect("open");
+        (status.rseq / 1000, status.spans)
+    }
+
+    #[test]
+    fn what_touches_becomes_one_span() {
+        let mut some = receiver(&[0, 2, 4, 6, 5]);
+        let expected = vec![(2000, 3000), (4000, 7000)];
+        assert_eq!(spans(&mut some), (1, expected));
+        some.on_data(3000, 1000, false);
+        assert_eq!(spans(&mut some), (1, vec![(2000, 7000)]));
+        some.on_data(1000, 1000, false);
+        assert_eq!(spans(&mut some), (7, vec![]));
+        assert_eq!(some.stats.segments_out_of_order, 5);
+    }
+
+    #[test]
+    fn what_has_come_before_is_told_apart() {
+        let mut some = receiver(&[0, 1, 1, 3, 3, 0]);
+        assert_eq!(some.stats.segments_duplicate, 3);
+        assert_eq!(some.stats.segments_fresh, 3);
+        // Of what overlaps only the new part counts.
+        some.on_data(1500, 1000, false);
+        assert_eq!(some.rseq, 2500);
+    }
+
+    #[test]
+    fn without_its_first_packet_an_association_is_unknown() {
+        let mut some = receiver(&[1, 2]);
+        assert!(some.on_request(1).is_none());
+        some.on_data(0, 1000, true);
+        assert_eq!(spans(&mut some), (1, vec![]));
+    }
+
+    #[test]
+    fn an_old_request_does_not_take_the_echo_back() {
+        let mut some = receiver(&[0]);
+        assert_eq!(some.on_request(5).expect("open").echo, 5);
+        let status = some.on_request(4).expect("open");
+        assert_eq!((status.echo, status.alloc), (5, 11_000));
+    }
+}

@@ -1,0 +1,302 @@
+//! The end that data comes from.
+
+use super::rate::Rate;
+use crate::scenario::XtpSpec;
+use farlink_net::xtp::{Content, Pdu, Status};
+use farlink_tcp::{Instant, Interval, Stats};
+use std::collections::{BTreeSet, VecDeque};
+
+/// How long it waits for the first report.
+const FIRST_WAIT: Interval = Interval::from_secs(3);
+/// The least and the most that it waits for any.
+const LEAST_WAIT: Interval = Interval::from_millis(10);
+const MOST_WAIT: Interval = Interval::from_secs(60);
+
+/// A packet on its way: the place of its transmission in the order of all, and its number.
+type Sent = (u64, u64);
+
+/// A request for a report that none has answered.
+#[derive(Clone, Copy, Debug)]
+struct Request {
+    sync: u32,
+    /// Transmissions before it, or with it.
+    sent: u64,
+    at: Instant,
+}
+
+/// Sends the stream at its rate, and what reports show to be missing again.
+#[derive(Debug)]
+pub(super) struct Sender {
+    size: u64,
+    packet: u32,
+    sreq_every: u64,
+    rate: Rate,
+    /// Packets that have been sent once.
+    next: u64,
+    /// Everything before this byte has come.
+    rseq: u64,
+    alloc: u64,
+    /// What has come beyond `rseq`, as the last report has it.
+    spans: Vec<(u64, u64)>,
+    /// Transmissions of which no report has told, in order.
+    on_the_way: VecDeque<Sent>,
+    /// Packets that are to be sent again.
+    lost: BTreeSet<u64>,
+    /// Transmissions.
+    sent: u64,
+    /// Of these, those since the last request.
+    since_request: u64,
+    /// Number of the last request.
+    sync: u32,
+    requests: VecDeque<Request>,
+    /// The request whose answer it waits for before it sends more data.
+    synchronizes: Option<u32>,
+    /// A request that carries no data is to be sent.
+    asks: bool,
+    /// A report has come: the other end knows the association.
+    known: bool,
+    srtt: Option<Interval>,
+    deviation: Interval,
+    doublings: u32,
+    /// WTIMER: when it has waited long enough for a report.
+    waits_until: Option<Instant>,
+    pub(super) stats: Stats,
+}
+
+impl Sender {
+    pub(super) fn new(spec: &XtpSpec, started: Instant) -> Self {
+        Self {
+            size: spec.size,
+            packet: spec.packet,
+            sreq_every: u64::from(spec.sreq_every),
+            rate: Rate::new(spec, started),
+            next: 0,
+            rseq: 0,
+            alloc: spec.window,
+            spans: Vec::new(),
+            on_the_way: VecDeque::new(),
+            lost: BTreeSet::new(),
+            sent: 0,
+            since_request: 0,
+            sync: 0,
+            requests: VecDeque::new(),
+            synchronizes: None,
+            asks: false,
+            known: false,
+            srtt: None,
+            deviation: Interval::ZERO,
+            doublings: 0,
+            waits_until: None,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Everything has come, and it knows.
+    pub(super) fn is_done(&self) -> bool {
+        self.rseq >= self.size
+    }
+
+    /// Where packet `number` begins and ends.
+    fn bounds(&self, number: u64) -> (u64, u64) {
+        let from = number * u64::from(self.packet);
+        (from, (from + u64::from(self.packet)).min(self.size))
+    }
+
+    fn has_come(&self, number: u64) -> bool {
+        let (from, to) = self.bounds(number);
+        if to <= self.rseq {
+            return true;
+        }
+        let behind = self.spans.partition_point(|span| span.0 <= from);
+        behind > 0 && to <= self.spans[behind - 1].1
+    }
+
+    /// The packet that comes next, if there is one: the first that is lost, or a new one.
+    fn wanted(&mut self) -> Option<u64> {
+        if self.synchronizes.is_some() || self.is_done() {
+            return None;
+        }
+        while let Some(&number) = self.lost.first() {
+            if !self.has_come(number) {
+                return Some(number);
+            }
+            self.lost.pop_first();
+        }
+        let (from, to) = self.bounds(self.next);
+        (from < self.size && to <= self.alloc).then_some(self.next)
+    }
+
+    /// The next packet to be sent now.
+    pub(super) fn transmit(&mut self, now: Instant) -> Option<Pdu> {
+        if self.asks {
+            self.asks = false;
+            self.request(now);
+            return Some(self.pdu(true, Content::default()));
+        }
+        let number = self.wanted()?;
+        if !self.rate.allows(now) {
+            return None;
+        }
+        let (seq, end) = self.bounds(number);
+        let len = (end - seq) as u32;
+        self.rate.take(len);
+        if self.lost.remove(&number) {
+            self.stats.segments_retransmitted += 1;
+            self.stats.bytes_retransmitted += u64::from(len);
+        } else {
+            self.next += 1;
+        }
+        self.stats.segments_sent += 1;
+        self.stats.bytes_sent += u64::from(len);
+        self.sent += 1;
+        self.since_request += 1;
+        self.on_the_way.push_back((self.sent, number));
+        // Nobody else would ask whether the last one came, of all or of what the window lets out.
+        let first = number == 0;
+        let sreq = first || self.since_request >= self.sreq_every || self.wanted().is_none();
+        if sreq {
+            self.request(now);
+        }
+        let content = Content::Data {
+            seq,
+            len,
+            first,
+            last: end == self.size,
+        };
+        Some(self.pdu(sreq, content))
+    }
+
+    fn pdu(&self, sreq: bool, content: Content) -> Pdu {
+        Pdu {
+            sreq,
+            sync: self.sync,
+            content,
+            ..Pdu::default()
+        }
+    }
+
+    fn request(&mut self, now: Instant) {
+        self.sync += 1;
+        self.since_request = 0;
+        self.requests.push_back(Request {
+            sync: self.sync,
+            sent: self.sent,
+            at: now,
+        });
+        // Until the association is known the wait is for the packet that begins it.
+        if self.known || self.waits_until.is_none() {
+            self.waits_until = Some(now + self.wait());
+        }
+    }
+
+    /// How long it waits for a report.
+    fn wait(&self) -> Interval {
+        let wait = self
+            .srtt
+            .map_or(FIRST_WAIT, |srtt| srtt + self.deviation * 4);
+        let wait = wait.max(LEAST_WAIT);
+        wait.saturating_mul(1 << self.doublings.min(16))
+            .min(MOST_WAIT)
+    }
+
+    /// When it wants to be called.
+    pub(super) fn deadline(&mut self, now: Instant) -> Option<Instant> {
+        if self.is_done() {
+            return None;
+        }
+        if self.asks {
+            return Some(now);
+        }
+        let sends = self.wanted().map(|_| self.rate.next(now));
+        sends.into_iter().chain(self.waits_until).min()
+    }
+
+    /// The time has come that it wanted to be called at, or another one.
+    pub(super) fn on_time(&mut self, now: Instant) {
+        if self.waits_until.is_none_or(|until| until > now) || self.is_done() {
+            return;
+        }
+        // No report came. One is asked for alone, until it is there no data are sent.
+        self.waits_until = None;
+        self.stats.timeouts += 1;
+        if self.doublings > 0 {
+            self.stats.timeouts_repeated += 1;
+        }
+        self.doublings += 1;
+        if self.known {
+            self.asks = true;
+            self.synchronizes.get_or_insert(self.sync + 1);
+        } else {
+            // The packet that begins the association may be what was lost.
+            self.lost.insert(0);
+        }
+    }
+
+    /// A report comes, with as many spans at most.
+    pub(super) fn on_status(&mut self, now: Instant, status: Status, most_spans: usize) {
+        self.known = true;
+        self.alloc = self.alloc.max(status.alloc);
+        let answered = self.requests.front().is_some_and(|r| r.sync <= status.echo);
+        if !answered {
+            return; // it is older than what is known
+        }
+        self.rseq = self.rseq.max(status.rseq);
+        self.doublings = 0;
+        let mut told = 0;
+        while let Some(&request) = self.requests.front()
+            && request.sync <= status.echo
+        {
+            self.requests.pop_front();
+            told = request.sent;
+            if request.sync == status.echo {
+                self.sample(now.since(request.at));
+            }
+        }
+        if self.synchronizes.is_some_and(|sync| sync <= status.echo) {
+            self.synchronizes = None;
+        }
+        if self.requests.is_empty() {
+            self.waits_until = None;
+        }
+        // Of what lies beyond the last span that a report has room for it says nothing.
+        let full = status.spans.len() == most_spans;
+        let edge = status.spans.last().filter(|_| full).map(|span| span.1);
+        self.spans = status.spans;
+        let mut untold = Vec::new();
+        while let Some(&sent) = self.on_the_way.front()
+            && sent.0 <= told
+        {
+            self.on_the_way.pop_front();
+            if self.has_come(sent.1) {
+                continue;
+            }
+            if edge.is_some_and(|edge| self.bounds(sent.1).1 > edge) {
+                untold.push(sent);
+            } else {
+                self.lost.insert(sent.1);
+            }
+        }
+        for sent in untold.into_iter().rev() {
+            self.on_the_way.push_front(sent);
+        }
+        if !self.is_done() && self.requests.is_empty() && self.wanted().is_none() {
+            self.asks = true;
+        }
+    }
+
+    /// Jacobson 1988 on the time from a request to its report.
+    fn sample(&mut self, rtt: Interval) {
+        self.stats.rtt_samples += 1;
+        self.stats.rtt_sum += rtt.as_nanos();
+        self.stats.rtt_min = Some(self.stats.rtt_min.map_or(rtt, |least| least.min(rtt)));
+        self.stats.rtt_max = self.stats.rtt_max.max(rtt);
+        (self.srtt, self.deviation) = match self.srtt {
+            None => (Some(rtt), rtt / 2),
+            Some(srtt) => (
+                Some((srtt * 7 + rtt) / 8),
+                (self.deviation * 3 + rtt.abs_diff(srtt)) / 4,
+            ),
+        };
+        self.stats.rto_sum += self.wait().as_nanos();
+    }
+}
