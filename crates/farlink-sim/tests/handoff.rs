@@ -288,7 +288,7 @@ fn packets_of_real_programs_go_where_the_host_is() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
     /// Whatever the times of handoffs, and whatever is lost, kept or passed on of packets and of
     /// agents' state: every byte arrives, with agents that connections can do without, and with

@@ -1,14 +1,9 @@
 //! Flows over the XTP-like transport, over whole runs.
 
-use farlink_sim::{Monitor, Trace, run, scenario, trace};
+use crate::common::{expand, metric, result};
+use farlink_sim::{Monitor, Trace, scenario, trace};
 use proptest::prelude::*;
 use serde_json::Value;
-
-fn expand(text: &str) -> scenario::Expanded {
-    scenario::load(text, "test", &[])
-        .and_then(|s| s.expand())
-        .unwrap_or_else(|e| panic!("{e}\n{text}"))
-}
 
 fn refused(text: &str) -> String {
     scenario::load(text, "test", &[])
@@ -16,21 +11,12 @@ fn refused(text: &str) -> String {
         .to_string()
 }
 
-fn result(text: &str) -> Value {
-    let scenario = expand(text);
-    let outcome = run(&scenario, 0, &Monitor::default()).unwrap_or_else(|e| panic!("{e}"));
-    serde_json::from_str(&outcome.to_json(&scenario)).expect("JSON")
-}
-
 fn traced(text: &str) -> Trace {
     trace(&expand(text), 0, Some(0), "", &Monitor::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-fn metric(result: &Value, name: &str) -> f64 {
-    let value = &result["flows"][0]["metrics"][name];
-    value
-        .as_f64()
-        .unwrap_or_else(|| panic!("{name} of {result}"))
+fn value(result: &Value, name: &str) -> f64 {
+    metric(result, "flows", 0, name)
 }
 
 fn rows(trace: &Trace, table: &str) -> usize {
@@ -66,37 +52,34 @@ fn without_losses_the_rate_is_the_throughput() {
     let result = result(&(link("") + &flow("")));
     // The last packet is sent after 99 intervals and takes 8 ms and 100 ms.
     let seconds = 99.0 * 0.01504 + 0.108;
-    near(metric(&result, "duration"), seconds);
-    near(metric(&result, "goodput"), 94_000.0 * 8.0 / seconds);
-    assert_eq!(metric(&result, "bytes_delivered"), 94_000.0);
-    assert_eq!(metric(&result, "completed"), 1.0);
-    assert_eq!(metric(&result, "segments_sent"), 100.0);
+    near(value(&result, "duration"), seconds);
+    near(value(&result, "goodput"), 94_000.0 * 8.0 / seconds);
+    assert_eq!(value(&result, "bytes_delivered"), 94_000.0);
+    assert_eq!(value(&result, "completed"), 1.0);
+    assert_eq!(value(&result, "segments_sent"), 100.0);
     for nothing in [
         "segments_retransmitted",
         "timeouts",
         "acks_lost",
         "segments_out_of_order",
     ] {
-        assert_eq!(metric(&result, nothing), 0.0, "{nothing}");
+        assert_eq!(value(&result, nothing), 0.0, "{nothing}");
     }
     // Asked with the first packet, each sixteenth after it, and the last.
-    assert_eq!(metric(&result, "acks_sent"), 1.0 + 6.0 + 1.0);
+    assert_eq!(value(&result, "acks_sent"), 1.0 + 6.0 + 1.0);
     // A packet there, 80 bytes of a report back: 108 and 100.64 ms; the first is 24 bytes longer.
-    near(metric(&result, "rtt_min"), 0.20864);
-    near(metric(&result, "rtt_max"), 0.208_832);
+    near(value(&result, "rtt_min"), 0.20864);
+    near(value(&result, "rtt_max"), 0.208_832);
 }
 
 #[test]
 fn bursts_leave_at_once_and_the_rate_is_the_same() {
     // 4700 bytes each 75.2 ms: the last five packets leave at 19 periods, one behind the other.
     let whole = result(&(link("") + &flow("burst = \"4700 B\"")));
-    near(
-        metric(&whole, "duration"),
-        19.0 * 0.0752 + 5.0 * 0.008 + 0.1,
-    );
+    near(value(&whole, "duration"), 19.0 * 0.0752 + 5.0 * 0.008 + 0.1);
     // Bursts that are no whole number of packets: what one takes too much the next has less.
     let odd = result(&(link("") + &flow("burst = \"1500 B\"")));
-    let seconds = metric(&odd, "duration") - 0.108;
+    let seconds = value(&odd, "duration") - 0.108;
     assert!((seconds / (99.0 * 0.01504) - 1.0).abs() < 0.02, "{seconds}");
 }
 
@@ -105,13 +88,13 @@ fn a_lost_packet_costs_one_packet() {
     for every in [1, 16] {
         let loss = link(", channel = { scripted_loss = { packets = [41] } }");
         let result = result(&(loss + &flow(&format!("sreq_every = {every}"))));
-        assert_eq!(metric(&result, "segments_sent"), 101.0);
-        assert_eq!(metric(&result, "segments_retransmitted"), 1.0);
-        assert_eq!(metric(&result, "lost_loss"), 1.0);
-        assert_eq!(metric(&result, "timeouts"), 0.0);
-        assert_eq!(metric(&result, "segments_duplicate"), 0.0);
+        assert_eq!(value(&result, "segments_sent"), 101.0);
+        assert_eq!(value(&result, "segments_retransmitted"), 1.0);
+        assert_eq!(value(&result, "lost_loss"), 1.0);
+        assert_eq!(value(&result, "timeouts"), 0.0);
+        assert_eq!(value(&result, "segments_duplicate"), 0.0);
         // It goes in the place of a new packet: the last leaves an interval later.
-        near(metric(&result, "duration"), 100.0 * 0.01504 + 0.108);
+        near(value(&result, "duration"), 100.0 * 0.01504 + 0.108);
     }
 }
 
@@ -121,16 +104,16 @@ fn what_is_lost_at_the_end_costs_a_round_trip() {
     let loss = link(", channel = { scripted_loss = { packets = [99] } }");
     let whole = result(&(loss + &flow("")));
     near(
-        metric(&whole, "duration"),
+        value(&whole, "duration"),
         99.0 * 0.01504 + 0.108 + 0.1 + 0.0008 + 0.108, // a report with a span
     );
-    assert_eq!(metric(&whole, "segments_sent"), 101.0);
+    assert_eq!(value(&whole, "segments_sent"), 101.0);
     // The last one: nobody asks, until the timer does, alone. The report then costs a round trip.
     let loss = link(", channel = { scripted_loss = { packets = [100] } }");
     let whole = result(&(loss + &flow("")));
-    assert_eq!(metric(&whole, "timeouts"), 1.0);
-    assert_eq!(metric(&whole, "segments_sent"), 101.0);
-    let late = metric(&whole, "duration") - (99.0 * 0.01504 + 0.108);
+    assert_eq!(value(&whole, "timeouts"), 1.0);
+    assert_eq!(value(&whole, "segments_sent"), 101.0);
+    let late = value(&whole, "duration") - (99.0 * 0.01504 + 0.108);
     let wait = late - (0.1 + 0.00064 + 0.1 + 0.00064); // request (28 + 32 + 20), report
     assert!((0.2086..0.35).contains(&wait), "the timer waits {wait} s");
 }
@@ -139,12 +122,12 @@ fn what_is_lost_at_the_end_costs_a_round_trip() {
 fn without_its_first_packet_nothing_is_understood() {
     let loss = link(", channel = { scripted_loss = { packets = [1] } }");
     let result = result(&(loss + &flow("")));
-    assert_eq!(metric(&result, "timeouts"), 1.0);
+    assert_eq!(value(&result, "timeouts"), 1.0);
     // All of it comes twice over the link, but for the first packet.
-    assert_eq!(metric(&result, "segments_sent"), 200.0);
-    assert_eq!(metric(&result, "segments_duplicate"), 0.0);
+    assert_eq!(value(&result, "segments_sent"), 200.0);
+    assert_eq!(value(&result, "segments_duplicate"), 0.0);
     let seconds = 3.0 + 0.208_832 + 98.0 * 0.01504 + 0.108;
-    let late = metric(&result, "duration") - seconds;
+    let late = value(&result, "duration") - seconds;
     assert!((-0.016..0.016).contains(&late), "{late}");
 }
 
@@ -154,8 +137,8 @@ fn the_window_limits_what_is_not_reported() {
     // more, since the first asks, too.
     let text = link("") + &flow("window = \"9400 B\"").replace("500 kbit/s", "100 Mbit/s");
     let result = result(&text);
-    assert_eq!(metric(&result, "segments_retransmitted"), 0.0);
-    let goodput = metric(&result, "goodput");
+    assert_eq!(value(&result, "segments_retransmitted"), 0.0);
+    let goodput = value(&result, "goodput");
     // Ten in 80 ms of packets and 200.64 ms of delay, and so many in all.
     let limit = 75_200.0 / 0.28064;
     assert!((limit..1.1 * limit).contains(&goodput), "{goodput}");
@@ -164,10 +147,10 @@ fn the_window_limits_what_is_not_reported() {
 #[test]
 fn damaged_packets_are_lost_packets() {
     let result = result(&(link(", channel = { corrupt = 0.1 }") + &flow("sreq_every = 4")));
-    assert_eq!(metric(&result, "bytes_delivered"), 94_000.0);
-    let lost = metric(&result, "lost_checksum");
+    assert_eq!(value(&result, "bytes_delivered"), 94_000.0);
+    let lost = value(&result, "lost_checksum");
     assert!(lost > 2.0, "{lost}");
-    let again = metric(&result, "segments_retransmitted");
+    let again = value(&result, "segments_retransmitted");
     assert!(again >= lost, "{again} for {lost}");
 }
 
@@ -202,7 +185,7 @@ fn what_cannot_work_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases * 2 / 5))]
 
     /// Whatever a channel does both ways, the stream comes whole, and what is lost is what is
     /// sent besides, up to needless packets where the order is not kept.
@@ -226,9 +209,9 @@ proptest! {
              window = \"{window} B\"\nsreq_every = {every}\n"
         );
         let result = result(&text);
-        prop_assert_eq!(metric(&result, "completed"), 1.0);
-        prop_assert_eq!(metric(&result, "bytes_delivered"), size as f64);
-        let (sent, again) = (metric(&result, "segments_sent"), metric(&result, "segments_retransmitted"));
+        prop_assert_eq!(value(&result, "completed"), 1.0);
+        prop_assert_eq!(value(&result, "bytes_delivered"), size as f64);
+        let (sent, again) = (value(&result, "segments_sent"), value(&result, "segments_retransmitted"));
         prop_assert_eq!(sent - again, size.div_ceil(u64::from(packet)) as f64);
     }
 }
