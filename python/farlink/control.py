@@ -3,7 +3,8 @@
 import json
 import re
 import socket
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,9 @@ __all__ = ["Running", "find", "running"]
 _FILES = Path("/run/farlink")
 _NAME = re.compile(r"farlink-(\d+)-\d+-\d+-\d+-(.+)\.ctl")
 _PATIENCE_S = 5.0
+_LOOKS = 50
+"""How often an emulation that is there is asked before its refusal is an error."""
+_BETWEEN_LOOKS_S = 0.1
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,37 @@ class Running:
         return self._ask({"do": "channel", "on": on, "link": link, "direction": direction})
 
     def stats(self) -> dict[str, Any]:
-        """Return the counters of links and hosts."""
+        """Return the counters of links and hosts, and what each TCP connection does.
+
+        `docs/emulator.md` has the names and units.
+        """
         return self._ask({"do": "stats"})
+
+    def watch(self, every_s: float = 1.0) -> Iterator[dict[str, Any]]:
+        """Give what `stats` returns, every so many seconds, until the emulation ends.
+
+        Each of `flows` has `bit_s` too: what was acknowledged since the look before in bit/s, None
+        in the first look.
+        """
+        before: dict[str, Any] | None = None
+        while (now := self._look()) is not None:
+            _rates(now, before)
+            yield now
+            before = now
+            time.sleep(every_s)
+
+    def _look(self) -> dict[str, Any] | None:
+        """Return what `stats` does, None at the end of the emulation."""
+        for _ in range(_LOOKS):
+            try:
+                return self.stats()
+            except FarlinkError as error:
+                refused = error
+            # One that ends does not answer, and is there for a moment more.
+            time.sleep(_BETWEEN_LOOKS_S)
+            if not _alive(self.path):
+                return None
+        raise refused
 
     def execute(self, host: str, argv: Sequence[str]) -> int:
         """Run a program in a host and wait for it; the end of the emulation kills it.
@@ -102,6 +135,25 @@ def find(which: str | None = None) -> Running:
     if len(chosen) > 1:
         raise ScenarioError(f"several emulations are running, write --of PID: {listed}")
     return chosen[0]
+
+
+def _rates(now: dict[str, Any], before: dict[str, Any] | None) -> None:
+    """Say how fast each flow was since the look before.
+
+    Which end of a connection sends is decided anew at each look.
+    """
+
+    def ends(flow: dict[str, Any]) -> tuple[str, str]:
+        return flow["from_address"], flow["to_address"]
+
+    old: dict[tuple[str, str], int] = {}
+    for flow in before["flows"] if before else []:
+        old[ends(flow)] = flow["acked_bytes"]
+        old[ends(flow)[::-1]] = flow["returned_bytes"]
+    span = now["duration_s"] - (before["duration_s"] if before else 0.0)
+    for flow in now["flows"]:
+        more = flow["acked_bytes"] - old.get(ends(flow), 0)
+        flow["bit_s"] = 8 * max(more, 0) / span if before and span > 0 else None
 
 
 def _alive(path: Path) -> bool:

@@ -289,6 +289,50 @@ def test_captures_and_the_kernels_tcp(tmp_path: Path) -> None:
     assert not [line for line in errors if "Malformed" in line]
 
 
+def test_flows_are_watched_as_they_are() -> None:
+    """Each look has the rate, queue, RTT and window of a transfer; both sides end well."""
+    link = ["--set", "links.1.down.channel={}"]
+    command = [*FARLINK, "emulate", "geo-lossy", "--transfer", "500kB", "--quiet", *link]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        one = None
+        for _ in range(600):
+            one = next((one for one in control.running() if one.pid == process.pid), None)
+            if one is not None:
+                break
+            time.sleep(0.05)
+        assert one is not None
+        watch = [*FARLINK, "ctl", "stats", "--watch", "--every", "0.5", "--of", str(one.pid)]
+        with (
+            subprocess.Popen(watch, stdout=subprocess.PIPE, text=True) as seen,
+            subprocess.Popen(watch, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as stopped,
+        ):
+            looks = []
+            for look in one.watch(0.25):
+                looks.append(look)
+                if len(looks) == 8:
+                    stopped.send_signal(2)
+            printed, _ = seen.communicate(timeout=30)
+            assert stopped.stderr is not None
+            assert stopped.stderr.read() == b"farlink: interrupted\n"
+        assert (seen.returncode, stopped.returncode) == (0, 130)
+        assert process.stdout is not None
+        assert json.loads(process.stdout.read())["correct"] is True
+    rows = [row for look in looks for row in look["flows"]]
+    assert {(row["from"], row["to"]) for row in rows if row["acked_bytes"] > 1} == {
+        ("server", "client")
+    }
+    row = [row for row in rows if row["srtt_s"] is not None][-1]
+    assert row["from_address"] == "10.0.0.1:5001"
+    moved = sum((row["bit_s"] or 0.0) for row in rows) * 0.25 / 8
+    assert moved == pytest.approx(rows[-1]["acked_bytes"], rel=0.25)
+    assert 0.5 <= row["min_rtt_s"] <= row["srtt_s"] < 5
+    assert row["cwnd_bytes"] > 10 * 1448
+    assert max(row["waiting"] for row in rows) > 5, "slow start fills the queue of the slow link"
+    assert "kbit/s" in printed
+    assert "server:5001" in printed
+    assert "\x1b" not in printed
+
+
 def test_a_program_joins_a_host_while_it_runs() -> None:
     """It has the host's network, names and processes, its own exit code, and ends with the run."""
 

@@ -3,6 +3,7 @@
 
 use crate::EmuError;
 use crate::drive::Emulation;
+use crate::kernels::Kernels;
 use crate::namespace::RunFile;
 use crate::protocol::{self, Answer, LONGEST, Request, Unread, VERSION};
 use crate::remote::Remote;
@@ -51,6 +52,7 @@ impl Control {
         let mut desk = Desk {
             remote: emulation.remote(),
             text: text.to_owned(),
+            kernels: Kernels::open(emulation)?,
         };
         let ended = Arc::clone(&stop);
         let server = std::thread::spawn(move || {
@@ -91,6 +93,8 @@ struct Desk {
     remote: Remote,
     /// The scenario with all changes.
     text: String,
+    /// Who knows of the connections.
+    kernels: Kernels,
 }
 
 const NO_ANSWER: &str = "the emulation is starting or ending and does not answer; try again";
@@ -139,11 +143,13 @@ impl Desk {
                 }
                 self.show()
             }
-            Request::Stats => self
-                .remote
-                .call(Emulation::stats)
-                .map(Answer::Stats)
-                .ok_or_else(|| NO_ANSWER.into()),
+            Request::Stats => {
+                let ends = self.kernels.ends();
+                self.remote
+                    .call(|emulation, now| emulation.stats(now, ends))
+                    .map(Answer::Stats)
+                    .ok_or_else(|| NO_ANSWER.into())
+            }
             Request::Place { host } => self
                 .remote
                 .call(move |emulation, _| emulation.place(&host))

@@ -7,6 +7,7 @@ use crate::attach::Attached;
 use crate::capture::Captures;
 use crate::clock::Clock;
 use crate::endpoint::{Endpoint, EndpointConfig};
+use crate::flows::{End, flows};
 use crate::host::{Host, HostConfig, Port};
 use crate::keeper::Keeper;
 use crate::lateness::Lateness;
@@ -270,9 +271,28 @@ impl Emulation {
         self.remote.clone()
     }
 
-    /// What a look at it shows, at `now`.
-    pub(crate) fn stats(&mut self, now: Instant) -> Value {
-        self.report(now).stats()
+    /// What a look at it shows, at `now`; `ends` are the connections that kernels told of.
+    pub(crate) fn stats(&mut self, now: Instant, mut ends: Vec<End>) -> Value {
+        let endpoints = self.hosts.iter().filter_map(Host::endpoint);
+        ends.extend(endpoints.flat_map(Endpoint::connections));
+        let report = self.report(now);
+        let links = &report.traffic.links;
+        let waits = |from, to| {
+            let crossed = self.live.path(from, to);
+            let crossed = crossed.into_iter().map(|at| &links[at]);
+            crossed.fold((0, 0), |(packets, bytes), link| {
+                (
+                    packets + u64::from(link.waiting),
+                    bytes + link.waiting_bytes,
+                )
+            })
+        };
+        let hosts = self.hosts.iter();
+        let hosts: Vec<_> = hosts
+            .map(|host| (host.name.as_str(), host.address.into()))
+            .collect();
+        let flows = flows(&hosts, &ends, waits);
+        report.stats(&flows)
     }
 
     /// Does what other threads asked for.
@@ -397,6 +417,8 @@ impl Emulation {
     }
 
     fn finish(&mut self, clock: Clock) -> Report {
+        // Who asks from now on is told at once that nobody answers.
+        self.jobs = channel().1;
         for host in &mut self.hosts {
             if let Port::Gateway(peer) = &mut host.port {
                 peer.part(clock.now());

@@ -8,6 +8,7 @@ mod path_mtu;
 
 pub use app::{Fetched, Service};
 
+use crate::flows::{End, Sender};
 use app::App;
 use farlink_net::wire::{self, Addresses, MAX_IPV4_LEN, WireError};
 use farlink_net::{FlowId, HOST_TTL, NodeId, Packet, Payload, Raw};
@@ -373,6 +374,30 @@ impl Endpoint {
             accepted: self.accepted,
             stats,
         }
+    }
+
+    /// The connections that are open.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = End> {
+        self.open.iter().map(|(&(address, theirs, ours), open)| {
+            let connection = &open.connection;
+            let seconds = |interval: Interval| interval.as_secs_f64();
+            let ssthresh = connection.ssthresh();
+            End {
+                local: (self.address, ours).into(),
+                peer: (address, theirs).into(),
+                acked: connection.acknowledged(),
+                received: connection.delivered(),
+                sender: Sender {
+                    cwnd_bytes: Some(connection.cwnd()),
+                    ssthresh_bytes: (ssthresh < u64::MAX).then_some(ssthresh),
+                    flight_bytes: Some(connection.pipe()),
+                    srtt_s: connection.srtt().map(seconds),
+                    min_rtt_s: connection.rtt().min().map(seconds),
+                    rto_s: Some(seconds(connection.rto())),
+                    retransmissions: Some(connection.stats().segments_retransmitted),
+                },
+            }
+        })
     }
 
     /// The program of a connection works, and what may leave does.

@@ -2,6 +2,7 @@
 //! that are decided.
 
 use crate::endpoint::{Dropped, EndpointReport, Fetched};
+use crate::flows::Flow;
 use crate::host::Counters;
 use crate::lateness::Lateness;
 use crate::realtime::Ran;
@@ -96,6 +97,10 @@ pub struct LinkRow {
     pub direction: &'static str,
     /// Metrics by name, null where nothing was measured.
     pub metrics: Map<String, Value>,
+    /// Packets that wait in its queue.
+    pub waiting: u32,
+    /// Their bytes, IP headers included.
+    pub waiting_bytes: u64,
     /// Where its queue ends, in bytes, if the scenario gives it no end.
     pub queue_bound_bytes: Option<u64>,
 }
@@ -155,8 +160,9 @@ impl Report {
     }
 
     /// What a look at a running emulation shows.
-    pub(crate) fn stats(&self) -> Value {
+    pub(crate) fn stats(&self, flows: &[Flow]) -> Value {
         let mut stats = json!(self.traffic);
+        stats["flows"] = json!(flows);
         stats["late_p99_s"] = seconds(self.lateness.quantile(0.99)).into();
         stats
     }
@@ -200,6 +206,8 @@ impl From<LinkReport> for LinkRow {
             link: link.link,
             direction: link.direction,
             metrics: link.metrics,
+            waiting: link.waiting,
+            waiting_bytes: link.waiting_bytes,
             queue_bound_bytes: link.bounded.then_some(QUEUE_MOST),
         }
     }

@@ -3,10 +3,11 @@
 
 use crate::EmuError;
 use crate::drive::Emulation;
+use crate::host::Host;
 use crate::remote::Remote;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::FromRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,9 +35,9 @@ pub struct Sample {
     /// Number of the host.
     pub host: usize,
     /// Address and port there.
-    pub local: SocketAddrV4,
+    pub local: SocketAddr,
     /// Address and port at the other end.
-    pub peer: SocketAddrV4,
+    pub peer: SocketAddr,
     /// Congestion state: 0 open, 1 disorder, 2 CWR, 3 recovery, 4 loss.
     pub ca_state: u8,
     /// Consecutive time-outs.
@@ -80,17 +81,7 @@ impl Sampler {
     /// # Errors
     /// If the system refuses.
     pub fn start(emulation: &Emulation, period: Duration) -> Result<Self, EmuError> {
-        let mut sockets = Vec::new();
-        for (i, host) in emulation.hosts().iter().enumerate() {
-            // A host in user space has no kernel to ask.
-            if let Some(namespace) = host.namespace() {
-                let opened = namespace.inside(open);
-                sockets.push((
-                    i,
-                    opened.map_err(|e| EmuError::system("look at sockets", e))?,
-                ));
-            }
-        }
+        let sockets = open_in(emulation.hosts())?;
         let stop = Arc::new(AtomicBool::new(false));
         let ended = Arc::clone(&stop);
         let remote = emulation.remote();
@@ -142,6 +133,16 @@ fn watch(
     Ok(samples)
 }
 
+/// Sockets to ask the kernels of the hosts with, and the number of the host of each.
+pub(crate) fn open_in(hosts: &[Host]) -> Result<Vec<(usize, File)>, EmuError> {
+    // A host in user space has no kernel to ask.
+    let kernels = hosts.iter().enumerate();
+    let kernels = kernels.filter_map(|(i, host)| Some((i, host.namespace()?)));
+    let opened = kernels.map(|(i, namespace)| Ok((i, namespace.inside(open)?)));
+    let opened: io::Result<_> = opened.collect();
+    opened.map_err(|e| EmuError::system("look at sockets", e))
+}
+
 /// A socket to ask the kernel with, of the namespace of the calling thread.
 fn open() -> io::Result<File> {
     const NETLINK_SOCK_DIAG: libc::c_int = 4;
@@ -155,7 +156,23 @@ fn open() -> io::Result<File> {
     Ok(unsafe { File::from_raw_fd(fd) })
 }
 
-fn dump(mut socket: &File, buffer: &mut [u8], mut each: impl FnMut(&[u8])) -> io::Result<()> {
+/// Gives all connections of a kernel, those of its sockets of IPv6 too: a program that listens by
+/// one has its connections over IPv4 there as well.
+pub(crate) fn dump(
+    socket: &File,
+    buffer: &mut [u8],
+    mut each: impl FnMut(&[u8]),
+) -> io::Result<()> {
+    dump_family(socket, libc::AF_INET, buffer, &mut each)?;
+    dump_family(socket, libc::AF_INET6, buffer, &mut each)
+}
+
+fn dump_family(
+    mut socket: &File,
+    family: libc::c_int,
+    buffer: &mut [u8],
+    each: &mut impl FnMut(&[u8]),
+) -> io::Result<()> {
     let mut request = Vec::with_capacity(72);
     for (value, len) in [
         (72, 4),
@@ -163,7 +180,7 @@ fn dump(mut socket: &File, buffer: &mut [u8], mut each: impl FnMut(&[u8])) -> io
         (u32::from(REQUEST_AND_DUMP), 2),
         (0, 4),
         (0, 4),
-        (libc::AF_INET as u32, 1),
+        (family as u32, 1),
         (libc::IPPROTO_TCP as u32, 1),
         (1 << (INET_DIAG_INFO - 1), 1),
         (0, 1),
@@ -210,11 +227,19 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 }
 
 /// An `inet_diag_msg` with a `tcp_info` among its attributes.
-fn sample(message: &[u8], time: u64, host: usize) -> Option<Sample> {
+pub(crate) fn sample(message: &[u8], time: u64, host: usize) -> Option<Sample> {
+    let is_ipv6 = libc::c_int::from(*message.first()?) == libc::AF_INET6;
     let end = |port: usize, address: usize| {
         let port = u16::from_be_bytes(message.get(port..port + 2)?.try_into().ok()?);
-        let address: [u8; 4] = message.get(address..address + 4)?.try_into().ok()?;
-        Some(SocketAddrV4::new(Ipv4Addr::from(address), port))
+        let address: [u8; 16] = message.get(address..address + 16)?.try_into().ok()?;
+        let [a, b, c, d, ..] = address;
+        let address: IpAddr = if is_ipv6 {
+            // An address of IPv4 in one of IPv6 is that.
+            Ipv6Addr::from(address).to_canonical()
+        } else {
+            Ipv4Addr::new(a, b, c, d).into()
+        };
+        Some(SocketAddr::new(address, port))
     };
     let (local, peer) = (end(4, 8)?, end(6, 24)?);
     let mut rest = message.get(MESSAGE..)?;
@@ -278,7 +303,7 @@ mod tests {
         let of = |stream: &TcpStream| {
             let local = stream.local_addr().unwrap();
             let found = messages.iter().filter_map(|m| sample(m, 7, 3));
-            let mut found = found.filter(|s| std::net::SocketAddr::V4(s.local) == local);
+            let mut found = found.filter(|s| s.local == local);
             found.next().unwrap()
         };
         let (near, far) = (of(&near), of(&far));
@@ -287,7 +312,28 @@ mod tests {
         assert_eq!(near.cwnd % u64::from(near.mss), 0);
         assert!(near.cwnd > 0 && near.rto >= 200_000);
         assert_eq!(far.received, 1000);
-        let whole = &messages[0];
+        let whole = messages.iter().max_by_key(|m| m.len()).unwrap();
         assert!((0..MESSAGE + INFO).all(|len| sample(&whole[..len], 0, 0).is_none()));
+    }
+
+    /// A program that listens by IPv6 has its connections over IPv4 in a socket of IPv6:
+    /// the kernel tells of them in another list, and their addresses are those of IPv4.
+    #[test]
+    fn a_listener_of_ipv6_is_found_by_its_ipv4_address() {
+        let Ok(listener) = TcpListener::bind("[::]:0") else {
+            return; // a machine without IPv6
+        };
+        let to = ("127.0.0.1", listener.local_addr().unwrap().port());
+        let near = TcpStream::connect(to).unwrap();
+        let (_far, _) = listener.accept().unwrap();
+        let mut found = Vec::new();
+        dump(&open().unwrap(), &mut vec![0; 1 << 16], |m| {
+            found.extend(sample(m, 0, 0));
+        })
+        .unwrap();
+        let (near, far) = (near.local_addr().unwrap(), near.peer_addr().unwrap());
+        for (local, peer) in [(near, far), (far, near)] {
+            assert!(found.iter().any(|s| (s.local, s.peer) == (local, peer)));
+        }
     }
 }

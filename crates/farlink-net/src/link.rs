@@ -548,6 +548,14 @@ impl Links {
         arq.link.waiting_changed(id.direction() as usize)
     }
 
+    /// Packets and IP bytes that wait at `now` in the queue of a direction.
+    pub fn waiting(&mut self, id: LinkId, now: Instant) -> (u32, u64) {
+        match self.arq(id) {
+            Some(arq) => arq.waiting(id.direction() as usize),
+            None => self.directions[id].queued(now),
+        }
+    }
+
     /// Counts a packet that a direction carried and its far end refused.
     pub fn count_drop(&mut self, id: LinkId, cause: DropCause, priority: Priority) {
         match self.arq_mut(id) {

@@ -49,6 +49,10 @@ pub struct LinkReport {
     pub direction: &'static str,
     /// Its queue has no limit in the scenario, and ends at [`QUEUE_MOST`] here.
     pub bounded: bool,
+    /// Packets that wait in its queue.
+    pub waiting: u32,
+    /// Their bytes, IP headers included.
+    pub waiting_bytes: u64,
     /// Metrics by name, null where nothing was measured.
     pub metrics: Map<String, Value>,
 }
@@ -413,19 +417,43 @@ impl Live {
     }
 
     /// What each direction of each link did, up to `now`.
-    pub fn report(&self, now: Instant) -> Vec<LinkReport> {
-        self.bounded
+    pub fn report(&mut self, now: Instant) -> Vec<LinkReport> {
+        let ids: Vec<_> = self
+            .bounded
             .each()
-            .map(|(id, &bounded)| LinkReport {
+            .map(|(id, &bounded)| (id, bounded))
+            .collect();
+        let report = |(id, bounded): (LinkId, bool)| {
+            let (waiting, waiting_bytes) = self.world.links.waiting(id, now);
+            LinkReport {
                 link: self.name(id).to_owned(),
                 direction: id.direction().name(),
                 bounded,
+                waiting,
+                waiting_bytes,
                 metrics: metrics::named(
                     Scope::Link,
                     &metrics::of_link(&self.world, id, 0, now.as_nanos()),
                 ),
-            })
-            .collect()
+            }
+        };
+        ids.into_iter().map(report).collect()
+    }
+
+    /// Places in [`Live::report`] of the directions of links that packets from one host to
+    /// another cross, in their order.
+    pub fn path(&self, from: usize, to: usize) -> Vec<usize> {
+        let (mut node, to) = (self.hosts[from].1, self.hosts[to].1);
+        let mut crossed = Vec::new();
+        // A path that mobility changes as it is looked at might not end.
+        while node != to && crossed.len() < self.scenario.nodes.len() {
+            let Some(link) = self.world.next_link(node, to) else {
+                break;
+            };
+            crossed.extend(self.bounded.each().position(|(id, _)| id == link));
+            node = self.world.links[link].to();
+        }
+        crossed
     }
 }
 

@@ -3,15 +3,19 @@
 import json
 import signal
 import sys
-import time
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from farlink import control, machines
 from farlink.cli import text
 from farlink.errors import ScenarioError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 __all__ = ["app"]
 
@@ -87,28 +91,29 @@ def execute(
 @app.command()
 def stats(
     of: str | None = _OF,
-    watch: bool = typer.Option(False, "--watch", help="Again and again, until it ends."),
+    watch: bool = typer.Option(False, "--watch", help="Again and again, until it ends or Ctrl-C."),
     every: float = typer.Option(1.0, "--every", help="Time between two looks.", metavar="SECONDS"),
     as_json: bool = _JSON,
 ) -> None:
-    """Show what each direction of each link carried and lost; with --watch also what it does."""
+    """Show what each link carried and lost, and what each TCP connection does.
+
+    With --watch also how fast, again and again: in place on a terminal, else below each other.
+    """
     if not 0.1 <= every <= 3600:
         raise ScenarioError(f"--every is {every}; write 0.1 to 3600 seconds")
     emulation = control.find(of)
-    before: dict[str, Any] | None = None
-    while True:
-        now = emulation.stats()
-        if as_json:
+    looks = emulation.watch(every) if watch else iter([emulation.stats()])
+    if as_json:
+        for now in looks:
             text.line(json.dumps(now))
-        else:
-            _table(now, before)
-        sys.stdout.flush()
-        if not watch:
-            return
-        before = now
-        time.sleep(every)
-        if emulation not in control.running():
-            return
+            sys.stdout.flush()
+        return
+    console = text.console(sys.stdout)
+    before: dict[str, Any] | None = None
+    with _screen(console, in_place=watch and console.is_terminal) as show_tables:
+        for now in looks:
+            show_tables(now, before)
+            before = now
 
 
 def _assignments(changes: list[str]) -> list[tuple[str, str]]:
@@ -146,14 +151,54 @@ def _leaves(value: object, path: str = "") -> list[tuple[str, str]]:
     return [leaf for key, one in pairs for leaf in _leaves(one, f"{path}.{key}".lstrip("."))]
 
 
-def _table(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
+_Show = Callable[[Mapping[str, Any], Mapping[str, Any] | None], None]
+
+
+@contextmanager
+def _screen(console: "Console", *, in_place: bool) -> Iterator[_Show]:
+    """Give what shows a look: in the place of the one before, or as lines below it."""
+    if not in_place:
+
+        def lines(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
+            console.print(f"{now['duration_s']:.1f} s", end="")
+            for table in (_links(now, before), *_flows(now["flows"])):
+                console.print(table)
+            _gateways(console, now)
+            sys.stdout.flush()
+
+        yield lines
+        return
+    from rich.console import Group
+    from rich.live import Live
+
+    with Live(console=console, auto_refresh=False) as live:
+
+        def refresh(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
+            gateways = [machines.line(row) for row in now["hosts"] if "gateway" in row]
+            links = _links(now, before)
+            # Above and below the rows of each table there are two lines, and one for each head.
+            room = console.height - links.row_count - len(gateways) - _FRAME
+            flows = now["flows"]
+            shown = flows if len(flows) <= room else flows[: max(room - 1, 1)]
+            hidden = len(flows) - len(shown)
+            more = [f"and {hidden:,} flows more (--json has them all)"] if hidden else []
+            time = f"{now['duration_s']:.1f} s"
+            live.update(Group(time, links, *_flows(shown), *more, *gateways), refresh=True)
+
+        yield refresh
+
+
+_FRAME = 8
+
+
+def _links(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> "Table":
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for title in ("link", "direction"):
         table.add_column(title, no_wrap=True)
-    for title in ("packets", "lost", "packets/s", "lost/s"):
+    for title in ("packets", "lost", "packets/s", "lost/s", "queue (packets)"):
         table.add_column(title, justify="right")
     rows = before["links"] if before else [None] * len(now["links"])
     span = now["duration_s"] - (before["duration_s"] if before else 0.0)
@@ -165,10 +210,49 @@ def _table(now: Mapping[str, Any], before: Mapping[str, Any] | None) -> None:
             row["direction"],
             *(f"{count:,.0f}" for count in counts[0]),
             *(f"{rate:,.1f}" for rate in rates),
+            f"{row['waiting']:,}",
         )
-    console = text.console(sys.stdout)
-    console.print(f"{now['duration_s']:.1f} s", end="")
-    console.print(table)
+    return table
+
+
+def _flows(flows: Sequence[Mapping[str, Any]]) -> "list[Table]":
+    """Draw the TCP connections; no table where there are none."""
+    if not flows:
+        return []
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for title in ("from", "to"):
+        table.add_column(title, no_wrap=True)
+    for title in (
+        "kbit/s",
+        "queue (packets)",
+        "RTT (ms)",
+        "least RTT (ms)",
+        "cwnd (bytes)",
+        "sent again",
+    ):
+        table.add_column(title, justify="right")
+
+    def number(flow: Mapping[str, Any], key: str, factor: float = 1.0, digits: int = 0) -> str:
+        value = flow.get(key)  # `stats` alone has no rates
+        return "-" if value is None else f"{factor * value:,.{digits}f}"
+
+    for flow in flows:
+        table.add_row(
+            *(f"{flow[end]}:{flow[f'{end}_address'].rsplit(':', 1)[1]}" for end in ("from", "to")),
+            number(flow, "bit_s", 1e-3, 1),
+            number(flow, "waiting"),
+            number(flow, "srtt_s", 1e3, 1),
+            number(flow, "min_rtt_s", 1e3, 1),
+            number(flow, "cwnd_bytes"),
+            number(flow, "retransmissions"),
+        )
+    return [table]
+
+
+def _gateways(console: "Console", now: Mapping[str, Any]) -> None:
     for row in now["hosts"]:
         if "gateway" in row:
             console.print(machines.line(row), soft_wrap=True, markup=False)

@@ -25,8 +25,13 @@ impl World {
 
     /// The node at the far end of the path from `node` to `to`, if there is one.
     pub(crate) fn next_node(&self, node: NodeId, to: NodeId) -> Option<NodeId> {
+        self.next_link(node, to).map(|link| self.links[link].to())
+    }
+
+    /// The direction of a link that `node` sends to `to` by.
+    pub(crate) fn next_link(&self, node: NodeId, to: NodeId) -> Option<LinkId> {
         let link = self.nodes[node].next_hop(to);
-        self.links.has(link).then(|| self.links[link].to())
+        self.links.has(link).then_some(link)
     }
 
     /// A packet of a real program enters at a node. It has a route from there.

@@ -1,0 +1,218 @@
+//! The TCP connections between the hosts of a running emulation, one row each, from what either end
+//! tells of it.
+
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+/// One end of a connection: lengths in bytes, times in seconds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct End {
+    pub(crate) local: SocketAddr,
+    pub(crate) peer: SocketAddr,
+    /// Bytes that the peer acknowledged.
+    pub(crate) acked: u64,
+    /// Bytes that came in order.
+    pub(crate) received: u64,
+    pub(crate) sender: Sender,
+}
+
+/// What one end knows of its own sending; nothing if it cannot be asked.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+pub(crate) struct Sender {
+    /// Congestion window.
+    pub(crate) cwnd_bytes: Option<u64>,
+    /// Slow start threshold; `None` while there is none.
+    pub(crate) ssthresh_bytes: Option<u64>,
+    /// Sent, and neither acknowledged nor taken for lost.
+    pub(crate) flight_bytes: Option<u64>,
+    /// Smoothed round-trip time; `None` before the first sample, as the next.
+    pub(crate) srtt_s: Option<f64>,
+    /// Least round-trip time.
+    pub(crate) min_rtt_s: Option<f64>,
+    /// Retransmission time-out.
+    pub(crate) rto_s: Option<f64>,
+    /// Segments sent again.
+    pub(crate) retransmissions: Option<u64>,
+}
+
+/// A connection. It goes from the end that had more acknowledged.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Flow {
+    /// Host that sends.
+    from: String,
+    from_address: SocketAddr,
+    /// Host that receives.
+    to: String,
+    to_address: SocketAddr,
+    /// Bytes that the receiver has acknowledged.
+    acked_bytes: u64,
+    /// Bytes that came the other way.
+    returned_bytes: u64,
+    /// Packets of any flow that wait in the queues of the links on its way.
+    waiting: u64,
+    /// Their bytes, IP headers included.
+    waiting_bytes: u64,
+    /// What the sender knows.
+    #[serde(flatten)]
+    sender: Sender,
+}
+
+/// Both ends of each connection between hosts of the emulation, as one. `waits` gives the packets
+/// and bytes that wait on the way from one host to another.
+pub(crate) fn flows(
+    hosts: &[(&str, IpAddr)],
+    ends: &[End],
+    waits: impl Fn(usize, usize) -> (u64, u64),
+) -> Vec<Flow> {
+    let numbers: BTreeMap<IpAddr, usize> = (0..)
+        .zip(hosts)
+        .map(|(i, &(_, address))| (address, i))
+        .collect();
+    let number = |of: SocketAddr| numbers.get(&of.ip()).copied();
+    let mut pairs: BTreeMap<(SocketAddr, SocketAddr), Vec<&End>> = BTreeMap::new();
+    for end in ends {
+        let key = (end.local.min(end.peer), end.local.max(end.peer));
+        pairs.entry(key).or_default().push(end);
+    }
+    let mut waiting = BTreeMap::new();
+    let flow = |ends: Vec<&End>| {
+        let one = ends[0];
+        let sends = |end: &End| end.acked.max(end.received) == end.acked;
+        let other = ends.get(1).copied();
+        // Where only one end can be asked, what it received is what the other sent.
+        let (acked, returned, from, to, sender) = match other {
+            Some(other) if other.acked > one.acked => (
+                other.acked,
+                one.acked,
+                other.local,
+                other.peer,
+                other.sender,
+            ),
+            Some(other) => (one.acked, other.acked, one.local, one.peer, one.sender),
+            None if sends(one) => (one.acked, one.received, one.local, one.peer, one.sender),
+            None => (
+                one.received,
+                one.acked,
+                one.peer,
+                one.local,
+                Sender::default(),
+            ),
+        };
+        let (sending, receiving) = (number(from)?, number(to)?);
+        if sending == receiving {
+            return None; // it does not leave the host
+        }
+        let waiting = waiting.entry((sending, receiving));
+        let &mut (packets, bytes) = waiting.or_insert_with(|| waits(sending, receiving));
+        Some(Flow {
+            from: hosts[sending].0.to_owned(),
+            from_address: from,
+            to: hosts[receiving].0.to_owned(),
+            to_address: to,
+            acked_bytes: acked,
+            returned_bytes: returned,
+            waiting: packets,
+            waiting_bytes: bytes,
+            sender,
+        })
+    };
+    pairs.into_values().filter_map(flow).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn end(local: &str, peer: &str, acked: u64, received: u64) -> End {
+        End {
+            local: local.parse().unwrap(),
+            peer: peer.parse().unwrap(),
+            acked,
+            received,
+            sender: Sender {
+                cwnd_bytes: Some(acked + 1),
+                ssthresh_bytes: None,
+                flight_bytes: Some(0),
+                srtt_s: Some(0.5),
+                min_rtt_s: None,
+                rto_s: Some(1.0),
+                retransmissions: Some(0),
+            },
+        }
+    }
+
+    /// Where 6 packets of 100 bytes wait on every way.
+    fn rows(ends: &[End]) -> Vec<Value> {
+        let hosts = [
+            ("left", [10, 0, 0, 1].into()),
+            ("right", [10, 0, 0, 3].into()),
+        ];
+        let flows = flows(&hosts, ends, |_, _| (6, 600));
+        flows.into_iter().map(|flow| json!(flow)).collect()
+    }
+
+    const LEFT: &str = "10.0.0.1:5001";
+    const RIGHT: &str = "10.0.0.3:40000";
+
+    /// Two ends are one flow, from the one that sent more, whichever was asked first.
+    #[test]
+    fn a_connection_is_one_row_from_who_sends() {
+        let ends = [end(LEFT, RIGHT, 900, 10), end(RIGHT, LEFT, 10, 950)];
+        let (forward, backward) = (rows(&ends), rows(&[ends[1], ends[0]]));
+        assert_eq!(forward, backward);
+        assert_eq!(forward.len(), 1);
+        let row = &forward[0];
+        assert_eq!(
+            (&row["from"], &row["to"]),
+            (&json!("left"), &json!("right"))
+        );
+        assert_eq!(
+            (&row["acked_bytes"], &row["returned_bytes"]),
+            (&json!(900), &json!(10))
+        );
+        assert_eq!(
+            (&row["cwnd_bytes"], &row["srtt_s"]),
+            (&json!(901), &json!(0.5))
+        );
+        assert_eq!(
+            (&row["waiting"], &row["waiting_bytes"]),
+            (&json!(6), &json!(600))
+        );
+    }
+
+    /// Of a sender that cannot be asked, the receiver tells how much came.
+    #[test]
+    fn one_end_alone_tells_what_it_can() {
+        let [row] = &rows(&[end(RIGHT, LEFT, 10, 950)])[..] else {
+            panic!("one flow")
+        };
+        assert_eq!(
+            (&row["from"], &row["from_address"]),
+            (&json!("left"), &json!(LEFT))
+        );
+        assert_eq!(
+            (&row["acked_bytes"], &row["returned_bytes"]),
+            (&json!(950), &json!(10))
+        );
+        assert_eq!(
+            (&row["cwnd_bytes"], &row["srtt_s"]),
+            (&Value::Null, &Value::Null)
+        );
+        let sender = &rows(&[end(LEFT, RIGHT, 900, 10)])[0];
+        assert_eq!(sender["cwnd_bytes"], json!(901));
+    }
+
+    /// What stays in a host, or goes elsewhere from one that was attached, is no flow of
+    /// the emulated network.
+    #[test]
+    fn others_connections_are_left_out() {
+        let ends = [
+            end("10.0.0.1:1", "10.0.0.1:2", 5, 5),
+            end("127.0.0.1:1", "127.0.0.1:2", 5, 5),
+            end("10.0.0.1:1", "192.0.2.7:80", 5, 5),
+        ];
+        assert_eq!(rows(&ends), Vec::<Value>::new());
+    }
+}

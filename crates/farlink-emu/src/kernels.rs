@@ -1,0 +1,58 @@
+//! The kernels of all hosts, asked for their TCP connections when somebody wants to know.
+
+use crate::EmuError;
+use crate::drive::Emulation;
+use crate::flows::{End, Sender};
+use crate::sockets::{self, Sample};
+use std::fs::File;
+
+impl From<Sample> for End {
+    fn from(sample: Sample) -> Self {
+        let seconds = |micros: u32| f64::from(micros) / 1e6;
+        // The kernel has 0 or the greatest number where it has measured nothing yet.
+        let measured = |micros: u32| (1..u32::MAX).contains(&micros).then(|| seconds(micros));
+        Self {
+            local: sample.local,
+            peer: sample.peer,
+            acked: sample.acked,
+            received: sample.received,
+            sender: Sender {
+                cwnd_bytes: Some(sample.cwnd),
+                ssthresh_bytes: sample.ssthresh,
+                flight_bytes: Some(sample.flight),
+                srtt_s: measured(sample.srtt),
+                min_rtt_s: measured(sample.min_rtt),
+                rto_s: Some(seconds(sample.rto)),
+                retransmissions: Some(sample.retransmissions.into()),
+            },
+        }
+    }
+}
+
+/// Sockets to ask the kernels of all hosts with.
+#[derive(Debug)]
+pub(crate) struct Kernels {
+    sockets: Vec<(usize, File)>,
+    buffer: Vec<u8>,
+}
+
+impl Kernels {
+    pub(crate) fn open(emulation: &Emulation) -> Result<Self, EmuError> {
+        Ok(Self {
+            sockets: sockets::open_in(emulation.hosts())?,
+            buffer: vec![0; 1 << 16],
+        })
+    }
+
+    /// Every connection of every kernel, once for each end that is one. A kernel that cannot be
+    /// asked any more (its namespace was attached, and is going) has none.
+    pub(crate) fn ends(&mut self) -> Vec<End> {
+        let mut ends = Vec::new();
+        for (host, socket) in &self.sockets {
+            let _ = sockets::dump(socket, &mut self.buffer, |message| {
+                ends.extend(sockets::sample(message, 0, *host).map(End::from));
+            });
+        }
+        ends
+    }
+}
