@@ -72,3 +72,66 @@ impl Rate {
         self.begins(self.periods + missing.div_ceil(self.burst))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// When packets of these lengths leave, in nanoseconds.
+    fn leave(rate: u64, burst: u64, packets: &[u32]) -> Vec<u64> {
+        let spec = XtpSpec {
+            size: 1,
+            rate,
+            burst,
+            packet: 1,
+            window: 1,
+            sreq_every: 1,
+        };
+        let mut rate = Rate::new(&spec, Instant::ZERO);
+        let mut now = Instant::ZERO;
+        let mut times = Vec::new();
+        for &bytes in packets {
+            now = rate.next(now);
+            assert!(rate.allows(now), "it was told too early");
+            rate.take(bytes);
+            times.push(now.since(Instant::ZERO).as_nanos());
+        }
+        times
+    }
+
+    #[test]
+    fn a_packet_leaves_each_period_and_rounding_does_not_add_up() {
+        // 8000 bits at 3 Mbit/s: 2,666,666.67 ns.
+        let times = leave(3_000_000, 1000, &[1000; 7]);
+        let expected: Vec<u64> = (0..7u64).map(|k| k * 8_000_000 / 3).collect();
+        assert_eq!(times, expected);
+    }
+
+    #[test]
+    fn what_is_taken_too_much_is_missing_later() {
+        // Periods of 1 ms for 100 bytes; 250 bytes are paid by the two periods after the first
+        // and half of a third.
+        let ms = |times: Vec<u64>| times.iter().map(|t| t / 1_000_000).collect::<Vec<_>>();
+        assert_eq!(ms(leave(800_000, 100, &[250, 250, 10, 10])), [0, 2, 5, 5]);
+        // Two bursts exactly: nothing is left for the period in which they are paid.
+        assert_eq!(ms(leave(800_000, 100, &[200, 100])), [0, 2]);
+        assert_eq!(ms(leave(800_000, 100, &[60, 60, 60])), [0, 0, 1]);
+    }
+
+    #[test]
+    fn who_waits_does_not_save() {
+        let spec = XtpSpec {
+            size: 1,
+            rate: 800_000,
+            burst: 100,
+            packet: 1,
+            window: 1,
+            sreq_every: 1,
+        };
+        let mut rate = Rate::new(&spec, Instant::ZERO);
+        let late = Instant::ZERO + Interval::from_secs(1);
+        assert_eq!(rate.next(late), late);
+        rate.take(100);
+        assert_eq!(rate.next(late), late + Interval::from_millis(1));
+    }
+}

@@ -63,7 +63,7 @@ impl Receiver {
             (from, to) = (from.min(begins), to.max(ends));
         }
         if from <= self.rseq {
-            self.rseq = self.rseq.max(to);
+            self.rseq = to;
         } else {
             self.beyond.insert(from, to);
         }

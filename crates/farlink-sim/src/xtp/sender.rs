@@ -300,3 +300,6 @@ impl Sender {
         self.stats.rto_sum += self.wait().as_nanos();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -99,6 +99,7 @@ fn scenario(number: u64) -> (String, Option<Expanded>) {
                 "size = \"20 kB\"\ncount = 3\nstagger = \"7 ms\"",
                 "app = \"cbr\"\nrate = \"300 kbit/s\"\nduration = \"1 s\"",
                 "app = \"bulk\"\nduration = \"900 ms\"",
+                "app = \"xtp\"\nrate = \"2 Mbit/s\"\nsize = \"100 kB\"\nsreq_every = 1",
             ],
         );
         text.push(format!(

@@ -1,0 +1,201 @@
+use super::*;
+
+/// Packets of 100 bytes at 800 kbit/s, one a millisecond, and a request with every fourth.
+fn spec() -> XtpSpec {
+    XtpSpec {
+        size: 100_000,
+        rate: 800_000,
+        burst: 100,
+        packet: 100,
+        window: 100_000,
+        sreq_every: 4,
+    }
+}
+
+fn at(ms: u64) -> Instant {
+    Instant::ZERO + Interval::from_millis(ms)
+}
+
+fn sender(spec: &XtpSpec) -> Sender {
+    Sender::new(spec, Instant::ZERO)
+}
+
+/// Sends in these milliseconds; the packets' numbers.
+fn send(sender: &mut Sender, ms: std::ops::RangeInclusive<u64>) -> Vec<u64> {
+    let mut sent = Vec::new();
+    let mut now = at(*ms.start());
+    while now <= at(*ms.end()) {
+        sender.on_time(now);
+        while let Some(pdu) = sender.transmit(now) {
+            if let Content::Data { seq, .. } = pdu.content {
+                sent.push(seq / 100);
+            }
+        }
+        match sender.deadline(now) {
+            Some(next) => now = next.max(now),
+            None => break,
+        }
+    }
+    sent
+}
+
+fn status(rseq: u64, echo: u32, spans: &[(u64, u64)]) -> Status {
+    Status {
+        rseq: 100 * rseq,
+        alloc: 200_000,
+        echo,
+        spans: spans.iter().map(|(a, b)| (100 * a, 100 * b)).collect(),
+    }
+}
+
+#[test]
+fn what_no_span_has_is_sent_again_and_once() {
+    let mut sender = sender(&spec());
+    // Requests with packets 0, 4, 8.
+    assert_eq!(send(&mut sender, 0..=9), (0..10).collect::<Vec<_>>());
+    assert_eq!(sender.sync, 3);
+    sender.on_status(at(10), status(1, 1, &[]), 8);
+    sender.on_status(at(10), status(2, 2, &[(3, 4)]), 8);
+    // Packets 2 and 4 are lost by the second report, which says nothing of 5 to 9.
+    assert_eq!(send(&mut sender, 10..=12), [2, 4, 10]);
+    // The third report was on its way: it knows nothing of what was sent again.
+    sender.on_status(at(13), status(2, 3, &[(3, 4), (5, 9)]), 8);
+    assert_eq!(send(&mut sender, 13..=14), [11, 12]);
+    assert_eq!(sender.stats.segments_retransmitted, 2);
+}
+
+#[test]
+fn what_came_meanwhile_is_not_sent_again() {
+    let mut sender = sender(&spec());
+    send(&mut sender, 0..=9);
+    sender.on_status(at(10), status(0, 2, &[]), 8); // packets 0 to 4 seem to be lost
+    sender.on_status(at(10), status(3, 3, &[(4, 5), (6, 9)]), 8); // three of them were late
+    assert_eq!(send(&mut sender, 10..=12), [3, 5, 10]);
+}
+
+#[test]
+fn of_what_lies_beyond_a_full_report_nothing_is_known() {
+    let mut sender = sender(&spec());
+    send(&mut sender, 0..=9);
+    // Two spans are all that there is room for.
+    sender.on_status(at(10), status(1, 3, &[(2, 3), (4, 5)]), 2);
+    assert_eq!(send(&mut sender, 10..=13), [1, 3, 10, 11]);
+    // The request with packet 11 is the next: its report has room for the rest.
+    sender.on_status(at(14), status(5, 4, &[(6, 9), (10, 12)]), 2);
+    assert_eq!(send(&mut sender, 14..=15), [5, 9]);
+}
+
+#[test]
+fn an_old_report_changes_nothing() {
+    let mut sender = sender(&XtpSpec {
+        window: 1000,
+        ..spec()
+    });
+    send(&mut sender, 0..=9);
+    sender.on_status(at(10), status(9, 3, &[]), 8);
+    assert_eq!((sender.rseq, sender.alloc), (900, 200_000));
+    let old = Status {
+        alloc: 1100,
+        ..status(5, 2, &[(7, 8)])
+    };
+    sender.on_status(at(10), old, 8);
+    assert_eq!((sender.rseq, sender.alloc), (900, 200_000));
+    assert!(sender.spans.is_empty());
+    assert_eq!(sender.stats.rtt_samples, 1);
+}
+
+#[test]
+fn without_a_report_it_asks_alone_and_sends_no_data_until_one_is_there() {
+    let mut sender = sender(&spec());
+    send(&mut sender, 0..=0);
+    sender.on_status(at(20), status(1, 1, &[]), 8);
+    // SRTT 20 ms and deviation 10: 60 ms from the last request on.
+    let spec = spec();
+    sender.alloc = 500; // packets 1 to 4 and no more
+    assert_eq!(send(&mut sender, 1..=24), [1, 2, 3, 4]);
+    let asked = sender.requests.back().expect("a request").at;
+    assert_eq!(
+        sender.deadline(at(24)),
+        Some(asked + Interval::from_millis(60))
+    );
+    let now = asked + Interval::from_millis(60);
+    sender.on_time(now);
+    assert_eq!(sender.stats.timeouts, 1);
+    let pdu = sender.transmit(now).expect("a request");
+    assert!(pdu.sreq && pdu.content == Content::default());
+    assert_eq!(sender.transmit(now), None);
+    // The answer to the request before opens the window, but the handshake is not over.
+    let first = pdu.sync;
+    sender.on_status(now, status(3, first - 1, &[]), 8);
+    assert!(sender.alloc > spec.window);
+    assert_eq!(sender.transmit(now), None);
+    // No answer: twice as long, and any of the requests ends it.
+    let wait = sender.wait();
+    sender.doublings = 1;
+    assert_eq!(sender.wait(), wait * 2);
+    let again = sender.waits_until.expect("waits");
+    sender.on_time(again);
+    assert_eq!(sender.transmit(again).expect("a request").sync, first + 1);
+    sender.on_status(again, status(3, first, &[]), 8);
+    assert!(
+        sender.transmit(again).is_some(),
+        "packet 3 or 4 again, or 5"
+    );
+    assert_eq!(sender.doublings, 0);
+}
+
+#[test]
+fn the_wait_is_bounded() {
+    let mut sender = sender(&spec());
+    assert_eq!(sender.wait(), FIRST_WAIT);
+    sender.doublings = 10;
+    assert_eq!(sender.wait(), MOST_WAIT);
+    sender.doublings = 0;
+    sender.sample(Interval::from_micros(100));
+    assert_eq!(sender.wait(), LEAST_WAIT);
+    sender.srtt = None;
+    sender.sample(Interval::from_millis(80));
+    assert_eq!(sender.wait(), Interval::from_millis(80 + 4 * 40));
+    // Jacobson: the deviation moves by a quarter of what it is off, the mean by an eighth.
+    sender.sample(Interval::from_millis(160));
+    assert_eq!(sender.wait(), Interval::from_millis(90 + 4 * 50));
+}
+
+#[test]
+fn the_time_of_a_report_is_that_of_its_own_request() {
+    let mut sender = sender(&spec());
+    send(&mut sender, 0..=9);
+    // The first two answers are lost; the request with packet 8 left at 8 ms.
+    sender.on_status(at(50), status(9, 3, &[]), 8);
+    assert_eq!(sender.stats.rtt_samples, 1);
+    assert_eq!(sender.srtt, Some(Interval::from_millis(42)));
+    assert!(sender.requests.is_empty());
+    assert_eq!(sender.waits_until, None);
+    assert_eq!(sender.deadline(at(50)), Some(at(50)), "only to send");
+}
+
+#[test]
+fn the_window_ends_in_the_middle_of_a_packet() {
+    let mut sender = sender(&XtpSpec {
+        window: 350,
+        ..spec()
+    });
+    assert_eq!(send(&mut sender, 0..=9), [0, 1, 2]);
+}
+
+#[test]
+fn when_all_is_answered_and_nothing_may_be_sent_it_asks() {
+    let mut sender = sender(&XtpSpec {
+        window: 400,
+        ..spec()
+    });
+    send(&mut sender, 0..=9);
+    let full = Status {
+        alloc: 400,
+        ..status(4, 2, &[])
+    };
+    sender.on_status(at(10), full, 8);
+    assert_eq!(sender.deadline(at(10)), Some(at(10)));
+    let pdu = sender.transmit(at(10)).expect("a request");
+    assert!(pdu.sreq && pdu.content == Content::default());
+}
