@@ -28,8 +28,7 @@ from farlink.studies.quantity import (
     fact,
     some,
 )
-from farlink.studies.runner import LOOKS
-from farlink.studies.study import Claim
+from farlink.studies.study import LOOKS, Claim
 
 Values = NDArray[np.float64]
 
@@ -107,8 +106,8 @@ def test_looks_are_taken_until_it_is_decided() -> None:
 
 
 def test_what_is_settled_is_so_at_every_look() -> None:
-    assert min(look(LOOKS, place) for place in range(LOOKS)) >= SETTLED
-    assert sum(look(LOOKS, place) for place in range(LOOKS)) <= LEVEL
+    assert min(look(len(LOOKS), place) for place in range(len(LOOKS))) >= SETTLED
+    assert sum(look(len(LOOKS), place) for place in range(len(LOOKS))) <= LEVEL
 
 
 class Cells:

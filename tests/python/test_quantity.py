@@ -115,6 +115,16 @@ def test_a_tie_is_not_above_and_not_below() -> None:
     assert (tie[0] <= tie[1]).verdict is Verdict.REPRODUCED
 
 
+def test_one_of_several_is_a_tie_where_all_are() -> None:
+    draw = np.random.default_rng(3).normal
+    a, b, c = (Quantity(draw(100.0, 0.1, 20), name) for name in "abc")
+    wide = Quantity(draw(100.0, 60.0, 20), "wide")
+    assert some(a > b, b > c).verdict is Verdict.TIE
+    assert some(a > b, wide > c).verdict is Verdict.UNDECIDED
+    assert some(a > b, c > 90.0).verdict is Verdict.REPRODUCED
+    assert some(a > b, b > 110.0).verdict is Verdict.TIE, "the other does not hold anyway"
+
+
 def test_rounding_is_no_difference() -> None:
     values = np.random.default_rng(7).normal(1e4, 100.0, 10)
     a, b = Quantity(values * 0.3, "a"), Quantity(values * 0.1, "b") * 3

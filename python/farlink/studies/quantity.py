@@ -314,7 +314,9 @@ def some(*parts: Evidence | Iterable[Evidence]) -> Evidence:
         tuple(line for one in flat for line in one.details),
         surest.key_for,
         mildest.key_against,
-        few=any(one.few for one in flat),
+        # Equal, all of them, or worse: none holds.
+        max(min(one.p_against, one.p_tie) for one in flat),
+        any(one.few for one in flat),
         open=frozenset().union(*(one.open for one in flat if one.p_against >= SETTLED)),
     )
 

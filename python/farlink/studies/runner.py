@@ -37,9 +37,6 @@ RUNS = 10
 RUNS_QUICK = 6
 """Runs of a cell for a quick look: the fewest that can decide where all of them agree."""
 
-LOOKS = 3
-"""Times that an undecided claim is looked at, with twice the runs each."""
-
 _BATCH = 96
 """Runs that are simulated side by side, per thread, before figures are made of them."""
 
@@ -470,7 +467,7 @@ class _Bench:
     def judge(self, claim: Claim) -> Judgement:
         """Judge a claim: under the first reading with runs until decided, else at one look."""
         first, *others = self.readings
-        looks = [self._lab.runs * 2**k for k in range(1 if self._lab.quick else LOOKS)]
+        looks = [self._lab.runs * k for k in claim.looks[: 1 if self._lab.quick else None]]
         judgement = judge(claim, {first.id: self._looks(claim, first)}, looks)
         if claim.untested or judgement.failure or not others:
             return judgement

@@ -39,6 +39,9 @@ STRENGTHS = ("strong", "weak", "doubtful")
 """How far a record can trust a claim: it should reproduce; it hangs on what was left open or
 is small; it contradicts itself or rests on too little."""
 
+LOOKS = (1, 2, 4)
+"""Runs of the looks at a claim that is not decided, over those of the first."""
+
 
 @dataclass(frozen=True)
 class Item:
@@ -77,6 +80,8 @@ class Claim(Item):
         Where the tolerance comes from.
     cause
         Why it does not reproduce, as far as was found out; shown where it does not.
+    looks
+        Runs of each look, over those of the first: more where a small difference needs them.
     """
 
     strength: str = "strong"
@@ -90,6 +95,7 @@ class Claim(Item):
     untested: str = ""
     tolerance: str = ""
     cause: str = ""
+    looks: Sequence[int] = LOOKS
 
 
 @dataclass(frozen=True)
@@ -348,7 +354,7 @@ _MADE = {"content", "series"}
 _ITEMS = ("figure", "table", "claim")
 
 _CLAIM: tuple[str, ...] = ("strength", "figure", "published", "legibility", "calibration")
-_CLAIM += ("untested", "tolerance", "cause")
+_CLAIM += ("untested", "tolerance", "cause", "looks")
 
 LEGIBILITY = ("", "text", "table", "tick", "none")
 """How well a published number can be read; the last: not at all."""
@@ -363,6 +369,9 @@ def _claim(row: Mapping[str, Any], names: Iterable[str]) -> Claim:
     given: dict[str, Any] = {key: row[key] for key in _CLAIM if key in row}
     if given.get("legibility", "") not in LEGIBILITY:
         raise ValueError(f"claim {id}: legibility is none of {', '.join(LEGIBILITY[1:])}")
+    looks = list(given.get("looks", LOOKS))
+    if len(looks) != len(LOOKS) or looks[0] != 1 or looks != sorted(set(looks)):
+        raise ValueError(f"claim {id}: looks are three numbers that grow, the first 1")
     for key in ("order", "number"):
         if key in row:
             given[key] = _expression(row[key], f"claim {id}, {key}", names)

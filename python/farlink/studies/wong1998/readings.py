@@ -52,6 +52,13 @@ def _from_first(scenario: dict[str, Any]) -> None:
         arq["retry_from"] = "first-frame"
 
 
+@REGISTRY.hook("rlp_window_31")
+def _rlp_window_31(scenario: dict[str, Any]) -> None:
+    arq = _radio(scenario)["arq"]
+    if arq["protocol"] == "rlp":
+        arq.setdefault("window", 31)
+
+
 @REGISTRY.hook("half_loss")
 def _half_loss(scenario: dict[str, Any]) -> None:
     channel = _radio(scenario)["down"].get("channel", {})
