@@ -165,13 +165,13 @@ fn the_trace_has_what_was_sent_and_what_was_there() {
 
 #[test]
 fn losses_are_told_by_their_place_and_those_of_reports_apart() {
-    // Between a flow of datagrams and one over TCP, which packets number first.
+    // Before a flow of datagrams and one over TCP, which packets number first.
     let others = |app: &str| format!("[[flows]]\nfrom = \"a\"\nto = \"b\"\n{app}\n");
     let text = "[[links]]\nbetween = [\"a\", \"b\"]\ndown = { rate = \"1 Mbit/s\", delay = \"1 ms\", channel = { scripted_loss = { packets = [3], min_size = \"900 B\" } } }\n\
          up = { rate = \"1 Mbit/s\", delay = \"1 ms\", channel = { scripted_loss = { packets = [2, 3] } } }\n"
         .to_owned()
-        + &others("app = \"cbr\"\nrate = \"1 kbit/s\"\npacket = \"100 B\"\ndatagrams = 2")
         + &flow("")
+        + &others("app = \"cbr\"\nrate = \"1 kbit/s\"\npacket = \"100 B\"\ndatagrams = 2")
         + &others("size = \"100 B\"\nstart = \"10 s\"");
     let trace = traced(&text);
     let column = |name: &str| {
@@ -183,18 +183,18 @@ fn losses_are_told_by_their_place_and_those_of_reports_apart() {
         let found = drops.columns.iter().find(|c| c.0 == name);
         found.expect("a column").1.numbers().clone()
     };
-    assert_eq!(column("flow"), [1, 1, 1]);
+    assert_eq!(column("flow"), [0, 0, 0]);
     let mut seq = column("seq");
     seq.sort_unstable();
     assert_eq!(seq, [2 * 940, u64::MAX, u64::MAX]);
     let json: Value = serde_json::from_str(&trace.outcome.to_json(&expand(&text))).expect("JSON");
-    let metrics = &json["flows"][1]["metrics"];
+    let metrics = &json["flows"][0]["metrics"];
     assert_eq!(
         (&metrics["acks_lost"], &metrics["lost_loss"]),
         (&2.0.into(), &1.0.into())
     );
     assert_eq!(metrics["datagrams_sent"], Value::Null);
-    assert_eq!(json["flows"][0]["metrics"]["acks_lost"], Value::Null);
+    assert_eq!(json["flows"][1]["metrics"]["acks_lost"], Value::Null);
     // Of 104 packets with data that entered the link one was needless: that of the lost one.
     let link = &json["links"][0]["metrics"]["goodput_share"];
     assert_eq!(link, &Value::from(103.0 / 104.0));

@@ -139,6 +139,18 @@ mod tests {
     }
 
     #[test]
+    fn a_report_has_room_for_the_first_spans() {
+        let mut some = Receiver::new(10_000, 100);
+        some.on_data(0, 100, true);
+        for number in 1..20 {
+            some.on_data(200 * number, 100, false);
+        }
+        let (rseq, told) = spans(&mut some);
+        assert_eq!((rseq, told.len(), told[7]), (0, LEAST_SPANS, (1600, 1700)));
+        assert_eq!(Receiver::new(1, 1000).most_spans(), 61);
+    }
+
+    #[test]
     fn an_old_request_does_not_take_the_echo_back() {
         let mut some = receiver(&[0]);
         assert_eq!(some.on_request(5).expect("open").echo, 5);

@@ -124,6 +124,8 @@ fn without_a_report_it_asks_alone_and_sends_no_data_until_one_is_there() {
     let pdu = sender.transmit(now).expect("a request");
     assert!(pdu.sreq && pdu.content == Content::default());
     assert_eq!(sender.transmit(now), None);
+    let twice = now + Interval::from_millis(120);
+    assert_eq!(sender.waits_until, Some(twice), "twice as long");
     // The answer to the request before opens the window, but the handshake is not over.
     let first = pdu.sync;
     sender.on_status(now, status(3, first - 1, &[]), 8);
