@@ -77,7 +77,7 @@ class Emulated:
         packets: dict[str, int] = self.data["packets"]
         made = ("offered", "copied", "cut", "answered", "injected")
         found = (
-            "not_ipv4",
+            "not_ip",
             "no_host",
             "overflowed",
             "left",

@@ -20,9 +20,8 @@ use crate::remote::{Job, Remote};
 use crate::report::{HostReport, Report, Traffic};
 use crate::tun::LONGEST;
 use crate::unit::{self, Unit, UnitOptions};
+use farlink_net::Raw;
 use farlink_net::packet::IPV4_HEADER_LEN;
-use farlink_net::wire::node_address;
-use farlink_net::{NodeId, Raw};
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{Live, Refused};
 use farlink_tcp::segment::TCP_HEADER_LEN;
@@ -129,11 +128,11 @@ impl Emulation {
         unit: Option<&UnitOptions>,
     ) -> Result<Self, EmuError> {
         let live = Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))?;
-        let addresses: Vec<_> = live.hosts().collect();
-        let address_of = |wanted: &str| {
-            let found = addresses.iter().find(|(name, _)| *name == wanted);
-            found.map(|&(_, address)| address).ok_or_else(|| {
-                let names: Vec<_> = addresses.iter().map(|(name, _)| *name).collect();
+        let all: Vec<_> = live.hosts().collect();
+        let node_of = |wanted: &str| {
+            let found = all.iter().find(|(name, _)| *name == wanted);
+            found.map(|&(_, node)| node).ok_or_else(|| {
+                let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
                 EmuError::Scenario(format!(
                     "there is no host {wanted:?}; the hosts of this scenario are {}",
                     names.join(", ")
@@ -141,7 +140,7 @@ impl Emulation {
             })
         };
         for endpoint in endpoints {
-            address_of(&endpoint.host)?;
+            node_of(&endpoint.host)?;
             if let Some(why) = endpoint.refusal() {
                 return Err(EmuError::Scenario(why));
             }
@@ -154,7 +153,7 @@ impl Emulation {
                 )));
             }
         }
-        if endpoints.len() + attached.len() >= addresses.len()
+        if endpoints.len() + attached.len() >= all.len()
             && let Some(congestion) = &config.congestion
         {
             return Err(EmuError::Scenario(format!(
@@ -162,12 +161,12 @@ impl Emulation {
                  kernel is left to have it"
             )));
         }
-        if endpoints.len() < addresses.len() && unit.is_none() {
+        if endpoints.len() < all.len() && unit.is_none() {
             Host::check()?;
         }
         let nodes = scenario.nodes.len() as u32;
         for (i, one) in attached.iter().enumerate() {
-            address_of(&one.host)?;
+            node_of(&one.host)?;
             let others = &attached[..i];
             one.check(others, endpoints, nodes, config.mtu, force)?;
         }
@@ -175,24 +174,23 @@ impl Emulation {
             .map(|unit| Unit::open(unit, nodes, config))
             .transpose()?;
         let keeper = Arc::new(Keeper::start()?);
-        let made = in_parallel(addresses.clone(), |(name, address)| {
+        let made = in_parallel(all.clone(), |(name, node)| {
             if let Some(own) = endpoints.iter().find(|e| e.host == name) {
-                let server = own.fetch.as_ref().map(|f| address_of(&f.host));
-                Ok(Host::in_user_space(name, address, own, server.transpose()?))
+                let server = own.fetch.as_ref().map(|f| node_of(&f.host));
+                Ok(Host::in_user_space(name, node, own, server.transpose()?))
             } else if let Some(own) = attached.iter().find(|a| a.host == name) {
-                let first = u32::from(node_address(NodeId(0)));
-                let node = NodeId(u32::from(address) - first);
                 Host::attach(name, node, nodes, &own.to, config)
             } else if let Some(unit) = &unit {
-                Ok(Host::of_gateway(name, address, Peer::new(unit.socket())))
+                Ok(Host::of_gateway(name, node, Peer::new(unit.socket())))
             } else {
-                Host::create(name, address, config)
+                Host::create(name, node, config)
             }
         });
         let hosts = made.into_iter().collect::<Result<Vec<_>, _>>()?;
         let mut names = fs::read_to_string("/etc/hosts").unwrap_or_default();
         for host in &hosts {
-            names.extend(["\n", &host.address.to_string(), " ", &host.name]);
+            // IPv4 alone: glibc puts IPv6 first, which a user-space host does not answer.
+            names.extend(["\n", &host.address().to_string(), " ", &host.name]);
         }
         let hosts_file = RunFile::create("hosts", &(names + "\n"))?;
         let failed = |e: nix::Error| EmuError::system("wait for packets", e);
@@ -289,7 +287,7 @@ impl Emulation {
         };
         let hosts = self.hosts.iter();
         let hosts: Vec<_> = hosts
-            .map(|host| (host.name.as_str(), host.address.into()))
+            .map(|host| (host.name.as_str(), host.address().into()))
             .collect();
         let flows = flows(&hosts, &ends, waits);
         report.stats(&flows)
@@ -593,12 +591,12 @@ impl Emulation {
             captures.packet(host, now, &packet);
         }
         let counters = &mut self.hosts[host].counters;
-        let raw = Raw::new(packet).map_err(Refused::NotIpv4);
+        let raw = Raw::new(packet).map_err(Refused::NotIp);
         let raw = raw.map(|raw| raw.after(waited));
         let raw = raw.map(|raw| if checked { raw.checked() } else { raw });
         match raw.and_then(|raw| self.live.enter(now, host, raw)) {
             Ok(()) => counters.sent += 1,
-            Err(Refused::NotIpv4(_)) => counters.not_ipv4 += 1,
+            Err(Refused::NotIp(_)) => counters.not_ip += 1,
             Err(Refused::NoHost(_)) => counters.no_host += 1,
         }
     }
@@ -702,7 +700,7 @@ impl Emulation {
         self.hosts.iter_mut().for_each(Host::look_at_device);
         let host = |host: &Host| HostReport {
             host: host.name.clone(),
-            address: host.address,
+            address: host.address(),
             attached: host.attached.clone(),
             counters: host.whole_counters(),
             gateway: unit::report(&host.port),

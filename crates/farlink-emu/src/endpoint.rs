@@ -221,6 +221,9 @@ impl Endpoint {
                     return;
                 }
                 let counter = match error {
+                    _ if bytes.first().is_some_and(|first| first >> 4 == 6) => {
+                        &mut self.dropped.not_tcp
+                    }
                     WireError::TcpChecksum => &mut self.dropped.checksum,
                     WireError::NotTcp(_) => &mut self.dropped.not_tcp,
                     WireError::Fragment => &mut self.dropped.fragment,

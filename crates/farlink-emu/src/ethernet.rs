@@ -3,8 +3,8 @@
 //! neighbours, RFC 4861). No device and no clock: bytes in, bytes out.
 
 use farlink_net::NodeId;
-use farlink_net::wire::{node_address, node_address6};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use farlink_net::wire::{node_address, node_address6, node_of};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Bytes of an Ethernet header.
 pub(crate) const HEADER: usize = 14;
@@ -127,16 +127,10 @@ impl Station {
         self.arp(1, node_address(asking), node_address(self.host), None)
     }
 
-    /// Whether an address of IPv4 is one that the host finds here.
-    fn has(&self, address: Ipv4Addr) -> bool {
-        let number = u32::from(address).wrapping_sub(u32::from(node_address(NodeId(0))));
-        number < self.nodes && number != self.host.0
-    }
-
-    fn has6(&self, address: Ipv6Addr) -> bool {
-        let first = u128::from(node_address6(NodeId(0)));
-        let number = u128::from(address).wrapping_sub(first);
-        number < u128::from(self.nodes) && number != u128::from(self.host.0)
+    /// Whether an address is one that the host finds here.
+    fn has(&self, address: impl Into<IpAddr>) -> bool {
+        let address = address.into();
+        node_of(address).is_some_and(|node| node.0 < self.nodes && node != self.host)
             || address == self.link_local()
     }
 
@@ -243,7 +237,7 @@ impl Station {
         if is_host {
             self.peer = Some(told);
         }
-        if inside[0] == SOLICITATION && self.has6(target) {
+        if inside[0] == SOLICITATION && self.has(target) {
             let answer = if source.is_unspecified() {
                 // To all, that the address is taken (RFC 4861, 7.2.4).
                 let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);

@@ -254,7 +254,7 @@ pub fn gateway<E>(
             attached.check(&[], &[], nodes, mtu, options.force)?;
             Host::attach(&options.host, NodeId(node), nodes, &attached.to, &config)?
         }
-        None => Host::create(&options.host, address, &config)?,
+        None => Host::create(&options.host, NodeId(node), &config)?,
     };
     tunnel.done.address = address.to_string();
     let mut hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();

@@ -10,7 +10,7 @@ use crate::namespace::Namespace;
 use crate::peer::Peer;
 use crate::port::{EthernetPort, own_mac};
 use crate::tun::{self, Tun, Written};
-use farlink_net::wire::node_address;
+use farlink_net::wire::{node_address, node_address6};
 use farlink_net::{NodeId, Raw};
 use farlink_tcp::Instant;
 use serde::Serialize;
@@ -25,6 +25,18 @@ pub(crate) const DEVICE: &str = "farlink0";
 pub(crate) const DEVICE_QUEUE: u32 = 10_000;
 /// Largest window that the kernel's TCP may open: beyond any path of interest.
 const TCP_MEMORY: &str = "4096 131072 67108864";
+
+/// The network of all hosts in IPv6.
+const IPV6_PREFIX: u32 = 64;
+/// Settings of IPv6 without which a kernel sends packets of its own, and no more than the address
+/// that a host is given.
+const QUIET: [(&str, &str); 5] = [
+    ("disable_ipv6", "0"),
+    ("accept_ra", "0"),
+    ("router_solicitations", "0"),
+    ("addr_gen_mode", "1"),
+    ("dad_transmits", "0"),
+];
 
 /// What a host's kernel is set to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,8 +65,8 @@ impl Default for HostConfig {
 pub struct Host {
     /// Name in the scenario.
     pub name: String,
-    /// Address.
-    pub address: Ipv4Addr,
+    /// The node that it is.
+    pub node: NodeId,
     pub(crate) port: Port,
     /// What it sent and got.
     pub counters: Counters,
@@ -140,8 +152,8 @@ pub struct Counters {
     pub sent: u64,
     /// Delivered to it.
     pub delivered: u64,
-    /// That it sent and that are no whole IPv4 datagrams.
-    pub not_ipv4: u64,
+    /// That it sent and that are no whole IP packets.
+    pub not_ip: u64,
     /// That it sent to an address that no host has.
     pub no_host: u64,
     /// That arrived and that its kernel would not take.
@@ -179,6 +191,11 @@ impl Host {
         }
     }
 
+    /// Its address.
+    pub fn address(&self) -> Ipv4Addr {
+        node_address(self.node)
+    }
+
     /// What it sent and got; what waits for a machine that was not found was refused.
     pub(crate) fn whole_counters(&self) -> Counters {
         let waiting = match &self.port {
@@ -207,18 +224,21 @@ impl Host {
         self.counters.overflowed = dropped(&table, name).unwrap_or(self.counters.overflowed);
     }
 
-    /// A host in user space. `server` is the address of the host that it fetches
-    /// from.
+    /// A host in user space. `server` is the host that it fetches from.
     pub(crate) fn in_user_space(
         name: &str,
-        address: Ipv4Addr,
+        node: NodeId,
         config: &EndpointConfig,
-        server: Option<Ipv4Addr>,
+        server: Option<NodeId>,
     ) -> Self {
         Self {
             name: name.to_owned(),
-            address,
-            port: Port::Endpoint(Box::new(Endpoint::new(address, config, server))),
+            node,
+            port: Port::Endpoint(Box::new(Endpoint::new(
+                node_address(node),
+                config,
+                server.map(node_address),
+            ))),
             counters: Counters::default(),
             attached: None,
             devices: None,
@@ -226,10 +246,10 @@ impl Host {
     }
 
     /// A place for a gateway on another machine.
-    pub(crate) fn of_gateway(name: &str, address: Ipv4Addr, peer: Peer) -> Self {
+    pub(crate) fn of_gateway(name: &str, node: NodeId, peer: Peer) -> Self {
         Self {
             name: name.to_owned(),
-            address,
+            node,
             port: Port::Gateway(Box::new(peer)),
             counters: Counters::default(),
             attached: None,
@@ -294,7 +314,14 @@ impl Host {
                     control.queue(DEVICE, DEVICE_QUEUE)?;
                     // Of the emulated network and no other: the rest is the namespace's own.
                     control.address(DEVICE, node_address(node), attach::network(nodes).1)?;
+                    // Of the device that is farlink's own alone; without IPv6 there are no such files.
+                    for (key, value) in QUIET {
+                        let _ = set(&format!("ipv6/conf/{DEVICE}/{key}"), value);
+                    }
                     control.up(DEVICE)?;
+                    if fs::exists(format!("/proc/sys/net/ipv6/conf/{DEVICE}"))? {
+                        control.address6(DEVICE, node_address6(node), IPV6_PREFIX)?;
+                    }
                     Ok((tun, File::open("/proc/thread-self/net/dev")?))
                 });
                 let (tun, devices) = made.map_err(|e| {
@@ -310,7 +337,7 @@ impl Host {
         };
         Ok(Self {
             name: name.to_owned(),
-            address: node_address(node),
+            node,
             port,
             counters: Counters::default(),
             attached: Some(to.to_string()),
@@ -319,18 +346,16 @@ impl Host {
     }
 
     /// A host with a kernel of its own.
-    pub(crate) fn create(
-        name: &str,
-        address: Ipv4Addr,
-        config: &HostConfig,
-    ) -> Result<Self, EmuError> {
+    pub(crate) fn create(name: &str, node: NodeId, config: &HostConfig) -> Result<Self, EmuError> {
         let namespace = Namespace::create(name)?;
         let (tun, devices) = namespace
             .inside(|| {
-                // Router solicitations and the like would be traffic nobody sent.
-                if fs::exists("/proc/sys/net/ipv6")? {
-                    set("ipv6/conf/all/disable_ipv6", "1")?;
-                    set("ipv6/conf/default/disable_ipv6", "1")?;
+                let has_ipv6 = fs::exists("/proc/sys/net/ipv6")?;
+                if has_ipv6 {
+                    // What looks for routers and neighbours would be traffic nobody sent.
+                    for (key, value) in QUIET {
+                        set(&format!("ipv6/conf/default/{key}"), value)?;
+                    }
                 }
                 let tun = Tun::create(DEVICE, config.plain)?;
                 let control = Control::open()?;
@@ -338,8 +363,11 @@ impl Host {
                 control.mtu(DEVICE, config.mtu)?;
                 control.queue(DEVICE, DEVICE_QUEUE)?;
                 // All hosts are in 10.0.0.0/8, so the network route reaches them.
-                control.address(DEVICE, address, Ipv4Addr::new(255, 0, 0, 0))?;
+                control.address(DEVICE, node_address(node), Ipv4Addr::new(255, 0, 0, 0))?;
                 control.up(DEVICE)?;
+                if has_ipv6 {
+                    control.address6(DEVICE, node_address6(node), IPV6_PREFIX)?;
+                }
                 // Else a run would begin with the ssthresh of the run before.
                 set("ipv4/tcp_no_metrics_save", "1")?;
                 set("ipv4/tcp_rmem", TCP_MEMORY)?;
@@ -363,7 +391,7 @@ impl Host {
         }
         Ok(Self {
             name: name.to_owned(),
-            address,
+            node,
             port: Port::Kernel { namespace, tun },
             counters: Counters::default(),
             attached: None,

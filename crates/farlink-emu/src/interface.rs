@@ -3,7 +3,7 @@
 
 use nix::errno::Errno;
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// `struct ifreq`: a name, and a union of which one field is used at a time.
@@ -53,8 +53,12 @@ pub(crate) struct Control(OwnedFd);
 
 impl Control {
     pub(crate) fn open() -> io::Result<Self> {
+        Self::of(libc::AF_INET)
+    }
+
+    fn of(family: libc::c_int) -> io::Result<Self> {
         // SAFETY: no pointers; the result is checked and owned by nobody else.
-        let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        let fd = unsafe { libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
         let fd = Errno::result(fd)?;
         // SAFETY: just opened.
         Ok(Self(unsafe { OwnedFd::from_raw_fd(fd) }))
@@ -75,6 +79,28 @@ impl Control {
         self.ask(libc::SIOCSIFADDR, &mut r)?;
         r.value.address = sockaddr(mask);
         self.ask(libc::SIOCSIFNETMASK, &mut r)
+    }
+
+    /// Gives an interface an address of IPv6, in a network with a prefix of so many bits.
+    pub(crate) fn address6(&self, name: &str, address: Ipv6Addr, prefix: u32) -> io::Result<()> {
+        /// `struct in6_ifreq` (linux/ipv6.h).
+        #[repr(C)]
+        struct Request6 {
+            address: [u8; 16],
+            prefix: u32,
+            index: libc::c_int,
+        }
+        let request = Request6 {
+            address: address.octets(),
+            prefix,
+            index: self.index(name)?,
+        };
+        let socket = Self::of(libc::AF_INET6)?;
+        // SAFETY: the whole request that the call reads, which outlives it.
+        let done =
+            unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCSIFADDR, &raw const request) };
+        Errno::result(done)?;
+        Ok(())
     }
 
     /// Largest packet.

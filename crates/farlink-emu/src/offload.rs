@@ -13,6 +13,9 @@ const NEEDS_CHECKSUM: u8 = 1;
 const DATA_VALID: u8 = 2;
 /// A TCP segment over IPv4 that stands for several.
 const GSO_TCP4: u8 = 1;
+/// The same over IPv6, and a UDP datagram that stands for several of any version.
+const GSO_TCP6: u8 = 4;
+const GSO_UDP: u8 = 5;
 /// In the same field: with congestion window reduced in the first alone.
 const GSO_ECN: u8 = 0x80;
 /// No IPv4 datagram is longer.
@@ -109,6 +112,12 @@ pub(crate) fn split(
     };
     let half = |at: usize| usize::from(u16::from_ne_bytes([head[at], head[at + 1]]));
     let (flags, kind, size) = (head[0], head[1] & !GSO_ECN, half(4));
+    if matches!(kind, GSO_TCP6 | GSO_UDP)
+        && size > 0
+        && split_generic(packet, kind, half(6), size, &mut each)
+    {
+        return;
+    }
     if kind == GSO_TCP4
         && size > 0
         && let Some((ip, tcp)) = headers(packet)
@@ -139,12 +148,75 @@ pub(crate) fn split(
     if unfinished {
         // The field holds the sum of the pseudo-header.
         let mut checksum = folded(sum(&out[start..], 0));
-        if out[9] == 17 && checksum == [0, 0] {
-            checksum = [0xff, 0xff]; // 0 stands for none (RFC 768)
+        if at == start + 6 && checksum == [0, 0] {
+            checksum = [0xff, 0xff]; // UDP, where 0 stands for none (RFC 768)
         }
         out[at..at + 2].copy_from_slice(&checksum);
     }
     each(out, unfinished);
+}
+
+/// Takes apart a segment of TCP over IPv6, or a datagram of UDP, whose header begins `at` and
+/// whose parts have `size` bytes each. Returns whether it is one.
+fn split_generic(
+    packet: &[u8],
+    kind: u8,
+    at: usize,
+    size: usize,
+    each: &mut impl FnMut(Vec<u8>, bool),
+) -> bool {
+    const UDP: usize = 8;
+    let is_ipv6 = packet.first().is_some_and(|first| first >> 4 == 6);
+    let ip = if is_ipv6 { 40 } else { 20 };
+    let is_tcp = kind == GSO_TCP6;
+    let own = match packet.get(at + 12) {
+        Some(offset) if is_tcp => usize::from(offset >> 4) * 4,
+        _ => UDP,
+    };
+    let least = if is_tcp { 20 } else { UDP };
+    let begins = is_ipv6
+        || packet
+            .first()
+            .is_some_and(|&first| usize::from(first & 15) * 4 == at);
+    if at < ip || packet.len() < at + own || own < least || !begins || is_tcp && !is_ipv6 {
+        return false;
+    }
+    let (headers, data) = packet.split_at(at + own);
+    let count = data.len().div_ceil(size);
+    for (i, part) in data.chunks(size).enumerate() {
+        let mut out = [headers, part].concat();
+        let len = out.len() - at;
+        let mut pseudo = [0, if is_tcp { 6 } else { 17 }, 0, 0];
+        put16(&mut pseudo, 2, len as u16);
+        let start = if is_ipv6 {
+            let behind = out.len() - ip;
+            put16(&mut out, 4, behind as u16);
+            sum(&out[8..40], sum(&pseudo, 0))
+        } else {
+            let ident = be16(packet, 4).wrapping_add(i as u16);
+            finish_ip(&mut out, usize::from(packet[0] & 15) * 4, ident);
+            sum(&out[12..20], sum(&pseudo, 0))
+        };
+        let field = if is_tcp {
+            let seq = be32(packet, at + 4).wrapping_add((i * size) as u32);
+            out[at + 4..at + 8].copy_from_slice(&seq.to_be_bytes());
+            let not_last = if i + 1 < count { FIN | PSH } else { 0 };
+            let not_first = if i > 0 { CWR } else { 0 };
+            out[at + 13] &= !not_last & !not_first;
+            at + 16
+        } else {
+            put16(&mut out, at + 4, len as u16);
+            at + 6
+        };
+        out[field..field + 2].fill(0);
+        let mut checksum = folded(sum(&out[at..], start));
+        if !is_tcp && checksum == [0, 0] {
+            checksum = [0xff, 0xff]; // 0 stands for none (RFC 768)
+        }
+        out[field..field + 2].copy_from_slice(&checksum);
+        each(out, true);
+    }
+    count > 0
 }
 
 /// Segments that wait to be written as one. They follow each other, of one
@@ -422,6 +494,62 @@ mod tests {
                 let mut changed = read[..len].to_vec();
                 changed[at] ^= 0xff;
                 parts(&changed);
+            }
+        }
+    }
+
+    /// A super-packet of TCP over IPv6, and one of UDP over either version, in three parts of which
+    /// the last is shorter; every checksum is right, and lengths and numbers count.
+    #[test]
+    fn segments_of_ipv6_and_datagrams_of_udp_are_taken_apart() {
+        for (kind, is_ipv6) in [(GSO_TCP6, true), (GSO_UDP, true), (GSO_UDP, false)] {
+            let (ip, own) = (
+                if is_ipv6 { 40 } else { 20 },
+                if kind == GSO_UDP { 8 } else { 20 },
+            );
+            let data: Vec<u8> = (0..250).collect();
+            let mut packet = vec![0; ip + own];
+            packet[0] = if is_ipv6 { 0x60 } else { 0x45 };
+            packet[if is_ipv6 { 6 } else { 9 }] = if kind == GSO_UDP { 17 } else { 6 };
+            if kind == GSO_TCP6 {
+                packet[ip + 7] = 250; // the sequence number
+                packet[ip + 12] = 0x50;
+                packet[ip + 13] = ACK | PSH | FIN | CWR;
+            }
+            packet.extend(&data);
+            let mut read = vec![0; HEADER];
+            (read[0], read[1]) = (NEEDS_CHECKSUM, kind);
+            read[4..6].copy_from_slice(&100u16.to_ne_bytes());
+            read[6..8].copy_from_slice(&(ip as u16).to_ne_bytes());
+            read.extend(&packet);
+            let split = parts(&read);
+            assert_eq!(split.len(), 3);
+            let bodies: Vec<u8> = split.iter().flat_map(|p| p[ip + own..].to_vec()).collect();
+            assert_eq!(bodies, data);
+            for (i, part) in split.iter().enumerate() {
+                let behind = part.len() - ip;
+                let addresses = if is_ipv6 { &part[8..40] } else { &part[12..20] };
+                let mut pseudo = [0, if kind == GSO_UDP { 17 } else { 6 }, 0, 0];
+                put16(&mut pseudo, 2, behind as u16);
+                let whole = sum(&part[ip..], sum(addresses, sum(&pseudo, 0)));
+                assert_eq!(folded(whole), [0, 0]);
+                let len = if is_ipv6 {
+                    be16(part, 4).into()
+                } else {
+                    usize::from(be16(part, 2)) - ip
+                };
+                assert_eq!(len, behind);
+                if kind == GSO_UDP {
+                    assert_eq!(usize::from(be16(part, ip + 4)), behind);
+                } else {
+                    assert_eq!(be32(part, ip + 4), 250 + 100 * i as u32);
+                    let flags = [ACK | CWR, ACK, ACK | PSH | FIN][i];
+                    assert_eq!(part[ip + 13], flags);
+                }
+            }
+            // Cut short it is what it was.
+            for len in 0..HEADER + ip + own {
+                let _ = parts(&read[..len]);
             }
         }
     }

@@ -114,8 +114,8 @@ pub struct Packets {
     pub balance: Balance,
     /// That hosts sent.
     pub offered: u64,
-    /// No whole IPv4 datagrams.
-    pub not_ipv4: u64,
+    /// No whole IP packets.
+    pub not_ip: u64,
     /// To an address that no host has.
     pub no_host: u64,
     /// Dropped by the full device of a host.
@@ -179,15 +179,15 @@ impl Traffic {
         handoffs: Vec<Value>,
     ) -> Self {
         let sum = |of: fn(&Counters) -> u64| hosts.iter().map(|h| of(&h.counters)).sum::<u64>();
-        let (not_ipv4, no_host) = (sum(|c| c.not_ipv4), sum(|c| c.no_host));
+        let (not_ip, no_host) = (sum(|c| c.not_ip), sum(|c| c.no_host));
         let overflowed = sum(|c| c.overflowed);
         Self {
             duration_s: seconds(duration),
             events,
             packets: Packets {
                 balance,
-                offered: balance.entered + not_ipv4 + no_host + overflowed,
-                not_ipv4,
+                offered: balance.entered + not_ip + no_host + overflowed,
+                not_ip,
                 no_host,
                 overflowed,
             },

@@ -67,7 +67,7 @@ impl Tun {
         let offload = if plain { 0 } else { libc::IFF_VNET_HDR };
         let (file, _) = open(name, libc::IFF_TUN | offload)?;
         if !plain {
-            let what = libc::TUN_F_CSUM | libc::TUN_F_TSO4;
+            let what = libc::TUN_F_CSUM | libc::TUN_F_TSO4 | libc::TUN_F_TSO6;
             // SAFETY: a number, no pointer.
             unsafe { tun_set_offload(file.as_raw_fd(), what as libc::c_int) }?;
         }

@@ -5,8 +5,6 @@ use crate::EmuError;
 use crate::host::{Host, HostConfig, Port};
 use crate::peer::{Association, Heard, PeerCounts};
 use crate::tunnel::{Bad, Key, Limits, Opened, Outer, Welcome};
-use farlink_net::NodeId;
-use farlink_net::wire::node_address;
 use farlink_tcp::{Instant, Interval};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashSet, VecDeque};
@@ -343,10 +341,9 @@ impl Unit {
     }
 
     fn welcome(&self, at: usize, hosts: &[Host]) -> Welcome {
-        let first = u32::from(node_address(NodeId(0)));
-        let names = hosts.iter().map(|h| (h.name.clone(), h.address));
+        let names = hosts.iter().map(|h| (h.name.clone(), h.address()));
         Welcome::Joined {
-            node: u32::from(hosts[at].address) - first,
+            node: hosts[at].node.0,
             nodes: self.nodes,
             mtu: self.config.mtu,
             tcp: self.config.congestion.clone(),

@@ -1,6 +1,8 @@
 //! What routers and hosts answer by ICMP (RFC 792), as bytes: errors about a
 //! datagram that went no further, and echo replies.
 
+use crate::icmp6;
+use crate::id::NodeId;
 use crate::packet::{HOST_TTL, IPV4_HEADER_LEN, Packet, Payload, Raw, ones_complement_sum};
 use crate::wire::{self, Addresses};
 use farlink_tcp::Seq;
@@ -62,6 +64,9 @@ pub fn bad_state(from: Ipv4Addr, about: &Packet) -> Option<Raw> {
         encoded = wire::encode(about, Addresses::of(about)).ok()?;
         &encoded
     };
+    if bytes[0] >> 4 != 4 {
+        return None; // the message is of IPv4
+    }
     let quoted = bytes.get(..usize::from(bytes[0] & 15) * 4 + 8)?;
     let to = Ipv4Addr::new(bytes[12], bytes[13], bytes[14], bytes[15]);
     let mut message = vec![EXPERIMENT, 0, 0, 0, 0, 0, 0, 0];
@@ -73,6 +78,9 @@ impl Raw {
     /// The sequence number of the segment that a message of a bad state names, with the
     /// ports and the far address: none of another message, or if its checksum is wrong.
     pub fn stuck(&self) -> Option<(Seq, (u16, u16), Ipv4Addr)> {
+        if self.is_ipv6() {
+            return None;
+        }
         let inside = self.inside();
         let is_one = self.protocol() == ICMP && self.fragment() == (0, false);
         if !is_one || inside.first() != Some(&EXPERIMENT) || ones_complement_sum(inside) != 0xffff {
@@ -89,10 +97,11 @@ impl Raw {
         Some((seq, (port(a, b), port(c, d)), far.into()))
     }
 
-    /// Source address.
-    pub fn source(&self) -> Ipv4Addr {
+    /// Source and destination of a packet of IPv4.
+    fn ends(&self) -> (Ipv4Addr, Ipv4Addr) {
         let at = |i: usize| self.bytes()[i];
-        Ipv4Addr::new(at(12), at(13), at(14), at(15))
+        let source = Ipv4Addr::new(at(12), at(13), at(14), at(15));
+        (source, Ipv4Addr::new(at(16), at(17), at(18), at(19)))
     }
 
     /// Number of the protocol inside.
@@ -111,19 +120,25 @@ impl Raw {
         (field & 0x1fff, field & 0x2000 != 0)
     }
 
+    /// The error that a node tells the sender of this packet, by the ICMP of its version.
+    ///
+    /// `None` where there is to be none.
+    pub fn error_of(&self, node: NodeId, error: IcmpError) -> Option<Self> {
+        if self.is_ipv6() {
+            return icmp6::error(self, wire::node_address6(node), error);
+        }
+        self.error(wire::node_address(node), error)
+    }
+
     /// The error that the node of address `from` tells its sender, with as much of
     /// this datagram as 576 bytes hold (RFC 1812, 4.3.2.3).
     ///
     /// `None` where RFC 1812, 4.3.2.7 wants none: about an ICMP error, about a
     /// fragment but the first, about what went to or came from many.
-    pub fn error(&self, from: Ipv4Addr, error: IcmpError) -> Option<Self> {
+    fn error(&self, from: Ipv4Addr, error: IcmpError) -> Option<Self> {
         let query = |kind: &u8| matches!(kind, 0 | 8 | 13..=18);
         let an_error = self.protocol() == ICMP && !self.inside().first().is_some_and(query);
-        if an_error
-            || self.fragment().0 > 0
-            || is_many(self.destination())
-            || !is_one(self.source())
-        {
+        if an_error || self.fragment().0 > 0 || is_many(self.ends().1) || !is_one(self.ends().0) {
             return None;
         }
         let quoted = &self.bytes()[..self.bytes().len().min(LONGEST - IP - HEADER)];
@@ -133,13 +148,16 @@ impl Raw {
         message.extend(rest.to_be_bytes());
         message.extend_from_slice(quoted);
         let service = PRECEDENCE | self.bytes()[1] & 0x1c;
-        Some(message_of(message, service, from, self.source()))
+        Some(message_of(message, service, from, self.ends().0))
     }
 
     /// The answer to an echo request (RFC 792; RFC 1812, 4.3.3.6), from the address
     /// that was asked. `None` for everything else, for a fragment and for a wrong
     /// checksum.
     pub fn echo_reply(&self) -> Option<Self> {
+        if self.is_ipv6() {
+            return icmp6::echo_reply(self);
+        }
         let inside = self.inside();
         let asked = self.protocol() == ICMP && inside.len() >= HEADER && inside[..2] == [8, 0];
         if !asked || self.fragment() != (0, false) || ones_complement_sum(inside) != 0xffff {
@@ -147,19 +165,22 @@ impl Raw {
         }
         let mut message = inside.to_vec();
         message[0] = 0;
-        let (service, from) = (self.bytes()[1] & 0xfc, self.destination());
-        is_one(self.source()).then(|| message_of(message, service, from, self.source()))
+        let (service, (to, from)) = (self.bytes()[1] & 0xfc, self.ends());
+        is_one(to).then(|| message_of(message, service, from, to))
     }
 
     /// What a router answers that this datagram is for: echo to echo, an error to
     /// what it has no ear for.
     pub fn answer_of_router(&self) -> Option<Self> {
+        if self.is_ipv6() {
+            return icmp6::answer_of_router(self);
+        }
         let error = match self.protocol() {
             ICMP => return self.echo_reply(),
             UDP => IcmpError::PortUnreachable,
             _ => IcmpError::ProtocolUnreachable,
         };
-        self.error(self.destination(), error)
+        self.error(self.ends().1, error)
     }
 }
 
@@ -226,7 +247,10 @@ mod tests {
         ] {
             let answer = about.error(ROUTER, error).unwrap();
             is_whole(&answer);
-            assert_eq!((answer.source(), answer.destination()), (ROUTER, HOST));
+            assert_eq!(
+                (answer.source(), answer.destination()),
+                (ROUTER.into(), HOST.into())
+            );
             let bytes = answer.bytes();
             assert_eq!([bytes[20], bytes[21], bytes[26], bytes[27]], header);
             assert_eq!(bytes[24..26], [0, 0]);
@@ -296,7 +320,10 @@ mod tests {
         let asked = datagram(1, HOST, ROUTER, &ask);
         let reply = asked.answer_of_router().unwrap();
         is_whole(&reply);
-        assert_eq!((reply.source(), reply.destination()), (ROUTER, HOST));
+        assert_eq!(
+            (reply.source(), reply.destination()),
+            (ROUTER.into(), HOST.into())
+        );
         assert_eq!((reply.bytes()[20], &reply.bytes()[24..]), (0, &ask[4..]));
         assert_eq!(reply.echo_reply(), None, "no answer to an answer");
         let mut spoilt = asked.clone();

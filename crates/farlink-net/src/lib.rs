@@ -14,7 +14,9 @@ pub mod fec;
 pub mod fragment;
 pub mod header_compression;
 pub mod icmp;
+mod icmp6;
 pub mod id;
+mod ipv6;
 pub mod link;
 pub mod mac;
 pub mod mobility;
@@ -33,5 +35,5 @@ pub use id::{ById, Direction, FlowId, Id, LinkId, NodeId, PacketId};
 pub use link::{
     Due, Fate, Link, LinkConfig, LinkStats, Links, LowFate, Offered, Outcome, QueueLimit, Simplex,
 };
-pub use packet::{Datagram, HOST_TTL, Head, NotIpv4, Packet, Payload, Raw};
+pub use packet::{Datagram, HOST_TTL, Head, NotIp, Packet, Payload, Raw};
 pub use packets::{Label, Packets};

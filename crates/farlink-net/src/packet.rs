@@ -3,9 +3,10 @@
 pub use crate::fragment::IPV4_HEADER_LEN;
 use crate::fragment::{Mtu, Piece, write_fragment_fields};
 use crate::id::{FlowId, NodeId};
+use crate::ipv6;
 use crate::xtp::{Content, Pdu};
 use farlink_tcp::{Body, Ecn, Instant, Interval, Priority, Segment};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Bytes of a UDP header (RFC 768).
 pub const UDP_HEADER_LEN: u32 = 8;
@@ -86,7 +87,7 @@ pub struct Datagram {
     pub xtp: Option<Box<Pdu>>,
 }
 
-/// A whole IPv4 datagram as it came from a real program, and as it will leave.
+/// A whole packet of IPv4 or IPv6 as it came from a real program, and as it will leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Raw {
     bytes: Vec<u8>,
@@ -95,22 +96,31 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// The datagram that these bytes begin with: they may be followed by what is
+    /// The packet that these bytes begin with: they may be followed by what is
     /// not of it.
     ///
     /// # Errors
-    /// If they do not begin with a whole IPv4 datagram.
-    pub fn new(mut bytes: Vec<u8>) -> Result<Self, NotIpv4> {
+    /// If they do not begin with a whole packet of IPv4 or IPv6.
+    pub fn new(mut bytes: Vec<u8>) -> Result<Self, NotIp> {
         let &[first, _, high, low, ..] = bytes.as_slice() else {
-            return Err(NotIpv4::Short);
+            return Err(NotIp::Short);
         };
+        if first >> 4 == 6 {
+            let total = ipv6::total_len(&bytes)?;
+            bytes.truncate(total);
+            return Ok(Self {
+                bytes,
+                checked: false,
+                waited: Interval::ZERO,
+            });
+        }
         if first >> 4 != 4 {
-            return Err(NotIpv4::Version(first >> 4));
+            return Err(NotIp::Version(first >> 4));
         }
         let header = usize::from(first & 15) * 4;
         let total = usize::from(u16::from_be_bytes([high, low]));
         if header < IPV4_HEADER_LEN as usize || total < header || bytes.len() < total {
-            return Err(NotIpv4::Length);
+            return Err(NotIp::Length);
         }
         bytes.truncate(total);
         let raw = Self {
@@ -119,7 +129,7 @@ impl Raw {
             waited: Interval::ZERO,
         };
         if raw.header_sum() != 0xffff {
-            return Err(NotIpv4::Checksum);
+            return Err(NotIp::Checksum);
         }
         Ok(raw)
     }
@@ -158,14 +168,27 @@ impl Raw {
         self.waited
     }
 
+    /// Whether it is of IPv6.
+    pub fn is_ipv6(&self) -> bool {
+        self.bytes[0] >> 4 == 6
+    }
+
     /// Destination address.
-    pub fn destination(&self) -> Ipv4Addr {
-        Ipv4Addr::new(
-            self.bytes[16],
-            self.bytes[17],
-            self.bytes[18],
-            self.bytes[19],
-        )
+    pub fn destination(&self) -> IpAddr {
+        if self.is_ipv6() {
+            return ipv6::address(&self.bytes, 24).into();
+        }
+        let at = |i: usize| self.bytes[i];
+        Ipv4Addr::new(at(16), at(17), at(18), at(19)).into()
+    }
+
+    /// Source address.
+    pub fn source(&self) -> IpAddr {
+        if self.is_ipv6() {
+            return ipv6::address(&self.bytes, 8).into();
+        }
+        let at = |i: usize| self.bytes[i];
+        Ipv4Addr::new(at(12), at(13), at(14), at(15)).into()
     }
 
     /// Changes the last bit, as errors on the way do: the checksum of what is
@@ -217,18 +240,22 @@ impl Raw {
 
     /// Hops it may still take.
     pub fn ttl(&self) -> u8 {
-        self.bytes[8]
+        self.bytes[if self.is_ipv6() { 7 } else { 8 }]
     }
 
     /// Writes how many hops it may still take.
     pub fn set_ttl(&mut self, ttl: u8) {
+        if self.is_ipv6() {
+            self.bytes[7] = ttl;
+            return;
+        }
         self.bytes[8] = ttl;
         self.mend();
     }
 
-    /// Whether no router may cut it.
+    /// Whether no router may cut it, as none may with IPv6 (RFC 8200, 5).
     pub fn dont_fragment(&self) -> bool {
-        self.bytes[6] & 0x40 != 0
+        self.is_ipv6() || self.bytes[6] & 0x40 != 0
     }
 
     /// The fragments that it goes over a link in (RFC 791, 3.2). Options that are
@@ -259,17 +286,32 @@ impl Raw {
             .collect()
     }
 
+    /// The byte with the class of service and ECN: type of service, or traffic class.
+    fn class(&self) -> u8 {
+        if self.is_ipv6() {
+            return self.bytes[0] << 4 | self.bytes[1] >> 4;
+        }
+        self.bytes[1]
+    }
+
     fn ecn(&self) -> Ecn {
-        Ecn::from_bits(self.bytes[1])
+        Ecn::from_bits(self.class())
     }
 
     fn set_ecn(&mut self, ecn: Ecn) {
+        if self.is_ipv6() {
+            self.bytes[1] = self.bytes[1] & !0x30 | ecn.bits() << 4;
+            return;
+        }
         self.bytes[1] = self.bytes[1] & !3 | ecn.bits();
         self.mend();
     }
 
     /// Ports, for those that look into packets; zeros where there are none.
     fn ports(&self) -> (u16, u16) {
+        if self.is_ipv6() {
+            return ipv6::ports(&self.bytes);
+        }
         let header = usize::from(self.bytes[0] & 15) * 4;
         let offset = u16::from_be_bytes([self.bytes[6] & 0x1f, self.bytes[7]]);
         match (self.bytes[9], &self.bytes[header..]) {
@@ -337,9 +379,9 @@ fn blank_options(mut options: &mut [u8]) {
     }
 }
 
-/// Why bytes are no IPv4 datagram.
+/// Why bytes are no packet of IPv4 or IPv6.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum NotIpv4 {
+pub enum NotIp {
     /// Fewer than a length field needs.
     #[error("too short")]
     Short,
@@ -461,7 +503,7 @@ impl Packet {
         match &self.payload {
             Payload::Tcp(segment) => segment.priority,
             Payload::Udp(_) => Priority::Normal,
-            Payload::Raw(raw) => Priority::from_dscp(raw.bytes[1] >> 2),
+            Payload::Raw(raw) => Priority::from_dscp(raw.class() >> 2),
         }
     }
 
@@ -546,12 +588,12 @@ mod tests {
             change(&mut bytes);
             Raw::new(bytes).unwrap_err()
         };
-        assert_eq!(broken(|b| b.truncate(3)), NotIpv4::Short);
-        assert_eq!(broken(|b| b[0] = 0x65), NotIpv4::Version(6));
-        assert_eq!(broken(|b| b[0] = 0x44), NotIpv4::Length);
-        assert_eq!(broken(|b| b[3] = 19), NotIpv4::Length);
-        assert_eq!(broken(|b| b[3] += 1), NotIpv4::Length);
-        assert_eq!(broken(|b| b[8] = 1), NotIpv4::Checksum);
+        assert_eq!(broken(|b| b.truncate(3)), NotIp::Short);
+        assert_eq!(broken(|b| b[0] = 0x75), NotIp::Version(7));
+        assert_eq!(broken(|b| b[0] = 0x44), NotIp::Length);
+        assert_eq!(broken(|b| b[3] = 19), NotIp::Length);
+        assert_eq!(broken(|b| b[3] += 1), NotIp::Length);
+        assert_eq!(broken(|b| b[8] = 1), NotIp::Checksum);
     }
 
     #[test]

@@ -122,7 +122,11 @@ fn tcp_at(header: &[u8]) -> usize {
 pub fn header_len(datagram: &[u8]) -> Option<usize> {
     const TCP: u8 = 6;
     const SHORTEST: usize = 40;
-    if datagram.len() < SHORTEST || datagram[9] != TCP || half(datagram, 6) & 0x3fff != 0 {
+    if datagram.len() < SHORTEST
+        || datagram[0] >> 4 != 4
+        || datagram[9] != TCP
+        || half(datagram, 6) & 0x3fff != 0
+    {
         return None;
     }
     let tcp = tcp_at(datagram);

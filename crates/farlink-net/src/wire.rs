@@ -13,7 +13,7 @@ use farlink_tcp::{
     Body, Ecn, Extra, FastOpenCookie, Flags, Options, Priority, SackBlock, SackBlocks, Segment,
     Seq, Timestamps,
 };
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 mod rewrite;
 mod wireless;
@@ -61,6 +61,18 @@ pub fn node_address6(node: NodeId) -> Ipv6Addr {
         node.0.wrapping_add(1) & 0xffff,
     ];
     Ipv6Addr::new(0xfd66, 0x6172, 0x6c6b, 0, 0, 0, high as u16, low as u16)
+}
+
+/// The node whose address this is, if there are enough nodes for one.
+pub fn node_of(address: impl Into<IpAddr>) -> Option<NodeId> {
+    let number = match address.into() {
+        IpAddr::V4(own) => u32::from(own).wrapping_sub(u32::from(node_address(NodeId(0)))),
+        IpAddr::V6(own) => {
+            let number = u128::from(own).wrapping_sub(u128::from(node_address6(NodeId(0))));
+            u32::try_from(number).ok()?
+        }
+    };
+    Some(NodeId(number))
 }
 
 /// The fields of an IPv4 header that this program uses.

@@ -13,13 +13,13 @@ use farlink_net::agent::Agent;
 use farlink_net::channel::Channel;
 use farlink_net::mobility::Point;
 use farlink_net::rng::Streams;
-use farlink_net::wire::node_address;
+use farlink_net::wire::node_of;
 use farlink_net::{
-    ById, Datagram, Direction, FlowId, LinkConfig, LinkId, NodeId, NotIpv4, Packet, Payload, Raw,
+    ById, Datagram, Direction, FlowId, LinkConfig, LinkId, NodeId, NotIp, Packet, Payload, Raw,
 };
 use farlink_tcp::Instant;
 use serde_json::{Map, Value};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Address of all hosts, whose network is 10.0.0.0/8.
 const EVERYBODY: Ipv4Addr = Ipv4Addr::new(10, 255, 255, 255);
@@ -33,11 +33,11 @@ pub const QUEUE_MOST: u64 = 64 << 20;
 /// Why a packet of a real program did not enter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// It is no IPv4 datagram.
-    NotIpv4(NotIpv4),
+    /// It is no packet of IPv4 or IPv6.
+    NotIp(NotIp),
     /// No route leads from there to this address, or it is the one it comes from, or
     /// of many.
-    NoHost(Ipv4Addr),
+    NoHost(IpAddr),
 }
 
 /// Counters of one direction of a link.
@@ -132,11 +132,9 @@ impl Live {
         self.world.wake_agent(number);
     }
 
-    /// Names and addresses of the hosts.
-    pub fn hosts(&self) -> impl ExactSizeIterator<Item = (&str, Ipv4Addr)> + '_ {
-        self.hosts
-            .iter()
-            .map(|(name, node)| (name.as_str(), node_address(*node)))
+    /// Names of the hosts, and the nodes that they are.
+    pub fn hosts(&self) -> impl ExactSizeIterator<Item = (&str, NodeId)> + '_ {
+        self.hosts.iter().map(|(name, node)| (name.as_str(), *node))
     }
 
     /// A program on host number `host` sends a packet, now.
@@ -144,7 +142,7 @@ impl Live {
     /// # Errors
     /// If it is no packet for this network; nothing happened then.
     pub fn send(&mut self, now: Instant, host: usize, bytes: Vec<u8>) -> Result<(), Refused> {
-        self.enter(now, host, Raw::new(bytes).map_err(Refused::NotIpv4)?)
+        self.enter(now, host, Raw::new(bytes).map_err(Refused::NotIp)?)
     }
 
     /// As [`Self::send`], for what is known to be a datagram.
@@ -154,12 +152,12 @@ impl Live {
     pub fn enter(&mut self, now: Instant, host: usize, raw: Raw) -> Result<(), Refused> {
         let from = self.hosts[host].1;
         let address = raw.destination();
-        let first = u32::from(node_address(NodeId(0)));
-        let to = NodeId(u32::from(address).wrapping_sub(first));
+        let to = node_of(address).ok_or(Refused::NoHost(address))?;
         let next = self.world.next_node(from, to);
         // What the next node is not for it passes on, if it is a router.
         let goes = next.is_some_and(|next| next == to || self.world.is_junction(next));
-        let many = address.is_multicast() || address.is_broadcast() || address == EVERYBODY;
+        let many = address.is_multicast()
+            || matches!(address, IpAddr::V4(own) if own.is_broadcast() || own == EVERYBODY);
         if !goes || to == from || many {
             return Err(Refused::NoHost(address));
         }
@@ -571,11 +569,11 @@ mod tests {
     fn what_is_for_nobody_here_is_refused() {
         let mut live = live(&[]);
         let mut send = |bytes| live.send(Instant::ZERO, 0, bytes).unwrap_err();
-        assert_eq!(send(vec![0x60; 40]), Refused::NotIpv4(NotIpv4::Version(6)));
-        let itself = node_address(NodeId(0));
-        assert_eq!(send(datagram(0)), Refused::NoHost(itself));
+        assert_eq!(send(vec![0x70; 40]), Refused::NotIp(NotIp::Version(7)));
+        let itself = wire::node_address(NodeId(0));
+        assert_eq!(send(datagram(0)), Refused::NoHost(itself.into()));
         let everybody = u32::from(EVERYBODY) - u32::from(itself);
-        assert_eq!(send(datagram(everybody)), Refused::NoHost(EVERYBODY));
+        assert_eq!(send(datagram(everybody)), Refused::NoHost(EVERYBODY.into()));
     }
 
     /// What is on its way keeps its time; the next packet meets the new link. A

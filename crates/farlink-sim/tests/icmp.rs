@@ -101,7 +101,7 @@ fn each_router_says_that_the_hops_are_used_up() {
         assert_eq!((*host, kind(answer)), (0, [11, 0]));
         assert_eq!(
             (answer.source(), answer.destination()),
-            (node(router), node(0))
+            (node(router).into(), node(0).into())
         );
         // 48 us of sending there and 70.4 us back, a millisecond each, on each link.
         assert_eq!(due - began, u64::from(ttl) * 2_118_400);
@@ -146,9 +146,9 @@ fn a_router_answers_what_is_for_itself() {
     assert_eq!(
         found,
         [
-            (0, node(1), [3, 3]),
-            (0, node(1), [3, 2]),
-            (0, node(2), [0, 0])
+            (0, node(1).into(), [3, 3]),
+            (0, node(1).into(), [3, 2]),
+            (0, node(2).into(), [0, 0])
         ]
     );
     let balance = live.balance();
@@ -165,13 +165,16 @@ fn a_router_without_a_route_says_so() {
     let all = arrivals(&mut live, SECOND);
     assert_eq!(all.len(), 2);
     for (host, _, answer) in &all {
-        assert_eq!((*host, answer.source(), kind(answer)), (0, node(1), [3, 0]));
+        assert_eq!(
+            (*host, answer.source(), kind(answer)),
+            (0, node(1).into(), [3, 0])
+        );
     }
     let report = live.report(Instant::from_nanos(SECOND));
     assert_eq!(report[0].metrics["drops_no_route"], 2.0);
     for to in [[10, 255, 255, 255], [224, 0, 0, 1], [255; 4]].map(Ipv4Addr::from) {
         let refused = send(&mut live, SECOND, datagram(to, 17, 64, 60));
-        assert_eq!(refused, Err(Refused::NoHost(to)));
+        assert_eq!(refused, Err(Refused::NoHost(to.into())));
     }
 }
 
@@ -186,11 +189,11 @@ fn without_a_router_nothing_enters_that_is_for_nobody() {
     let mut live = live(text);
     for to in [2, 3, 4, 9].map(node) {
         let refused = send(&mut live, 0, datagram(to, 17, 64, 60));
-        assert_eq!(refused, Err(Refused::NoHost(to)));
+        assert_eq!(refused, Err(Refused::NoHost(to.into())));
     }
     // From a host with two links, to the others that no link leads to.
     let refused = live.send(Instant::ZERO, 2, datagram(node(1), 17, 64, 60));
-    assert_eq!(refused, Err(Refused::NoHost(node(1))));
+    assert_eq!(refused, Err(Refused::NoHost(node(1).into())));
 }
 
 /// 50 at once, and one more for each millisecond (RFC 1812, 4.3.2.8). Echoes are not

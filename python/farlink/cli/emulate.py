@@ -292,7 +292,7 @@ def tables(done: emulation.Emulated, out: "Sink") -> None:
         odd = [
             f"{row[key]:,} {what}"
             for key, what in (
-                ("not_ipv4", "no IPv4"),
+                ("not_ip", "no IP"),
                 ("no_host", "to an address of no host"),
                 ("refused", "refused by the kernel"),
                 ("overflowed", "dropped by its full device"),

@@ -7,8 +7,7 @@ use crate::allowance::take_off;
 use crate::clock::Clock;
 use crate::host::Port;
 use crate::unit::{Notices, Taken, Unit};
-use farlink_net::NodeId;
-use farlink_net::wire::node_address;
+use farlink_net::Id;
 use farlink_sim::scenario::Expanded;
 use farlink_tcp::{Instant, Interval};
 
@@ -56,14 +55,13 @@ impl Emulation {
 
     /// A scenario without what the tunnels take, and how much of that each host's is.
     fn with_tunnels(&self, scenario: &Expanded) -> (Expanded, Vec<(usize, Interval)>) {
-        let first = u32::from(node_address(NodeId(0)));
         let (mut hosts, mut added) = (Vec::new(), Vec::new());
         for (i, host) in self.hosts.iter().enumerate() {
             if let Port::Gateway(peer) = &host.port
                 && let Some(one_way) = peer.allowed
             {
                 hosts.push(i);
-                added.push(((u32::from(host.address) - first) as usize, one_way));
+                added.push((host.node.index(), one_way));
             }
         }
         let (scenario, off) = take_off(scenario, &added);

@@ -9,7 +9,7 @@ pub(super) fn reported(bytes: &[u8]) -> Option<(Key, u32)> {
     const ICMP: u8 = 1;
     const TCP: u8 = 6;
     let header = |ip: &[u8]| ip.first().map(|first| usize::from(first & 15) * 4);
-    if *bytes.get(9)? != ICMP {
+    if bytes.first()? >> 4 != 4 || *bytes.get(9)? != ICMP {
         return None;
     }
     let message = bytes.get(header(bytes)?..)?;
@@ -52,9 +52,8 @@ mod tests {
         };
         let bytes = wire::encode(&packet, Addresses::of(&packet)).unwrap();
         assert_eq!(reported(&bytes), None);
-        let router = Ipv4Addr::new(10, 0, 0, 2);
         let message = Raw::new(bytes).unwrap();
-        let message = message.error(router, IcmpError::TooBig(576)).unwrap();
+        let message = message.error_of(NodeId(1), IcmpError::TooBig(576)).unwrap();
         let key = (Ipv4Addr::new(10, 0, 0, 3), 40_000, 5001);
         assert_eq!(reported(message.bytes()), Some((key, 576)));
         // Two IP headers, that of ICMP, and the ports.

@@ -3,6 +3,7 @@
 use super::*;
 use crate::peer::{LOST_AFTER, Peer};
 use crate::tunnel::{Hello, Initiation, Inner, Session};
+use farlink_net::NodeId;
 use proptest::prelude::*;
 
 /// A unit with places for two gateways, and one that would join.
@@ -21,10 +22,9 @@ fn network() -> Network {
         key: key.to_string(),
     };
     let unit = Unit::open(&options, 3, &HostConfig::default()).unwrap();
-    let place = |name: &str, last: u8| {
-        Host::of_gateway(name, [10, 0, 0, last].into(), Peer::new(unit.socket()))
-    };
-    let hosts = vec![place("left", 1), place("right", 3)];
+    let place =
+        |name: &str, last: u32| Host::of_gateway(name, NodeId(last), Peer::new(unit.socket()));
+    let hosts = vec![place("left", 0), place("right", 2)];
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let soon = std::time::Duration::from_millis(200);
     socket.set_read_timeout(Some(soon)).unwrap();

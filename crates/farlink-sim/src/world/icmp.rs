@@ -5,7 +5,7 @@ use super::World;
 use super::answers::{Balance, Bucket, Place};
 use farlink_net::channel::DropCause;
 use farlink_net::icmp::IcmpError;
-use farlink_net::wire::node_address;
+use farlink_net::wire::node_of;
 use farlink_net::{FlowId, HOST_TTL, LinkId, NodeId, Packet, PacketId, Payload, Raw};
 use farlink_tcp::Instant;
 
@@ -95,7 +95,7 @@ impl World {
             _ => DropCause::NoRoute,
         };
         let answer = self.as_it_is(number);
-        let answer = answer.and_then(|raw| raw.error(node_address(node), error));
+        let answer = answer.and_then(|raw| raw.error_of(node, error));
         self.lose_beyond(link, number, cause);
         let Some(answer) = answer else { return };
         // Path MTU discovery must not go without (RFC 1812, 4.3.2.8 leaves which to
@@ -150,11 +150,9 @@ impl World {
     /// A router sends a message to the host whose address it has; to none if there
     /// is none.
     fn send_answer(&mut self, node: NodeId, answer: Raw) {
-        let first = u32::from(node_address(NodeId(0)));
-        let to = NodeId(u32::from(answer.destination()).wrapping_sub(first));
-        if !self.is_host(to) {
+        let Some(to) = node_of(answer.destination()).filter(|&to| self.is_host(to)) else {
             return;
-        }
+        };
         self.answers.answered += 1;
         let answer = self.packets.hold(Packet {
             src: node,

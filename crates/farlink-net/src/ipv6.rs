@@ -1,0 +1,157 @@
+//! The header of IPv6 (RFC 8200) as bytes, for packets of real programs.
+
+use crate::packet::NotIp;
+use std::net::Ipv6Addr;
+
+/// Bytes of the header without extensions.
+pub(crate) const HEADER: usize = 40;
+/// Numbers of headers: extensions that may stand before what is carried.
+const HOP_BY_HOP: u8 = 0;
+const ROUTING: u8 = 43;
+pub(crate) const FRAGMENT: u8 = 44;
+const DESTINATION: u8 = 60;
+
+/// Bytes of the packet that these begin with.
+pub(crate) fn total_len(bytes: &[u8]) -> Result<usize, NotIp> {
+    let &[_, _, _, _, high, low, ..] = bytes else {
+        return Err(NotIp::Short);
+    };
+    let total = HEADER + usize::from(u16::from_be_bytes([high, low]));
+    if bytes.len() < total {
+        return Err(NotIp::Length);
+    }
+    Ok(total)
+}
+
+/// The address in a header, of which the source is at 8 and the destination at 24.
+pub(crate) fn address(packet: &[u8], at: usize) -> Ipv6Addr {
+    let bytes: [u8; 16] = packet[at..at + 16].try_into().unwrap_or_default();
+    bytes.into()
+}
+
+/// What a packet carries behind its extensions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Carried {
+    /// Its number.
+    pub(crate) protocol: u8,
+    /// Where it begins.
+    pub(crate) at: usize,
+    /// Where its number stands.
+    pub(crate) named_at: usize,
+    /// Whether it is of a fragment, and whether of one that is not the first.
+    pub(crate) is_part: bool,
+    pub(crate) is_later: bool,
+}
+
+/// Looks behind the extensions; an extension that is cut short is what is carried.
+pub(crate) fn carried(packet: &[u8]) -> Carried {
+    let mut found = Carried {
+        protocol: packet[6],
+        at: HEADER,
+        named_at: 6,
+        is_part: false,
+        is_later: false,
+    };
+    while let Some(&[next, units, high, low]) = packet.get(found.at..found.at + 4) {
+        let len = match found.protocol {
+            HOP_BY_HOP | ROUTING | DESTINATION => 8 * (usize::from(units) + 1),
+            FRAGMENT => 8,
+            _ => break,
+        };
+        if found.at + len > packet.len() {
+            break;
+        }
+        if found.protocol == FRAGMENT {
+            let field = u16::from_be_bytes([high, low]);
+            found.is_part |= field & 0xfff9 != 0;
+            found.is_later |= field & 0xfff8 != 0;
+        }
+        found.named_at = found.at;
+        found.protocol = next;
+        found.at += len;
+        if found.is_later {
+            break;
+        }
+    }
+    found
+}
+
+/// Ports, for those that look into packets; zeros where there are none.
+pub(crate) fn ports(packet: &[u8]) -> (u16, u16) {
+    let found = carried(packet);
+    match packet.get(found.at..found.at + 4) {
+        Some(&[a, b, c, d]) if matches!(found.protocol, 6 | 17) && !found.is_later => {
+            (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d]))
+        }
+        _ => (0, 0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NodeId;
+    use crate::packet::{Packet, Payload, Raw};
+    use farlink_tcp::Ecn;
+
+    /// A packet with these extensions and UDP from port 9 to 7.
+    fn packet(first: u8, extensions: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0x6b, 0x81, 0, 0, 0, 0, first, 64];
+        bytes.extend([0xfd; 16]);
+        bytes.extend([0xfe; 16]);
+        bytes.extend(extensions);
+        bytes.extend([0, 9, 0, 7, 0, 12, 0, 0, 1, 2, 3, 4]);
+        bytes[5] = (bytes.len() - HEADER) as u8;
+        bytes
+    }
+
+    #[test]
+    fn what_is_carried_is_found_behind_extensions() {
+        assert_eq!(ports(&packet(17, &[])), (9, 7));
+        let hop = [60, 0, 0, 0, 0, 0, 0, 0];
+        let long = [&[17, 1][..], &[0; 14]].concat();
+        assert_eq!(ports(&packet(0, &[&hop[..], &long].concat())), (9, 7));
+        let first = packet(44, &[17, 0, 0, 1, 0, 0, 0, 5]);
+        assert_eq!(ports(&first), (9, 7));
+        assert!(carried(&first).is_part && !carried(&first).is_later);
+        let later = packet(44, &[17, 0, 0, 8, 0, 0, 0, 5]);
+        assert_eq!(ports(&later), (0, 0));
+        assert!(carried(&later).is_later);
+        let cut = packet(0, &[17, 200, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(carried(&cut).at, HEADER);
+    }
+
+    #[test]
+    fn fields_are_read_and_written_where_they_are() {
+        let mut bytes = packet(17, &[]);
+        bytes.extend([9; 5]);
+        let mut raw = Raw::new(bytes).unwrap();
+        assert_eq!(raw.bytes().len(), HEADER + 12, "what follows is not of it");
+        assert_eq!((raw.ttl(), raw.dont_fragment()), (64, true));
+        raw.set_ttl(3);
+        let mut packet = Packet::new(NodeId(0), NodeId(1), Payload::Raw(raw));
+        // Traffic class 0xb8: expedited forwarding, no ECN.
+        assert_eq!((packet.ecn(), packet.ports()), (Ecn::NotEct, (9, 7)));
+        packet.set_ecn(Ecn::Ce);
+        let Payload::Raw(raw) = &packet.payload else {
+            unreachable!()
+        };
+        assert_eq!(raw.bytes()[..8], [0x6b, 0xb1, 0, 0, 0, 12, 17, 3]);
+    }
+
+    /// Bytes of all lengths: nothing stops, and what is too short is told.
+    #[test]
+    fn no_bytes_stop_it() {
+        for len in 0..80 {
+            for first in [0, 17, 43, 44, 58, 60] {
+                let mut bytes = packet(first, &[first; 24]);
+                bytes.truncate(len);
+                if let Ok(raw) = Raw::new(bytes) {
+                    let _ = (ports(raw.bytes()), raw.source(), raw.answer_of_router());
+                }
+            }
+        }
+        assert_eq!(Raw::new(vec![0x60; 5]), Err(NotIp::Short));
+        assert_eq!(Raw::new(vec![0x60; 39]), Err(NotIp::Length));
+    }
+}
