@@ -182,7 +182,7 @@ impl Links {
     ) -> Offered {
         let label = packets.label(packet);
         let over = &mut self[id];
-        if label.low || !over.only_queues(label.ip_len) {
+        if label.is_low() || !over.only_queues(label.ip_len) {
             return self.offer_with_care(now, id, packet, packets, outcomes);
         }
         let fate = over.take(now, label.ip_len, Priority::Normal, label.data);

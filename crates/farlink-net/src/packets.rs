@@ -6,9 +6,10 @@ use crate::packet::{Head, Packet, Payload};
 use farlink_tcp::{Priority, Segment};
 use std::ops::Index;
 
-/// What every hop asks of a packet: beside the packets, because three of these are
+/// What every hop asks of a packet: beside the packets, because four of these are
 /// in a line of the cache, and a packet is two lines.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(16))] // so that none is in two lines
 pub struct Label {
     /// Node that the packet goes to.
     pub dst: NodeId,
@@ -23,13 +24,28 @@ pub struct Label {
     pub plain: bool,
     /// Whether it carries data.
     pub data: bool,
-    /// Whether it is of low priority.
-    pub low: bool,
-    /// Whether it goes ahead of all that waits for the next link, if that can be.
-    pub ahead: bool,
+    class: Class,
+}
+
+/// What a link may do with a packet but to put it behind those that wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+enum Class {
+    Normal,
+    /// It is of low priority.
+    Low,
+    /// It goes ahead of all that waits for the next link, if that can be.
+    Ahead,
+    LowAhead,
 }
 
 impl Label {
+    /// Whether it is of low priority.
+    #[inline]
+    pub fn is_low(self) -> bool {
+        matches!(self.class, Class::Low | Class::LowAhead)
+    }
+
     #[inline(always)] // most packets are known to be whole and of TCP where this is asked
     fn of(packet: &Packet) -> Self {
         let (data, low) = match &packet.payload {
@@ -48,8 +64,7 @@ impl Label {
             from_opener: packet.from_opener,
             plain: whole && matches!(packet.payload, Payload::Tcp(_)),
             data,
-            low,
-            ahead: false,
+            class: if low { Class::Low } else { Class::Normal },
         }
     }
 }
@@ -124,12 +139,23 @@ impl Packets {
 
     /// A packet goes ahead of all that waits for the next link, if that can be.
     pub fn send_ahead(&mut self, id: PacketId) {
-        self.labels[id].ahead = true;
+        let class = &mut self.labels[id].class;
+        *class = match class {
+            Class::Normal | Class::Ahead => Class::Ahead,
+            Class::Low | Class::LowAhead => Class::LowAhead,
+        };
     }
 
     /// Whether a packet is to go ahead of others here, and nowhere else.
     pub(crate) fn takes_ahead(&mut self, id: PacketId) -> bool {
-        std::mem::take(&mut self.labels[id].ahead)
+        let class = &mut self.labels[id].class;
+        let (ahead, after) = match *class {
+            Class::Ahead => (true, Class::Normal),
+            Class::LowAhead => (true, Class::Low),
+            as_it_is => (false, as_it_is),
+        };
+        *class = after;
+        ahead
     }
 
     /// What every hop asks of a packet.
@@ -175,5 +201,31 @@ impl Index<PacketId> for Packets {
     #[inline]
     fn index(&self, id: PacketId) -> &Packet {
         &self.all[id]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each hop reads one: four are a line of the cache.
+    #[test]
+    fn a_label_is_a_quarter_of_a_line() {
+        assert_eq!(size_of::<Label>(), 16);
+    }
+
+    #[test]
+    fn what_goes_ahead_does_so_once_and_keeps_its_priority() {
+        let mut packets = Packets::default();
+        for priority in [Priority::Normal, Priority::Low] {
+            packets.draft().priority = priority;
+            let id = packets.send_draft(Head::default());
+            let low = priority == Priority::Low;
+            assert!(packets.label(id).is_low() == low && !packets.takes_ahead(id));
+            packets.send_ahead(id);
+            packets.send_ahead(id);
+            assert!(packets.label(id).is_low() == low && packets.takes_ahead(id));
+            assert!(packets.label(id).is_low() == low && !packets.takes_ahead(id));
+        }
     }
 }

@@ -5,8 +5,7 @@
 //! loses nothing it is filled at one end and emptied at the other; it holds no more
 //! than the window, and nothing is allocated once it has been full.
 
-use farlink_tcp::{Instant, Seq};
-use std::collections::VecDeque;
+use farlink_tcp::{Instant, Ring, Seq};
 
 /// A stretch of the stream that begins where the one before it ends.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +21,7 @@ const CAME: Instant = Instant::MAX;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Transit {
     /// What did not come, and what came behind that.
-    pieces: VecDeque<Piece>,
+    pieces: Ring<Piece>,
     /// Where the first piece begins.
     start: Seq,
     /// Position after all that ever left; `None` before the first.

@@ -12,6 +12,7 @@ mod split;
 pub(crate) use order::{News, TimeOrder};
 
 use crate::rate::RateSampler;
+use crate::ring::Ring;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::collections::VecDeque;
@@ -82,7 +83,7 @@ pub(crate) struct Scoreboard {
     judged: u64,
     /// Records before this one need no retransmission.
     next_retransmission: u64,
-    segments: VecDeque<Sent>,
+    segments: Ring<Sent>,
     /// Delivery-rate samples, if the controller wants them.
     pub(crate) rate: Option<Box<RateSampler>>,
     /// Transmissions by time, if losses are found so.
@@ -587,7 +588,9 @@ impl Scoreboard {
     /// Index and record of the last segment that is not SACKed, the one that
     /// rule (4) of `NextSeg` sends, unless it was just sent again.
     pub(crate) fn last_hole(&self) -> Option<(usize, Sent)> {
-        let i = self.segments.iter().rposition(|s| !s.is(SACKED))?;
+        let i = (0..self.segments.len())
+            .rev()
+            .find(|&i| !self.segments[i].is(SACKED))?;
         (!self.segments[i].is(RETX)).then(|| (i, self.segments[i]))
     }
 

@@ -13,7 +13,7 @@ use crate::background::{Background, BackgroundStats};
 use crate::channel::{Channel, DropCause, Verdict};
 use crate::fragment::Mtu;
 use crate::trace::Pace;
-use farlink_tcp::{Instant, Interval, Priority};
+use farlink_tcp::{Instant, Interval, Priority, Ring};
 pub use low::LowFate;
 use std::collections::VecDeque;
 
@@ -68,7 +68,7 @@ const LOW: u32 = 1 << 31;
 #[repr(C, align(64))]
 pub struct Simplex {
     /// Packets in flight, first to arrive first.
-    pub(super) in_flight: VecDeque<InFlight>,
+    pub(super) in_flight: Ring<InFlight>,
     free_at: Instant,
     last_arrival: Instant,
     /// That of the parameters.
@@ -81,22 +81,23 @@ pub struct Simplex {
     pub(super) low_watched: bool,
     /// Whether it does more than to queue what it takes: [`Self::only_queues`] looks closer.
     cares: bool,
-    // The second line.
-    /// When each waiting packet starts to be sent, and what it is.
-    waiting: VecDeque<(Instant, u32)>,
-    waiting_bytes: u64,
-    /// Bytes on the wire of the last packet, and the time that they take: lengths
-    /// repeat, and a division costs as much as the rest of a hop.
+    /// Bytes on the wire of the last packet; [`Self::last_sending`] is the time that they take.
     last_wire: u32,
     /// That of the parameters.
     overhead: u32,
+    // The second line.
+    /// When each waiting packet starts to be sent, and what it is.
+    waiting: Ring<(Instant, u32)>,
+    waiting_bytes: u64,
+    /// How long the last packet took to be sent: lengths repeat, and a division costs as much as
+    /// the rest of a hop.
     last_sending: Interval,
     /// Packets that it took before they came, if it takes them so.
     ahead: Option<Box<ahead::Ahead>>,
-    // The third line.
-    counts: Counts,
     /// That of the parameters.
     queue: QueueLimit,
+    // The third line.
+    counts: Counts,
     queue_max: u32,
     /// The packet that the transmitter took last without a wait, or out of `waiting`.
     taken: u32,
@@ -149,7 +150,7 @@ impl Simplex {
     /// An idle link.
     pub fn new(config: LinkConfig, channel: Channel) -> Self {
         Self {
-            in_flight: VecDeque::new(),
+            in_flight: Ring::new(),
             free_at: Instant::ZERO,
             last_arrival: Instant::ZERO,
             delay: config.delay,
@@ -158,7 +159,7 @@ impl Simplex {
             hands_on: ahead::HandsOn::Nothing,
             low_watched: false,
             cares: false,
-            waiting: VecDeque::new(),
+            waiting: Ring::new(),
             waiting_bytes: 0,
             last_wire: 0,
             overhead: config.overhead,

@@ -39,7 +39,9 @@ impl Scoreboard {
         }
         // Indices behind the first moved; what was judged is passed over again.
         self.next_retransmission = self.first;
-        let lost = self.segments.iter().rposition(|s| s.is(LOST));
+        let lost = (0..self.segments.len())
+            .rev()
+            .find(|&i| self.segments[i].is(LOST));
         self.judged = self.first + lost.map_or(0, |last| last as u64 + 1);
         self.order_anew();
         true
