@@ -315,7 +315,7 @@ impl Endpoint {
     /// A connection is gone.
     fn forget(&mut self, key: Key) {
         if let Some(open) = self.open.remove(&key) {
-            self.stats.add(open.connection.stats());
+            self.stats.add(&open.connection.stats());
             if let Some(at) = open.timer {
                 self.timers.remove(&(at, key));
             }
@@ -369,7 +369,7 @@ impl Endpoint {
     pub fn report(&self) -> EndpointReport {
         let mut stats = self.stats;
         for open in self.open.values() {
-            stats.add(open.connection.stats());
+            stats.add(&open.connection.stats());
         }
         EndpointReport {
             fetched: self.fetching.as_ref().and_then(|f| f.done),

@@ -202,7 +202,7 @@ impl End {
 
     /// Counters over all connections.
     pub(crate) fn stats(&self) -> Stats {
-        let mut stats = *self.conn.stats();
+        let mut stats = self.conn.stats();
         if let Some(past) = &self.past {
             stats.add(&past.stats);
         }
@@ -288,7 +288,7 @@ impl End {
         let past = self.past.get_or_insert_default();
         past.sent += self.conn.acknowledged();
         past.received = self.received;
-        past.stats.add(self.conn.stats());
+        past.stats.add(&self.conn.stats());
         past.largest_window = past.largest_window.max(self.conn.largest_peer_window());
         // Over, its clocks stand.
         add(&mut past.phases, self.conn.phase_times(Instant::MAX));

@@ -438,9 +438,9 @@ impl World {
         let end = end_of(flow, from_opener, brief.sender_opens).other();
         let receiver = &mut self.ends[end];
         if receiver.live {
-            let before = receiver.conn.stats().segments_fresh;
+            let before = receiver.conn.segments_fresh();
             receiver.conn.on_segment(self.now, segment);
-            if end.side() == Side::To && receiver.conn.stats().segments_fresh != before {
+            if end.side() == Side::To && receiver.conn.segments_fresh() != before {
                 let (mut seq, len) = (segment.data_seq(), segment.body.len());
                 if !self.agents.all.is_empty() {
                     // Between halves of a connection numbers may have changed.

@@ -1,6 +1,8 @@
 //! The receiving side: reassembly, window, SACK blocks, when to acknowledge.
 
-use crate::config::{DelayedAck, ReceiverConfig};
+#[cfg(test)]
+use crate::config::ReceiverConfig;
+use crate::config::{Config, DelayedAck};
 use crate::segment::{MAX_SACK_BLOCKS, SackBlock, SackBlocks};
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
@@ -8,6 +10,7 @@ use crate::timers::{Timer, Timers};
 use autotune::Autotune;
 use ranges::Ranges;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 mod autotune;
 mod damaged;
@@ -49,7 +52,9 @@ pub(crate) struct Receiver {
     waiting: u32,
     /// ACKs of data that still leave at once.
     quick: u32,
-    config: ReceiverConfig,
+    /// Of which [`Config::receiver`] counts, but for the size of the buffer.
+    config: Arc<Config>,
+    buffer: u64,
     mss: u64,
     /// Position of the peer's FIN.
     fin: Option<Offset>,
@@ -93,9 +98,11 @@ struct Bytes {
 }
 
 impl Receiver {
-    pub(crate) fn new(config: ReceiverConfig, mss: u32, shift: u8) -> Self {
+    pub(crate) fn new(all: &Arc<Config>, shift: u8) -> Self {
+        let (config, mss) = (&all.receiver, all.mss);
         Self {
-            config,
+            config: Arc::clone(all),
+            buffer: config.buffer,
             mss: u64::from(mss),
             irs: Seq::default(),
             nxt: 0,
@@ -118,6 +125,16 @@ impl Receiver {
                     Box::new(Autotune::new(max, u64::from(mss), config.buffer, gradual))
                 }),
         }
+    }
+
+    #[cfg(test)]
+    fn of(receiver: ReceiverConfig, mss: u32, shift: u8) -> Self {
+        let config = Config {
+            mss,
+            receiver,
+            ..Config::default()
+        };
+        Self::new(&Arc::new(config), shift)
     }
 
     /// The peer's SYN arrived: its data starts at offset 1.
@@ -187,7 +204,7 @@ impl Receiver {
     #[inline]
     pub(crate) fn keeps(&self, from: Offset, to: Offset) -> bool {
         from <= self.nxt
-            || self.config.reassembly
+            || self.config.receiver.reassembly
                 && (self.holes().ranges.len() < self.most_ranges()
                     || self.holes().ranges.joins(from, to))
     }
@@ -196,7 +213,7 @@ impl Receiver {
     /// of a window is bounded by the buffer. Linux and FreeBSD charge the buffer with
     /// the memory of each segment that waits, which is more than is taken here.
     fn most_ranges(&self) -> usize {
-        usize::try_from(self.config.buffer / RANGE_COST).map_or(usize::MAX, |n| n.max(64))
+        usize::try_from(self.buffer / RANGE_COST).map_or(usize::MAX, |n| n.max(64))
     }
 
     /// In-order bytes of data received.
@@ -269,7 +286,7 @@ impl Receiver {
     /// The buffer is of this size from now on, and stays so.
     pub(crate) fn set_buffer(&mut self, bytes: u64) {
         let before = self.window();
-        self.config.buffer = bytes;
+        self.buffer = bytes;
         self.autotune = None;
         if self.nxt > 0 && !self.finished() && self.space() >= (2 * before).max(self.mss) {
             self.need = AckNeed::Now; // a sender that waits is told
@@ -279,21 +296,21 @@ impl Receiver {
     /// Takes over how large the buffer of `before` is, and whether it grows: nothing
     /// has come yet.
     pub(crate) fn settings_of(&mut self, before: &Self) {
-        self.config.buffer = before.config.buffer;
+        self.buffer = before.buffer;
         if before.autotune.is_none() {
             self.autotune = None;
         }
     }
 
     fn space(&self) -> u64 {
-        let space = self.config.buffer.saturating_sub(self.unread());
+        let space = self.buffer.saturating_sub(self.unread());
         space.min(self.most())
     }
 
     /// Most that is offered, however little waits to be read.
     fn most(&self) -> u64 {
         let open = self.autotune.as_ref().and_then(|tune| tune.open());
-        open.map_or(self.config.buffer, |open| open.min(self.config.buffer))
+        open.map_or(self.buffer, |open| open.min(self.buffer))
     }
 
     /// Data came that was not here before.
@@ -303,8 +320,8 @@ impl Receiver {
             let holes = self.holes.as_deref().unwrap_or(&NO_HOLES);
             let ahead = holes.ranges.end().map_or(0, |end| end - self.nxt);
             let open = tune.open();
-            self.config.buffer = tune.came(len, ahead, self.config.buffer);
-            if self.config.delayed_ack.quick > 0 && tune.open() > open {
+            self.buffer = tune.came(len, ahead, self.buffer);
+            if self.config.receiver.delayed_ack.quick > 0 && tune.open() > open {
                 // Linux, tcp_grow_window: while the window opens no ACK waits.
                 self.quick |= 1;
             }
@@ -315,7 +332,7 @@ impl Receiver {
     /// peer's SYN has its part of the buffer.
     pub(crate) fn syn_window(&self) -> u16 {
         let taken = self.nxt.saturating_sub(1);
-        let window = self.config.buffer.min(u64::from(u16::MAX));
+        let window = self.buffer.min(u64::from(u16::MAX));
         window.saturating_sub(taken) as u16
     }
 
@@ -355,7 +372,7 @@ impl Receiver {
                 tune.echoed(rtt);
             }
             if let Some(wanted) = tune.arrived(now, (nxt, read), window, echo.is_some()) {
-                self.config.buffer = self.config.buffer.max(wanted);
+                self.buffer = self.buffer.max(wanted);
             }
         }
     }
@@ -392,7 +409,7 @@ impl Receiver {
             self.unpark();
         }
         self.came(len);
-        if self.finish_if_reached() || (filled && !self.config.delay_gap_fill) {
+        if self.finish_if_reached() || (filled && !self.config.receiver.delay_gap_fill) {
             self.need = AckNeed::Now;
             return;
         }
@@ -432,7 +449,7 @@ impl Receiver {
     /// What came moves nothing: the same acknowledgment again.
     #[inline]
     pub(crate) fn repeat(&mut self, now: Instant, timers: &mut Timers) {
-        if self.config.delay_dup_acks {
+        if self.config.receiver.delay_dup_acks {
             self.wait(now, timers);
         } else {
             self.need = AckNeed::Now;
@@ -448,7 +465,7 @@ impl Receiver {
             every,
             heartbeat,
             quick: _,
-        } = self.config.delayed_ack;
+        } = self.config.receiver.delayed_ack;
         if self.quick > 0 {
             self.quick -= 1;
             self.need = AckNeed::Now;
@@ -528,7 +545,7 @@ impl Receiver {
         }
         let Holes { ranges, recent, .. } = &mut **self.holes.get_or_insert_default();
         let (left, right) = ranges.insert(start, end);
-        if self.config.sack {
+        if self.config.receiver.sack {
             // One entry a range is enough.
             recent.retain(|&p| p < left || p >= right);
             recent.push_front(start);
@@ -580,7 +597,7 @@ mod tests {
     use crate::time::Interval;
 
     fn receiver(config: ReceiverConfig) -> Receiver {
-        let mut r = Receiver::new(config, 100, 0);
+        let mut r = Receiver::of(config, 100, 0);
         r.synchronize(Seq(1000));
         r
     }
@@ -685,7 +702,7 @@ mod tests {
             buffer: 1 << 20,
             ..ReceiverConfig::default()
         };
-        let mut r = Receiver::new(config, 100, 5);
+        let mut r = Receiver::of(config, 100, 5);
         r.synchronize(Seq(0));
         let mut edge = 0;
         let mut at = 1;

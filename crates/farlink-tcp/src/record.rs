@@ -154,7 +154,6 @@ impl Mark {
 
 /// Counters of one end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(C)] // in this order in memory: what each segment asks for is together
 pub struct Stats {
     /// Segments without data sent.
     pub acks_sent: u64,
@@ -234,41 +233,23 @@ impl Stats {
         self.rto_sum = self.rto_sum.saturating_add(other.rto_sum);
     }
 
+    /// Counts what [`Often`] does not.
     #[inline(always)] // each caller has one kind of record, of which one count is left
     fn fold(&mut self, record: &Record) {
         match *record {
-            Record::Sent { len: 0, .. } => {}
-            Record::Sent {
-                len,
-                retransmission,
-                ..
-            } => {
-                self.segments_sent += 1;
-                self.bytes_sent += u64::from(len);
-                if retransmission {
-                    self.segments_retransmitted += 1;
-                    self.bytes_retransmitted += u64::from(len);
-                }
+            Record::Sent { len, .. } => {
+                self.segments_retransmitted += 1;
+                self.bytes_retransmitted += u64::from(len);
             }
-            Record::AckSent => self.acks_sent += 1,
             Record::DummySent => self.dummies_sent += 1,
             Record::DummyAcked => self.dummies_acked += 1,
             Record::DupAck => self.dup_acks += 1,
             Record::DuplicateReported => self.dsacks += 1,
-            Record::Rtt { rtt, rto } => {
-                self.rtt_samples += 1;
-                self.rtt_sum += rtt.as_nanos();
-                self.rtt_min = Some(self.rtt_min.map_or(rtt, |m| m.min(rtt)));
-                self.rtt_max = self.rtt_max.max(rtt);
-                self.rto_sum = self.rto_sum.saturating_add(rto.as_nanos());
-            }
             Record::Arrived {
-                fresh,
                 duplicate,
                 out_of_order,
                 ..
             } => {
-                self.segments_fresh += u64::from(fresh);
                 self.segments_duplicate += u64::from(duplicate);
                 self.segments_out_of_order += u64::from(out_of_order);
             }
@@ -283,12 +264,88 @@ impl Stats {
     }
 }
 
+/// The counters of [`Stats`] that move where nothing is lost.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)] // in this order in memory: what each segment asks for is together
+struct Often {
+    acks_sent: u64,
+    segments_fresh: u64,
+    segments_sent: u64,
+    bytes_sent: u64,
+    rtt_samples: u64,
+    rtt_sum: u64,
+    rtt_min: Option<Interval>,
+    rtt_max: Interval,
+    rto_sum: u64,
+}
+
+impl Often {
+    /// Returns whether there is something in it for [`Stats::fold`].
+    #[inline(always)] // as that
+    fn fold(&mut self, record: &Record) -> bool {
+        match *record {
+            Record::Sent {
+                len: len @ 1..,
+                retransmission,
+                ..
+            } => {
+                self.segments_sent += 1;
+                self.bytes_sent += u64::from(len);
+                retransmission
+            }
+            Record::AckSent => {
+                self.acks_sent += 1;
+                false
+            }
+            Record::Rtt { rtt, rto } => {
+                self.rtt_samples += 1;
+                self.rtt_sum += rtt.as_nanos();
+                self.rtt_min = Some(self.rtt_min.map_or(rtt, |m| m.min(rtt)));
+                self.rtt_max = self.rtt_max.max(rtt);
+                self.rto_sum = self.rto_sum.saturating_add(rto.as_nanos());
+                false
+            }
+            Record::Arrived {
+                fresh,
+                duplicate,
+                out_of_order,
+                ..
+            } => {
+                self.segments_fresh += u64::from(fresh);
+                duplicate || out_of_order
+            }
+            Record::DummySent
+            | Record::DummyAcked
+            | Record::DupAck
+            | Record::DuplicateReported
+            | Record::TimeoutRepeated
+            | Record::Mark(
+                Mark::Timeout
+                | Mark::FastRetransmit
+                | Mark::ZeroWindowProbe
+                | Mark::Undo
+                | Mark::TailProbe,
+            ) => true,
+            Record::Sent { len: 0, .. }
+            | Record::Ack { .. }
+            | Record::Sacked { .. }
+            | Record::State { .. }
+            | Record::Inner { .. }
+            | Record::Limited(_)
+            | Record::Delivered { .. }
+            | Record::Mark(Mark::Recovered | Mark::Established | Mark::Closed) => false,
+        }
+    }
+}
+
 /// Where records go.
 #[derive(Debug, Default)]
 #[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct Recorder {
     trace: Option<Box<Trace>>,
-    pub(crate) stats: Stats,
+    often: Often,
+    /// The other counters, once one of them has moved; those of `often` stay zero in it.
+    rare: Option<Box<Stats>>,
 }
 
 /// Records that wait to be taken.
@@ -311,9 +368,56 @@ impl Recorder {
         self.trace = on.then(Box::default);
     }
 
+    /// All counters.
+    #[inline]
+    pub(crate) fn stats(&self) -> Stats {
+        let Often {
+            acks_sent,
+            segments_fresh,
+            segments_sent,
+            bytes_sent,
+            rtt_samples,
+            rtt_sum,
+            rtt_min,
+            rtt_max,
+            rto_sum,
+        } = self.often;
+        Stats {
+            acks_sent,
+            segments_fresh,
+            segments_sent,
+            bytes_sent,
+            rtt_samples,
+            rtt_sum,
+            rtt_min,
+            rtt_max,
+            rto_sum,
+            ..self.rare.as_deref().copied().unwrap_or_default()
+        }
+    }
+
+    /// [`Stats::segments_fresh`].
+    #[inline]
+    pub(crate) fn segments_fresh(&self) -> u64 {
+        self.often.segments_fresh
+    }
+
+    /// [`Stats::rtt_min`].
+    pub(crate) fn rtt_min(&self) -> Option<Interval> {
+        self.often.rtt_min
+    }
+
+    /// Counts new data that came in order, of which there is no record.
+    #[inline(always)] // an increment
+    pub(crate) fn count_fresh(&mut self) {
+        self.often.segments_fresh += 1;
+    }
+
     #[inline(always)] // as `fold`
     pub(crate) fn emit(&mut self, now: Instant, record: Record) {
-        self.stats.fold(&record);
+        if self.often.fold(&record) {
+            self.rare.get_or_insert_default().fold(&record);
+        }
         if self.trace.is_some() {
             self.keep(now, record);
         }

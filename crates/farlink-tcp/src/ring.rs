@@ -54,13 +54,21 @@ impl<T: Copy> Ring<T> {
     /// The first record.
     #[inline(always)] // of each segment
     pub fn front(&self) -> Option<&T> {
-        self.get(0)
+        if self.is_empty() {
+            None
+        } else {
+            self.slots.get(self.first as usize)
+        }
     }
 
     /// The first record, to be changed.
     #[inline(always)] // of each segment
     pub fn front_mut(&mut self) -> Option<&mut T> {
-        self.get_mut(0)
+        if self.is_empty() {
+            None
+        } else {
+            self.slots.get_mut(self.first as usize)
+        }
     }
 
     /// The last record.
@@ -243,7 +251,9 @@ mod tests {
                         for record in &mut ring {
                             *record += 1000;
                         }
-                        queue.iter_mut().for_each(|record| *record += 1000);
+                        for record in &mut queue {
+                            *record += 1000;
+                        }
                         next += 1000;
                     }
                     10 if n == 0 => {

@@ -24,8 +24,8 @@ pub struct RttEstimator {
     min: Option<Interval>,
     latest: Option<Interval>,
     doublings: u32,
-    /// Of [`RtoAlgorithm::Linux`].
-    linux: linux::Linux,
+    /// Of [`RtoAlgorithm::Linux`], once it is used.
+    linux: Option<Box<linux::Linux>>,
 }
 
 impl RttEstimator {
@@ -47,7 +47,7 @@ impl RttEstimator {
             latest: None,
             min: None,
             doublings: 0,
-            linux: linux::Linux::default(),
+            linux: None,
         };
         if let Some((srtt, deviation)) = config.rto.start {
             new.restart(srtt, deviation);
@@ -163,7 +163,8 @@ impl RttEstimator {
                 self.srtt.unwrap_or_default() + (self.deviation * 4).max(granularity)
             }
             RtoAlgorithm::Linux => {
-                self.linux.sample(rtt, self.config.rto.min);
+                let linux = self.linux.get_or_insert_default();
+                linux.sample(rtt, self.config.rto.min);
                 self.show_linux()
             }
         };
@@ -188,13 +189,14 @@ impl RttEstimator {
     #[inline]
     pub(crate) fn window(&mut self, una: Offset, nxt: Offset) {
         if self.config.rto.algorithm == RtoAlgorithm::Linux {
-            self.linux.window(una, nxt);
+            self.linux.get_or_insert_default().window(una, nxt);
         }
     }
 
     /// Takes mean and deviation from Linux's estimator. Returns the time-out.
     fn show_linux(&mut self) -> Interval {
-        let (srtt, margin) = (self.linux.srtt(), self.linux.margin());
+        let linux = self.linux.get_or_insert_default();
+        let (srtt, margin) = (linux.srtt(), linux.margin());
         self.srtt = Some(srtt);
         self.deviation = margin / 4;
         srtt + margin
@@ -218,7 +220,8 @@ impl RttEstimator {
             RtoAlgorithm::Rfc6298 { granularity } => srtt + (deviation * 4).max(granularity),
             RtoAlgorithm::Linux => {
                 let min = self.config.rto.min.as_nanos();
-                self.linux.start(srtt.as_nanos(), deviation.as_nanos(), min);
+                let linux = self.linux.get_or_insert_default();
+                linux.start(srtt.as_nanos(), deviation.as_nanos(), min);
                 self.show_linux()
             }
         };

@@ -123,18 +123,18 @@ pub(crate) struct Sender {
     pub(crate) timers: Timers,
     pub(crate) loss: LossState,
     pub(crate) rtt: RttEstimator,
-    nagle: Nagle,
     /// Position after the last segment of new data that was not full.
     small_end: Offset,
+    nagle: Nagle,
+    /// What was sent twice gives no sample.
+    karn: bool,
+    reduce_once: bool,
     restart_on_retransmit: bool,
     restart_on_sack: bool,
     reduce_from: ReduceFrom,
     limit: u64,
     idle: Idle,
-    reduce_once: bool,
     lost_syns: u32,
-    /// What was sent twice gives no sample.
-    karn: bool,
     /// Of a controller without a rate of its own.
     pacing: Option<Pacing>,
     /// Segment being timed: position after it, and when it left.

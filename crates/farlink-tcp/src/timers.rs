@@ -54,7 +54,10 @@ impl Timer {
 /// When each goes off; [`Instant::MAX`] for one that does not run.
 #[derive(Debug)]
 pub(crate) struct Timers {
-    at: [Instant; Timer::ALL.len()],
+    delayed_ack: Instant,
+    retransmission: Instant,
+    /// The others, once one of them was started: at their own places.
+    rare: Option<Box<[Instant; Timer::ALL.len()]>>,
     /// None goes off before, whatever was stopped since that was found out.
     none_before: Instant,
 }
@@ -63,7 +66,9 @@ impl Timers {
     /// None of them runs.
     pub(crate) const fn none() -> Self {
         Self {
-            at: [Instant::MAX; Timer::ALL.len()],
+            delayed_ack: Instant::MAX,
+            retransmission: Instant::MAX,
+            rare: None,
             none_before: Instant::MAX,
         }
     }
@@ -71,7 +76,14 @@ impl Timers {
     /// When it goes off; [`Instant::MAX`] if it does not run.
     #[inline]
     pub(crate) fn at(&self, timer: Timer) -> Instant {
-        self.at[timer as usize]
+        match timer {
+            Timer::DelayedAck => self.delayed_ack,
+            Timer::Retransmission => self.retransmission,
+            _ => match &self.rare {
+                Some(rare) => rare[timer as usize],
+                None => Instant::MAX,
+            },
+        }
     }
 
     #[inline]
@@ -82,13 +94,31 @@ impl Timers {
     /// Starts it, or starts it anew.
     #[inline]
     pub(crate) fn set(&mut self, timer: Timer, at: Instant) {
-        self.at[timer as usize] = at;
+        match timer {
+            Timer::DelayedAck => self.delayed_ack = at,
+            Timer::Retransmission => self.retransmission = at,
+            _ => self.set_rare(timer, at),
+        }
         self.none_before = self.none_before.min(at);
+    }
+
+    #[inline(never)]
+    fn set_rare(&mut self, timer: Timer, at: Instant) {
+        let none = || Box::new([Instant::MAX; Timer::ALL.len()]);
+        self.rare.get_or_insert_with(none)[timer as usize] = at;
     }
 
     #[inline]
     pub(crate) fn stop(&mut self, timer: Timer) {
-        self.at[timer as usize] = Instant::MAX;
+        match timer {
+            Timer::DelayedAck => self.delayed_ack = Instant::MAX,
+            Timer::Retransmission => self.retransmission = Instant::MAX,
+            _ => {
+                if let Some(rare) = &mut self.rare {
+                    rare[timer as usize] = Instant::MAX;
+                }
+            }
+        }
     }
 
     pub(crate) fn stop_all(&mut self) {
@@ -125,7 +155,11 @@ impl Timers {
 
     #[inline]
     fn first(&self) -> Instant {
-        self.at.into_iter().fold(Instant::MAX, Ord::min)
+        let often = self.delayed_ack.min(self.retransmission);
+        match &self.rare {
+            Some(rare) => rare.iter().copied().fold(often, Ord::min),
+            None => often,
+        }
     }
 }
 

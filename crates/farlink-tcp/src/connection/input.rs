@@ -613,7 +613,7 @@ impl Connection {
                 bare && same_window
                     && window > 0
                     && duplicate.is_none()
-                    && !self.tx.answers_a_dummy(now, self.recorder.stats.rtt_min)
+                    && !self.tx.answers_a_dummy(now, self.recorder.rtt_min())
             };
             if damaged {
                 eln::on_marked_ack(&mut self.tx, now, another, &mut self.recorder);

@@ -37,6 +37,7 @@ use crate::phase::PhaseTimes;
 use crate::receive::Receiver;
 use crate::record::{Mark, Record, Recorder, Stats};
 use crate::recovery::rack;
+use crate::ring::Ring;
 use crate::rto::RttEstimator;
 use crate::segment::Segment;
 use crate::send::{Sender, context};
@@ -47,7 +48,6 @@ use doing::{Clocks, Doing};
 use fast_open::Opening;
 use lifetime::Lifetime;
 use stamps::Stamps;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Connection states (RFC 9293, 3.3.2).
@@ -140,7 +140,7 @@ pub struct Connection {
     rx: Receiver,
     recorder: Recorder,
     tx: Sender,
-    events: VecDeque<Event>,
+    events: Ring<Event>,
     config: Arc<Config>,
     /// Opened by a SYN of ours.
     active: bool,
@@ -191,7 +191,7 @@ impl Connection {
             local_port,
             remote_port,
             tx: Sender::new(&config, isn),
-            rx: Receiver::new(config.receiver, config.mss, shift),
+            rx: Receiver::new(&config, shift),
             active: false,
             syn_due: false,
             predicts: false,
@@ -211,7 +211,7 @@ impl Connection {
             challenge_at: Instant::ZERO,
             reply: None,
             dummy_acks: 0,
-            events: VecDeque::new(),
+            events: Ring::new(),
             recorder: Recorder::default(),
             doing: Doing::default(),
             clocks: Box::default(),
@@ -310,8 +310,14 @@ impl Connection {
     }
 
     /// Counters.
-    pub fn stats(&self) -> &Stats {
-        &self.recorder.stats
+    pub fn stats(&self) -> Stats {
+        self.recorder.stats()
+    }
+
+    /// Segments received with data that is new and was kept.
+    #[inline]
+    pub fn segments_fresh(&self) -> u64 {
+        self.recorder.segments_fresh()
     }
 
     /// How long the sender was in each phase up to `until`, from the end of the

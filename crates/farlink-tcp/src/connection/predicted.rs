@@ -76,7 +76,7 @@ impl Connection {
         if let Some(ts) = segment.options.timestamps {
             self.stamps.accepted(now, ts.value, start);
         }
-        self.recorder.stats.segments_fresh += 1;
+        self.recorder.count_fresh();
         let age = self.echo_age(now, segment);
         self.rx.tune(now, age);
         let bytes = segment.body.bytes();

@@ -50,7 +50,7 @@ fn exchange(a: &mut Connection, b: &mut Connection, delay: Interval, until: Inst
 #[test]
 fn a_connection_is_small() {
     let size = size_of::<Connection>();
-    assert!(size <= 1536, "{size} bytes");
+    assert!(size <= 1080, "{size} bytes");
 }
 
 #[test]

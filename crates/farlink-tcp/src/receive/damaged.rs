@@ -53,7 +53,7 @@ mod tests {
     use crate::time::Instant;
 
     fn receiver() -> Receiver {
-        let mut r = Receiver::new(ReceiverConfig::default(), 100, 0);
+        let mut r = Receiver::of(ReceiverConfig::default(), 100, 0);
         r.synchronize(Seq(0));
         r
     }

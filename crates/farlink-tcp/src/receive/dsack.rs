@@ -9,7 +9,7 @@ impl Receiver {
     /// there before goes into the next ACK, which leaves at once unless duplicates wait. Of two
     /// duplicate parts the first is told (RFC 2883, 4.2.3).
     pub(crate) fn note_duplicate(&mut self, start: Offset, end: Offset) {
-        if !self.config.dsack {
+        if !self.config.receiver.dsack {
             return;
         }
         let (left, right) = if start < self.nxt {
@@ -23,7 +23,7 @@ impl Receiver {
         if left < right {
             self.duplicate = Some((left, right));
             // Where duplicates wait, what brought this one waits as they do.
-            if !self.config.delay_dup_acks {
+            if !self.config.receiver.delay_dup_acks {
                 self.need = AckNeed::Now;
             }
         }
@@ -85,7 +85,7 @@ mod tests {
             dsack,
             ..ReceiverConfig::default()
         };
-        let mut r = Receiver::new(config, 500, 0);
+        let mut r = Receiver::of(config, 500, 0);
         r.synchronize(Seq(1000));
         r
     }

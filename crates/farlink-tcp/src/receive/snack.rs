@@ -79,7 +79,7 @@ mod tests {
     use crate::time::Instant;
 
     fn receiver(arrived: &[(u64, u32)]) -> Receiver {
-        let mut r = Receiver::new(ReceiverConfig::default(), 100, 0);
+        let mut r = Receiver::of(ReceiverConfig::default(), 100, 0);
         r.synchronize(Seq(0));
         for &(start, len) in arrived {
             r.arrive(Instant::ZERO, start, len, None);

@@ -29,22 +29,51 @@ impl std::error::Error for WriteError {}
 pub(crate) struct SendBuffer {
     /// Position after the last byte written.
     end: Offset,
-    /// The bytes from `first` on, when the application writes bytes.
-    bytes: VecDeque<u8>,
+    /// The bytes, when the application writes bytes.
+    written: Option<Box<Written>>,
     /// Whether it does; unknown before the first write.
     by_bytes: Option<bool>,
-    first: Offset,
     /// Whether the application said that there will be no more.
     closed: bool,
+}
+
+/// Bytes that are not yet acknowledged.
+#[derive(Debug)]
+struct Written {
+    /// Position of the first of them.
+    first: Offset,
+    bytes: VecDeque<u8>,
+}
+
+impl Written {
+    fn new() -> Self {
+        Self {
+            first: 1,
+            bytes: VecDeque::new(),
+        }
+    }
+
+    #[inline(never)]
+    fn body(&self, start: Offset, len: u32) -> Body {
+        let from = (start - self.first) as usize;
+        let (a, b) = self.bytes.as_slices();
+        let to = from + len as usize;
+        if to <= a.len() {
+            Body::of_bytes(&a[from..to])
+        } else if from >= a.len() {
+            Body::of_bytes(&b[from - a.len()..to - a.len()])
+        } else {
+            Body::of_bytes(&[&a[from..], &b[..to - a.len()]].concat())
+        }
+    }
 }
 
 impl SendBuffer {
     pub(super) fn new() -> Self {
         Self {
             end: 1,
-            bytes: VecDeque::new(),
+            written: None,
             by_bytes: None,
-            first: 1,
             closed: false,
         }
     }
@@ -67,13 +96,16 @@ impl SendBuffer {
 
     /// Whether the application writes bytes and some of them are here.
     pub(crate) fn holds_bytes(&self) -> bool {
-        !self.bytes.is_empty()
+        self.written
+            .as_ref()
+            .is_some_and(|written| !written.bytes.is_empty())
     }
 
     /// Queues bytes for which there is room.
     pub(super) fn write(&mut self, data: &[u8]) -> Result<(), WriteError> {
         self.takes(!data.is_empty(), true)?;
-        self.bytes.extend(data);
+        let none = || Box::new(Written::new());
+        self.written.get_or_insert_with(none).bytes.extend(data);
         self.end += data.len() as u64;
         Ok(())
     }
@@ -106,32 +138,19 @@ impl SendBuffer {
 
     #[inline]
     pub(crate) fn body(&self, start: Offset, len: u32) -> Body {
-        if self.bytes.is_empty() {
-            Body::of_len(len)
-        } else {
-            self.body_of_bytes(start, len)
-        }
-    }
-
-    #[inline(never)]
-    fn body_of_bytes(&self, start: Offset, len: u32) -> Body {
-        let from = (start - self.first) as usize;
-        let (a, b) = self.bytes.as_slices();
-        let to = from + len as usize;
-        if to <= a.len() {
-            Body::of_bytes(&a[from..to])
-        } else if from >= a.len() {
-            Body::of_bytes(&b[from - a.len()..to - a.len()])
-        } else {
-            Body::of_bytes(&[&a[from..], &b[..to - a.len()]].concat())
+        match &self.written {
+            Some(written) if !written.bytes.is_empty() => written.body(start, len),
+            _ => Body::of_len(len),
         }
     }
 
     pub(super) fn release(&mut self, una: Offset) {
-        if !self.bytes.is_empty() {
-            let n = (una.min(self.end) - self.first.min(una)) as usize;
-            self.bytes.drain(..n);
-            self.first += n as u64;
+        if let Some(written) = &mut self.written
+            && !written.bytes.is_empty()
+        {
+            let n = (una.min(self.end) - written.first.min(una)) as usize;
+            written.bytes.drain(..n);
+            written.first += n as u64;
         }
     }
 }

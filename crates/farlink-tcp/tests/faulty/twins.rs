@@ -55,7 +55,7 @@ impl Twins {
         self.both(|c| c.next_timeout());
         self.both(|c| (c.state(), c.cwnd(), c.ssthresh(), c.flight(), c.pipe()));
         self.both(|c| (c.snd_una(), c.snd_max(), c.rcv_nxt(), c.readable(), c.rto()));
-        self.both(|c| (*c.stats(), c.srtt(), c.largest_peer_window()));
+        self.both(|c| (c.stats(), c.srtt(), c.largest_peer_window()));
         self.both(|c| (c.phase_times(now), c.limit_times(now)));
         self.both(|c| c.metrics(now).map(|(_, value)| value).collect::<Vec<_>>());
         self.short.recount();

@@ -371,7 +371,7 @@ impl Agent for Split {
         let mut stats = self.count.stats;
         for relay in self.relays.values() {
             for (sum, half) in stats.iter_mut().zip(relay.stats()) {
-                sum.add(half);
+                sum.add(&half);
             }
         }
         let count = &self.count;
@@ -451,7 +451,7 @@ impl Count {
         self.failed += u64::from(relay.has_failed());
         self.lost += relay.lost;
         for (sum, half) in self.stats.iter_mut().zip(relay.stats()) {
-            sum.add(half);
+            sum.add(&half);
         }
     }
 

@@ -316,7 +316,7 @@ impl Relay {
     }
 
     /// What each half did.
-    pub(super) fn stats(&self) -> [&Stats; 2] {
+    pub(super) fn stats(&self) -> [Stats; 2] {
         self.halves.each_ref().map(|half| half.connection.stats())
     }
 }
