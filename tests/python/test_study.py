@@ -229,6 +229,10 @@ def test_gaps_are_told() -> None:
             {"claim": [{"id": "c", "says": "", "where": "", "legibility": "so-so"}]},
             "c: legibility is none of text",
         ),
+        (
+            {"claim": [{"id": "c", "says": "", "where": "", "looks": [1, 4]}]},
+            "c: looks are three numbers that grow, the first 1",
+        ),
         ({"measures": {"m": {"doc": "", "of": "x", "args": ["w"]}}, "claim": []}, "no factor w"),
         ({"measures": {"m": {"of": "x"}}, "claim": []}, "measure m: it lacks 'doc'"),
         ({"factors": {"f": {"doc": "", "pth": "x"}}, "measures": {}}, "factor f: pth is no key"),
@@ -469,6 +473,11 @@ def test_an_undecided_claim_gets_more_runs() -> None:
     )
     (found,) = result.judgements[0].findings.values()
     assert found.runs == 8
+    rows[0]["looks"] = [1, 3, 9]
+    longer = run_study(
+        toy(claim=rows, mutant=[], reading=[]), Lab(runs=2), only=["fig1.1.loss_hurts"]
+    )
+    assert longer.judgements[0].findings["as chosen"].runs == 18
     assert [look(3, k) for k in range(3)] == [LEVEL / 2, LEVEL / 4, LEVEL / 4]
     assert look(1, 0) == LEVEL
 

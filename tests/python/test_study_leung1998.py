@@ -80,6 +80,7 @@ def test_readings_and_wrong_models_change_something(model: Model, change: Change
         ("4.6.1", "vegas", {"plr": 0.01, "mtws": 88}),
         ("4.7", "rfc", {"plr": 0.02}),
         ("5.6.1", "reno", {"speed": 45, "mtws": 16}),
+        ("5.3", "vegas", {"mss": 256}),
     ]
     cells = [
         (

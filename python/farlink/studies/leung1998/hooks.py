@@ -10,6 +10,10 @@ HEADERS = 42
 """IP and TCP of the satellite path, with 2 bytes of option (Table 4.1)."""
 
 
+_TIMED_EACH = 256
+"""Bytes of a segment up to which 5.6.3 has Vegas slow, as it computes RTT and RTO for each."""
+
+
 def _link(scenario: dict[str, Any], name: str) -> dict[str, Any]:
     found: dict[str, Any] = next(one for one in scenario["links"] if one["name"] == name)
     return found
@@ -214,11 +218,40 @@ def _vegas_backoff_ends(scenario: dict[str, Any]) -> None:
         scenario["tcp"]["ack_ends_backoff"] = True
 
 
+@REGISTRY.hook("reno_backoff_ends")
+def _reno_backoff_ends(scenario: dict[str, Any]) -> None:
+    """End the backoff of Reno and of Vegas with any new ACK."""
+    if _variant(scenario) in ("reno", "vegas"):
+        scenario["tcp"]["ack_ends_backoff"] = True
+
+
 @REGISTRY.hook("vegas_unbound")
 def _vegas_unbound(scenario: dict[str, Any]) -> None:
     """Let no threshold of Vegas bind."""
     if _variant(scenario) == "vegas":
         scenario["tcp"]["control"]["vegas"].update(alpha=1000, beta=3000, gamma=1000)
+
+
+@REGISTRY.hook("vegas_per_second")
+def _vegas_per_second(scenario: dict[str, Any]) -> None:
+    """Let Vegas compare rates with 1 and 3 segments a second: as many BaseRTTs of segments."""
+    if _variant(scenario) == "vegas":
+        size = _mss(scenario) + 40
+        if _is_mobile(scenario):
+            base = 0.0274 + (size + 40) * 8 / 19_200
+        else:
+            way = _link(scenario, "satellite")
+            out, back = (int(str(way[one]["delay"]).split()[0]) for one in ("down", "up"))
+            base = 0.0254 + (out + back) / 1000 + (size + 40) * 8 / 1_544_000
+        vegas = scenario["tcp"]["control"]["vegas"]
+        vegas.update(alpha=round(base, 4), beta=round(3 * base, 4), gamma=round(base, 4))
+
+
+@REGISTRY.hook("vegas_times_each")
+def _vegas_times_each(scenario: dict[str, Any]) -> None:
+    """Let Vegas send segments of 256 bytes or less one at a time."""
+    if _variant(scenario) == "vegas" and _mss(scenario) <= _TIMED_EACH:
+        scenario["tcp"]["receive_window"] = f"{_mss(scenario)} B"
 
 
 @REGISTRY.hook("rfc_without_karn")
@@ -234,6 +267,7 @@ def _rfc_plain(scenario: dict[str, Any]) -> None:
     if _variant(scenario) == "tcp-rfc":
         _no_eighth(scenario)
         _rfc_without_karn(scenario)
+        _backoff_ends(scenario)
         _merging(scenario)
 
 
