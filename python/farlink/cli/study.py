@@ -53,6 +53,11 @@ def study(
     readings: bool = typer.Option(
         False, "--readings", help="Judge the claims under all other readings, too."
     ),
+    causes: bool = typer.Option(
+        False,
+        "--causes",
+        help="Judge what does not reproduce under the readings that show why, too.",
+    ),
     mutants: bool = typer.Option(
         False, "--mutants", help="Judge the claims under the wrong models of the record, too."
     ),
@@ -114,6 +119,7 @@ def study(
                 jobs=jobs,
                 reading=reading,
                 readings=readings,
+                causes=causes,
                 mutants=mutants,
                 live=live,
                 live_runs=live_runs,

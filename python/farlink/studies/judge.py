@@ -88,6 +88,15 @@ class Finding:
             found = self.order
         return found if found is not None else Evidence(1.0, 1.0)
 
+    def beside(self, key: str) -> str:
+        """Return the same comparison as one of another finding; the deciding one without it."""
+        what, bound = key.partition(" = ")[0], key.rpartition(" ")[2]
+        stated = [one for one in (self.number, self.order) if one is not None]
+        lines = [line for one in stated for line in (one.key, *one.details)]
+        alike = [line for line in lines if line.partition(" = ")[0] == what]
+        same = [line for line in alike if line.rpartition(" ")[2] == bound]
+        return (same or alike or [self.deciding.key])[0]
+
     @property
     def open(self) -> frozenset[str]:
         """Cells of which more runs would help, by their keys (see `Evidence.open`)."""
@@ -146,8 +155,25 @@ class Judgement:
     @property
     def cause(self) -> str:
         """Why the claim does not reproduce, or is not decided, as far as the record knows."""
-        holds = (Verdict.REPRODUCED.value, UNTESTED, FAILED)
-        return "" if self.status in holds else self.claim.cause
+        return self.claim.cause if self.fails else ""
+
+    @property
+    def fails(self) -> bool:
+        """Whether it was judged and is not reproduced."""
+        return self.status not in (Verdict.REPRODUCED.value, UNTESTED, FAILED)
+
+    @property
+    def shown(self) -> list[tuple[str, str, str]]:
+        """What shows the cause: reading, verdict under it, and there what the first hangs on."""
+        if not self.fails or self.first is None:
+            return []
+        deciding = self.first.deciding.key
+        rows = []
+        for name in self.claim.shown_by:
+            found = self.findings.get(name)
+            verdict = "" if found is None else found.verdict.value
+            rows.append((name, verdict, "" if found is None else found.beside(deciding)))
+        return rows
 
 
 @dataclass

@@ -128,7 +128,7 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
             stated=stated,
             statuses=sorted({one.status for one in result.judgements}),
             counts=counts(result),
-            sensitive=[one for one in result.judgements if len(one.findings) > 1],
+            sensitive=_sensitive(result),
             mutations=[_mutation(one, result) for one in result.mutations],
             live=result.live,
             live_verdicts=_beside(result),
@@ -142,6 +142,12 @@ def render(result: "StudyResult", pictures: Mapping[str, str]) -> str:
             ),
         )
     )
+
+
+def _sensitive(result: "StudyResult") -> "list[Judgement]":
+    """Return what was judged under all readings; those that show a cause stand with it."""
+    asked = {one.id for one in result.readings[1:]}
+    return [one for one in result.judgements if asked & one.findings.keys()]
 
 
 def _beside(result: "StudyResult") -> "list[tuple[Judgement, str]]":
@@ -272,6 +278,9 @@ def _verdict(one: Judgement) -> dict[str, Any]:
         "verdict": one.status,
         "key": one.key,
         "cause": one.cause,
+        "shown_by": [
+            {"reading": name, "verdict": verdict, "key": key} for name, verdict, key in one.shown
+        ],
         "findings": {name: _finding(found) for name, found in one.findings.items()},
     }
 

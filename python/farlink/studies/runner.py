@@ -93,6 +93,8 @@ class StudyResult:
         Readings that claims were judged under; the first counts.
     mutations
         What wrong models would have got, where they were run.
+    causes
+        Whether what does not reproduce was judged under the readings that show why, too.
     live
         What came out with real packets, if it was asked for.
     events, simulated_runs, wall_s
@@ -111,6 +113,7 @@ class StudyResult:
     simulated_runs: int
     wall_s: float
     mutations: Sequence[Mutation] = ()
+    causes: bool = False
     live: Live | None = None
     version: str = field(default_factory=_farlink.version)
 
@@ -146,6 +149,7 @@ class StudyResult:
         if self.readings[0].id not in ("", AS_CHOSEN.id):
             words += ["--reading", self.readings[0].id]
         words += ["--readings"] if len(self.readings) > 1 else []
+        words += ["--causes"] if self.causes else []
         words += ["--mutants"] if self.mutations else []
         words += ["--live", "--live-runs", str(self.live.runs)] if self.live else []
         return shlex.join([*words, "--runs", str(self.runs), "--seed", str(self.seed)])
@@ -241,6 +245,7 @@ def study(
     jobs: int | None = None,
     reading: str | None = None,
     readings: bool = False,
+    causes: bool = False,
     mutants: bool = False,
     live: bool = False,
     live_runs: int | None = None,
@@ -272,6 +277,8 @@ def study(
         The reading of the text that counts; by default the model as the record has it.
     readings
         Whether claims are judged under all other readings as well.
+    causes
+        Whether what does not reproduce is judged under the readings that show why, too.
     mutants
         Whether claims are judged under the wrong models of the record, too: which of them
         notice?
@@ -335,6 +342,7 @@ def study(
             only=words,
             reading=reading,
             readings=readings,
+            causes=causes,
             mutants=mutants,
             watch=watch,
         ),
@@ -349,6 +357,7 @@ def run_study(
     only: Sequence[str] | None = None,
     reading: str | None = None,
     readings: bool = False,
+    causes: bool = False,
     mutants: bool = False,
     watch: Callable[[Step], None] | None = None,
 ) -> StudyResult:
@@ -368,7 +377,8 @@ def run_study(
         done += batch.runs
         for work in batch.work:
             if isinstance(work.item, Claim):
-                judgements.append(bench.judge(work.item))
+                judged = bench.judge(work.item)
+                judgements.append(bench.explain(judged) if causes else judged)
             else:
                 made[work.item.id] = bench.make(work)
     mutations = []
@@ -392,6 +402,7 @@ def run_study(
         simulated_runs=lab.simulated_runs,
         wall_s=time.perf_counter() - started,
         mutations=mutations,
+        causes=causes,
     )
 
 
@@ -475,6 +486,17 @@ class _Bench:
         rest = judge(claim, {one.id: self._looks(claim, one) for one in others}, looks[:1])
         findings = {**judgement.findings, **rest.findings}
         return Judgement(claim, findings, rest.failure)
+
+    def explain(self, judgement: Judgement) -> Judgement:
+        """Judge what does not reproduce under the readings that show why, with one look each."""
+        claim = judgement.claim
+        known = self._study.plan.readings
+        shown = [name for name in claim.shown_by if name not in judgement.findings]
+        if not judgement.fails or not shown:
+            return judgement
+        ways = {name: self._looks(claim, known[name]) for name in shown}
+        rest = judge(claim, ways, [self._lab.runs])
+        return Judgement(claim, {**judgement.findings, **rest.findings}, rest.failure)
 
     def judge_once(self, judgement: Judgement, change: Change) -> Judgement:
         """Judge a claim under a wrong model, with one look."""

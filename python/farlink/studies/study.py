@@ -79,9 +79,11 @@ class Claim(Item):
     tolerance
         Where the tolerance comes from.
     cause
-        Why it does not reproduce, as far as was found out; shown where it does not.
+        Why it does not reproduce, as far as was found out; told where it does not.
     looks
         Runs of each look, over those of the first: more where a small difference needs them.
+    shown_by
+        Readings that show this cause: under them the number moves to the published one.
     """
 
     strength: str = "strong"
@@ -96,6 +98,7 @@ class Claim(Item):
     tolerance: str = ""
     cause: str = ""
     looks: Sequence[int] = LOOKS
+    shown_by: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -297,13 +300,20 @@ class Study:
             raise ValueError(f"the record has {', '.join(sorted(repeated))} twice")
         plan = Plan.of(record, registry.hooks)
         names = {*plan.constants, *plan.measures, *registry.functions}
-        claims = [_claim(row, names) for row in record.get("claim", [])]
+        causes = _causes(record.get("cause", []))
+        claims = [_claim(_caused(row, causes), names) for row in record.get("claim", [])]
+        if unused := causes.keys() - {row.get("because") for row in record.get("claim", [])}:
+            raise ValueError(f"cause {', '.join(sorted(unused))}: no claim has it")
         known = {row["id"] for part in ("figure", "table") for row in record.get(part, [])}
         for one in claims:
             if one.strength not in STRENGTHS:
                 raise ValueError(f"{one.id}: strength {one.strength!r} is none of {STRENGTHS}")
             if one.figure and one.figure not in known:
                 raise ValueError(f"{one.id}: the record has no figure {one.figure!r}")
+            if one.shown_by and not one.cause:
+                raise ValueError(f"{one.id}: shown_by, and no cause")
+            if missing := set(one.shown_by) - plan.readings.keys():
+                raise ValueError(f"{one.id}: no reading {', '.join(sorted(missing))}")
         for mutant in plan.mutants.values():
             if missing := set(mutant.turns) - {one.id for one in claims}:
                 raise ValueError(f"mutant {mutant.id}: no claim {', '.join(sorted(missing))}")
@@ -354,10 +364,37 @@ _MADE = {"content", "series"}
 _ITEMS = ("figure", "table", "claim")
 
 _CLAIM: tuple[str, ...] = ("strength", "figure", "published", "legibility", "calibration")
-_CLAIM += ("untested", "tolerance", "cause", "looks")
+_CLAIM += ("untested", "tolerance", "cause", "shown_by", "looks")
 
 LEGIBILITY = ("", "text", "table", "tick", "none")
 """How well a published number can be read; the last: not at all."""
+
+
+def _causes(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return causes that several claims have in common, by id."""
+    causes: dict[str, str] = {}
+    for row in rows:
+        id = _need(row, "id", "a cause")  # noqa: A001
+        says = _need(row, "says", f"cause {id}")
+        if unknown := row.keys() - {"id", "says"}:
+            raise ValueError(f"cause {id}: {', '.join(sorted(unknown))} is no key of it")
+        if id in causes:
+            raise ValueError(f"the record has cause {id} twice")
+        causes[id] = says
+    return causes
+
+
+def _caused(row: Mapping[str, Any], causes: Mapping[str, str]) -> dict[str, Any]:
+    """Return the row of a claim with the cause that it names written out."""
+    given = dict(row)
+    name = given.pop("because", None)
+    if name is None:
+        return given
+    if "cause" in given:
+        raise ValueError(f"claim {row['id']}: cause and because; one of them says why")
+    if name not in causes:
+        raise ValueError(f"claim {row['id']}: the record has no cause {name!r}")
+    return {**given, "cause": causes[name]}
 
 
 def _claim(row: Mapping[str, Any], names: Iterable[str]) -> Claim:
