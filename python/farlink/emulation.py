@@ -116,6 +116,9 @@ class Options(TypedDict, total=False):
     attach: Mapping[str, str] | None
     """Names of hosts that are there already, each with what it is: an Ethernet interface ("eth1";
     the machine behind it is the host), "bridge:NAME", "netns:NAME" or "container:NAME"."""
+    internet: str | None
+    """Host that is this machine itself: the others reach by it, over the links of the scenario,
+    what this machine reaches (IPv4, by the kernel's NAT)."""
     force: bool
     """Attach also what the machine's own connection goes by."""
     plain: bool
@@ -158,7 +161,7 @@ def emulate(
         neither until Ctrl-C.
     options
         Each described in `emulation.Options`: host, servers, tcp, overrides, seed, seconds,
-        endpoints, attach, force, plain, realtime, run, pcap, snaplen, sample.
+        endpoints, attach, internet, force, plain, realtime, run, pcap, snaplen, sample.
 
     Raises
     ------
@@ -284,6 +287,8 @@ def _emulate(
     attach = options.get("attach") or {}
     if options.get("force") and not attach:
         raise ScenarioError("force has no effect without attach")
+    if unit is not None and options.get("internet"):
+        raise ScenarioError("internet has no effect on gateways, which are on other machines")
     if main is None and seconds is None and not fetches and not attach and unit is None:
         raise ScenarioError("an emulation needs a command, or seconds to last")
     check_seconds(seconds)
@@ -313,6 +318,7 @@ def _emulate(
         "snaplen": snaplen,
         "sample": options.get("sample", False),
         "attach": attachment.attached(attach),
+        "internet": options.get("internet"),
         "force": options.get("force", False),
         "unit": unit and dict(unit[0]),
     }

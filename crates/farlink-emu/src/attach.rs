@@ -7,6 +7,7 @@ use crate::endpoint::EndpointConfig;
 use crate::host::DEVICE;
 use crate::interface::Control;
 use crate::namespace::Namespace;
+use crate::way_out;
 use farlink_net::NodeId;
 use farlink_net::wire::node_address;
 use nix::ifaddrs::getifaddrs;
@@ -27,6 +28,9 @@ pub enum Attach {
     Interface(String),
     /// A machine at a bridge, which gets a port.
     Bridge(String),
+    /// This machine itself, as the way out of the other hosts (`--internet`).
+    #[serde(skip)]
+    Internet,
     /// The kernel of a network namespace.
     Namespace {
         /// Its file.
@@ -40,6 +44,7 @@ impl fmt::Display for Attach {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Interface(name) | Self::Namespace { name, .. } => f.write_str(name),
+            Self::Internet => f.write_str("this machine"),
             Self::Bridge(name) => write!(f, "bridge:{name}"),
         }
     }
@@ -74,10 +79,10 @@ impl Attached {
         force: bool,
     ) -> Result<(), EmuError> {
         let wrong = |why: String| {
-            Err(EmuError::Scenario(format!(
-                "--attach {}={}: {why}",
-                self.host, self.to
-            )))
+            Err(EmuError::Scenario(match &self.to {
+                Attach::Internet => format!("--internet {}: {why}", self.host),
+                to => format!("--attach {}={to}: {why}", self.host),
+            }))
         };
         if endpoints.iter().any(|e| e.host == self.host) {
             return wrong(format!(
@@ -95,7 +100,11 @@ impl Attached {
         let refused = match &self.to {
             Attach::Interface(name) => check_interface(name, mtu, force),
             Attach::Bridge(name) => check_bridge(name, mtu, force),
-            Attach::Namespace { path, .. } => check_namespace(path, nodes, force),
+            Attach::Namespace { path, .. } => check_namespace(path, DEVICE, nodes, force),
+            Attach::Internet => match way_out::refusal() {
+                Some(why) => Err(why),
+                None => check_namespace(&own_namespace(), way_out::DEVICE, nodes, true),
+            },
         };
         refused.or_else(wrong)
     }
@@ -265,7 +274,13 @@ fn session_in(row: &str) -> Option<IpAddr> {
     )
 }
 
-fn check_namespace(path: &Path, nodes: u32, force: bool) -> Result<(), String> {
+/// The network namespace of this process, for others too.
+pub(crate) fn own_namespace() -> PathBuf {
+    format!("/proc/{}/ns/net", std::process::id()).into()
+}
+
+/// Refuses a namespace that a `device` with an address of the emulated network cannot be added to.
+fn check_namespace(path: &Path, device: &str, nodes: u32, force: bool) -> Result<(), String> {
     let namespace = Namespace::of(path).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => format!(
             "there is no such namespace ({}); `ip netns` lists those with names",
@@ -287,7 +302,7 @@ fn check_namespace(path: &Path, nodes: u32, force: bool) -> Result<(), String> {
             let address = one.address?.as_sockaddr_in()?.ip();
             inside(&address).then_some((one.interface_name, address))
         });
-        let is_there = Control::open()?.index(DEVICE).is_ok();
+        let is_there = Control::open()?.index(device).is_ok();
         Ok((own, is_there))
     });
     match taken {
@@ -296,7 +311,7 @@ fn check_namespace(path: &Path, nodes: u32, force: bool) -> Result<(), String> {
         }
         Err(e) => Err(format!("it cannot be entered: {e}")),
         Ok((_, true)) => Err(format!(
-            "another emulation has it (its interface {DEVICE}); end that one first"
+            "another emulation has it (its interface {device}); end that one first"
         )),
         Ok((Some((interface, address)), _)) => Err(format!(
             "its {interface} has the address {address}, of the emulated network {network}/{}",

@@ -2,7 +2,7 @@
 
 use crate::EmuError;
 use crate::keeper::spawn_in;
-use crate::namespace::command_in;
+use crate::namespace::{Names, command_in};
 use crate::program::{HOST, code_of, not_started};
 use crate::protocol::{self, Answer, Place, Request, Unread, VERSION};
 
@@ -52,7 +52,11 @@ pub fn execute(place: &Place, argv: &[String]) -> Result<i32, EmuError> {
     };
     let open = |path| File::open(path).map_err(|e| EmuError::system("enter the emulation", e));
     let (network, processes) = (open(&place.namespace)?, open(&place.processes)?);
-    let mut command = command_in(&network, program, &place.names);
+    let names = Names {
+        hosts: &place.names,
+        resolver: place.resolver.as_deref(),
+    };
+    let mut command = command_in(&network, program, names);
     command.args(arguments).env(HOST, &place.host);
     let child = spawn_in(&processes, &mut command);
     let status = child.map_err(|e| not_started(program, e))?.wait();

@@ -3,7 +3,7 @@
 
 use crate::EmuError;
 use crate::arrival::Arrivals;
-use crate::attach::Attached;
+use crate::attach::{Attach, Attached, network};
 use crate::capture::Captures;
 use crate::clock::Clock;
 use crate::endpoint::{Endpoint, EndpointConfig};
@@ -11,8 +11,7 @@ use crate::flows::{End, flows};
 use crate::host::{Host, HostConfig, Port};
 use crate::keeper::Keeper;
 use crate::lateness::Lateness;
-use crate::namespace::Namespace;
-use crate::namespace::RunFile;
+use crate::namespace::{Names, Namespace, RunFile};
 use crate::peer::Peer;
 use crate::protocol::Place;
 use crate::realtime::{self, Budget, Mode, Ran};
@@ -20,6 +19,7 @@ use crate::remote::{Job, Remote};
 use crate::report::{HostReport, Report, Traffic};
 use crate::tun::LONGEST;
 use crate::unit::{self, Unit, UnitOptions};
+use crate::way_out::{WayOut, resolver};
 use farlink_net::Raw;
 use farlink_net::packet::IPV4_HEADER_LEN;
 use farlink_sim::scenario::Expanded;
@@ -65,6 +65,8 @@ impl Stop {
 /// An emulation: hosts in namespaces, and the network between them.
 #[derive(Debug)]
 pub struct Emulation {
+    /// Closed before the hosts go, of which it is one.
+    way_out: Option<WayOut>,
     keeper: Arc<Keeper>,
     pub(crate) live: Live,
     /// What the network is to be like between the machines that are the hosts.
@@ -83,6 +85,8 @@ pub struct Emulation {
     priority: Ran,
     budget: Budget,
     hosts_file: RunFile,
+    /// Whom programs ask for names, if not whom the machine asks.
+    resolver: Option<RunFile>,
     captures: Option<Captures>,
     remote: Remote,
     jobs: Receiver<Job>,
@@ -108,6 +112,7 @@ fn in_parallel<T: Send, U: Send>(items: Vec<T>, work: impl Fn(T) -> U + Sync) ->
 
 impl Drop for Emulation {
     fn drop(&mut self) {
+        self.way_out = None;
         in_parallel(std::mem::take(&mut self.hosts), drop);
     }
 }
@@ -127,7 +132,7 @@ impl Emulation {
         force: bool,
         unit: Option<&UnitOptions>,
     ) -> Result<Self, EmuError> {
-        let live = Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))?;
+        let mut live = Live::new(scenario, run).map_err(|e| EmuError::Scenario(e.to_string()))?;
         let all: Vec<_> = live.hosts().collect();
         let node_of = |wanted: &str| {
             let found = all.iter().find(|(name, _)| *name == wanted);
@@ -187,12 +192,21 @@ impl Emulation {
             }
         });
         let hosts = made.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let to_internet = attached.iter().find(|one| one.to == Attach::Internet);
+        let mut way_out = None;
+        if let Some(own) = to_internet {
+            live.set_way_out(node_of(&own.host)?);
+            let (network, mask) = network(nodes);
+            way_out = Some(WayOut::open(network, mask)?);
+        }
         let mut names = fs::read_to_string("/etc/hosts").unwrap_or_default();
         for host in &hosts {
             // IPv4 alone: glibc puts IPv6 first, which a user-space host does not answer.
             names.extend(["\n", &host.address().to_string(), " ", &host.name]);
         }
         let hosts_file = RunFile::create("hosts", &(names + "\n"))?;
+        let resolver = way_out.as_ref().and_then(|_| resolver());
+        let resolver = resolver.map(|lines| RunFile::create("resolv", &lines));
         let failed = |e: nix::Error| EmuError::system("wait for packets", e);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed)?;
         let stop = EventFd::from_flags(EfdFlags::EFD_CLOEXEC).map_err(failed)?;
@@ -220,6 +234,8 @@ impl Emulation {
         epoll.add(&stop, readable(STOP)).map_err(failed)?;
         epoll.add(&*wake, readable(REMOTE)).map_err(failed)?;
         Ok(Self {
+            way_out,
+            resolver: resolver.transpose()?,
             keeper,
             live,
             scenario: scenario.clone(),
@@ -338,7 +354,8 @@ impl Emulation {
             host: host.to_owned(),
             namespace: self.namespace_of(host)?.path().to_owned(),
             processes: self.keeper.space(),
-            names: self.hosts_file().to_owned(),
+            names: self.names().hosts.to_owned(),
+            resolver: self.names().resolver.map(Path::to_owned),
         })
     }
 
@@ -347,9 +364,12 @@ impl Emulation {
         Arc::clone(&self.keeper)
     }
 
-    /// Names of the hosts, as /etc/hosts has them.
-    pub(crate) fn hosts_file(&self) -> &Path {
-        self.hosts_file.path()
+    /// How programs find names.
+    pub(crate) fn names(&self) -> Names<'_> {
+        Names {
+            hosts: self.hosts_file.path(),
+            resolver: self.resolver.as_ref().map(RunFile::path),
+        }
     }
 
     /// What the thread that [`Self::run`] is called on is to run at.

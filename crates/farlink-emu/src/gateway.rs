@@ -5,7 +5,7 @@ use crate::EmuError;
 use crate::attach::{Attach, Attached};
 use crate::host::{Host, HostConfig};
 use crate::keeper::Keeper;
-use crate::namespace::{RunFile, sweep};
+use crate::namespace::{Names, RunFile, sweep};
 use crate::program::{HOST, code_of, not_started};
 use crate::realtime::{self, Mode};
 use crate::tun::LONGEST;
@@ -243,6 +243,7 @@ pub fn gateway<E>(
         mtu,
         congestion: tcp.filter(|_| options.attach.is_none()),
         plain: options.plain,
+        way_out: false,
     };
     let keeper = Keeper::start()?;
     let address = farlink_net::wire::node_address(NodeId(node));
@@ -271,7 +272,11 @@ pub fn gateway<E>(
                         .into(),
                 )
             })?;
-            let mut command = namespace.command(program, hosts.path());
+            let names = Names {
+                hosts: hosts.path(),
+                resolver: None,
+            };
+            let mut command = namespace.command(program, names);
             command.args(arguments).env(HOST, &options.host);
             Some((program, command))
         }

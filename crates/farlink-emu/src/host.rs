@@ -10,6 +10,7 @@ use crate::namespace::Namespace;
 use crate::peer::Peer;
 use crate::port::{EthernetPort, own_mac};
 use crate::tun::{self, Tun, Written};
+use crate::way_out;
 use farlink_net::wire::{node_address, node_address6};
 use farlink_net::{NodeId, Raw};
 use farlink_tcp::Instant;
@@ -18,6 +19,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
 /// Name of the device in every namespace.
 pub(crate) const DEVICE: &str = "farlink0";
@@ -48,6 +50,8 @@ pub struct HostConfig {
     /// One packet to a read or write of a device, instead of several of a
     /// connection where the kernel has them together.
     pub plain: bool,
+    /// Whether what is for no host leaves by the emulated network too.
+    pub way_out: bool,
 }
 
 impl Default for HostConfig {
@@ -56,6 +60,7 @@ impl Default for HostConfig {
             mtu: 1500,
             congestion: None,
             plain: false,
+            way_out: false,
         }
     }
 }
@@ -286,6 +291,35 @@ impl Host {
     ) -> Result<Self, EmuError> {
         let failed = |e| EmuError::system(format!("attach {to} as {name}"), e);
         let station = |mac| Station::new(mac, node, nodes);
+        let kernel = |path: &Path, device: &str| {
+            let namespace = Namespace::of(path).map_err(failed)?;
+            let made = namespace.inside(|| {
+                let tun = Tun::create(device, config.plain)?;
+                let control = Control::open()?;
+                control.mtu(device, config.mtu)?;
+                control.queue(device, DEVICE_QUEUE)?;
+                // Of the emulated network and no other: the rest is the namespace's own.
+                control.address(device, node_address(node), attach::network(nodes).1)?;
+                // Of the device that is farlink's own alone; without IPv6 there are no such files.
+                for (key, value) in QUIET {
+                    let _ = set(&format!("ipv6/conf/{device}/{key}"), value);
+                }
+                control.up(device)?;
+                if fs::exists(format!("/proc/sys/net/ipv6/conf/{device}"))? {
+                    control.address6(device, node_address6(node), IPV6_PREFIX)?;
+                }
+                Ok((tun, File::open("/proc/thread-self/net/dev")?))
+            });
+            let (tun, devices) = made.map_err(|e| {
+                if e.raw_os_error() == Some(libc::EBUSY) {
+                    in_use(to, name)
+                } else {
+                    failed(e)
+                }
+            })?;
+            let devices = Some((devices, device.to_owned()));
+            Ok((Port::Kernel { namespace, tun }, devices))
+        };
         let mac = own_mac();
         let (port, devices) = match to {
             Attach::Interface(interface) => {
@@ -305,35 +339,8 @@ impl Host {
                 let devices = File::open("/proc/thread-self/net/dev").map_err(failed)?;
                 (Port::Ethernet(Box::new(port)), Some((devices, device)))
             }
-            Attach::Namespace { path, .. } => {
-                let namespace = Namespace::of(path).map_err(failed)?;
-                let made = namespace.inside(|| {
-                    let tun = Tun::create(DEVICE, config.plain)?;
-                    let control = Control::open()?;
-                    control.mtu(DEVICE, config.mtu)?;
-                    control.queue(DEVICE, DEVICE_QUEUE)?;
-                    // Of the emulated network and no other: the rest is the namespace's own.
-                    control.address(DEVICE, node_address(node), attach::network(nodes).1)?;
-                    // Of the device that is farlink's own alone; without IPv6 there are no such files.
-                    for (key, value) in QUIET {
-                        let _ = set(&format!("ipv6/conf/{DEVICE}/{key}"), value);
-                    }
-                    control.up(DEVICE)?;
-                    if fs::exists(format!("/proc/sys/net/ipv6/conf/{DEVICE}"))? {
-                        control.address6(DEVICE, node_address6(node), IPV6_PREFIX)?;
-                    }
-                    Ok((tun, File::open("/proc/thread-self/net/dev")?))
-                });
-                let (tun, devices) = made.map_err(|e| {
-                    if e.raw_os_error() == Some(libc::EBUSY) {
-                        in_use(to, name)
-                    } else {
-                        failed(e)
-                    }
-                })?;
-                let devices = Some((devices, DEVICE.to_owned()));
-                (Port::Kernel { namespace, tun }, devices)
-            }
+            Attach::Namespace { path, .. } => kernel(path, DEVICE)?,
+            Attach::Internet => kernel(&attach::own_namespace(), way_out::DEVICE)?,
         };
         Ok(Self {
             name: name.to_owned(),
@@ -368,6 +375,9 @@ impl Host {
                 if has_ipv6 {
                     control.address6(DEVICE, node_address6(node), IPV6_PREFIX)?;
                 }
+                if config.way_out {
+                    control.default_route(DEVICE)?;
+                }
                 // Else a run would begin with the ssthresh of the run before.
                 set("ipv4/tcp_no_metrics_save", "1")?;
                 set("ipv4/tcp_rmem", TCP_MEMORY)?;
@@ -401,8 +411,12 @@ impl Host {
 }
 
 fn in_use(to: &Attach, host: &str) -> EmuError {
+    let option = match to {
+        Attach::Internet => format!("--internet {host}"),
+        _ => format!("--attach {host}={to}"),
+    };
     EmuError::Scenario(format!(
-        "--attach {host}={to}: another emulation has it; end that one first (farlink ctl list)"
+        "{option}: another emulation has it; end that one first (farlink ctl list)"
     ))
 }
 

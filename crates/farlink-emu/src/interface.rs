@@ -81,6 +81,24 @@ impl Control {
         self.ask(libc::SIOCSIFNETMASK, &mut r)
     }
 
+    /// Makes an interface the way to all that has no route of its own.
+    pub(crate) fn default_route(&self, name: &str) -> io::Result<()> {
+        let mut device = request(name).name;
+        // SAFETY: numbers and pointers, for which zero is a value.
+        let mut route: libc::rtentry = unsafe { std::mem::zeroed() };
+        let anywhere = sockaddr(Ipv4Addr::UNSPECIFIED);
+        // SAFETY: addresses of IPv4 are as long as those of no family.
+        let anywhere =
+            unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(anywhere) };
+        (route.rt_dst, route.rt_genmask) = (anywhere, anywhere);
+        route.rt_flags = libc::RTF_UP;
+        route.rt_dev = device.as_mut_ptr();
+        // SAFETY: a whole `struct rtentry` and the name that it points to outlive the call.
+        let done = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCADDRT, &raw const route) };
+        Errno::result(done)?;
+        Ok(())
+    }
+
     /// Gives an interface an address of IPv6, in a network with a prefix of so many bits.
     pub(crate) fn address6(&self, name: &str, address: Ipv6Addr, prefix: u32) -> io::Result<()> {
         /// `struct in6_ifreq` (linux/ipv6.h).

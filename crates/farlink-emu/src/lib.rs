@@ -38,6 +38,7 @@ mod sockets;
 mod tun;
 mod tunnel;
 mod unit;
+mod way_out;
 
 pub use attach::{Attach, Attached};
 pub use client::{ask, execute};
@@ -48,7 +49,7 @@ pub use error::EmuError;
 pub use gateway::{GatewayDone, GatewayOptions, gateway};
 pub use host::{Counters, Host, HostConfig};
 pub use lateness::Lateness;
-pub use namespace::{Namespace, sweep};
+pub use namespace::{Names, Namespace, sweep};
 pub use options::{Options, Transfer, UserSpace};
 pub use protocol::{Answer, Place, Request};
 pub use realtime::{Mode, Ran};

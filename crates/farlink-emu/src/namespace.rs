@@ -2,6 +2,7 @@
 //! that what a killed run left behind is known by its name.
 
 use crate::EmuError;
+use crate::way_out;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
@@ -181,10 +182,9 @@ impl Namespace {
         })
     }
 
-    /// A command that will run in the namespace, with `hosts` in the place of
-    /// /etc/hosts.
-    pub fn command(&self, program: impl AsRef<OsStr>, hosts: &Path) -> Command {
-        command_in(&self.file, program, hosts)
+    /// A command that will run in the namespace, with `names`.
+    pub fn command(&self, program: impl AsRef<OsStr>, names: Names<'_>) -> Command {
+        command_in(&self.file, program, names)
     }
 
     /// Its name as a file.
@@ -193,11 +193,25 @@ impl Namespace {
     }
 }
 
-/// A command that will run in a network namespace, with `hosts` in the place of
-/// /etc/hosts. `namespace` must be open until the command was started.
-pub(crate) fn command_in(namespace: &File, program: impl AsRef<OsStr>, hosts: &Path) -> Command {
+/// How programs of a host find names.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// File in the place of /etc/hosts.
+    pub hosts: &'a Path,
+    /// File in the place of /etc/resolv.conf, if it is not the machine's own.
+    pub resolver: Option<&'a Path>,
+}
+
+/// A command that will run in a network namespace, with `names`. `namespace` must be open until
+/// the command was started.
+pub(crate) fn command_in(
+    namespace: &File,
+    program: impl AsRef<OsStr>,
+    names: Names<'_>,
+) -> Command {
     let fd = namespace.as_raw_fd();
-    let hosts = hosts.to_owned();
+    let hosts = names.hosts.to_owned();
+    let resolver = names.resolver.map(Path::to_owned);
     let mut command = Command::new(program);
     // SAFETY: system calls alone, on paths that are there already; the descriptor is
     // open until the child has it, since `namespace` outlives the command's start.
@@ -210,6 +224,15 @@ pub(crate) fn command_in(namespace: &File, program: impl AsRef<OsStr>, hosts: &P
             unshare(CloneFlags::CLONE_NEWNS)?;
             mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_SLAVE, none)?;
             mount(Some(&hosts), "/etc/hosts", none, MsFlags::MS_BIND, none)?;
+            if let Some(resolver) = &resolver {
+                mount(
+                    Some(resolver),
+                    way_out::RESOLVER,
+                    none,
+                    MsFlags::MS_BIND,
+                    none,
+                )?;
+            }
             // Processes have other numbers in a process namespace of their own. Where
             // this is refused, programs see those of the outside there.
             let safe = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -272,6 +295,7 @@ impl Drop for RunFile {
 /// Takes away what killed runs left behind; returns its names. What is of another
 /// process namespace is left alone: whether its process lives cannot be seen from here.
 pub fn sweep() -> Vec<String> {
+    way_out::sweep();
     let mut gone = Vec::new();
     let own = process_namespace();
     let entries = [NAMES, FILES]

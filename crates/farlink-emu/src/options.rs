@@ -1,7 +1,7 @@
 //! What an emulation is asked for: one object, which Python writes as JSON.
 
 use crate::EmuError;
-use crate::attach::Attached;
+use crate::attach::{Attach, Attached};
 use crate::endpoint::{EndpointConfig, Fetch, Service};
 use crate::host::HostConfig;
 use crate::realtime::Mode;
@@ -42,6 +42,8 @@ pub struct Options {
     pub sample: bool,
     /// Hosts that are there already.
     pub attach: Vec<Attached>,
+    /// Host that is this machine itself, by which the others reach what is beyond it.
+    pub internet: Option<String>,
     /// Attach also what the machine's own connection goes by.
     pub force: bool,
     /// Hosts that are neither in user space nor attached are gateways on other machines, which
@@ -78,8 +80,18 @@ impl Options {
         HostConfig {
             congestion: self.tcp.clone(),
             plain: self.plain,
+            way_out: self.internet.is_some(),
             ..HostConfig::default()
         }
+    }
+
+    /// The hosts that are there already.
+    pub(crate) fn attached(&self) -> Vec<Attached> {
+        let way_out = self.internet.iter().map(|host| Attached {
+            host: host.clone(),
+            to: Attach::Internet,
+        });
+        self.attach.iter().cloned().chain(way_out).collect()
     }
 
     pub(crate) fn mode(&self) -> Mode {

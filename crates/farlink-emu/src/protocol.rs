@@ -52,6 +52,9 @@ pub struct Place {
     pub processes: PathBuf,
     /// Names of the hosts, as /etc/hosts has them.
     pub names: PathBuf,
+    /// Whom to ask for other names, as /etc/resolv.conf has it, if it is not the machine's own.
+    #[serde(default)]
+    pub resolver: Option<PathBuf>,
 }
 
 /// What comes back.
@@ -143,6 +146,7 @@ mod tests {
                 namespace: "/run/netns/one".into(),
                 processes: "/proc/7/ns/pid".into(),
                 names: "/run/farlink/hosts".into(),
+                resolver: Some("/run/farlink/resolv".into()),
             }),
             Answer::Error("there is no link \"moon\"".into()),
         ];

@@ -31,13 +31,13 @@ pub fn emulate<E>(
     let expanded = options::expand(scenario)?;
     let endpoints = options.endpoints()?;
     let swept = sweep();
-    let (host, attached) = (options.host(), &options.attach);
+    let (host, attached) = (options.host(), options.attached());
     let mut emulation = Emulation::new(
         &expanded,
         options.run,
         &host,
         &endpoints,
-        attached,
+        &attached,
         options.force,
         options.unit.as_ref(),
     )?;

@@ -41,7 +41,7 @@ fn prepare<'a>(emulation: &Emulation, task: &'a Task) -> Result<Prepared<'a>, Em
         return Err(EmuError::Scenario("no program to run".into()));
     };
     let namespace = emulation.namespace_of(&task.host)?;
-    let mut command = namespace.command(program, emulation.hosts_file());
+    let mut command = namespace.command(program, emulation.names());
     command.args(arguments).env(HOST, &task.host);
     let sockets = Sockets::open(namespace).map_err(|e| EmuError::system("look at sockets", e))?;
     Ok(Prepared {

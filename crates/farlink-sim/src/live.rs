@@ -13,7 +13,6 @@ use farlink_net::agent::Agent;
 use farlink_net::channel::Channel;
 use farlink_net::mobility::Point;
 use farlink_net::rng::Streams;
-use farlink_net::wire::node_of;
 use farlink_net::{
     ById, Datagram, Direction, FlowId, LinkConfig, LinkId, NodeId, NotIp, Packet, Payload, Raw,
 };
@@ -137,6 +136,12 @@ impl Live {
         self.hosts.iter().map(|(name, node)| (name.as_str(), *node))
     }
 
+    /// Packets for addresses of IPv4 that no node has go to this host from now on, which passes them
+    /// on to where it will.
+    pub fn set_way_out(&mut self, host: NodeId) {
+        self.world.set_way_out(host);
+    }
+
     /// A program on host number `host` sends a packet, now.
     ///
     /// # Errors
@@ -152,7 +157,10 @@ impl Live {
     pub fn enter(&mut self, now: Instant, host: usize, raw: Raw) -> Result<(), Refused> {
         let from = self.hosts[host].1;
         let address = raw.destination();
-        let to = node_of(address).ok_or(Refused::NoHost(address))?;
+        let to = self
+            .world
+            .node_for(address)
+            .ok_or(Refused::NoHost(address))?;
         let next = self.world.next_node(from, to);
         // What the next node is not for it passes on, if it is a router.
         let goes = next.is_some_and(|next| next == to || self.world.is_junction(next));
@@ -574,6 +582,43 @@ mod tests {
         assert_eq!(send(datagram(0)), Refused::NoHost(itself.into()));
         let everybody = u32::from(EVERYBODY) - u32::from(itself);
         assert_eq!(send(datagram(everybody)), Refused::NoHost(EVERYBODY.into()));
+    }
+
+    /// What no node has the address of goes to the host that is the way out, from others and not
+    /// from itself; what comes in there has a foreign source, and a router's error goes back to it.
+    #[test]
+    fn a_way_out_gets_what_is_for_no_node() {
+        let mut live = live(&[]);
+        let (_, far) = live.hosts().last().unwrap();
+        let far_number = live.hosts().len() - 1;
+        let beyond = 200 << 24 | 5;
+        live.set_way_out(far);
+        live.send(Instant::ZERO, 0, datagram(beyond)).unwrap();
+        // Of the network's own addresses, but of no node here.
+        live.send(Instant::ZERO, 0, datagram(77)).unwrap();
+        assert!(
+            live.send(Instant::ZERO, far_number, datagram(beyond))
+                .is_err()
+        );
+        let foreign = Ipv4Addr::new(192, 0, 2, 1);
+        let packet = Packet {
+            ttl: 1,
+            ..Packet::new(NodeId(2), NodeId(0), Payload::Udp(Datagram::default()))
+        };
+        let addresses = wire::Addresses {
+            src: foreign,
+            ..wire::Addresses::of(&packet)
+        };
+        let expired = wire::encode(&packet, addresses).unwrap();
+        live.send(Instant::ZERO, far_number, expired).unwrap();
+        let mut got = Vec::new();
+        live.advance(Instant::from_nanos(10_000_000_000), |host, _, raw| {
+            got.push((host, raw.destination()));
+        });
+        let answers = got.iter().filter(|(_, to)| *to == IpAddr::V4(foreign));
+        assert_eq!(answers.count(), 1, "{got:?}");
+        assert_eq!(got.len(), 3);
+        assert!(got.iter().all(|&(host, _)| host == far_number));
     }
 
     /// What is on its way keeps its time; the next packet meets the new link. A

@@ -62,6 +62,12 @@ ATTACH = typer.Option(
     "netns:NAME or container:NAME.",
     metavar="HOST=WHAT",
 )
+_INTERNET = typer.Option(
+    None,
+    "--internet",
+    help="Host that is this machine itself, by which the others reach the Internet (NAT).",
+    metavar="HOST",
+)
 FORCE = typer.Option(
     False, "--force", help="Attach also what the machine's own connection goes by."
 )
@@ -87,6 +93,7 @@ def _options(
     tcp: list[str] = TCP,
     endpoint: list[str] = ENDPOINT,
     attach: list[str] = ATTACH,
+    internet: str | None = _INTERNET,
     force: bool = FORCE,
     plain: bool = PLAIN,
     realtime: bool | None = REALTIME,
@@ -104,6 +111,7 @@ def _options(
         "seed": seed,
         "endpoints": of_hosts("--endpoint", endpoint, "TCP", "server=hybla"),
         "attach": of_hosts("--attach", attach, "WHAT", "office=eth1"),
+        "internet": internet,
         "force": force,
         "plain": plain,
         "realtime": realtime,

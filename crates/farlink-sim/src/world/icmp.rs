@@ -8,6 +8,7 @@ use farlink_net::icmp::IcmpError;
 use farlink_net::wire::node_of;
 use farlink_net::{FlowId, HOST_TTL, LinkId, NodeId, Packet, PacketId, Payload, Raw};
 use farlink_tcp::Instant;
+use std::net::IpAddr;
 
 impl World {
     /// Says which nodes have programs; the others are routers.
@@ -16,6 +17,22 @@ impl World {
             full: Instant::ZERO,
         };
         self.answers.places = is_host.map(|is_host| Place { is_host, errors }).collect();
+    }
+
+    /// Says which host packets for addresses of IPv4 that no node has go to.
+    pub(crate) fn set_way_out(&mut self, host: NodeId) {
+        self.answers.way_out = Some(host);
+    }
+
+    /// The node that a packet for this address goes to.
+    pub(crate) fn node_for(&self, address: IpAddr) -> Option<NodeId> {
+        let node = node_of(address);
+        let is_here = node.is_some_and(|node| self.answers.places.get(node).is_some());
+        let way_out = self
+            .answers
+            .way_out
+            .filter(|_| address.is_ipv4() && !is_here);
+        way_out.or(node)
     }
 
     /// Whether a node passes on what is not for it.
@@ -150,7 +167,8 @@ impl World {
     /// A router sends a message to the host whose address it has; to none if there
     /// is none.
     fn send_answer(&mut self, node: NodeId, answer: Raw) {
-        let Some(to) = node_of(answer.destination()).filter(|&to| self.is_host(to)) else {
+        let to = self.node_for(answer.destination());
+        let Some(to) = to.filter(|&to| self.is_host(to)) else {
             return;
         };
         self.answers.answered += 1;

@@ -1,0 +1,205 @@
+"""A host that is this machine itself, by which the others reach what this machine reaches.
+
+The Internet is a namespace of the test's own, and so is the machine that farlink runs on.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_attach import IP, Machine, inside, ip, needs_ip
+from test_emulate import FARLINK, path, pytestmark  # noqa: F401  (skips without the right)
+from test_endings import scenario_file, until
+
+import farlink as fl
+
+NFT = shutil.which("nft") or ""
+needs_nft = pytest.mark.skipif(not NFT, reason="no nft(8), by which NAT is set")
+
+# A name server that knows one name, and a server that first tries to reach the host that asks by
+# the machine that hides it, and then says whom it sees.
+INTERNET = """
+import socket, threading
+def names():
+    u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    u.bind(("192.0.2.1", 53))
+    while True:
+        q, to = u.recvfrom(512)
+        end = q.index(0, 12) + 5
+        is_ipv4 = q[end - 4:end - 2] == bytes([0, 1])
+        answer = bytes.fromhex("c00c00010001000000000004") + socket.inet_aton("198.51.100.7")
+        count = bytes([0, 1, 0, int(is_ipv4), 0, 0, 0, 0])
+        u.sendto(q[:2] + b"\\x81\\x80" + count + q[12:end] + answer * is_ipv4, to)
+threading.Thread(target=names, daemon=True).start()
+s = socket.create_server(("", 5000))
+while True:
+    c, who = s.accept()
+    stranger = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    stranger.sendto(b"stranger", ("10.0.0.3", 7))
+    c.sendall(who[0].encode())
+    data = b""
+    while part := c.recv(1 << 16):
+        data += part
+    c.sendall(data)
+    c.close()
+"""
+LOOK = """
+import json, os, socket, struct, sys, time
+found = {"name": socket.gethostbyname("far.example")}
+near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+near.bind(("", 7))
+began = time.monotonic()
+s = socket.create_connection(("198.51.100.7", 5000), 5)
+found["handshake_s"] = time.monotonic() - began
+found["seen_as"] = s.recv(100).decode()
+data = os.urandom(300_000)
+s.sendall(data)
+s.shutdown(socket.SHUT_WR)
+got = b""
+while part := s.recv(1 << 16):
+    got += part
+found["right"] = got == data
+near.settimeout(0.1)
+try:
+    found["stranger"] = near.recv(100).decode()
+except TimeoutError:
+    found["stranger"] = None
+raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+raw.settimeout(2)
+def answer(hops):
+    raw.setsockopt(socket.IPPROTO_IP, socket.IP_TTL, hops)
+    message = struct.pack("!BBHHH", 8, 0, 0xffff - 8 * 256 - 7 - hops, 7, hops)
+    raw.sendto(message, ("198.51.100.7", 0))
+    return raw.recvfrom(2000)[1][0]
+found["hops"] = [answer(hops) for hops in (1, 2, 3)]
+print(json.dumps(found), file=open(sys.argv[1], "w"))
+"""
+
+
+class Lab(Machine):
+    """A machine whose default route goes to a namespace that stands for the Internet."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.far = f"far-{os.getpid()}"
+        self.files = Path("/etc/netns") / self.name
+        ip("netns", "add", self.far)
+        ip("link", "set", self.cable, "netns", self.far)
+        for address, device in (("192.0.2.1/24", self.cable), ("198.51.100.7/32", "lo")):
+            ip("-n", self.far, "addr", "add", address, "dev", device)
+            ip("-n", self.far, "link", "set", device, "up")
+        self.has("192.0.2.7/24")
+        ip("-n", self.far, "route", "add", "10.0.0.0/8", "via", "192.0.2.7")
+        self.ip("link", "set", "lo", "up")
+        # What `ip netns exec` puts in the place of the machine's own.
+        self.files.mkdir(parents=True)
+        (self.files / "resolv.conf").write_text("nameserver 127.0.0.53\nnameserver 192.0.2.1\n")
+        self.within("sh", "-c", "echo 0 >/proc/sys/net/ipv4/ip_forward")
+
+    def within(
+        self, *command: str, env: dict[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [IP, "netns", "exec", self.name, *command],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=env,
+        )
+
+    def state(self) -> str:
+        """All that a way out may have changed."""
+        forward = "grep . /proc/sys/net/ipv4/conf/*/forwarding"
+        return inside(self) + self.within("sh", "-c", f"{forward}; {NFT} list ruleset").stdout
+
+    def gone(self) -> None:
+        super().gone()
+        ip("netns", "del", self.far)
+        shutil.rmtree(self.files)
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    made = Lab()
+    try:
+        made.ip("route", "add", "default", "via", "192.0.2.1")
+        yield made
+    finally:
+        made.gone()
+
+
+@needs_ip
+@needs_nft
+def test_hosts_reach_by_the_scenarios_path_what_the_machine_reaches(
+    lab: Lab, tmp_path: Path
+) -> None:
+    """Names, TCP both ways and errors of routers; nobody from outside reaches a host by itself."""
+    command = [IP, "netns", "exec", lab.far, sys.executable, "-c", INTERNET]
+    lab.programs.append(subprocess.Popen(command))
+    until(lambda: ":1388 " in ip("netns", "exec", lab.far, "cat", "/proc/net/tcp"))
+    before, out = lab.state(), tmp_path / "found.json"
+    run = [*FARLINK, "emulate", str(scenario_file(tmp_path)), "--internet", "server", "--quiet"]
+    done = lab.within(*run, "--", sys.executable, "-c", LOOK, str(out))
+    assert done.returncode == 0, done.stderr
+    found = json.loads(out.read_text())
+    assert found.pop("handshake_s") > 0.02, "two times the link's 10 ms"
+    assert found == {
+        "name": "198.51.100.7",
+        "seen_as": "192.0.2.7",
+        "right": True,
+        "stranger": None,
+        "hops": ["10.0.0.2", "10.0.0.1", "198.51.100.7"],
+    }
+    assert lab.state() == before
+
+
+@needs_ip
+@needs_nft
+def test_what_a_killed_run_left_is_put_back_by_the_next(lab: Lab, tmp_path: Path) -> None:
+    """Rules and forwarding; while a run has the way out, another is refused it."""
+    before = lab.state()
+    run = [IP, "netns", "exec", lab.name, *FARLINK, "emulate", str(scenario_file(tmp_path))]
+    first = subprocess.Popen([*run, "--internet", "server", "--seconds", "60"])
+    try:
+        until(lambda: "conf/eth0/forwarding:1" in lab.state())
+        there = lab.state()
+        second = lab.within(*run[4:], "--internet", "client", "--seconds", "60")
+        assert (second.returncode, second.stderr.count("\n")) == (2, 1), second.stderr
+        assert "--internet client: another emulation has it" in second.stderr
+        assert lab.state() == there
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+    until(lambda: "farlink-out" not in lab.ip("-br", "link"))
+    assert "conf/eth0/forwarding:1" in lab.state()
+    assert lab.within(*run[4:], "--seconds", "0.1", "--quiet").returncode == 0
+    assert lab.state() == before
+
+
+@needs_ip
+def test_what_cannot_be_a_way_out_is_refused(tmp_path: Path) -> None:
+    """No NAT, no route, no such host, a host in user space: one line, and nothing was made."""
+    lab = Lab()
+    try:
+        before = lab.state()
+        run = [*FARLINK, "emulate", str(scenario_file(tmp_path)), "--internet", "server"]
+        run += ["--seconds", "1"]
+        without = {**os.environ, "PATH": str(tmp_path)}
+        tries = [("no program nft in PATH", without), ("no default route", None)]
+        for why, environment in tries[: 2 if NFT else 1]:
+            done = lab.within(*run, env=environment)
+            assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+            assert why in done.stderr
+        assert lab.state() == before
+    finally:
+        lab.gone()
+    with pytest.raises(fl.ScenarioError, match='no host "moon"'):
+        fl.emulate(path(), seconds=1, internet="moon")
+    with pytest.raises(fl.ScenarioError, match="--internet server: --endpoint makes server"):
+        fl.emulate(path(), seconds=1, internet="server", endpoints={"server": "reno"})
