@@ -16,6 +16,7 @@ import signal
 import socket
 import statistics
 import struct
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import farlink as fl
+from farlink import source
 
 CLONE_NEWNET = 0x40000000
 TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
@@ -343,6 +345,28 @@ def rate_error(rate: float, seconds: float, out: Path) -> tuple[float, float]:
     return 100 * change / elapsed, gaps[int(0.99 * len(gaps))]
 
 
+def start_and_end(hosts: int, folder: Path) -> tuple[float, float]:
+    """Seconds from the call of `farlink emulate` to its program, and from there to its end."""
+    file = folder / f"{hosts}.json"
+    way = {"rate": "10 Mbit/s", "delay": "10 ms", "queue": {"packets": 100}}
+    pairs = [(f"a{number}", f"b{number}") for number in range(hosts // 2)]
+    scenario = {
+        "name": "pairs",
+        "links": [{"between": pair, "down": way, "up": way} for pair in pairs],
+        "flows": [{"from": a, "to": b, "size": "1 MB"} for a, b in pairs],
+    }
+    (text,) = source.find(scenario).resolve(None, []).values()
+    file.write_text(text)
+    command = [sys.executable, "-m", "farlink", "emulate", str(file), "--quiet", "--"]
+    began = time.time()
+    done = subprocess.run(  # noqa: S603
+        [*command, "date", "+%s.%N"], stdout=subprocess.PIPE, check=True
+    )
+    ended = time.time()
+    at = float(done.stdout)
+    return at - began, ended - at
+
+
 def main() -> None:
     """Measure all, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -384,6 +408,10 @@ def main() -> None:
         for rate in (0.25e6, 2e6, 20e6, 100e6):
             error, gap = rate_error(rate, options.seconds, fresh())
             say(f"rate {rate / 1e6:6g} Mb/s: error {error:+.5f} %, gaps within {gap:.0f} us (99 %)")
+        for hosts in (2, 100, 400):
+            times = [start_and_end(hosts, Path(folder)) for _ in range(options.turns)]
+            start, end = (statistics.median(one) for one in zip(*times, strict=True))
+            say(f"{hosts} hosts: {start:.2f} s until the program starts, {end:.2f} s to the end")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +231,30 @@ def test_what_dead_runs_left_is_found_at_the_next_start() -> None:
         assert not left.exists()
     finally:
         foreign.unlink()
+
+
+def test_a_hundred_hosts_start_and_end_soon() -> None:
+    """Within 2 s on a quiet machine; here other tests run beside it."""
+    pairs = [(f"a{number}", f"b{number}") for number in range(50)]
+    way = {"rate": "10 Mbit/s", "delay": "1 ms"}
+    scenario = {
+        "links": [{"between": pair, "down": way, "up": way} for pair in pairs],
+        "flows": [{"from": a, "to": b, "size": "1 MB"} for a, b in pairs],
+    }
+    before = set(NAMES.iterdir()) if NAMES.exists() else set()
+    script = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(5)
+s.sendto(b"x", ("b49", 7))
+s.recv(10)
+"""
+    began = time.monotonic()
+    done = fl.emulate(scenario, python(script), host="a49", servers=[("b49", python(ECHO))])
+    assert time.monotonic() - began < 6
+    assert done.exit_code == 0
+    assert len(done.data["hosts"]) == 100
+    assert (set(NAMES.iterdir()) if NAMES.exists() else set()) == before
 
 
 def test_two_emulations_run_side_by_side() -> None:
