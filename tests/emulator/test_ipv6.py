@@ -5,7 +5,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from test_attach import TURN, Machine, machine, needs_ip, talk  # noqa: F401
+import pytest
+from test_attach import TURN, Machine, inside, machine, needs_ip, talk  # noqa: F401
 from test_emulate import path, pytestmark  # noqa: F401  (skips without the right)
 
 import farlink as fl
@@ -102,3 +103,35 @@ def test_a_machine_behind_an_interface_has_ipv6(machine: Machine, tmp_path: Path
     routes = machine.ip("-6", "route", "get", SERVER)
     (far,) = (r for r in done.data["links"] if (r["link"], r["direction"]) == ("far", "down"))
     assert "mtu 1400" in routes or far["metrics"]["drops_too_big"] > 0
+
+
+@needs_ip
+@pytest.mark.parametrize(("opens", "answers"), [("server", "client"), ("client", "server")])
+def test_a_namespace_of_somebody_else_has_ipv6(
+    opens: str,
+    answers: str,
+    machine: Machine,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    """As a host it pings and is pinged, opens and accepts TCP, and finds the path's MTU; its own
+    addresses and routes are what they were."""
+    machine.has("192.0.2.7/24", "2001:db8::7/64")
+    before, out = inside(machine), tmp_path / "out.json"
+    far = {"client": CLIENT, "server": SERVER}[answers]
+    done = fl.emulate(
+        narrow(),
+        [sys.executable, "-c", LOOK, str(out), ROUTER, far],
+        host=opens,
+        servers=[(answers, [sys.executable, "-c", ECHO + TURN])],
+        attach={"client": f"netns:{machine.name}"},
+    )
+    assert done.exit_code == 0
+    assert json.loads(out.read_text()) == {
+        "echo": [ROUTER, far],
+        "expired": ROUTER,
+        "fragments": 5000,
+        "right": True,
+        "mtu": 1400,
+    }
+    assert done.missing == 0
+    assert inside(machine) == before
