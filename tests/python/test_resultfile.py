@@ -173,7 +173,8 @@ def mutate(data: Any, draw: random.Random) -> None:  # noqa: ANN401 (a tree)
     elif act == 2 and isinstance(data, list):
         data.append(copy.deepcopy(data[key]))
     else:
-        data[key] = draw.choice(STRANGE)
+        # A copy: a later change may be one inside of it, and a list within itself is no JSON.
+        data[key] = copy.deepcopy(draw.choice(STRANGE))
 
 
 def try_mutants(result: fl.Result, folder: Path, seeds: range) -> None:
