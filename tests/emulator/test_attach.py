@@ -256,7 +256,7 @@ def test_the_machines_own_connection_and_what_another_run_has_are_refused(
     scenario.write_text(text)
     command = [IP, "netns", "exec", machine.name, *FARLINK, "emulate", str(scenario)]
     command += ["--quiet", "--attach", "client=eth0"]
-    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
     assert refused.returncode == 2
     assert refused.stderr.count("\n") == 1
     assert "default route goes by it; --force" in refused.stderr
@@ -267,4 +267,54 @@ def test_the_machines_own_connection_and_what_another_run_has_are_refused(
     assert "another emulation has it" in second.stderr
     run.send_signal(signal.SIGINT)
     assert run.wait(30) == 130
+    assert inside(machine) == before
+
+
+SESSION = """
+import os, socket, time
+listener = socket.create_server(("192.0.2.7", 22))
+far = socket.create_connection(("192.0.2.7", 22))
+os.write(1, b".")
+time.sleep(60)
+"""
+
+
+@needs_ip
+@pytest.mark.parametrize("way", ["IPv4", "IPv6", "session", "login"])
+def test_what_the_machine_is_reached_by_is_not_attached(
+    way: str, machine: Machine, tmp_path: Path
+) -> None:
+    """A default route of either IP, a connection to SSH's port, and the one that sshd names."""
+    machine.has("192.0.2.7/24", "2001:db8::7/64")
+    reason, told = "default route goes by it", {}
+    if way == "IPv4":
+        machine.ip("route", "add", "default", "via", "192.0.2.1")
+    elif way == "IPv6":
+        machine.ip("-6", "route", "add", "default", "via", "2001:db8::1", "dev", "eth0")
+    else:
+        reason = "an SSH session comes by it"
+    if way == "login":
+        told = {"SSH_CONNECTION": "192.0.2.1 50000 192.0.2.7 2222"}
+    if way == "session":
+        machine.ip("link", "set", "lo", "up")
+        command = [IP, "netns", "exec", machine.name, sys.executable, "-c", SESSION]
+        login = subprocess.Popen(command, stdout=subprocess.PIPE)
+        machine.programs.append(login)
+        assert login.stdout is not None
+        assert login.stdout.read(1) == b"."
+        login.stdout.close()
+    before = inside(machine)
+    scenario = tmp_path / "path.json"
+    (text,) = source.find(path()).resolve(None, []).values()
+    scenario.write_text(text)
+    command = [IP, "netns", "exec", machine.name, *FARLINK, "emulate", str(scenario)]
+    refused = subprocess.run(
+        [*command, "--seconds", "1", "--attach", "client=eth0"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **told},
+    )
+    assert (refused.returncode, refused.stderr.count("\n")) == (2, 1), refused.stderr
+    assert reason in refused.stderr
     assert inside(machine) == before
