@@ -19,6 +19,7 @@ const CAME: Instant = Instant::MAX;
 
 /// Times of the segments of one direction of a flow.
 #[derive(Clone, Debug, Default)]
+#[repr(align(64))] // or some would lie in two lines of the cache
 pub(crate) struct Transit {
     /// What did not come, and what came behind that.
     pieces: Ring<Piece>,
