@@ -1,8 +1,10 @@
 """Captures, the kernel's TCP, and changes of a running emulation."""
 
+import itertools
 import json
 import os
 import shutil
+import signal
 import socket
 import stat
 import subprocess
@@ -16,6 +18,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
+from test_endings import heeds_ctrl_c  # noqa: F401  (of all tests)
 
 import farlink as fl
 from farlink import control
@@ -304,16 +307,17 @@ def test_flows_are_watched_as_they_are() -> None:
         watch = [*FARLINK, "ctl", "stats", "--watch", "--every", "0.5", "--of", str(one.pid)]
         with (
             subprocess.Popen(watch, stdout=subprocess.PIPE, text=True) as seen,
-            subprocess.Popen(watch, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as stopped,
+            subprocess.Popen(watch, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as stopped,
         ):
             looks = []
             for look in one.watch(0.25):
                 looks.append(look)
                 if len(looks) == 8:
-                    stopped.send_signal(2)
+                    assert stopped.stdout is not None
+                    assert stopped.stdout.readline()
+                    stopped.send_signal(signal.SIGINT)
             printed, _ = seen.communicate(timeout=30)
-            assert stopped.stderr is not None
-            assert stopped.stderr.read() == b"farlink: interrupted\n"
+            assert stopped.communicate(timeout=30)[1] == b"farlink: interrupted\n"
         assert (seen.returncode, stopped.returncode) == (0, 130)
         assert process.stdout is not None
         assert json.loads(process.stdout.read())["correct"] is True
@@ -323,7 +327,11 @@ def test_flows_are_watched_as_they_are() -> None:
     }
     row = [row for row in rows if row["srtt_s"] is not None][-1]
     assert row["from_address"] == "10.0.0.1:5001"
-    moved = sum((row["bit_s"] or 0.0) for row in rows) * 0.25 / 8
+    moved = sum(
+        (row["bit_s"] or 0.0) * (now["duration_s"] - before["duration_s"]) / 8
+        for before, now in itertools.pairwise(looks)
+        for row in now["flows"]
+    )
     assert moved == pytest.approx(rows[-1]["acked_bytes"], rel=0.25)
     assert 0.5 <= row["min_rtt_s"] <= row["srtt_s"] < 5
     assert row["cwnd_bytes"] > 10 * 1448
