@@ -1,8 +1,8 @@
 //! From an expanded scenario to a world.
 
 use crate::app::Program;
+use crate::event_queue::{Event, Kind, MAX_SOURCES};
 use crate::flow::{FlowState, Opening, udp_ports};
-use crate::heap::{Event, Kind, MAX_SOURCES};
 use crate::run::{Monitor, RunError};
 use crate::scenario::{
     AgentHandoff, AgentName, App, Burst, ChannelSpec, DirectionSpec, Distribution, Expanded,
@@ -525,7 +525,7 @@ fn flows(
         });
         world.unfinished += 1;
         let start = Instant::ZERO + flow.start;
-        world.heap.push(Event::new(start, Kind::Start, id.0, 0));
+        world.queue.push(Event::new(start, Kind::Start, id.0, 0));
     }
     let over_tcp = world.flows.len();
     let mut tcp = world.flows.ids();
@@ -560,7 +560,7 @@ fn flows(
         ));
         world.unfinished += 1;
         let first = Event::new(start, Kind::Datagram, index as u32, 0);
-        world.heap.push(first);
+        world.queue.push(first);
     }
     flows_over_xtp(scenario, world);
     Ok(())
@@ -587,7 +587,7 @@ fn flows_over_xtp(scenario: &Expanded, world: &mut World) {
         ));
         world.unfinished += 1;
         let first = Event::new(start, Kind::Datagram, before as u32, 0);
-        world.heap.push(first);
+        world.queue.push(first);
     }
 }
 

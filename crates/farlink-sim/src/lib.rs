@@ -22,8 +22,8 @@
 
 mod app;
 mod build;
+mod event_queue;
 mod flow;
-mod heap;
 mod live;
 mod metrics;
 mod numbers;

@@ -2,8 +2,8 @@
 
 use crate::app::Side;
 use crate::build::build;
+use crate::event_queue::Event;
 use crate::flow::{EndId, FlowState};
-use crate::heap::Event;
 use crate::metrics::{self, Scope, Values, named};
 use crate::probe::{Probes, Table};
 use crate::sample::{derived, derived_json};

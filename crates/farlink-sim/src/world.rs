@@ -22,8 +22,8 @@ mod udp;
 mod xtp;
 
 use crate::app::{AppEvent, Command, Side};
+use crate::event_queue::{Event, EventQueue, Kind};
 use crate::flow::{End, EndId, FlowState, Times};
-use crate::heap::{Event, Heap, Kind};
 use crate::probe::Probes;
 use crate::transit::Transit;
 use crate::udp::UdpFlow;
@@ -151,7 +151,7 @@ pub(crate) type Cookies = BTreeMap<(NodeId, NodeId), FastOpenCache>;
 #[derive(Debug)]
 pub(crate) struct World {
     pub(crate) now: Instant,
-    pub(crate) heap: Heap,
+    pub(crate) queue: EventQueue,
     pub(crate) nodes: ById<NodeId, Node>,
     pub(crate) links: Links,
     pub(crate) packets: Packets,
@@ -197,7 +197,7 @@ impl World {
     pub(crate) fn new(nodes: ById<NodeId, Node>, links: Links) -> Self {
         Self {
             now: Instant::ZERO,
-            heap: Heap::default(),
+            queue: EventQueue::default(),
             nodes,
             links,
             packets: Packets::default(),
@@ -228,19 +228,19 @@ impl World {
     /// The next event.
     #[inline]
     pub(crate) fn next_event(&self) -> Option<Event> {
-        self.heap.peek()
+        self.queue.peek()
     }
 
     /// When the next event is due.
     #[inline]
     pub(crate) fn next_time(&self) -> Option<Instant> {
-        self.heap.peek().map(|event| event.time())
+        self.queue.peek().map(|event| event.time())
     }
 
     /// Handles the next event. Returns whether there was one.
     #[inline]
     pub(crate) fn step(&mut self) -> bool {
-        let Some(event) = self.heap.peek() else {
+        let Some(event) = self.queue.peek() else {
             return false;
         };
         debug_assert!(event.time() >= self.now, "time goes back");
@@ -249,68 +249,68 @@ impl World {
         match event.kind() {
             Kind::Arrival if event.counter() == 0 => self.arrival(LinkId(event.source())),
             Kind::Arrival => {
-                self.heap.pop();
-                let packet = PacketId(self.heap.detail(event));
+                self.queue.pop();
+                let packet = PacketId(self.queue.detail(event));
                 self.refused_ahead(LinkId(event.source()), packet);
             }
             Kind::Reordered => {
-                self.heap.pop();
-                let packet = PacketId(self.heap.detail(event));
+                self.queue.pop();
+                let packet = PacketId(self.queue.detail(event));
                 self.reached(LinkId(event.source()), packet);
             }
             Kind::Timer => {
-                self.heap.pop();
+                self.queue.pop();
                 self.timer(EndId::at(event.source()));
             }
             Kind::Start => {
-                self.heap.pop();
+                self.queue.pop();
                 self.start(FlowId(event.source()));
             }
             Kind::Stop => {
-                self.heap.pop();
+                self.queue.pop();
                 self.stop(FlowId(event.source()));
             }
             Kind::Wake => {
-                self.heap.pop();
+                self.queue.pop();
                 self.wake(FlowId(event.source()));
             }
             Kind::Datagram => {
-                self.heap.pop();
+                self.queue.pop();
                 self.datagram_due(event.source() as usize);
             }
             Kind::Notice => {
-                self.heap.pop();
-                let packet = PacketId(self.heap.detail(event));
+                self.queue.pop();
+                let packet = PacketId(self.queue.detail(event));
                 self.notice(EndId::at(event.source()), packet);
             }
             Kind::LowDue => {
-                self.heap.pop();
+                self.queue.pop();
                 self.link_due(LinkId(event.source()), Due::Low);
             }
             Kind::Arq => {
-                self.heap.pop();
+                self.queue.pop();
                 self.link_due(LinkId(event.source()), Due::Arq);
             }
             Kind::PathMtu => {
-                self.heap.pop();
-                let bytes = self.heap.detail(event);
+                self.queue.pop();
+                let bytes = self.queue.detail(event);
                 self.path_mtu(EndId::at(event.source()), bytes);
             }
             Kind::Reassembly => {
-                self.heap.pop();
+                self.queue.pop();
                 self.give_up_partial();
             }
             Kind::Agent => {
-                self.heap.pop();
+                self.queue.pop();
                 self.agent_due(event.source() as usize);
             }
             Kind::Switch => {
-                self.heap.pop();
-                let on = self.heap.detail(event) != 0;
+                self.queue.pop();
+                let on = self.queue.detail(event) != 0;
                 self.switch_agent(event.source() as usize, on);
             }
             Kind::Handoff => {
-                self.heap.pop();
+                self.queue.pop();
                 self.handoff_due(event.source() as usize, event.counter());
             }
         }
@@ -325,10 +325,10 @@ impl World {
         };
         match next {
             Some(next) => {
-                self.heap
-                    .replace(Event::new(next, Kind::Arrival, link.0, 0));
+                self.queue
+                    .replace_arrival(Event::new(next, Kind::Arrival, link.0, 0));
             }
-            None => self.heap.pop(),
+            None => self.queue.pop(),
         }
         self.reached_here(link, packet);
     }
@@ -473,7 +473,7 @@ impl World {
         let state = &mut self.flows[flow];
         state.opened_at = self.now;
         if let Some(at) = state.stops_after.map(|d| self.now + d) {
-            self.heap.push(Event::new(at, Kind::Stop, flow.0, 0));
+            self.queue.push(Event::new(at, Kind::Stop, flow.0, 0));
         }
         for end in EndId::both(flow) {
             self.ends[end].live = true;
@@ -567,7 +567,7 @@ impl World {
         let e = &mut self.ends[end];
         if let Some(due) = e.conn.timeout_before(e.scheduled) {
             e.scheduled = due;
-            self.heap
+            self.queue
                 .push(Event::new(due.max(now), Kind::Timer, end.number(), 0));
         }
         if self.briefs[end.flow()].missing == 0 {
@@ -615,7 +615,7 @@ impl World {
                 }
                 Command::Wake(at) => {
                     state.wakes_at = at;
-                    self.heap.push(Event::new(at, Kind::Wake, flow.0, 0));
+                    self.queue.push(Event::new(at, Kind::Wake, flow.0, 0));
                 }
                 Command::Responded(after) => {
                     state.responses += 1;

@@ -3,8 +3,8 @@
 use super::handoff::Seen;
 use super::placed::{Handing, Placed};
 use super::{Node, World};
+use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
-use crate::heap::{Event, Kind};
 use farlink_net::agent::{Action, Agent, Crossing, Injection, Out, Sent, Tag, Verdict, View};
 use farlink_net::channel::DropCause;
 use farlink_net::{ById, Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp, wire};
@@ -189,7 +189,7 @@ impl World {
             self.wake_agent(number);
             self.serial = self.serial.wrapping_add(1);
             let event = Event::new(at, Kind::Switch, number as u32, self.serial);
-            self.heap.push_with(event, u32::from(on));
+            self.queue.push_with(event, u32::from(on));
         }
     }
 
@@ -384,7 +384,7 @@ impl World {
             let at = due.max(self.now);
             placed.due = at;
             let event = Event::new(at, Kind::Agent, number as u32, 0);
-            self.heap.push(event);
+            self.queue.push(event);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A packet's way over a link: it is offered, and what becomes of it is done.
 
 use super::World;
-use crate::heap::{Event, Kind};
+use crate::event_queue::{Event, Kind};
 use farlink_net::channel::DropCause;
 use farlink_net::{Direction, Due, FlowId, LinkId, NodeId, Offered, Outcome, PacketId, Payload};
 
@@ -41,7 +41,7 @@ impl World {
         match self.links.offer(now, link, packet, packets, outcomes) {
             Offered::Flies => {}
             Offered::FliesFirst(at) => {
-                self.heap.push(Event::new(at, Kind::Arrival, link.0, 0));
+                self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
             }
             Offered::HandsOn(at) => self.hand_on(link, packet, at),
             Offered::TooLong => self.too_long(node, link, packet),
@@ -68,7 +68,7 @@ impl World {
         let packets = &mut self.packets;
         let offered = self.links.offer(now, link, packet, packets, outcomes);
         if let Offered::FliesFirst(at) = offered {
-            self.heap.push(Event::new(at, Kind::Arrival, link.0, 0));
+            self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
         }
         if offered == Offered::Closed {
             self.nobody_there(node, link, packet);
@@ -103,13 +103,13 @@ impl World {
             next += 1;
             match outcome {
                 Outcome::Flies(link, at) => {
-                    self.heap.push(Event::new(at, Kind::Arrival, link.0, 0));
+                    self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
                 }
                 Outcome::HandsOn(link, packet, at) => self.hand_on(link, packet, at),
                 Outcome::Overtakes(link, packet, at) => {
                     self.serial = self.serial.wrapping_add(1);
                     let event = Event::new(at, Kind::Reordered, link.0, self.serial);
-                    self.heap.push_with(event, packet.0);
+                    self.queue.push_with(event, packet.0);
                 }
                 Outcome::Left(link, packet, at) => self.left(link, packet, at),
                 Outcome::Again(_, packet, at) => self.left_again(packet, at),
@@ -147,7 +147,7 @@ impl World {
                 // Both directions are one machine.
                 Due::Arq => (Kind::Arq, LinkId::new(link.link(), Direction::Down)),
             };
-            self.heap.push(Event::new(at, kind, source.0, 0));
+            self.queue.push(Event::new(at, kind, source.0, 0));
         }
     }
 

@@ -4,8 +4,8 @@
 
 use super::reassemblies::{Key, Partial, key, same};
 use super::{World, sending_end};
+use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
-use crate::heap::{Event, Kind};
 use farlink_net::channel::DropCause;
 use farlink_net::fragment::{Added, Mtu, Piece};
 use farlink_net::icmp::IcmpError;
@@ -86,7 +86,7 @@ impl World {
         let end = sending_end(packet, self.briefs[packet.flow].sender_opens);
         self.serial = self.serial.wrapping_add(1);
         let event = Event::new(heard, Kind::PathMtu, end.number(), self.serial);
-        self.heap.push_with(event, mtu.bytes);
+        self.queue.push_with(event, mtu.bytes);
     }
 
     /// An endpoint hears how long a packet may be.
@@ -174,7 +174,7 @@ impl World {
         let all = &mut self.reassemblies;
         if all.watch.is_none_or(|at| due < at) {
             all.watch = Some(due);
-            self.heap.push(Event::new(due, Kind::Reassembly, 0, 0));
+            self.queue.push(Event::new(due, Kind::Reassembly, 0, 0));
         }
     }
 

@@ -8,7 +8,7 @@
 //! fused.
 
 use super::World;
-use crate::heap::{Event, Kind};
+use crate::event_queue::{Event, Kind};
 use crate::scenario::{Expanded, ExpandedFlow};
 use crate::udp::UdpFlow;
 use crate::xtp::XtpFlow;
@@ -121,14 +121,14 @@ impl World {
             let Some(arrives) = self.links[next].take_ahead(self.now, at, label) else {
                 self.serial = self.serial.wrapping_add(1).max(1);
                 let event = Event::new(at, Kind::Arrival, link.0, self.serial);
-                self.heap.push_with(event, packet.0);
+                self.queue.push_with(event, packet.0);
                 return;
             };
             self.events += 1;
             (link, at) = (next, arrives);
         }
         if self.links[link].flies(packet, at) {
-            self.heap.push(Event::new(at, Kind::Arrival, link.0, 0));
+            self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));
         }
     }
 

@@ -6,7 +6,7 @@
 //! kept goes over them.
 
 use super::World;
-use crate::heap::{Event, Kind};
+use crate::event_queue::{Event, Kind};
 use farlink_net::agent::Moved;
 use farlink_net::channel::DropCause;
 use farlink_net::mobility::{Point, Walker};
@@ -155,10 +155,10 @@ impl World {
         match &mover.plan {
             Plan::At(times) => {
                 for &at in times {
-                    self.heap.push(leave(at));
+                    self.queue.push(leave(at));
                 }
             }
-            Plan::Walk { every, .. } => self.heap.push(leave(Instant::ZERO + *every)),
+            Plan::Walk { every, .. } => self.queue.push(leave(Instant::ZERO + *every)),
         }
         self.roaming.movers.push(mover);
         self.note_movers();
@@ -211,7 +211,7 @@ impl World {
                 hysteresis,
             } => {
                 let event = Event::new(now + *every, Kind::Handoff, number as u32, LEAVE);
-                self.heap.push(event);
+                self.queue.push(event);
                 let here = reported.unwrap_or_else(|| walker.at(now));
                 let far = |place: usize| here.distance(places[place]);
                 let best = nearest(here, places, mover.at);
@@ -277,7 +277,7 @@ impl World {
             self.join(number);
         } else {
             let event = Event::new(self.now + gap, Kind::Handoff, number as u32, JOIN);
-            self.heap.push(event);
+            self.queue.push(event);
         }
     }
 
@@ -315,7 +315,7 @@ impl World {
             });
             let at = self.now + takes;
             let event = Event::new(at, Kind::Handoff, number as u32, STATE);
-            self.heap.push(event);
+            self.queue.push(event);
         }
         self.take_over();
         for (node, link, packet) in kept {

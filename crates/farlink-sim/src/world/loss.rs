@@ -3,8 +3,8 @@
 use super::losses::{Lost, LostLater};
 use super::{World, sending_end};
 use crate::app::Side;
+use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
-use crate::heap::{Event, Kind};
 use farlink_net::channel::DropCause;
 use farlink_net::{FlowId, Id, LinkId, Packet, PacketId, Payload};
 use farlink_tcp::{Instant, LossCause};
@@ -146,7 +146,7 @@ impl World {
                 };
                 self.serial = self.serial.wrapping_add(1);
                 let event = Event::new(over, Kind::Notice, end.number(), self.serial);
-                self.heap.push_with(event, number.0);
+                self.queue.push_with(event, number.0);
                 true
             }
             // Whatever it meant by that, it was no loss.

@@ -3,8 +3,8 @@
 
 use super::World;
 use crate::app::Side;
+use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
-use crate::heap::{Event, Kind};
 use farlink_net::xtp::Content;
 use farlink_net::{FlowId, HOST_TTL, Id, PacketId, Payload};
 use farlink_tcp::Seq;
@@ -45,7 +45,7 @@ impl World {
         let flow = &mut self.udp[index];
         match flow.source.next() {
             Ok(at) => self
-                .heap
+                .queue
                 .push(Event::new(at, Kind::Datagram, index as u32, 0)),
             Err(end) => {
                 flow.ended_at = Some(end);

@@ -1,7 +1,7 @@
 //! The part of the event loop that is about flows over XTP.
 
 use super::World;
-use crate::heap::{Event, Kind};
+use crate::event_queue::{Event, Kind};
 use farlink_net::xtp::{Content, Pdu};
 use farlink_net::{FlowId, Id, PacketId, Payload};
 use farlink_tcp::Instant;
@@ -40,7 +40,7 @@ impl World {
             self.serial = self.serial.wrapping_add(1);
             let source = (self.udp.len() + index) as u32;
             let event = Event::new(at, Kind::Datagram, source, self.serial);
-            self.heap.push(event);
+            self.queue.push(event);
         }
     }
 
