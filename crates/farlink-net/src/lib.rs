@@ -36,4 +36,4 @@ pub use link::{
     Due, Fate, Link, LinkConfig, LinkStats, Links, LowFate, Offered, Outcome, QueueLimit, Simplex,
 };
 pub use packet::{Datagram, HOST_TTL, Head, NotIp, Packet, Payload, Raw};
-pub use packets::{Label, Packets};
+pub use packets::{Draft, Label, Packets};

@@ -14,7 +14,7 @@ use crate::background::BackgroundStats;
 use crate::channel::DropCause;
 use crate::header_compression::Restored;
 use crate::id::{ById, Direction, Id, LinkId, PacketId};
-use crate::packets::Packets;
+use crate::packets::{Label, Packets};
 pub use config::{LinkConfig, LinkStats, QueueLimit};
 use farlink_tcp::{Ecn, Instant, Priority};
 pub use fate::{Fate, Outcome};
@@ -171,7 +171,6 @@ impl Links {
     }
 
     /// Offers a packet to a direction.
-    #[inline(always)] // so that the fate of most packets stays in registers
     pub fn offer(
         &mut self,
         now: Instant,
@@ -181,6 +180,19 @@ impl Links {
         outcomes: &mut Vec<Outcome>,
     ) -> Offered {
         let label = packets.label(packet);
+        self.offer_labelled(now, id, (packet, label), packets, outcomes)
+    }
+
+    /// Offers a packet, which has this label, to a direction.
+    #[inline(always)] // so that the fate of most packets stays in registers
+    pub fn offer_labelled(
+        &mut self,
+        now: Instant,
+        id: LinkId,
+        (packet, label): (PacketId, Label),
+        packets: &mut Packets,
+        outcomes: &mut Vec<Outcome>,
+    ) -> Offered {
         let over = &mut self[id];
         if label.is_low() || !over.only_queues(label.ip_len) {
             return self.offer_with_care(now, id, packet, packets, outcomes);

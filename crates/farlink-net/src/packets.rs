@@ -105,30 +105,21 @@ impl Packets {
         id
     }
 
-    /// Where the segment of the next packet may be written: [`Self::send_draft`] makes it one.
-    /// Segments are written where they stay, since most of what a hop costs would be to move them.
-    #[inline]
-    pub fn draft(&mut self) -> &mut Segment {
-        let id = self.vacant();
-        let payload = &mut self.all[id].payload;
-        if !matches!(payload, Payload::Tcp(_)) {
-            *payload = Payload::Tcp(Segment::default());
-        }
-        match payload {
-            Payload::Tcp(segment) => segment,
-            Payload::Udp(_) | Payload::Raw(_) => unreachable!("it has just been written"),
-        }
-    }
-
-    /// The segment that was written last is a packet with this header.
+    /// The next packet, whose segment may be written. Segments are written where they stay, since
+    /// most of what a hop costs would be to move them.
     #[inline(always)] // of each packet
-    pub fn send_draft(&mut self, head: Head) -> PacketId {
+    pub fn draft(&mut self) -> Draft<'_> {
         let id = self.vacant();
-        self.free.pop();
         let packet = &mut self.all[id];
-        packet.set_head(head);
-        self.labels[id] = Label::of(packet);
-        id
+        if !matches!(packet.payload, Payload::Tcp(_)) {
+            packet.payload = Payload::Tcp(Segment::default());
+        }
+        Draft {
+            id,
+            packet,
+            label: &mut self.labels[id],
+            free: &mut self.free,
+        }
     }
 
     /// The packet is over; its number will be that of another.
@@ -195,6 +186,36 @@ impl Packets {
     }
 }
 
+/// A packet that is being written; dropped, it is none.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    id: PacketId,
+    packet: &'a mut Packet,
+    label: &'a mut Label,
+    free: &'a mut Vec<PacketId>,
+}
+
+impl Draft<'_> {
+    /// What it carries, whatever is there before it is written.
+    #[inline(always)] // of each packet
+    pub fn segment(&mut self) -> &mut Segment {
+        match &mut self.packet.payload {
+            Payload::Tcp(segment) => segment,
+            Payload::Udp(_) | Payload::Raw(_) => unreachable!("it has just been written"),
+        }
+    }
+
+    /// It is a packet with this header.
+    #[inline(always)] // of each packet
+    pub fn send(self, head: Head) -> (PacketId, Label) {
+        self.free.pop();
+        self.packet.set_head(head);
+        let label = Label::of(self.packet);
+        *self.label = label;
+        (self.id, label)
+    }
+}
+
 impl Index<PacketId> for Packets {
     type Output = Packet;
 
@@ -218,8 +239,9 @@ mod tests {
     fn what_goes_ahead_does_so_once_and_keeps_its_priority() {
         let mut packets = Packets::default();
         for priority in [Priority::Normal, Priority::Low] {
-            packets.draft().priority = priority;
-            let id = packets.send_draft(Head::default());
+            let mut draft = packets.draft();
+            draft.segment().priority = priority;
+            let (id, _) = draft.send(Head::default());
             let low = priority == Priority::Low;
             assert!(packets.label(id).is_low() == low && !packets.takes_ahead(id));
             packets.send_ahead(id);

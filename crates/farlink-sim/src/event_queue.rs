@@ -110,6 +110,12 @@ impl Event {
         }
     }
 
+    /// Whether it is the arrival of the first packet in flight on its link, as nearly all are.
+    #[inline]
+    pub(crate) fn is_next_arrival(&self) -> bool {
+        self.tie() & !(u64::from(MAX_SOURCES as u32 - 1) << 32) == 0
+    }
+
     #[inline]
     pub(crate) fn source(&self) -> u32 {
         (self.tie() >> 32) as u32 & (MAX_SOURCES as u32 - 1)
@@ -263,6 +269,18 @@ impl Heap {
     /// Puts `event` in the place of the next one.
     #[inline]
     fn replace(&mut self, event: Event) {
+        if self.len == 2 {
+            // As of a path of one hop, or one whose hops are fused: data, and their ACKs.
+            let other = &mut self.groups[0].0[0];
+            self.first = event.min(*other);
+            *other = event.max(*other);
+            return;
+        }
+        self.sift(event);
+    }
+
+    /// The next event is over, and `event` takes a place.
+    fn sift(&mut self, event: Event) {
         let mut hole = &mut self.first;
         // A group, and where it is among those that are left.
         let (mut number, mut at) = (0, 0);

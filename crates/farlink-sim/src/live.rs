@@ -196,8 +196,8 @@ impl Live {
     pub fn advance(&mut self, now: Instant, mut deliver: impl FnMut(usize, Instant, Raw)) {
         // What a host's own node answered as its packet entered is there without any event.
         self.leave(&mut deliver);
-        while self.world.next_time().is_some_and(|at| at <= now) {
-            self.world.step();
+        while let Some(event) = self.world.next_event().filter(|next| next.time() <= now) {
+            self.world.handle(event);
             self.leave(&mut deliver);
         }
     }

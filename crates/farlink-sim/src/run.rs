@@ -392,7 +392,7 @@ fn drive(world: &mut World, scenario: &Expanded, monitor: &Monitor) -> Result<()
             break;
         }
         last = event;
-        world.step();
+        world.handle(event);
         if world.unfinished == 0 {
             // Connections close in their own time; TIME-WAIT need not be sat out.
             while world

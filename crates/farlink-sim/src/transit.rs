@@ -70,7 +70,7 @@ impl Transit {
     /// The first piece, which ends at `end`, is done with.
     #[inline]
     fn pass_front(&mut self, end: Seq) {
-        self.pieces.pop_front();
+        self.pieces.drop_front();
         self.start = end;
         self.next = self.next.saturating_sub(1);
     }

@@ -1,11 +1,12 @@
 //! The network at work: nodes, links, endpoints, and the event loop over them.
 //!
-//! The world is told the time and never reads a clock: [`World::step`] handles
-//! the next event, [`World::next_time`] says when that is. One event a packet
+//! The world is told the time and never reads a clock: [`World::next_event`] says
+//! what is next, [`World::handle`] does it. One event a packet
 //! and hop, and now and then a timer.
 
 mod agents;
 mod answers;
+mod endpoint;
 mod fast_open;
 mod forward;
 mod fragments;
@@ -32,8 +33,7 @@ use answers::Answers;
 pub use answers::Balance;
 use farlink_net::channel::DropCause;
 use farlink_net::{
-    ById, Due, FlowId, HOST_TTL, Head, Id, LinkId, Links, NodeId, Outcome, Packet, PacketId,
-    Packets, Payload,
+    ById, Due, FlowId, Id, LinkId, Links, NodeId, Outcome, Packet, PacketId, Packets, Payload,
 };
 use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant};
 use handoff::Roaming;
@@ -237,17 +237,32 @@ impl World {
         self.queue.peek().map(|event| event.time())
     }
 
-    /// Handles the next event. Returns whether there was one.
-    #[inline]
+    /// Handles the next event, if there is one. Returns whether there was.
+    #[cfg(test)]
     pub(crate) fn step(&mut self) -> bool {
-        let Some(event) = self.queue.peek() else {
-            return false;
-        };
+        let next = self.next_event();
+        next.into_iter().for_each(|event| self.handle(event));
+        next.is_some()
+    }
+
+    /// Handles the next event, which is this.
+    #[inline(always)] // half of all events are an arrival and nothing else
+    pub(crate) fn handle(&mut self, event: Event) {
+        debug_assert!(self.next_event() == Some(event), "it is not the next");
         debug_assert!(event.time() >= self.now, "time goes back");
         self.now = event.time();
         self.events += 1;
+        if event.is_next_arrival() {
+            self.arrival(LinkId(event.source()));
+        } else {
+            self.handle_rare(event);
+        }
+    }
+
+    /// Handles what is not the arrival of a packet in its turn.
+    #[inline(never)] // what most packets take is inlined once
+    fn handle_rare(&mut self, event: Event) {
         match event.kind() {
-            Kind::Arrival if event.counter() == 0 => self.arrival(LinkId(event.source())),
             Kind::Arrival => {
                 self.queue.pop();
                 let packet = PacketId(self.queue.detail(event));
@@ -314,7 +329,6 @@ impl World {
                 self.handoff_due(event.source() as usize, event.counter());
             }
         }
-        true
     }
 
     /// The first packet in flight on a link arrives.
@@ -372,7 +386,7 @@ impl World {
                 self.cross(node, link, number);
                 return;
             }
-            if !self.forward_here(node, number) {
+            if !self.forward_here(node, number, label) {
                 self.no_route(node, link, number);
             }
             return;
@@ -412,61 +426,6 @@ impl World {
                 self.told(sending_end(packet, sender_opens).other(), number);
             }
         }
-    }
-
-    /// The endpoint hears a segment, of which no more than itself is read.
-    #[inline(never)] // as `reached`
-    fn heard(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
-        self.heard_here(number, flow, from_opener);
-    }
-
-    #[inline(always)] // of each segment that arrives
-    fn heard_here(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
-        let packet = &self.packets[number];
-        let Some(segment) = packet.tcp() else {
-            return;
-        };
-        let brief = self.briefs[flow];
-        if brief.reopens
-            && let Some(opening) = &self.flows[flow].opening
-            && !opening.is_current(packet)
-        {
-            // A duplicate from a connection before: nobody there misses it.
-            self.packets.release(number);
-            return;
-        }
-        let end = end_of(flow, from_opener, brief.sender_opens).other();
-        let receiver = &mut self.ends[end];
-        if receiver.live {
-            let before = receiver.conn.segments_fresh();
-            receiver.conn.on_segment(self.now, segment);
-            if end.side() == Side::To && receiver.conn.segments_fresh() != before {
-                let (mut seq, len) = (segment.data_seq(), segment.body.len());
-                if !self.agents.all.is_empty() {
-                    // Between halves of a connection numbers may have changed.
-                    let place = receiver.conn.received_position(seq).unwrap_or_default();
-                    seq = self.ends[end.other()].isn.at(place);
-                }
-                let transit = &mut self.tallies[flow].transit;
-                transit.arrived(seq, len, self.now);
-            }
-        }
-        self.packets.release(number);
-        self.serve_here(end);
-    }
-
-    /// An endpoint's timer goes off, unless it was moved.
-    #[inline]
-    fn timer(&mut self, end: EndId) {
-        let e = &mut self.ends[end];
-        if e.scheduled != self.now || !e.live {
-            return;
-        }
-        e.scheduled = Instant::MAX;
-        if e.conn.next_timeout().is_some_and(|at| at <= self.now) {
-            e.conn.on_timeout(self.now);
-        }
-        self.serve(end);
     }
 
     fn start(&mut self, flow: FlowId) {
@@ -525,53 +484,6 @@ impl World {
             self.tallies[flow].times = Some(Box::new(sender.times(from, self.now)));
             self.unfinished -= 1;
             self.finished_at = self.now;
-        }
-    }
-
-    /// Lets the application and the endpoint act on what just happened.
-    #[inline(never)] // what most segments take is inlined once
-    pub(crate) fn serve(&mut self, end: EndId) {
-        self.serve_here(end);
-    }
-
-    #[inline(always)] // of each segment that arrives
-    fn serve_here(&mut self, end: EndId) {
-        let e = &mut self.ends[end];
-        if !e.live {
-            return;
-        }
-        let now = self.now;
-        // The application reads at once whatever came in order.
-        if e.conn.readable() > 0 {
-            e.conn.read_len(u64::MAX);
-            e.count_received();
-            if e.received >= e.awaits {
-                e.awaits = u64::MAX;
-                let event = AppEvent::Received(e.received);
-                self.notify(end.flow(), end.side(), event);
-            }
-        }
-        let e = &mut self.ends[end];
-        if e.waits_to_write() {
-            e.write_on(now);
-        }
-        let node = e.node;
-        while !self.ends[end].conn.is_silent() && self.transmit(end, node) {}
-        while let Some(event) = self.ends[end].conn.poll_event() {
-            self.happened(end, event);
-            self.transmit_all(end, node);
-        }
-        if self.probes.is_some() {
-            self.take_records(end);
-        }
-        let e = &mut self.ends[end];
-        if let Some(due) = e.conn.timeout_before(e.scheduled) {
-            e.scheduled = due;
-            self.queue
-                .push(Event::new(due.max(now), Kind::Timer, end.number(), 0));
-        }
-        if self.briefs[end.flow()].missing == 0 {
-            self.finish(end.flow());
         }
     }
 
@@ -663,60 +575,6 @@ impl World {
         self.notify(flow, opener, AppEvent::Opened);
         self.open_fast(flow);
         self.serve_both(flow);
-    }
-
-    /// What an endpoint tells goes to the probes.
-    #[cold]
-    fn take_records(&mut self, end: EndId) {
-        let records: Vec<_> = self.ends[end].conn.drain_records().collect();
-        if let Some(probes) = &mut self.probes {
-            for (time, record) in records {
-                let record = self.ends[end].placed(record);
-                probes.record(end, time, &record);
-            }
-        }
-    }
-
-    /// All segments leave an endpoint that it has to send.
-    #[cold]
-    fn transmit_all(&mut self, end: EndId, node: NodeId) {
-        while self.transmit(end, node) {}
-    }
-
-    /// A segment leaves an endpoint, if it has one to send.
-    #[inline(always)] // of each segment
-    fn transmit(&mut self, end: EndId, node: NodeId) -> bool {
-        let e = &mut self.ends[end];
-        let segment = self.packets.draft();
-        if !e.conn.transmit_into(self.now, segment) {
-            return false;
-        }
-        let from_sender = end.side() == Side::From;
-        if from_sender && !segment.body.is_empty() {
-            let transit = &mut self.tallies[end.flow()].transit;
-            transit.sent(segment.data_seq(), segment.body.len(), self.now);
-        }
-        let brief = self.briefs[end.flow()];
-        let home = &mut self.nodes[node];
-        let head = Head {
-            src: node,
-            dst: e.peer,
-            flow: end.flow(),
-            from_opener: brief.sender_opens == from_sender,
-            ident: home.ident,
-            ttl: HOST_TTL,
-            dont_fragment: brief.dont_fragment,
-        };
-        home.ident = home.ident.wrapping_add(1);
-        let number = self.packets.send_draft(head);
-        if let Some(probes) = &mut self.probes {
-            probes.capture(self.now, node, &self.packets[number]);
-        }
-        if self.probes.is_some() {
-            self.pass_end(number, true);
-        }
-        self.forward_here(node, number);
-        true
     }
 }
 

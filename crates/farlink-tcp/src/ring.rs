@@ -131,6 +131,14 @@ impl<T: Copy> Ring<T> {
         Some(front)
     }
 
+    /// The first record leaves, which has been looked at.
+    #[inline(always)] // of each segment
+    pub fn drop_front(&mut self) {
+        debug_assert!(!self.is_empty(), "there is none");
+        self.first = self.slot(1) as u32;
+        self.len -= 1;
+    }
+
     /// A record comes before record `i`.
     ///
     /// # Panics

@@ -203,7 +203,7 @@ impl Scoreboard {
                 break;
             }
             latest = Some(s.at);
-            self.segments.pop_front();
+            self.segments.drop_front();
             self.first += 1;
         }
         let len = to - self.una;

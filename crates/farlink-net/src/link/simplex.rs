@@ -462,7 +462,7 @@ impl Simplex {
             if starts > now {
                 break;
             }
-            self.waiting.pop_front();
+            self.waiting.drop_front();
             self.waiting_bytes -= u64::from(packet & LENGTH);
             self.taken = packet;
         }

@@ -3,34 +3,36 @@
 use super::World;
 use crate::event_queue::{Event, Kind};
 use farlink_net::channel::DropCause;
-use farlink_net::{Direction, Due, FlowId, LinkId, NodeId, Offered, Outcome, PacketId, Payload};
+use farlink_net::{
+    Direction, Due, FlowId, Label, LinkId, NodeId, Offered, Outcome, PacketId, Payload,
+};
 
 impl World {
     /// Sends a packet on from a node. Returns whether there was a route; for packets
     /// of flows there is, since flows without a route are refused when built.
     #[inline(never)] // what most packets take is inlined where they leave and where they pass
     pub(crate) fn forward(&mut self, node: NodeId, packet: PacketId) -> bool {
-        self.forward_here(node, packet)
+        self.forward_here(node, packet, self.packets.label(packet))
     }
 
     #[inline(always)] // of each packet and hop
-    pub(super) fn forward_here(&mut self, node: NodeId, packet: PacketId) -> bool {
-        let link = self.nodes[node].next_hop(self.packets.label(packet).dst);
+    pub(super) fn forward_here(&mut self, node: NodeId, packet: PacketId, label: Label) -> bool {
+        let link = self.nodes[node].next_hop(label.dst);
         if !self.links.has(link) {
             return false;
         }
-        self.offer_here(node, link, packet);
+        self.offer_here(node, link, packet, label);
         true
     }
 
     /// Offers a packet at a node to a link.
     #[inline(never)] // as `forward`
     pub(crate) fn offer(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
-        self.offer_here(node, link, packet);
+        self.offer_here(node, link, packet, self.packets.label(packet));
     }
 
     #[inline(always)] // as `forward_here`
-    fn offer_here(&mut self, node: NodeId, link: LinkId, packet: PacketId) {
+    fn offer_here(&mut self, node: NodeId, link: LinkId, packet: PacketId, label: Label) {
         if self.probes.is_some() {
             self.offer_watched(node, link, packet);
             return;
@@ -38,7 +40,24 @@ impl World {
         let (now, outcomes) = (self.now, &mut self.outcomes);
         let before = outcomes.len();
         let packets = &mut self.packets;
-        match self.links.offer(now, link, packet, packets, outcomes) {
+        let offered = self
+            .links
+            .offer_labelled(now, link, (packet, label), packets, outcomes);
+        self.offered(node, link, packet, offered, before);
+    }
+
+    /// A link answers to the packet that a node offered it; `before` it there were so many
+    /// outcomes.
+    #[inline(always)] // as `forward_here`
+    pub(super) fn offered(
+        &mut self,
+        node: NodeId,
+        link: LinkId,
+        packet: PacketId,
+        offered: Offered,
+        before: usize,
+    ) {
+        match offered {
             Offered::Flies => {}
             Offered::FliesFirst(at) => {
                 self.queue.push(Event::new(at, Kind::Arrival, link.0, 0));

@@ -1,0 +1,182 @@
+//! Endpoints at work: what they hear, what their applications do then, and what they send.
+
+use super::{World, end_of};
+use crate::app::{AppEvent, Side};
+use crate::event_queue::{Event, Kind};
+use crate::flow::EndId;
+use farlink_net::{FlowId, HOST_TTL, Head, Id, NodeId, Offered, PacketId};
+use farlink_tcp::Instant;
+
+impl World {
+    /// An endpoint hears a segment, of which no more than itself is read.
+    #[inline(never)] // what most segments take is inlined once
+    pub(super) fn heard(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
+        self.heard_here(number, flow, from_opener);
+    }
+
+    #[inline(always)] // of each segment that arrives
+    pub(super) fn heard_here(&mut self, number: PacketId, flow: FlowId, from_opener: bool) {
+        let packet = &self.packets[number];
+        let Some(segment) = packet.tcp() else {
+            return;
+        };
+        let brief = self.briefs[flow];
+        if brief.reopens
+            && let Some(opening) = &self.flows[flow].opening
+            && !opening.is_current(packet)
+        {
+            // A duplicate from a connection before: nobody there misses it.
+            self.packets.release(number);
+            return;
+        }
+        let end = end_of(flow, from_opener, brief.sender_opens).other();
+        let receiver = &mut self.ends[end];
+        if receiver.live {
+            let before = receiver.conn.segments_fresh();
+            receiver.conn.on_segment(self.now, segment);
+            if end.side() == Side::To && receiver.conn.segments_fresh() != before {
+                let (mut seq, len) = (segment.data_seq(), segment.body.len());
+                if !self.agents.all.is_empty() {
+                    // Between halves of a connection numbers may have changed.
+                    let place = receiver.conn.received_position(seq).unwrap_or_default();
+                    seq = self.ends[end.other()].isn.at(place);
+                }
+                let transit = &mut self.tallies[flow].transit;
+                transit.arrived(seq, len, self.now);
+            }
+        }
+        self.packets.release(number);
+        self.serve_here(end);
+    }
+
+    /// An endpoint's timer goes off, unless it was moved.
+    #[inline]
+    pub(super) fn timer(&mut self, end: EndId) {
+        let e = &mut self.ends[end];
+        if e.scheduled != self.now || !e.live {
+            return;
+        }
+        e.scheduled = Instant::MAX;
+        if e.conn.next_timeout().is_some_and(|at| at <= self.now) {
+            e.conn.on_timeout(self.now);
+        }
+        self.serve(end);
+    }
+
+    /// Lets the application and the endpoint act on what just happened.
+    #[inline(never)] // as `heard`
+    pub(crate) fn serve(&mut self, end: EndId) {
+        self.serve_here(end);
+    }
+
+    #[inline(always)] // of each segment that arrives
+    fn serve_here(&mut self, end: EndId) {
+        let mut e = &mut self.ends[end];
+        if !e.live {
+            return;
+        }
+        let now = self.now;
+        // The application reads at once whatever came in order.
+        if e.conn.readable() > 0 {
+            e.conn.read_len(u64::MAX);
+            e.count_received();
+            if e.received >= e.awaits {
+                e.awaits = u64::MAX;
+                let event = AppEvent::Received(e.received);
+                self.notify(end.flow(), end.side(), event);
+                e = &mut self.ends[end];
+            }
+        }
+        if e.waits_to_write() {
+            e.write_on(now);
+        }
+        loop {
+            if !e.conn.is_silent() {
+                let mut draft = self.packets.draft();
+                let segment = draft.segment();
+                if e.conn.transmit_into(now, segment) {
+                    let from_sender = end.side() == Side::From;
+                    if from_sender && !segment.body.is_empty() {
+                        let transit = &mut self.tallies[end.flow()].transit;
+                        transit.sent(segment.data_seq(), segment.body.len(), now);
+                    }
+                    let brief = self.briefs[end.flow()];
+                    let (node, home) = (e.node, &mut self.nodes[e.node]);
+                    let link = home.next_hop(e.peer);
+                    let head = Head {
+                        src: node,
+                        dst: e.peer,
+                        flow: end.flow(),
+                        from_opener: brief.sender_opens == from_sender,
+                        ident: home.ident,
+                        ttl: HOST_TTL,
+                        dont_fragment: brief.dont_fragment,
+                    };
+                    home.ident = home.ident.wrapping_add(1);
+                    let (number, label) = draft.send(head);
+                    if self.probes.is_some() || !self.links.has(link) {
+                        self.departs_watched(node, number);
+                        e = &mut self.ends[end];
+                        continue;
+                    }
+                    let (packets, outcomes) = (&mut self.packets, &mut self.outcomes);
+                    let before = outcomes.len();
+                    let offered =
+                        self.links
+                            .offer_labelled(now, link, (number, label), packets, outcomes);
+                    match offered {
+                        Offered::Flies => {}
+                        Offered::FliesFirst(at) => {
+                            let arrival = Event::new(at, Kind::Arrival, link.0, 0);
+                            self.queue.push(arrival);
+                        }
+                        offered => {
+                            self.offered(node, link, number, offered, before);
+                            e = &mut self.ends[end];
+                        }
+                    }
+                    continue;
+                }
+            }
+            let Some(event) = e.conn.poll_event() else {
+                break;
+            };
+            self.happened(end, event);
+            e = &mut self.ends[end];
+        }
+        if self.probes.is_some() {
+            self.take_records(end);
+            e = &mut self.ends[end];
+        }
+        if let Some(due) = e.conn.timeout_before(e.scheduled) {
+            e.scheduled = due;
+            let timer = Event::new(due.max(now), Kind::Timer, end.number(), 0);
+            self.queue.push(timer);
+        }
+        if self.briefs[end.flow()].missing == 0 {
+            self.finish(end.flow());
+        }
+    }
+
+    /// A segment leaves an endpoint where probes are, or where there may be no way.
+    #[cold]
+    fn departs_watched(&mut self, node: NodeId, number: PacketId) {
+        if let Some(probes) = &mut self.probes {
+            probes.capture(self.now, node, &self.packets[number]);
+            self.pass_end(number, true);
+        }
+        self.forward(node, number);
+    }
+
+    /// What an endpoint tells goes to the probes.
+    #[cold]
+    pub(super) fn take_records(&mut self, end: EndId) {
+        let records: Vec<_> = self.ends[end].conn.drain_records().collect();
+        if let Some(probes) = &mut self.probes {
+            for (time, record) in records {
+                let record = self.ends[end].placed(record);
+                probes.record(end, time, &record);
+            }
+        }
+    }
+}
