@@ -237,12 +237,14 @@ impl World {
         self.queue.peek().map(|event| event.time())
     }
 
-    /// Handles the next event, if there is one. Returns whether there was.
+    /// Handles the next event. Returns whether there was one.
     #[cfg(test)]
     pub(crate) fn step(&mut self) -> bool {
-        let next = self.next_event();
-        next.into_iter().for_each(|event| self.handle(event));
-        next.is_some()
+        let Some(event) = self.next_event() else {
+            return false;
+        };
+        self.handle(event);
+        true
     }
 
     /// Handles the next event, which is this.
