@@ -33,7 +33,8 @@ pub mod xtp;
 
 pub use id::{ById, Direction, FlowId, Id, LinkId, NodeId, PacketId};
 pub use link::{
-    Due, Fate, Link, LinkConfig, LinkStats, Links, LowFate, Offered, Outcome, QueueLimit, Simplex,
+    Arrival, Due, Fate, Link, LinkConfig, LinkStats, Links, LowFate, Offered, Outcome, QueueLimit,
+    Simplex,
 };
 pub use packet::{Datagram, HOST_TTL, Head, NotIp, Packet, Payload, Raw};
 pub use packets::{Draft, Label, Packets};

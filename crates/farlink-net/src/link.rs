@@ -13,7 +13,7 @@ use crate::arq::{ArqLink, Output, SentFrame, Tag};
 use crate::background::BackgroundStats;
 use crate::channel::DropCause;
 use crate::header_compression::Restored;
-use crate::id::{ById, Direction, Id, LinkId, PacketId};
+use crate::id::{ById, Direction, Id, LinkId, NodeId, PacketId};
 use crate::packets::{Label, Packets};
 pub use config::{LinkConfig, LinkStats, QueueLimit};
 use farlink_tcp::{Ecn, Instant, Priority};
@@ -37,6 +37,19 @@ pub enum Offered {
     Closed,
     /// The outcomes tell.
     Decided,
+}
+
+/// The first packet in flight is at the far end of a direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arrival {
+    /// The packet.
+    pub packet: PacketId,
+    /// Where it is.
+    pub to: NodeId,
+    /// Whether it is as it left; otherwise [`Links::restore`] sees to it.
+    pub as_it_is: bool,
+    /// When the next one arrives.
+    pub next: Option<Instant>,
 }
 
 /// What a link wants to be called for.
@@ -367,13 +380,17 @@ impl Links {
         over.launch(id, number, at, overtakes, outcomes);
     }
 
-    /// The first packet in flight in a direction arrives. Returns it, and when the next
-    /// does.
-    #[inline(always)]
-    pub fn arrive(&mut self, id: LinkId) -> Option<(PacketId, Option<Instant>)> {
-        let flying = &mut self[id].in_flight;
-        let first = flying.pop_front()?;
-        Some((first.packet, flying.front().map(|next| next.arrives)))
+    /// The first packet in flight in a direction arrives.
+    #[inline(always)] // of each hop
+    pub fn arrive(&mut self, id: LinkId) -> Option<Arrival> {
+        let over = &mut self[id];
+        let packet = over.in_flight.pop_front()?.packet;
+        Some(Arrival {
+            packet,
+            to: over.to(),
+            as_it_is: over.only_forwards(),
+            next: over.in_flight.front().map(|next| next.arrives),
+        })
     }
 
     /// A link may lose its other end from now on.
@@ -400,23 +417,8 @@ impl Links {
     ///
     /// # Errors
     /// Why it does not go on, if it does not: it has been thrown away there, or nobody is there.
-    #[inline(always)] // of each hop, and nearly always no more than a question
-    pub fn restore(
-        &mut self,
-        now: Instant,
-        id: LinkId,
-        number: PacketId,
-        packets: &mut Packets,
-    ) -> Result<(), DropCause> {
-        if self[id].only_forwards() {
-            return Ok(());
-        }
-        self.restore_any(now, id, number, packets)
-    }
-
-    /// The same where headers may be compressed or nobody may be there.
     #[inline(never)]
-    fn restore_any(
+    pub fn restore(
         &mut self,
         now: Instant,
         id: LinkId,

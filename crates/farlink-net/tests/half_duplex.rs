@@ -3,8 +3,8 @@
 
 use farlink_net::channel::Channel;
 use farlink_net::{
-    Direction, Due, FlowId, Link, LinkConfig, LinkId, Links, NodeId, Offered, Outcome, Packet,
-    Packets, Payload, QueueLimit, Simplex,
+    Arrival, Direction, Due, FlowId, Link, LinkConfig, LinkId, Links, NodeId, Offered, Outcome,
+    Packet, Packets, Payload, QueueLimit, Simplex,
 };
 use farlink_tcp::{Body, Instant, Interval, Priority, Segment};
 use proptest::prelude::*;
@@ -85,7 +85,9 @@ fn play(offers: &[Offer], room: u32) -> (Fates, Links) {
         let at = Instant::from_nanos(now);
         let asked = if let Some((_, id)) = arrival.filter(|one| one.0 == now) {
             arrivals.pop_first();
-            let (packet, then) = links.arrive(id).expect("one flies");
+            let Arrival {
+                packet, next: then, ..
+            } = links.arrive(id).expect("one flies");
             fates.arrived.push((now, packet.0));
             arrivals.extend(then.map(|at| (at.as_nanos(), id)));
             continue;

@@ -2,8 +2,8 @@
 
 use farlink_net::channel::Channel;
 use farlink_net::{
-    Direction, Due, FlowId, Link, LinkConfig, LinkId, Links, NodeId, Offered, Outcome, Packet,
-    Packets, Payload, QueueLimit, Simplex,
+    Arrival, Direction, Due, FlowId, Link, LinkConfig, LinkId, Links, NodeId, Offered, Outcome,
+    Packet, Packets, Payload, QueueLimit, Simplex,
 };
 use farlink_tcp::{Body, Instant, Interval, Segment};
 use proptest::prelude::*;
@@ -66,7 +66,9 @@ fn play(mut links: Links, packets: &[(u64, u32, bool)]) -> Fates {
         let at = Instant::from_nanos(now);
         if arrival == Some(now) {
             arrivals.pop_first();
-            let (packet, then) = links.arrive(DOWN).expect("one flies");
+            let Arrival {
+                packet, next: then, ..
+            } = links.arrive(DOWN).expect("one flies");
             fates.arrived.push((now, packet.0));
             arrivals.extend(then.map(Instant::as_nanos));
         } else if offer == Some(now) {

@@ -272,8 +272,11 @@ impl Heap {
         if self.len == 2 {
             // As of a path of one hop, or one whose hops are fused: data, and their ACKs.
             let other = &mut self.groups[0].0[0];
-            self.first = event.min(*other);
-            *other = event.max(*other);
+            (self.first, *other) = if event < *other {
+                (event, *other)
+            } else {
+                (*other, event)
+            };
             return;
         }
         self.sift(event);

@@ -30,6 +30,8 @@ pub(crate) struct Transit {
     /// Place behind the piece that came last: most segments come next to one another,
     /// behind a hole as well.
     next: u32,
+    /// Pieces that came behind others that did not.
+    came: u32,
     /// Sum of the times in nanoseconds, and how many there are.
     sum: u64,
     count: u64,
@@ -62,7 +64,10 @@ impl Transit {
             }
             _ => self.arrived_behind(seq, end, now),
         }
-        while let Some(&Piece { end, left: CAME }) = self.pieces.front() {
+        while self.came > 0
+            && let Some(&Piece { end, left: CAME }) = self.pieces.front()
+        {
+            self.came -= 1;
             self.pass_front(end);
         }
     }
@@ -84,6 +89,7 @@ impl Transit {
         match self.pieces.get_mut(self.next as usize) {
             Some(piece) if piece.end == end && begins == seq && piece.left != CAME => {
                 let left = std::mem::replace(&mut piece.left, CAME);
+                self.came += 1;
                 self.next += 1;
                 self.add(now, left);
             }
@@ -94,7 +100,7 @@ impl Transit {
     /// Another connection: what is under way of the one before is forgotten.
     pub(crate) fn renew(&mut self) {
         self.pieces.clear();
-        self.next = 0;
+        (self.next, self.came) = (0, 0);
         self.end = None;
     }
 
@@ -133,10 +139,12 @@ impl Transit {
                 }
                 if piece.end.diff(end) > 0 {
                     self.pieces.insert(i, Piece { end, left: CAME });
+                    self.came += 1;
                     i += 1;
                     break;
                 }
                 self.pieces[i].left = CAME;
+                self.came += 1;
             }
             at = piece.end;
             i += 1;

@@ -334,37 +334,40 @@ impl World {
     }
 
     /// The first packet in flight on a link arrives.
-    #[inline(always)]
+    #[inline(always)] // half of all events are this and nothing else
     fn arrival(&mut self, link: LinkId) {
-        let Some((packet, next)) = self.links.arrive(link) else {
+        let Some(arrival) = self.links.arrive(link) else {
             return;
         };
-        match next {
+        match arrival.next {
             Some(next) => {
-                self.queue
-                    .replace_arrival(Event::new(next, Kind::Arrival, link.0, 0));
+                let next = Event::new(next, Kind::Arrival, link.0, 0);
+                self.queue.replace_arrival(next);
             }
             None => self.queue.pop(),
         }
-        self.reached_here(link, packet);
+        if arrival.as_it_is {
+            self.at_node(arrival.to, link, arrival.packet);
+        } else {
+            self.reached(link, arrival.packet);
+        }
     }
 
     /// A packet is at the far end of a link.
     #[inline(never)] // what most packets take is inlined once
     pub(crate) fn reached(&mut self, link: LinkId, number: PacketId) {
-        self.reached_here(link, number);
-    }
-
-    #[inline(always)] // half of all events are this and nothing else
-    fn reached_here(&mut self, link: LinkId, number: PacketId) {
         let restored = self
             .links
             .restore(self.now, link, number, &mut self.packets);
-        if let Err(cause) = restored {
-            self.cut_off(link, number, cause);
-            return;
+        match restored {
+            Ok(()) => self.at_node(self.links[link].to(), link, number),
+            Err(cause) => self.cut_off(link, number, cause),
         }
-        let node = self.links[link].to();
+    }
+
+    /// A packet has come to a node over a link.
+    #[inline(always)] // as `arrival`
+    fn at_node(&mut self, node: NodeId, link: LinkId, number: PacketId) {
         let label = self.packets.label(number);
         let goes_on = label.dst != node;
         if !goes_on && label.plain && self.probes.is_none() {

@@ -35,6 +35,9 @@ pub(crate) enum AckNeed {
     Now,
 }
 
+/// Of a FIN that has not come: no stream is so long.
+const UNKNOWN: Offset = Offset::MAX;
+
 /// Receive state of a connection (RFC 9293, 3.3.1: RCV.NXT, RCV.WND).
 #[derive(Debug)]
 #[repr(C)] // in this order in memory: what each segment asks for is together
@@ -48,6 +51,9 @@ pub(crate) struct Receiver {
     irs: Seq,
     need: AckNeed,
     shift: u8,
+    /// The window that was advertised last; none once something came or was read, or the buffer
+    /// changed. An end that only sends has the same for each segment.
+    told: Option<u16>,
     /// Segments that wait for an acknowledgment.
     waiting: u32,
     /// ACKs of data that still leave at once.
@@ -55,9 +61,11 @@ pub(crate) struct Receiver {
     /// Of which [`Config::receiver`] counts, but for the size of the buffer.
     config: Arc<Config>,
     buffer: u64,
+    /// Most that is offered, however little waits to be read.
+    most: u64,
     mss: u64,
-    /// Position of the peer's FIN.
-    fin: Option<Offset>,
+    /// Position of the peer's FIN; [`UNKNOWN`] before it is known.
+    fin: Offset,
     /// What is out of order, and what is told of it, once there was any.
     holes: Option<Box<Holes>>,
     /// What makes the buffer grow, if it may.
@@ -100,9 +108,10 @@ struct Bytes {
 impl Receiver {
     pub(crate) fn new(all: &Arc<Config>, shift: u8) -> Self {
         let (config, mss) = (&all.receiver, all.mss);
-        Self {
+        let mut new = Self {
             config: Arc::clone(all),
             buffer: config.buffer,
+            most: config.buffer,
             mss: u64::from(mss),
             irs: Seq::default(),
             nxt: 0,
@@ -113,9 +122,10 @@ impl Receiver {
             bytes: None,
             duplicate: None,
             snack_next: 0,
-            fin: None,
+            fin: UNKNOWN,
             waiting: 0,
             need: AckNeed::None,
+            told: None,
             quick: config.delayed_ack.quick,
             autotune: config
                 .buffer_max
@@ -124,7 +134,9 @@ impl Receiver {
                     let gradual = config.gradual_window;
                     Box::new(Autotune::new(max, u64::from(mss), config.buffer, gradual))
                 }),
-        }
+        };
+        new.resized();
+        new
     }
 
     #[cfg(test)]
@@ -142,6 +154,7 @@ impl Receiver {
         self.irs = irs;
         self.nxt = 1;
         self.edge = 1 + u64::from(self.syn_window());
+        self.told = None;
     }
 
     #[inline]
@@ -157,6 +170,7 @@ impl Receiver {
     /// No window scaling was agreed.
     pub(crate) fn without_scaling(&mut self) {
         self.shift = 0;
+        self.told = None;
     }
 
     /// Next position expected; past the FIN once that was reached.
@@ -225,7 +239,7 @@ impl Receiver {
     /// Whether everything up to and with the peer's FIN has arrived.
     #[inline]
     pub(crate) fn finished(&self) -> bool {
-        self.fin.is_some_and(|fin| self.nxt > fin)
+        self.nxt > self.fin
     }
 
     /// How urgent an acknowledgment is.
@@ -274,8 +288,9 @@ impl Receiver {
     #[inline(always)] // as `read_len`
     fn take(&mut self, n: u64) {
         self.read += n;
-        if n > 0 && 2 * self.window() <= self.most() && self.nxt > 0 && !self.finished() {
-            let floor = self.mss.min(self.most() / 2);
+        self.told = None;
+        if n > 0 && 2 * self.window() <= self.most && self.nxt > 0 && !self.finished() {
+            let floor = self.mss.min(self.most / 2);
             let offer = (self.space() >> self.shift) << self.shift;
             if offer >= (2 * self.window()).max(floor) {
                 self.need = AckNeed::Now;
@@ -288,6 +303,7 @@ impl Receiver {
         let before = self.window();
         self.buffer = bytes;
         self.autotune = None;
+        self.resized();
         if self.nxt > 0 && !self.finished() && self.space() >= (2 * before).max(self.mss) {
             self.need = AckNeed::Now; // a sender that waits is told
         }
@@ -300,17 +316,21 @@ impl Receiver {
         if before.autotune.is_none() {
             self.autotune = None;
         }
+        self.resized();
     }
 
+    #[inline]
     fn space(&self) -> u64 {
         let space = self.buffer.saturating_sub(self.unread());
-        space.min(self.most())
+        space.min(self.most)
     }
 
-    /// Most that is offered, however little waits to be read.
-    fn most(&self) -> u64 {
+    /// The buffer or what may be offered of it has changed.
+    #[inline]
+    fn resized(&mut self) {
         let open = self.autotune.as_ref().and_then(|tune| tune.open());
-        open.map_or(self.buffer, |open| open.min(self.buffer))
+        self.most = open.map_or(self.buffer, |open| open.min(self.buffer));
+        self.told = None;
     }
 
     /// Data came that was not here before.
@@ -325,6 +345,7 @@ impl Receiver {
                 // Linux, tcp_grow_window: while the window opens no ACK waits.
                 self.quick |= 1;
             }
+            self.resized();
         }
     }
 
@@ -341,10 +362,25 @@ impl Receiver {
     /// to the left.
     #[inline(always)] // of each segment that leaves
     pub(crate) fn advertise(&mut self) -> u16 {
+        if let Some(field) = self.told {
+            if cfg!(debug_assertions) {
+                let edge = self.edge;
+                let anew = (self.advertise_anew(), self.edge);
+                assert_eq!(anew, (field, edge), "what was told no longer holds");
+            }
+            return field;
+        }
+        let field = self.advertise_anew();
+        self.told = Some(field);
+        field
+    }
+
+    #[inline(always)] // in one place
+    fn advertise_anew(&mut self) -> u16 {
         let largest = u64::from(u16::MAX);
         let field = (self.space() >> self.shift).min(largest);
         let offer = field << self.shift;
-        if self.nxt + offer >= self.edge + self.mss.min(self.most() / 2) {
+        if self.nxt + offer >= self.edge + self.mss.min(self.most / 2) {
             self.edge = self.nxt + offer;
             return field as u16;
         }
@@ -375,6 +411,7 @@ impl Receiver {
                 self.buffer = self.buffer.max(wanted);
             }
         }
+        self.resized();
     }
 
     /// Data arrived at `[start, start + len)`, already cut to the window.
@@ -404,6 +441,7 @@ impl Receiver {
             self.take_bytes(&bytes[(self.nxt - start) as usize..]);
         }
         self.nxt = end;
+        self.told = None;
         let filled = !self.holes().ranges.is_empty();
         if filled {
             self.unpark();
@@ -420,7 +458,7 @@ impl Receiver {
     /// them, nothing waits behind them, and no FIN is known.
     #[inline]
     pub(crate) fn continues(&self, len: u32) -> bool {
-        u64::from(len) <= self.window() && self.fin.is_none() && self.holes().ranges.is_empty()
+        u64::from(len) <= self.window() && self.fin == UNKNOWN && self.holes().ranges.is_empty()
     }
 
     /// [`Self::data`] that [continues](Self::continues) what is here.
@@ -436,6 +474,7 @@ impl Receiver {
             self.take_bytes(bytes);
         }
         self.nxt += u64::from(len);
+        self.told = None;
         self.came(len);
         self.wait(now, timers);
     }
@@ -484,8 +523,8 @@ impl Receiver {
 
     /// The peer's FIN stands at `at`.
     pub(crate) fn fin(&mut self, at: Offset) {
-        if self.fin.is_none() && at >= self.nxt && self.keeps(at, at + 1) {
-            self.fin = Some(at);
+        if self.fin == UNKNOWN && at >= self.nxt && self.keeps(at, at + 1) {
+            self.fin = at;
             if at > self.nxt {
                 // It has a sequence number, and without it in a SACK block the
                 // segment that carries it would seem lost.
@@ -528,8 +567,9 @@ impl Receiver {
     }
 
     fn finish_if_reached(&mut self) -> bool {
-        if let Some(fin) = self.fin.filter(|&fin| self.nxt >= fin) {
-            self.nxt = fin + 1;
+        if self.nxt >= self.fin {
+            self.nxt = self.fin + 1;
+            self.told = None;
             self.edge = self.edge.max(self.nxt);
             if let Some(holes) = &mut self.holes {
                 holes.ranges.clear();

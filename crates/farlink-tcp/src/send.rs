@@ -232,11 +232,11 @@ impl Sender {
     #[inline(always)] // asked for each segment
     pub(crate) fn cwnd(&self) -> u64 {
         let most = self.most_cwnd();
-        self.cc
-            .cwnd()
-            .min(most)
-            .saturating_add_signed(self.loss.inflation)
-            .max(u64::from(self.mss))
+        let mut cwnd = self.cc.cwnd().min(most);
+        if self.loss.inflation != 0 {
+            cwnd = cwnd.saturating_add_signed(self.loss.inflation);
+        }
+        cwnd.max(u64::from(self.mss))
     }
 
     /// Largest congestion window that counts.
@@ -620,7 +620,7 @@ impl Sender {
     }
 
     /// Data of a piece.
-    #[inline]
+    #[inline(always)] // of each segment of data, and nearly always a length
     pub(crate) fn body(&self, chunk: &Chunk) -> Body {
         if chunk.len == 0 {
             Body::EMPTY

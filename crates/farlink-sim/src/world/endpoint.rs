@@ -90,6 +90,7 @@ impl World {
         if e.waits_to_write() {
             e.write_on(now);
         }
+        let mut brief = self.briefs[end.flow()];
         loop {
             if !e.conn.is_silent() {
                 let mut draft = self.packets.draft();
@@ -100,7 +101,6 @@ impl World {
                         let transit = &mut self.tallies[end.flow()].transit;
                         transit.sent(segment.data_seq(), segment.body.len(), now);
                     }
-                    let brief = self.briefs[end.flow()];
                     let (node, home) = (e.node, &mut self.nodes[e.node]);
                     let link = home.next_hop(e.peer);
                     let head = Head {
@@ -117,6 +117,7 @@ impl World {
                     if self.probes.is_some() || !self.links.has(link) {
                         self.departs_watched(node, number);
                         e = &mut self.ends[end];
+                        brief = self.briefs[end.flow()];
                         continue;
                     }
                     let (packets, outcomes) = (&mut self.packets, &mut self.outcomes);
@@ -133,6 +134,7 @@ impl World {
                         offered => {
                             self.offered(node, link, number, offered, before);
                             e = &mut self.ends[end];
+                            brief = self.briefs[end.flow()];
                         }
                     }
                     continue;
@@ -143,6 +145,7 @@ impl World {
             };
             self.happened(end, event);
             e = &mut self.ends[end];
+            brief = self.briefs[end.flow()];
         }
         if self.probes.is_some() {
             self.take_records(end);
@@ -153,7 +156,7 @@ impl World {
             let timer = Event::new(due.max(now), Kind::Timer, end.number(), 0);
             self.queue.push(timer);
         }
-        if self.briefs[end.flow()].missing == 0 {
+        if brief.missing == 0 {
             self.finish(end.flow());
         }
     }

@@ -136,7 +136,7 @@ impl SendBuffer {
         }
     }
 
-    #[inline]
+    #[inline(always)] // as its caller
     pub(crate) fn body(&self, start: Offset, len: u32) -> Body {
         match &self.written {
             Some(written) if !written.bytes.is_empty() => written.body(start, len),
