@@ -140,11 +140,14 @@ pub struct Timestamps {
 
 /// The options that this endpoint knows. All but timestamps are in few segments, and are
 /// reached as if they were fields of this: `options.sack`.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Options {
     /// Timestamps (RFC 7323, 3).
     pub timestamps: Option<Timestamps>,
-    /// The others; none is as good as those that are all absent.
+    /// Whether there may be others, and `rare` is what they are.
+    has_rare: bool,
+    /// The others, or a place for them: segments are written where others were before, and a
+    /// place is kept because to ask for one and to give it back takes as long as all else.
     rare: Option<Box<RareOptions>>,
 }
 
@@ -191,17 +194,33 @@ impl Default for RareOptions {
     }
 }
 
+impl Clone for Options {
+    fn clone(&self) -> Self {
+        Self {
+            timestamps: self.timestamps,
+            has_rare: self.has_rare,
+            rare: self.rare.as_ref().filter(|_| self.has_rare).cloned(),
+        }
+    }
+}
+
 impl Deref for Options {
     type Target = RareOptions;
 
     #[inline]
     fn deref(&self) -> &RareOptions {
-        self.rare.as_deref().unwrap_or(&RareOptions::NONE)
+        match &self.rare {
+            Some(rare) if self.has_rare => rare,
+            _ => &RareOptions::NONE,
+        }
     }
 }
 
 impl DerefMut for Options {
     fn deref_mut(&mut self) -> &mut RareOptions {
+        if !self.has_rare {
+            self.set_rare(RareOptions::NONE);
+        }
         self.rare.get_or_insert_default()
     }
 }
@@ -211,7 +230,7 @@ impl std::fmt::Debug for Options {
         f.debug_struct("Options")
             .field("timestamps", &self.timestamps)
             .field("rare", &**self)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
@@ -226,8 +245,10 @@ impl Eq for Options {}
 impl From<Option<Timestamps>> for Options {
     #[inline]
     fn from(timestamps: Option<Timestamps>) -> Self {
-        let rare = None;
-        Self { timestamps, rare }
+        Self {
+            timestamps,
+            ..Self::default()
+        }
     }
 }
 
@@ -240,38 +261,57 @@ impl From<RareOptions> for Options {
 impl Options {
     /// The same with these beside timestamps.
     pub fn with(mut self, rare: RareOptions) -> Self {
-        self.rare = (rare != RareOptions::NONE).then(|| Box::new(rare));
+        self.has_rare = false;
+        if rare != RareOptions::NONE {
+            self.set_rare(rare);
+        }
         self
+    }
+
+    /// Timestamps, or none, and no other.
+    #[inline(always)] // of each segment
+    pub fn set_plain(&mut self, timestamps: Option<Timestamps>) {
+        (self.timestamps, self.has_rare) = (timestamps, false);
+    }
+
+    /// Those beside timestamps.
+    fn set_rare(&mut self, options: RareOptions) {
+        self.has_rare = true;
+        match &mut self.rare {
+            Some(rare) => **rare = options,
+            // Made with them: memory of zeros to write to takes an allocator ten times as long.
+            None => self.rare = Some(Box::new(options)),
+        }
     }
 
     /// SACK blocks beside what is there.
     pub fn set_sack(&mut self, sack: SackBlocks) {
-        if let Some(rare) = &mut self.rare {
-            rare.sack = sack;
-        } else {
-            // Made with them: memory of zeros to write to takes an allocator ten times as long.
-            let others = RareOptions::NONE;
-            self.rare = Some(Box::new(RareOptions { sack, ..others }));
+        match &mut self.rare {
+            Some(rare) if self.has_rare => rare.sack = sack,
+            _ => self.set_rare(RareOptions {
+                sack,
+                ..RareOptions::NONE
+            }),
         }
     }
 
     /// Whether there is none but timestamps.
     #[inline]
     pub fn are_plain(&self) -> bool {
-        match &self.rare {
-            None => true,
-            Some(rare) => **rare == RareOptions::NONE,
-        }
+        !self.has_rare || **self == RareOptions::NONE
     }
 
     /// Bytes of the options in a header, padded to a multiple of four the way
     /// common stacks lay them out (each option aligned on its own).
     #[inline]
     pub fn wire_len(&self) -> u32 {
-        match &self.rare {
-            None if self.timestamps.is_some() => TIMESTAMPS_LEN,
-            None => 0,
-            Some(rare) => rare.wire_len(self.timestamps.is_some()),
+        if self.has_rare {
+            return RareOptions::wire_len(self, self.timestamps.is_some());
+        }
+        if self.timestamps.is_some() {
+            TIMESTAMPS_LEN
+        } else {
+            0
         }
     }
 }

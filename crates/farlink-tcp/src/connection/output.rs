@@ -233,7 +233,7 @@ impl Connection {
         room: u32,
         out: &mut Segment,
     ) {
-        out.options = self.timestamps_option(now, true);
+        out.options.set_plain(self.timestamps(now, true));
         if self.rx.may_report() {
             self.report(&mut out.options, room);
         }
