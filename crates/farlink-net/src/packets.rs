@@ -2,13 +2,13 @@
 //! know it by.
 
 use crate::id::{ById, FlowId, NodeId, PacketId};
-use crate::packet::{Head, Packet, Payload};
+use crate::packet::{Head, IPV4_HEADER_LEN, Packet, Payload};
 use farlink_tcp::{Priority, Segment};
 use std::ops::Index;
 
 /// What every hop asks of a packet: beside the packets, because four of these are
 /// in a line of the cache, and a packet is two lines.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(align(16))] // so that none is in two lines
 pub struct Label {
     /// Node that the packet goes to.
@@ -46,16 +46,24 @@ impl Label {
         matches!(self.class, Class::Low | Class::LowAhead)
     }
 
-    #[inline(always)] // most packets are known to be whole and of TCP where this is asked
+    /// That of a packet of such a header around a segment: [`Self::of`] for what nearly all are.
+    #[inline(always)] // of each packet
+    fn of_segment(head: Head, segment: &Segment) -> Self {
+        let body = segment.body.len();
+        let low = segment.priority == Priority::Low;
+        Self {
+            dst: head.dst,
+            ip_len: IPV4_HEADER_LEN + segment.header_len() + body,
+            flow: head.flow,
+            from_opener: head.from_opener,
+            plain: head.flow != FlowId::NONE,
+            data: body > 0 && !segment.dummy,
+            class: if low { Class::Low } else { Class::Normal },
+        }
+    }
+
     fn of(packet: &Packet) -> Self {
-        let (data, low) = match &packet.payload {
-            // That of any packet, for what nearly all are.
-            Payload::Tcp(segment) if packet.piece.is_none() => {
-                let data = !segment.body.is_empty() && !segment.dummy;
-                (data, segment.priority == Priority::Low)
-            }
-            _ => (packet.has_data(), packet.priority() == Priority::Low),
-        };
+        let (data, low) = (packet.has_data(), packet.priority() == Priority::Low);
         let whole = packet.piece.is_none() && !packet.corrupt && packet.flow != FlowId::NONE;
         Self {
             dst: packet.dst,
@@ -207,10 +215,10 @@ impl Draft<'_> {
 
     /// It is a packet with this header.
     #[inline(always)] // of each packet
-    pub fn send(self, head: Head) -> (PacketId, Label) {
+    pub fn send(mut self, head: Head) -> (PacketId, Label) {
         self.free.pop();
+        let label = Label::of_segment(head, self.segment());
         self.packet.set_head(head);
-        let label = Label::of(self.packet);
         *self.label = label;
         (self.id, label)
     }
@@ -228,11 +236,41 @@ impl Index<PacketId> for Packets {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use farlink_tcp::Body;
 
     /// Each hop reads one: four are a line of the cache.
     #[test]
     fn a_label_is_a_quarter_of_a_line() {
         assert_eq!(size_of::<Label>(), 16);
+    }
+
+    #[test]
+    fn a_draft_has_the_label_of_the_packet_that_it_becomes() {
+        let mut packets = Packets::default();
+        for (len, dummy, flow) in [
+            (0, false, 3),
+            (9, false, 3),
+            (9, true, 4),
+            (9, false, u32::MAX),
+        ] {
+            for priority in [Priority::Normal, Priority::Low] {
+                let mut draft = packets.draft();
+                let segment = draft.segment();
+                segment.body = Body::of_len(len);
+                (segment.dummy, segment.priority) = (dummy, priority);
+                let (id, label) = draft.send(Head {
+                    dst: NodeId(7),
+                    flow: FlowId(flow),
+                    from_opener: len > 0,
+                    ..Head::default()
+                });
+                assert_eq!(label, Label::of(&packets[id]));
+                assert_eq!(label, packets.label(id));
+                let packet = packets[id].clone();
+                let held = packets.hold(packet);
+                assert_eq!(label, packets.label(held));
+            }
+        }
     }
 
     #[test]
