@@ -197,6 +197,13 @@ impl Receiver {
         seq.offset(self.irs, self.nxt)
     }
 
+    /// The same if the window has room there and nothing before it is asked for.
+    #[inline]
+    pub(crate) fn place_in_window(&self, seq: Seq) -> Option<Offset> {
+        let inside = |&at: &Offset| at >= self.nxt && at < self.nxt + self.window();
+        self.offset(seq).filter(inside)
+    }
+
     /// In-order bytes that the application can read.
     #[inline]
     pub(crate) fn unread(&self) -> u64 {

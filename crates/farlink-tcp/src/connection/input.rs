@@ -293,6 +293,17 @@ impl Connection {
         self.take_text(now, segment, 1);
     }
 
+    /// Data that was expected but is not the next in order, or that fills a hole.
+    #[inline(never)]
+    pub(super) fn take_text_around_holes(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        start: Offset,
+    ) {
+        self.take_text(now, segment, start);
+    }
+
     /// The seventh and eighth of 3.10.7.4: data that begins at `start`, and FIN.
     #[inline(always)] // of each segment, and but for SYNs of no other
     fn take_text(&mut self, now: Instant, segment: &Segment, start: Offset) {
@@ -498,6 +509,7 @@ impl Connection {
             State::FinWait2 => self.enter_time_wait(now),
             _ => return,
         }
+        self.at_rest = false;
         self.events.push_back(Event::PeerClosed);
     }
 

@@ -1,6 +1,6 @@
 //! Header prediction (Jacobson 1990): the two segments that a bulk transfer consists
-//! of, the next data in order and an ACK of new data without options that tell of
-//! losses, are known by a few comparisons and take a short way.
+//! of, data and an ACK of new data without options that tell of losses, are known by a
+//! few comparisons and take a short way, the shortest if the data is the next in order.
 //!
 //! The short way does what [`super::input`] does with such a segment, and no more: a
 //! test plays each session on it and on the general one, and compares all that comes
@@ -34,7 +34,6 @@ impl Connection {
         let expected = self.predicts
             && self.state == State::Established
             && segment.flags.0 & (SPECIAL.0 | Flags::ACK.0) == Flags::ACK.0
-            && segment.seq == self.rx.ack()
             && options.are_plain()
             && !segment.dummy
             && segment.ecn != Ecn::Ce
@@ -51,23 +50,29 @@ impl Connection {
             return false;
         }
         if segment.body.is_empty() {
-            self.take_next_ack(now, segment)
+            segment.seq == self.rx.ack() && self.take_next_ack(now, segment)
         } else {
-            self.take_next_data(now, segment)
+            self.take_more_data(now, segment)
         }
     }
 
-    /// Data that continues what is here, at the end that sends nothing itself.
+    /// Data that the window takes, at the end that sends nothing itself.
     #[inline(always)] // in one place
-    fn take_next_data(&mut self, now: Instant, segment: &Segment) -> bool {
-        let (start, una, len) = (self.rx.nxt(), self.tx.board.una(), segment.body.len());
-        let expected = self.tx.board.is_empty()
-            && segment.ack == self.tx.isn.at(una)
-            && self.rx.continues(len)
-            && !self.deaf;
+    fn take_more_data(&mut self, now: Instant, segment: &Segment) -> bool {
+        let (una, len) = (self.tx.board.una(), segment.body.len());
+        let expected = self.tx.board.is_empty() && segment.ack == self.tx.isn.at(una) && !self.deaf;
         if !expected {
             return false;
         }
+        let next = segment.seq == self.rx.ack() && self.rx.continues(len);
+        let start = if next {
+            Some(self.rx.nxt())
+        } else {
+            self.rx.place_in_window(segment.seq)
+        };
+        let Some(start) = start else {
+            return false;
+        };
         self.tx.heard();
         self.tx.update_window(now, start, una, self.scaled(segment));
         if self.ecn.agreed() {
@@ -75,6 +80,10 @@ impl Connection {
         }
         if let Some(ts) = segment.options.timestamps {
             self.stamps.accepted(now, ts.value, start);
+        }
+        if !next {
+            self.take_text_around_holes(now, segment, start);
+            return true;
         }
         self.recorder.count_fresh();
         let age = self.echo_age(now, segment);
