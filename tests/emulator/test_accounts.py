@@ -12,6 +12,7 @@ from test_emulate import ECHO, FARLINK, path, pytestmark, python  # noqa: F401  
 from test_endings import scenario_file, until
 
 import farlink as fl
+from farlink.emulation import Emulated
 
 FLOOD = """
 import socket, sys, time
@@ -52,7 +53,7 @@ def test_what_happens_while_the_engine_is_stopped_is_in_its_results(tmp_path: Pa
     assert run.returncode == 1
     assert "fell behind" in told
     assert "a host's device dropped them" in " ".join(told.split())
-    done = fl.emulation.Emulated(json.loads(out.read_text()))
+    done = Emulated(json.loads(out.read_text()))
     (client,) = (row for row in done.data["hosts"] if row["host"] == "client")
     assert client["overflowed"] > 0
     assert client["sent"] + client["overflowed"] == 11_000
@@ -100,3 +101,46 @@ def test_a_program_of_a_run_can_look_at_it_and_have_a_run_of_its_own() -> None:
     both = " && ".join(shlex.join(command) for command in (look, start, look))
     done = fl.emulate(path(), ["sh", "-c", f"{{ {both}; }} >/dev/null"])
     assert done.exit_code == 0
+
+
+ROUND_TRIP = """
+import socket, sys, time
+from pathlib import Path
+where = Path(sys.argv[1])
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(5)
+(where / "ready").touch()
+while not (where / "go").exists():
+    time.sleep(0.01)
+began = time.monotonic()
+s.sendto(b"x", ("server", 7))
+(where / "sent").touch()
+s.recv(1)
+(where / "took").write_text(str(time.monotonic() - began))
+"""
+
+
+def test_a_packet_is_delayed_from_when_it_came_and_not_from_when_it_was_read(
+    tmp_path: Path,
+) -> None:
+    """A round trip of 0.8 s in which nobody reads the device for the first 0.3 s."""
+    out, scenario = tmp_path / "out.json", tmp_path / "path.json"
+    scenario.write_text(json.dumps(path(delay="400 ms")))
+    trip = python(ROUND_TRIP, str(tmp_path))
+    echo = ["--at", f"server: {shlex.join(python(ECHO))}"]
+    run = subprocess.Popen(
+        [*FARLINK, "emulate", str(scenario), *echo, "--json", str(out), "--", *trip],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until((tmp_path / "ready").exists)
+    run.send_signal(signal.SIGSTOP)
+    (tmp_path / "go").touch()
+    until((tmp_path / "sent").exists)
+    time.sleep(0.3)
+    run.send_signal(signal.SIGCONT)
+    _, told = run.communicate(timeout=20)
+    assert run.returncode == 0, told
+    assert 0.8 <= float((tmp_path / "took").read_text()) < 0.95
+    # It left in time, and so nothing was late.
+    assert json.loads(out.read_text())["lateness"]["p99_s"] < 0.1

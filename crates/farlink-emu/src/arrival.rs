@@ -1,6 +1,7 @@
 //! How long packets may have waited in a device before they were read.
 //!
-//! A TUN device does not say when a packet came. What the loop knows is when the
+//! A device does not say when a packet came, and what tells it beside the device
+//! ([`crate::stamps`]) may miss some. What the loop knows is when the
 //! device held nothing: when it was read to its end, and while the loop slept until
 //! one of its devices had something. A packet came after that, and has waited no longer
 //! than since then.
@@ -45,6 +46,11 @@ impl Arrivals {
             looked: Instant::ZERO,
             looks: 0,
         }
+    }
+
+    /// The last time at which the loop looked, or slept: what came before that it has read.
+    pub(crate) fn looked_at(&self) -> Instant {
+        self.looked
     }
 
     /// Until when the loop may sleep that waits for `next`, from `now` on.

@@ -1,6 +1,7 @@
 //! The monotonic clock as an instant of the engine, counted from the start.
 
-use farlink_tcp::Instant;
+use crate::packet_socket::DayTime;
+use farlink_tcp::{Instant, Interval};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
@@ -12,8 +13,12 @@ pub(crate) struct Clock {
 }
 
 fn monotonic() -> u64 {
-    // The monotonic clock of Linux cannot fail.
-    clock_gettime(ClockId::CLOCK_MONOTONIC)
+    read(ClockId::CLOCK_MONOTONIC)
+}
+
+fn read(clock: ClockId) -> u64 {
+    // The clocks of Linux cannot fail.
+    clock_gettime(clock)
         .map(|t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64)
         .unwrap_or_default()
 }
@@ -28,6 +33,14 @@ impl Clock {
     #[inline]
     pub(crate) fn now(self) -> Instant {
         Instant::from_nanos(monotonic() - self.zero)
+    }
+
+    /// The instant of a time of day not long ago: not between, the clock of the day may have been
+    /// set.
+    pub(crate) fn instant(self, at: DayTime) -> Instant {
+        let ago = read(ClockId::CLOCK_REALTIME).saturating_sub(at.0);
+        let now = self.now().since(Instant::ZERO);
+        Instant::ZERO + now.saturating_sub(Interval::from_nanos(ago))
     }
 
     /// An instant of the engine as the monotonic clock shows it.

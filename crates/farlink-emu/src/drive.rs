@@ -12,11 +12,13 @@ use crate::host::{Host, HostConfig, Port};
 use crate::keeper::Keeper;
 use crate::lateness::Lateness;
 use crate::namespace::{Names, Namespace, RunFile};
+use crate::open_files;
 use crate::peer::Peer;
 use crate::protocol::Place;
 use crate::realtime::{self, Budget, Mode, Ran};
 use crate::remote::{Job, Remote};
 use crate::report::{HostReport, Report, Traffic};
+use crate::stamps::Read;
 use crate::tun::LONGEST;
 use crate::unit::{self, Unit, UnitOptions};
 use crate::way_out::{WayOut, resolver};
@@ -80,6 +82,8 @@ pub struct Emulation {
     stop: Stop,
     lateness: Lateness,
     arrivals: Arrivals,
+    /// The network is at this time: what came before enters it now.
+    reached: Instant,
     spare: Vec<Vec<u8>>,
     mode: Mode,
     priority: Ran,
@@ -178,6 +182,7 @@ impl Emulation {
         let unit = unit
             .map(|unit| Unit::open(unit, nodes, config))
             .transpose()?;
+        open_files::allow(all.len())?;
         let keeper = Arc::new(Keeper::start()?);
         let made = in_parallel(all.clone(), |(name, node)| {
             if let Some(own) = endpoints.iter().find(|e| e.host == name) {
@@ -241,6 +246,7 @@ impl Emulation {
             scenario: scenario.clone(),
             // That of the unit's socket is the last.
             arrivals: Arrivals::new(hosts.len() + 1),
+            reached: Instant::ZERO,
             unit,
             hosts,
             endpoints,
@@ -313,7 +319,10 @@ impl Emulation {
     fn answer(&mut self, clock: Clock) {
         let _ = self.remote.wake.read();
         while let Ok(job) = self.jobs.try_recv() {
-            job(self, clock.now());
+            let now = clock.now();
+            job(self, now);
+            // What the network told of that time stays true.
+            self.reached = now;
         }
     }
 
@@ -419,7 +428,8 @@ impl Emulation {
             };
             let ready = match waited {
                 Ok(n) => n,
-                Err(nix::Error::EINTR) => continue,
+                // What came meanwhile enters before more leaves.
+                Err(nix::Error::EINTR) => self.look(clock.now(), &mut events).unwrap_or(0),
                 Err(e) => return Err(failed(e)),
             };
             for event in &events[..ready] {
@@ -526,13 +536,16 @@ impl Emulation {
     ) -> nix::Result<usize> {
         let began = clock.now();
         let mut now = began;
-        let mut ready = Ok(0);
-        while ready == Ok(0) && now < next {
-            ready = self.look(now, events);
+        // The last look is at `next` or later: what is due then may leave after it.
+        loop {
+            let ready = self.look(now, events);
+            let due = now >= next;
             now = clock.now();
+            if due || ready != Ok(0) {
+                self.budget.watched(now.since(began));
+                return ready;
+            }
         }
-        self.budget.watched(now.since(began));
-        ready
     }
 
     /// As [`Self::wait_with_timer`], by a timeout, which at real-time priority is
@@ -562,7 +575,7 @@ impl Emulation {
         self.watch(clock, next, events)
     }
 
-    /// Packets of a host enter the network at the time they are read.
+    /// Packets of a host enter the network at the time they came, as far as that is known.
     fn receive(
         &mut self,
         clock: Clock,
@@ -580,14 +593,23 @@ impl Emulation {
                 })
                 .map_err(|e| EmuError::system(format!("read from the device of {name}"), e))?;
             let now = clock.now();
-            if !read {
+            let Read::Packets(came) = read else {
                 self.arrivals.drained(host, now);
                 return Ok(());
-            }
-            let waited = self.arrivals.read(host, now);
-            self.deliver_by(now)?;
+            };
+            let longest = self.arrivals.read(host, now);
+            let (at, waited) = match came {
+                Some(came) => {
+                    let earliest = Instant::from_nanos(now.as_nanos() - longest.as_nanos());
+                    let came = clock.instant(came).min(now).max(earliest);
+                    let at = came.max(self.reached);
+                    (at, at.since(came))
+                }
+                None => (now, longest),
+            };
+            self.deliver_by(at, clock)?;
             for (packet, checked) in packets.drain(..) {
-                self.enter(now, host, packet, checked, waited);
+                self.enter(at, host, packet, checked, waited);
             }
             if let Some(captures) = &mut self.captures {
                 captures.network(&mut self.live, self.hosts.len());
@@ -597,7 +619,7 @@ impl Emulation {
         Ok(())
     }
 
-    /// A packet enters, which has waited for that; `checked` if its checksum is known
+    /// A packet enters at `now`, which has waited for that; `checked` if its checksum is known
     /// to be right.
     fn enter(
         &mut self,
@@ -647,18 +669,21 @@ impl Emulation {
         {
             self.allow_for_tunnels(now);
         }
-        self.deliver_by(now)
+        // What came since may be for this network before what is due since.
+        self.deliver_by(self.arrivals.looked_at(), clock)
     }
 
-    /// What is due by `now` leaves, and user-space hosts answer it.
-    fn deliver_by(&mut self, now: Instant) -> Result<(), EmuError> {
+    /// What is due by this time leaves, and user-space hosts answer it.
+    fn deliver_by(&mut self, by: Instant, clock: Clock) -> Result<(), EmuError> {
+        let by = by.max(self.reached);
+        self.reached = by;
         loop {
-            self.leave(now)?;
+            self.leave(by, clock)?;
             let mut answered = false;
             for i in 0..self.endpoints.len() {
-                answered |= self.work(now, self.endpoints[i]);
+                answered |= self.work(by, self.endpoints[i]);
             }
-            if !answered || self.live.next_time().is_none_or(|at| at > now) {
+            if !answered || self.live.next_time().is_none_or(|at| at > by) {
                 return Ok(());
             }
         }
@@ -681,16 +706,17 @@ impl Emulation {
         sent
     }
 
-    fn leave(&mut self, now: Instant) -> Result<(), EmuError> {
+    fn leave(&mut self, by: Instant, clock: Clock) -> Result<(), EmuError> {
         let captures = &mut self.captures;
         let (hosts, lateness, spare) = (&mut self.hosts, &mut self.lateness, &mut self.spare);
         let mut failed = None;
-        self.live.advance(now, |host, due, raw| {
+        self.live.advance(by, |host, due, raw| {
+            let now = clock.now();
             if let Some(captures) = captures {
                 captures.packet(host, now, raw.bytes());
             }
             let Host { port, counters, .. } = &mut hosts[host];
-            match port.write(now, &raw) {
+            match port.write(by, now, &raw) {
                 Ok(written) => counters.add(written),
                 Err(e) => failed = Some((host, e)),
             }

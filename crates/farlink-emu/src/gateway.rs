@@ -8,6 +8,7 @@ use crate::keeper::Keeper;
 use crate::namespace::{Names, RunFile, sweep};
 use crate::program::{HOST, code_of, not_started};
 use crate::realtime::{self, Mode};
+use crate::stamps::Read;
 use crate::tun::LONGEST;
 use crate::tunnel::{Inner, Pieces, Welcome, cut};
 use farlink_net::{NodeId, Raw};
@@ -144,7 +145,7 @@ fn carry(
                         continue;
                     };
                     let raw = if checked { raw.checked() } else { raw };
-                    let written = host.port.write(now, &raw);
+                    let written = host.port.write(now, now, &raw);
                     host.counters
                         .add(written.map_err(|e| failed("write to", host, e))?);
                 }
@@ -171,7 +172,7 @@ fn carry(
             let read = host.port.read(&mut buffer, Vec::new, |packet, checked| {
                 packets.push((packet, checked));
             });
-            if !read.map_err(|e| failed("read from", host, e))? {
+            if read.map_err(|e| failed("read from", host, e))? == Read::Nothing {
                 break;
             }
             let now = clock();
@@ -244,6 +245,7 @@ pub fn gateway<E>(
         congestion: tcp.filter(|_| options.attach.is_none()),
         plain: options.plain,
         way_out: false,
+        timed: false,
     };
     let keeper = Keeper::start()?;
     let address = farlink_net::wire::node_address(NodeId(node));

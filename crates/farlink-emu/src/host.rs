@@ -9,6 +9,7 @@ use crate::interface::Control;
 use crate::namespace::Namespace;
 use crate::peer::Peer;
 use crate::port::{EthernetPort, own_mac};
+use crate::stamps::{Read, Times};
 use crate::tun::{self, Tun, Written};
 use crate::way_out;
 use farlink_net::wire::{node_address, node_address6};
@@ -16,7 +17,7 @@ use farlink_net::{NodeId, Raw};
 use farlink_tcp::Instant;
 use serde::Serialize;
 use std::fs::{self, File};
-use std::io::{self, Read, Seek};
+use std::io::{self, Read as _, Seek};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -52,6 +53,8 @@ pub struct HostConfig {
     pub plain: bool,
     /// Whether what is for no host leaves by the emulated network too.
     pub way_out: bool,
+    /// Whether it is asked when its packets came, which is earlier than they were read.
+    pub timed: bool,
 }
 
 impl Default for HostConfig {
@@ -61,6 +64,7 @@ impl Default for HostConfig {
             congestion: None,
             plain: false,
             way_out: false,
+            timed: true,
         }
     }
 }
@@ -91,6 +95,8 @@ pub(crate) enum Port {
         namespace: Namespace,
         /// Its only way out.
         tun: Tun,
+        /// When what is read there came.
+        times: Times,
     },
     /// A TCP of this project.
     Endpoint(Box<Endpoint>),
@@ -110,28 +116,36 @@ impl Port {
         }
     }
 
-    /// As [`Tun::read`].
+    /// Reads once, as [`Tun::read`] does.
     pub(crate) fn read(
         &mut self,
         scratch: &mut [u8],
         buffer: impl FnMut() -> Vec<u8>,
         each: impl FnMut(Vec<u8>, bool),
-    ) -> io::Result<bool> {
+    ) -> io::Result<Read> {
         match self {
-            Self::Kernel { tun, .. } => tun.read(scratch, buffer, each),
+            Self::Kernel { tun, times, .. } => {
+                Ok(if let Some(packet) = tun.read(scratch, buffer, each)? {
+                    Read::Packets(times.of_packet(packet))
+                } else {
+                    times.drained();
+                    Read::Nothing
+                })
+            }
             Self::Ethernet(port) => port.read(scratch, buffer, each),
-            Self::Endpoint(_) | Self::Gateway(_) => Ok(false),
+            Self::Endpoint(_) | Self::Gateway(_) => Ok(Read::Nothing),
         }
     }
 
-    /// A packet for the host. What became of it is told now or by [`Self::flush`].
-    pub(crate) fn write(&mut self, now: Instant, raw: &Raw) -> io::Result<Written> {
+    /// A packet for the host, in the network's time `at`, `now`. What became of it is told now or
+    /// by [`Self::flush`].
+    pub(crate) fn write(&mut self, at: Instant, now: Instant, raw: &Raw) -> io::Result<Written> {
         match self {
             Self::Kernel { tun, .. } => tun.write(raw),
             Self::Ethernet(port) => port.write(raw).map(|()| Written::default()),
             Self::Gateway(peer) => Ok(peer.write(now, raw)),
             Self::Endpoint(endpoint) => {
-                endpoint.receive(now, raw.bytes());
+                endpoint.receive(at, raw.bytes());
                 Ok(Written {
                     delivered: 1,
                     refused: 0,
@@ -308,9 +322,10 @@ impl Host {
                 if fs::exists(format!("/proc/sys/net/ipv6/conf/{device}"))? {
                     control.address6(device, node_address6(node), IPV6_PREFIX)?;
                 }
-                Ok((tun, File::open("/proc/thread-self/net/dev")?))
+                let times = Times::of_device(device, config.timed);
+                Ok((tun, times, File::open("/proc/thread-self/net/dev")?))
             });
-            let (tun, devices) = made.map_err(|e| {
+            let (tun, times, devices) = made.map_err(|e| {
                 if e.raw_os_error() == Some(libc::EBUSY) {
                     in_use(to, name)
                 } else {
@@ -318,7 +333,14 @@ impl Host {
                 }
             })?;
             let devices = Some((devices, device.to_owned()));
-            Ok((Port::Kernel { namespace, tun }, devices))
+            Ok((
+                Port::Kernel {
+                    namespace,
+                    tun,
+                    times,
+                },
+                devices,
+            ))
         };
         let mac = own_mac();
         let (port, devices) = match to {
@@ -355,7 +377,7 @@ impl Host {
     /// A host with a kernel of its own.
     pub(crate) fn create(name: &str, node: NodeId, config: &HostConfig) -> Result<Self, EmuError> {
         let namespace = Namespace::create(name)?;
-        let (tun, devices) = namespace
+        let (tun, times, devices) = namespace
             .inside(|| {
                 let has_ipv6 = fs::exists("/proc/sys/net/ipv6")?;
                 if has_ipv6 {
@@ -382,7 +404,8 @@ impl Host {
                 set("ipv4/tcp_no_metrics_save", "1")?;
                 set("ipv4/tcp_rmem", TCP_MEMORY)?;
                 set("ipv4/tcp_wmem", TCP_MEMORY)?;
-                Ok((tun, File::open("/proc/thread-self/net/dev")?))
+                let times = Times::of_device(DEVICE, config.timed);
+                Ok((tun, times, File::open("/proc/thread-self/net/dev")?))
             })
             .map_err(|e| EmuError::system(format!("make the TUN device of {name}"), e))?;
         if let Some(congestion) = &config.congestion {
@@ -402,7 +425,11 @@ impl Host {
         Ok(Self {
             name: name.to_owned(),
             node,
-            port: Port::Kernel { namespace, tun },
+            port: Port::Kernel {
+                namespace,
+                tun,
+                times,
+            },
             counters: Counters::default(),
             attached: None,
             devices: Some((devices, DEVICE.to_owned())),

@@ -5,6 +5,8 @@
 use crate::ethernet::{self, Mac, Seen, Station};
 use crate::interface::Control;
 use crate::offload::{self, HEADER};
+use crate::packet_socket::{self, set, set_filter, step};
+use crate::stamps::{Read, Times};
 use crate::tun::{self, Written, put};
 use farlink_net::Raw;
 use nix::errno::Errno;
@@ -12,7 +14,7 @@ use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
 use std::fs::{self, File};
 use std::hash::{BuildHasher, Hasher};
-use std::io::{self, Read};
+use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -30,6 +32,7 @@ const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 #[derive(Debug)]
 pub(crate) struct EthernetPort {
     file: File,
+    times: Times,
     station: Station,
     /// Packets for a machine that is not found yet.
     waiting: VecDeque<Vec<u8>>,
@@ -53,11 +56,7 @@ impl EthernetPort {
     /// Of an interface. Frames come to it that are for `mac`, or for many.
     pub(crate) fn of_interface(name: &str, mac: Mac, station: Station) -> io::Result<Self> {
         let claim = claim(name)?;
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: no pointers; the result is checked and owned by nobody else.
-        let fd = Errno::result(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-        // SAFETY: just opened.
-        let file = unsafe { File::from_raw_fd(fd) };
+        let file = File::from(packet_socket::socket()?);
         set(&file, libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1i32)?;
         set(&file, libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1i32)?;
         // The usual limit holds few packets.
@@ -67,7 +66,8 @@ impl EthernetPort {
             libc::SO_RCVBUFFORCE,
             &RECEIVE_BUFFER,
         )?;
-        set_filter(&file, mac)?;
+        set(&file, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)?;
+        set_filter(&file, &mut only_for(mac))?;
         let index = Control::open()?.index(name)?;
         // Of an address that the interface has not: all frames have to be looked at.
         let promiscuous = libc::packet_mreq {
@@ -82,20 +82,8 @@ impl EthernetPort {
             libc::PACKET_ADD_MEMBERSHIP,
             &promiscuous,
         )?;
-        let address = libc::sockaddr_ll {
-            sll_family: libc::AF_PACKET as libc::c_ushort,
-            sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
-            sll_ifindex: index,
-            sll_hatype: 0,
-            sll_pkttype: 0,
-            sll_halen: 0,
-            sll_addr: [0; 8],
-        };
-        let len = size_of_val(&address) as libc::socklen_t;
-        // SAFETY: a whole address that outlives the call.
-        let bound = unsafe { libc::bind(fd, (&raw const address).cast(), len) };
-        Errno::result(bound)?;
-        Ok(Self::new(file, station, Some(claim)))
+        packet_socket::bind(&file, index)?;
+        Ok(Self::new(file, station, Times::OfSocket, Some(claim)))
     }
 
     /// A new port of a bridge.
@@ -113,12 +101,14 @@ impl EthernetPort {
         control.queue(&name, crate::host::DEVICE_QUEUE)?;
         control.join(bridge, &name)?;
         control.up(&name)?;
-        Ok((Self::new(file, station, None), name))
+        let times = Times::of_device(&name, true);
+        Ok((Self::new(file, station, times, None), name))
     }
 
-    fn new(file: File, station: Station, claim: Option<OwnedFd>) -> Self {
+    fn new(file: File, station: Station, times: Times, claim: Option<OwnedFd>) -> Self {
         Self {
             file,
+            times,
             station,
             waiting: VecDeque::new(),
             asked: None,
@@ -128,24 +118,32 @@ impl EthernetPort {
         }
     }
 
-    /// As [`tun::Tun::read`]; answers what is for the emulation itself.
+    /// As [`crate::host::Port::read`]; answers what is for the emulation itself.
     pub(crate) fn read(
         &mut self,
         scratch: &mut [u8],
         buffer: impl FnMut() -> Vec<u8>,
         each: impl FnMut(Vec<u8>, bool),
-    ) -> io::Result<bool> {
-        let len = match self.file.read(scratch) {
-            Ok(len) => len,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+    ) -> io::Result<Read> {
+        let read = match &self.times {
+            Times::OfSocket => packet_socket::read(&self.file, scratch),
+            Times::Of(_) => self.file.read(scratch).map(|len| (len, None)),
+        };
+        let (len, stamp) = match read {
+            Ok(read) => read,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                self.times.drained();
+                return Ok(Read::Nothing);
+            }
             // The interface went down or away, or a packet was of a kind that the socket cannot
             // pass: the run goes on, and the interface may come back.
-            Err(e) if is_of_interface(&e) => return Ok(true),
+            Err(e) if is_of_interface(&e) => return Ok(Read::Packets(None)),
             Err(e) => return Err(e),
         };
         let Some(frame) = scratch.get(HEADER..len) else {
-            return Ok(true);
+            return Ok(Read::Packets(stamp));
         };
+        let came = stamp.or_else(|| self.times.of_packet(frame));
         let seen = self.station.see(frame);
         if let Seen::Answer(frame) = &seen {
             self.send(&[], frame)?;
@@ -159,7 +157,7 @@ impl EthernetPort {
             behind[..HEADER].copy_from_slice(&without_frame(head));
             offload::split(behind, buffer, each);
         }
-        Ok(true)
+        Ok(Read::Packets(came))
     }
 
     /// Writes a packet, or keeps it until it is known where the machine is.
@@ -308,28 +306,13 @@ fn claim(interface: &str) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-fn set<T>(file: &File, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
-    let len = size_of::<T>() as libc::socklen_t;
-    let value: *const T = value;
-    // SAFETY: the value is as long as it says, and outlives the call.
-    let done = unsafe { libc::setsockopt(file.as_raw_fd(), level, name, value.cast(), len) };
-    Errno::result(done)?;
-    Ok(())
-}
-
 /// Of frames that are neither for `mac` nor for many the socket sees nothing: a busy wire does
 /// not wake the emulation.
-fn set_filter(file: &File, mac: Mac) -> io::Result<()> {
+fn only_for(mac: Mac) -> [libc::sock_filter; 8] {
     let [a, b, c, d, e, f] = mac.0;
-    let step = |code: u32, jt, jf, k| libc::sock_filter {
-        code: code as u16,
-        jt,
-        jf,
-        k,
-    };
     let load = libc::BPF_LD | libc::BPF_ABS;
     let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-    let mut steps = [
+    [
         step(load | libc::BPF_B, 0, 0, 0),
         step(libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K, 4, 0, 1), // of many
         step(load | libc::BPF_W, 0, 0, 0),
@@ -338,10 +321,5 @@ fn set_filter(file: &File, mac: Mac) -> io::Result<()> {
         step(equal, 0, 1, u32::from_be_bytes([0, 0, e, f])),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, 0),
-    ];
-    let program = libc::sock_fprog {
-        len: steps.len() as libc::c_ushort,
-        filter: steps.as_mut_ptr(),
-    };
-    set(file, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+    ]
 }

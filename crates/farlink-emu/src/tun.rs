@@ -78,25 +78,27 @@ impl Tun {
     }
 
     /// Reads once, into `scratch`; gives each packet, and whether its checksum is
-    /// known to be right. `buffer` gives empty buffers. Returns whether anything
-    /// waited.
-    pub(crate) fn read(
+    /// known to be right. `buffer` gives empty buffers. Returns what the kernel sent, several
+    /// packets of a connection in one, or that nothing waited.
+    pub(crate) fn read<'a>(
         &self,
-        scratch: &mut [u8],
+        scratch: &'a mut [u8],
         mut buffer: impl FnMut() -> Vec<u8>,
         mut each: impl FnMut(Vec<u8>, bool),
-    ) -> io::Result<bool> {
-        match (&self.file).read(scratch) {
-            Ok(n) if self.offload.is_some() => offload::split(&scratch[..n], buffer, each),
-            Ok(n) => {
-                let mut packet = buffer();
-                packet.extend_from_slice(&scratch[..n]);
-                each(packet, false);
-            }
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+    ) -> io::Result<Option<&'a [u8]>> {
+        let read = match (&self.file).read(scratch) {
+            Ok(n) => &scratch[..n],
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(e) => return Err(e),
+        };
+        if self.offload.is_some() {
+            offload::split(read, buffer, each);
+            return Ok(Some(read.get(HEADER..).unwrap_or_default()));
         }
-        Ok(true)
+        let mut packet = buffer();
+        packet.extend_from_slice(read);
+        each(packet, false);
+        Ok(Some(read))
     }
 
     /// Writes a packet, or keeps it until the next that it cannot be written with,

@@ -27,7 +27,7 @@ impl Emulation {
                 return Ok(());
             };
             let waited = self.arrivals.read(device, now);
-            self.deliver_by(now)?;
+            self.deliver_by(now, clock)?;
             let Some(unit) = &mut self.unit else {
                 return Ok(());
             };

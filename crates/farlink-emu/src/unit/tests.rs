@@ -179,7 +179,7 @@ fn what_is_for_one_who_is_away_is_counted() {
     let sum = !(((sum >> 16) + (sum & 0xffff)) as u16);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
     let raw = farlink_net::Raw::new(packet).unwrap();
-    let write = |net: &mut Network| net.hosts[1].port.write(net.now, &raw).unwrap();
+    let write = |net: &mut Network| net.hosts[1].port.write(net.now, net.now, &raw).unwrap();
     assert_eq!(write(&mut net).refused, 1);
     let (_, mut session) = net.join("right", 1);
     assert_eq!(write(&mut net).delivered, 1);

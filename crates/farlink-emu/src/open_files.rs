@@ -1,0 +1,28 @@
+//! How many files the process may have open: some of each host, of which there may be more than
+//! the usual limit of 1024 allows.
+
+use crate::EmuError;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+/// Of a host: its namespace, its device, what counts there, what tells when packets came, and,
+/// while it is made, two more.
+const OF_HOST: u64 = 6;
+/// Of the rest: libraries, captures, clients of `farlink ctl`.
+const OF_REST: u64 = 200;
+
+/// Allows as many open files as so many hosts take.
+///
+/// # Errors
+/// If the system does not allow that.
+pub(crate) fn allow(hosts: usize) -> Result<(), EmuError> {
+    let wanted = hosts as u64 * OF_HOST + OF_REST;
+    let failed = |e: nix::Error| EmuError::system("look at the limit of open files", e);
+    let (now, most) = getrlimit(Resource::RLIMIT_NOFILE).map_err(failed)?;
+    if now >= wanted || setrlimit(Resource::RLIMIT_NOFILE, wanted, most.max(wanted)).is_ok() {
+        return Ok(());
+    }
+    Err(EmuError::Machine(format!(
+        "{hosts} hosts take up to {wanted} open files, and this process may have {most}; allow it \
+         more before (ulimit -Hn {wanted}, or LimitNOFILE={wanted} in a systemd unit)"
+    )))
+}

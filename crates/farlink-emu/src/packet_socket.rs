@@ -1,0 +1,120 @@
+//! Packet sockets (packet(7)): what passes an interface, and when.
+
+use nix::errno::Errno;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Room for a time stamp among control messages, aligned as these are.
+pub(crate) const CONTROL: usize = 8;
+
+/// Nanoseconds of `CLOCK_REALTIME`, by which the kernel stamps packets.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct DayTime(pub(crate) u64);
+
+/// A packet socket, which sees nothing before it is bound.
+pub(crate) fn socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers; the result is checked and owned by nobody else.
+    let fd = Errno::result(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
+    // SAFETY: just opened.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// From now on a packet socket sees what passes the interface of this number.
+pub(crate) fn bind(socket: &impl AsRawFd, interface: libc::c_int) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as libc::c_ushort,
+        sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
+        sll_ifindex: interface,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let len = size_of_val(&address) as libc::socklen_t;
+    // SAFETY: a whole address that outlives the call.
+    let bound = unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), len) };
+    Errno::result(bound)?;
+    Ok(())
+}
+
+/// Sets an option of a socket.
+pub(crate) fn set<T>(
+    socket: &impl AsRawFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &T,
+) -> io::Result<()> {
+    let len = size_of::<T>() as libc::socklen_t;
+    let value: *const T = value;
+    // SAFETY: the value is as long as it says, and outlives the call.
+    let done = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, value.cast(), len) };
+    Errno::result(done)?;
+    Ok(())
+}
+
+/// Reads a packet of a socket whose packets are stamped ([`libc::SO_TIMESTAMPNS`]).
+pub(crate) fn read(socket: &File, buffer: &mut [u8]) -> io::Result<(usize, Option<DayTime>)> {
+    let mut control = [0u64; CONTROL];
+    let mut vector = libc::iovec {
+        iov_base: buffer.as_mut_ptr().cast(),
+        iov_len: buffer.len(),
+    };
+    // SAFETY: a structure of C, for which zero is a value.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_iov = &raw mut vector;
+    header.msg_iovlen = 1;
+    header.msg_control = control.as_mut_ptr().cast();
+    header.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: buffers of the lengths given, which outlive the call.
+    let got = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, 0) };
+    let length = Errno::result(got)? as usize;
+    // SAFETY: the header of a message that was received, with its control buffer.
+    Ok((length, unsafe { stamp_of(&header) }))
+}
+
+/// A step of a filter.
+pub(crate) fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter {
+        code: code as u16,
+        jt,
+        jf,
+        k,
+    }
+}
+
+/// Of each packet the socket sees as much as these steps return.
+pub(crate) fn set_filter(socket: &impl AsRawFd, steps: &mut [libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog {
+        len: steps.len() as libc::c_ushort,
+        filter: steps.as_mut_ptr(),
+    };
+    set(socket, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+}
+
+/// The time that came with a message.
+///
+/// # Safety
+/// The header is of a message that was received, and its control buffer is still there.
+pub(crate) unsafe fn stamp_of(header: &libc::msghdr) -> Option<DayTime> {
+    // SAFETY: as the caller says.
+    let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
+    // SAFETY: null, or in the control buffer.
+    while let Some(control) = unsafe { next.as_ref() } {
+        if control.cmsg_level == libc::SOL_SOCKET && control.cmsg_type == libc::SCM_TIMESTAMPNS {
+            // SAFETY: this message holds a timespec.
+            let at = unsafe {
+                libc::CMSG_DATA(next)
+                    .cast::<libc::timespec>()
+                    .read_unaligned()
+            };
+            let seconds = u64::try_from(at.tv_sec).ok()?;
+            let nanos = u64::try_from(at.tv_nsec).ok()?;
+            return Some(DayTime(seconds * 1_000_000_000 + nanos));
+        }
+        // SAFETY: as above.
+        next = unsafe { libc::CMSG_NXTHDR(header, next) };
+    }
+    None
+}
