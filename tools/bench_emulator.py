@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,12 +51,34 @@ GAP_NS = 4_700_000
 at which another leaves, when the engine is awake anyway."""
 
 
-def path(rate: str, delay: str) -> dict[str, Any]:
-    """Two hosts and a link."""
+@dataclass(frozen=True)
+class Load:
+    """What crosses the path whose delay is measured."""
+
+    name: str
+    size: int = 100
+    """Payload of a datagram, in bytes."""
+    gap_ns: int = GAP_NS
+    hosts: int = 2
+    """Of which two send and receive."""
+
+
+LOADS = (
+    Load("100 B, each 4.7 ms"),
+    Load("1472 B", size=PAYLOAD),
+    Load("each 0.47 ms", gap_ns=GAP_NS // 10),
+    Load("among 100 hosts", hosts=100),
+)
+
+
+def path(rate: str, delay: str, hosts: int = 2) -> dict[str, Any]:
+    """Two hosts and a link, and other hosts that do nothing."""
     way = {"rate": rate, "delay": delay, "queue": {"packets": 10000}}
+    idle = [(f"a{number}", f"b{number}") for number in range(hosts // 2 - 1)]
+    pairs = [("server", "client"), *idle]
     return {
-        "links": [{"between": ["server", "client"], "down": way, "up": way}],
-        "flows": [{"from": "server", "to": "client", "size": "1 MB"}],
+        "links": [{"between": pair, "down": way, "up": way} for pair in pairs],
+        "flows": [{"from": a, "to": b, "size": "1 MB"} for a, b in pairs],
     }
 
 
@@ -305,16 +328,20 @@ def bare_delay(packets: int, out: Path) -> list[float]:
     return [(came - went) / 1e3 for _, went, came in read(out)]
 
 
-def delay_errors(packets: int, out: Path, *, realtime: bool) -> tuple[list[float], Any]:
+def delay_errors(
+    load: Load, seconds: float, out: Path, *, realtime: bool | None
+) -> tuple[list[float], Any]:
     """Errors in us of a delay of 50 ms, from one device to the other, as the kernel sees it."""
+    packets = int(seconds * 1e9 / load.gap_ns)
+    serve = program("udp-serve", packets, load.gap_ns, load.size, sent(out))
     done = fl.emulate(
-        path("1 Gbit/s", f"{DELAY_MS} ms"),
+        path("1 Gbit/s", f"{DELAY_MS} ms", load.hosts),
         program("udp-fetch", "server", packets, sent(out), out),
         host="client",
-        servers=[("server", program("udp-serve", packets, GAP_NS, 100, sent(out)))],
+        servers=[("server", serve)],
         realtime=realtime,
     )
-    wire_us = 8 * 128 / 1e9 * 1e6
+    wire_us = 8 * (load.size + 28) / 1e9 * 1e6
     errors = [(came - went) / 1e3 - 1e3 * DELAY_MS - wire_us for _, went, came in read(out)]
     return errors, done.data["lateness"]
 
@@ -395,16 +422,18 @@ def main() -> None:
             say(f"  events of the engine a second: {events:,.0f}")
         load, processors = os.getloadavg()[0], os.cpu_count()
         say(f"load average {load:.1f} on {processors} processors")
-        packets = int(options.seconds * 200)
+        packets = int(options.seconds * 1e9 / GAP_NS)
         say(f"delay, bare devices:           {spread(bare_delay(packets, fresh()))}")
-        for name, realtime in (("normal", False), ("realtime", True)):
-            errors, late = delay_errors(packets, fresh(), realtime=realtime)
-            say(f"error of {DELAY_MS} ms, {name:8}:      {spread(errors)}")
-            say(
-                f"  of which the engine:         mean {1e6 * late['mean_s']:7.1f}"
-                f"  p50 {1e6 * late['p50_s']:7.1f}  p99 {1e6 * late['p99_s']:8.1f}"
-                f"  max {1e6 * late['max_s']:8.1f} us"
-            )
+        for name, realtime in (("--no-realtime", False), ("default", None), ("--realtime", True)):
+            say(f"error of {DELAY_MS} ms, {name}:")
+            for load in LOADS if realtime is not False else LOADS[:1]:
+                errors, late = delay_errors(load, options.seconds, fresh(), realtime=realtime)
+                say(f"  {load.name:18}:          {spread(errors)}")
+                say(
+                    f"    of which the engine:       mean {1e6 * late['mean_s']:7.1f}"
+                    f"  p50 {1e6 * late['p50_s']:7.1f}  p99 {1e6 * late['p99_s']:8.1f}"
+                    f"  max {1e6 * late['max_s']:8.1f} us"
+                )
         for rate in (0.25e6, 2e6, 20e6, 100e6):
             error, gap = rate_error(rate, options.seconds, fresh())
             say(f"rate {rate / 1e6:6g} Mb/s: error {error:+.5f} %, gaps within {gap:.0f} us (99 %)")

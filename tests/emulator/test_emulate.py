@@ -5,6 +5,7 @@ import ctypes
 import json
 import math
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -255,6 +256,32 @@ s.recv(10)
     assert done.exit_code == 0
     assert len(done.data["hosts"]) == 100
     assert (set(NAMES.iterdir()) if NAMES.exists() else set()) == before
+
+
+def test_more_hosts_may_have_more_files_open_than_was_allowed_before(tmp_path: Path) -> None:
+    """A limit that the process may raise is no limit; one that it may not is told of before
+    anything is made, with how much is needed."""
+    pairs = [(f"a{number}", f"b{number}") for number in range(20)]
+    way = {"rate": "10 Mbit/s", "delay": "1 ms"}
+    scenario = tmp_path / "pairs.json"
+    links = [{"between": pair, "down": way, "up": way} for pair in pairs]
+    flows = [{"from": a, "to": b, "size": "1 MB"} for a, b in pairs]
+    scenario.write_text(json.dumps({"links": links, "flows": flows}))
+    emulate = shlex.join([*FARLINK, "emulate", str(scenario), "--quiet", "--", "true"])
+    may = subprocess.run(["/bin/sh", "-c", f"ulimit -Sn 150; exec {emulate}"], check=False)
+    assert may.returncode == 0
+    # Root may raise even a hard limit where it has that right (CAP_SYS_RESOURCE).
+    without = "setpriv --bounding-set -sys_resource --inh-caps -sys_resource"
+    refused = subprocess.run(
+        ["/bin/sh", "-c", f"ulimit -n 150; exec {without} {emulate}"],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 1
+    assert "40 hosts take up to 384 open files" in refused.stderr
+    assert "ulimit -Hn 384" in refused.stderr
+    assert refused.stderr.count("\n") == 1
 
 
 def test_two_emulations_run_side_by_side() -> None:

@@ -4,11 +4,11 @@
 use crate::EmuError;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Of a host: its namespace, its device, what counts there, what tells when packets came, and,
-/// while it is made, two more.
-const OF_HOST: u64 = 6;
-/// Of the rest: libraries, captures, clients of `farlink ctl`.
-const OF_REST: u64 = 200;
+/// Of a host: its namespace, its device, what counts there, what tells when packets came, its
+/// capture, and what is open while it is made.
+const OF_HOST: u64 = 8;
+/// Of the rest: libraries, the loop, clients of `farlink ctl`.
+const OF_REST: u64 = 64;
 
 /// Allows as many open files as so many hosts take.
 ///
