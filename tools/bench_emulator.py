@@ -420,8 +420,8 @@ def main() -> None:
             events = statistics.median(events for _, events in carried)
             say(f"throughput, {name}: {a:.2f} Gb/s, bare devices {b:.2f} Gb/s, ratio {a / b:.2f}")
             say(f"  events of the engine a second: {events:,.0f}")
-        load, processors = os.getloadavg()[0], os.cpu_count()
-        say(f"load average {load:.1f} on {processors} processors")
+        busy, processors = os.getloadavg()[0], os.cpu_count()
+        say(f"load average {busy:.1f} on {processors} processors")
         packets = int(options.seconds * 1e9 / GAP_NS)
         say(f"delay, bare devices:           {spread(bare_delay(packets, fresh()))}")
         for name, realtime in (("--no-realtime", False), ("default", None), ("--realtime", True)):
