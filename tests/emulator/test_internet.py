@@ -82,6 +82,50 @@ print(json.dumps(found), file=open(sys.argv[1], "w"))
 """
 
 
+SIXTH = """
+import socket, threading
+s = socket.create_server(("::", 5000), family=socket.AF_INET6)
+while True:
+    c, who = s.accept()
+    stranger = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    stranger.sendto(b"stranger", ("fd66:6172:6c6b::3", 7))
+    c.sendall(who[0].encode())
+    data = b""
+    while part := c.recv(1 << 16):
+        data += part
+    c.sendall(data)
+    c.close()
+"""
+LOOK_SIXTH = """
+import json, os, socket, struct, sys, time
+FAR = "2001:db8:7::7"
+near = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+near.bind(("::", 7))
+s = socket.create_connection((FAR, 5000), 5)
+found = {"seen_as": s.recv(100).decode()}
+data = os.urandom(300_000)
+s.sendall(data)
+s.shutdown(socket.SHUT_WR)
+got = b""
+while part := s.recv(1 << 16):
+    got += part
+found["right"] = got == data
+near.settimeout(0.1)
+try:
+    found["stranger"] = near.recv(100).decode()
+except TimeoutError:
+    found["stranger"] = None
+raw = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+raw.settimeout(2)
+def answer(hops):
+    raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_UNICAST_HOPS, hops)
+    raw.sendto(struct.pack("!BBHHH", 128, 0, 0, 7, hops), (FAR, 0))
+    return raw.recvfrom(2000)[1][0]
+found["hops"] = [answer(hops) for hops in (1, 2, 3)]
+print(json.dumps(found), file=open(sys.argv[1], "w"))
+"""
+
+
 class Lab(Machine):
     """A machine whose default route goes to a namespace that stands for the Internet."""
 
@@ -115,8 +159,16 @@ class Lab(Machine):
 
     def state(self) -> str:
         """All that a way out may have changed."""
-        forward = "grep . /proc/sys/net/ipv4/conf/*/forwarding"
+        forward = "grep . /proc/sys/net/ipv[46]/conf/*/*forwarding"
         return inside(self) + self.within("sh", "-c", f"{forward}; {NFT} list ruleset").stdout
+
+    def has_ipv6(self) -> None:
+        """Lead out by IPv6, too."""
+        ip("-n", self.far, "addr", "add", "2001:db8:1::1/64", "dev", self.cable, "nodad")
+        ip("-n", self.far, "addr", "add", "2001:db8:7::7/128", "dev", "lo", "nodad")
+        ip("-n", self.far, "route", "add", "fd66:6172:6c6b::/64", "via", "2001:db8:1::7")
+        self.has("2001:db8:1::7/64")
+        self.ip("route", "add", "default", "via", "2001:db8:1::1")
 
     def gone(self) -> None:
         super().gone()
@@ -159,10 +211,53 @@ def test_hosts_reach_by_the_scenarios_path_what_the_machine_reaches(
     assert lab.state() == before
 
 
+FORCE = Path("/proc/sys/net/ipv6/conf/all/force_forwarding")
+
+
+@needs_ip
+@needs_nft
+@pytest.mark.parametrize("forwards", [False, True])
+def test_what_the_machine_reaches_by_ipv6_the_hosts_reach_so(
+    lab: Lab, tmp_path: Path, *, forwards: bool
+) -> None:
+    """Where forwarding is off it is switched on for the interfaces that lead out, and only for
+    them; where it is on already, nothing is changed."""
+    if not forwards and not FORCE.exists():
+        pytest.skip("a kernel before 6.17 forwards IPv6 on all interfaces or on none")
+    lab.has_ipv6()
+    # A machine that learns its routes would forget them by forwarding on all interfaces.
+    lab.within("sh", "-c", f"echo {int(forwards)} >/proc/sys/net/ipv6/conf/all/forwarding")
+    command = [IP, "netns", "exec", lab.far, sys.executable, "-c", SIXTH]
+    lab.programs.append(subprocess.Popen(command))
+    until(lambda: ":1388 " in ip("netns", "exec", lab.far, "cat", "/proc/net/tcp6"))
+    before, out = lab.state(), tmp_path / "found.json"
+    run = [*FARLINK, "emulate", str(scenario_file(tmp_path)), "--internet", "server", "--quiet"]
+    done = lab.within(*run, "--", sys.executable, "-c", LOOK_SIXTH, str(out))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(out.read_text()) == {
+        "seen_as": "2001:db8:1::7",
+        "right": True,
+        "stranger": None,
+        "hops": ["fd66:6172:6c6b::2", "fd66:6172:6c6b::1", "2001:db8:7::7"],
+    }
+    assert lab.state() == before
+
+
+@needs_ip
+@needs_nft
+def test_without_a_way_out_of_ipv6_hosts_know_that_at_once(lab: Lab, tmp_path: Path) -> None:
+    """They have no route to it, so that programs try IPv4 without waiting for an answer."""
+    reach = "import socket; socket.socket(socket.AF_INET6).connect(('2001:db8:7::7', 5000))"
+    run = [*FARLINK, "emulate", str(scenario_file(tmp_path)), "--internet", "server", "--quiet"]
+    done = lab.within(*run, "--", sys.executable, "-c", reach)
+    assert "Network is unreachable" in done.stderr
+
+
 @needs_ip
 @needs_nft
 def test_what_a_killed_run_left_is_put_back_by_the_next(lab: Lab, tmp_path: Path) -> None:
     """Rules and forwarding; while a run has the way out, another is refused it."""
+    lab.has_ipv6()
     before = lab.state()
     run = [IP, "netns", "exec", lab.name, *FARLINK, "emulate", str(scenario_file(tmp_path))]
     first = subprocess.Popen([*run, "--internet", "server", "--seconds", "60"])

@@ -200,9 +200,9 @@ impl Emulation {
         let to_internet = attached.iter().find(|one| one.to == Attach::Internet);
         let mut way_out = None;
         if let Some(own) = to_internet {
-            live.set_way_out(node_of(&own.host)?);
+            live.set_way_out(node_of(&own.host)?, config.way_out6);
             let (network, mask) = network(nodes);
-            way_out = Some(WayOut::open(network, mask)?);
+            way_out = Some(WayOut::open(network, mask, config.way_out6)?);
         }
         let mut names = fs::read_to_string("/etc/hosts").unwrap_or_default();
         for host in &hosts {
@@ -210,7 +210,7 @@ impl Emulation {
             names.extend(["\n", &host.address().to_string(), " ", &host.name]);
         }
         let hosts_file = RunFile::create("hosts", &(names + "\n"))?;
-        let resolver = way_out.as_ref().and_then(|_| resolver());
+        let resolver = way_out.as_ref().and_then(|_| resolver(config.way_out6));
         let resolver = resolver.map(|lines| RunFile::create("resolv", &lines));
         let failed = |e: nix::Error| EmuError::system("wait for packets", e);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed)?;

@@ -245,6 +245,7 @@ pub fn gateway<E>(
         congestion: tcp.filter(|_| options.attach.is_none()),
         plain: options.plain,
         way_out: false,
+        way_out6: false,
         timed: false,
     };
     let keeper = Keeper::start()?;

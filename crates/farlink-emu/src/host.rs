@@ -30,7 +30,7 @@ pub(crate) const DEVICE_QUEUE: u32 = 10_000;
 const TCP_MEMORY: &str = "4096 131072 67108864";
 
 /// The network of all hosts in IPv6.
-const IPV6_PREFIX: u32 = 64;
+pub(crate) const IPV6_PREFIX: u32 = 64;
 /// Settings of IPv6 without which a kernel sends packets of its own, and no more than the address
 /// that a host is given.
 const QUIET: [(&str, &str); 5] = [
@@ -53,6 +53,8 @@ pub struct HostConfig {
     pub plain: bool,
     /// Whether what is for no host leaves by the emulated network too.
     pub way_out: bool,
+    /// Whether that is so of IPv6.
+    pub way_out6: bool,
     /// Whether it is asked when its packets came, which is earlier than they were read.
     pub timed: bool,
 }
@@ -64,6 +66,7 @@ impl Default for HostConfig {
             congestion: None,
             plain: false,
             way_out: false,
+            way_out6: false,
             timed: true,
         }
     }
@@ -399,6 +402,9 @@ impl Host {
                 }
                 if config.way_out {
                     control.default_route(DEVICE)?;
+                }
+                if config.way_out6 && has_ipv6 {
+                    control.default_route6(DEVICE)?;
                 }
                 // Else a run would begin with the ssthresh of the run before.
                 set("ipv4/tcp_no_metrics_save", "1")?;

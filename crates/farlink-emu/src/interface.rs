@@ -99,6 +99,35 @@ impl Control {
         Ok(())
     }
 
+    /// As [`Self::default_route`], of IPv6.
+    pub(crate) fn default_route6(&self, name: &str) -> io::Result<()> {
+        /// `struct in6_rtmsg` (linux/ipv6_route.h).
+        #[repr(C)]
+        #[derive(Default)]
+        struct Route6 {
+            to: [u8; 16],
+            from: [u8; 16],
+            gateway: [u8; 16],
+            kind: u32,
+            to_bits: u16,
+            from_bits: u16,
+            metric: u32,
+            info: libc::c_ulong,
+            flags: u32,
+            interface: libc::c_int,
+        }
+        let route = Route6 {
+            flags: u32::from(libc::RTF_UP),
+            interface: self.index(name)?,
+            ..Route6::default()
+        };
+        let socket = Self::of(libc::AF_INET6)?;
+        // SAFETY: a whole `struct in6_rtmsg` that outlives the call.
+        let done = unsafe { libc::ioctl(socket.0.as_raw_fd(), libc::SIOCADDRT, &raw const route) };
+        Errno::result(done)?;
+        Ok(())
+    }
+
     /// Gives an interface an address of IPv6, in a network with a prefix of so many bits.
     pub(crate) fn address6(&self, name: &str, address: Ipv6Addr, prefix: u32) -> io::Result<()> {
         /// `struct in6_ifreq` (linux/ipv6.h).

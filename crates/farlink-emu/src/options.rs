@@ -7,6 +7,7 @@ use crate::host::HostConfig;
 use crate::realtime::Mode;
 use crate::session::Task;
 use crate::unit::UnitOptions;
+use crate::way_out;
 use farlink_sim::scenario::{self, Expanded};
 use serde::Deserialize;
 use std::path::PathBuf;
@@ -81,6 +82,7 @@ impl Options {
             congestion: self.tcp.clone(),
             plain: self.plain,
             way_out: self.internet.is_some(),
+            way_out6: self.internet.is_some() && way_out::ipv6(),
             ..HostConfig::default()
         }
     }

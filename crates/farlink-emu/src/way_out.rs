@@ -3,6 +3,9 @@
 //! put back, by the next run if this one was killed.
 
 use crate::EmuError;
+use crate::host::IPV6_PREFIX;
+use farlink_net::NodeId;
+use farlink_net::wire::node_address6;
 use std::fs;
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr};
@@ -33,14 +36,61 @@ pub(crate) fn refusal() -> Option<String> {
                 .into(),
         );
     }
-    interfaces().is_empty().then(|| {
-        "this machine has no default route of IPv4 itself; ip route shows those that it has".into()
+    (Family::Ipv4.interfaces().is_empty() && !ipv6()).then(|| {
+        "this machine has no default route itself; ip route shows those of IPv4 that it has, and ip \
+         -6 route those of IPv6"
+            .into()
     })
 }
 
-/// The interfaces by which routes of IPv4 lead beyond the networks that this machine is in.
-fn interfaces() -> Vec<String> {
-    leading_out(&fs::read_to_string("/proc/thread-self/net/route").unwrap_or_default())
+/// Whether this machine can be the way out of IPv6, too. A kernel before Linux 6.17 forwards IPv6
+/// on all interfaces or on none; then it is not switched on here: it makes a machine forget the
+/// routes that it learned from its router.
+pub(crate) fn ipv6() -> bool {
+    let on = || Family::Ipv6.forwards("all").is_ok() || ipv6_forwards_always();
+    !Family::Ipv6.interfaces().is_empty() && on() && nft(&["-c"], &rules6()).is_ok()
+}
+
+/// Whether all interfaces forward IPv6 anyway.
+fn ipv6_forwards_always() -> bool {
+    let all = fs::read_to_string("/proc/sys/net/ipv6/conf/all/forwarding");
+    all.is_ok_and(|value| value.trim() != "0")
+}
+
+/// What of a family of addresses has to be changed so that an interface forwards its packets.
+#[derive(Clone, Copy)]
+enum Family {
+    Ipv4,
+    Ipv6,
+}
+
+impl Family {
+    const ALL: [(&'static str, Self); 2] = [("ipv4", Self::Ipv4), ("ipv6", Self::Ipv6)];
+
+    /// The interfaces by which routes lead beyond the networks that this machine is in.
+    fn interfaces(self) -> Vec<String> {
+        let table = |name| {
+            fs::read_to_string(Path::new("/proc/thread-self/net").join(name)).unwrap_or_default()
+        };
+        match self {
+            Self::Ipv4 => leading_out(&table("route")),
+            Self::Ipv6 => leading_out6(&table("ipv6_route")),
+        }
+    }
+
+    /// Where it stands whether an interface forwards; there is none of IPv6 before Linux 6.17.
+    fn forwarding(self, of: &str) -> PathBuf {
+        let (family, key) = match self {
+            Self::Ipv4 => ("ipv4", "forwarding"),
+            Self::Ipv6 => ("ipv6", "force_forwarding"),
+        };
+        let conf = Path::new("/proc/sys/net").join(family).join("conf");
+        conf.join(of).join(key)
+    }
+
+    fn forwards(self, interface: &str) -> io::Result<bool> {
+        Ok(fs::read_to_string(self.forwarding(interface))?.trim() != "0")
+    }
 }
 
 fn leading_out(table: &str) -> Vec<String> {
@@ -59,26 +109,36 @@ fn leading_out(table: &str) -> Vec<String> {
     found
 }
 
-fn forwarding(of: &str) -> PathBuf {
-    Path::new("/proc/sys/net/ipv4/conf")
-        .join(of)
-        .join("forwarding")
+/// As [`leading_out`], of the table of IPv6, in which there is no heading and a route that refuses
+/// packets is one of `lo`.
+fn leading_out6(table: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for row in table.lines() {
+        let fields: Vec<_> = row.split_whitespace().collect();
+        let [to, bits, _, _, by, _, _, _, _, interface] = fields[..] else {
+            continue;
+        };
+        let nowhere = |address: &str| address.bytes().all(|digit| digit == b'0');
+        let leads = !nowhere(by) || (nowhere(to) && bits == "00");
+        if leads && interface != "lo" && !found.iter().any(|one| one == interface) {
+            found.push(interface.into());
+        }
+    }
+    found
 }
 
-fn forwards(interface: &str) -> io::Result<bool> {
-    Ok(fs::read_to_string(forwarding(interface))?.trim() != "0")
-}
-
-/// What says, for the network namespace that this process is in, what has to be put back: whether
-/// all interfaces forwarded before, then the names of those that now do and did not.
+/// What says, for the network namespace that this process is in, what has to be put back: a line
+/// for each family, of its name, whether all interfaces forwarded before, and the names of those
+/// that now do and did not.
 fn marker() -> io::Result<PathBuf> {
     let own = fs::metadata("/proc/thread-self/ns/net")?.ino();
     Ok(PathBuf::from(format!("/run/farlink/way-out-{own}")))
 }
 
 /// Has nft(8) do all of `script`, or nothing.
-fn nft(script: &str) -> io::Result<()> {
+fn nft(options: &[&str], script: &str) -> io::Result<()> {
     let mut child = Command::new("nft")
+        .args(options)
         .args(["-f", "-"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -100,38 +160,60 @@ fn nft(script: &str) -> io::Result<()> {
 /// The rules. Hosts reach what is beyond by the address of this machine; from there nobody reaches
 /// a host but by answering, and nothing leaves with a source that is no host's.
 fn rules(network: Ipv4Addr, mask: Ipv4Addr) -> String {
-    let hosts = format!("{network}/{}", u32::from(mask).count_ones());
+    of_family("ip", &format!("{network}/{}", u32::from(mask).count_ones()))
+}
+
+/// The same of IPv6.
+fn rules6() -> String {
+    of_family(
+        "ip6",
+        &format!("{}/{IPV6_PREFIX}", node_address6(NodeId(0))),
+    )
+}
+
+fn of_family(family: &str, hosts: &str) -> String {
     format!(
-        "table ip {TABLE} {{\n\
+        "table {family} {TABLE} {{\n\
          chain out {{ type nat hook postrouting priority 100;\n\
-         ip saddr {hosts} oifname != \"{DEVICE}\" masquerade\n}}\n\
+         {family} saddr {hosts} oifname != \"{DEVICE}\" masquerade\n}}\n\
          chain between {{ type filter hook forward priority 0;\n\
-         iifname \"{DEVICE}\" ip saddr != {hosts} drop\n\
+         iifname \"{DEVICE}\" {family} saddr != {hosts} drop\n\
          oifname \"{DEVICE}\" ct state != {{ established, related }} drop\n}}\n}}\n"
     )
 }
 
 impl WayOut {
-    /// Opens it for hosts with addresses of this network, whose device is there.
-    pub(crate) fn open(network: Ipv4Addr, mask: Ipv4Addr) -> Result<Self, EmuError> {
+    /// Opens it for hosts with addresses of this network, whose device is there; for those of
+    /// IPv6, too, if [`ipv6`] says that it can be.
+    pub(crate) fn open(network: Ipv4Addr, mask: Ipv4Addr, ipv6: bool) -> Result<Self, EmuError> {
         let failed = |e| EmuError::system("--internet: forward packets", e);
-        let before = forwards("all").map_err(failed)?;
-        let mut changed = Vec::new();
-        for interface in interfaces() {
-            if !forwards(&interface).map_err(failed)? {
-                changed.push(interface);
+        let mut words = String::new();
+        let mut changes = Vec::new();
+        for (name, family) in Family::ALL {
+            if matches!(family, Family::Ipv6) && (!ipv6 || ipv6_forwards_always()) {
+                continue;
             }
+            let before = family.forwards("all").map_err(failed)?;
+            words.extend([name, if before { " 1" } else { " 0" }]);
+            for interface in family.interfaces() {
+                if !family.forwards(&interface).map_err(failed)? {
+                    words.extend([" ", &interface]);
+                    changes.push(family.forwarding(&interface));
+                }
+            }
+            words.push('\n');
+            changes.push(family.forwarding(DEVICE));
         }
         let marker = marker().map_err(failed)?;
         fs::create_dir_all("/run/farlink").map_err(failed)?;
-        let words = format!("{}\n{}\n", u8::from(before), changed.join("\n"));
         fs::write(marker, words).map_err(failed)?;
         // From here on it is put back when the value ends.
         let opened = Self(());
-        nft(&rules(network, mask))
+        let rules = rules(network, mask) + &if ipv6 { rules6() } else { String::new() };
+        nft(&[], &rules)
             .map_err(|e| EmuError::Machine(format!("--internet: the kernel makes no NAT: {e}")))?;
-        for interface in changed.iter().map(String::as_str).chain([DEVICE]) {
-            fs::write(forwarding(interface), "1").map_err(failed)?;
+        for interface in changes {
+            fs::write(interface, "1").map_err(failed)?;
         }
         Ok(opened)
     }
@@ -146,7 +228,7 @@ impl Drop for WayOut {
 /// Puts back what a run that was killed has left, in the network namespace of this process.
 pub(crate) fn sweep() {
     // The device ends with its run: if it is there, the rules are in use.
-    if !fs::exists(forwarding(DEVICE)).unwrap_or(true) {
+    if !fs::exists(Family::Ipv4.forwarding(DEVICE)).unwrap_or(true) {
         put_back();
     }
 }
@@ -161,15 +243,24 @@ fn put_back() {
     };
     // Without the table the marker is of a namespace that is gone and had the same number, or of
     // a run that ended before it changed anything.
-    if nft(&format!("list table ip {TABLE}\n")).is_ok() {
-        let (before, changed) = words.split_once('\n').unwrap_or_default();
-        // Who let all interfaces forward meanwhile wants this one to do so too.
-        let wanted = before == "0" && forwards("all").unwrap_or(false);
-        for interface in changed.lines().filter(|name| !name.is_empty() && !wanted) {
-            // An interface that has gone forwards nothing.
-            let _ = fs::write(forwarding(interface), "0");
+    let table = |what, family| nft(&[], &format!("{what} table {family} {TABLE}\n"));
+    if table("list", "ip").is_ok() {
+        for line in words.lines() {
+            let mut words = line.split(' ');
+            let (name, before) = (words.next(), words.next());
+            let Some((_, family)) = Family::ALL.iter().find(|(own, _)| Some(*own) == name) else {
+                continue;
+            };
+            // Who let all interfaces forward meanwhile wants this one to do so too.
+            let wanted = before == Some("0") && family.forwards("all").unwrap_or(false);
+            for interface in words.filter(|_| !wanted) {
+                // An interface that has gone forwards nothing.
+                let _ = fs::write(family.forwarding(interface), "0");
+            }
         }
-        if nft(&format!("delete table ip {TABLE}\n")).is_err() {
+        if table("list", "ip6").is_ok() && table("delete", "ip6").is_err()
+            || table("delete", "ip").is_err()
+        {
             return;
         }
     }
@@ -177,22 +268,24 @@ fn put_back() {
 }
 
 /// What has to be in the place of /etc/resolv.conf so that hosts can ask for names; `None` if
-/// they can ask whom this machine asks.
-pub(crate) fn resolver() -> Option<String> {
+/// they can ask whom this machine asks. `ipv6` is whether that is the way out of IPv6, too.
+pub(crate) fn resolver(ipv6: bool) -> Option<String> {
     let read = |path| fs::read_to_string(path).ok();
-    reachable(&read(RESOLVER)?, || read(BEHIND_RESOLVED))
+    reachable(&read(RESOLVER)?, ipv6, || read(BEHIND_RESOLVED))
 }
 
-/// Name servers at a loopback address are this machine's alone, and those of IPv6 are not reached.
-fn reachable(own: &str, behind: impl FnOnce() -> Option<String>) -> Option<String> {
+/// Name servers at an address of a loopback or a link are this machine's alone.
+fn reachable(own: &str, ipv6: bool, behind: impl FnOnce() -> Option<String>) -> Option<String> {
     let server = |line: &str| {
         let rest = line.trim().strip_prefix("nameserver")?;
         rest.split_whitespace().next().map(str::to_owned)
     };
     let good = |line: &&str| {
-        server(line).is_some_and(
-            |address| matches!(address.parse(), Ok(IpAddr::V4(own)) if !own.is_loopback()),
-        )
+        server(line).is_some_and(|address| match address.parse() {
+            Ok(IpAddr::V4(own)) => !own.is_loopback(),
+            Ok(IpAddr::V6(own)) => ipv6 && !own.is_loopback() && !own.is_unicast_link_local(),
+            Err(_) => false,
+        })
     };
     let all_good = own
         .lines()
@@ -233,6 +326,7 @@ mod tests {
     #[test]
     fn hosts_ask_name_servers_that_they_reach() {
         let none = || None;
+        let reachable = |own, behind: fn() -> Option<String>| reachable(own, false, behind);
         assert_eq!(reachable("nameserver 192.0.2.1\nsearch home\n", none), None);
         assert_eq!(reachable("", none), None);
         let stub = "nameserver 127.0.0.53\noptions edns0\n";
@@ -243,5 +337,28 @@ mod tests {
         let mixed = "nameserver ::1\nnameserver 192.0.2.1\n";
         let expected = "nameserver 192.0.2.1\n";
         assert_eq!(reachable(mixed, none).as_deref(), Some(expected));
+        let sixth = "nameserver 2001:db8::1\n";
+        assert_eq!(reachable(sixth, none), None, "there is nobody else");
+        let mixed = "nameserver fe80::1%eth0\nnameserver fe80::1\nnameserver 2001:db8::1\n";
+        assert_eq!(super::reachable(mixed, true, none).as_deref(), Some(sixth));
+        assert_eq!(super::reachable(sixth, true, none), None);
+    }
+
+    #[test]
+    fn ways_out_of_ipv6_are_the_same() {
+        let nowhere = "0".repeat(32);
+        let router = "fe80000000000000000000000000000a";
+        let near = "20010db8000000000000000000000000";
+        let row = |to: &str, bits: &str, by: &str, interface: &str| {
+            format!(
+                "{to} {bits} {nowhere} 00 {by} 00000400 00000001 00000000 00000003 {interface}\n"
+            )
+        };
+        let table = row(near, "40", &nowhere, "eth1")
+            + &row(&nowhere, "00", router, "eth0")
+            + &row(near, "30", router, "tun0")
+            + &row(&nowhere, "00", &nowhere, "ppp0")
+            + &row(&nowhere, "00", &nowhere, "lo");
+        assert_eq!(leading_out6(&table), ["eth0", "tun0", "ppp0"]);
     }
 }

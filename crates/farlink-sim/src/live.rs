@@ -136,10 +136,10 @@ impl Live {
         self.hosts.iter().map(|(name, node)| (name.as_str(), *node))
     }
 
-    /// Packets for addresses of IPv4 that no node has go to this host from now on, which passes them
-    /// on to where it will.
-    pub fn set_way_out(&mut self, host: NodeId) {
-        self.world.set_way_out(host);
+    /// Packets for addresses that no node has go to this host from now on, which passes them on to
+    /// where it will; those of IPv6 only if so `ipv6` says.
+    pub fn set_way_out(&mut self, host: NodeId, ipv6: bool) {
+        self.world.set_way_out(host, ipv6);
     }
 
     /// A program on host number `host` sends a packet, now.
@@ -592,7 +592,7 @@ mod tests {
         let (_, far) = live.hosts().last().unwrap();
         let far_number = live.hosts().len() - 1;
         let beyond = 200 << 24 | 5;
-        live.set_way_out(far);
+        live.set_way_out(far, false);
         live.send(Instant::ZERO, 0, datagram(beyond)).unwrap();
         // Of the network's own addresses, but of no node here.
         live.send(Instant::ZERO, 0, datagram(77)).unwrap();

@@ -43,8 +43,8 @@ pub(super) struct Place {
 pub(crate) struct Answers {
     /// Of each node; empty without real programs.
     pub(super) places: ById<NodeId, Place>,
-    /// Host that passes on what is for no address of the network.
-    pub(super) way_out: Option<NodeId>,
+    /// Host that passes on what is for no address of the network, and whether of IPv6, too.
+    pub(super) way_out: Option<(NodeId, bool)>,
     /// Packets of real programs that entered.
     pub(super) entered: u64,
     /// That left.

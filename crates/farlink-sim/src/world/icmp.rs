@@ -19,20 +19,20 @@ impl World {
         self.answers.places = is_host.map(|is_host| Place { is_host, errors }).collect();
     }
 
-    /// Says which host packets for addresses of IPv4 that no node has go to.
-    pub(crate) fn set_way_out(&mut self, host: NodeId) {
-        self.answers.way_out = Some(host);
+    /// Says which host packets for addresses that no node has go to; those of IPv6 only if so
+    /// `ipv6` says.
+    pub(crate) fn set_way_out(&mut self, host: NodeId, ipv6: bool) {
+        self.answers.way_out = Some((host, ipv6));
     }
 
     /// The node that a packet for this address goes to.
     pub(crate) fn node_for(&self, address: IpAddr) -> Option<NodeId> {
         let node = node_of(address);
         let is_here = node.is_some_and(|node| self.answers.places.get(node).is_some());
-        let way_out = self
-            .answers
-            .way_out
-            .filter(|_| address.is_ipv4() && !is_here);
-        way_out.or(node)
+        match self.answers.way_out {
+            Some((host, ipv6)) if !is_here && (ipv6 || address.is_ipv4()) => Some(host),
+            _ => node,
+        }
     }
 
     /// Whether a node passes on what is not for it.
