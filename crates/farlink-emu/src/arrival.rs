@@ -6,7 +6,7 @@
 //! one of its devices had something. A packet came after that, and has waited no longer
 //! than since then.
 
-use crate::host::DEVICE_QUEUE;
+use crate::tun::DEVICE_QUEUE;
 use farlink_tcp::{Instant, Interval};
 use std::collections::VecDeque;
 

@@ -5,12 +5,12 @@ use crate::EmuError;
 use crate::attach::{self, Attach};
 use crate::endpoint::{Endpoint, EndpointConfig};
 use crate::ethernet::Station;
-use crate::interface::Control;
+use crate::interface::{Control, IPV6_PREFIX};
 use crate::namespace::Namespace;
 use crate::peer::Peer;
 use crate::port::{EthernetPort, own_mac};
 use crate::stamps::{Read, Times};
-use crate::tun::{self, Tun, Written};
+use crate::tun::{self, DEVICE_QUEUE, Tun, Written};
 use crate::way_out;
 use farlink_net::wire::{node_address, node_address6};
 use farlink_net::{NodeId, Raw};
@@ -24,13 +24,9 @@ use std::path::Path;
 
 /// Name of the device in every namespace.
 pub(crate) const DEVICE: &str = "farlink0";
-/// Packets that the kernel holds for the engine to read.
-pub(crate) const DEVICE_QUEUE: u32 = 10_000;
 /// Largest window that the kernel's TCP may open: beyond any path of interest.
 const TCP_MEMORY: &str = "4096 131072 67108864";
 
-/// The network of all hosts in IPv6.
-pub(crate) const IPV6_PREFIX: u32 = 64;
 /// Settings of IPv6 without which a kernel sends packets of its own, and no more than the address
 /// that a host is given.
 const QUIET: [(&str, &str); 5] = [

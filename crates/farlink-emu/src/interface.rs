@@ -6,6 +6,9 @@ use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+/// Bits of the network of all hosts in IPv6.
+pub(crate) const IPV6_PREFIX: u32 = 64;
+
 /// `struct ifreq`: a name, and a union of which one field is used at a time.
 #[repr(C)]
 struct Request {

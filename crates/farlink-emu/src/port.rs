@@ -23,7 +23,7 @@ const WAITING: usize = 100;
 /// Time between two questions where it is (RFC 826 leaves it open; RFC 4861, 10: 1 s).
 const ASKED_EACH: Duration = Duration::from_secs(1);
 /// Memory for frames that are not read yet, in bytes: for fewer than
-/// [`crate::host::DEVICE_QUEUE`] of the least size.
+/// [`tun::DEVICE_QUEUE`] of the least size.
 const RECEIVE_BUFFER: libc::c_int = 3 << 20;
 /// `PACKET_IGNORE_OUTGOING` of linux/if_packet.h (4.20), which libc lacks.
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
@@ -98,7 +98,7 @@ impl EthernetPort {
         let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1");
         // A bridge whose port takes less would take less itself.
         control.mtu(&name, control.mtu_of(bridge)?)?;
-        control.queue(&name, crate::host::DEVICE_QUEUE)?;
+        control.queue(&name, tun::DEVICE_QUEUE)?;
         control.join(bridge, &name)?;
         control.up(&name)?;
         let times = Times::of_device(&name, true);

@@ -1,9 +1,9 @@
 //! When packets came to a device: a packet socket sees each as the kernel hands it to the device,
 //! and says when that was. What is read from the device is found among these by its first bytes.
 
-use crate::host::DEVICE_QUEUE;
 use crate::interface::Control;
 use crate::packet_socket::{CONTROL, DayTime, bind, set, set_filter, socket, stamp_of, step};
+use crate::tun::DEVICE_QUEUE;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -13,7 +13,7 @@ const KEPT: usize = 64;
 /// Stamps that are read at once.
 const AT_ONCE: usize = 32;
 /// Memory of packets whose stamps wait to be read, in bytes: for some more than a device holds
-/// ([`crate::host::DEVICE_QUEUE`]) of 1,500 bytes. It is shared with the device: a limit, no cost.
+/// ([`DEVICE_QUEUE`]) of 1,500 bytes. It is shared with the device: a limit, no cost.
 const RECEIVE_BUFFER: libc::c_int = 32 << 20;
 /// Most stamps that wait for their packets: those of a full device, and as many whose packets it
 /// dropped.

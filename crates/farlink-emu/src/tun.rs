@@ -9,6 +9,8 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
+/// Packets that the kernel holds for the engine to read.
+pub(crate) const DEVICE_QUEUE: u32 = 10_000;
 /// What devices are made by.
 pub(crate) const DEVICES: &str = "/dev/net/tun";
 

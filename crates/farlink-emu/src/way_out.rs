@@ -3,7 +3,7 @@
 //! put back, by the next run if this one was killed.
 
 use crate::EmuError;
-use crate::host::IPV6_PREFIX;
+use crate::interface::IPV6_PREFIX;
 use farlink_net::NodeId;
 use farlink_net::wire::node_address6;
 use std::fs;
