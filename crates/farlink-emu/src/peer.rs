@@ -5,6 +5,8 @@ use crate::tunnel::{Bad, Inner, Pieces, RoundTrips, Session, cut};
 use farlink_net::Raw;
 use farlink_tcp::{Instant, Interval};
 use serde::Serialize;
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 
@@ -105,7 +107,9 @@ impl Peer {
             taken_off: Interval::ZERO,
             pieces: Pieces::default(),
             ident: 0,
-            serial: 0,
+            // Not from 0: what still comes of a session with a unit before this one is of no
+            // session, and no forgery of one that has its number by chance.
+            serial: RandomState::new().build_hasher().finish() as u16,
             counts: PeerCounts::default(),
             datagram: Vec::new(),
         }
@@ -285,10 +289,11 @@ impl Peer {
             self.is_here = true;
         }
         self.heard = now;
-        Ok((is_new, self.heed(now, &plain)))
+        Ok((is_new, self.heed(now, to, &plain)))
     }
 
-    fn heed(&mut self, now: Instant, plain: &[u8]) -> Heard {
+    /// Heeds what was said in the session `own`.
+    fn heed(&mut self, now: Instant, own: u32, plain: &[u8]) -> Heard {
         match Inner::read(plain) {
             Some(Inner::Probe { at }) => self.say(now, Inner::Echo { at, held: 0 }),
             Some(Inner::Echo { at, held }) => {
@@ -298,7 +303,7 @@ impl Peer {
                 }
             }
             Some(inner @ (Inner::Packet { .. } | Inner::Piece { .. })) => {
-                let whole = self.pieces.take(inner);
+                let whole = self.pieces.take(own, inner);
                 return whole.map_or(Heard::Nothing, |(packet, checked)| {
                     Heard::Packet(packet, checked)
                 });

@@ -6,11 +6,15 @@ use crate::peer::LOST_AFTER;
 use crate::tun::LONGEST;
 use crate::tunnel::{Bad, Hello, Initiation, Inner, Key, Limits, Outer, Pieces, Session, Welcome};
 use farlink_tcp::{Instant, Interval};
+use std::collections::VecDeque;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 
-/// Time between two first messages of a handshake.
+/// Time between two first messages of a handshake: an answer that comes after the next one was sent
+/// is to a handshake that was given up, so that it has to be longer than the round trip. It is
+/// doubled while no answer comes, up to the most.
 const ASK_AGAIN: Interval = Interval::from_millis(500);
+const ASK_AGAIN_MOST: Interval = Interval::from_secs(2);
 /// How long the first answer may take.
 const PATIENCE: Interval = Interval::from_secs(10);
 /// How long a host may be another's: so long it takes until that is seen to be lost.
@@ -19,6 +23,9 @@ const TAKEN: Interval = Interval::from_secs(5);
 /// The tunnel to the unit.
 pub(super) struct Tunnel {
     pub(super) socket: UdpSocket,
+    /// To other addresses of the unit, which are asked in turn until one answers: a name can have
+    /// several, and the unit listens at one of them, it may be.
+    others: VecDeque<UdpSocket>,
     key: Key,
     hello: Hello,
     limits: Limits,
@@ -28,6 +35,8 @@ pub(super) struct Tunnel {
     previous: Option<(u32, Session)>,
     asking: Option<Initiation>,
     asked: Instant,
+    /// Time from then to the next first message.
+    pause: Interval,
     heard: Instant,
     is_lost: bool,
     /// Whether the host is there.
@@ -46,6 +55,19 @@ pub(super) enum Said {
     Bye,
 }
 
+/// A socket that speaks with one address alone.
+fn reach(to: SocketAddr) -> io::Result<UdpSocket> {
+    let any: SocketAddr = if to.is_ipv4() {
+        ([0, 0, 0, 0], 0).into()
+    } else {
+        ([0u16; 8], 0).into()
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(to)?;
+    socket.set_nonblocking(true)?;
+    Ok(socket)
+}
+
 impl Tunnel {
     pub(super) fn open(options: &GatewayOptions) -> Result<Self, EmuError> {
         let wrong = |why: String| EmuError::Scenario(why);
@@ -57,24 +79,23 @@ impl Tunnel {
                 "--join {join}: the address of the unit is not known ({e})"
             ))
         })?;
-        let to = all.into_iter().next();
-        let to = to.ok_or_else(|| wrong(format!("--join {join}: it has no address")))?;
-        let any: SocketAddr = if to.is_ipv4() {
-            ([0, 0, 0, 0], 0).into()
-        } else {
-            ([0u16; 8], 0).into()
+        let (mut others, mut refused) = (VecDeque::new(), None);
+        for to in all {
+            match reach(to) {
+                Ok(socket) => others.push_back(socket),
+                Err(e) => refused = Some(EmuError::system(format!("reach {to}"), e)),
+            }
+        }
+        let Some(socket) = others.pop_front() else {
+            let none = || wrong(format!("--join {join}: it has no address"));
+            return Err(refused.unwrap_or_else(none));
         };
-        let socket = UdpSocket::bind(any).and_then(|socket| {
-            socket.connect(to)?;
-            socket.set_nonblocking(true)?;
-            Ok(socket)
-        });
-        let socket = socket.map_err(|e| EmuError::system(format!("reach {to}"), e))?;
         let mut number = [0; 8];
         let failed = |e| EmuError::system("draw a random number", io::Error::other(e));
         getrandom::fill(&mut number).map_err(failed)?;
         Ok(Self {
             socket,
+            others,
             key,
             hello: Hello {
                 host: options.host.clone(),
@@ -86,6 +107,7 @@ impl Tunnel {
             previous: None,
             asking: None,
             asked: Instant::ZERO,
+            pause: ASK_AGAIN,
             heard: Instant::ZERO,
             is_lost: false,
             is_ready: false,
@@ -97,9 +119,21 @@ impl Tunnel {
         })
     }
 
+    /// Whether it is time to ask again.
+    fn may_ask(&self, now: Instant) -> bool {
+        now.since(self.asked) >= self.pause
+    }
+
     /// Begins a handshake. One before it is given up.
     fn ask(&mut self, now: Instant) {
         self.asked = now;
+        if self.asking.is_some() {
+            self.pause = (self.pause * 2).min(ASK_AGAIN_MOST);
+            if let Some(other) = self.others.pop_front() {
+                let silent = std::mem::replace(&mut self.socket, other);
+                self.others.push_back(silent);
+            }
+        }
         let last = self.asking.as_ref().map(Initiation::own);
         let own = last.or(self.session.as_ref().map(|(own, _)| *own));
         let own = own.map_or(1, |own| own.wrapping_add(1));
@@ -147,7 +181,7 @@ impl Tunnel {
                 match session.open(now, number, body, &mut plain) {
                     Ok(()) => {
                         self.heard = now;
-                        self.heed(now, &plain, pieces)
+                        self.heed(now, to, &plain, pieces)
                     }
                     Err(Bad::Replayed) => {
                         self.done.replayed += 1;
@@ -176,7 +210,10 @@ impl Tunnel {
             return Said::Nothing;
         };
         self.asking = None;
+        self.others.clear();
         self.heard = now;
+        // What asks next, for new keys or since the unit was lost, knows how long the way is.
+        self.pause = (now.since(self.asked) * 2).clamp(ASK_AGAIN, ASK_AGAIN_MOST);
         if let &Welcome::Joined {
             node, nodes, mtu, ..
         } = &welcome
@@ -193,14 +230,15 @@ impl Tunnel {
         Said::Welcome(welcome)
     }
 
-    fn heed(&mut self, now: Instant, plain: &[u8], pieces: &mut Pieces) -> Said {
+    /// Heeds what was said in the session `own`.
+    fn heed(&mut self, now: Instant, own: u32, plain: &[u8], pieces: &mut Pieces) -> Said {
         match Inner::read(plain) {
             Some(Inner::Probe { at }) => {
                 self.say(now, Inner::Echo { at, held: 0 });
                 Said::Nothing
             }
             Some(inner @ (Inner::Packet { .. } | Inner::Piece { .. })) => {
-                let whole = pieces.take(inner);
+                let whole = pieces.take(own, inner);
                 whole.map_or(Said::Nothing, |(packet, checked)| {
                     Said::Packet(packet, checked)
                 })
@@ -244,17 +282,20 @@ impl Tunnel {
             match taken.take_if(|_| now.since(Instant::ZERO) >= TAKEN) {
                 Some(why) => return Err(EmuError::Scenario(format!("the unit refuses: {why}"))),
                 None if now.since(Instant::ZERO) >= PATIENCE => {
-                    let to = self.socket.peer_addr().map(|to| to.to_string());
+                    let asked = self.others.iter().chain([&self.socket]);
+                    let asked: Vec<_> = asked
+                        .filter_map(|socket| Some(socket.peer_addr().ok()?.to_string()))
+                        .collect();
                     return Err(EmuError::Machine(format!(
                         "no answer from {} within {} s: see that the unit runs there, that UDP \
                          comes through, and that the key is the one that it printed",
-                        to.unwrap_or_default(),
+                        asked.join(", "),
                         PATIENCE.as_secs_f64()
                     )));
                 }
                 None => {}
             }
-            if now.since(self.asked) >= ASK_AGAIN {
+            if self.may_ask(now) {
                 self.ask(now);
             }
         }
@@ -268,7 +309,7 @@ impl Tunnel {
             .session
             .as_ref()
             .is_some_and(|(_, s)| s.is_to_renew(now));
-        if (lost || renew) && now.since(self.asked) >= ASK_AGAIN {
+        if (lost || renew) && self.may_ask(now) {
             self.ask(now);
         }
         if lost == self.is_lost {
@@ -292,13 +333,11 @@ mod tests {
     use super::*;
     use crate::tunnel::Opened;
 
-    /// A unit that came back with another scenario: the host would have an address that is
-    /// another's there.
-    #[test]
-    fn a_unit_with_another_scenario_is_not_joined_again() {
+    /// A tunnel that was not asked for yet, and where the unit would be.
+    fn tunnel() -> (Tunnel, UdpSocket, Key) {
         let unit = UdpSocket::bind("127.0.0.1:0").unwrap();
         let key = Key::random().unwrap();
-        let mut tunnel = Tunnel::open(&GatewayOptions {
+        let tunnel = Tunnel::open(&GatewayOptions {
             join: unit.local_addr().unwrap().to_string(),
             host: "left".to_owned(),
             key: key.to_string(),
@@ -308,37 +347,100 @@ mod tests {
             places: vec![],
             seconds: None,
             plain: false,
-        })
-        .unwrap();
+        });
+        (tunnel.unwrap(), unit, key)
+    }
+
+    /// What was asked last comes to the unit, which answers it.
+    fn answer(unit: &UdpSocket, key: &Key, node: u32, mtu: u32) -> impl FnOnce() + use<> {
+        let mut buffer = vec![0; LONGEST];
+        let (length, from) = unit.recv_from(&mut buffer).unwrap();
+        let Some(Outer::Hello { from: number, body }) = Outer::read(&buffer[..length]) else {
+            panic!("no first message");
+        };
+        let opened = Opened::read(key, number, body).unwrap();
+        let welcome = Welcome::Joined {
+            node,
+            nodes: 3,
+            mtu,
+            tcp: None,
+            names: vec![],
+        };
+        let answer = opened.answer(7, &welcome, Instant::ZERO, Limits::default());
+        let (answer, unit) = (answer.unwrap().0, unit.try_clone().unwrap());
+        move || {
+            unit.send_to(&answer, from).unwrap();
+        }
+    }
+
+    /// Reads what comes next; whether that joins it.
+    fn joins(tunnel: &mut Tunnel, now: Instant) -> bool {
+        let mut buffer = vec![0; LONGEST];
+        loop {
+            match tunnel.read(now, &mut buffer, &mut Pieces::default()) {
+                None => std::thread::yield_now(),
+                Some(said) => return matches!(said, Said::Welcome(Welcome::Joined { .. })),
+            }
+        }
+    }
+
+    /// A unit that came back with another scenario: the host would have an address that is
+    /// another's there.
+    #[test]
+    fn a_unit_with_another_scenario_is_not_joined_again() {
+        let (mut tunnel, unit, key) = tunnel();
         let mut joined = |node, mtu| {
             tunnel.ask(Instant::ZERO);
-            let mut buffer = vec![0; LONGEST];
-            let (length, from) = unit.recv_from(&mut buffer).unwrap();
-            let Some(Outer::Hello { from: number, body }) = Outer::read(&buffer[..length]) else {
-                panic!("no first message");
-            };
-            let opened = Opened::read(&key, number, body).unwrap();
-            let welcome = Welcome::Joined {
-                node,
-                nodes: 3,
-                mtu,
-                tcp: None,
-                names: vec![],
-            };
-            let answer = opened.answer(7, &welcome, Instant::ZERO, Limits::default());
-            unit.send_to(&answer.unwrap().0, from).unwrap();
-            loop {
-                let said = tunnel.read(Instant::ZERO, &mut buffer, &mut Pieces::default());
-                match said {
-                    None => std::thread::yield_now(),
-                    Some(said) => return matches!(said, Said::Welcome(Welcome::Joined { .. })),
-                }
-            }
+            answer(&unit, &key, node, mtu)();
+            joins(&mut tunnel, Instant::ZERO)
         };
         assert!(joined(1, 1500));
         assert!(joined(1, 1500), "the same unit, started again");
         assert!(!joined(2, 1500));
         assert!(!joined(1, 1400));
         assert!(tunnel.session.is_some(), "the session before stays");
+    }
+
+    /// Over a satellite an answer takes longer than the time to the second question, to which only
+    /// its own is an answer.
+    #[test]
+    fn a_unit_is_joined_whose_answers_take_longer_than_the_first_pause() {
+        let (mut tunnel, unit, key) = tunnel();
+        let at = |ms| Instant::ZERO + Interval::from_millis(ms);
+        let mut answers = VecDeque::new();
+        let mut joined = None;
+        for now in (0..5000).step_by(50) {
+            if now == 0 || tunnel.may_ask(at(now)) {
+                tunnel.ask(at(now));
+                answers.push_back((now + 700, answer(&unit, &key, 1, 1500)));
+            }
+            if answers.front().is_some_and(|&(when, _)| when == now) {
+                answers.pop_front().unwrap().1();
+                if joins(&mut tunnel, at(now)) {
+                    joined = Some(now);
+                    break;
+                }
+            }
+        }
+        assert_eq!(joined, Some(500 + 700));
+        // For new keys it waits at least twice as long as an answer takes.
+        tunnel.ask(at(9000));
+        assert!(!tunnel.may_ask(at(10_350)));
+        assert!(tunnel.may_ask(at(10_400)));
+    }
+
+    /// Of a name with two addresses the second may be the one that answers.
+    #[test]
+    fn each_address_of_the_unit_is_asked() {
+        let (mut tunnel, unit, key) = tunnel();
+        let nobody = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let silent = reach(nobody.local_addr().unwrap()).unwrap();
+        let right = std::mem::replace(&mut tunnel.socket, silent);
+        tunnel.others.push_back(right);
+        tunnel.ask(Instant::ZERO);
+        tunnel.ask(Instant::ZERO + ASK_AGAIN);
+        answer(&unit, &key, 1, 1500)();
+        assert!(joins(&mut tunnel, Instant::ZERO + ASK_AGAIN));
+        assert!(tunnel.others.is_empty(), "it stays with that one");
     }
 }

@@ -30,7 +30,9 @@ pub(crate) fn cut(packet: &[u8], checked: bool, ident: u32, mut each: impl FnMut
 /// A packet of which some pieces are there.
 #[derive(Debug)]
 struct Partial {
-    ident: u32,
+    /// The session that its pieces came in, and what that calls it. Packets of an end that was
+    /// started again have the same numbers as those before.
+    ident: (u32, u32),
     pieces: Vec<Option<Vec<u8>>>,
 }
 
@@ -43,9 +45,9 @@ pub(crate) struct Pieces {
 }
 
 impl Pieces {
-    /// The packet that is there now, with what was sealed; whether its checksum is known to be
-    /// right.
-    pub(crate) fn take(&mut self, inner: Inner<'_>) -> Option<(Vec<u8>, bool)> {
+    /// The packet that is there now, with what was sealed in a session; whether its checksum is
+    /// known to be right.
+    pub(crate) fn take(&mut self, session: u32, inner: Inner<'_>) -> Option<(Vec<u8>, bool)> {
         match inner {
             Inner::Packet { checked, bytes } => Some((bytes.to_vec(), checked)),
             Inner::Piece {
@@ -55,14 +57,14 @@ impl Pieces {
                 count,
                 bytes,
             } => self
-                .add(ident, index, count, bytes)
+                .add((session, ident), index, count, bytes)
                 .map(|whole| (whole, checked)),
             _ => None,
         }
     }
 
     /// Takes a piece in; gives the packet if it was the last.
-    fn add(&mut self, ident: u32, index: u8, count: u8, bytes: &[u8]) -> Option<Vec<u8>> {
+    fn add(&mut self, ident: (u32, u32), index: u8, count: u8, bytes: &[u8]) -> Option<Vec<u8>> {
         let most = LONGEST.div_ceil(ROOM);
         let (index, count) = (usize::from(index), usize::from(count));
         if !(2..=most).contains(&count) || index >= count || bytes.is_empty() || bytes.len() > ROOM
@@ -123,7 +125,7 @@ mod tests {
             let (mut pieces, mut whole) = (Pieces::default(), None);
             for (index, count, bytes) in all {
                 assert_eq!(whole, None);
-                whole = pieces.add(7, index, count, &bytes);
+                whole = pieces.add((1, 7), index, count, &bytes);
             }
             assert_eq!(whole.as_ref(), Some(&packet), "{length}");
         }
@@ -133,13 +135,23 @@ mod tests {
     fn what_is_never_whole_is_given_up() {
         let mut pieces = Pieces::default();
         for ident in 0..1000 {
-            assert_eq!(pieces.add(ident, 0, 2, &[1]), None);
+            assert_eq!(pieces.add((1, ident), 0, 2, &[1]), None);
         }
         assert_eq!(pieces.incomplete, 1000 - 64);
-        assert_eq!(pieces.add(999, 1, 2, &[2]), Some(vec![1, 2]));
+        assert_eq!(pieces.add((1, 999), 1, 2, &[2]), Some(vec![1, 2]));
         for (index, count) in [(0, 0), (0, 1), (2, 2), (0, 255)] {
-            assert_eq!(pieces.add(5000, index, count, &[1]), None);
+            assert_eq!(pieces.add((1, 5000), index, count, &[1]), None);
         }
         assert_eq!(pieces.waiting.len(), 63);
+    }
+
+    /// An end that was started again counts its packets from the first.
+    #[test]
+    fn pieces_of_two_sessions_are_no_packet() {
+        let mut pieces = Pieces::default();
+        assert_eq!(pieces.add((1, 7), 1, 2, &[2]), None);
+        assert_eq!(pieces.add((2, 7), 0, 2, &[3]), None);
+        assert_eq!(pieces.add((2, 7), 1, 2, &[4]), Some(vec![3, 4]));
+        assert_eq!(pieces.add((1, 7), 0, 2, &[1]), Some(vec![1, 2]));
     }
 }

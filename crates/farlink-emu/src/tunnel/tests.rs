@@ -251,7 +251,7 @@ proptest! {
                 prop_assert_eq!(Inner::read(&out), Some(inner));
                 if let Inner::Piece { checked, ident, index, count, bytes } = inner {
                     let (ident, index, count) = (ident % 3, index % 8, count % 8);
-                    let _ = pieces.take(Inner::Piece { checked, ident, index, count, bytes });
+                    let _ = pieces.take(1, Inner::Piece { checked, ident, index, count, bytes });
                 }
             }
         }

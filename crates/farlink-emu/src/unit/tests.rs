@@ -188,6 +188,20 @@ fn what_is_for_one_who_is_away_is_counted() {
     assert_eq!(report(&net.hosts[1].port).unwrap().counts.away, 2);
 }
 
+/// A gateway goes on for a while in its session with a unit that was started again, which must not
+/// take that for a forgery in a session of its own.
+#[test]
+fn sessions_of_a_unit_have_other_numbers_than_those_before() {
+    let first = || network().hosts.into_iter().nth(1).unwrap();
+    let number = || match &mut first().port {
+        Port::Gateway(peer) => peer.own_number(1),
+        other => panic!("{other:?}"),
+    };
+    let numbers: HashSet<u32> = (0..4).map(|_| number()).collect();
+    assert!(numbers.len() > 1, "{numbers:?}");
+    assert!(numbers.iter().all(|number| number >> 16 == 1));
+}
+
 proptest! {
     /// Whatever comes, from strangers or sealed, the gateways that are there stay.
     #[test]
