@@ -206,6 +206,34 @@ def test_a_machine_at_a_bridge_is_a_host_and_a_killed_run_leaves_no_port(
         ip("link", "del", bridge)
 
 
+@needs_ip
+def test_programs_join_hosts_whose_namespaces_have_no_name_here(
+    machine: Machine, tmp_path: Path
+) -> None:
+    """Those of a run that `ip netns exec` started, whose mounts others do not see, and somebody
+    else's whose name was taken away meanwhile."""
+    scenario = tmp_path / "path.json"
+    (text,) = source.find(path()).resolve(None, []).values()
+    scenario.write_text(text)
+    lent = f"lent-{os.getpid()}"
+    ip("netns", "add", lent)
+    options = ["--attach", f"client=netns:{lent}", "--quiet", "--seconds", "30"]
+    command = [IP, "netns", "exec", machine.name, *FARLINK, "emulate", str(scenario), *options]
+    run = subprocess.Popen(command)
+    try:
+        until(lambda: carries(run.pid))
+        ip("netns", "del", lent)
+        running = fl.control.find(str(run.pid))
+        for host in ("server", "client"):
+            look = [IP, "-br", "address", "show", "dev", "farlink0"]
+            assert running.execute(host, look) == 0
+    finally:
+        with suppress(AssertionError):
+            ip("netns", "del", lent)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(30) == 130
+
+
 def wrong(match: str, attach: dict[str, str], **options: Any) -> None:  # noqa: ANN401 (those of emulate)
     with pytest.raises(fl.ScenarioError, match=match) as error:
         fl.emulate(path(), ["true"], attach=attach, **options)

@@ -361,7 +361,7 @@ impl Emulation {
     pub(crate) fn place(&self, host: &str) -> Result<Place, EmuError> {
         Ok(Place {
             host: host.to_owned(),
-            namespace: self.namespace_of(host)?.path().to_owned(),
+            namespace: self.namespace_of(host)?.place(),
             processes: self.keeper.space(),
             names: self.names().hosts.to_owned(),
             resolver: self.names().resolver.map(Path::to_owned),

@@ -187,9 +187,11 @@ impl Namespace {
         command_in(&self.file, program, names)
     }
 
-    /// Its name as a file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
+    /// Where another process finds it, as long as this one lives: by its descriptor, since the name
+    /// is not to be seen in all mount namespaces (not if this process was started by `ip netns
+    /// exec`), and one of somebody else's may have been taken away.
+    pub(crate) fn place(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
 }
 
