@@ -14,6 +14,15 @@ from farlink._farlink import version as _version
 from farlink.errors import FarlinkError, Interrupted, OutputError, RunError, ScenarioError
 
 if TYPE_CHECKING:
+    from farlink import captures as captures
+    from farlink import control as control
+    from farlink import emulation as emulation
+    from farlink import experiment as experiment
+    from farlink import kernel as kernel
+    from farlink import machines as machines
+    from farlink import orbit as orbit
+    from farlink import overlay as overlay
+    from farlink import studies as studies
     from farlink.advice import Advice, advise
     from farlink.api import load, presets, profiles, run, scenarios, schema, trajectory, variants
     from farlink.captures import Capture, capture
@@ -105,12 +114,27 @@ _LATER = {
     **dict.fromkeys(("Tuned", "sensitivity", "tune"), "farlink.tuning"),
 }
 
+_MODULES = {
+    "captures",
+    "control",
+    "emulation",
+    "experiment",
+    "kernel",
+    "machines",
+    "orbit",
+    "overlay",
+    "studies",
+}
+"""Those that the documents speak of as `farlink.NAME`."""
+
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever is asked for)
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_LATER[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -119,3 +120,36 @@ def test_code_that_documents_name_exists(document: Path) -> None:
         missing += [name for word in rest if word not in words()]
         missing += [name] if first not in words() | {"fl"} else []
     assert missing == []
+
+
+LOOK = """
+import os, sys, farlink
+missing = []
+for name in sys.argv[1:]:
+    if os.fork() == 0:
+        found = farlink
+        try:
+            for part in name.split("."):
+                found = getattr(found, part)
+        except AttributeError:
+            os._exit(1)
+        os._exit(0)
+    if os.wait()[1]:
+        missing.append(name)
+print(*missing)
+"""
+
+
+def test_what_documents_call_by_the_packages_name_needs_no_further_import() -> None:
+    """`farlink.module.name` after `import farlink` alone, each in a process of its own."""
+    names = {
+        found[1]
+        for document in DOCUMENTS
+        for one in quoted(document)
+        for found in re.finditer(r"(?<![\w/-])(?:farlink|fl)\.([a-z_]\w*(?:\.[A-Za-z_]\w*)*)", one)
+    }
+    assert "emulation.Options" in names
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK, *sorted(names)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == []

@@ -439,7 +439,8 @@ impl Live {
                 waiting_bytes,
                 metrics: metrics::named(
                     Scope::Link,
-                    &metrics::of_link(&self.world, id, 0, now.as_nanos()),
+                    // What programs had to send, nobody knows.
+                    &metrics::of_link(&self.world, id, None, now.as_nanos()),
                 ),
             }
         };

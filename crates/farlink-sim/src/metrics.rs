@@ -293,8 +293,9 @@ pub(crate) fn of_flows(world: &World) -> Vec<Values> {
     flows.iter().map(|flow| taken(FLOW, flow)).collect()
 }
 
-/// Values of a directed link at the end of a run of `period` nanoseconds.
-pub(crate) fn of_link(world: &World, link: LinkId, needed: u64, period: u64) -> Values {
+/// Values of a directed link at the end of a run of `period` nanoseconds; `needed` are the packets
+/// of data that had to cross it, if that is known.
+pub(crate) fn of_link(world: &World, link: LinkId, needed: Option<u64>, period: u64) -> Values {
     taken(LINK, &Link::new(world, link, needed, period))
 }
 

@@ -515,7 +515,7 @@ fn outcome(world: &World, scenario: &Expanded) -> Outcome {
         flows: metrics::of_flows(world),
         links: metrics::needed(world)
             .each()
-            .map(|(link, &needed)| metrics::of_link(world, link, needed, period))
+            .map(|(link, &needed)| metrics::of_link(world, link, Some(needed), period))
             .collect(),
         derived: world
             .links

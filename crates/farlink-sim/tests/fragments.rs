@@ -193,4 +193,6 @@ fn packets_of_real_programs_are_cut_or_refused() {
     assert_eq!(data, datagram(false)[20..]);
     let report = live.report(Instant::from_nanos(1_000_000_000));
     assert_eq!(report[2].metrics["drops_too_big"], 1.0);
+    // It carried data, of which nobody knows how much had to cross it.
+    assert!(report[0].metrics["goodput_share"].is_null());
 }

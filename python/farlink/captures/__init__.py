@@ -1,5 +1,6 @@
 """TCP connections in captures of real traffic, or of a run: what was sent, and when it was told."""
 
+import importlib
 import ipaddress
 import math
 from collections.abc import Iterable
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
     from farlink.plot.capture import CapturePlots
 
 __all__ = ["Capture", "Connection", "capture"]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 (whatever is asked for)
+    if name != "path":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # When it is asked for: it needs what reads figures of a path, and that needs this module.
+    return importlib.import_module(f"{__name__}.path")
+
 
 _REMEMBERED = 50_000
 """Packets within which a second one with the same headers is a copy."""

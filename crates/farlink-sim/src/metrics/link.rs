@@ -31,10 +31,11 @@ measures! { LINK: OfLink;
         "of the packets lost, those of low priority that found no room or gave theirs up";
     "low_drops_other" "" Count Apart |l| Some(l.low_drops().1 as f64),
         "of the packets lost, those of low priority that were lost for other causes";
-    "goodput_share" "" Share Apart |l| share(l.needed, l.stats.data),
+    "goodput_share" "" Share Apart |l| l.needed.and_then(|needed| share(needed, l.stats.data)),
         "segments of data that had to cross (bytes delivered over the MSS, rounded up, for each flow \
         whose path leads over it; of datagrams those received), over the segments of data that the \
-        transmitter sent: 1 without retransmissions (the wired and wireless goodput of West 1997)";
+        transmitter sent: 1 without retransmissions (the wired and wireless goodput of West 1997); \
+        none in an emulation, whose programs do not say what they send";
     "background_throughput" "bit/s" Rate Apart |l| l.has_other.then(|| l.over(l.other.bytes as f64 * 8e9)).flatten(),
         "IP bytes of other traffic (`background`) sent, times 8, over the run; none without any";
     "background_loss" "" Share Apart |l| share(l.other.drops, l.offered),
@@ -107,13 +108,13 @@ pub(super) struct Link<'a> {
     compression: Option<&'a CompressionStats>,
     /// Which end of the ARQ link sends in this direction.
     from: usize,
-    needed: u64,
+    needed: Option<u64>,
     now: Instant,
     period: u64,
 }
 
 impl<'a> Link<'a> {
-    pub(super) fn new(world: &'a World, link: LinkId, needed: u64, period: u64) -> Self {
+    pub(super) fn new(world: &'a World, link: LinkId, needed: Option<u64>, period: u64) -> Self {
         let here = &world.links[link];
         let before = here.background_stats();
         let (stats, other) = world.links.stats_at(link, world.now);
