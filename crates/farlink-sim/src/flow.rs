@@ -73,11 +73,10 @@ impl EndId {
 }
 
 /// One end of a flow. A thousand of them are not in the cache: each begins with a line of it, so that
-/// what a connection keeps together is no line more than it must be.
+/// what each segment asks for is in as few lines as can be.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct End {
-    pub(crate) conn: Connection,
     /// Time of the timer event that counts; others are stale.
     pub(crate) scheduled: Instant,
     /// Bytes received in order that its application wants to hear of;
@@ -103,8 +102,9 @@ pub(crate) struct End {
     reads_on: bool,
     /// The application writes while the SYN is not answered; it closes after that.
     pub(crate) early: bool,
-    /// When all that it will ever receive was there.
-    pub(crate) complete_at: Option<Instant>,
+    pub(crate) conn: Connection,
+    /// When all that it will ever receive was there; [`Instant::MAX`] before.
+    pub(crate) complete_at: Instant,
 }
 
 /// Sums over earlier connections.
@@ -140,7 +140,7 @@ impl End {
             closes: false,
             reads_on: true,
             early: false,
-            complete_at: None,
+            complete_at: Instant::MAX,
             past: None,
         }
     }

@@ -541,7 +541,7 @@ impl World {
                     times.add(after.as_nanos());
                 }
                 Command::Complete(side) => {
-                    self.ends[EndId::new(flow, side)].complete_at = Some(self.now);
+                    self.ends[EndId::new(flow, side)].complete_at = self.now;
                     self.briefs[flow].missing -= 1;
                 }
                 Command::Fail => {
@@ -610,5 +610,7 @@ mod tests {
         assert_eq!((size_of::<Transit>(), align_of::<Transit>()), (64, 64));
         assert_eq!(size_of::<Tally>(), 128);
         assert_eq!(size_of::<FlowBrief>(), 4);
+        assert_eq!((size_of::<End>(), align_of::<End>()), (960, 64));
+        assert_eq!(std::mem::offset_of!(End, conn), 56);
     }
 }

@@ -25,6 +25,7 @@ mod ecn;
 mod fast_open;
 pub mod key;
 mod limit;
+mod maybe;
 mod phase;
 mod priority;
 pub mod profile;

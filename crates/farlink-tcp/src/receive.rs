@@ -43,10 +43,6 @@ const UNKNOWN: Offset = Offset::MAX;
 #[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct Receiver {
     nxt: Offset,
-    /// Right edge that was advertised; never moves left.
-    edge: Offset,
-    /// Position after the last byte that the application has read.
-    read: Offset,
     /// Peer's initial sequence number.
     irs: Seq,
     need: AckNeed,
@@ -58,27 +54,27 @@ pub(crate) struct Receiver {
     waiting: u32,
     /// ACKs of data that still leave at once.
     quick: u32,
-    /// Of which [`Config::receiver`] counts, but for the size of the buffer.
-    config: Arc<Config>,
+    /// What is out of order or here twice, and what is told of it, once there was any.
+    holes: Option<Box<Holes>>,
+    /// Right edge that was advertised; never moves left.
+    edge: Offset,
+    /// Position after the last byte that the application has read.
+    read: Offset,
     buffer: u64,
     /// Most that is offered, however little waits to be read.
     most: u64,
-    mss: u64,
     /// Position of the peer's FIN; [`UNKNOWN`] before it is known.
     fin: Offset,
-    /// What is out of order, and what is told of it, once there was any.
-    holes: Option<Box<Holes>>,
+    /// That of the connection, of which [`Config::receiver`] counts here, but for the size of the
+    /// buffer.
+    config: Arc<Config>,
     /// What makes the buffer grow, if it may.
     autotune: Option<Box<Autotune>>,
     /// What was received, when the peer sends bytes.
     bytes: Option<Box<Bytes>>,
-    /// A duplicate to report (RFC 2883).
-    duplicate: Option<(Offset, Offset)>,
-    /// The next SNACK tells of the first hole from here on.
-    snack_next: Offset,
 }
 
-/// What is out of order.
+/// What is out of order or was here before.
 #[derive(Debug, Default)]
 struct Holes {
     /// Ranges received behind a hole.
@@ -87,6 +83,10 @@ struct Holes {
     recent: VecDeque<Offset>,
     /// What was damaged when it last came (ELN).
     damaged: Ranges,
+    /// A duplicate to report (RFC 2883).
+    duplicate: Option<(Offset, Offset)>,
+    /// The next SNACK tells of the first hole from here on.
+    snack_next: Offset,
 }
 
 /// Of a connection on which all came in order.
@@ -94,6 +94,8 @@ static NO_HOLES: Holes = Holes {
     ranges: Ranges::EMPTY,
     recent: VecDeque::new(),
     damaged: Ranges::EMPTY,
+    duplicate: None,
+    snack_next: 0,
 };
 
 /// Bytes that the peer sent.
@@ -106,13 +108,11 @@ struct Bytes {
 }
 
 impl Receiver {
-    pub(crate) fn new(all: &Arc<Config>, shift: u8) -> Self {
+    pub(crate) fn new(all: Arc<Config>, shift: u8) -> Self {
         let (config, mss) = (&all.receiver, all.mss);
         let mut new = Self {
-            config: Arc::clone(all),
             buffer: config.buffer,
             most: config.buffer,
-            mss: u64::from(mss),
             irs: Seq::default(),
             nxt: 0,
             edge: 0,
@@ -120,8 +120,6 @@ impl Receiver {
             read: 1,
             holes: None,
             bytes: None,
-            duplicate: None,
-            snack_next: 0,
             fin: UNKNOWN,
             waiting: 0,
             need: AckNeed::None,
@@ -134,6 +132,7 @@ impl Receiver {
                     let gradual = config.gradual_window;
                     Box::new(Autotune::new(max, u64::from(mss), config.buffer, gradual))
                 }),
+            config: all,
         };
         new.resized();
         new
@@ -146,7 +145,7 @@ impl Receiver {
             receiver,
             ..Config::default()
         };
-        Self::new(&Arc::new(config), shift)
+        Self::new(Arc::new(config), shift)
     }
 
     /// The peer's SYN arrived: its data starts at offset 1.
@@ -160,6 +159,18 @@ impl Receiver {
     #[inline]
     fn holes(&self) -> &Holes {
         self.holes.as_deref().unwrap_or(&NO_HOLES)
+    }
+
+    /// What the connection is configured to do.
+    #[inline]
+    pub(crate) fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    /// Our MSS, of which windows are counted.
+    #[inline]
+    fn mss(&self) -> u64 {
+        u64::from(self.config.mss)
     }
 
     /// Shift to offer on a SYN.
@@ -297,7 +308,7 @@ impl Receiver {
         self.read += n;
         self.told = None;
         if n > 0 && 2 * self.window() <= self.most && self.nxt > 0 && !self.finished() {
-            let floor = self.mss.min(self.most / 2);
+            let floor = self.mss().min(self.most / 2);
             let offer = (self.space() >> self.shift) << self.shift;
             if offer >= (2 * self.window()).max(floor) {
                 self.need = AckNeed::Now;
@@ -311,7 +322,7 @@ impl Receiver {
         self.buffer = bytes;
         self.autotune = None;
         self.resized();
-        if self.nxt > 0 && !self.finished() && self.space() >= (2 * before).max(self.mss) {
+        if self.nxt > 0 && !self.finished() && self.space() >= (2 * before).max(self.mss()) {
             self.need = AckNeed::Now; // a sender that waits is told
         }
     }
@@ -387,7 +398,7 @@ impl Receiver {
         let largest = u64::from(u16::MAX);
         let field = (self.space() >> self.shift).min(largest);
         let offer = field << self.shift;
-        if self.nxt + offer >= self.edge + self.mss.min(self.most / 2) {
+        if self.nxt + offer >= self.edge + self.mss().min(self.most / 2) {
             self.edge = self.nxt + offer;
             return field as u16;
         }

@@ -6,6 +6,7 @@
 
 use crate::congestion::Metric;
 use crate::limit::Limit;
+use crate::maybe::Maybe;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 
@@ -274,7 +275,7 @@ struct Often {
     bytes_sent: u64,
     rtt_samples: u64,
     rtt_sum: u64,
-    rtt_min: Option<Interval>,
+    rtt_min: Maybe<Interval>,
     rtt_max: Interval,
     rto_sum: u64,
 }
@@ -300,7 +301,7 @@ impl Often {
             Record::Rtt { rtt, rto } => {
                 self.rtt_samples += 1;
                 self.rtt_sum += rtt.as_nanos();
-                self.rtt_min = Some(self.rtt_min.map_or(rtt, |m| m.min(rtt)));
+                self.rtt_min = Maybe::some(self.rtt_min.get().map_or(rtt, |m| m.min(rtt)));
                 self.rtt_max = self.rtt_max.max(rtt);
                 self.rto_sum = self.rto_sum.saturating_add(rto.as_nanos());
                 false
@@ -389,7 +390,7 @@ impl Recorder {
             bytes_sent,
             rtt_samples,
             rtt_sum,
-            rtt_min,
+            rtt_min: rtt_min.get(),
             rtt_max,
             rto_sum,
             ..self.rare.as_deref().copied().unwrap_or_default()
@@ -404,7 +405,7 @@ impl Recorder {
 
     /// [`Stats::rtt_min`].
     pub(crate) fn rtt_min(&self) -> Option<Interval> {
-        self.often.rtt_min
+        self.often.rtt_min.get()
     }
 
     /// Counts new data that came in order, of which there is no record.

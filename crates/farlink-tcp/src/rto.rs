@@ -3,6 +3,7 @@
 mod linux;
 
 use crate::config::{Backoff, Config, RtoAlgorithm, RtoConfig};
+use crate::maybe::Maybe;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
 use std::sync::Arc;
@@ -19,10 +20,10 @@ pub struct RttEstimator {
     config: Arc<Config>,
     /// Time-out without backoff, before the bounds.
     base: Interval,
-    srtt: Option<Interval>,
+    srtt: Maybe<Interval>,
     deviation: Interval,
-    min: Option<Interval>,
-    latest: Option<Interval>,
+    min: Maybe<Interval>,
+    latest: Maybe<Interval>,
     doublings: u32,
     /// Of [`RtoAlgorithm::Linux`], once it is used.
     linux: Option<Box<linux::Linux>>,
@@ -42,10 +43,10 @@ impl RttEstimator {
         let mut new = Self {
             base: config.rto.initial,
             config: Arc::clone(config),
-            srtt: None,
+            srtt: Maybe::NONE,
             deviation: Interval::ZERO,
-            latest: None,
-            min: None,
+            latest: Maybe::NONE,
+            min: Maybe::NONE,
             doublings: 0,
             linux: None,
         };
@@ -55,10 +56,16 @@ impl RttEstimator {
         new
     }
 
+    /// What the connection is configured to do, for the sender, too.
+    #[inline]
+    pub(crate) fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
     /// Smoothed round-trip time.
     #[inline]
     pub fn srtt(&self) -> Option<Interval> {
-        self.srtt
+        self.srtt.get()
     }
 
     /// Smoothed deviation (RTTVAR); zero before the first sample and for RFC 793.
@@ -68,12 +75,12 @@ impl RttEstimator {
 
     /// Last sample.
     pub fn latest(&self) -> Option<Interval> {
-        self.latest
+        self.latest.get()
     }
 
     /// Least sample.
     pub fn min(&self) -> Option<Interval> {
-        self.min
+        self.min.get()
     }
 
     /// Time-out without backoff, bounded.
@@ -85,7 +92,7 @@ impl RttEstimator {
     /// SRTT + 4 RTTVAR, on the estimator's clock: what a round trip hardly
     /// exceeds. `None` before the first sample.
     pub(crate) fn smooth_bound(&self) -> Option<Interval> {
-        let bound = self.srtt? + self.deviation * 4;
+        let bound = self.srtt.get()? + self.deviation * 4;
         Some(bound + self.granularity())
     }
 
@@ -104,9 +111,10 @@ impl RttEstimator {
     /// What is on top of a time-out that samples gave.
     #[inline]
     fn slop(&self) -> Interval {
-        match self.srtt {
-            Some(_) => self.config.rto.slop,
-            None => Interval::ZERO,
+        if self.srtt.is_none() {
+            Interval::ZERO
+        } else {
+            self.config.rto.slop
         }
     }
 
@@ -141,26 +149,26 @@ impl RttEstimator {
         } else {
             Interval::from_nanos((now.as_nanos() / tick - sent.as_nanos() / tick) * tick)
         };
-        self.latest = Some(rtt);
-        self.min = Some(self.min.map_or(rtt, |m| m.min(rtt)));
+        self.latest = Maybe::some(rtt);
+        self.min = Maybe::some(self.min.get().map_or(rtt, |m| m.min(rtt)));
         self.doublings = 0;
         let base = match self.config.rto.algorithm {
             RtoAlgorithm::Rfc793 { alpha, beta } => {
-                let srtt = self.srtt.map_or(rtt, |s| {
+                let srtt = self.srtt.get().map_or(rtt, |s| {
                     let old = alpha.of(s.as_nanos());
                     let new = rtt.as_nanos() - alpha.of(rtt.as_nanos()).min(rtt.as_nanos());
                     Interval::from_nanos(old + new)
                 });
-                self.srtt = Some(srtt);
+                self.srtt = Maybe::some(srtt);
                 Interval::from_nanos(beta.of(srtt.as_nanos()))
             }
             RtoAlgorithm::Jacobson { gain, dev_gain, k } => {
                 self.smooth(rtt, |x| gain.of(x), |x| dev_gain.of(x));
-                self.srtt.unwrap_or_default() + self.deviation * u64::from(k)
+                self.srtt.get().unwrap_or_default() + self.deviation * u64::from(k)
             }
             RtoAlgorithm::Rfc6298 { granularity } => {
                 self.smooth(rtt, |x| x / 8, |x| x / 4);
-                self.srtt.unwrap_or_default() + (self.deviation * 4).max(granularity)
+                self.srtt.get().unwrap_or_default() + (self.deviation * 4).max(granularity)
             }
             RtoAlgorithm::Linux => {
                 let linux = self.linux.get_or_insert_default();
@@ -197,7 +205,7 @@ impl RttEstimator {
     fn show_linux(&mut self) -> Interval {
         let linux = self.linux.get_or_insert_default();
         let (srtt, margin) = (linux.srtt(), linux.margin());
-        self.srtt = Some(srtt);
+        self.srtt = Maybe::some(srtt);
         self.deviation = margin / 4;
         srtt + margin
     }
@@ -212,7 +220,7 @@ impl RttEstimator {
 
     /// Starts anew from this mean and deviation (RFC 4015, 3, step 7).
     pub(crate) fn restart(&mut self, srtt: Interval, deviation: Interval) {
-        self.srtt = Some(srtt);
+        self.srtt = Maybe::some(srtt);
         self.deviation = deviation;
         let base = match self.config.rto.algorithm {
             RtoAlgorithm::Rfc793 { beta, .. } => Interval::from_nanos(beta.of(srtt.as_nanos())),
@@ -265,8 +273,8 @@ impl RttEstimator {
     /// Jacobson 1988, appendix A; RFC 6298, (2.2) and (2.3): the deviation
     /// moves first, on the old mean.
     fn smooth(&mut self, rtt: Interval, gain: impl Fn(u64) -> u64, dev_gain: impl Fn(u64) -> u64) {
-        let Some(srtt) = self.srtt else {
-            self.srtt = Some(rtt);
+        let Some(srtt) = self.srtt.get() else {
+            self.srtt = Maybe::some(rtt);
             self.deviation = rtt / 2;
             return;
         };
@@ -277,7 +285,7 @@ impl RttEstimator {
             self.deviation - Interval::from_nanos(dev_gain((self.deviation - err).as_nanos()))
         };
         let step = Interval::from_nanos(gain(err.as_nanos()));
-        self.srtt = Some(if rtt >= srtt {
+        self.srtt = Maybe::some(if rtt >= srtt {
             srtt + step
         } else {
             srtt - step

@@ -11,6 +11,7 @@ mod split;
 
 pub(crate) use order::{News, TimeOrder};
 
+use crate::maybe::Maybe;
 use crate::rate::RateSampler;
 use crate::ring::Ring;
 use crate::seq::Offset;
@@ -92,7 +93,7 @@ pub(crate) struct Scoreboard {
     ranges: VecDeque<(Offset, Offset)>,
     /// When the first segment left that was sent once and that the ACK at hand
     /// SACKs: set back before each ACK by who reads it.
-    pub(crate) first_sacked: Option<Instant>,
+    pub(crate) first_sacked: Maybe<Instant>,
     segments_sacked: u64,
     /// Bytes ever presumed lost, without time-outs.
     losses: u64,
@@ -114,7 +115,7 @@ impl Scoreboard {
     /// Whether nothing is in flight.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        self.segments.is_empty()
+        self.una == self.max
     }
 
     /// Bytes that are in the network as far as can be known (RFC 6675, pipe).
@@ -367,8 +368,9 @@ impl Scoreboard {
                     order.delivered(s.at, s.end(), s.is(EVER_RETX));
                 }
                 if !s.is(EVER_RETX) {
-                    let first = self.first_sacked.map_or(s.at, |first| first.min(s.at));
-                    self.first_sacked = Some(first);
+                    let first = self.first_sacked.get();
+                    let first = first.map_or(s.at, |first| first.min(s.at));
+                    self.first_sacked = Maybe::some(first);
                 }
                 s.state = (s.state & EVER_RETX) | SACKED;
                 self.sacked += len;

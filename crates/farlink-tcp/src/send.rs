@@ -12,9 +12,10 @@ mod stream;
 mod timer;
 mod usage;
 
-use crate::config::{Config, CwndLimit, Nagle, Pacing, ReduceFrom, Sampling};
+use crate::config::{Config, CwndLimit, Nagle, Sampling};
 use crate::congestion::{self, CongestionControl, Extras};
 use crate::dummy::Dummies;
+use crate::maybe::Maybe;
 use crate::rate::{RateSample, RateSampler};
 use crate::record::Recorder;
 use crate::recovery::{LossState, frto, rack};
@@ -74,9 +75,10 @@ type Choice = (Chunk, Option<usize>);
 
 /// Send state of a connection (RFC 9293, 3.3.1: SND.*).
 #[derive(Debug)]
-#[repr(C)] // in this order in memory: what each segment asks for is together
+#[repr(C)] // in this order in memory: what each segment asks for is together, and first of it
+// what it asks for at the end that only receives
 pub(crate) struct Sender {
-    pub(crate) board: Scoreboard,
+    pub(crate) spurious: Spurious,
     pub(crate) isn: Seq,
     /// Most data in a segment.
     pub(crate) mss: u32,
@@ -92,12 +94,10 @@ pub(crate) struct Sender {
     window_from: (Offset, Offset),
     /// Largest window the peer ever offered.
     max_wnd: u64,
-    pub(crate) spurious: Spurious,
+    /// The timers of the connection, of which most are the sender's.
+    pub(crate) timers: Timers,
+    pub(crate) board: Scoreboard,
     pub(crate) cc: Box<dyn CongestionControl>,
-    /// What it has beside its window.
-    pub(crate) extras: &'static Extras,
-    /// Of a controller that sends dummy segments.
-    pub(crate) dummies: Option<Box<Dummies>>,
     last_sent: Instant,
     /// Pacing lets nothing leave before.
     paced_until: Instant,
@@ -119,26 +119,19 @@ pub(crate) struct Sender {
     /// The peer's SYN had our cookie: data leaves before the handshake is over
     /// (RFC 7413, 4.2.2).
     pub(crate) early: bool,
-    /// The timers of the connection, of which most are the sender's.
-    pub(crate) timers: Timers,
     pub(crate) loss: LossState,
     pub(crate) rtt: RttEstimator,
+    /// What the controller has beside its window.
+    pub(crate) extras: &'static Extras,
+    /// Of a controller that sends dummy segments.
+    pub(crate) dummies: Option<Box<Dummies>>,
+    /// Segment being timed: position after it, and when it left.
+    timed: Maybe<(Offset, Instant)>,
     /// Position after the last segment of new data that was not full.
     small_end: Offset,
     nagle: Nagle,
-    /// What was sent twice gives no sample.
-    karn: bool,
-    reduce_once: bool,
-    restart_on_retransmit: bool,
-    restart_on_sack: bool,
-    reduce_from: ReduceFrom,
     limit: u64,
     idle: Idle,
-    lost_syns: u32,
-    /// Of a controller without a rate of its own.
-    pacing: Option<Pacing>,
-    /// Segment being timed: position after it, and when it left.
-    timed: Option<(Offset, Instant)>,
 }
 
 impl Sender {
@@ -163,29 +156,22 @@ impl Sender {
             extras,
             rtt: RttEstimator::of(config),
             loss,
-            spurious: Spurious::new(config),
+            spurious: Spurious::default(),
             mss: config.mss,
             wnd: 0,
             window_from: (0, 0),
             max_wnd: 0,
             nagle: config.nagle,
             small_end: 0,
-            restart_on_retransmit: config.restart_on_retransmit,
-            restart_on_sack: config.restart_on_sack,
             rtt_from_sack: config.rto.from_sack,
-            reduce_from: config.reduce_from,
             limit: config.send_buffer,
             cut_short: false,
             held: Held::Idle,
             idle: Idle::new(config, config.mss),
-            reduce_once: config.reduce_once,
-            lost_syns: config.lost_syns,
             cwnd_validation: config.cwnd_validation,
             one_sample: config.rto.sampling == Sampling::OnePerRtt,
-            karn: config.rto.karn,
             limited_by_peer: config.cwnd_limit == CwndLimit::ReceiveWindow,
-            pacing: config.pacing,
-            timed: None,
+            timed: Maybe::NONE,
             usage: CwndUsage::default(),
             sent_again: 0,
             last_sent: Instant::ZERO,
@@ -198,6 +184,12 @@ impl Sender {
             paced_until: Instant::ZERO,
             timers: Timers::none(),
         }
+    }
+
+    /// What the connection is configured to do.
+    #[inline]
+    pub(crate) fn config(&self) -> &Config {
+        self.rtt.config()
     }
 
     /// The handshake settled the segment size and whether SACK may be used.
@@ -217,7 +209,7 @@ impl Sender {
         if timeouts > 0 {
             self.rtt.after_syn_timeout();
         }
-        if timeouts >= self.lost_syns {
+        if timeouts >= self.config().lost_syns {
             // RFC 5681, 3.1: one segment if a SYN was lost.
             self.cc.collapse(u64::from(self.mss));
         }
@@ -326,16 +318,23 @@ impl Sender {
 
     /// Takes a window from a segment at `seq` with acknowledgment `ack`
     /// (RFC 9293, 3.10.7.4, SND.WL1 and SND.WL2).
-    #[inline(always)] // of each segment
     pub(crate) fn update_window(&mut self, now: Instant, seq: Offset, ack: Offset, wnd: u64) {
+        if self.take_window(now, seq, ack, wnd)
+            && let Some(peer) = self.extras.peer_window.of_mut(&mut *self.cc)
+        {
+            peer.on_peer_window(wnd, u64::from(self.mss));
+        }
+    }
+
+    /// The same where the controller does not look at it. Returns whether it is news.
+    #[inline(always)] // of each segment
+    pub(crate) fn take_window(&mut self, now: Instant, seq: Offset, ack: Offset, wnd: u64) -> bool {
         let (wl1, wl2) = self.window_from;
-        if wl1 < seq || (wl1 == seq && wl2 <= ack) {
+        let news = wl1 < seq || (wl1 == seq && wl2 <= ack);
+        if news {
             self.window_from = (seq, ack);
             self.wnd = wnd;
             self.max_wnd = self.max_wnd.max(wnd);
-            if let Some(peer) = self.extras.peer_window.of_mut(&mut *self.cc) {
-                peer.on_peer_window(wnd, u64::from(self.mss));
-            }
             if wnd > 0 && (self.probes_in_row > 0 || self.timers.runs(Timer::Persist)) {
                 self.window_opened(now);
             }
@@ -343,6 +342,7 @@ impl Sender {
             // The window is not news, its right edge stays where it is.
             self.wnd = self.wnd.saturating_sub(ack - self.board.una());
         }
+        news
     }
 
     /// The window that was closed is not any more.
@@ -385,15 +385,16 @@ impl Sender {
         let sacked = self
             .board
             .first_sacked
+            .get()
             .filter(|_| self.rtt_from_sack && acked.sample_from.is_none());
         let sent = if sacked.is_some() {
             sacked
         } else if echoed.is_some() {
             echoed
         } else if self.one_sample {
-            match self.timed {
+            match self.timed.get() {
                 Some((end, at)) if to >= end => {
-                    self.timed = None;
+                    self.timed = Maybe::NONE;
                     Some(at)
                 }
                 _ => None,
@@ -492,19 +493,19 @@ impl Sender {
     /// What is out before `to` gives no round-trip sample.
     pub(crate) fn distrust_samples(&mut self, to: Offset) {
         self.board.distrust(to);
-        self.timed = self.timed.filter(|timed| timed.0 > to);
+        self.timed = self.timed.get().filter(|timed| timed.0 > to).into();
     }
 
     /// Segments were or will be sent twice.
     fn distrust_timed(&mut self) {
-        if self.karn {
-            self.timed = None;
+        if self.config().rto.karn {
+            self.timed = Maybe::NONE;
         }
     }
 
     /// A fast retransmit is about to leave.
     pub(crate) fn loss_seen(&mut self, now: Instant) {
-        if self.restart_on_retransmit {
+        if self.config().restart_on_retransmit {
             self.restart_timer(now);
         }
     }
@@ -536,8 +537,9 @@ impl Sender {
         if let Some(i) = index {
             self.board.sent_again(i, now);
             let space = u64::from(chunk.len + u32::from(chunk.syn) + u32::from(chunk.fin));
+            let detection = self.config().undo;
             self.spurious
-                .sent_again(now, chunk.start, chunk.start + space);
+                .sent_again(now, chunk.start, chunk.start + space, detection);
             self.sent_again = self.sent_again.saturating_add(1);
             self.distrust_timed(); // nothing sent before this can be told apart
             if i == 0 && self.loss.retransmits_again() && self.timer_runs() {
@@ -567,7 +569,7 @@ impl Sender {
                 self.small_end = self.board.max();
             }
             if self.one_sample && self.timed.is_none() {
-                self.timed = Some((self.board.max(), now));
+                self.timed = Maybe::some((self.board.max(), now));
             }
         }
         self.loss.data(u64::from(chunk.len));

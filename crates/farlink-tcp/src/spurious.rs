@@ -7,7 +7,7 @@
 //! F-RTO, which is [`crate::recovery::frto`]'s. An episode begins with the loss that reduces the window, and a
 //! time-out before it is repaired belongs to it.
 
-use crate::config::{Config, InitialWindow, Undo};
+use crate::config::Undo;
 use crate::congestion::{Ack, Undone};
 use crate::record::{Mark, Record, Recorder};
 use crate::recovery::frto::Frto;
@@ -39,10 +39,9 @@ pub(crate) fn duplicate_report(
 }
 
 /// What a sender knows of its retransmissions.
-#[derive(Debug)]
+#[derive(Debug, Default)]
+#[repr(C)] // in this order in memory: what each segment asks for is last
 pub(crate) struct Spurious {
-    detection: Undo,
-    initial_window: InitialWindow,
     episode: Option<Box<Episode>>,
     adaptation: Option<Box<Adaptation>>,
     pub(crate) frto: Frto,
@@ -80,27 +79,12 @@ struct Adaptation {
 }
 
 impl Spurious {
-    pub(crate) fn new(config: &Config) -> Self {
-        Self {
-            detection: config.undo,
-            initial_window: config.initial_window,
-            episode: None,
-            adaptation: None,
-            frto: Frto::Off,
-        }
-    }
-
-    /// What is looked for.
-    pub(crate) fn detection(&self) -> Undo {
-        self.detection
-    }
-
-    /// `[start, end)` leaves again.
+    /// `[start, end)` leaves again, and this is looked for.
     #[inline]
-    pub(crate) fn sent_again(&mut self, now: Instant, start: Offset, end: Offset) {
+    pub(crate) fn sent_again(&mut self, now: Instant, start: Offset, end: Offset, detection: Undo) {
         if let Some(episode) = &mut self.episode {
             episode.retransmitted.get_or_insert(now);
-            if self.detection.dsack {
+            if detection.dsack {
                 let piece = episode.unreported.entry(start).or_insert((end, 0));
                 piece.1 += 1;
             }
@@ -118,7 +102,7 @@ impl Spurious {
 
 /// A loss was found that is about to reduce the window.
 pub(crate) fn begin(tx: &mut Sender, by_timeout: bool) {
-    let detection = tx.spurious.detection;
+    let detection = tx.config().undo;
     if !detection.any() {
         return;
     }
@@ -175,7 +159,7 @@ pub(crate) fn on_new_ack(
     let Some(episode) = &mut tx.spurious.episode else {
         return;
     };
-    if !tx.spurious.detection.eifel || episode.judged {
+    if !tx.rtt.config().undo.eifel || episode.judged {
         return;
     }
     let Some(first) = episode.retransmitted else {
@@ -196,7 +180,7 @@ pub(crate) fn on_duplicate_report(
     recorder: &mut Recorder,
 ) {
     recorder.emit(now, Record::DuplicateReported);
-    if !tx.spurious.detection.dsack {
+    if !tx.config().undo.dsack {
         return;
     }
     let Some(episode) = &mut tx.spurious.episode else {
@@ -244,7 +228,7 @@ pub(crate) fn undo(tx: &mut Sender, now: Instant, response: Option<u64>, recorde
                 deviation: episode.deviation,
             })
         });
-        let step = tx.spurious.initial_window.bytes(tx.mss).min(acked);
+        let step = tx.config().initial_window.bytes(tx.mss).min(acked);
         Undone {
             window: flight + step,
             ssthresh: episode.pipe,

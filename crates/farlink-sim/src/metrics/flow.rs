@@ -345,7 +345,10 @@ impl<'a> Tcp<'a> {
 
     /// From the first SYN until all had come to an end, in seconds.
     fn duration(&self, end: &End) -> f64 {
-        let until = end.complete_at.unwrap_or(self.end);
+        let until = match end.complete_at {
+            Instant::MAX => self.end,
+            at => at,
+        };
         until.since(self.state.opened_at).as_secs_f64()
     }
 

@@ -31,7 +31,7 @@ impl Connection {
             }
             return true;
         }
-        match self.config.receiver.dummies {
+        match self.config().receiver.dummies {
             DummyReply::Plain => return false,
             DummyReply::Ignore => {}
             DummyReply::Echo => self.dummy_acks += 1,

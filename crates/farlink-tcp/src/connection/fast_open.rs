@@ -29,7 +29,7 @@ impl Opening {
 impl Connection {
     /// Whether TCP Fast Open is configured, and how.
     pub fn fast_open(&self) -> FastOpen {
-        self.config.fast_open
+        self.config().fast_open
     }
 
     /// Before the SYN of an active open has left: what the host keeps of this server.
@@ -63,7 +63,7 @@ impl Connection {
         let mut options = self.timestamps_option(now, false);
         options.extra = self.syn_extra();
         self.offer(&mut options);
-        let room = self.config.mss.min(cache.mss.into());
+        let room = self.config().mss.min(cache.mss.into());
         let written = self.tx.buffer.end() - 1;
         written.min(room.saturating_sub(options.wire_len()).into()) as u32
     }
@@ -97,7 +97,7 @@ impl Connection {
         opening.wanted = !accepted && !none;
         if accepted {
             self.tx.early = true;
-            self.events.push_back(Event::Established);
+            self.events.push(Event::Established);
             if !segment.body.is_empty() {
                 self.take_data(now, segment, 1);
             }

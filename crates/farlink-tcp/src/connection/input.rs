@@ -4,6 +4,7 @@ use super::{CloseReason, Connection, Event, State, output::reset_for};
 use crate::config::Eln;
 use crate::congestion::Ack;
 use crate::fast_open::Extra;
+use crate::maybe::Maybe;
 use crate::record::{Mark, Record};
 use crate::recovery::frto::{self, FrtoAck};
 use crate::recovery::rack::{self, AckKind};
@@ -14,6 +15,7 @@ use crate::seq::Offset;
 use crate::spurious;
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
+use std::sync::Arc;
 
 /// Room that the timestamps option takes in every segment (RFC 6691).
 pub(super) const TIMESTAMPS_LEN: u32 = 12;
@@ -127,11 +129,12 @@ impl Connection {
         }
         // RFC 9293, 3.7.1: 536 bytes when the option is absent.
         let peer = options.mss.map_or(536, u32::from).max(MIN_MSS);
-        let mut mss = self.config.mss.min(peer);
+        let mut mss = self.config().mss.min(peer);
         if self.timestamps {
             mss = mss.saturating_sub(TIMESTAMPS_LEN).max(1);
         }
-        self.tx.negotiated(&self.config, mss, self.sack);
+        let config = Arc::clone(self.config());
+        self.tx.negotiated(&config, mss, self.sack);
         if !self.snack.on() {
             self.tx.loss.without_snack();
         }
@@ -157,7 +160,7 @@ impl Connection {
     fn established(&mut self, now: Instant) {
         self.state = State::Established;
         if !self.tx.early {
-            self.events.push_back(Event::Established);
+            self.events.push(Event::Established);
         }
         self.recorder.emit(now, Record::Mark(Mark::Established));
         self.predicts = self.is_predictable();
@@ -267,7 +270,7 @@ impl Connection {
 
         // A partial acknowledgment is none of the peer's (west1997, 3.4).
         if segment.options.ackp
-            && let Some(how) = self.config.ackp
+            && let Some(how) = self.config().ackp
         {
             if flags.has(Flags::ACK) && space == 0 {
                 self.take_partial_ack(now, segment, how);
@@ -478,7 +481,7 @@ impl Connection {
     /// A reset in SYN-RECEIVED after a passive open: back to LISTEN. What the
     /// application wrote waits for the next peer, and what it set stays.
     fn listen_again(&mut self) {
-        let listening = Self::listen(self.config.clone(), self.local_port, self.tx.isn);
+        let listening = Self::listen(Arc::clone(self.config()), self.local_port, self.tx.isn);
         let before = std::mem::replace(self, listening);
         self.tx.settings_of(before.tx);
         self.rx.settings_of(&before.rx);
@@ -510,7 +513,7 @@ impl Connection {
             _ => return,
         }
         self.at_rest = false;
-        self.events.push_back(Event::PeerClosed);
+        self.events.push(Event::PeerClosed);
     }
 
     fn enter_time_wait(&mut self, now: Instant) {
@@ -523,7 +526,7 @@ impl Connection {
 
     /// TIME-WAIT lasts from now on.
     fn wait_for_old_segments(&mut self, now: Instant) {
-        let at = now + self.config.msl * 2;
+        let at = now + self.config().msl * 2;
         self.tx.timers.set(Timer::TimeWait, at);
     }
 
@@ -594,7 +597,7 @@ impl Connection {
         };
         // In a recovery the first segment goes again anyway.
         let damaged =
-            segment.options.eln && self.config.eln != Eln::Off && !self.tx.loss.in_recovery;
+            segment.options.eln && self.config().eln != Eln::Off && !self.tx.loss.in_recovery;
         let news = if sacking {
             self.take_sacks(now, segment, ack)
         } else {
@@ -694,7 +697,7 @@ impl Connection {
     #[inline]
     fn take_sacks(&mut self, now: Instant, segment: &Segment, ack: Offset) -> u64 {
         let mut news = 0;
-        self.tx.board.first_sacked = None;
+        self.tx.board.first_sacked = Maybe::NONE;
         for block in segment.options.sack.as_slice() {
             let near = self.tx.board.una();
             let (Some(left), Some(right)) = (

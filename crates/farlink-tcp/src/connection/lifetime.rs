@@ -131,7 +131,8 @@ impl Connection {
 
     /// Nothing came for as long as keep-alive waits: another probe, or the end.
     pub(super) fn keepalive_expired(&mut self, now: Instant) {
-        let Some((life, keepalive)) = self.lifetime.as_mut().zip(self.config.keepalive) else {
+        let keepalive = self.config().keepalive;
+        let Some((life, keepalive)) = self.lifetime.as_mut().zip(keepalive) else {
             return;
         };
         if life.probes < keepalive.probes {

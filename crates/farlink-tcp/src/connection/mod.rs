@@ -37,7 +37,6 @@ use crate::phase::PhaseTimes;
 use crate::receive::Receiver;
 use crate::record::{Mark, Record, Recorder, Stats};
 use crate::recovery::rack;
-use crate::ring::Ring;
 use crate::rto::RttEstimator;
 use crate::segment::Segment;
 use crate::send::{Sender, context};
@@ -128,20 +127,17 @@ pub struct Connection {
     ecn: Negotiation,
     local_port: u16,
     remote_port: u16,
+    doing: Doing,
     /// Dummy segments that arrived and want their ACKs.
     dummy_acks: u32,
-    doing: Doing,
-    /// A segment outside of the flow of data: RST.
-    reply: Option<Box<Segment>>,
-    /// What ends it when the peer is gone, if that is configured.
-    lifetime: Option<Box<Lifetime>>,
+    events: Events,
     /// What time stamps are and were.
     stamps: Stamps,
     rx: Receiver,
     recorder: Recorder,
+    /// A segment outside of the flow of data: RST.
+    reply: Option<Box<Segment>>,
     tx: Sender,
-    events: Ring<Event>,
-    config: Arc<Config>,
     /// Opened by a SYN of ours.
     active: bool,
     /// The SYN has to leave.
@@ -155,8 +151,42 @@ pub struct Connection {
     /// From when on another challenge ACK may leave.
     challenge_at: Instant,
     clocks: Box<Clocks>,
+    /// What ends it when the peer is gone, if that is configured.
+    lifetime: Option<Box<Lifetime>>,
     /// TCP Fast Open, if that is configured.
     fast_open: Option<Box<Opening>>,
+}
+
+/// What the application is not told yet. Each comes at most once in the life of a connection,
+/// and they come in this order.
+#[derive(Clone, Copy, Default, Debug)]
+struct Events {
+    established: bool,
+    peer_closed: bool,
+    closed: Option<CloseReason>,
+}
+
+impl Events {
+    /// Something happened that the application should know.
+    fn push(&mut self, event: Event) {
+        match event {
+            Event::Established => self.established = true,
+            Event::PeerClosed => self.peer_closed = true,
+            Event::Closed(reason) => self.closed = Some(reason),
+        }
+    }
+
+    /// The next thing that it should know.
+    #[inline]
+    fn pop(&mut self) -> Option<Event> {
+        if std::mem::take(&mut self.established) {
+            Some(Event::Established)
+        } else if std::mem::take(&mut self.peer_closed) {
+            Some(Event::PeerClosed)
+        } else {
+            self.closed.take().map(Event::Closed)
+        }
+    }
 }
 
 impl Connection {
@@ -191,7 +221,6 @@ impl Connection {
             local_port,
             remote_port,
             tx: Sender::new(&config, isn),
-            rx: Receiver::new(&config, shift),
             active: false,
             syn_due: false,
             predicts: false,
@@ -211,15 +240,21 @@ impl Connection {
             challenge_at: Instant::ZERO,
             reply: None,
             dummy_acks: 0,
-            events: Ring::new(),
+            events: Events::default(),
             recorder: Recorder::default(),
             doing: Doing::default(),
             clocks: Box::default(),
             deaf: false,
             lifetime: Lifetime::new(&config),
             fast_open: Opening::new(&config),
-            config,
+            rx: Receiver::new(config, shift),
         }
+    }
+
+    /// What is configured.
+    #[inline]
+    fn config(&self) -> &Arc<Config> {
+        self.rx.config()
     }
 
     // Getters.
@@ -339,7 +374,7 @@ impl Connection {
         &self,
         now: Instant,
     ) -> impl Iterator<Item = (&'static Metric, Option<f64>)> + '_ {
-        metrics(&self.config, &self.tx, now)
+        metrics(&self.tx, now)
     }
 
     /// Largest window that the peer offered so far, in bytes.
@@ -490,7 +525,7 @@ impl Connection {
 
     /// The next thing the application should know.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
+        self.events.pop()
     }
 
     /// When [`Self::on_timeout`] is to be called if nothing happens before.
@@ -535,9 +570,9 @@ impl Connection {
             Timer::Retransmission => {
                 self.waited_for_timer();
                 let most = if self.tx.board.una() == 0 {
-                    self.config.max_syn_retransmits
+                    self.config().max_syn_retransmits
                 } else {
-                    self.config.max_retransmits
+                    self.config().max_retransmits
                 };
                 if self.tx.on_timeout(now, &mut self.recorder) > most {
                     self.end(now, CloseReason::TimedOut);
@@ -547,7 +582,7 @@ impl Connection {
             }
             Timer::Persist => {
                 let probes = self.tx.on_persist(now, &mut self.recorder);
-                if probes > self.config.max_retransmits {
+                if probes > self.config().max_retransmits {
                     self.end(now, CloseReason::TimedOut);
                 }
             }
@@ -565,7 +600,7 @@ impl Connection {
             life.stop();
         }
         self.rx.acknowledged(&mut self.tx.timers);
-        self.events.push_back(Event::Closed(reason));
+        self.events.push(Event::Closed(reason));
         self.recorder.emit(now, Record::Mark(Mark::Closed));
     }
 
@@ -586,18 +621,13 @@ impl Connection {
             rto: self.tx.rto(),
         };
         self.recorder.emit(now, record);
-        let (config, tx) = (&self.config, &self.tx);
-        self.recorder.inner(now, metrics(config, tx, now));
+        self.recorder.inner(now, metrics(&self.tx, now));
     }
 }
 
 /// What the congestion control shows of its inner state.
-fn metrics(
-    config: &Config,
-    tx: &Sender,
-    now: Instant,
-) -> impl Iterator<Item = (&'static Metric, Option<f64>)> {
-    let all = config.congestion.algorithm().metrics.iter();
+fn metrics(tx: &Sender, now: Instant) -> impl Iterator<Item = (&'static Metric, Option<f64>)> {
+    let all = tx.config().congestion.algorithm().metrics.iter();
     all.map(move |metric| {
         let cx = context!(tx, now, tx.board.flight());
         (metric, metric.value(&*tx.cc, &cx))

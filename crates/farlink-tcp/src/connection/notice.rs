@@ -39,7 +39,7 @@ impl Connection {
     /// nothing. The ACKs that later arrivals cause are marked.
     pub fn on_loss_notice(&mut self, segment: &Segment, cause: LossCause) {
         self.at_rest = false;
-        if self.config.eln == Eln::Oracle {
+        if self.config().eln == Eln::Oracle {
             self.note_lost(segment, cause);
         }
     }
@@ -55,7 +55,7 @@ impl Connection {
             && segment.dst_port == self.local_port
             && segment.flags.has(Flags::ACK)
             && !segment.flags.has(Flags::RST);
-        let asked = self.config.eln == Eln::Checksum
+        let asked = self.config().eln == Eln::Checksum
             && plausible
             && self.note_lost(segment, LossCause::Corruption);
         if asked {
@@ -67,7 +67,7 @@ impl Connection {
     /// Whether [`Self::on_loss_notice`] does anything.
     #[inline]
     pub fn wants_loss_notices(&self) -> bool {
-        self.config.eln == Eln::Oracle
+        self.config().eln == Eln::Oracle
     }
 
     /// A node on the way tells something. Returns whether it was believed and
@@ -80,7 +80,7 @@ impl Connection {
                 let out = seq
                     .offset(self.tx.isn, una)
                     .is_some_and(|at| at >= una && at < max);
-                let taken = self.config.ebsn && out && self.tx.timer_runs();
+                let taken = self.config().ebsn && out && self.tx.timer_runs();
                 if taken {
                     self.tx.restart_timer(now);
                 }
@@ -142,7 +142,7 @@ impl Connection {
         let Some(ack) = ack.filter(|&ack| ack > una && ack <= max) else {
             return;
         };
-        if self.config.ackp_karn {
+        if self.config().ackp_karn {
             self.tx.distrust_samples(ack);
         }
         self.tx.partial_ack(now, how);

@@ -258,17 +258,17 @@ impl Connection {
     /// The options of a SYN.
     #[cold]
     pub(super) fn offer(&self, options: &mut Options) {
-        options.mss = Some(self.config.mss.min(u32::from(u16::MAX)) as u16);
+        options.mss = Some(self.config().mss.min(u32::from(u16::MAX)) as u16);
         options.window_scale = self.scaling.then(|| self.rx.shift());
         options.sack_permitted = self.sack;
         options.scps = self.snack.offer();
-        options.ackp = self.config.ackp.is_some();
+        options.ackp = self.config().ackp.is_some();
     }
 
     /// The options that tell what is missing, in up to `room` bytes.
     #[inline(never)]
     fn report(&mut self, options: &mut Options, mut room: u32) {
-        if room >= ELN_LEN && self.config.eln != Eln::Off && self.rx.expects_damaged() {
+        if room >= ELN_LEN && self.config().eln != Eln::Off && self.rx.expects_damaged() {
             options.eln = true;
             room -= ELN_LEN;
         }

@@ -8,6 +8,7 @@
 
 use super::{Connection, State};
 use crate::ecn::Ecn;
+use crate::maybe::Maybe;
 use crate::receive::AckNeed;
 use crate::recovery::frto::Frto;
 use crate::segment::{Flags, Segment};
@@ -74,7 +75,7 @@ impl Connection {
             return false;
         };
         self.tx.heard();
-        self.tx.update_window(now, start, una, self.scaled(segment));
+        self.tx.take_window(now, start, una, self.scaled(segment));
         if self.ecn.agreed() {
             self.tx.loss.mark_echoed = false;
         }
@@ -104,9 +105,9 @@ impl Connection {
         self.at_rest = false;
         let start = self.rx.nxt();
         self.tx.heard();
-        self.tx.update_window(now, start, ack, self.scaled(segment));
+        self.tx.take_window(now, start, ack, self.scaled(segment));
         self.tx.loss.mark_echoed = false;
-        self.tx.board.first_sacked = None;
+        self.tx.board.first_sacked = Maybe::NONE;
         self.take_next_new_ack(now, segment, ack, una);
         if let Some(ts) = segment.options.timestamps {
             self.stamps.accepted(now, ts.value, start);

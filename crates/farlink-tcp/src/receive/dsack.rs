@@ -21,7 +21,7 @@ impl Receiver {
             }
         };
         if left < right {
-            self.duplicate = Some((left, right));
+            self.holes.get_or_insert_default().duplicate = Some((left, right));
             // Where duplicates wait, what brought this one waits as they do.
             if !self.config.receiver.delay_dup_acks {
                 self.need = AckNeed::Now;
@@ -32,29 +32,28 @@ impl Receiver {
     /// Whether anything was ever missing, damaged or here twice: an ACK may tell of it.
     #[inline]
     pub(crate) fn may_report(&self) -> bool {
-        self.holes.is_some() || self.duplicate.is_some()
+        self.holes.is_some()
     }
 
     /// Whether there may be a block to report: mostly there is none.
     #[inline]
     pub(crate) fn has_report(&self) -> bool {
-        !self.holes().ranges.is_empty()
-            || !self.holes().recent.is_empty()
-            || self.duplicate.is_some()
+        let holes = self.holes();
+        !holes.ranges.is_empty() || !holes.recent.is_empty() || holes.duplicate.is_some()
     }
 
     /// Blocks to report, at most `most`: a duplicate comes first, once, and one
     /// above the acknowledgment is followed by the range it lies in, by which
     /// the sender knows it (RFC 2883, 4).
     pub(crate) fn report(&mut self, most: usize) -> SackBlocks {
-        let Some((left, right)) = self.duplicate else {
+        let nxt = self.nxt;
+        // Alone, one above the acknowledgment would read as an ordinary block.
+        let fits = |&mut (left, _): &mut (Offset, Offset)| left < nxt || most >= 2;
+        let holes = self.holes.as_deref_mut();
+        let Some((left, right)) = holes.and_then(|holes| holes.duplicate.take_if(fits)) else {
             return self.sack_blocks(most);
         };
-        let above = left >= self.nxt;
-        if above && most < 2 {
-            return self.sack_blocks(most); // it would read as an ordinary block
-        }
-        self.duplicate = None;
+        let above = left >= nxt;
         let rest = self.sack_blocks(most - 1);
         if above {
             let holds = self.holes().ranges.ending_behind(left);

@@ -29,7 +29,7 @@ impl Receiver {
         let next = self
             .holes()
             .ranges
-            .behind(self.snack_next)
+            .behind(self.holes().snack_next)
             .filter(|_| !reaches_all);
         let (left, right) = next
             .map(|(right, _)| (self.hole_before(right), right))
@@ -39,14 +39,17 @@ impl Receiver {
         let block = self.nxt + offset * mss;
         let size = (right - block).div_ceil(mss).min(u64::from(u16::MAX));
         let behind = block + size * mss;
-        self.snack_next = right;
+        let mut told = right;
         let mut bits = 0;
         for i in 0..blocks {
             let at = behind + u64::from(i) * mss;
             if self.has_block(at, at + mss) {
                 bits |= 1 << (SNACK_BLOCKS - 1 - i);
-                self.snack_next = at + mss;
+                told = at + mss;
             }
+        }
+        if let Some(holes) = &mut self.holes {
+            holes.snack_next = told;
         }
         Some(Snack {
             offset: offset as u16,

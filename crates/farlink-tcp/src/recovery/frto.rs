@@ -86,7 +86,7 @@ impl Frto {
 /// repaired already.
 pub(crate) fn on_timeout(tx: &mut Sender, repairing: bool) {
     let (recover, front) = (tx.board.max(), tx.board.front().map(Sent::end));
-    if !tx.spurious.detection().frto {
+    if !tx.config().undo.frto {
         return;
     }
     tx.spurious.frto = match front {

@@ -17,6 +17,7 @@ pub(crate) mod vegas;
 
 use crate::config::{AssumeLoss, Careful, Config, NewRenoExit, Recovery};
 use crate::congestion::{Ack, InForce, Loss};
+use crate::maybe::Maybe;
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
 use crate::seq::Offset;
@@ -223,7 +224,7 @@ impl LossState {
 
     fn forget_rescue(&mut self) {
         if let Algorithm::Sack(sack) = &mut self.algorithm {
-            sack.rescued = None;
+            sack.rescued = Maybe::NONE;
         }
     }
 
@@ -295,14 +296,16 @@ impl LossState {
     /// retransmission is acknowledged.
     pub(crate) fn may_rescue(&self, una: Offset) -> bool {
         match &self.algorithm {
-            Algorithm::Sack(sack) => sack.rescue && sack.rescued.is_none_or(|point| una > point),
+            Algorithm::Sack(sack) => {
+                sack.rescue && sack.rescued.get().is_none_or(|point| una > point)
+            }
             _ => false,
         }
     }
 
     pub(crate) fn rescued(&mut self) {
         if let Algorithm::Sack(sack) = &mut self.algorithm {
-            sack.rescued = Some(self.recover);
+            sack.rescued = Maybe::some(self.recover);
         }
     }
 
@@ -342,7 +345,7 @@ impl LossState {
         match &mut self.algorithm {
             Algorithm::NewReno(newreno) => newreno.partial_acks = 0,
             Algorithm::Sack(sack) => {
-                sack.rescued = None;
+                sack.rescued = Maybe::NONE;
                 if let Some(prr) = &mut sack.prr {
                     prr.enter();
                 }

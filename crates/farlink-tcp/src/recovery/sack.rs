@@ -8,6 +8,7 @@ use super::rack::Rack;
 use super::{NewAck, front_loss, recovered, reduce, set_by_controller};
 use crate::config::{PrrBound, RackConfig};
 use crate::congestion::Loss;
+use crate::maybe::Maybe;
 use crate::record::{Mark, Record, Recorder};
 use crate::send::{Sender, context};
 use crate::seq::Offset;
@@ -19,7 +20,7 @@ pub(crate) struct Sack {
     /// Whether rule (4) of `NextSeg` is used.
     pub(super) rescue: bool,
     /// `RescueRxt`; `None` until used in this recovery.
-    pub(super) rescued: Option<Offset>,
+    pub(super) rescued: Maybe<Offset>,
     pub(super) prr: Option<Box<Prr>>,
     pub(super) rack: Option<Box<Rack>>,
 }
@@ -28,7 +29,7 @@ impl Sack {
     pub(super) fn new(rescue: bool, prr: Option<PrrBound>, rack: Option<RackConfig>) -> Self {
         Self {
             rescue,
-            rescued: None,
+            rescued: Maybe::NONE,
             prr: prr.map(|bound| Box::new(Prr::new(bound))),
             rack: rack.map(|rack| Box::new(Rack::new(rack))),
         }

@@ -2,26 +2,24 @@
 
 use super::{Sender, context};
 use crate::config::Config;
+use crate::maybe::Maybe;
 use crate::time::{Instant, Interval};
 
 /// The restart after an idle time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Idle {
     /// The initial window, if there is a restart.
-    window: Option<u64>,
-    /// The window is halved for each RTO, and not the initial one at once.
-    decay: bool,
+    window: Maybe<u64>,
     /// When the last segment had left before the pause that was dealt with last.
-    dealt_with: Option<Instant>,
+    dealt_with: Maybe<Instant>,
 }
 
 impl Idle {
     pub(super) fn new(config: &Config, mss: u32) -> Self {
         let window = config.initial_window.bytes(mss);
         Self {
-            window: config.idle_restart.then_some(window),
-            decay: config.idle_decay,
-            dealt_with: None,
+            window: config.idle_restart.then_some(window).into(),
+            dealt_with: Maybe::NONE,
         }
     }
 }
@@ -41,16 +39,17 @@ impl Sender {
     /// New data is about to leave with nothing in flight.
     pub(super) fn restart_after_idle(&mut self, now: Instant) {
         let (idle, rto) = (now.since(self.last_sent), self.rtt.rto());
-        let Some(initial) = self.idle.window.filter(|_| idle > rto) else {
+        let Some(initial) = self.idle.window.get().filter(|_| idle > rto) else {
             return;
         };
         let cx = context!(self, now, 0);
-        if !self.idle.decay {
+        if !self.config().idle_decay {
             self.cc.on_idle(&cx, initial);
             return;
         }
         // Once for a pause, however often it is asked whether something may leave.
-        if self.idle.dealt_with.replace(self.last_sent) == Some(self.last_sent) {
+        let pause = Maybe::some(self.last_sent);
+        if std::mem::replace(&mut self.idle.dealt_with, pause) == pause {
             return;
         }
         let cwnd = self.cc.cwnd();

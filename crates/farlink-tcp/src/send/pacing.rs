@@ -15,7 +15,7 @@ impl Sender {
     #[inline(always)] // of each segment
     pub(super) fn pace(&mut self, now: Instant, chunk: &Chunk) {
         let own = self.cc.pacing_rate();
-        if own.is_some() || self.pacing.is_some() {
+        if own.is_some() || self.config().pacing.is_some() {
             self.pace_by(now, chunk, own);
         }
     }
@@ -32,7 +32,7 @@ impl Sender {
     /// Ratio x window / SRTT in bit/s (Linux: `tcp_update_pacing_rate`); `None`
     /// before the first sample and at the start of the connection.
     fn window_rate(&self, chunk: &Chunk) -> Option<u64> {
-        let pacing = self.pacing?;
+        let pacing = self.config().pacing?;
         let srtt = self.rtt.srtt()?.as_nanos().max(1);
         if chunk.start <= (UNPACED - 1) * u64::from(self.mss) {
             return None;

@@ -7,7 +7,7 @@ impl Sender {
     /// What the window is reduced from after a time-out: bytes in flight, unless
     /// configured otherwise.
     pub(super) fn reduced_from(&self) -> u64 {
-        match self.reduce_from {
+        match self.config().reduce_from {
             ReduceFrom::FlightSize | ReduceFrom::FlightSizeUnbounded => self.board.flight(),
             ReduceFrom::Pipe => self.board.pipe(),
             ReduceFrom::Cwnd => self.cwnd(),
@@ -17,7 +17,7 @@ impl Sender {
     /// The same after a loss that duplicate ACKs show, where what limited
     /// transmit let out does not count (RFC 5681, 3.2 step 2).
     pub(crate) fn flight_at_loss(&self) -> u64 {
-        let beyond = match self.reduce_from {
+        let beyond = match self.config().reduce_from {
             ReduceFrom::Cwnd => 0,
             _ => self.loss.limited_sent(),
         };
@@ -34,7 +34,7 @@ impl Sender {
     /// to have arrived: it is not more in the network. Linux and 4.4BSD reduce from
     /// cwnd; RFC 9438, 4.6, knows both.
     pub(crate) fn at_most_window(&self, flight: u64) -> u64 {
-        if self.reduce_from == ReduceFrom::FlightSizeUnbounded {
+        if self.config().reduce_from == ReduceFrom::FlightSizeUnbounded {
             return flight;
         }
         flight.min(self.cc.cwnd().min(self.most_cwnd()))
@@ -42,6 +42,6 @@ impl Sender {
 
     /// Whether losses and SACKed data do not count when the window is reduced.
     pub(crate) fn reduces_from_pipe(&self) -> bool {
-        self.reduce_from == ReduceFrom::Pipe
+        self.config().reduce_from == ReduceFrom::Pipe
     }
 }

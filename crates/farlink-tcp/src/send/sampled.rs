@@ -27,15 +27,15 @@ impl Sender {
     /// An ACK of nothing new has SACKed something.
     #[inline]
     pub(crate) fn sacked_only(&mut self, now: Instant, recorder: &mut Recorder) {
-        let Some(sent) = self.board.first_sacked else {
+        let Some(sent) = self.board.first_sacked.get() else {
             return; // nothing that was sent once
         };
-        if self.rtt_from_sack {
+        if self.config().rto.from_sack {
             self.sample(now, sent, recorder);
         }
         // Had it left later, then a first segment that is lost again and again
         // would never time out.
-        if self.restart_on_sack
+        if self.config().restart_on_sack
             && self.timer_runs()
             && self.board.front().is_some_and(|front| sent < front.at)
         {

@@ -4,6 +4,7 @@
 
 use super::held::Held;
 use super::{Chunk, Sender, Streamed};
+use crate::maybe::Maybe;
 use crate::recovery::frto::Frto;
 use crate::time::Instant;
 
@@ -65,7 +66,7 @@ impl Sender {
         };
         self.board.sent(self.mss, now);
         if self.one_sample && self.timed.is_none() {
-            self.timed = Some((end, now));
+            self.timed = Maybe::some((end, now));
         }
         self.last_sent = now;
         self.pace(now, &chunk);

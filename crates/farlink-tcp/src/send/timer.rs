@@ -102,7 +102,7 @@ impl Sender {
         recorder.emit(now, Record::Mark(Mark::Timeout));
         let flight = self.at_most_window(self.reduced_from());
         let reduces = !handshake && !self.loss.assume_corruption;
-        let again = self.reduce_once && self.loss.reduced_since(self.board.una());
+        let again = self.config().reduce_once && self.loss.reduced_since(self.board.una());
         if reduces {
             spurious::begin(self, true);
             frto::on_timeout(self, self.loss.in_recovery || self.loss.after_timeout());
@@ -127,7 +127,7 @@ impl Sender {
             // RACK leaves in the pipe what may still arrive.
             self.loss.force = self.loss.rack().is_some();
         }
-        if handshake && self.early && self.timeouts_in_row >= self.lost_syns {
+        if handshake && self.early && self.timeouts_in_row >= self.config().lost_syns {
             // RFC 5681, 3.1: one segment if the SYN-ACK was lost.
             self.cc.collapse(u64::from(self.mss));
         }

@@ -1,0 +1,88 @@
+//! A value that may not be there, in the room of one that is.
+//!
+//! An `Option` of a time or a position takes two words, the second for a bit. Connections have
+//! several of them, and thousands of connections do not fit the cache.
+
+use crate::seq::Offset;
+use crate::time::{Instant, Interval};
+
+/// A time or a position, or none, which is stored as one that never occurs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Maybe<T>(T);
+
+/// What has a value that never occurs.
+pub(crate) trait Never: Copy + PartialEq {
+    /// That value.
+    const NEVER: Self;
+}
+
+impl Never for Instant {
+    const NEVER: Self = Self::MAX;
+}
+
+impl Never for Interval {
+    const NEVER: Self = Self::MAX;
+}
+
+impl Never for Offset {
+    const NEVER: Self = Self::MAX;
+}
+
+impl<T: Never> Never for (Offset, T) {
+    const NEVER: Self = (Offset::NEVER, T::NEVER);
+}
+
+impl<T: Never> Maybe<T> {
+    /// Nothing.
+    pub(crate) const NONE: Self = Self(T::NEVER);
+
+    /// This.
+    #[inline]
+    pub(crate) const fn some(value: T) -> Self {
+        Self(value)
+    }
+
+    /// What is there.
+    #[inline]
+    pub(crate) fn get(self) -> Option<T> {
+        (self.0 != T::NEVER).then_some(self.0)
+    }
+
+    /// Whether there is nothing.
+    #[inline]
+    pub(crate) fn is_none(self) -> bool {
+        self.0 == T::NEVER
+    }
+}
+
+impl<T: Never> Default for Maybe<T> {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+impl<T: Never> From<Option<T>> for Maybe<T> {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::NONE, Self::some)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_holds_what_an_option_does_in_half_the_room() {
+        assert_eq!(size_of::<Maybe<Instant>>(), 8);
+        assert_eq!(size_of::<Maybe<(Offset, Instant)>>(), 16);
+        for value in [None, Some(Instant::ZERO), Some(Instant::from_nanos(7))] {
+            let maybe = Maybe::from(value);
+            assert_eq!((maybe.get(), maybe.is_none()), (value, value.is_none()));
+        }
+        assert_eq!(Maybe::<Interval>::default().get(), None);
+        assert_eq!(
+            Maybe::some((0, Interval::ZERO)).get(),
+            Some((0, Interval::ZERO))
+        );
+    }
+}
