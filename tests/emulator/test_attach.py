@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -13,10 +14,14 @@ from typing import Any
 
 import pytest
 from test_emulate import FARLINK, path, pytestmark  # noqa: F401  (skips without the right)
-from test_endings import carries, heeds_ctrl_c, until  # noqa: F401  (of all tests)
+from test_endings import (  # noqa: F401  (the fixture is of all tests)
+    carries,
+    heeds_ctrl_c,
+    scenario_file,
+    until,
+)
 
 import farlink as fl
-from farlink import source
 
 IP = shutil.which("ip", path="/usr/sbin:/sbin:/usr/bin:/bin") or ""
 needs_ip = pytest.mark.skipif(not IP, reason="no ip(8) to make an interface with")
@@ -41,6 +46,9 @@ class Machine:
         self.name = f"else-{os.getpid()}"
         self.cable = f"cable{os.getpid() % 10**6}"
         ip("netns", "add", self.name)
+        self.plug()
+
+    def plug(self) -> None:
         ip("link", "add", self.cable, "type", "veth", "peer", "eth0", "netns", self.name)
         # Addresses that the kernel gives itself come a second later.
         set_ipv6(self.cable, "disable_ipv6", 1)
@@ -192,9 +200,7 @@ def test_a_machine_at_a_bridge_is_a_host_and_a_killed_run_leaves_no_port(
         done = fl.emulate(path("2 ms"), talk("10.0.0.3"), host="server", attach=attach)
         assert done.exit_code == 0
         assert state(bridge) == before
-        scenario = tmp_path / "path.json"
-        (text,) = source.find(path()).resolve(None, []).values()
-        scenario.write_text(text)
+        scenario = scenario_file(tmp_path)
         option = f"client=bridge:{bridge}"
         run = subprocess.Popen([*FARLINK, "emulate", str(scenario), "--attach", option])
         until(lambda: carries(run.pid))
@@ -206,15 +212,79 @@ def test_a_machine_at_a_bridge_is_a_host_and_a_killed_run_leaves_no_port(
         ip("link", "del", bridge)
 
 
+def attached(machine: Machine, tmp_path: Path) -> "subprocess.Popen[bytes]":
+    """An emulation whose client is the machine behind the cable, until Ctrl-C."""
+    options = ["--quiet", "--attach", f"client={machine.cable}"]
+    return subprocess.Popen([*FARLINK, "emulate", str(scenario_file(tmp_path)), *options])
+
+
+@needs_ip
+def test_an_interface_that_goes_and_comes_is_the_host_again(
+    machine: Machine, tmp_path: Path
+) -> None:
+    """Taken down and up, and taken away and made again, with another machine behind it."""
+    machine.has("10.0.0.3/24")
+    machine.serve()
+    run = attached(machine, tmp_path)
+    try:
+        until(lambda: carries(run.pid))
+        running = fl.control.find(str(run.pid))
+        assert running.execute("server", talk("10.0.0.3")) == 0
+        ip("link", "set", machine.cable, "down")
+        ip("link", "set", machine.cable, "up")
+        assert running.execute("server", talk("10.0.0.3")) == 0
+        ip("link", "del", machine.cable)
+        machine.plug()
+        machine.has("10.0.0.3/24")
+        assert running.execute("server", talk("10.0.0.3")) == 0
+    finally:
+        run.send_signal(signal.SIGINT)
+        assert run.wait(30) == 130
+
+
+HEAR = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 9))
+while True:
+    print(s.recv(100).decode(), flush=True)
+"""
+SAY = "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+SAY += "s.sendto(sys.argv[1].encode(), ('10.0.0.3', 9))"
+
+
+@needs_ip
+def test_a_packet_waits_three_seconds_for_its_machine(machine: Machine, tmp_path: Path) -> None:
+    """The machine is asked for again without another packet; one that is older is dropped."""
+    command = [IP, "netns", "exec", machine.name, sys.executable, "-c", HEAR]
+    heard = tmp_path / "heard"
+    with heard.open("w") as out:
+        machine.programs.append(subprocess.Popen(command, stdout=out))
+    run = attached(machine, tmp_path)
+    try:
+        until(lambda: carries(run.pid))
+        running = fl.control.find(str(run.pid))
+        assert running.execute("server", [sys.executable, "-c", SAY, "lost"]) == 0
+        time.sleep(3.2)
+        assert running.execute("server", [sys.executable, "-c", SAY, "found"]) == 0
+        time.sleep(0.2)
+        machine.has("10.0.0.3/24")
+        until(lambda: heard.read_text() != "")
+        assert heard.read_text() == "found\n"
+        client = next(row for row in running.stats()["hosts"] if row["host"] == "client")
+        assert (client["delivered"], client["refused"]) == (1, 1)
+    finally:
+        run.send_signal(signal.SIGINT)
+        assert run.wait(30) == 130
+
+
 @needs_ip
 def test_programs_join_hosts_whose_namespaces_have_no_name_here(
     machine: Machine, tmp_path: Path
 ) -> None:
     """Those of a run that `ip netns exec` started, whose mounts others do not see, and somebody
     else's whose name was taken away meanwhile."""
-    scenario = tmp_path / "path.json"
-    (text,) = source.find(path()).resolve(None, []).values()
-    scenario.write_text(text)
+    scenario = scenario_file(tmp_path)
     lent = f"lent-{os.getpid()}"
     ip("netns", "add", lent)
     options = ["--attach", f"client=netns:{lent}", "--quiet", "--seconds", "30"]
@@ -279,9 +349,7 @@ def test_the_machines_own_connection_and_what_another_run_has_are_refused(
     machine.has("192.0.2.7/24")
     ip("-n", machine.name, "route", "add", "default", "via", "192.0.2.1")
     before = inside(machine)
-    scenario = tmp_path / "path.json"
-    (text,) = source.find(path()).resolve(None, []).values()
-    scenario.write_text(text)
+    scenario = scenario_file(tmp_path)
     command = [IP, "netns", "exec", machine.name, *FARLINK, "emulate", str(scenario)]
     command += ["--quiet", "--attach", "client=eth0"]
     refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
@@ -332,9 +400,7 @@ def test_what_the_machine_is_reached_by_is_not_attached(
         assert login.stdout.read(1) == b"."
         login.stdout.close()
     before = inside(machine)
-    scenario = tmp_path / "path.json"
-    (text,) = source.find(path()).resolve(None, []).values()
-    scenario.write_text(text)
+    scenario = scenario_file(tmp_path)
     command = [IP, "netns", "exec", machine.name, *FARLINK, "emulate", str(scenario)]
     refused = subprocess.run(
         [*command, "--seconds", "1", "--attach", "client=eth0"],

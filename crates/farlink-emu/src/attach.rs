@@ -146,8 +146,8 @@ fn check_interface(name: &str, mtu: u32, force: bool) -> Result<(), String> {
     if control.hardware(name).map_err(|e| unknown(&e))? != libc::ARPHRD_ETHER {
         return Err("it is no Ethernet".into());
     }
-    is_ready(&control, name, mtu)?;
-    is_spare(name, force)
+    is_spare(name, force)?;
+    is_ready(&control, name, mtu)
 }
 
 fn check_bridge(name: &str, mtu: u32, force: bool) -> Result<(), String> {
@@ -158,8 +158,8 @@ fn check_bridge(name: &str, mtu: u32, force: bool) -> Result<(), String> {
             "it is no bridge; write {name} for the machine behind it"
         ));
     }
-    is_ready(&control, name, mtu)?;
-    is_spare(name, force)
+    is_spare(name, force)?;
+    is_ready(&control, name, mtu)
 }
 
 fn there_is(control: &Control, name: &str) -> Result<(), String> {

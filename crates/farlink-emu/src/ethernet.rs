@@ -77,6 +77,11 @@ impl Station {
         }
     }
 
+    /// The host is to be found anew.
+    pub(crate) fn forget(&mut self) {
+        self.peer = None;
+    }
+
     /// A frame came.
     pub(crate) fn see(&mut self, frame: &[u8]) -> Seen {
         let (Some(to), Some(from)) = (Mac::at(frame), frame.get(6..).and_then(Mac::at)) else {

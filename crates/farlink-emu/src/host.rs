@@ -157,7 +157,7 @@ impl Port {
     pub(crate) fn flush(&mut self) -> io::Result<Written> {
         match self {
             Self::Kernel { tun, .. } => tun.flush(),
-            Self::Ethernet(port) => Ok(port.flush()),
+            Self::Ethernet(port) => port.flush(),
             Self::Endpoint(_) | Self::Gateway(_) => Ok(Written::default()),
         }
     }

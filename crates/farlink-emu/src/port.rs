@@ -22,6 +22,11 @@ use std::time::{Duration, Instant};
 const WAITING: usize = 100;
 /// Time between two questions where it is (RFC 826 leaves it open; RFC 4861, 10: 1 s).
 const ASKED_EACH: Duration = Duration::from_secs(1);
+/// How long a packet waits for an answer to that: three questions, as Linux does (arp(7),
+/// `mcast_solicit`). Later it would be a packet of another time.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// Time between two looks for an interface that is away.
+const LOOKED_EACH: Duration = Duration::from_millis(500);
 /// Memory for frames that are not read yet, in bytes: for fewer than
 /// [`tun::DEVICE_QUEUE`] of the least size.
 const RECEIVE_BUFFER: libc::c_int = 3 << 20;
@@ -34,14 +39,50 @@ pub(crate) struct EthernetPort {
     file: File,
     times: Times,
     station: Station,
-    /// Packets for a machine that is not found yet.
-    waiting: VecDeque<Vec<u8>>,
+    /// Packets for a machine that is not found yet, and since when.
+    waiting: VecDeque<(Instant, Vec<u8>)>,
     asked: Option<Instant>,
     frame: Vec<u8>,
     /// What became of packets since the last look.
     written: Written,
-    /// The name of the interface of which it is, if no other emulation may have it.
-    _claim: Option<OwnedFd>,
+    /// Of which it is; none for a port of a bridge.
+    interface: Option<Interface>,
+}
+
+/// An interface that is attached, while it is there and when it comes back.
+#[derive(Debug)]
+struct Interface {
+    name: String,
+    index: libc::c_int,
+    /// When it was last looked for, if it may be away.
+    looked: Option<Instant>,
+    /// No other emulation may have it.
+    _claim: OwnedFd,
+}
+
+impl Interface {
+    /// Lets `file` see its frames, if it is there; whether it is another one than before.
+    fn enter(&mut self, file: &File) -> io::Result<bool> {
+        let control = Control::open()?;
+        let index = control.index(&self.name)?;
+        let is_other = index != self.index;
+        if is_other {
+            // Frames for an address that the interface has not: all have to be looked at.
+            let promiscuous = libc::packet_mreq {
+                mr_ifindex: index,
+                mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+                mr_alen: 0,
+                mr_address: [0; 8],
+            };
+            let join = libc::PACKET_ADD_MEMBERSHIP;
+            set(file, libc::SOL_PACKET, join, &promiscuous)?;
+            packet_socket::bind(file, index)?;
+            self.index = index;
+        }
+        // The kernel itself goes on with one that is taken up again.
+        self.looked = (control.flags(&self.name)? & libc::IFF_UP == 0).then(Instant::now);
+        Ok(is_other)
+    }
 }
 
 /// A hardware address of the emulation's own: locally administered, and of random numbers, so that
@@ -68,22 +109,14 @@ impl EthernetPort {
         )?;
         set(&file, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1i32)?;
         set_filter(&file, &mut only_for(mac))?;
-        let index = Control::open()?.index(name)?;
-        // Of an address that the interface has not: all frames have to be looked at.
-        let promiscuous = libc::packet_mreq {
-            mr_ifindex: index,
-            mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
-            mr_alen: 0,
-            mr_address: [0; 8],
+        let mut interface = Interface {
+            name: name.to_owned(),
+            index: 0,
+            looked: None,
+            _claim: claim,
         };
-        set(
-            &file,
-            libc::SOL_PACKET,
-            libc::PACKET_ADD_MEMBERSHIP,
-            &promiscuous,
-        )?;
-        packet_socket::bind(&file, index)?;
-        Ok(Self::new(file, station, Times::OfSocket, Some(claim)))
+        interface.enter(&file)?;
+        Ok(Self::new(file, station, Times::OfSocket, Some(interface)))
     }
 
     /// A new port of a bridge.
@@ -105,7 +138,7 @@ impl EthernetPort {
         Ok((Self::new(file, station, times, None), name))
     }
 
-    fn new(file: File, station: Station, times: Times, claim: Option<OwnedFd>) -> Self {
+    fn new(file: File, station: Station, times: Times, interface: Option<Interface>) -> Self {
         Self {
             file,
             times,
@@ -114,7 +147,7 @@ impl EthernetPort {
             asked: None,
             frame: Vec::new(),
             written: Written::default(),
-            _claim: claim,
+            interface,
         }
     }
 
@@ -137,7 +170,10 @@ impl EthernetPort {
             }
             // The interface went down or away, or a packet was of a kind that the socket cannot
             // pass: the run goes on, and the interface may come back.
-            Err(e) if is_of_interface(&e) => return Ok(Read::Packets(None)),
+            Err(e) if is_of_interface(&e) => {
+                self.may_be_away();
+                return Ok(Read::Packets(None));
+            }
             Err(e) => return Err(e),
         };
         let Some(frame) = scratch.get(HEADER..len) else {
@@ -173,18 +209,50 @@ impl EthernetPort {
             self.waiting.pop_front();
             self.written.refused += 1;
         }
-        self.waiting.push_back(packet.to_vec());
+        self.waiting.push_back((Instant::now(), packet.to_vec()));
+        self.ask(packet[0] >> 4 == 6)
+    }
+
+    /// Asks where the machine is, if it was not asked a moment ago.
+    fn ask(&mut self, ipv6: bool) -> io::Result<()> {
         if self.asked.is_none_or(|at| at.elapsed() >= ASKED_EACH) {
             self.asked = Some(Instant::now());
-            let question = self.station.question(packet[0] >> 4 == 6);
+            let question = self.station.question(ipv6);
             self.send(&[], &question)?;
         }
         Ok(())
     }
 
-    /// What became of packets since the last call.
-    pub(crate) fn flush(&mut self) -> Written {
-        std::mem::take(&mut self.written)
+    /// What became of packets since the last call. Asks for the machine as long as packets wait
+    /// for it, and for the interface if that is away.
+    pub(crate) fn flush(&mut self) -> io::Result<Written> {
+        while let Some((since, packet)) = self.waiting.front() {
+            if since.elapsed() < PATIENCE {
+                let ipv6 = packet[0] >> 4 == 6;
+                self.ask(ipv6)?;
+                break;
+            }
+            self.waiting.pop_front();
+            self.written.refused += 1;
+        }
+        if let Some(interface) = &mut self.interface
+            && let Some(at) = interface.looked
+            && at.elapsed() >= LOOKED_EACH
+        {
+            interface.looked = Some(Instant::now());
+            // One that is not there yet may be the next time.
+            if interface.enter(&self.file).unwrap_or(false) {
+                // What is behind it may be another machine.
+                self.station.forget();
+            }
+        }
+        Ok(std::mem::take(&mut self.written))
+    }
+
+    fn may_be_away(&mut self) {
+        if let Some(interface) = &mut self.interface {
+            interface.looked.get_or_insert_with(Instant::now);
+        }
     }
 
     /// Packets that wait for a machine that has not been found.
@@ -224,9 +292,9 @@ impl EthernetPort {
     }
 
     fn send_waiting(&mut self) -> io::Result<()> {
-        while let Some(packet) = self.waiting.pop_front() {
+        while let Some((since, packet)) = self.waiting.pop_front() {
             let Some(header) = self.station.header(&packet) else {
-                self.waiting.push_front(packet);
+                self.waiting.push_front((since, packet));
                 break;
             };
             let written = self.send(&header, &packet)?;
@@ -243,10 +311,13 @@ impl EthernetPort {
         self.frame.extend_from_slice(header);
         self.frame.extend_from_slice(rest);
         match put(&self.file, &self.frame, 1) {
-            Err(e) if is_of_interface(&e) => Ok(Written {
-                delivered: 0,
-                refused: 1,
-            }),
+            Err(e) if is_of_interface(&e) => {
+                self.may_be_away();
+                Ok(Written {
+                    delivered: 0,
+                    refused: 1,
+                })
+            }
             other => other,
         }
     }
