@@ -1,7 +1,9 @@
 """Hosts that are there already: machines behind interfaces and bridges, namespaces of others."""
 
+import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -13,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_emulate import FARLINK, path, pytestmark  # noqa: F401  (skips without the right)
+from test_emulate import ECHO, FARLINK, path, pytestmark  # noqa: F401  (skips without the right)
 from test_endings import (  # noqa: F401  (the fixture is of all tests)
     carries,
     heeds_ctrl_c,
@@ -276,6 +278,70 @@ def test_a_packet_waits_three_seconds_for_its_machine(machine: Machine, tmp_path
     finally:
         run.send_signal(signal.SIGINT)
         assert run.wait(30) == 130
+
+
+TRIPS = """
+import socket, sys, time
+from pathlib import Path
+where = Path(sys.argv[1])
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.settimeout(5)
+def trip(sent):
+    began = time.monotonic()
+    s.sendto(b"x", ("10.0.0.1", 7))
+    (where / sent).touch()
+    s.recv(1)
+    return time.monotonic() - began
+trip("found")
+(where / "ready").touch()
+while not (where / "go").exists():
+    time.sleep(0.01)
+(where / "part").write_text(str(trip("sent")))
+(where / "part").rename(where / "took")
+"""
+
+
+@needs_ip
+@pytest.mark.parametrize("by", ["interface", "bridge", "netns"])
+def test_a_machines_packets_are_delayed_from_when_they_came(
+    by: str, machine: Machine, tmp_path: Path
+) -> None:
+    """A round trip of 0.6 s; for the first 0.3 s nobody reads what the machine sent."""
+    bridge = f"br{os.getpid() % 10**6}"
+    scenario = tmp_path / "path.json"
+    scenario.write_text(json.dumps(path("300 ms")))
+    echo = shlex.join([sys.executable, "-c", ECHO])
+    what = {
+        "interface": machine.cable,
+        "bridge": f"bridge:{bridge}",
+        "netns": f"netns:{machine.name}",
+    }[by]
+    options = ["--attach", f"client={what}", "--at", f"server: {echo}", "--in", "server"]
+    try:
+        if by != "netns":
+            machine.has("10.0.0.3/24")
+        if by == "bridge":
+            ip("link", "add", bridge, "type", "bridge")
+            set_ipv6(bridge, "disable_ipv6", 1)
+            ip("link", "set", bridge, "up")
+            ip("link", "set", machine.cable, "master", bridge)
+        run = subprocess.Popen([*FARLINK, "emulate", str(scenario), *options, "--seconds", "30"])
+        until(lambda: carries(run.pid))
+        trips = [sys.executable, "-c", TRIPS, str(tmp_path)]
+        machine.programs.append(subprocess.Popen([IP, "netns", "exec", machine.name, *trips]))
+        until((tmp_path / "ready").exists)
+        run.send_signal(signal.SIGSTOP)
+        (tmp_path / "go").touch()
+        until((tmp_path / "sent").exists)
+        time.sleep(0.3)
+        run.send_signal(signal.SIGCONT)
+        until((tmp_path / "took").exists)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(20) == 130
+        assert 0.6 <= float((tmp_path / "took").read_text()) < 0.75
+    finally:
+        if by == "bridge":
+            ip("link", "del", bridge)
 
 
 @needs_ip
