@@ -3,13 +3,12 @@
 import json
 import os
 import shlex
-import signal
 import subprocess
 import time
 from pathlib import Path
 
 from test_emulate import ECHO, FARLINK, path, pytestmark, python  # noqa: F401  (skips)
-from test_endings import scenario_file, until
+from test_endings import scenario_file, stop_while
 
 import farlink as fl
 from farlink.emulation import Emulated
@@ -41,12 +40,7 @@ def test_what_happens_while_the_engine_is_stopped_is_in_its_results(tmp_path: Pa
         stderr=subprocess.PIPE,
         text=True,
     )
-    until((tmp_path / "ready").exists)
-    run.send_signal(signal.SIGSTOP)
-    (tmp_path / "go").touch()
-    until((tmp_path / "sent").exists)
-    time.sleep(0.2)
-    run.send_signal(signal.SIGCONT)
+    stop_while(run, tmp_path, 0.2)
     time.sleep(0.5)
     (tmp_path / "end").touch()
     _, told = run.communicate(timeout=20)
@@ -133,12 +127,7 @@ def test_a_packet_is_delayed_from_when_it_came_and_not_from_when_it_was_read(
         stderr=subprocess.PIPE,
         text=True,
     )
-    until((tmp_path / "ready").exists)
-    run.send_signal(signal.SIGSTOP)
-    (tmp_path / "go").touch()
-    until((tmp_path / "sent").exists)
-    time.sleep(0.3)
-    run.send_signal(signal.SIGCONT)
+    stop_while(run, tmp_path, 0.3)
     _, told = run.communicate(timeout=20)
     assert run.returncode == 0, told
     assert 0.8 <= float((tmp_path / "took").read_text()) < 0.95

@@ -20,6 +20,7 @@ from test_endings import (  # noqa: F401  (the fixture is of all tests)
     carries,
     heeds_ctrl_c,
     scenario_file,
+    stop_while,
     until,
 )
 
@@ -329,12 +330,7 @@ def test_a_machines_packets_are_delayed_from_when_they_came(
         until(lambda: carries(run.pid))
         trips = [sys.executable, "-c", TRIPS, str(tmp_path)]
         machine.programs.append(subprocess.Popen([IP, "netns", "exec", machine.name, *trips]))
-        until((tmp_path / "ready").exists)
-        run.send_signal(signal.SIGSTOP)
-        (tmp_path / "go").touch()
-        until((tmp_path / "sent").exists)
-        time.sleep(0.3)
-        run.send_signal(signal.SIGCONT)
+        stop_while(run, tmp_path, 0.3)
         until((tmp_path / "took").exists)
         run.send_signal(signal.SIGINT)
         assert run.wait(20) == 130

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_emulate import FARLINK, NAMES, path, pytestmark  # noqa: F401  (skips without the right)
@@ -121,6 +122,16 @@ def until(true: Callable[[], bool]) -> None:
             return
         time.sleep(0.01)
     pytest.fail("it did not come to pass in 10 s")
+
+
+def stop_while(run: "subprocess.Popen[Any]", where: Path, pause: float) -> None:
+    """Stop a run while a program in it sends, which waits for `go` and makes `sent`."""
+    until((where / "ready").exists)
+    run.send_signal(signal.SIGSTOP)
+    (where / "go").touch()
+    until((where / "sent").exists)
+    time.sleep(pause)
+    run.send_signal(signal.SIGCONT)
 
 
 def test_a_program_that_ends_takes_all_that_it_started_with_it(tmp_path: Path) -> None:
