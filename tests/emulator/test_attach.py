@@ -71,6 +71,7 @@ class Machine:
         """Start a program that sends back what it gets, turned round."""
         command = [IP, "netns", "exec", self.name, sys.executable, "-c", TURN]
         self.programs.append(subprocess.Popen(command))
+        until(lambda: ":1388 " in ip("netns", "exec", self.name, "cat", "/proc/net/tcp6"))
 
     def gone(self) -> None:
         for program in self.programs:
@@ -200,6 +201,7 @@ def test_a_machine_at_a_bridge_is_a_host_and_a_killed_run_leaves_no_port(
         before = state(bridge)
         machine.serve()
         attach = {"client": f"bridge:{bridge}"}
+        wrong("client is at it already, and the two", {**attach, "server": f"bridge:{bridge}"})
         done = fl.emulate(path("2 ms"), talk("10.0.0.3"), host="server", attach=attach)
         assert done.exit_code == 0
         assert state(bridge) == before

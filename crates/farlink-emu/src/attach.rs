@@ -93,9 +93,14 @@ impl Attached {
         if let Some(other) = others.iter().find(|other| other.host == self.host) {
             return wrong(format!("{} is {} already", self.host, other.to));
         }
-        let shared = |other: &&Self| !matches!(self.to, Attach::Bridge(_)) && other.to.is(&self.to);
-        if let Some(other) = others.iter().find(shared) {
-            return wrong(format!("it is {} already", other.host));
+        if let Some(other) = others.iter().find(|other| other.to.is(&self.to)) {
+            return wrong(match self.to {
+                Attach::Bridge(_) => format!(
+                    "{} is at it already, and the two would reach each other past the links",
+                    other.host
+                ),
+                _ => format!("it is {} already", other.host),
+            });
         }
         let refused = match &self.to {
             Attach::Interface(name) => check_interface(name, mtu, force),

@@ -396,6 +396,117 @@ mod tests {
         }
     }
 
+    /// Of the first host another node has to ask: nobody answers who has his own address.
+    #[test]
+    fn no_host_is_asked_by_itself() {
+        for host in 0..3 {
+            let frame = Station::new(OURS, NodeId(host), 3).question(false);
+            let mut there = Station::new(THEIRS, NodeId(9), 3);
+            let Seen::Answer(_) = there.see(&frame) else {
+                panic!("no question");
+            };
+            assert_ne!(frame[28..32], frame[38..42], "{host}");
+        }
+    }
+
+    /// A frame of IPv6 from a neighbour with this address, about another.
+    fn solicitation(from: Ipv6Addr, target: Ipv6Addr) -> Vec<u8> {
+        let (far, to) = (Station::new(THEIRS, NodeId(1), 3), solicited_node(target));
+        far.neighbour(
+            SOLICITATION,
+            0,
+            target,
+            from,
+            to,
+            Mac([0x33, 0x33, 0xff, 0, 0, 1]),
+        )
+    }
+
+    /// To whom an advertisement goes, and its flags.
+    fn advertised(seen: Seen) -> ([u8; 6], Ipv6Addr, u8) {
+        let Seen::Answer(frame) = seen else {
+            panic!("{seen:?}");
+        };
+        let to: [u8; 16] = frame[38..54].try_into().unwrap();
+        (
+            frame[..6].try_into().unwrap(),
+            to.into(),
+            frame[HEADER + IPV6_HEADER + 4],
+        )
+    }
+
+    /// Who asks is answered; who looks whether an address is free, and has none yet, hears with
+    /// all others that it is not (RFC 4861, 7.2.4).
+    #[test]
+    fn neighbours_are_answered_for_the_nodes_and_the_emulations_own_address() {
+        let host = node_address6(NodeId(1));
+        for target in [node_address6(NodeId(0)), station().link_local()] {
+            let mut own = station();
+            let answer = advertised(own.see(&solicitation(host, target)));
+            assert_eq!(answer, (THEIRS.0, host, 0x60));
+            assert_eq!(own.peer, Some(THEIRS));
+        }
+        let mut own = station();
+        let looks = solicitation(Ipv6Addr::UNSPECIFIED, node_address6(NodeId(2)));
+        let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+        assert_eq!(
+            advertised(own.see(&looks)),
+            ([0x33, 0x33, 0, 0, 0, 1], all, 0x20)
+        );
+        assert_eq!(own.peer, None);
+        for other in [host, node_address6(NodeId(3))] {
+            assert!(!matches!(
+                station().see(&solicitation(host, other)),
+                Seen::Answer(_)
+            ));
+        }
+    }
+
+    /// Packets tell where their sender is, if that is the host; not those of another, nor a frame
+    /// that says it is from many, nor one of its own that a bridge sent back.
+    #[test]
+    fn the_host_is_known_by_its_packets_and_nobody_else_is_taken_for_it() {
+        let packet = |ipv6: bool, node: u32| {
+            let mut frame = vec![0; HEADER + 40];
+            frame[..6].copy_from_slice(&OURS.0);
+            frame[6..12].copy_from_slice(&THEIRS.0);
+            if ipv6 {
+                frame[12..14].copy_from_slice(&IPV6);
+                frame[22..38].copy_from_slice(&node_address6(NodeId(node)).octets());
+            } else {
+                frame[12..14].copy_from_slice(&IPV4);
+                frame[26..30].copy_from_slice(&node_address(NodeId(node)).octets());
+            }
+            frame
+        };
+        for ipv6 in [false, true] {
+            let mut own = station();
+            assert_eq!(own.see(&packet(ipv6, 2)), Seen::Packet);
+            assert_eq!(own.peer, None);
+            for from in [OURS.0, [3, 0, 0, 0, 0, 1]] {
+                let mut frame = packet(ipv6, 1);
+                frame[6..12].copy_from_slice(&from);
+                assert_eq!(own.see(&frame), Seen::Nothing);
+                assert_eq!(own.peer, None);
+            }
+            assert_eq!(own.see(&packet(ipv6, 1)), Seen::Packet);
+            assert_eq!(own.peer, Some(THEIRS));
+            let mut others = packet(ipv6, 1);
+            others[..6].copy_from_slice(&[2, 0, 0, 0, 0, 0xcc]);
+            assert_eq!(own.see(&others), Seen::Nothing);
+            own.forget();
+            assert_eq!(own.header(&[0x45]), None);
+        }
+        // What a neighbour says of itself is no group's address either.
+        let far = Station::new(Mac([3, 0, 0, 0, 0, 1]), NodeId(1), 3);
+        let (host, to) = (node_address6(NodeId(1)), node_address6(NodeId(0)));
+        let mut frame = far.neighbour(ADVERTISEMENT, 0x60, host, far.link_local(), to, OURS);
+        frame[6..12].copy_from_slice(&THEIRS.0);
+        let mut own = station();
+        assert_eq!(own.see(&frame), Seen::Nothing);
+        assert_eq!(own.peer, None);
+    }
+
     #[test]
     fn a_neighbour_with_a_wrong_checksum_or_from_afar_is_not_believed() {
         let far = Station::new(THEIRS, NodeId(0), 3);

@@ -351,10 +351,20 @@ mod tests {
         (tunnel.unwrap(), unit, key)
     }
 
-    /// What was asked last comes to the unit, which answers it.
-    fn answer(unit: &UdpSocket, key: &Key, node: u32, mtu: u32) -> impl FnOnce() + use<> {
+    /// What was asked last comes to the unit: what sends its answer, and its side of the session.
+    fn answer(
+        unit: &UdpSocket,
+        key: &Key,
+        (node, mtu): (u32, u32),
+        now: Instant,
+    ) -> (impl FnOnce() + use<>, Session) {
         let mut buffer = vec![0; LONGEST];
-        let (length, from) = unit.recv_from(&mut buffer).unwrap();
+        let (length, from) = loop {
+            let read = unit.recv_from(&mut buffer).unwrap();
+            if buffer[0] == 1 {
+                break read;
+            }
+        };
         let Some(Outer::Hello { from: number, body }) = Outer::read(&buffer[..length]) else {
             panic!("no first message");
         };
@@ -366,11 +376,12 @@ mod tests {
             tcp: None,
             names: vec![],
         };
-        let answer = opened.answer(7, &welcome, Instant::ZERO, Limits::default());
-        let (answer, unit) = (answer.unwrap().0, unit.try_clone().unwrap());
-        move || {
+        let answer = opened.answer(7, &welcome, now, Limits::default());
+        let ((answer, session), unit) = (answer.unwrap(), unit.try_clone().unwrap());
+        let send = move || {
             unit.send_to(&answer, from).unwrap();
-        }
+        };
+        (send, session)
     }
 
     /// Reads what comes next; whether that joins it.
@@ -391,7 +402,7 @@ mod tests {
         let (mut tunnel, unit, key) = tunnel();
         let mut joined = |node, mtu| {
             tunnel.ask(Instant::ZERO);
-            answer(&unit, &key, node, mtu)();
+            answer(&unit, &key, (node, mtu), Instant::ZERO).0();
             joins(&mut tunnel, Instant::ZERO)
         };
         assert!(joined(1, 1500));
@@ -412,7 +423,8 @@ mod tests {
         for now in (0..5000).step_by(50) {
             if now == 0 || tunnel.may_ask(at(now)) {
                 tunnel.ask(at(now));
-                answers.push_back((now + 700, answer(&unit, &key, 1, 1500)));
+                let (send, _) = answer(&unit, &key, (1, 1500), at(now));
+                answers.push_back((now + 700, send));
             }
             if answers.front().is_some_and(|&(when, _)| when == now) {
                 answers.pop_front().unwrap().1();
@@ -439,8 +451,42 @@ mod tests {
         tunnel.others.push_back(right);
         tunnel.ask(Instant::ZERO);
         tunnel.ask(Instant::ZERO + ASK_AGAIN);
-        answer(&unit, &key, 1, 1500)();
+        answer(&unit, &key, (1, 1500), Instant::ZERO).0();
         assert!(joins(&mut tunnel, Instant::ZERO + ASK_AGAIN));
         assert!(tunnel.others.is_empty(), "it stays with that one");
+    }
+
+    /// New keys are asked for in time, and what still comes by the old ones is taken.
+    #[test]
+    fn new_keys_are_agreed_on_and_the_old_ones_still_open() {
+        let (mut tunnel, unit, key) = tunnel();
+        let joined = |tunnel: &mut Tunnel, now| {
+            let (send, session) = answer(&unit, &key, (1, 1500), now);
+            send();
+            assert!(joins(tunnel, now));
+            session
+        };
+        tunnel.ask(Instant::ZERO);
+        let mut old = joined(&mut tunnel, Instant::ZERO);
+        let at = |s| Instant::ZERO + Interval::from_secs(s);
+        tunnel.heard = at(119);
+        assert_eq!(tunnel.work(at(119)), None);
+        assert!(tunnel.asking.is_none(), "the keys are good yet");
+        tunnel.heard = at(120);
+        assert_eq!(tunnel.work(at(120)), None);
+        let mut new = joined(&mut tunnel, at(120));
+        let (mut sealed, mut buffer) = (Vec::new(), vec![0; LONGEST]);
+        for session in [&mut new, &mut old] {
+            assert!(session.seal(at(121), Inner::Bye, &mut sealed));
+            unit.send_to(&sealed, tunnel.socket.local_addr().unwrap())
+                .unwrap();
+            let said = loop {
+                match tunnel.read(at(121), &mut buffer, &mut Pieces::default()) {
+                    None => std::thread::yield_now(),
+                    Some(said) => break said,
+                }
+            };
+            assert!(matches!(said, Said::Bye));
+        }
     }
 }

@@ -163,6 +163,84 @@ fn strangers_are_not_answered() {
         matches!(welcome, Welcome::Joined { .. }),
         "a flood that is over"
     );
+    // A rest, however long, saves nothing up.
+    net.later(Interval::from_secs(60));
+    let before = net.unit.strangers;
+    for _ in 0..1000 {
+        net.take(&changed);
+    }
+    assert_eq!(net.unit.strangers.without_key - before.without_key, 500);
+}
+
+/// One that is refused is told so and counted; what a gateway says of its device and where it says
+/// it from is in its report, also when it comes from another address or was not heard of for long.
+#[test]
+fn a_gateway_is_reported_as_it_says() {
+    let mut net = network();
+    net.join("moon", 1);
+    let (_, mut session) = net.join("left", 1);
+    net.join("left", 2);
+    assert_eq!(net.unit.strangers.refused, 2);
+    net.say(&mut session, Inner::Overflowed { packets: 5 });
+    let report_of = |net: &Network| report(&net.hosts[0].port).unwrap();
+    assert_eq!(report_of(&net).counts.overflowed, 5);
+    net.later(LOST_AFTER);
+    assert!(!net.is_here(0));
+    let elsewhere = UdpSocket::bind("127.0.0.1:0").unwrap();
+    net.socket = elsewhere;
+    net.say(&mut session, Inner::Overflowed { packets: 6 });
+    assert!(net.is_here(0), "it has not noticed that it was lost");
+    let (told, address) = (report_of(&net), net.socket.local_addr().unwrap());
+    assert_eq!(told.address, Some(address.to_string()));
+    assert_eq!((told.counts.joined, told.counts.lost), (2, 1));
+    net.later(Interval::from_millis(300));
+    assert!(net.answer().is_some(), "it is probed where it is now");
+}
+
+/// Datagrams that never came are counted in each session, and stay so when it is over.
+#[test]
+fn what_is_missing_stays_missing() {
+    let mut net = network();
+    let mut lost = Vec::new();
+    for instance in 1..4 {
+        let (_, mut session) = net.join("left", instance);
+        for _ in 0..10 {
+            assert!(session.seal(net.now, Inner::Bye, &mut lost));
+        }
+        net.say(&mut session, Inner::Overflowed { packets: 0 });
+        assert_eq!(report(&net.hosts[0].port).unwrap().missing, 10 * instance);
+        net.later(LOST_AFTER);
+    }
+}
+
+/// The path of a tunnel is judged by eight round trips, again when it has changed by a tenth, and
+/// anew when the gateway joins anew.
+#[test]
+fn the_path_of_a_tunnel_is_judged_again_when_it_changes() {
+    let mut net = network();
+    let (_, mut session) = net.join("left", 1);
+    let judged = |net: &mut Network, session: &mut Session, ms: u64, times: usize| {
+        net.now += Interval::from_secs(1);
+        for _ in 0..times {
+            let at = net.now.as_nanos() - 1_000_000 * (ms + 7);
+            let held = 7_000_000;
+            net.say(session, Inner::Echo { at, held });
+        }
+        let Port::Gateway(peer) = &mut net.hosts[0].port else {
+            panic!("no gateway");
+        };
+        let changed = peer.judge_path(net.now);
+        changed.then(|| peer.allowed.unwrap().as_nanos() / 1_000_000)
+    };
+    net.now += Interval::from_secs(1);
+    assert_eq!(judged(&mut net, &mut session, 40, 7), None);
+    assert_eq!(judged(&mut net, &mut session, 40, 57), Some(20));
+    assert_eq!(judged(&mut net, &mut session, 43, 64), None);
+    assert_eq!(judged(&mut net, &mut session, 44, 64), Some(22));
+    net.later(LOST_AFTER);
+    let (_, mut session) = net.join("left", 1);
+    assert!(report(&net.hosts[0].port).unwrap().one_way_s.is_none());
+    assert_eq!(judged(&mut net, &mut session, 10, 8), Some(5));
 }
 
 /// A packet for one who is away is lost, and counted.
