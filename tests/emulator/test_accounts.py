@@ -133,3 +133,48 @@ def test_a_packet_is_delayed_from_when_it_came_and_not_from_when_it_was_read(
     assert 0.8 <= float((tmp_path / "took").read_text()) < 0.95
     # It left in time, and so nothing was late.
     assert json.loads(out.read_text())["lateness"]["p99_s"] < 0.1
+
+
+TAKE_TURNS = """
+import socket, sys, time
+from pathlib import Path
+where, far, turns = Path(sys.argv[1]), sys.argv[2], sys.argv[3:]
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("", 7))
+s.settimeout(5)
+if far == "server":
+    (where / "ready").touch()
+while not (where / "go").exists():
+    time.sleep(0.001)
+for turn in turns:
+    time.sleep(float(turn))
+    s.sendto(b"x", (far, 7))
+if far == "server":
+    (where / "sent").touch()
+    s.recv(1)
+else:
+    time.sleep(5)
+"""
+
+
+def test_what_came_to_several_hosts_at_once_enters_without_going_back_in_time(
+    tmp_path: Path,
+) -> None:
+    """While nobody reads, the client sends, then the server, then the client again: a device is
+    read to its end before the next."""
+    out, scenario = tmp_path / "out.json", tmp_path / "path.json"
+    scenario.write_text(json.dumps(path(delay="200 ms")))
+    client = python(TAKE_TURNS, str(tmp_path), "server", "0", "0.2")
+    server = shlex.join(python(TAKE_TURNS, str(tmp_path), "client", "0.1"))
+    options = ["--at", f"server: {server}", "--json", str(out)]
+    run = subprocess.Popen(
+        [*FARLINK, "emulate", str(scenario), *options, "--", *client],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    stop_while(run, tmp_path, 0.1)
+    _, told = run.communicate(timeout=20)
+    assert run.returncode == 0, told
+    done = Emulated(json.loads(out.read_text()))
+    assert done.missing == 0
+    assert sum(row["sent"] for row in done.data["hosts"]) >= 3

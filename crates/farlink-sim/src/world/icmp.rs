@@ -53,6 +53,7 @@ impl World {
 
     /// A packet of a real program enters at a node. It has a route from there.
     pub(crate) fn enter(&mut self, now: Instant, node: NodeId, packet: Packet) {
+        debug_assert!(now >= self.now, "time goes on");
         self.now = now;
         if let Some(probes) = &mut self.probes {
             probes.capture(now, node, &packet);
