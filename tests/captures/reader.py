@@ -1,9 +1,10 @@
 """What tshark and tcptrace read in a capture, without our own reading of it."""
 
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -171,6 +172,11 @@ def _packet(row: list[str]) -> Packet:
         out_of_order=bool(values["tcp.analysis.out_of_order"]),
         expert=tuple(one for one in values["_ws.expert.message"].split("|") if one),
     )
+
+
+def known(remark: str, allowed: Iterable[str]) -> bool:
+    """Whether one of these rules allows what tshark remarks."""
+    return any(re.fullmatch(rule, remark) for rule in allowed)
 
 
 def tcptrace(path: Path) -> list[dict[str, str]]:

@@ -23,7 +23,6 @@ use crate::tun::LONGEST;
 use crate::unit::{self, Unit, UnitOptions};
 use crate::way_out::{WayOut, resolver};
 use farlink_net::Raw;
-use farlink_net::packet::IPV4_HEADER_LEN;
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{Live, Refused};
 use farlink_tcp::segment::TCP_HEADER_LEN;
@@ -153,7 +152,9 @@ impl Emulation {
             if let Some(why) = endpoint.refusal() {
                 return Err(EmuError::Scenario(why));
             }
-            let most = config.mtu.saturating_sub(IPV4_HEADER_LEN + TCP_HEADER_LEN);
+            let most = config
+                .mtu
+                .saturating_sub(endpoint.ip.header_len() + TCP_HEADER_LEN);
             if endpoint.tcp.mss > most {
                 return Err(EmuError::Scenario(format!(
                     "endpoint {}: an mss of {} bytes does not fit packets of {} bytes; set an mss \
@@ -308,9 +309,7 @@ impl Emulation {
             })
         };
         let hosts = self.hosts.iter();
-        let hosts: Vec<_> = hosts
-            .map(|host| (host.name.as_str(), host.address().into()))
-            .collect();
+        let hosts: Vec<_> = hosts.map(|host| (host.name.as_str(), host.node)).collect();
         let flows = flows(&hosts, &ends, waits);
         report.stats(&flows)
     }

@@ -1,6 +1,6 @@
 //! A user-space TCP host: the project's own endpoint, with any of its variants,
-//! where a namespace with a kernel would be. It speaks IPv4 and TCP, and knows no
-//! device, socket or clock.
+//! where a namespace with a kernel would be. It speaks TCP over IPv4 and IPv6, and
+//! knows no device, socket or clock.
 
 mod app;
 mod data;
@@ -10,15 +10,15 @@ pub use app::{Fetched, Service};
 
 use crate::flows::{End, Sender};
 use app::App;
-use farlink_net::wire::{self, Addresses, MAX_IPV4_LEN, WireError};
-use farlink_net::{FlowId, HOST_TTL, NodeId, Packet, Payload, Raw};
+use farlink_net::wire::{self, Addresses, WireError, address_of, node_address};
+use farlink_net::{Ip, NodeId, Packet, Payload, Raw};
 use farlink_tcp::config::{Eln, FastOpen};
 use farlink_tcp::{
-    CloseReason, Config, Connection, FastOpenCookie, Flags, Instant, Interval, Notice, Segment,
-    Seq, State, Stats, reset_for,
+    CloseReason, Config, Connection, FastOpenCookie, Flags, Instant, Interval, IpVersion, Notice,
+    Segment, Seq, State, Stats, reset_for,
 };
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 /// Connections that are open at a time; a SYN beyond is not answered.
@@ -44,6 +44,9 @@ pub struct EndpointConfig {
     pub host: String,
     /// Its TCP.
     pub tcp: Arc<Config>,
+    /// Version of IP that it fetches by, and that the segments of `tcp` are as long for: over
+    /// the other the packets are as long.
+    pub ip: IpVersion,
     /// What answers on which port.
     pub services: Vec<(u16, Service)>,
     /// What it fetches, if anything.
@@ -109,9 +112,13 @@ pub struct EndpointReport {
 }
 
 /// Who a connection is with: address, its port, ours.
-type Key = (Ipv4Addr, u16, u16);
+type Key = (IpAddr, u16, u16);
 /// None is greater.
-const LAST_KEY: Key = (Ipv4Addr::BROADCAST, u16::MAX, u16::MAX);
+const LAST_KEY: Key = (
+    IpAddr::V6(Ipv6Addr::from_bits(u128::MAX)),
+    u16::MAX,
+    u16::MAX,
+);
 
 #[derive(Debug)]
 struct Open {
@@ -137,7 +144,7 @@ impl Open {
 /// A fetch that is to be made or under way.
 #[derive(Debug)]
 struct Fetching {
-    from: Ipv4Addr,
+    from: IpAddr,
     port: u16,
     size: u64,
     /// When to try (again).
@@ -153,8 +160,10 @@ struct Fetching {
 /// A host at work.
 #[derive(Debug)]
 pub struct Endpoint {
-    address: Ipv4Addr,
+    node: NodeId,
     tcp: Arc<Config>,
+    /// The same for connections over IPv6.
+    tcp6: Arc<Config>,
     services: BTreeMap<u16, Service>,
     open: BTreeMap<Key, Open>,
     /// When each connection wants to be called, if it does.
@@ -172,11 +181,11 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// A host of this address. `server` is the address of the host that
-    /// `config.fetch` names.
-    pub fn new(address: Ipv4Addr, config: &EndpointConfig, server: Option<Ipv4Addr>) -> Self {
+    /// A host at this node. `server` is the node of the host that `config.fetch`
+    /// names.
+    pub fn new(node: NodeId, config: &EndpointConfig, server: Option<NodeId>) -> Self {
         let fetching = config.fetch.as_ref().zip(server).map(|(f, from)| Fetching {
-            from,
+            from: address_of(from, config.ip),
             port: f.port,
             size: f.size,
             at: Some(Instant::ZERO),
@@ -185,12 +194,18 @@ impl Endpoint {
             next_port: DYNAMIC,
             done: None,
         });
-        Self {
-            address,
-            tcp: Arc::new(Config {
+        let longest = config.tcp.mss + config.ip.header_len();
+        let tcp_over = |ip: IpVersion| {
+            Arc::new(Config {
                 send_buffer: config.tcp.send_buffer.min(SEND_BUFFER),
+                mss: longest.saturating_sub(ip.header_len()).max(1),
                 ..(*config.tcp).clone()
-            }),
+            })
+        };
+        Self {
+            node,
+            tcp: tcp_over(IpVersion::V4),
+            tcp6: tcp_over(IpVersion::V6),
             services: config.services.iter().copied().collect(),
             open: BTreeMap::new(),
             timers: BTreeSet::new(),
@@ -213,7 +228,7 @@ impl Endpoint {
                 if let Some((key, mtu)) = path_mtu::reported(bytes)
                     && let Some(open) = self.open.get_mut(&key)
                 {
-                    open.connection.on_path_mtu(mtu);
+                    open.connection.on_path_mtu(mtu, version(key.0));
                     self.pump(now, key);
                     return;
                 }
@@ -221,9 +236,6 @@ impl Endpoint {
                     return;
                 }
                 let counter = match error {
-                    _ if bytes.first().is_some_and(|first| first >> 4 == 6) => {
-                        &mut self.dropped.not_tcp
-                    }
                     WireError::TcpChecksum => &mut self.dropped.checksum,
                     WireError::NotTcp(_) => &mut self.dropped.not_tcp,
                     WireError::Fragment => &mut self.dropped.fragment,
@@ -300,10 +312,11 @@ impl Endpoint {
             return false;
         }
         self.accepted += 1;
-        let mut connection = Connection::listen(self.tcp.clone(), segment.dst_port, initial(now));
+        let tcp = self.tcp_over(version(key.0));
+        let mut connection = Connection::listen(tcp, segment.dst_port, initial(now));
         // The secret is no secret: who is here is on the bench.
-        let secret = u32::from(self.address).into();
-        connection.set_fast_open_cookie(FastOpenCookie::new(secret, key.0.into()));
+        let secret = u32::from(node_address(self.node)).into();
+        connection.set_fast_open_cookie(FastOpenCookie::new(secret, client(key.0)));
         connection.on_segment(now, segment);
         let mut open = Open::new(connection, App::of(service));
         open.handshake = Some(self.accepted);
@@ -344,7 +357,8 @@ impl Endpoint {
             self.pump(now, key);
         }
         if let Some(key) = self.fetching.as_mut().and_then(|f| f.start(now)) {
-            let connection = Connection::open(self.tcp.clone(), key.2, key.1, initial(now));
+            let tcp = self.tcp_over(version(key.0));
+            let connection = Connection::open(tcp, key.2, key.1, initial(now));
             let size = self.fetching.as_ref().map_or(0, |f| f.size);
             let app = App::sink(size, now);
             self.open.insert(key, Open::new(connection, app));
@@ -386,7 +400,7 @@ impl Endpoint {
             let seconds = |interval: Interval| interval.as_secs_f64();
             let ssthresh = connection.ssthresh();
             End {
-                local: (self.address, ours).into(),
+                local: (address_of(self.node, version(address)), ours).into(),
                 peer: (address, theirs).into(),
                 acked: connection.acknowledged(),
                 received: connection.delivered(),
@@ -415,7 +429,7 @@ impl Endpoint {
                 break;
             };
             segments += 1;
-            push(&mut self.out, self.address, key.0, &mut self.ident, segment);
+            push(&mut self.out, self.node, key.0, &mut self.ident, segment);
         }
         let Open {
             connection, app, ..
@@ -446,38 +460,52 @@ impl Endpoint {
         }
     }
 
-    fn emit(&mut self, to: Ipv4Addr, segment: Segment) {
-        push(&mut self.out, self.address, to, &mut self.ident, segment);
+    fn emit(&mut self, to: IpAddr, segment: Segment) {
+        push(&mut self.out, self.node, to, &mut self.ident, segment);
+    }
+
+    /// The TCP of connections over this version of IP.
+    fn tcp_over(&self, ip: IpVersion) -> Arc<Config> {
+        Arc::clone(match ip {
+            IpVersion::V4 => &self.tcp,
+            IpVersion::V6 => &self.tcp6,
+        })
     }
 }
 
 /// A segment becomes a packet.
-fn push(
-    out: &mut VecDeque<Vec<u8>>,
-    src: Ipv4Addr,
-    dst: Ipv4Addr,
-    ident: &mut u16,
-    segment: Segment,
-) {
+fn push(out: &mut VecDeque<Vec<u8>>, from: NodeId, dst: IpAddr, ident: &mut u16, segment: Segment) {
     *ident = ident.wrapping_add(1);
+    let ip = version(dst);
     let packet = Packet {
-        src: NodeId::default(),
-        dst: NodeId::default(),
-        flow: FlowId::NONE,
-        from_opener: true,
         ident: *ident,
-        ttl: HOST_TTL,
-        corrupt: false,
-        dont_fragment: true,
-        piece: None,
-        payload: Payload::Tcp(segment),
+        ip: Ip::new(ip, true),
+        ..Packet::new(from, NodeId::default(), Payload::Tcp(segment))
     };
+    let src = address_of(from, ip);
     let mut bytes = Vec::with_capacity(packet.ip_len() as usize);
     // The endpoint makes no segment that the headers cannot hold.
-    let made = wire::encode_prefix(&packet, Addresses { src, dst }, MAX_IPV4_LEN, &mut bytes);
+    let made = wire::encode_prefix(&packet, Addresses { src, dst }, u32::MAX, &mut bytes);
     debug_assert!(made.is_ok(), "{made:?}");
     if made.is_ok() {
         out.push_back(bytes);
+    }
+}
+
+/// The version of IP of an address.
+const fn version(address: IpAddr) -> IpVersion {
+    match address {
+        IpAddr::V4(_) => IpVersion::V4,
+        IpAddr::V6(_) => IpVersion::V6,
+    }
+}
+
+/// What a cookie of TCP Fast Open is given to (RFC 7413, 4.1.2: the client's address); of
+/// one of IPv6 that is the part that tells hosts of one network apart.
+fn client(address: IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(address) => address.into(),
+        IpAddr::V6(address) => address.to_bits() as u32,
     }
 }
 

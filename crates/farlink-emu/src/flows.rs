@@ -1,9 +1,11 @@
 //! The TCP connections between the hosts of a running emulation, one row each, from what either end
 //! tells of it.
 
+use farlink_net::NodeId;
+use farlink_net::wire::node_of;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// One end of a connection: lengths in bytes, times in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -58,18 +60,16 @@ pub(crate) struct Flow {
     sender: Sender,
 }
 
-/// Both ends of each connection between hosts of the emulation, as one. `waits` gives the packets
-/// and bytes that wait on the way from one host to another.
+/// Both ends of each connection between hosts of the emulation, as one, by either address of a
+/// host's node. `waits` gives the packets and bytes that wait on the way from one host to another.
 pub(crate) fn flows(
-    hosts: &[(&str, IpAddr)],
+    hosts: &[(&str, NodeId)],
     ends: &[End],
     waits: impl Fn(usize, usize) -> (u64, u64),
 ) -> Vec<Flow> {
-    let numbers: BTreeMap<IpAddr, usize> = (0..)
-        .zip(hosts)
-        .map(|(i, &(_, address))| (address, i))
-        .collect();
-    let number = |of: SocketAddr| numbers.get(&of.ip()).copied();
+    let numbers: BTreeMap<NodeId, usize> =
+        (0..).zip(hosts).map(|(i, &(_, node))| (node, i)).collect();
+    let number = |of: SocketAddr| numbers.get(&node_of(of.ip())?).copied();
     let mut pairs: BTreeMap<(SocketAddr, SocketAddr), Vec<&End>> = BTreeMap::new();
     for end in ends {
         let key = (end.local.min(end.peer), end.local.max(end.peer));
@@ -145,10 +145,7 @@ mod tests {
 
     /// Where 6 packets of 100 bytes wait on every way.
     fn rows(ends: &[End]) -> Vec<Value> {
-        let hosts = [
-            ("left", [10, 0, 0, 1].into()),
-            ("right", [10, 0, 0, 3].into()),
-        ];
+        let hosts = [("left", NodeId(0)), ("right", NodeId(2))];
         let flows = flows(&hosts, ends, |_, _| (6, 600));
         flows.into_iter().map(|flow| json!(flow)).collect()
     }
@@ -180,6 +177,27 @@ mod tests {
             (&row["waiting"], &row["waiting_bytes"]),
             (&json!(6), &json!(600))
         );
+    }
+
+    /// By IPv6 as by IPv4, and each is a connection of its own.
+    #[test]
+    fn a_host_is_known_by_both_its_addresses() {
+        const LEFT6: &str = "[fd66:6172:6c6b::1]:5001";
+        const RIGHT6: &str = "[fd66:6172:6c6b::3]:40000";
+        let ends = [
+            end(LEFT6, RIGHT6, 900, 10),
+            end(RIGHT6, LEFT6, 10, 950),
+            end(LEFT, RIGHT, 7, 0),
+            end("[fd66:6172:6c6b::2]:1", RIGHT6, 5, 5),
+            end("[fd66:6172:6c6b:1::1]:1", RIGHT6, 5, 5),
+        ];
+        let rows = rows(&ends);
+        let told: Vec<_> = rows
+            .iter()
+            .map(|row| (row["from_address"].as_str(), row["acked_bytes"].as_u64()))
+            .collect();
+        assert_eq!(told, [(Some(LEFT), Some(7)), (Some(LEFT6), Some(900))]);
+        assert!(rows.iter().all(|row| row["to"] == json!("right")));
     }
 
     /// Of a sender that cannot be asked, the receiver tells how much came.

@@ -252,11 +252,7 @@ impl Host {
         Self {
             name: name.to_owned(),
             node,
-            port: Port::Endpoint(Box::new(Endpoint::new(
-                node_address(node),
-                config,
-                server.map(node_address),
-            ))),
+            port: Port::Endpoint(Box::new(Endpoint::new(node, config, server))),
             counters: Counters::default(),
             attached: None,
             devices: None,

@@ -121,11 +121,11 @@ impl Options {
         let scenario = expand(&own.scenario)?;
         let node = scenario.nodes.iter().position(|name| name == host);
         let tcp = scenario.flows.iter().find_map(|flow| match node {
-            Some(node) if flow.from == node => Some(flow.sender.clone()),
-            Some(node) if flow.to == node => Some(flow.receiver.clone()),
+            Some(node) if flow.from == node => Some((flow.sender.clone(), flow.ip)),
+            Some(node) if flow.to == node => Some((flow.receiver.clone(), flow.ip)),
             _ => None,
         });
-        let tcp = tcp.ok_or_else(|| {
+        let (tcp, ip) = tcp.ok_or_else(|| {
             EmuError::Scenario(format!(
                 "endpoint {host:?}: no flow of the scenario begins or ends there"
             ))
@@ -141,6 +141,7 @@ impl Options {
         Ok(EndpointConfig {
             host: host.clone(),
             tcp,
+            ip,
             services,
             fetch: fetched.map(|t| Fetch {
                 host: t.sender.clone(),

@@ -1,10 +1,12 @@
-//! Fragments of IPv4 datagrams: how a datagram is cut, and what is there of it at
-//! its destination (RFC 791, 2.3 and 3.2).
+//! Fragments of IP datagrams: how a datagram is cut, and what is there of it at
+//! its destination (RFC 791, 2.3 and 3.2; RFC 8200, 4.5).
 
 use etherparse::checksum::Sum16BitWords;
 
 /// Bytes of an IPv4 header without options.
 pub const IPV4_HEADER_LEN: u32 = 20;
+/// Bytes of the header that makes a packet of IPv6 a fragment (RFC 8200, 4.5).
+pub const FRAGMENT_HEADER_LEN: u32 = 8;
 
 /// How long a packet a link takes, and how what is longer is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,7 +24,7 @@ pub struct Mtu {
 pub struct Piece {
     /// Bytes before it.
     pub offset: u16,
-    /// Its bytes; with those before it no more than IPv4 has.
+    /// Its bytes; with those before it no more than a length field says.
     pub len: u16,
     /// Whether more follows.
     pub more: bool,

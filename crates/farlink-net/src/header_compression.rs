@@ -8,7 +8,7 @@
 
 use crate::channel::DropCause;
 use crate::id::{Id, PacketId};
-use crate::packet::{Packet, Payload};
+use crate::packet::{Ip, Packet, Payload};
 use crate::rfc1144::{
     Compressor, Config, Decompressor, Discarded, Form, Plan, header_len, header_sum,
     same_connection,
@@ -71,11 +71,11 @@ pub struct Compression {
     stats: CompressionStats,
 }
 
-/// The headers of a packet as bytes, if they are of TCP and whole.
+/// The headers of a packet as bytes, if they are of IPv4 and TCP and whole.
 fn headers(packet: &Packet, out: &mut Vec<u8>) -> bool {
     out.clear();
     match &packet.payload {
-        Payload::Tcp(segment) if packet.piece.is_none() => {
+        Payload::Tcp(segment) if packet.piece.is_none() && packet.ip != Ip::V6 => {
             let len = packet.ip_len() - segment.body.len();
             encode_prefix(packet, Addresses::of(packet), len, out).is_ok()
         }

@@ -6,7 +6,7 @@ use crate::id::NodeId;
 use crate::packet::{HOST_TTL, IPV4_HEADER_LEN, Packet, Payload, Raw, ones_complement_sum};
 use crate::wire::{self, Addresses};
 use farlink_tcp::Seq;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Protocol number of ICMP.
 const ICMP: u8 = 1;
@@ -53,10 +53,10 @@ impl IcmpError {
     }
 }
 
-/// The message of the node of address `from` to the sender of a packet with data, that it
-/// waits for a wireless link in a bad state (west1997, 3.0): it names the packet by its
-/// header and the 8 bytes behind, which have the ports and the sequence number.
-pub fn bad_state(from: Ipv4Addr, about: &Packet) -> Option<Raw> {
+/// The message of a node to the sender of a packet with data, that it waits for a wireless
+/// link in a bad state (west1997, 3.0): it names the packet by its header and the 8 bytes
+/// behind, which have the ports and the sequence number.
+pub fn bad_state(node: NodeId, about: &Packet) -> Option<Raw> {
     let encoded;
     let bytes = if let Payload::Raw(raw) = &about.payload {
         raw.bytes()
@@ -64,22 +64,25 @@ pub fn bad_state(from: Ipv4Addr, about: &Packet) -> Option<Raw> {
         encoded = wire::encode(about, Addresses::of(about)).ok()?;
         &encoded
     };
-    if bytes[0] >> 4 != 4 {
-        return None; // the message is of IPv4
+    if bytes[0] >> 4 == 6 {
+        return icmp6::bad_state(wire::node_address6(node), bytes);
     }
     let quoted = bytes.get(..usize::from(bytes[0] & 15) * 4 + 8)?;
     let to = Ipv4Addr::new(bytes[12], bytes[13], bytes[14], bytes[15]);
     let mut message = vec![EXPERIMENT, 0, 0, 0, 0, 0, 0, 0];
     message.extend_from_slice(quoted);
-    is_one(to).then(|| message_of(message, 0, from, to))
+    is_one(to).then(|| message_of(message, 0, wire::node_address(node), to))
 }
 
+/// What a message of a bad state names: the sequence number, the ports and the far address.
+pub type Stuck = (Seq, (u16, u16), IpAddr);
+
 impl Raw {
-    /// The sequence number of the segment that a message of a bad state names, with the
-    /// ports and the far address: none of another message, or if its checksum is wrong.
-    pub fn stuck(&self) -> Option<(Seq, (u16, u16), Ipv4Addr)> {
+    /// The segment that a message of a bad state names: none of another message, or if its
+    /// checksum is wrong.
+    pub fn stuck(&self) -> Option<Stuck> {
         if self.is_ipv6() {
-            return None;
+            return icmp6::stuck(self);
         }
         let inside = self.inside();
         let is_one = self.protocol() == ICMP && self.fragment() == (0, false);
@@ -88,13 +91,9 @@ impl Raw {
         }
         let quoted = inside.get(HEADER..)?;
         let tcp = quoted.get(usize::from(quoted.first()? & 15) * 4..)?;
-        let &[a, b, c, d, s0, s1, s2, s3] = tcp.get(..8)? else {
-            return None;
-        };
         let far: [u8; 4] = quoted.get(16..20)?.try_into().ok()?;
-        let port = |high, low| u16::from_be_bytes([high, low]);
-        let seq = Seq(u32::from_be_bytes([s0, s1, s2, s3]));
-        Some((seq, (port(a, b), port(c, d)), far.into()))
+        let (seq, ports) = ports_and_seq(tcp)?;
+        Some((seq, ports, far.into()))
     }
 
     /// Source and destination of a packet of IPv4.
@@ -182,6 +181,16 @@ impl Raw {
         };
         self.error(self.ends().1, error)
     }
+}
+
+/// The sequence number and the ports that the first 8 bytes of TCP say.
+pub(crate) fn ports_and_seq(tcp: &[u8]) -> Option<(Seq, (u16, u16))> {
+    let &[a, b, c, d, s0, s1, s2, s3] = tcp.get(..8)? else {
+        return None;
+    };
+    let port = |high, low| u16::from_be_bytes([high, low]);
+    let seq = Seq(u32::from_be_bytes([s0, s1, s2, s3]));
+    Some((seq, (port(a, b), port(c, d))))
 }
 
 /// Whether an address is of many: multicast, or broadcast everywhere.

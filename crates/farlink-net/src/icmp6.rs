@@ -1,6 +1,6 @@
 //! What routers answer packets of IPv6 by ICMPv6 (RFC 4443).
 
-use crate::icmp::IcmpError;
+use crate::icmp::{IcmpError, Stuck, ports_and_seq};
 use crate::ipv6::{self, Carried, HEADER};
 use crate::packet::{HOST_TTL, Raw, ones_complement_sum};
 use std::net::Ipv6Addr;
@@ -11,6 +11,8 @@ const UDP: u8 = 17;
 const ECHO_REQUEST: u8 = 128;
 const ECHO_REPLY: u8 = 129;
 const REDIRECT: u8 = 137;
+/// A type for experiments (RFC 4443, 2.1): the papers leave the message of a bad state open.
+const EXPERIMENT: u8 = 200;
 /// Most that an error may have in bytes: what every link takes (RFC 4443, 2.4 c).
 const LONGEST: usize = 1280;
 /// Bytes of the header of a message.
@@ -69,6 +71,33 @@ pub(crate) fn echo_reply(asked: &Raw) -> Option<Raw> {
     Some(message_of(message, destination, source))
 }
 
+/// The message from this address to the sender of a packet that it is stuck: see [`crate::icmp::bad_state`].
+pub(crate) fn bad_state(from: Ipv6Addr, about: &[u8]) -> Option<Raw> {
+    let quoted = about.get(..ipv6::carried(about).at + 8)?;
+    let source = ipv6::address(about, 8);
+    let mut message = vec![EXPERIMENT, 0, 0, 0, 0, 0, 0, 0];
+    message.extend_from_slice(quoted);
+    is_one(source).then(|| message_of(message, from, source))
+}
+
+/// What such a message names, if it is one.
+pub(crate) fn stuck(message: &Raw) -> Option<Stuck> {
+    let packet = message.bytes();
+    let found = ipv6::carried(packet);
+    let (source, destination) = (ipv6::address(packet, 8), ipv6::address(packet, 24));
+    let inside = packet.get(found.at..)?;
+    let is_one = found.protocol == ICMPV6 && !found.is_part && inside.first() == Some(&EXPERIMENT);
+    if !is_one || checksum(source, destination, inside) != 0 {
+        return None;
+    }
+    let quoted = inside
+        .get(MESSAGE..)
+        .filter(|quoted| quoted.len() >= HEADER)?;
+    let tcp = quoted.get(ipv6::carried(quoted).at..)?;
+    let (seq, ports) = ports_and_seq(tcp)?;
+    Some((seq, ports, ipv6::address(quoted, 24).into()))
+}
+
 /// What a router answers that this packet is for.
 pub(crate) fn answer_of_router(asked: &Raw) -> Option<Raw> {
     let found = ipv6::carried(asked.bytes());
@@ -117,6 +146,7 @@ mod tests {
     use super::*;
     use crate::NodeId;
     use crate::wire::node_address6;
+    use farlink_tcp::Seq;
 
     fn packet(protocol: u8, to: Ipv6Addr, inside: &[u8]) -> Raw {
         let mut bytes = vec![0x60, 0, 0, 0, 0, 0, protocol, 1];
@@ -171,6 +201,29 @@ mod tests {
         let mut nobody = packet(17, far(), &[0; 8]).into_bytes();
         nobody[8..24].fill(0);
         assert!(error(&Raw::new(nobody).unwrap(), far(), why).is_none());
+    }
+
+    /// It names the segment by the 48 bytes that say whose it is, and is believed whole.
+    #[test]
+    fn a_bad_state_is_told_of_the_segment_that_waits() {
+        let tcp = [0x13, 0x89, 0x9c, 0x40, 1, 2, 3, 4, 0xff, 0xff];
+        let about = packet(6, far(), &tcp);
+        let node = NodeId(1);
+        let message = bad_state(node_address6(node), about.bytes()).unwrap();
+        assert_eq!(message.bytes().len(), HEADER + MESSAGE + 48);
+        assert_eq!(message.source(), node_address6(node));
+        assert_eq!(message.destination(), about.source());
+        let named = (Seq(0x0102_0304), (5001, 40_000), far().into());
+        assert_eq!(message.stuck(), Some(named));
+        let mut spoilt = message.clone();
+        spoilt.spoil();
+        assert_eq!(spoilt.stuck(), None);
+        let error = about.error_of(node, IcmpError::TimeExceeded).unwrap();
+        assert_eq!(error.stuck(), None);
+        assert_eq!(
+            bad_state(far(), &packet(6, far(), &tcp[..7]).into_bytes()),
+            None
+        );
     }
 
     #[test]

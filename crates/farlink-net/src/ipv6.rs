@@ -1,4 +1,4 @@
-//! The header of IPv6 (RFC 8200) as bytes, for packets of real programs.
+//! The header of IPv6 (RFC 8200) as bytes, as it is read.
 
 use crate::packet::NotIp;
 use std::net::Ipv6Addr;
@@ -91,7 +91,7 @@ pub(crate) fn ports(packet: &[u8]) -> (u16, u16) {
 mod tests {
     use super::*;
     use crate::NodeId;
-    use crate::packet::{Packet, Payload, Raw};
+    use crate::packet::{Ip, Packet, Payload, Raw};
     use farlink_tcp::Ecn;
 
     /// A packet with these extensions and UDP from port 9 to 7.
@@ -127,7 +127,7 @@ mod tests {
         bytes.extend([9; 5]);
         let mut raw = Raw::new(bytes).unwrap();
         assert_eq!(raw.bytes().len(), HEADER + 12, "what follows is not of it");
-        assert_eq!((raw.ttl(), raw.dont_fragment()), (64, true));
+        assert_eq!((raw.ttl(), raw.ip()), (64, Ip::V6));
         raw.set_ttl(3);
         let mut packet = Packet::new(NodeId(0), NodeId(1), Payload::Raw(raw));
         // Traffic class 0xb8: expedited forwarding, no ECN.

@@ -36,5 +36,5 @@ pub use link::{
     Arrival, Due, Fate, Link, LinkConfig, LinkStats, Links, LowFate, Offered, Outcome, QueueLimit,
     Simplex,
 };
-pub use packet::{Datagram, HOST_TTL, Head, NotIp, Packet, Payload, Raw};
+pub use packet::{Datagram, HOST_TTL, Head, Ip, NotIp, Packet, Payload, Raw};
 pub use packets::{Draft, Label, Packets};

@@ -1,13 +1,15 @@
 //! A packet: IP header as plain values around what it carries.
 
 pub use crate::fragment::IPV4_HEADER_LEN;
-use crate::fragment::{Mtu, Piece, write_fragment_fields};
+use crate::fragment::{FRAGMENT_HEADER_LEN, Mtu, Piece, write_fragment_fields};
 use crate::id::{FlowId, NodeId};
 use crate::ipv6;
 use crate::xtp::{Content, Pdu};
-use farlink_tcp::{Body, Ecn, Instant, Interval, Priority, Segment};
+use farlink_tcp::{Body, Ecn, Instant, Interval, IpVersion, Priority, Segment};
 use std::net::{IpAddr, Ipv4Addr};
 
+/// Protocol number of TCP.
+const TCP: u8 = 6;
 /// Bytes of a UDP header (RFC 768).
 pub const UDP_HEADER_LEN: u32 = 8;
 
@@ -23,14 +25,14 @@ pub struct Packet {
     pub flow: FlowId,
     /// Whether it travels from the flow's opener to its acceptor.
     pub from_opener: bool,
-    /// Identification field of the IP header.
+    /// Identification field of the IP header; of IPv6, of its fragment header.
     pub ident: u16,
     /// Hops it may still take.
     pub ttl: u8,
     /// Bits were changed on the way; the receiver's checksum will tell.
     pub corrupt: bool,
-    /// Whether no router may cut it (DF); of a real program's its header says.
-    pub dont_fragment: bool,
+    /// Its IP header.
+    pub ip: Ip,
     /// The part of its payload that a fragment carries; none is all of it.
     pub piece: Option<Piece>,
     /// What it carries, and of a fragment what the whole carried.
@@ -52,8 +54,68 @@ pub struct Head {
     pub ident: u16,
     /// Hops it may take.
     pub ttl: u8,
-    /// Whether no router may cut it (DF).
-    pub dont_fragment: bool,
+    /// Its IP header.
+    pub ip: Ip,
+}
+
+/// The IP header of a packet: how long it is, and who may cut what follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ip {
+    /// Of IPv4, without options.
+    V4 {
+        /// Whether no router may cut it (DF).
+        dont_fragment: bool,
+    },
+    /// Of IPv6: none but its sender may cut it (RFC 8200, 5).
+    V6,
+}
+
+impl Ip {
+    /// The header of a version.
+    pub const fn new(version: IpVersion, dont_fragment: bool) -> Self {
+        match version {
+            IpVersion::V4 => Self::V4 { dont_fragment },
+            IpVersion::V6 => Self::V6,
+        }
+    }
+
+    /// Its version.
+    pub const fn version(self) -> IpVersion {
+        match self {
+            Self::V4 { .. } => IpVersion::V4,
+            Self::V6 => IpVersion::V6,
+        }
+    }
+
+    /// Its bytes.
+    #[inline]
+    pub const fn header_len(self) -> u32 {
+        self.version().header_len()
+    }
+
+    /// The same of a fragment.
+    pub const fn fragment_header_len(self) -> u32 {
+        match self {
+            Self::V4 { .. } => self.header_len(),
+            Self::V6 => self.header_len() + FRAGMENT_HEADER_LEN,
+        }
+    }
+
+    /// Whether no router may cut what follows.
+    pub const fn dont_fragment(self) -> bool {
+        match self {
+            Self::V4 { dont_fragment } => dont_fragment,
+            Self::V6 => true,
+        }
+    }
+}
+
+impl Default for Ip {
+    fn default() -> Self {
+        Self::V4 {
+            dont_fragment: true,
+        }
+    }
 }
 
 /// What a packet carries, with the ECN field of the IP header.
@@ -218,23 +280,30 @@ impl Raw {
         }
     }
 
-    /// Puts other headers of IPv4 and TCP in the place of its own, which are so many
-    /// bytes, and makes their length and checksums right.
-    pub(crate) fn replace_headers(&mut self, own: usize, header: &[u8]) {
+    /// Puts other headers of IP and TCP in the place of its own, which are so many
+    /// bytes, and makes their length and checksums right. TCP's begins at `at`.
+    pub(crate) fn replace_headers(&mut self, (own, at): (usize, usize), header: &[u8]) {
         self.bytes.splice(..own, header.iter().copied());
-        let total = self.bytes.len() as u16;
-        self.bytes[2..4].copy_from_slice(&total.to_be_bytes());
-        self.mend();
-        let ip = usize::from(self.bytes[0] & 15) * 4;
-        self.bytes[ip + 16..ip + 18].fill(0);
-        let tcp = &self.bytes[ip..];
-        let mut pseudo = [0; 12];
-        pseudo[..8].copy_from_slice(&self.bytes[12..20]);
-        pseudo[9] = self.bytes[9];
-        pseudo[10..].copy_from_slice(&(tcp.len() as u16).to_be_bytes());
-        let sums = [ones_complement_sum(&pseudo), ones_complement_sum(tcp)];
+        let addresses = if self.is_ipv6() {
+            let carried = (self.bytes.len() - ipv6::HEADER) as u16;
+            self.bytes[4..6].copy_from_slice(&carried.to_be_bytes());
+            8..ipv6::HEADER
+        } else {
+            let total = self.bytes.len() as u16;
+            self.bytes[2..4].copy_from_slice(&total.to_be_bytes());
+            self.mend();
+            12..IPV4_HEADER_LEN as usize
+        };
+        self.bytes[at + 16..at + 18].fill(0);
+        let tcp = &self.bytes[at..];
+        let len = (tcp.len() as u16).to_be_bytes();
+        let sums = [
+            ones_complement_sum(&self.bytes[addresses]),
+            ones_complement_sum(&[0, TCP, len[0], len[1]]),
+            ones_complement_sum(tcp),
+        ];
         let sum = !ones_complement_sum(&sums.map(u16::to_be_bytes).concat());
-        self.bytes[ip + 16..ip + 18].copy_from_slice(&sum.to_be_bytes());
+        self.bytes[at + 16..at + 18].copy_from_slice(&sum.to_be_bytes());
         self.checked = true;
     }
 
@@ -253,9 +322,14 @@ impl Raw {
         self.mend();
     }
 
-    /// Whether no router may cut it, as none may with IPv6 (RFC 8200, 5).
-    pub fn dont_fragment(&self) -> bool {
-        self.is_ipv6() || self.bytes[6] & 0x40 != 0
+    /// What its header is.
+    pub fn ip(&self) -> Ip {
+        if self.is_ipv6() {
+            return Ip::V6;
+        }
+        Ip::V4 {
+            dont_fragment: self.bytes[6] & 0x40 != 0,
+        }
     }
 
     /// The fragments that it goes over a link in (RFC 791, 3.2). Options that are
@@ -410,7 +484,7 @@ impl Packet {
             ident: 0,
             ttl: HOST_TTL,
             corrupt: false,
-            dont_fragment: true,
+            ip: Ip::default(),
             piece: None,
             payload,
         }
@@ -426,7 +500,7 @@ impl Packet {
             ident: 0,
             ttl: 0,
             corrupt: false,
-            dont_fragment: false,
+            ip: Ip::default(),
             piece: None,
             payload: Payload::Tcp(Segment::default()),
         };
@@ -444,11 +518,11 @@ impl Packet {
             from_opener,
             ident,
             ttl,
-            dont_fragment,
+            ip,
         } = head;
         (self.src, self.dst, self.flow) = (src, dst, flow);
         (self.from_opener, self.ident, self.ttl) = (from_opener, ident, ttl);
-        (self.corrupt, self.dont_fragment, self.piece) = (false, dont_fragment, None);
+        (self.corrupt, self.ip, self.piece) = (false, ip, None);
     }
 
     /// Bytes of the IP datagram: its header, that of TCP with options or of UDP,
@@ -456,7 +530,7 @@ impl Packet {
     #[inline]
     pub fn ip_len(&self) -> u32 {
         match self.piece {
-            Some(piece) => IPV4_HEADER_LEN + u32::from(piece.len),
+            Some(piece) => self.ip.fragment_header_len() + u32::from(piece.len),
             None => self.whole_len(),
         }
     }
@@ -465,8 +539,10 @@ impl Packet {
     #[inline]
     pub fn whole_len(&self) -> u32 {
         match &self.payload {
-            Payload::Tcp(segment) => IPV4_HEADER_LEN + segment.header_len() + segment.body.len(),
-            Payload::Udp(datagram) => IPV4_HEADER_LEN + UDP_HEADER_LEN + datagram.body.len(),
+            Payload::Tcp(segment) => {
+                self.ip.header_len() + segment.header_len() + segment.body.len()
+            }
+            Payload::Udp(datagram) => self.ip.header_len() + UDP_HEADER_LEN + datagram.body.len(),
             Payload::Raw(raw) => raw.bytes.len() as u32,
         }
     }
@@ -606,7 +682,7 @@ mod tests {
         let sum = !ones_complement_sum(&bytes[..28]);
         bytes[10..12].copy_from_slice(&sum.to_be_bytes());
         let raw = Raw::new(bytes).unwrap();
-        assert!(!raw.dont_fragment());
+        assert!(!raw.ip().dont_fragment());
         let mtu = Mtu { bytes: 68, unit: 8 };
         let parts = raw.cut(mtu);
         let fields: Vec<_> = parts

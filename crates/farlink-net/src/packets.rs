@@ -2,7 +2,7 @@
 //! know it by.
 
 use crate::id::{ById, FlowId, NodeId, PacketId};
-use crate::packet::{Head, IPV4_HEADER_LEN, Packet, Payload};
+use crate::packet::{Head, Packet, Payload};
 use farlink_tcp::{Priority, Segment};
 use std::ops::Index;
 
@@ -53,7 +53,7 @@ impl Label {
         let low = segment.priority == Priority::Low;
         Self {
             dst: head.dst,
-            ip_len: IPV4_HEADER_LEN + segment.header_len() + body,
+            ip_len: head.ip.header_len() + segment.header_len() + body,
             flow: head.flow,
             from_opener: head.from_opener,
             plain: head.flow != FlowId::NONE,

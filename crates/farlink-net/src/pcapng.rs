@@ -1,7 +1,7 @@
 //! Captures as pcapng (IETF draft-ietf-opsawg-pcapng), in memory.
 //!
 //! One file is one capture point: a section header with the program's name and
-//! comments, one interface of raw IPv4 with times in nanoseconds, and a block per
+//! comments, one interface of raw IP with times in nanoseconds, and a block per
 //! packet. Three kinds of blocks are little code, and written in place they need
 //! no buffer per packet and cannot fail.
 

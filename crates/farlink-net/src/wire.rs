@@ -1,23 +1,22 @@
-//! Packets as bytes: IPv4 (RFC 791) around TCP (RFC 9293) or UDP (RFC
-//! 768), with both checksums.
+//! Packets as bytes: IPv4 (RFC 791) or IPv6 (RFC 8200) around TCP (RFC 9293) or UDP (RFC
+//! 768), with their checksums.
 
-use crate::fragment::{Piece, write_fragment_fields};
+use crate::fragment::Piece;
 use crate::id::NodeId;
-use crate::packet::{IPV4_HEADER_LEN, Packet, Payload};
+use crate::packet::{Ip, Packet, Payload};
 use arrayvec::ArrayVec;
-use etherparse::checksum::Sum16BitWords;
-use etherparse::{
-    IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv4HeaderSlice, TcpHeader, TcpSlice, UdpHeader,
-};
+use etherparse::{IpNumber, TcpHeader, TcpSlice, UdpHeader};
 use farlink_tcp::{
-    Body, Ecn, Extra, FastOpenCookie, Flags, Options, Priority, SackBlock, SackBlocks, Segment,
-    Seq, Timestamps,
+    Body, Ecn, Extra, FastOpenCookie, Flags, IpVersion, Options, Priority, SackBlock, SackBlocks,
+    Segment, Seq, Timestamps,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+mod ip;
 mod rewrite;
 mod wireless;
 
+pub use ip::is_tcp_fragment;
 pub(crate) use rewrite::rewrite;
 
 /// Most bytes of options that a TCP header holds: its length field counts up to
@@ -31,18 +30,27 @@ pub const MAX_IPV4_LEN: u32 = 65_535;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addresses {
     /// Source address.
-    pub src: Ipv4Addr,
-    /// Destination address.
-    pub dst: Ipv4Addr,
+    pub src: IpAddr,
+    /// Destination address, of the same version.
+    pub dst: IpAddr,
 }
 
 impl Addresses {
-    /// Those of the packet's nodes.
+    /// Those of the packet's nodes in the version of its header.
     pub fn of(packet: &Packet) -> Self {
+        let version = packet.ip.version();
         Self {
-            src: node_address(packet.src),
-            dst: node_address(packet.dst),
+            src: address_of(packet.src, version),
+            dst: address_of(packet.dst, version),
         }
+    }
+}
+
+/// The address of a node in this version of IP.
+pub fn address_of(node: NodeId, version: IpVersion) -> IpAddr {
+    match version {
+        IpVersion::V4 => node_address(node).into(),
+        IpVersion::V6 => node_address6(node).into(),
     }
 }
 
@@ -53,8 +61,8 @@ pub fn node_address(node: NodeId) -> Ipv4Addr {
     Ipv4Addr::new(10, x, y, z)
 }
 
-/// The IPv6 address of a node in an emulation: fd66:6172:6c6b::1 for the first, and so on, of a
-/// network of its own (RFC 4193).
+/// The IPv6 address of a node: fd66:6172:6c6b::1 for the first, and so on, of a network of its own
+/// (RFC 4193).
 pub fn node_address6(node: NodeId) -> Ipv6Addr {
     let [high, low] = [
         node.0.wrapping_add(1) >> 16,
@@ -75,12 +83,12 @@ pub fn node_of(address: impl Into<IpAddr>) -> Option<NodeId> {
     Some(NodeId(number))
 }
 
-/// The fields of an IPv4 header that this program uses.
+/// The fields of an IP header that this program uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ipv4Fields {
+pub struct IpFields {
     /// Source and destination address.
     pub addresses: Addresses,
-    /// Identification.
+    /// Identification; IPv6 has none but in fragments.
     pub ident: u16,
     /// Hops it may still take.
     pub ttl: u8,
@@ -90,14 +98,20 @@ pub struct Ipv4Fields {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum WireError {
     /// The datagram would be longer than its length field can say.
-    #[error("a datagram of {0} bytes does not fit IPv4, which ends at 65535")]
+    #[error("a datagram of {0} bytes does not fit IP, whose length field ends at 65535")]
     TooLong(u32),
+    /// Addresses of another version than the packet.
+    #[error("addresses of another version of IP than the packet's")]
+    Addresses,
     /// More options than a TCP header holds.
     #[error("{0} bytes of options do not fit a TCP header, which ends at 40")]
     TooManyOptions(u32),
     /// No IPv4 header.
     #[error("no IPv4 header: {0}")]
     Ipv4(String),
+    /// No IPv6 header.
+    #[error("no IPv6 header: {0}")]
+    Ipv6(String),
     /// The length field does not fit the header or the bytes there are.
     #[error("IPv4 total length {total} does not fit: header {header} bytes, {available} present")]
     Ipv4Length {
@@ -144,7 +158,7 @@ pub enum WireError {
 /// If the packet or its options are longer than the headers can say.
 pub fn encode(packet: &Packet, addresses: Addresses) -> Result<Vec<u8>, WireError> {
     let mut out = Vec::with_capacity(packet.ip_len() as usize);
-    encode_prefix(packet, addresses, MAX_IPV4_LEN, &mut out)?;
+    encode_prefix(packet, addresses, u32::MAX, &mut out)?;
     Ok(out)
 }
 
@@ -167,18 +181,44 @@ pub fn encode_prefix(
     {
         return Err(WireError::TooManyOptions(segment.options.wire_len()));
     }
-    if packet.ip_len() > MAX_IPV4_LEN {
-        return Err(WireError::TooLong(packet.ip_len()));
-    }
-    let (src, dst) = (addresses.src.octets(), addresses.dst.octets());
+    let start = out.len();
+    let end = start + packet.ip_len().min(max) as usize;
     let mut of_xtp = Vec::new();
-    let (protocol, body) = match &packet.payload {
-        Payload::Tcp(segment) => (IpNumber::TCP, &segment.body),
+    let body = match &packet.payload {
+        Payload::Tcp(segment) => {
+            let mut tcp = tcp_header(segment)?.to_bytes();
+            if segment.dummy {
+                tcp[12] |= DUMMY;
+            }
+            let sum = ip::write_header(packet, addresses, IpNumber::TCP, out)?;
+            // Zeros add nothing to a ones' complement sum, so a body that is only a
+            // length need not exist to be summed.
+            let body = segment.body.bytes().unwrap_or_default();
+            let checksum = sum.add_slice(body).add_slice(&tcp).ones_complement();
+            tcp[16..18].copy_from_slice(&checksum.to_ne_bytes());
+            out.extend_from_slice(&tcp);
+            body
+        }
         Payload::Udp(datagram) => {
             if let Some(pdu) = &datagram.xtp {
                 of_xtp = pdu.to_bytes();
             }
-            (IpNumber::UDP, &datagram.body)
+            let sum = ip::write_header(packet, addresses, IpNumber::UDP, out)?;
+            let body = datagram.body.bytes().unwrap_or(&of_xtp);
+            let mut udp = UdpHeader {
+                source_port: datagram.src_port,
+                destination_port: datagram.dst_port,
+                length: (packet.ip_len() - packet.ip.header_len()) as u16,
+                checksum: 0,
+            };
+            let sum = sum.add_slice(body).add_slice(&udp.to_bytes());
+            // 0 stands for "no checksum" (RFC 768); its other form is sent.
+            udp.checksum = match sum.ones_complement().to_be() {
+                0 => 0xffff,
+                sum => sum,
+            };
+            out.extend_from_slice(&udp.to_bytes());
+            body
         }
         Payload::Raw(raw) => {
             let bytes = raw.bytes();
@@ -186,59 +226,6 @@ pub fn encode_prefix(
             return Ok(());
         }
     };
-    let mut ip = Ipv4Header {
-        identification: packet.ident,
-        dont_fragment: packet.dont_fragment,
-        dscp: IpDscp::try_new(packet.priority().dscp()).unwrap_or_default(),
-        ecn: IpEcn::try_new(packet.ecn().bits()).unwrap_or_default(),
-        time_to_live: packet.ttl,
-        protocol,
-        source: src,
-        destination: dst,
-        total_len: packet.ip_len() as u16,
-        ..Ipv4Header::default()
-    };
-    ip.header_checksum = ip.calc_header_checksum();
-    // Zeros add nothing to a ones' complement sum, so a body that is only a
-    // length need not exist to be summed.
-    let body = body.bytes().unwrap_or(&of_xtp);
-    let sum = Sum16BitWords::new()
-        .add_4bytes(src)
-        .add_4bytes(dst)
-        .add_2bytes([0, protocol.0])
-        .add_2bytes(((packet.ip_len() - IPV4_HEADER_LEN) as u16).to_be_bytes())
-        .add_slice(body);
-
-    let start = out.len();
-    let end = start + packet.ip_len().min(max) as usize;
-    match &packet.payload {
-        Payload::Tcp(segment) => {
-            let mut tcp = tcp_header(segment)?.to_bytes();
-            if segment.dummy {
-                tcp[12] |= DUMMY;
-            }
-            let checksum = sum.add_slice(&tcp).ones_complement();
-            tcp[16..18].copy_from_slice(&checksum.to_ne_bytes());
-            out.extend_from_slice(&ip.to_bytes());
-            out.extend_from_slice(&tcp);
-        }
-        Payload::Udp(datagram) => {
-            let mut udp = UdpHeader {
-                source_port: datagram.src_port,
-                destination_port: datagram.dst_port,
-                length: (packet.ip_len() - IPV4_HEADER_LEN) as u16,
-                checksum: 0,
-            };
-            // 0 stands for "no checksum" (RFC 768); its other form is sent.
-            udp.checksum = match sum.add_slice(&udp.to_bytes()).ones_complement().to_be() {
-                0 => 0xffff,
-                sum => sum,
-            };
-            out.extend_from_slice(&ip.to_bytes());
-            out.extend_from_slice(&udp.to_bytes());
-        }
-        Payload::Raw(_) => {} // is out already
-    }
     out.extend_from_slice(&body[..body.len().min(end.saturating_sub(out.len()))]);
     out.resize(end, 0);
     let last = start + packet.ip_len() as usize - 1;
@@ -249,7 +236,7 @@ pub fn encode_prefix(
 }
 
 /// The same of a fragment: a part of the datagram's bytes behind a header of its
-/// own (RFC 791, 3.2).
+/// own.
 fn encode_fragment(
     packet: &Packet,
     piece: Piece,
@@ -257,20 +244,13 @@ fn encode_fragment(
     max: u32,
     out: &mut Vec<u8>,
 ) -> Result<(), WireError> {
-    if !piece.offset.is_multiple_of(8) {
-        return Err(WireError::FragmentOffset(piece.offset.into()));
-    }
     let whole = Packet {
         corrupt: false,
         piece: None,
         ..packet.clone()
     };
     let mut bytes = encode(&whole, addresses)?;
-    let header = IPV4_HEADER_LEN as usize;
-    let from = header + usize::from(piece.offset);
-    bytes.copy_within(from..from + usize::from(piece.len), header);
-    bytes.truncate(packet.ip_len() as usize);
-    write_fragment_fields(&mut bytes, piece);
+    ip::cut_out(&mut bytes, packet, piece)?;
     if packet.corrupt
         && let Some(last) = bytes.last_mut()
     {
@@ -281,14 +261,16 @@ fn encode_fragment(
     Ok(())
 }
 
-/// Gives a packet that carries a whole TCP segment the fields of these headers; ports
-/// and addresses, which say whose it is, stay.
+/// Gives a packet that carries a whole TCP segment the fields of these headers of IPv4 and
+/// TCP; ports and addresses, which say whose it is, stay.
 pub(crate) fn write_headers(packet: &mut Packet, header: &[u8]) {
     let Payload::Tcp(segment) = &mut packet.payload else {
         return;
     };
     packet.ident = u16::from_be_bytes([header[4], header[5]]);
-    packet.dont_fragment = header[6] & 0x40 != 0;
+    packet.ip = Ip::V4 {
+        dont_fragment: header[6] & 0x40 != 0,
+    };
     packet.ttl = header[8];
     let tcp = &header[usize::from(header[0] & 15) * 4..];
     segment.ecn = Ecn::from_bits(header[1]);
@@ -387,11 +369,11 @@ fn options_bytes(options: &Options) -> ArrayVec<u8, { MAX_OPTIONS_LEN as usize }
 
 /// The packet that these bytes are. Checksums and lengths are verified; bytes
 /// behind the datagram (padding of a frame) and unknown options are skipped, as
-/// are options of the IP header.
+/// are options and extensions of the IP header.
 ///
 /// # Errors
-/// If the bytes are no whole IPv4 datagram with a TCP segment, or were changed.
-pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
+/// If the bytes are no whole IP datagram with a TCP segment, or were changed.
+pub fn decode(bytes: &[u8]) -> Result<(IpFields, Segment), WireError> {
     match read(bytes, Body::of_bytes)? {
         (fields, segment, true) => Ok((fields, segment)),
         _ => Err(WireError::TcpChecksum),
@@ -402,24 +384,17 @@ pub fn decode(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
 ///
 /// # Errors
 /// As [`decode`].
-pub fn decode_headers(bytes: &[u8]) -> Result<(Ipv4Fields, Segment), WireError> {
+pub fn decode_headers(bytes: &[u8]) -> Result<(IpFields, Segment), WireError> {
     match read(bytes, |data| Body::of_len(data.len() as u32))? {
         (fields, segment, true) => Ok((fields, segment)),
         _ => Err(WireError::TcpChecksum),
     }
 }
 
-/// Whether these are the bytes of a fragment of a packet of TCP.
-pub fn is_tcp_fragment(bytes: &[u8]) -> bool {
-    let is_it =
-        |ip: Ipv4HeaderSlice<'_>| ip.is_fragmenting_payload() && ip.protocol() == IpNumber::TCP;
-    Ipv4HeaderSlice::from_slice(bytes).is_ok_and(is_it)
-}
-
 /// What the headers of a packet say whose TCP checksum is wrong: some of it may be
 /// what the damage made of it. `None` if the checksum is right, or if there is no TCP
 /// header to be read.
-pub fn decode_damaged(bytes: &[u8]) -> Option<(Ipv4Fields, Segment)> {
+pub fn decode_damaged(bytes: &[u8]) -> Option<(IpFields, Segment)> {
     read(bytes, Body::of_bytes)
         .ok()
         .and_then(|(fields, segment, whole)| (!whole).then_some((fields, segment)))
@@ -430,34 +405,15 @@ pub fn decode_damaged(bytes: &[u8]) -> Option<(Ipv4Fields, Segment)> {
 fn read(
     bytes: &[u8],
     body: impl FnOnce(&[u8]) -> Body,
-) -> Result<(Ipv4Fields, Segment, bool), WireError> {
-    let ip =
-        Ipv4HeaderSlice::from_slice(bytes).map_err(|error| WireError::Ipv4(error.to_string()))?;
-    let (header, total) = (ip.slice().len(), usize::from(ip.total_len()));
-    if total < header || total > bytes.len() {
-        return Err(WireError::Ipv4Length {
-            total,
-            header,
-            available: bytes.len(),
-        });
-    }
-    if Sum16BitWords::new().add_slice(ip.slice()).ones_complement() != 0 {
-        return Err(WireError::Ipv4Checksum);
-    }
-    if ip.is_fragmenting_payload() {
-        return Err(WireError::Fragment);
-    }
-    if ip.protocol() != IpNumber::TCP {
-        return Err(WireError::NotTcp(ip.protocol().0));
-    }
-    let payload = &bytes[header..total];
+) -> Result<(IpFields, Segment, bool), WireError> {
+    let ip::Opened {
+        fields,
+        class,
+        segment: payload,
+        pseudo,
+    } = ip::open(bytes)?;
     let tcp = TcpSlice::from_slice(payload).map_err(|error| WireError::Tcp(error.to_string()))?;
-    let sum = Sum16BitWords::new()
-        .add_4bytes(ip.source())
-        .add_4bytes(ip.destination())
-        .add_2bytes([0, IpNumber::TCP.0])
-        .add_2bytes((payload.len() as u16).to_be_bytes())
-        .add_slice(payload);
+    let sum = pseudo.add_slice(payload);
     let whole = sum.ones_complement() == 0;
     let data = tcp.payload();
     let segment = Segment {
@@ -467,8 +423,8 @@ fn read(
         ack: Seq(tcp.acknowledgment_number()),
         flags: Flags(payload[13]),
         window: tcp.window_size(),
-        ecn: Ecn::from_bits(ip.ecn().value()),
-        priority: Priority::from_dscp(ip.dcp().value()),
+        ecn: Ecn::from_bits(class),
+        priority: Priority::from_dscp(class >> 2),
         dummy: payload[12] & DUMMY != 0,
         // What damage made of the options is no option.
         options: match parse_options(tcp.options()) {
@@ -481,19 +437,7 @@ fn read(
             body(data)
         },
     };
-    let addresses = Addresses {
-        src: ip.source_addr(),
-        dst: ip.destination_addr(),
-    };
-    Ok((
-        Ipv4Fields {
-            addresses,
-            ident: ip.identification(),
-            ttl: ip.ttl(),
-        },
-        segment,
-        whole,
-    ))
+    Ok((fields, segment, whole))
 }
 
 /// An option whose length is not what its kind has, or points out of the header,

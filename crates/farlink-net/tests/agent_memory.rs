@@ -67,6 +67,7 @@ fn kinds() -> Vec<(&'static str, Box<dyn Agent>)> {
         };
         Box::new(Split::new(SplitSettings {
             tcp: [half(), half()],
+            tcp6: [half(), half()],
             early,
             linger: None,
             stack_delay: Interval::ZERO,

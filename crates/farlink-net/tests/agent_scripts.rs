@@ -14,8 +14,8 @@ use farlink_net::agent::{
     SplitSettings, Spoof, SpoofSettings, Tag, Tells, Verdict, View,
 };
 use farlink_net::fragment::{IPV4_HEADER_LEN, Piece};
-use farlink_net::wire::{self, Addresses, node_address};
-use farlink_net::{Datagram, FlowId, NodeId, Packet, PacketId, Payload, Raw, icmp};
+use farlink_net::wire::{self, Addresses};
+use farlink_net::{Datagram, FlowId, Ip, NodeId, Packet, PacketId, Payload, Raw, icmp};
 use farlink_tcp::{Config, Flags, Instant, Interval, Segment, Seq, variant};
 use script::options::{interval, number, set};
 use script::packet::{Numbering, Packet as Written, show};
@@ -99,7 +99,7 @@ impl Play {
             ident: 0,
             ttl: 60,
             corrupt: false,
-            dont_fragment: true,
+            ip: Ip::default(),
             piece: None,
             payload: Payload::Tcp(segment),
         };
@@ -149,7 +149,7 @@ impl Play {
                     }
                 }
                 Action::Notify(about) => {
-                    let raw = icmp::bad_state(node_address(NodeId(1)), &about).expect("a message");
+                    let raw = icmp::bad_state(NodeId(1), &about).expect("a message");
                     assert_eq!(raw.bytes().len(), 56);
                     self.left
                         .push_back(Left::Stuck(raw.stuck().expect("it reads").0));
@@ -179,7 +179,9 @@ impl Play {
         match word {
             "udp" => packet.payload = Payload::Udp(Datagram::default()),
             "piece" => {
-                packet.dont_fragment = false;
+                packet.ip = Ip::V4 {
+                    dont_fragment: false,
+                };
                 let len = (packet.ip_len() - IPV4_HEADER_LEN) as u16;
                 packet.piece = Some(Piece {
                     offset: 0,
@@ -448,11 +450,13 @@ fn agent(options: &str) -> Result<(Box<dyn Agent>, bool), String> {
     }
     let limits = config.limits;
     if kind == "split" {
+        let tcp = [
+            half(&words, "wireless.", buffer)?,
+            half(&words, "wired.", buffer)?,
+        ];
         let split = Split::new(SplitSettings {
-            tcp: [
-                half(&words, "wireless.", buffer)?,
-                half(&words, "wired.", buffer)?,
-            ],
+            tcp6: tcp.clone(),
+            tcp,
             early,
             linger,
             stack_delay: stack,

@@ -20,6 +20,7 @@ use super::expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 use super::fec;
 use super::fragments;
 use super::handoff::{ExpandedHandoff, HandoffSpec, Place};
+use super::ip;
 use super::roaming;
 use super::spec::{AppName, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario};
 use super::tree::Step;
@@ -42,11 +43,20 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
     let links = links(scenario, &mut nodes)?;
     let net = Net::new(nodes.names.len(), &links);
     let routes = routes(scenario, &nodes, &net)?;
+    ip::check(scenario)?;
     let flows = flows(scenario, &nodes)?;
     reachable(&flows, &nodes, &net, &routes)?;
     let mut agents = agents(scenario, &nodes, &links)?;
     let handoffs = handoffs(scenario, &nodes, &links)?;
     roaming::check(&handoffs, &mut agents, &routes)?;
+    let paths = ip::Paths {
+        nodes: &nodes.names,
+        links: &links,
+        routes: &routes,
+        handoffs: &handoffs,
+        next_hops: &|to| net.next_hops(to),
+    };
+    ip::check_paths(scenario, &flows, &paths)?;
     agent::check(&agents, flows.iter().map(|(entry, flow)| (*entry, flow)))?;
     Ok(Expanded {
         seed: scenario.seed,
@@ -591,7 +601,7 @@ fn flow_tcp(scenario: &Scenario, flow: &FlowSpec, i: usize) -> Result<Config, Pr
             .map_err(|problem| problem.within("tcp"));
     }
     flow.tcp.check().map_err(here)?;
-    let config = flow.tcp.over(&scenario.tcp).resolve().map_err(|problem| {
+    let config = scenario.tcp_of(flow).resolve().map_err(|problem| {
         let own = matches!(problem.path.first(), Some(Step::Key(key)) if flow.tcp.has(key));
         if own {
             here(problem)
@@ -620,7 +630,8 @@ fn one_flow(
     good_name(name, "name")?;
     let app = app(flow)?;
     let opens = opener(flow);
-    let reassembly_timeout = fragments::reassembly_timeout(flow)?;
+    let ip = scenario.ip_of(flow);
+    let reassembly_timeout = fragments::reassembly_timeout(flow, ip)?;
     let from = nodes.find_all(&flow.from, "from")?;
     let to = nodes.find_all(&flow.to, "to")?;
     at_most("start", flow.start, LONGEST_RUN)?;
@@ -666,6 +677,7 @@ fn one_flow(
                 start,
                 duration: flow.duration.map(|time| time.0),
                 opens,
+                ip,
                 dont_fragment: flow.dont_fragment,
                 reassembly_timeout,
                 sender,

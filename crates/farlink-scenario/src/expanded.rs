@@ -12,6 +12,7 @@ use super::trace::RatePlan;
 use farlink_net::fec::BlockCode;
 use farlink_net::fragment::Mtu;
 use farlink_net::rfc1144;
+use farlink_tcp::IpVersion;
 use farlink_tcp::config::Config;
 use farlink_tcp::time::Interval;
 use std::sync::Arc;
@@ -106,6 +107,8 @@ pub struct ExpandedFlow {
     pub duration: Option<Interval>,
     /// Which end opens it.
     pub opens: Opener,
+    /// Version of IP of its packets.
+    pub ip: IpVersion,
     /// Whether no router may cut its packets.
     pub dont_fragment: bool,
     /// How long hosts wait for the rest of a packet.

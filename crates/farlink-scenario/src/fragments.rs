@@ -6,13 +6,15 @@ use super::decode::Problem;
 use super::spec::{DirectionTable, FlowSpec, Fragments};
 use super::units::{Size, Time};
 use farlink_net::fragment::Mtu;
-use farlink_tcp::Interval;
+use farlink_tcp::{Interval, IpVersion};
 
 /// RFC 791, 3.2: what every link takes.
 const LEAST_MTU: Size = Size(68);
 const MOST_MTU: Size = Size(65_535);
 /// RFC 791, 3.2.
 const TIMEOUT: Interval = Interval::from_secs(15);
+/// RFC 8200, 4.5.
+const TIMEOUT_V6: Interval = Interval::from_secs(60);
 const LEAST_TIMEOUT: Interval = Interval::from_millis(1);
 const MOST_TIMEOUT: Interval = Interval::from_secs(3600);
 
@@ -40,12 +42,23 @@ pub(super) fn mtu(table: &DirectionTable) -> Result<Option<Mtu>, Problem> {
     }))
 }
 
-pub(super) fn reassembly_timeout(flow: &FlowSpec) -> Result<Interval, Problem> {
-    let Some(time) = flow.reassembly_timeout else {
-        return Ok(TIMEOUT);
+pub(super) fn reassembly_timeout(flow: &FlowSpec, ip: IpVersion) -> Result<Interval, Problem> {
+    let is_cut = match ip {
+        IpVersion::V4 => !flow.dont_fragment,
+        // By their sender.
+        IpVersion::V6 => flow.app.is_udp(),
     };
-    if flow.dont_fragment {
-        let says = "would be ignored; it needs dont_fragment = false";
+    let Some(time) = flow.reassembly_timeout else {
+        return Ok(match ip {
+            IpVersion::V4 => TIMEOUT,
+            IpVersion::V6 => TIMEOUT_V6,
+        });
+    };
+    if !is_cut {
+        let says = match ip {
+            IpVersion::V4 => "would be ignored; it needs dont_fragment = false",
+            IpVersion::V6 => "would be ignored; TCP over IPv6 sends no fragments",
+        };
         return Err(Problem::new(["reassembly_timeout".into()], says));
     }
     if time.0 < LEAST_TIMEOUT || time.0 > MOST_TIMEOUT {

@@ -28,6 +28,7 @@ mod fec;
 mod files;
 mod fragments;
 mod handoff;
+mod ip;
 mod library;
 mod mac;
 mod preset;
@@ -73,7 +74,7 @@ pub use library::library;
 pub use preset::presets_json;
 pub use process::*;
 pub use spec::{
-    AppName, Connections, DirectionTable, FlowSpec, Fragments, LinkSpec, Opener, QueueSpec,
+    AppName, Connections, DirectionTable, FlowSpec, Fragments, IpName, LinkSpec, Opener, QueueSpec,
     RouteSpec, Scenario,
 };
 pub use tcp::TcpSpec;
@@ -184,7 +185,7 @@ impl Scenario {
             if flow.app.is_udp() {
                 return Ok(TcpSpec::default());
             }
-            flow.tcp.over(&self.tcp).whole()
+            self.tcp_of(flow).whole()
         };
         self.flows.iter().map(whole).collect()
     }

@@ -26,7 +26,7 @@ use super::table::table;
 use super::tcp::TcpSpec;
 use super::trace::RateTraceSpec;
 use super::units::{Factor, Rate, Size, Time};
-use farlink_tcp::Interval;
+use farlink_tcp::{Interval, IpVersion};
 
 table! {
     /// A path, the flows over it and the TCP they use.
@@ -49,6 +49,12 @@ table! {
         /// many flows were not done.
         #[serde(default = "day")]
         max_duration: Time;
+        /// Version of IP of every flow that does not say its own. "v6" has headers of 40 bytes, so
+        /// that segments have 20 bytes less unless `mss` is written; no router cuts a packet, and
+        /// every link of the path takes 1280 B at least.
+        #[serde(default, skip_serializing_if = "IpName::is_v4")]
+        #[schemars(extend("default" = "v4"))]
+        ip: IpName;
         /// TCP of every flow, laid over the row of its variant.
         #[serde(default, skip_serializing_if = "TcpSpec::is_empty")]
         tcp: TcpSpec;
@@ -211,6 +217,33 @@ fn is_on(value: &bool) -> bool {
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde hands out references
 fn is_off(value: &bool) -> bool {
     !*value
+}
+
+/// Versions of IP.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum IpName {
+    /// Headers of 20 bytes (RFC 791).
+    #[default]
+    V4,
+    /// Headers of 40 bytes (RFC 8200).
+    V6,
+}
+
+impl From<IpName> for IpVersion {
+    fn from(name: IpName) -> Self {
+        match name {
+            IpName::V4 => Self::V4,
+            IpName::V6 => Self::V6,
+        }
+    }
+}
+
+impl IpName {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde hands out references
+    pub(super) fn is_v4(&self) -> bool {
+        *self == Self::V4
+    }
 }
 
 /// How packets are cut.
@@ -455,15 +488,19 @@ table! {
         /// Time between the starts of consecutive flows.
         #[serde(default = "at_once")]
         stagger: Time;
+        /// Version of IP of its packets; without it the scenario's.
+        ip?: IpName;
         /// No router may cut this flow's packets (DF): too long ones are dropped, and a
         /// TCP learns what the path takes (RFC 1191); datagrams are lost. Without,
-        /// they are cut.
+        /// they are cut. With `ip = "v6"` no router ever does, and a sender of datagrams
+        /// learns it, too, and cuts them itself.
         #[serde(default = "on", skip_serializing_if = "is_on")]
         #[schemars(extend("default" = true))]
         dont_fragment: bool;
         /// How long a host waits for the rest of a packet from its first fragment on,
-        /// 1 ms to 1 h; "15 s" without it (RFC 791; RFC 1122 has 60 s to 120 s). For
-        /// flows with `dont_fragment = false`.
+        /// 1 ms to 1 h; "15 s" without it (RFC 791; RFC 1122 has 60 s to 120 s), with
+        /// `ip = "v6"` "60 s" (RFC 8200, 4.5). For flows with `dont_fragment = false`, and
+        /// for datagrams of IPv6.
         reassembly_timeout?: Time;
         /// TCP of this flow, laid over the scenario's. Not for "cbr", "onoff" and "xtp",
         /// which send UDP.

@@ -91,6 +91,19 @@ impl TcpSpec {
         }
     }
 
+    /// The same with segments shorter by so many bytes, unless their length is written.
+    pub(super) fn with_shorter_segments(mut self, bytes: u32) -> Self {
+        let place = key::all().position(|key| key.name == "mss");
+        if bytes > 0
+            && !self.has("mss")
+            && let (Ok(base), Some(place)) = (self.base(), place)
+        {
+            let mss = u64::from(base.mss.saturating_sub(bytes));
+            self.keys.insert(place, Value::Size(mss));
+        }
+        self
+    }
+
     /// Keys of the table that are written, in its order.
     fn written(&self) -> impl Iterator<Item = (&'static Key, Value)> {
         let of = |(i, key)| self.keys.get(&i).map(|&value| (key, value));

@@ -25,9 +25,10 @@ use farlink_net::mac::Mac;
 use farlink_net::rng::{Probability, Stream, Streams};
 use farlink_net::trace::Pace;
 use farlink_net::{
-    ById, Direction, FlowId, Id, Link, LinkConfig, LinkId, Links, NodeId, QueueLimit, Simplex,
+    ById, Direction, FlowId, Id, Ip, Link, LinkConfig, LinkId, Links, NodeId, QueueLimit, Simplex,
 };
-use farlink_tcp::{Config, Instant, Interval};
+use farlink_tcp::segment::TCP_HEADER_LEN;
+use farlink_tcp::{Config, Instant, Interval, IpVersion};
 use std::sync::Arc;
 
 /// Links and flows that are built between two looks at the monitor.
@@ -168,18 +169,31 @@ fn split(agent: &ExpandedAgent, links: &[ExpandedLink]) -> SplitSettings {
         };
         there.filter_map(|(_, link)| down(link)).min()
     };
-    let half = |tcp: &Config, is_wireless| {
-        let fits = mtu(is_wireless).map_or(u32::MAX, |mtu| mtu.saturating_sub(40).max(1));
+    let half = |tcp: &Config, mss: u32, fits: Option<u32>, ip: IpVersion| {
+        let headers = ip.header_len() + TCP_HEADER_LEN;
+        let fits = fits.map_or(u32::MAX, |mtu| mtu.saturating_sub(headers).max(1));
         Arc::new(Config {
             send_buffer: buffer,
-            mss: tcp.mss.min(fits),
+            mss: mss.min(fits),
             ..tcp.clone()
         })
+    };
+    let over_v4 = |tcp: &Config, is_wireless| half(tcp, tcp.mss, mtu(is_wireless), IpVersion::V4);
+    // What it sends in another's name over IPv6 no router cuts, nor does it hear that it is
+    // too long: it keeps to what every link takes that is one for IPv6.
+    let sides = links.iter().flat_map(|link| [&link.down, &link.up]);
+    let mtus = sides.filter_map(|side| side.mtu).map(|mtu| mtu.bytes);
+    let least = mtus.filter(|&mtu| mtu >= IpVersion::V6.least_mtu()).min();
+    let more = IpVersion::V6.header_len() - IpVersion::V4.header_len();
+    let over_v6 = |tcp: &Config| {
+        let mss = tcp.mss.saturating_sub(more).max(1);
+        half(tcp, mss, least, IpVersion::V6)
     };
     let [wireless, wired] = agent.tcp.clone().unwrap_or_default();
     let linger = spec.linger.map_or(Interval::ZERO, |linger| linger.0);
     SplitSettings {
-        tcp: [half(&wireless, true), half(&wired, false)],
+        tcp: [over_v4(&wireless, true), over_v4(&wired, false)],
+        tcp6: [over_v6(&wireless), over_v6(&wired)],
         early: spec.open() == OpenName::Early,
         linger: (!linger.is_zero()).then_some(linger),
         stack_delay: spec.stack_delay().0,
@@ -507,7 +521,7 @@ fn flows(
         patience.push(flow.reassembly_timeout);
         world.briefs.push(FlowBrief {
             sender_opens,
-            dont_fragment: flow.dont_fragment,
+            ip: Ip::new(flow.ip, flow.dont_fragment),
             reopens: program.reopens(),
             missing: program.completions(),
         });
@@ -553,7 +567,7 @@ fn flows(
             FlowId((over_tcp + index) as u32),
             (NodeId(flow.from as u32), NodeId(flow.to as u32)),
             udp_ports(number),
-            flow.dont_fragment,
+            Ip::new(flow.ip, flow.dont_fragment),
             spec,
             streams.stream(&format!("flow/{}/on-off", flow.name)),
             start,
@@ -581,7 +595,7 @@ fn flows_over_xtp(scenario: &Expanded, world: &mut World) {
             FlowId((world.flows.len() + before) as u32),
             (NodeId(flow.from as u32), NodeId(flow.to as u32)),
             udp_ports(number),
-            flow.dont_fragment,
+            Ip::new(flow.ip, flow.dont_fragment),
             &spec,
             start,
         ));

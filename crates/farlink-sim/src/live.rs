@@ -169,6 +169,7 @@ impl Live {
         if !goes || to == from || many {
             return Err(Refused::NoHost(address));
         }
+        let ip = raw.ip();
         let packet = Packet {
             src: from,
             dst: to,
@@ -177,7 +178,7 @@ impl Live {
             ident: 0,
             ttl: raw.ttl().max(1),
             corrupt: false,
-            dont_fragment: true,
+            ip,
             piece: None,
             payload: Payload::Raw(raw),
         };
@@ -607,7 +608,7 @@ mod tests {
             ..Packet::new(NodeId(2), NodeId(0), Payload::Udp(Datagram::default()))
         };
         let addresses = wire::Addresses {
-            src: foreign,
+            src: foreign.into(),
             ..wire::Addresses::of(&packet)
         };
         let expired = wire::encode(&packet, addresses).unwrap();

@@ -33,7 +33,7 @@ use answers::Answers;
 pub use answers::Balance;
 use farlink_net::channel::DropCause;
 use farlink_net::{
-    ById, Due, FlowId, Id, LinkId, Links, NodeId, Outcome, Packet, PacketId, Packets, Payload,
+    ById, Due, FlowId, Id, Ip, LinkId, Links, NodeId, Outcome, Packet, PacketId, Packets, Payload,
 };
 use farlink_tcp::{Event as TcpEvent, FastOpenCache, Instant};
 use handoff::Roaming;
@@ -125,8 +125,8 @@ impl Tally {
 pub(crate) struct FlowBrief {
     /// The end that data comes from sends the SYN.
     pub(crate) sender_opens: bool,
-    /// No router may cut its packets.
-    pub(crate) dont_fragment: bool,
+    /// The IP header of its packets.
+    pub(crate) ip: Ip,
     /// Its program opens one connection after the other.
     pub(crate) reopens: bool,
     /// Ends that still wait for data; 0 is done.
@@ -182,6 +182,9 @@ pub(crate) struct World {
     /// Packets of real programs that have arrived: their node and number.
     pub(crate) leaving: Vec<(NodeId, PacketId)>,
     pub(crate) reassemblies: Reassemblies,
+    /// What hosts that send datagrams of IPv6 have heard of the path to others: its longest
+    /// packet in bytes, by both nodes.
+    pub(crate) path_mtus: BTreeMap<(NodeId, NodeId), u32>,
     /// What routers answer to packets of real programs.
     pub(crate) answers: Answers,
     /// Packets of real programs that were lost, if somebody wants them.
@@ -216,6 +219,7 @@ impl World {
             finished_at: Instant::ZERO,
             leaving: Vec::new(),
             reassemblies: Reassemblies::default(),
+            path_mtus: BTreeMap::new(),
             answers: Answers::default(),
             lost: None,
             lost_later: VecDeque::new(),

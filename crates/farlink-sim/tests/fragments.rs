@@ -1,7 +1,7 @@
 //! Fragments, reassembly and path-MTU discovery over whole runs.
 
 use crate::common::{expand, metric, result};
-use farlink_net::{Datagram, NodeId, Packet, Payload, wire};
+use farlink_net::{Datagram, Ip, NodeId, Packet, Payload, wire};
 use farlink_sim::{Live, Monitor, trace};
 use farlink_tcp::{Body, Instant};
 use serde_json::Value;
@@ -163,7 +163,7 @@ fn packets_of_real_programs_are_cut_or_refused() {
     let datagram = |dont_fragment| {
         let packet = Packet {
             ident: 7,
-            dont_fragment,
+            ip: Ip::V4 { dont_fragment },
             ..Packet::new(
                 NodeId(0),
                 NodeId(2),

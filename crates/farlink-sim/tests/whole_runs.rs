@@ -22,6 +22,7 @@ mod half_duplex;
 mod handoff;
 mod header_compression;
 mod icmp;
+mod ipv6;
 mod keys;
 mod measures;
 mod peach;

@@ -23,6 +23,7 @@ pub mod connection;
 mod dummy;
 mod ecn;
 mod fast_open;
+mod ip;
 pub mod key;
 mod limit;
 mod maybe;
@@ -51,6 +52,7 @@ pub use connection::{
 };
 pub use ecn::Ecn;
 pub use fast_open::{Extra, FastOpenCache, FastOpenCookie};
+pub use ip::IpVersion;
 pub use limit::{Limit, LimitTimes};
 pub use phase::{Phase, PhaseTimes};
 pub use priority::Priority;

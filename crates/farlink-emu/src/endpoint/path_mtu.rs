@@ -1,15 +1,32 @@
-//! What a router says of a packet that was too long (RFC 1191, 4).
+//! What a router says of a packet that was too long (RFC 1191, 4; RFC 4443, 3.2).
 
 use super::Key;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv6Addr};
 
-/// The connection that an ICMP message "fragmentation needed" is about, and the
-/// MTU of the next link that it names; none if these bytes are something else.
+const TCP: u8 = 6;
+
+/// The connection that a message "fragmentation needed" or "packet too big" is about, and
+/// the MTU of the next link that it names; none if these bytes are something else.
 pub(super) fn reported(bytes: &[u8]) -> Option<(Key, u32)> {
+    let (far, tcp, mtu) = match bytes.first()? >> 4 {
+        4 => reported_v4(bytes)?,
+        6 => reported_v6(bytes)?,
+        _ => return None,
+    };
+    let &[s, t, u, v] = tcp.get(..4)? else {
+        return None;
+    };
+    let (ours, theirs) = (u16::from_be_bytes([s, t]), u16::from_be_bytes([u, v]));
+    Some(((far, theirs, ours), mtu))
+}
+
+/// The far address and the segment of the packet that it quotes, and the MTU.
+type Said<'a> = (IpAddr, &'a [u8], u32);
+
+fn reported_v4(bytes: &[u8]) -> Option<Said<'_>> {
     const ICMP: u8 = 1;
-    const TCP: u8 = 6;
     let header = |ip: &[u8]| ip.first().map(|first| usize::from(first & 15) * 4);
-    if bytes.first()? >> 4 != 4 || *bytes.get(9)? != ICMP {
+    if *bytes.get(9)? != ICMP {
         return None;
     }
     let message = bytes.get(header(bytes)?..)?;
@@ -19,46 +36,69 @@ pub(super) fn reported(bytes: &[u8]) -> Option<(Key, u32)> {
     let &[a, b, c, d] = quoted.get(16..20)? else {
         return None;
     };
-    let &[s, t, u, v] = quoted.get(header(quoted)?..)?.get(..4)? else {
+    let tcp = quoted.get(header(quoted)?..)?;
+    let mtu = u16::from_be_bytes([high, low]);
+    (quoted[9] == TCP).then_some(([a, b, c, d].into(), tcp, mtu.into()))
+}
+
+/// The host sends no extensions, so that none is quoted.
+fn reported_v6(bytes: &[u8]) -> Option<Said<'_>> {
+    const ICMPV6: u8 = 58;
+    const HEADER: usize = 40;
+    if *bytes.get(6)? != ICMPV6 {
+        return None;
+    }
+    let message = bytes.get(HEADER..)?;
+    let (&[2, 0, _, _, a, b, c, d], quoted) = message.split_first_chunk()? else {
         return None;
     };
-    let (ours, theirs) = (u16::from_be_bytes([s, t]), u16::from_be_bytes([u, v]));
-    let key = (Ipv4Addr::new(a, b, c, d), theirs, ours);
-    (quoted[9] == TCP).then_some((key, u32::from(u16::from_be_bytes([high, low]))))
+    let far: [u8; 16] = quoted.get(24..HEADER)?.try_into().ok()?;
+    let mtu = u32::from_be_bytes([a, b, c, d]);
+    (quoted[6] == TCP).then_some((Ipv6Addr::from(far).into(), &quoted[HEADER..], mtu))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use farlink_net::icmp::IcmpError;
-    use farlink_net::wire::{self, Addresses};
-    use farlink_net::{NodeId, Packet, Payload, Raw};
+    use farlink_net::wire::{self, Addresses, address_of};
+    use farlink_net::{Ip, NodeId, Packet, Payload, Raw};
     use farlink_tcp::{Body, Segment};
 
     #[test]
     fn the_connection_and_the_length_are_those_of_the_message() {
-        let packet = Packet {
-            ident: 1,
-            ..Packet::new(
-                NodeId(0),
-                NodeId(2),
-                Payload::Tcp(Segment {
-                    src_port: 5001,
-                    dst_port: 40_000,
-                    body: Body::of_len(1460),
-                    ..Segment::default()
-                }),
-            )
-        };
-        let bytes = wire::encode(&packet, Addresses::of(&packet)).unwrap();
-        assert_eq!(reported(&bytes), None);
-        let message = Raw::new(bytes).unwrap();
-        let message = message.error_of(NodeId(1), IcmpError::TooBig(576)).unwrap();
-        let key = (Ipv4Addr::new(10, 0, 0, 3), 40_000, 5001);
-        assert_eq!(reported(message.bytes()), Some((key, 576)));
-        // Two IP headers, that of ICMP, and the ports.
-        for len in 0..20 + 8 + 20 + 4 {
-            assert_eq!(reported(&message.bytes()[..len]), None, "cut at {len}");
+        for ip in [Ip::default(), Ip::V6] {
+            let packet = Packet {
+                ident: 1,
+                ip,
+                ..Packet::new(
+                    NodeId(0),
+                    NodeId(2),
+                    Payload::Tcp(Segment {
+                        src_port: 5001,
+                        dst_port: 40_000,
+                        body: Body::of_len(1460),
+                        ..Segment::default()
+                    }),
+                )
+            };
+            let bytes = wire::encode(&packet, Addresses::of(&packet)).unwrap();
+            assert_eq!(reported(&bytes), None);
+            let about = Raw::new(bytes).unwrap();
+            let message = about.error_of(NodeId(1), IcmpError::TooBig(1281)).unwrap();
+            let key = (address_of(NodeId(2), ip.version()), 40_000, 5001);
+            assert_eq!(reported(message.bytes()), Some((key, 1281)));
+            // Two IP headers, that of ICMP, and the ports.
+            for len in 0..2 * ip.header_len() as usize + 8 + 4 {
+                assert_eq!(reported(&message.bytes()[..len]), None, "cut at {len}");
+            }
+            // Another error, or about another protocol.
+            let other = about.error_of(NodeId(1), IcmpError::TimeExceeded).unwrap();
+            assert_eq!(reported(other.bytes()), None);
+            let mut udp = message.bytes().to_vec();
+            let inner = ip.header_len() as usize + 8;
+            udp[inner + if ip == Ip::V6 { 6 } else { 9 }] = 17;
+            assert_eq!(reported(&udp), None);
         }
     }
 }

@@ -1,16 +1,18 @@
 use super::*;
 use farlink_net::icmp;
+use farlink_tcp::segment::TCP_HEADER_LEN;
 use farlink_tcp::variant;
 use farlink_tcp::{Body, Extra, Options};
 
-const SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
-const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 3);
+const SERVER: NodeId = NodeId(0);
+const CLIENT: NodeId = NodeId(2);
 const PORT: u16 = 5001;
 
 fn config(name: &str, services: &[(u16, Service)], size: Option<u64>) -> EndpointConfig {
     EndpointConfig {
         host: name.into(),
         tcp: Arc::new((variant::lookup("sack").unwrap().config)()),
+        ip: IpVersion::V4,
         services: services.to_vec(),
         fetch: size.map(|size| Fetch {
             host: "server".into(),
@@ -26,6 +28,16 @@ fn server(services: &[(u16, Service)]) -> Endpoint {
 
 fn client(size: u64) -> Endpoint {
     Endpoint::new(CLIENT, &config("client", &[], Some(size)), Some(SERVER))
+}
+
+/// One that fetches by this version of IP.
+fn client_by(ip: IpVersion, size: u64) -> Endpoint {
+    let mut config = EndpointConfig {
+        ip,
+        ..config("client", &[], Some(size))
+    };
+    Arc::make_mut(&mut config.tcp).mss = 1500 - ip.header_len() - TCP_HEADER_LEN;
+    Endpoint::new(CLIENT, &config, Some(SERVER))
 }
 
 /// Carries packets with a delay of 10 ms each way until the client is done.
@@ -80,15 +92,20 @@ fn segment(to: u16, flags: Flags) -> Segment {
 }
 
 fn packet(segment: Segment) -> Vec<u8> {
+    packet_by(IpVersion::V4, segment)
+}
+
+fn packet_by(ip: IpVersion, segment: Segment) -> Vec<u8> {
     let mut out = VecDeque::new();
-    push(&mut out, CLIENT, SERVER, &mut 0, segment);
+    push(&mut out, CLIENT, address_of(SERVER, ip), &mut 0, segment);
     out.pop_front().unwrap()
 }
 
-fn answer(endpoint: &mut Endpoint) -> Option<(Ipv4Addr, Segment)> {
+fn answer(endpoint: &mut Endpoint) -> Option<(IpAddr, Segment)> {
     let bytes = endpoint.poll_transmit()?;
     let (fields, segment) = wire::decode(&bytes).unwrap();
-    assert_eq!(fields.addresses.src, SERVER);
+    let ip = version(fields.addresses.src);
+    assert_eq!(fields.addresses.src, address_of(SERVER, ip));
     Some((fields.addresses.dst, segment))
 }
 
@@ -211,7 +228,8 @@ fn a_port_that_nothing_listens_on_answers_with_a_reset() {
     let mut a = server(&[(PORT, Service::Discard)]);
     a.receive(Instant::ZERO, &packet(segment(81, Flags::SYN)));
     let (to, reset) = answer(&mut a).unwrap();
-    assert_eq!((to, reset.src_port, reset.dst_port), (CLIENT, 81, 40_000));
+    assert_eq!(to, address_of(CLIENT, IpVersion::V4));
+    assert_eq!((reset.src_port, reset.dst_port), (81, 40_000));
     assert_eq!(
         (reset.flags, reset.ack),
         (Flags::RST.with(Flags::ACK), Seq(101))
@@ -225,6 +243,105 @@ fn a_port_that_nothing_listens_on_answers_with_a_reset() {
     assert_eq!(answer(&mut a), None);
     assert_eq!(a.report().dropped.no_port, 3);
     assert_eq!(a.report().accepted, 0);
+}
+
+/// The transfer is as long as one over IPv4, the packets are, and so the segments are not.
+#[test]
+fn a_transfer_over_ipv6_is_whole_and_its_packets_are_as_long() {
+    for (ip, mss) in [(IpVersion::V4, 1460), (IpVersion::V6, 1440)] {
+        let mut a = server(&[(PORT, Service::Data(300_000))]);
+        let mut b = client_by(ip, 300_000);
+        let (mut longest, mut offers) = (0, Vec::new());
+        carry(&mut a, &mut b, |n, bytes| {
+            longest = longest.max(bytes.len());
+            let (fields, segment) = wire::decode(bytes).unwrap();
+            offers.extend(segment.options.mss);
+            assert_eq!(version(fields.addresses.src), ip);
+            usize::from(n != 60)
+        });
+        assert!(b.report().fetched.unwrap().correct);
+        assert_eq!((longest, &offers[..]), (1500, &[mss, mss][..]));
+        assert!(a.report().stats.segments_retransmitted > 0);
+        assert_eq!(a.report().dropped, Dropped::default());
+    }
+    // What is written is for the version that it is written for.
+    let six = EndpointConfig {
+        ip: IpVersion::V6,
+        ..config("server", &[], None)
+    };
+    let lengths = |config| {
+        let host = Endpoint::new(SERVER, config, None);
+        [IpVersion::V4, IpVersion::V6].map(|ip| host.tcp_over(ip).mss)
+    };
+    assert_eq!(lengths(&six), [1480, 1460]);
+    assert_eq!(lengths(&config("server", &[], None)), [1460, 1440]);
+}
+
+/// A router's word is believed: what was too long goes again in packets of 1280 bytes.
+#[test]
+fn a_host_hears_what_a_path_of_ipv6_takes() {
+    let mut a = server(&[(PORT, Service::Data(200_000))]);
+    let mut b = client_by(IpVersion::V6, 200_000);
+    let mut too_long = Vec::new();
+    let (mut now, mut longest) = (Instant::ZERO, 0);
+    while b.is_fetching() {
+        for end in [&mut a, &mut b] {
+            if end.next_timeout().is_some_and(|at| at <= now) {
+                end.on_timeout(now);
+            }
+        }
+        while let Some(bytes) = b.poll_transmit() {
+            a.receive(now, &bytes);
+        }
+        while let Some(bytes) = a.poll_transmit() {
+            if bytes.len() > 1280 {
+                let about = Raw::new(bytes).unwrap();
+                too_long.extend(about.error_of(NodeId(1), icmp::IcmpError::TooBig(1280)));
+            } else {
+                longest = longest.max(bytes.len());
+                b.receive(now, &bytes);
+            }
+        }
+        for word in too_long.drain(..) {
+            a.receive(now, word.bytes());
+        }
+        now += Interval::from_millis(1);
+        assert!(now < Instant::from_nanos(60_000_000_000), "no end");
+    }
+    assert!(b.report().fetched.unwrap().correct);
+    let stats = a.report().stats;
+    assert_eq!((longest, stats.timeouts), (1280, 0));
+}
+
+#[test]
+fn a_bad_packet_of_ipv6_is_dropped_for_its_reason() {
+    let mut a = server(&[(PORT, Service::Discard)]);
+    let good = packet_by(IpVersion::V6, segment(PORT, Flags::SYN));
+    let mut bad = |change: fn(&mut Vec<u8>)| {
+        let mut bytes = good.clone();
+        change(&mut bytes);
+        a.receive(Instant::ZERO, &bytes);
+        assert!(a.poll_transmit().is_none());
+    };
+    bad(|b| b[45] ^= 4);
+    bad(|b| b[6] = 58);
+    bad(|b| {
+        b[5] += 8;
+        b[6] = 44;
+        b.splice(40..40, [6, 0, 0, 1, 0, 0, 0, 0]);
+    });
+    bad(|b| b.truncate(39));
+    let each_once = Dropped {
+        checksum: 1,
+        not_tcp: 1,
+        fragment: 1,
+        malformed: 1,
+        ..Dropped::default()
+    };
+    assert_eq!(a.report().dropped, each_once);
+    a.receive(Instant::ZERO, &good);
+    let (to, _) = answer(&mut a).unwrap();
+    assert_eq!(to, address_of(CLIENT, IpVersion::V6));
 }
 
 #[test]
@@ -376,11 +493,11 @@ fn explicit_loss_notification_works_by_checksum() {
 /// has `ebsn`. A notice that is damaged, or about no connection, is dropped and counted.
 #[test]
 fn a_notice_of_a_bad_state_restarts_the_timer() {
-    let run = |ebsn: bool| {
+    let run = |ebsn: bool, ip: IpVersion| {
         let mut config = config("server", &[(PORT, Service::Data(100_000))], None);
         Arc::make_mut(&mut config.tcp).ebsn = ebsn;
         let mut a = Endpoint::new(SERVER, &config, None);
-        let mut b = client(100_000);
+        let mut b = client_by(ip, 100_000);
         // The handshake, and data that get lost.
         let mut now = Instant::ZERO;
         let mut lost = None;
@@ -404,20 +521,9 @@ fn a_notice_of_a_bad_state_restarts_the_timer() {
         let due = a.next_timeout().expect("they are waited for");
         now += Interval::from_millis(100);
         let notice = |bytes: Vec<u8>| {
-            let packet = Packet {
-                src: NodeId(0),
-                dst: NodeId(0),
-                flow: FlowId::NONE,
-                from_opener: false,
-                ident: 0,
-                ttl: HOST_TTL,
-                corrupt: false,
-                dont_fragment: true,
-                piece: None,
-                payload: Payload::Raw(Raw::new(bytes).unwrap()),
-            };
-            let station = Ipv4Addr::new(10, 0, 0, 2);
-            icmp::bad_state(station, &packet).unwrap().bytes().to_vec()
+            let raw = Payload::Raw(Raw::new(bytes).unwrap());
+            let about = Packet::new(SERVER, CLIENT, raw);
+            icmp::bad_state(NodeId(1), &about).unwrap().bytes().to_vec()
         };
         a.receive(now, &notice(bytes.clone()));
         let after = a.next_timeout().unwrap();
@@ -426,10 +532,14 @@ fn a_notice_of_a_bad_state_restarts_the_timer() {
         let mut damaged = notice(bytes.clone());
         *damaged.last_mut().unwrap() ^= 1;
         let mut short = notice(bytes.clone());
-        short.truncate(40);
-        short[3] = 40;
+        let header = ip.header_len() as u8;
+        short.truncate(usize::from(header) + 20);
+        match ip {
+            IpVersion::V4 => short[3] = 40,
+            IpVersion::V6 => short[5] = 20,
+        }
         let mut other = bytes;
-        other[21] ^= 1;
+        other[usize::from(header) + 1] ^= 1;
         for bytes in [damaged, short, notice(other)] {
             a.receive(now + Interval::from_millis(50), &bytes);
         }
@@ -438,13 +548,15 @@ fn a_notice_of_a_bad_state_restarts_the_timer() {
         assert_eq!(dropped.not_tcp + dropped.malformed, 3, "{dropped:?}");
         (due, after)
     };
-    let (due, after) = run(true);
-    assert!(
-        after > due + Interval::from_millis(100),
-        "{due:?} {after:?}"
-    );
-    let (due, after) = run(false);
-    assert_eq!(due, after);
+    for ip in [IpVersion::V4, IpVersion::V6] {
+        let (due, after) = run(true, ip);
+        assert!(
+            after > due + Interval::from_millis(100),
+            "{due:?} {after:?}"
+        );
+        let (due, after) = run(false, ip);
+        assert_eq!(due, after);
+    }
 }
 
 #[test]

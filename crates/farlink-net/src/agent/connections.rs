@@ -2,14 +2,23 @@
 
 use super::crossing::Crossing;
 use super::middlebox::{Leaving, Moved};
+use crate::id::NodeId;
+use crate::wire::node_of;
 use farlink_tcp::{Flags, Instant, Interval, Segment, Seq};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// Address and port of both ends of a connection: first the end on the wireless side.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Ends(pub [(Ipv4Addr, u16); 2]);
+pub struct Ends(pub [(IpAddr, u16); 2]);
+
+impl Ends {
+    /// Whether the end on the wireless side has an address of this node.
+    pub fn wireless_is(&self, host: NodeId) -> bool {
+        node_of(self.0[0].0) == Some(host)
+    }
+}
 
 /// How much is kept, and how long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -217,11 +226,11 @@ impl<S: Kept> Connections<S> {
     }
 
     /// Forgets the connections of a host on the wireless side. Returns them if they go with it.
-    pub fn leave(&mut self, host: Ipv4Addr, how: Leaving) -> Option<Moved>
+    pub fn leave(&mut self, host: NodeId, how: Leaving) -> Option<Moved>
     where
         S: Debug + Send + 'static,
     {
-        let of_host = |ends: &&Ends| ends.0[0].0 == host;
+        let of_host = |ends: &&Ends| ends.wireless_is(host);
         let places: Vec<_> = self
             .by_ends
             .iter()
@@ -373,7 +382,7 @@ mod tests {
     impl Kept for u32 {}
 
     fn ends(port: u16) -> Ends {
-        let host = |last| Ipv4Addr::new(10, 0, 0, last);
+        let host = |last| IpAddr::from([10, 0, 0, last]);
         Ends([(host(1), port), (host(2), 5001)])
     }
 

@@ -6,11 +6,10 @@ use super::connections::{Connections, Kept, Limits};
 use super::crossing::Crossing;
 use super::middlebox::{Act, Action, Agent, Leaving, Moved, Note, Out, Sent, Tag, Verdict};
 use super::view::View;
-use crate::id::PacketId;
+use crate::id::{NodeId, PacketId};
 use crate::packet::Packet;
 use farlink_tcp::{Flags, Instant, Seq};
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
 
 /// Packets that are remembered: more than a link keeps sending again.
 const REMEMBERED: usize = 1024;
@@ -106,7 +105,7 @@ impl Agent for Ebsn {
     fn on_leave(
         &mut self,
         _now: Instant,
-        host: Ipv4Addr,
+        host: NodeId,
         how: Leaving,
         _out: &mut Out,
     ) -> Option<Moved> {

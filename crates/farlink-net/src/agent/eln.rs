@@ -10,10 +10,9 @@ use super::connections::{Connections, Kept, Limits};
 use super::crossing::Crossing;
 use super::middlebox::{Act, Agent, Leaving, Moved, Out, Verdict};
 use super::view::View;
-use crate::id::PacketId;
+use crate::id::{NodeId, PacketId};
 use crate::wire::MAX_OPTIONS_LEN;
 use farlink_tcp::{Flags, Instant, SackBlocks, Segment, Seq};
-use std::net::Ipv4Addr;
 
 /// Stretches of data that are noted of a connection; each hole left by a loss in front of
 /// the agent begins another. What finds no room is as if it had not passed.
@@ -105,7 +104,7 @@ impl Agent for Eln {
     fn on_leave(
         &mut self,
         _now: Instant,
-        host: Ipv4Addr,
+        host: NodeId,
         how: Leaving,
         _out: &mut Out,
     ) -> Option<Moved> {

@@ -2,12 +2,11 @@
 
 use super::crossing::Crossing;
 use super::view::View;
-use crate::id::{FlowId, PacketId};
+use crate::id::{FlowId, NodeId, PacketId};
 use crate::packet::Packet;
 use farlink_tcp::{Instant, Seq};
 use std::any::Any;
 use std::fmt::Debug;
-use std::net::Ipv4Addr;
 
 /// What an agent calls a packet by that it follows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -243,7 +242,7 @@ pub trait Agent: Debug + Send {
     fn on_leave(
         &mut self,
         _now: Instant,
-        _host: Ipv4Addr,
+        _host: NodeId,
         _how: Leaving,
         _out: &mut Out,
     ) -> Option<Moved> {

@@ -21,12 +21,11 @@ use super::middlebox::{
 };
 use super::timers::Timers;
 use super::view::View;
-use crate::id::PacketId;
+use crate::id::{NodeId, PacketId};
 use crate::packet::Packet;
 pub use config::{Repair, SackHandling, SnoopConfig, Tells};
 use farlink_tcp::{Flags, Instant, Segment, Seq};
 use flow::{Flow, OnAck, OnData};
-use std::net::Ipv4Addr;
 
 /// The agent.
 #[derive(Debug)]
@@ -409,7 +408,7 @@ impl Agent for Snoop {
     fn on_leave(
         &mut self,
         _now: Instant,
-        host: Ipv4Addr,
+        host: NodeId,
         how: Leaving,
         _out: &mut Out,
     ) -> Option<Moved> {

@@ -3,9 +3,9 @@
 use super::connections::Ends;
 use super::crossing::Crossing;
 use crate::id::{FlowId, NodeId};
-use crate::packet::{HOST_TTL, Packet, Payload, Raw};
-use crate::wire::{self, Addresses, Ipv4Fields, MAX_OPTIONS_LEN, WireError};
-use farlink_tcp::Segment;
+use crate::packet::{HOST_TTL, Ip, Packet, Payload, Raw};
+use crate::wire::{self, Addresses, IpFields, MAX_OPTIONS_LEN, WireError};
+use farlink_tcp::{IpVersion, Segment};
 
 /// A packet that crosses a node. Its headers are read when they are asked for.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ enum Real {
     NotRead,
     /// It is simulated, or there is nothing to be read.
     Nothing,
-    Headers(Ipv4Fields, Box<Segment>),
+    Headers(IpFields, Box<Segment>),
 }
 
 impl<'a> View<'a> {
@@ -98,6 +98,7 @@ impl<'a> View<'a> {
             dst: self.packet.dst,
             flow: self.packet.flow,
             from_opener: self.packet.from_opener,
+            version: self.packet.ip.version(),
             addresses: self.addresses(),
             is_real: matches!(self.packet.payload, Payload::Raw(_)),
         }
@@ -163,6 +164,7 @@ pub struct Path {
     dst: NodeId,
     flow: FlowId,
     from_opener: bool,
+    version: IpVersion,
     addresses: Addresses,
     is_real: bool,
 }
@@ -192,6 +194,11 @@ impl Path {
         }
     }
 
+    /// The version of IP that the packets are of.
+    pub fn version(self) -> IpVersion {
+        self.version
+    }
+
     /// Whether the packets are bytes.
     pub fn is_real(self) -> bool {
         self.is_real
@@ -207,8 +214,8 @@ impl Path {
         self.form(segment, None)
     }
 
-    /// The same with an identification: routers may cut it. Who sends in another's name
-    /// does not hear that a packet is too long.
+    /// The same with an identification: routers may cut it, if it is of IPv4. Who sends in
+    /// another's name does not hear that a packet is too long.
     ///
     /// # Errors
     /// As [`Self::packet`].
@@ -225,7 +232,7 @@ impl Path {
             ident: ident.unwrap_or_default(),
             ttl: HOST_TTL,
             corrupt: false,
-            dont_fragment: ident.is_none(),
+            ip: Ip::new(self.version, ident.is_none()),
             piece: None,
             payload: Payload::Tcp(segment),
         };

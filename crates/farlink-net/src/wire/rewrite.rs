@@ -1,5 +1,6 @@
 //! Headers of a real packet, changed in their place.
 
+use super::ip::segment_at;
 use super::{END, MAX_OPTIONS_LEN, NOP, WireError, options_bytes, parse_options};
 use crate::packet::Raw;
 use farlink_tcp::{Options, Segment};
@@ -11,7 +12,7 @@ use farlink_tcp::{Options, Segment};
 /// If the options find no room; nothing is changed then.
 pub(crate) fn rewrite(raw: &mut Raw, old: &Segment, new: &Segment) -> Result<(), WireError> {
     let bytes = raw.bytes();
-    let ip = usize::from(bytes[0] & 15) * 4;
+    let ip = segment_at(bytes);
     let own = ip + usize::from(bytes[ip + 12] >> 4) * 4;
     let mut header = bytes[..own].to_vec();
     if old.options != new.options {
@@ -21,13 +22,19 @@ pub(crate) fn rewrite(raw: &mut Raw, old: &Segment, new: &Segment) -> Result<(),
         let words = (header.len() - ip) / 4;
         header[ip + 12] = header[ip + 12] & 0x0f | (words as u8) << 4;
     }
-    header[1] = new.priority.dscp() << 2 | new.ecn.bits();
+    let class = new.priority.dscp() << 2 | new.ecn.bits();
+    if raw.is_ipv6() {
+        header[0] = 0x60 | class >> 4;
+        header[1] = class << 4 | header[1] & 0x0f;
+    } else {
+        header[1] = class;
+    }
     let tcp = &mut header[ip..];
     tcp[4..8].copy_from_slice(&new.seq.0.to_be_bytes());
     tcp[8..12].copy_from_slice(&new.ack.0.to_be_bytes());
     tcp[13] = new.flags.0;
     tcp[14..16].copy_from_slice(&new.window.to_be_bytes());
-    raw.replace_headers(own, &header);
+    raw.replace_headers((own, ip), &header);
     Ok(())
 }
 
@@ -67,8 +74,8 @@ mod tests {
     use super::super::{Addresses, decode, encode};
     use super::*;
     use crate::id::{FlowId, NodeId};
-    use crate::packet::{Packet, Payload};
-    use farlink_tcp::{Body, Flags, Seq, Timestamps};
+    use crate::packet::{Ip, Packet, Payload};
+    use farlink_tcp::{Body, Ecn, Flags, Priority, Seq, Timestamps};
 
     fn segment() -> Segment {
         Segment {
@@ -84,7 +91,7 @@ mod tests {
         }
     }
 
-    fn raw(segment: Segment) -> Raw {
+    fn raw(segment: Segment, ip: Ip) -> Raw {
         let packet = Packet {
             src: NodeId(0),
             dst: NodeId(1),
@@ -93,7 +100,7 @@ mod tests {
             ident: 9,
             ttl: 60,
             corrupt: false,
-            dont_fragment: true,
+            ip,
             piece: None,
             payload: Payload::Tcp(segment),
         };
@@ -102,28 +109,36 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_the_rest_stays() {
-        let mut raw = raw(segment());
-        let mut wanted = segment();
-        wanted.options.eln = true;
-        (wanted.window, wanted.ack) = (1000, Seq(u32::MAX));
-        rewrite(&mut raw, &segment(), &wanted).unwrap();
-        let (fields, read) = decode(raw.bytes()).unwrap();
-        assert_eq!((read, fields.ident, fields.ttl), (wanted.clone(), 9, 60));
-        rewrite(&mut raw, &wanted, &segment()).unwrap();
-        assert_eq!(decode(raw.bytes()).unwrap().1, segment());
+        for (ip, ident) in [(Ip::default(), 9), (Ip::V6, 0)] {
+            let mut raw = raw(segment(), ip);
+            let label = raw.bytes()[..4].to_vec();
+            let mut wanted = segment();
+            wanted.options.eln = true;
+            (wanted.window, wanted.ack) = (1000, Seq(u32::MAX));
+            (wanted.ecn, wanted.priority) = (Ecn::Ce, Priority::Low);
+            rewrite(&mut raw, &segment(), &wanted).unwrap();
+            let (fields, read) = decode(raw.bytes()).unwrap();
+            assert_eq!(
+                (read, fields.ident, fields.ttl),
+                (wanted.clone(), ident, 60)
+            );
+            rewrite(&mut raw, &wanted, &segment()).unwrap();
+            assert_eq!(decode(raw.bytes()).unwrap().1, segment());
+            assert_eq!(raw.bytes()[..4], label);
+        }
     }
 
     #[test]
     fn unknown_options_stay_and_what_has_no_room_changes_nothing() {
         let unknown = [30, 12, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9];
-        let mut raw = raw(segment());
+        let mut raw = raw(segment(), Ip::default());
         let mut bytes = raw.bytes().to_vec();
         bytes.splice(40..40, unknown);
         bytes[3] += 12;
         bytes[32] += 0x30;
         let mut raw_with = Raw::mended(bytes);
         let header = raw_with.bytes()[..64].to_vec();
-        raw_with.replace_headers(64, &header); // for the checksum of TCP
+        raw_with.replace_headers((64, 20), &header); // for the checksum of TCP
         let mut wanted = segment();
         wanted.options.eln = true;
         rewrite(&mut raw_with, &segment(), &wanted).unwrap();

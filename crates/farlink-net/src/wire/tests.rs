@@ -1,8 +1,11 @@
 //! Bytes and back.
 
 use super::*;
+use crate::fragment::IPV4_HEADER_LEN;
 use crate::id::FlowId;
 use crate::packet::Datagram;
+use etherparse::Ipv4HeaderSlice;
+use etherparse::checksum::Sum16BitWords;
 use farlink_tcp::segment::{MAX_SACK_BLOCKS, TCP_HEADER_LEN};
 use farlink_tcp::{RareOptions, ScpsCapabilities, Snack};
 use proptest::prelude::*;
@@ -71,6 +74,7 @@ fn packet() -> impl Strategy<Value = Packet> {
         0u32..1 << 20,
         options(),
         body(),
+        prop_oneof![Just(Ip::default()), Just(Ip::V6)],
     )
         .prop_map(
             |(
@@ -80,6 +84,7 @@ fn packet() -> impl Strategy<Value = Packet> {
                 node,
                 options,
                 body,
+                ip,
             )| {
                 Packet {
                     src: NodeId(node),
@@ -89,7 +94,7 @@ fn packet() -> impl Strategy<Value = Packet> {
                     ident,
                     ttl,
                     corrupt: false,
-                    dont_fragment: true,
+                    ip,
                     piece: None,
                     payload: Payload::Tcp(Segment {
                         src_port,
@@ -194,7 +199,8 @@ proptest! {
         let (ip, segment) = decode(&bytes).unwrap();
         prop_assert_eq!(segment, with_zeros(segment_of(&packet)));
         let addresses = Addresses::of(&packet);
-        prop_assert_eq!(ip, Ipv4Fields { addresses, ident: packet.ident, ttl: packet.ttl });
+        let ident = if packet.ip == Ip::V6 { 0 } else { packet.ident };
+        prop_assert_eq!(ip, IpFields { addresses, ident, ttl: packet.ttl });
     }
 
     /// Padding behind the datagram changes nothing; a prefix is a prefix.
@@ -222,11 +228,13 @@ proptest! {
         }
     }
 
-    /// Any one flipped bit is noticed, and so is the mark.
+    /// Any one flipped bit is noticed, and so is the mark; IPv6 checks neither its class
+    /// of traffic, its label nor its hops.
     #[test]
     fn changed_bits_are_noticed(mut packet in fitting(), bit: prop::sample::Index) {
         let mut bytes = bytes_of(&packet);
         let bit = bit.index(8 * bytes.len());
+        prop_assume!(packet.ip != Ip::V6 || !matches!(bit, 0..4 | 8..32 | 56..64));
         bytes[bit / 8] ^= 1 << (bit % 8);
         prop_assert!(decode(&bytes).is_err());
         packet.corrupt = true;
@@ -388,7 +396,7 @@ fn what_is_no_segment_is_refused_with_the_reason() {
     };
     assert_eq!(broken(|b| b[3] = 45, true), length(45));
     assert_eq!(broken(|b| b[3] = 19, true), length(19));
-    assert!(matches!(broken(|b| b[0] = 0x65, true), WireError::Ipv4(_)));
+    assert!(matches!(broken(|b| b[0] = 0x55, true), WireError::Ipv4(_)));
     assert!(matches!(broken(|b| b[0] = 0x44, true), WireError::Ipv4(_)));
     assert!(matches!(broken(Vec::clear, false), WireError::Ipv4(_)));
     assert!(matches!(broken(|b| b[32] = 0x40, true), WireError::Tcp(_)));
@@ -422,7 +430,9 @@ fn fragments_put_together_are_the_datagram() {
     let mut packet = Packet {
         flow: FlowId(0),
         ident: 77,
-        dont_fragment: false,
+        ip: Ip::V4 {
+            dont_fragment: false,
+        },
         ..Packet::new(
             NodeId(0),
             NodeId(1),

@@ -5,7 +5,7 @@ mod source;
 
 use crate::scenario::UdpSpec;
 use farlink_net::rng::Stream;
-use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload};
+use farlink_net::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
 use farlink_tcp::{Body, Instant};
 use sink::Sink;
 use source::Source;
@@ -18,8 +18,8 @@ pub(crate) struct UdpFlow {
     from: NodeId,
     to: NodeId,
     ports: (u16, u16),
-    /// No router may cut its datagrams.
-    dont_fragment: bool,
+    /// The IP header of its datagrams.
+    ip: Ip,
     pub(crate) source: Source,
     pub(crate) sink: Sink,
     /// Copies of its datagrams that are on their way.
@@ -35,7 +35,7 @@ impl UdpFlow {
         id: FlowId,
         (from, to): (NodeId, NodeId),
         ports: (u16, u16),
-        dont_fragment: bool,
+        ip: Ip,
         spec: UdpSpec,
         stream: Stream,
         start: Instant,
@@ -45,7 +45,7 @@ impl UdpFlow {
             from,
             to,
             ports,
-            dont_fragment,
+            ip,
             source: Source::new(spec, stream, start),
             sink: Sink::default(),
             under_way: 0,
@@ -77,7 +77,7 @@ impl UdpFlow {
             ident,
             ttl,
             corrupt: false,
-            dont_fragment: self.dont_fragment,
+            ip: self.ip,
             piece: None,
             payload: Payload::Udp(Datagram {
                 src_port: self.ports.0,

@@ -7,7 +7,7 @@ use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use farlink_net::agent::{Action, Agent, Crossing, Injection, Out, Sent, Tag, Verdict, View};
 use farlink_net::channel::DropCause;
-use farlink_net::{ById, Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp, wire};
+use farlink_net::{ById, Direction, LinkId, NodeId, Packet, PacketId, Payload, icmp};
 use farlink_tcp::{Instant, Notice};
 
 impl World {
@@ -300,7 +300,7 @@ impl World {
 
     /// Tells the sender of a packet that it is stuck.
     fn send_bad_state(&mut self, number: usize, node: NodeId, about: &Packet) {
-        let Some(message) = icmp::bad_state(wire::node_address(node), about) else {
+        let Some(message) = icmp::bad_state(node, about) else {
             return;
         };
         let packet = Packet {
@@ -311,7 +311,7 @@ impl World {
             ident: 0,
             ttl: message.ttl(),
             corrupt: false,
-            dont_fragment: message.dont_fragment(),
+            ip: message.ip(),
             piece: None,
             payload: Payload::Raw(message),
         };

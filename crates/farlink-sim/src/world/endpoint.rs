@@ -110,7 +110,7 @@ impl World {
                         from_opener: brief.sender_opens == from_sender,
                         ident: home.ident,
                         ttl: HOST_TTL,
-                        dont_fragment: brief.dont_fragment,
+                        ip: brief.ip,
                     };
                     home.ident = home.ident.wrapping_add(1);
                     let (number, label) = draft.send(head);

@@ -1,6 +1,6 @@
 //! IP fragments in the world: packets too long for their next link are cut, or
-//! dropped with word to the sender; hosts put them together (RFC 791, 3.2;
-//! RFC 1191).
+//! dropped with word to the sender, which may cut what it sends then; hosts put them
+//! together (RFC 791, 3.2; RFC 1191; RFC 8200, 4.5; RFC 8201).
 
 use super::reassemblies::{Key, Partial, key, same};
 use super::{World, sending_end};
@@ -10,7 +10,7 @@ use farlink_net::channel::DropCause;
 use farlink_net::fragment::{Added, Mtu, Piece};
 use farlink_net::icmp::IcmpError;
 use farlink_net::packet::IPV4_HEADER_LEN;
-use farlink_net::{HOST_TTL, Id, LinkId, NodeId, Packet, PacketId, Payload};
+use farlink_net::{HOST_TTL, Id, Ip, LinkId, NodeId, Packet, PacketId, Payload};
 use farlink_tcp::{Ecn, Instant};
 
 impl World {
@@ -22,7 +22,7 @@ impl World {
         };
         let packet = &self.packets[number];
         if let Payload::Raw(raw) = &packet.payload {
-            if raw.dont_fragment() {
+            if raw.ip().dont_fragment() {
                 self.refuse(node, link, number, IcmpError::TooBig(mtu.bytes));
                 return;
             }
@@ -39,7 +39,7 @@ impl World {
             }
             return;
         }
-        if packet.dont_fragment {
+        if packet.ip.dont_fragment() {
             self.notify_mtu(node, number, mtu);
             self.lose_beyond(link, number, DropCause::TooBig);
             return;
@@ -64,11 +64,56 @@ impl World {
         self.absorb(number);
     }
 
-    /// The endpoint that sent a packet too long to go on will hear of it when a
-    /// message could be there: after the propagation delays of the way back.
+    /// A datagram of a flow leaves its host. The host cuts one of IPv6 itself, to what its
+    /// link takes and, as far as it has heard, the path (RFC 8200, 4.5; RFC 8201, 5.2).
+    pub(super) fn send_datagram(&mut self, node: NodeId, packet: Packet) {
+        if packet.ip == Ip::V6 {
+            let link = self.nodes[node].next_hop(packet.dst);
+            let of_link = self.links.has(link).then(|| self.links[link].mtu());
+            let of_path = self.path_mtus.get(&(node, packet.dst)).copied();
+            let most = of_link.flatten().map(|mtu| mtu.bytes).into_iter();
+            let most = most.chain(of_path).min();
+            if let Some(bytes) = most.filter(|&most| packet.ip_len() > most) {
+                self.send_in_pieces(node, &packet, bytes);
+                return;
+            }
+        }
+        self.send_whole(node, packet);
+    }
+
+    /// A host cuts a datagram of IPv6, which is over with that.
+    #[cold]
+    fn send_in_pieces(&mut self, node: NodeId, packet: &Packet, bytes: u32) {
+        let whole = Piece {
+            offset: 0,
+            len: (packet.whole_len() - packet.ip.header_len()) as u16,
+            more: false,
+        };
+        let mtu = Mtu { bytes, unit: 8 };
+        for piece in mtu.cut(whole, packet.ip.fragment_header_len()) {
+            self.datagram_copied(packet.flow);
+            let part = Packet {
+                piece: Some(piece),
+                ..packet.clone()
+            };
+            self.send_whole(node, part);
+        }
+        self.datagram_lost(packet.flow);
+    }
+
+    fn send_whole(&mut self, node: NodeId, packet: Packet) {
+        if let Some(probes) = &mut self.probes {
+            probes.capture(self.now, node, &packet);
+        }
+        let number = self.packets.hold(packet);
+        self.forward(node, number);
+    }
+
+    /// Who sent a packet too long to go on will hear of it when a message could be there:
+    /// after the propagation delays of the way back.
     fn notify_mtu(&mut self, node: NodeId, number: PacketId, mtu: Mtu) {
         let packet = &self.packets[number];
-        if packet.tcp().is_none() {
+        if packet.tcp().is_none() && packet.ip != Ip::V6 {
             return; // nobody there who could send less
         }
         let (mut at, mut heard) = (node, self.now);
@@ -83,16 +128,25 @@ impl World {
         if at != packet.src {
             return;
         }
-        let end = sending_end(packet, self.briefs[packet.flow].sender_opens);
+        // Of what is not over TCP the end that sends the data is the opener.
+        let brief = self.briefs.get(packet.flow);
+        let end = sending_end(packet, brief.is_none_or(|brief| brief.sender_opens));
         self.serial = self.serial.wrapping_add(1);
         let event = Event::new(heard, Kind::PathMtu, end.number(), self.serial);
         self.queue.push_with(event, mtu.bytes);
     }
 
-    /// An endpoint hears how long a packet may be.
+    /// An endpoint, or a host that sends datagrams, hears how long a packet may be.
     pub(crate) fn path_mtu(&mut self, end: EndId, mtu: u32) {
+        let Some(brief) = self.briefs.get(end.flow()) else {
+            let path = self.path_of_datagrams(end);
+            let known = self.path_mtus.entry(path).or_insert(mtu);
+            *known = mtu.min(*known);
+            return;
+        };
+        let ip = brief.ip.version();
         let e = &mut self.ends[end];
-        if e.live && e.conn.on_path_mtu(mtu) {
+        if e.live && e.conn.on_path_mtu(mtu, ip) {
             self.serve(end);
         }
     }

@@ -10,7 +10,7 @@ use crate::event_queue::{Event, Kind};
 use farlink_net::agent::Moved;
 use farlink_net::channel::DropCause;
 use farlink_net::mobility::{Point, Walker};
-use farlink_net::{ById, Direction, LinkId, NodeId, PacketId, wire};
+use farlink_net::{ById, Direction, LinkId, NodeId, PacketId};
 use farlink_tcp::{Instant, Interval};
 
 /// When a host goes where.
@@ -259,7 +259,6 @@ impl World {
             let mover = &mut self.roaming.movers[number];
             mover.moved.push((coming.agent, coming.moved));
         }
-        let host = wire::node_address(node);
         for agent in 0..self.agents.all.len() {
             let placed = &self.agents.all[agent];
             let Some(how) = placed.handing.how.filter(|_| placed.wireless == left) else {
@@ -267,7 +266,7 @@ impl World {
             };
             let mut moved = None;
             self.ask(agent, |agent, now, out| {
-                moved = agent.on_leave(now, host, how, out);
+                moved = agent.on_leave(now, node, how, out);
             });
             let mover = &mut self.roaming.movers[number];
             mover.moved.extend(moved.map(|moved| (agent, moved)));

@@ -173,6 +173,7 @@ impl World {
             return;
         };
         self.answers.answered += 1;
+        let ip = answer.ip();
         let answer = self.packets.hold(Packet {
             src: node,
             dst: to,
@@ -181,7 +182,7 @@ impl World {
             ident: 0,
             ttl: HOST_TTL,
             corrupt: false,
-            dont_fragment: false,
+            ip,
             piece: None,
             payload: Payload::Raw(answer),
         });

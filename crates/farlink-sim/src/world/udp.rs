@@ -6,13 +6,26 @@ use crate::app::Side;
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use farlink_net::xtp::Content;
-use farlink_net::{FlowId, HOST_TTL, Id, PacketId, Payload};
+use farlink_net::{FlowId, HOST_TTL, Id, NodeId, PacketId, Payload};
 use farlink_tcp::Seq;
 
 impl World {
     /// The flow of datagrams that a packet's number of a flow stands for.
     fn udp_index(&self, flow: FlowId) -> usize {
         flow.index() - self.flows.len()
+    }
+
+    /// The hosts that datagrams of this end go from and to.
+    pub(super) fn path_of_datagrams(&self, end: EndId) -> (NodeId, NodeId) {
+        let [from, to] = match self.xtp_index(end.flow()) {
+            Some(index) => self.xtp[index].nodes(),
+            None => self.udp[self.udp_index(end.flow())].nodes(),
+        };
+        if end.side() == Side::From {
+            (from, to)
+        } else {
+            (to, from)
+        }
     }
 
     /// A source sends what is due, and its next datagram becomes an event; or it
@@ -31,10 +44,8 @@ impl World {
                 let node = flow.node();
                 if let Some(probes) = &mut self.probes {
                     probes.datagram_sent(self.now, &packet);
-                    probes.capture(self.now, node, &packet);
                 }
-                let number = self.packets.hold(packet);
-                self.forward(node, number);
+                self.send_datagram(node, packet);
                 self.schedule_datagram(index);
             }
             _ => self.schedule_datagram(index),

@@ -51,11 +51,7 @@ impl World {
         let home = &mut self.nodes[node];
         let packet = flow.packet(pdu, by_sender, self.now, home.ident);
         home.ident = home.ident.wrapping_add(1);
-        if let Some(probes) = &mut self.probes {
-            probes.capture(self.now, node, &packet);
-        }
-        let number = self.packets.hold(packet);
-        self.forward(node, number);
+        self.send_datagram(node, packet);
     }
 
     /// A packet of XTP is where it was to go.

@@ -9,7 +9,7 @@ mod sender;
 
 use crate::scenario::XtpSpec;
 use farlink_net::xtp::{Content, Pdu};
-use farlink_net::{Datagram, FlowId, NodeId, Packet, Payload};
+use farlink_net::{Datagram, FlowId, Ip, NodeId, Packet, Payload};
 use farlink_tcp::{Body, Instant, Stats};
 use receiver::Receiver;
 use sender::Sender;
@@ -22,8 +22,8 @@ pub(crate) struct XtpFlow {
     from: NodeId,
     to: NodeId,
     ports: (u16, u16),
-    /// No router may cut its packets.
-    dont_fragment: bool,
+    /// The IP header of its packets.
+    ip: Ip,
     size: u64,
     sender: Sender,
     receiver: Receiver,
@@ -44,7 +44,7 @@ impl XtpFlow {
         id: FlowId,
         (from, to): (NodeId, NodeId),
         ports: (u16, u16),
-        dont_fragment: bool,
+        ip: Ip,
         spec: &XtpSpec,
         start: Instant,
     ) -> Self {
@@ -53,7 +53,7 @@ impl XtpFlow {
             from,
             to,
             ports,
-            dont_fragment,
+            ip,
             size: spec.size,
             sender: Sender::new(spec, start),
             receiver: Receiver::new(spec.window, spec.packet),
@@ -111,7 +111,7 @@ impl XtpFlow {
             flow: self.id,
             from_opener: by_sender,
             ident,
-            dont_fragment: self.dont_fragment,
+            ip: self.ip,
             ..Packet::new(src, dst, Payload::Udp(datagram))
         }
     }

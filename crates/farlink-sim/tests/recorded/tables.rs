@@ -510,6 +510,15 @@ pub(crate) const WHOLE: &[(&str, &str)] = &[
          { from = 'a', to = 'b', app = 'cbr', rate = '100 kbit/s', packet = '2000 B', datagrams = 40, dont_fragment = false }]",
     ),
     (
+        "versions of ip",
+        "ip = 'v6'\n\
+         links = [{ between = ['a', 'b'], down = { rate = '2 Mbit/s', delay = '20 ms' } }, \
+         { between = ['b', 'c'], down = { rate = '1 Mbit/s', delay = '20 ms', mtu = '1280 B', channel = { loss = 0.01 } } }]\n\
+         agents = [{ at = 'b', wireless = 'b-c', kind = 'snoop' }]\n\
+         flows = [{ from = 'a', to = 'c', size = '100 kB' }, { from = 'a', to = 'c', size = '100 kB', ip = 'v4' }, \
+         { from = 'a', to = 'c', app = 'cbr', rate = '100 kbit/s', packet = '2000 B', datagrams = 40, reassembly_timeout = '2 s' }]",
+    ),
+    (
         "fragments to the byte",
         "links = [{ between = ['a', 'b'], arq = { protocol = 'rlp' }, down = { rate = '100 kbit/s', delay = '20 ms', mtu = '128 B', fragments = 'wong1998', channel = { loss = 0.05 } } }]\n\
          flows = [{ from = 'a', to = 'b', size = '20 kB', dont_fragment = false }]",

@@ -4,14 +4,10 @@
 use super::input::TIMESTAMPS_LEN;
 use super::{Connection, State};
 use crate::config::{Eln, PartialAck};
-use crate::segment::{Flags, Segment};
+use crate::ip::IpVersion;
+use crate::segment::{Flags, Segment, TCP_HEADER_LEN};
 use crate::seq::Seq;
 use crate::time::Instant;
-
-/// Bytes of the headers of IPv4 and TCP without options.
-const HEADERS_LEN: u32 = 40;
-/// The longest packet that every link takes (RFC 791, 3.2).
-const LEAST_MTU: u32 = 68;
 
 /// Why a segment did not arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,17 +86,18 @@ impl Connection {
     }
 
     /// A node on the way could not send a packet on without cutting it, which its
-    /// header forbids: `mtu` is the longest IP packet, in bytes, that its next link
-    /// takes (ICMP "fragmentation needed", RFC 1191, 4). New segments are no longer
+    /// header forbids: `mtu` is the longest packet of this version of IP, in bytes, that
+    /// its next link takes (ICMP "fragmentation needed", RFC 1191, 4; ICMPv6 "packet too
+    /// big", RFC 4443, 3.2). New segments are no longer
     /// than that allows, and what is too long goes again in shorter ones. The
-    /// congestion window stays: nothing says that the path is full (RFC 1191, 6.5).
-    /// Returns whether it was news; less than the 68 bytes that every link takes
-    /// (RFC 791, 3.2) is not believed.
-    pub fn on_path_mtu(&mut self, mtu: u32) -> bool {
+    /// congestion window stays: nothing says that the path is full (RFC 1191, 6.5;
+    /// RFC 8201, 5.4). Returns whether it was news; less than every link takes (RFC 791,
+    /// 3.2; RFC 8201, 4) is not believed.
+    pub fn on_path_mtu(&mut self, mtu: u32, ip: IpVersion) -> bool {
         self.at_rest = false;
         let options = if self.timestamps { TIMESTAMPS_LEN } else { 0 };
-        let mss = mtu.saturating_sub(HEADERS_LEN + options);
-        let news = mtu >= LEAST_MTU && mss < self.tx.mss;
+        let mss = mtu.saturating_sub(ip.header_len() + TCP_HEADER_LEN + options);
+        let news = mtu >= ip.least_mtu() && mss < self.tx.mss;
         if news {
             self.tx.mss = mss;
             if self.tx.board.split(mss) {

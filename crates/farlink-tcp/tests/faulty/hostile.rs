@@ -5,8 +5,8 @@ use super::chance::Chance;
 use super::setup::{self, COOKIE};
 use farlink_tcp::{
     Body, Config, Connection, Ecn, Extra, FastOpenCache, FastOpenCookie, Flags, Instant, Interval,
-    LossCause, Notice, Offset, Options, Priority, SackBlock, ScpsCapabilities, Segment, Seq, Snack,
-    State, Timestamps,
+    IpVersion, LossCause, Notice, Offset, Options, Priority, SackBlock, ScpsCapabilities, Segment,
+    Seq, Snack, State, Timestamps,
 };
 use std::num::NonZeroU16;
 use std::sync::Arc;
@@ -75,7 +75,7 @@ pub(crate) fn attack(seed: u64, row: usize, state: State) -> u64 {
                         victim.connection.on_notice(victim.now, notice);
                         // Any length at all, for whatever is in flight.
                         let mtu = segment.seq.0 % 2000;
-                        victim.connection.on_path_mtu(mtu);
+                        victim.connection.on_path_mtu(mtu, IpVersion::V4);
                     }
                     _ => victim.connection.on_segment(victim.now, &segment),
                 }

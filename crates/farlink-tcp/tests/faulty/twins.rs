@@ -5,7 +5,9 @@ use super::chance::Chance;
 use super::path::{Fate, Path};
 use super::setup;
 use farlink_tcp::config::{Config, Nagle};
-use farlink_tcp::{Connection, Instant, Interval, LossCause, Notice, Segment, Seq, State};
+use farlink_tcp::{
+    Connection, Instant, Interval, IpVersion, LossCause, Notice, Segment, Seq, State,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::fmt::Debug;
@@ -100,7 +102,7 @@ impl Twins {
             2 => self.both(|c| c.set_nagle(Nagle::Rfc896)),
             3 => self.both(|c| c.set_send_buffer(50_000)),
             4 => self.both(|c| c.set_receive_buffer(200_000)),
-            5 => _ = self.both(|c| c.on_path_mtu(600)),
+            5 => _ = self.both(|c| c.on_path_mtu(600, IpVersion::V4)),
             6 => self.both(|c| c.on_timeout(now)),
             _ => {}
         }

@@ -12,7 +12,7 @@ pub(crate) use parse::parse;
 pub(crate) use refusals::refusals;
 pub(crate) use run::run;
 
-use farlink_tcp::{Config, Interval, LossCause};
+use farlink_tcp::{Config, Interval, IpVersion, LossCause};
 use packet::Packet;
 use std::fmt;
 
@@ -81,6 +81,7 @@ enum Step {
     /// A router tells the path MTU; whether it is news.
     PathMtu {
         mtu: u32,
+        ip: IpVersion,
         believed: bool,
     },
     /// The application writes so many bytes, of which so many are taken.

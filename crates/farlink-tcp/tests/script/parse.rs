@@ -3,7 +3,7 @@
 use super::options::{apply, interval, number};
 use super::packet::Packet;
 use super::{Check, Failure, Line, Relation, Script, Step, Time};
-use farlink_tcp::{Config, Interval, LossCause};
+use farlink_tcp::{Config, Interval, IpVersion, LossCause};
 
 /// Initial sequence numbers unless chosen: any that are not zero.
 const ISN: u32 = 10_000;
@@ -77,7 +77,12 @@ fn timed(line: &str) -> Result<(Time, Step), String> {
             seq: number(rest.trim_end_matches("= ignored").trim())?,
             believed: !rest.ends_with("ignored"),
         },
-        "path_mtu" => Step::PathMtu {
+        "path_mtu" | "path_mtu6" => Step::PathMtu {
+            ip: if verb == "path_mtu" {
+                IpVersion::V4
+            } else {
+                IpVersion::V6
+            },
             mtu: number(rest.trim_end_matches("= ignored").trim())?,
             believed: !rest.ends_with("ignored"),
         },

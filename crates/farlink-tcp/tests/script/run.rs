@@ -114,8 +114,8 @@ impl Player<'_> {
                     return Err(format!("believed: {got}"));
                 }
             }
-            Step::PathMtu { mtu, believed } => {
-                let got = self.connection()?.on_path_mtu(*mtu);
+            Step::PathMtu { mtu, ip, believed } => {
+                let got = self.connection()?.on_path_mtu(*mtu, *ip);
                 if got != *believed {
                     return Err(format!("believed: {got}"));
                 }

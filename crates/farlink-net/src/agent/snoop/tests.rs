@@ -281,8 +281,7 @@ fn what_comes_along_is_timed_from_then_on() {
     goes(&mut new, until(0), other);
     assert!(new.deadline().is_some());
     new.on_deadline(until(1), &mut Out::default());
-    let host = packet(MOBILE, data(1), false);
-    let host = View::new(&mut host.clone()).addresses().src;
+    let host = packet(MOBILE, data(1), false).src;
     let mut out = Out::default();
     let moved = old.on_leave(until(2), host, Leaving::Transfer, &mut out);
     new.on_join(until(2), moved.expect("three packets"), &mut out);

@@ -10,12 +10,12 @@ use super::connections::{Ends, Limits};
 use super::crossing::Crossing;
 use super::middlebox::{Agent, Leaving, Moved, Out, Verdict};
 use super::view::{Path, View};
-use crate::id::PacketId;
+use crate::id::{NodeId, PacketId};
 use crate::packet::Packet;
-use farlink_tcp::{Config, Flags, Instant, Interval, Segment, Seq, Stats};
+use farlink_tcp::{Config, Flags, Instant, Interval, IpVersion, Segment, Seq, Stats};
 use relay::{Opening, Relay};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 /// What a split connection is made of.
@@ -24,6 +24,8 @@ pub struct Settings {
     /// The TCP of the half on the wireless side and of the other one. What it may have
     /// written and not acknowledged is its buffer for what it relays.
     pub tcp: [Arc<Config>; 2],
+    /// The same of connections over IPv6, whose segments are shorter.
+    pub tcp6: [Arc<Config>; 2],
     /// A SYN is answered at once. Otherwise when the end that it is for has answered.
     pub early: bool,
     /// Bytes wait so long until they fill a segment of the other half; without, they do
@@ -34,6 +36,17 @@ pub struct Settings {
     /// How many there are at once; a connection may be idle for as long if there is no
     /// room for another.
     pub limits: Limits,
+}
+
+impl Settings {
+    /// The TCP of a half of a connection over this version of IP.
+    fn tcp_over(&self, ip: IpVersion, half: usize) -> Arc<Config> {
+        let both = match ip {
+            IpVersion::V4 => &self.tcp,
+            IpVersion::V6 => &self.tcp6,
+        };
+        Arc::clone(&both[half])
+    }
 }
 
 /// The agent.
@@ -318,11 +331,11 @@ impl Agent for Split {
     fn on_leave(
         &mut self,
         now: Instant,
-        host: Ipv4Addr,
+        host: NodeId,
         how: Leaving,
         out: &mut Out,
     ) -> Option<Moved> {
-        let of_host = |ends: &&Ends| ends.0[0].0 == host;
+        let of_host = |ends: &&Ends| ends.wireless_is(host);
         let leaving: Vec<Ends> = self.relays.keys().filter(of_host).copied().collect();
         if how == Leaving::Lose {
             for ends in leaving {
@@ -411,12 +424,19 @@ fn opens(segment: &Segment) -> bool {
 /// RFC 9293, 3.4.1, wants it. There is no secret: nothing here is attacked.
 fn number(ends: Ends, now: Instant) -> Seq {
     let mix = |hash: u32, word: u32| (hash ^ word).wrapping_mul(0x0100_0193).rotate_left(13);
-    let words = ends
-        .0
-        .iter()
-        .flat_map(|&(host, port)| [u32::from(host), port.into()]);
     let clock = (now.as_nanos() / 4_000) as u32;
-    Seq(words.fold(0x811c_9dc5, mix).wrapping_add(clock))
+    let mut hash = 0x811c_9dc5;
+    for (host, port) in ends.0 {
+        hash = match host {
+            IpAddr::V4(host) => mix(hash, host.into()),
+            IpAddr::V6(host) => {
+                let words = (0..4).map(|n| (u128::from(host) >> (96 - 32 * n)) as u32);
+                words.fold(hash, mix)
+            }
+        };
+        hash = mix(hash, port.into());
+    }
+    Seq(hash.wrapping_add(clock))
 }
 
 impl Count {

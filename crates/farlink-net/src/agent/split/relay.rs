@@ -87,7 +87,7 @@ impl Relay {
             syn,
             early,
         } = opening;
-        let tcp = |half: usize| settings.tcp[half].clone();
+        let tcp = |half| settings.tcp_over(path.version(), half);
         let isn = early.unwrap_or_default();
         let mut answers = Connection::listen(tcp(from), syn.dst_port, isn);
         let asks = Connection::open(tcp(1 - from), syn.src_port, syn.dst_port, syn.seq);
@@ -151,7 +151,8 @@ impl Relay {
             && half.connection.state() == State::Established
             && let Some(syn) = self.unanswered.take()
         {
-            let tcp = settings.tcp[self.opener].clone();
+            let ip = self.halves[from].path.version();
+            let tcp = settings.tcp_over(ip, self.opener);
             let mut answers = Connection::listen(tcp, syn.dst_port, segment.seq);
             answers.on_segment(now, &syn);
             self.halves[self.opener].connection = answers;

@@ -16,6 +16,7 @@ fn settings() -> Settings {
     };
     Settings {
         tcp: [half("sack"), half("reno")],
+        tcp6: [half("sack"), half("reno")],
         early: true,
         linger: None,
         stack_delay: Interval::ZERO,
@@ -263,7 +264,7 @@ fn what_is_kept_is_bounded() {
             ..Segment::default()
         };
         let mut packet = super::super::bed::packet(FIXED, syn, false);
-        packet.src = crate::id::NodeId(1 << 16 | number >> 16);
+        packet.src = NodeId(1 << 16 | number >> 16);
         let mut view = View::new(&mut packet);
         out.actions.clear();
         split.on_packet(now, PacketId(0), Crossing::ToWireless, &mut view, &mut out)

@@ -11,12 +11,11 @@ use super::connections::{Ends, Limits};
 use super::crossing::Crossing;
 use super::middlebox::{Act, Agent, Leaving, Moved, Out, Verdict};
 use super::view::View;
-use crate::id::PacketId;
+use crate::id::{NodeId, PacketId};
 use crate::packet::Packet;
 use farlink_tcp::{Flags, Instant};
 use state::{Becomes, Count, Spoofed};
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::Ipv4Addr;
 
 /// What it may keep, and how long it tries.
 #[derive(Clone, Copy, Debug)]
@@ -262,11 +261,11 @@ impl Agent for Spoof {
     fn on_leave(
         &mut self,
         _now: Instant,
-        host: Ipv4Addr,
+        host: NodeId,
         how: Leaving,
         out: &mut Out,
     ) -> Option<Moved> {
-        let of_host = |ends: &&Ends| ends.0[0].0 == host;
+        let of_host = |ends: &&Ends| ends.wireless_is(host);
         let leaving: Vec<Ends> = self.all.keys().filter(of_host).copied().collect();
         if how == Leaving::Lose {
             for ends in leaving {

@@ -1,0 +1,253 @@
+//! The version of IP that flows use: the key `ip` of the scenario and of a flow, and what
+//! goes with IPv6 and what does not.
+
+use std::collections::HashMap;
+
+use farlink_tcp::IpVersion;
+
+use super::decode::Problem;
+use super::expanded::{DirectionSpec, ExpandedFlow, ExpandedLink};
+use super::handoff::ExpandedHandoff;
+use super::spec::{FlowSpec, Scenario};
+use super::tcp::TcpSpec;
+use super::tree::Step;
+use super::units::Size;
+
+impl Scenario {
+    /// The version of IP of a flow.
+    pub(super) fn ip_of(&self, flow: &FlowSpec) -> IpVersion {
+        flow.ip.unwrap_or(self.ip).into()
+    }
+
+    /// The TCP of a flow: its own keys over the scenario's. What a longer header takes of a
+    /// packet its segments are shorter by, unless their length is written.
+    pub(super) fn tcp_of(&self, flow: &FlowSpec) -> TcpSpec {
+        let tcp = flow.tcp.over(&self.tcp);
+        let more = self.ip_of(flow).header_len() - IpVersion::V4.header_len();
+        tcp.with_shorter_segments(more)
+    }
+
+    /// Where the version of IP of entry `i` of `flows` is written.
+    fn ip_written(&self, i: usize) -> Vec<Step> {
+        match self.flows[i].ip {
+            Some(_) => vec!["flows".into(), i.into(), "ip".into()],
+            None => vec!["ip".into()],
+        }
+    }
+}
+
+/// Refuses keys that mean nothing beside this version of IP.
+pub(super) fn check(scenario: &Scenario) -> Result<(), Problem> {
+    let is_v6 = |flow: &FlowSpec| scenario.ip_of(flow) == IpVersion::V6;
+    if !scenario.ip.is_v4()
+        && !scenario.flows.is_empty()
+        && scenario.flows.iter().all(|flow| flow.ip.is_some())
+    {
+        let says = "would be ignored: every flow has its own; remove it";
+        return Err(Problem::new(["ip".into()], says));
+    }
+    for (i, flow) in scenario.flows.iter().enumerate() {
+        if is_v6(flow) && !flow.dont_fragment {
+            let says = "= false goes with IPv4 alone: of packets of IPv6 none but the sender may cut \
+                        one (RFC 8200, 5); remove it";
+            let path = ["flows".into(), i.into(), "dont_fragment".into()];
+            return Err(Problem::new(path, says));
+        }
+    }
+    let mut over_tcp = scenario.flows.iter().filter(|flow| !flow.app.is_udp());
+    let some = over_tcp.clone().next().is_some();
+    if some && over_tcp.all(is_v6) {
+        let compresses = |link: &super::spec::LinkSpec| link.header_compression.is_some();
+        if let Some(i) = scenario.links.iter().position(compresses) {
+            let says = "would be ignored: RFC 1144 is of IPv4, and all flows over TCP are of IPv6; \
+                        remove it";
+            let path = ["links".into(), i.into(), "header_compression".into()];
+            return Err(Problem::new(path, says));
+        }
+    }
+    Ok(())
+}
+
+/// What the paths of flows are made of.
+pub(super) struct Paths<'a> {
+    /// Names of the nodes.
+    pub(super) nodes: &'a [String],
+    pub(super) links: &'a [ExpandedLink],
+    /// Static routes as (at, to, via).
+    pub(super) routes: &'a [(usize, usize, usize)],
+    pub(super) handoffs: &'a [ExpandedHandoff],
+    /// The neighbour of each node on the way to one.
+    pub(super) next_hops: &'a dyn Fn(usize) -> Vec<Option<usize>>,
+}
+
+/// Every link takes 1280 bytes of IPv6 whole (RFC 8200, 5): flows cross no other, where
+/// nobody could send less.
+pub(super) fn check_paths(
+    scenario: &Scenario,
+    flows: &[(usize, ExpandedFlow)],
+    paths: &Paths<'_>,
+) -> Result<(), Problem> {
+    let least = IpVersion::V6.least_mtu();
+    let is_short = |one: &DirectionSpec| one.mtu.is_some_and(|mtu| mtu.bytes < least);
+    let mut short: HashMap<(usize, usize), (&ExpandedLink, &str, &DirectionSpec)> = HashMap::new();
+    for link in paths.links {
+        for (key, one, ends) in [
+            ("down", &link.down, (link.a, link.b)),
+            ("up", &link.up, (link.b, link.a)),
+        ] {
+            if is_short(one) {
+                short.insert(ends, (link, key, one));
+            }
+        }
+    }
+    if short.is_empty() {
+        return Ok(());
+    }
+    let fixed: HashMap<(usize, usize), usize> = paths
+        .routes
+        .iter()
+        .map(|&(at, to, via)| ((at, to), via))
+        .collect();
+    let mut towards: HashMap<usize, Vec<Option<usize>>> = HashMap::new();
+    for (i, flow) in flows {
+        if flow.ip != IpVersion::V6 {
+            continue;
+        }
+        for (from, to) in [(flow.from, flow.to), (flow.to, flow.from)] {
+            let shortest = towards.entry(to).or_insert_with(|| (paths.next_hops)(to));
+            let mut hops = Vec::new();
+            let mut at = from;
+            while at != to && hops.len() < paths.nodes.len() {
+                let next = fixed.get(&(at, to)).copied().or(shortest[at]).unwrap_or(to);
+                hops.push((at, next));
+                at = next;
+            }
+            // A host that moves comes to its other links, too.
+            for handoff in paths.handoffs {
+                let moves = [from, to].contains(&handoff.host);
+                for &link in handoff.links.iter().filter(|_| moves) {
+                    let link = &paths.links[link];
+                    hops.extend([(link.a, link.b), (link.b, link.a)]);
+                }
+            }
+            let Some((link, key, one)) = hops.iter().find_map(|hop| short.get(hop)) else {
+                continue;
+            };
+            let mtu = one.mtu.map_or(0, |mtu| mtu.bytes);
+            let says = format!(
+                "= \"v6\" needs links that take {least} B (RFC 8200, 5), and link {:?} {key} on the \
+                 path from {:?} to {:?} has mtu = \"{}\"",
+                link.name,
+                paths.nodes[from],
+                paths.nodes[to],
+                Size(mtu.into())
+            );
+            return Err(Problem::new(scenario.ip_written(*i), says));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{GOOD, fault};
+    use super::super::{load, tcp::TcpSpec};
+    use super::*;
+
+    fn changed(pairs: &[(&str, &str)]) -> String {
+        pairs.iter().fold(GOOD.to_owned(), |text, (old, new)| {
+            assert!(text.contains(old), "{old:?} is not in {text}");
+            text.replacen(old, new, 1)
+        })
+    }
+
+    const V6: (&str, &str) = ("seed = 7", "seed = 7\nip = \"v6\"");
+
+    #[test]
+    fn what_does_not_go_with_ipv6_is_one_line() {
+        let of_flow = |keys: &str| format!("opens = \"receiver\"\n{keys}");
+        let of_link = |keys: &str| format!("delay = \"250 ms\"\n{keys}\nqueue");
+        let cases = [
+            (
+                vec![("seed = 7", "seed = 7\nip = 6".to_owned())],
+                "geo.toml:3: ip = 6 is unknown; did you mean \"v6\"?",
+            ),
+            (
+                vec![("seed = 7", "seed = 7\nip = \"v5\"".to_owned())],
+                "geo.toml:3: ip = \"v5\" is unknown; did you mean \"v4\"?",
+            ),
+            (
+                vec![
+                    (V6.0, V6.1.to_owned()),
+                    ("opens = \"receiver\"", of_flow("ip = \"v4\"")),
+                ],
+                "geo.toml:3: ip would be ignored: every flow has its own; remove it",
+            ),
+            (
+                vec![
+                    (V6.0, V6.1.to_owned()),
+                    ("opens = \"receiver\"", of_flow("dont_fragment = false")),
+                ],
+                "geo.toml:31: flows[0].dont_fragment = false goes with IPv4 alone: of packets of IPv6 \
+                 none but the sender may cut one (RFC 8200, 5); remove it",
+            ),
+            (
+                vec![
+                    ("opens = \"receiver\"", of_flow("ip = \"v6\"")),
+                    ("delay = \"250 ms\"\nqueue", of_link("mtu = \"1279 B\"")),
+                ],
+                "geo.toml:31: flows[0].ip = \"v6\" needs links that take 1280 B (RFC 8200, 5), and \
+                 link \"satellite\" down on the path from \"server\" to \"client\" has mtu = \"1279 B\"",
+            ),
+            (
+                vec![
+                    (V6.0, V6.1.to_owned()),
+                    (
+                        "name = \"satellite\"",
+                        "name = \"satellite\"\nheader_compression = \"rfc1144\"".to_owned(),
+                    ),
+                ],
+                "geo.toml:10: links[0].header_compression would be ignored: RFC 1144 is of IPv4, and \
+                 all flows over TCP are of IPv6; remove it",
+            ),
+            (
+                vec![
+                    (V6.0, V6.1.to_owned()),
+                    (
+                        "opens = \"receiver\"",
+                        of_flow("reassembly_timeout = \"1 s\""),
+                    ),
+                ],
+                "geo.toml:31: flows[0].reassembly_timeout would be ignored; TCP over IPv6 sends no \
+                 fragments",
+            ),
+        ];
+        for (changes, message) in cases {
+            let pairs: Vec<_> = changes.iter().map(|(a, b)| (*a, b.as_str())).collect();
+            assert_eq!(fault(&changed(&pairs), &[]), message);
+        }
+    }
+
+    /// 1500 bytes less 40 and 20; what is written stays.
+    #[test]
+    fn segments_are_shorter_by_what_the_header_is_longer() {
+        let of = |pairs: &[(&str, &str)]| {
+            let scenario = load(&changed(pairs), "geo.toml", &[]).unwrap();
+            let flow = scenario.expand().unwrap().flows.remove(0);
+            let again = load(&scenario.to_json(), "result", &[]).unwrap();
+            assert_eq!(again.expand().unwrap().flows.remove(0), flow);
+            (flow.ip, flow.sender.mss, flow.receiver.mss)
+        };
+        let flow = ("opens = \"receiver\"", "opens = \"receiver\"\nip = \"v6\"");
+        let mss = ("variant = \"reno\"", "variant = \"reno\"\nmss = \"1000 B\"");
+        assert_eq!(of(&[]), (IpVersion::V4, 1460, 1460));
+        assert_eq!(of(&[V6]), (IpVersion::V6, 1440, 1440));
+        assert_eq!(of(&[flow]), (IpVersion::V6, 1440, 1440));
+        assert_eq!(of(&[flow, mss]), (IpVersion::V6, 1000, 1000));
+        let tcp = TcpSpec::default().with_shorter_segments(0);
+        assert!(
+            tcp.is_empty(),
+            "what is as it is without a word is not written"
+        );
+    }
+}

@@ -1,0 +1,336 @@
+//! Flows over IPv6: headers of 40 bytes wherever bytes count, cut by their sender alone.
+
+use crate::common::{expand, metric, result};
+use farlink_net::pcapng::START;
+use farlink_net::wire;
+use farlink_sim::{Monitor, trace};
+use serde_json::Value;
+
+/// a - r over 10 ms each way, then r - b over 20 ms with what is said of its way there.
+fn path(second: &str, flow: &str) -> String {
+    format!(
+        "ip = \"v6\"\n[tcp]\nvariant = \"sack\"\n\
+         [[links]]\nbetween = [\"a\", \"r\"]\n\
+         down = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n\
+         [[links]]\nbetween = [\"r\", \"b\"]\n\
+         down = {{ rate = \"1 Mbit/s\", delay = \"20 ms\", {second} }}\n\
+         up = {{ rate = \"1 Mbit/s\", delay = \"20 ms\" }}\n\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\n{flow}\n"
+    )
+}
+
+/// What is captured at a node: each packet with its time in nanoseconds.
+fn captured(text: &str, node: &str) -> Vec<(u64, Vec<u8>)> {
+    let traced = trace(&expand(text), 0, Some(0), "", &Monitor::default()).unwrap();
+    let (_, file) = traced
+        .captures
+        .iter()
+        .find(|(name, _)| name == node)
+        .unwrap();
+    let number = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
+    let (mut at, mut packets) = (0, Vec::new());
+    while at < file.len() {
+        if number(at) == 6 {
+            let nanos = u64::from(number(at + 12)) << 32 | u64::from(number(at + 16));
+            let len = number(at + 20) as usize;
+            packets.push((
+                nanos - START.as_nanos(),
+                file[at + 28..at + 28 + len].to_vec(),
+            ));
+        }
+        at += number(at + 4) as usize;
+    }
+    packets
+}
+
+/// 40 segments in one window of 1440 bytes each, the handshake before them: every packet
+/// has 40 and 20 bytes of headers, and its options.
+#[test]
+fn a_transfer_takes_the_time_of_headers_of_sixty_bytes() {
+    let text = |tcp: &str, size: u32| {
+        format!(
+            "ip = \"v6\"\n[tcp]\nvariant = \"newreno\"\ninitial_window = 40\n\
+             receive_window = \"1 MB\"\n{tcp}\n[[links]]\nbetween = [\"a\", \"b\"]\n\
+             down = {{ rate = \"1 Mbit/s\", delay = \"100 ms\", queue = {{ bytes = \"60000 B\" }} }}\n\
+             [[flows]]\nfrom = \"a\"\nto = \"b\"\nsize = \"{size} B\"\n"
+        )
+    };
+    // SYN and SYN-ACK: MSS and window scale; 12 bytes of time stamps in all.
+    for (tcp, size, syn, ack) in [
+        ("", 57_600, 60 + 8, 60),
+        ("timestamps = true", 57_120, 60 + 20, 72),
+    ] {
+        let done = result(&text(tcp, size));
+        let bytes = 2 * syn + ack + 40 * 1500;
+        let wanted = 0.3 + f64::from(bytes) * 8e-6;
+        let duration = metric(&done, "flows", 0, "duration");
+        assert!((duration - wanted).abs() < 1e-9, "{duration}, not {wanted}");
+        // The sender's SYN, ACK, data and FIN.
+        let sent = f64::from(syn + ack + 40 * 1500 + ack);
+        assert_eq!(metric(&done, "links", 0, "bytes"), sent);
+        assert_eq!(metric(&done, "links", 0, "packets"), 43.0);
+        // All data waits while the ACK is sent that ends the handshake.
+        assert_eq!(metric(&done, "links", 0, "drops"), 0.0);
+        let tight = text(tcp, size).replace("60000 B", "59999 B");
+        assert_eq!(metric(&result(&tight), "links", 0, "drops"), 1.0);
+    }
+}
+
+/// Bytes are bytes: a run over IPv6 is one over IPv4 with 20 bytes more on every link, in all
+/// that flows measure.
+#[test]
+fn a_header_is_its_bytes_and_nothing_else() {
+    let text = |ip: &str, more: &str, agent: &str, flows: &str| {
+        let (name, overhead) = match ip {
+            "v6" => ("ip = \"v6\"\n", 4),
+            _ => ("", 24),
+        };
+        format!(
+            "{name}seed = 5\nmax_duration = \"10 min\"\n[tcp]\nmss = \"1440 B\"\n{more}\n\
+             [[links]]\nbetween = [\"fixed\", \"base\"]\n\
+             down = {{ rate = \"10 Mbit/s\", delay = \"10 ms\", overhead = \"{overhead} B\" }}\n\
+             [[links]]\nname = \"radio\"\nbetween = [\"base\", \"mobile\"]\n\
+             down = {{ rate = \"2 Mbit/s\", delay = \"5 ms\", overhead = \"{overhead} B\", \
+             queue = {{ packets = 20 }}, channel = {{ loss = 0.02, ber = 1e-6, corrupt = 0.01, \
+             duplicate = 0.01 }} }}\n\
+             up = {{ rate = \"2 Mbit/s\", delay = \"5 ms\", overhead = \"{overhead} B\" }}\n\
+             {agent}[[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\n{flows}\n"
+        )
+    };
+    let agent = |kind: &str| {
+        format!("[[agents]]\nat = \"base\"\nwireless = \"radio\"\nkind = \"{kind}\"\n")
+    };
+    let file = "size = \"800 kB\"";
+    let cases = [
+        ("variant = \"sack\"\ntimestamps = true", String::new(), file),
+        ("variant = \"bbr\"", String::new(), file),
+        ("variant = \"peach\"", String::new(), file),
+        (
+            "variant = \"reno\"",
+            String::new(),
+            "app = \"http\"\npages = 3",
+        ),
+        (
+            "",
+            String::new(),
+            "app = \"cbr\"\nrate = \"1 Mbit/s\"\ndatagrams = 500",
+        ),
+        (
+            "",
+            String::new(),
+            "app = \"xtp\"\nrate = \"1 Mbit/s\"\nsize = \"500 kB\"",
+        ),
+        ("variant = \"reno\"", agent("snoop"), file),
+        (
+            "variant = \"reno\"\nackp = \"restart\"",
+            agent("ackp"),
+            file,
+        ),
+        ("variant = \"eln\"\neln = \"agent\"", agent("eln"), file),
+        (
+            "variant = \"eln\"\neln = \"agent\"",
+            agent("seqcache"),
+            file,
+        ),
+        ("variant = \"sack\"", agent("spoof"), file),
+    ];
+    for (tcp, agent, flows) in cases {
+        let is_udp = flows.contains("cbr") || flows.contains("xtp");
+        let of = |ip| {
+            let mut text = text(ip, tcp, &agent, flows);
+            if is_udp {
+                text = text.replace("[tcp]\nmss = \"1440 B\"\n", "");
+            }
+            result(&text)
+        };
+        let (v4, v6) = (of("v4"), of("v6"));
+        assert_eq!(v4["flows"], v6["flows"], "{tcp}, {agent}, {flows}");
+        // What an agent holds is packets, with their headers.
+        let agents = |r: &Value| {
+            let mut counted = r["agents"][0]["metrics"].clone();
+            let counters = counted.as_object_mut().into_iter();
+            counters.for_each(|one| one.retain(|name, _| !name.starts_with("bytes_held")));
+            counted
+        };
+        assert_eq!(agents(&v4), agents(&v6), "{tcp}, {agent}");
+        for link in 0..4 {
+            let of = |r, what| metric(r, "links", link, what);
+            assert_eq!(of(&v4, "packets"), of(&v6, "packets"));
+            assert_eq!(of(&v4, "drops"), of(&v6, "drops"));
+            let more = of(&v6, "bytes") - of(&v4, "bytes");
+            assert_eq!(more, 20.0 * of(&v4, "packets"), "{tcp}, {agent}, {flows}");
+        }
+    }
+}
+
+/// The message is back 20 ms after the packet left: one window of 1440 bytes of data was too
+/// long, and went again as 1220 and 220.
+#[test]
+fn a_tcp_learns_in_one_round_trip_what_its_path_takes() {
+    let flow = "size = \"500 kB\"\ntcp = { initial_window = 4 }";
+    let done = result(&path("mtu = \"1280 B\"", flow));
+    assert_eq!(metric(&done, "flows", 0, "completed"), 1.0);
+    assert_eq!(metric(&done, "links", 2, "drops_too_big"), 4.0);
+    assert_eq!(metric(&done, "links", 2, "drops"), 4.0);
+    assert_eq!(metric(&done, "flows", 0, "lost_too_big"), 4.0);
+    assert_eq!(metric(&done, "flows", 0, "timeouts"), 0.0);
+    assert_eq!(metric(&done, "flows", 0, "segments_retransmitted"), 8.0);
+    let packets = captured(&path("mtu = \"1280 B\"", flow), "b");
+    let lens: Vec<_> = packets.iter().map(|(_, bytes)| bytes.len()).collect();
+    assert_eq!(lens.iter().max(), Some(&1280));
+    // A link that takes all changes nothing.
+    let text = path("mtu = \"1500 B\"", flow);
+    assert_eq!(metric(&result(&text), "links", 2, "drops"), 0.0);
+    let short = text.replace("1500 B", "1499 B");
+    assert_eq!(metric(&result(&short), "links", 2, "drops_too_big"), 4.0);
+}
+
+const DATAGRAMS: &str = "app = \"cbr\"\nrate = \"100 kbit/s\"\npacket = \"1400 B\"";
+
+/// The first of 20 datagrams is too long for the second link. Its sender hears of it, and cuts
+/// the others: 1408 bytes of UDP go as 1232 and 176, behind 48 bytes of headers each.
+#[test]
+fn a_sender_of_datagrams_hears_of_the_path_and_cuts_them_itself() {
+    let text = path("mtu = \"1280 B\"", &format!("{DATAGRAMS}\ndatagrams = 20"));
+    let done = result(&text);
+    assert_eq!(metric(&done, "links", 2, "drops_too_big"), 1.0);
+    assert_eq!(metric(&done, "flows", 0, "lost_too_big"), 1.0);
+    assert_eq!(metric(&done, "flows", 0, "loss_rate"), 1.0 / 20.0);
+    assert_eq!(metric(&done, "links", 0, "packets"), 39.0);
+    let bytes = 1448.0 + 19.0 * (1280.0 + 224.0);
+    assert_eq!(metric(&done, "links", 0, "bytes"), bytes);
+    assert_eq!(metric(&done, "links", 2, "bytes"), bytes - 1448.0);
+    // The word takes 10 ms there and 10 ms back: what is sent meanwhile is lost as well.
+    let burst = text.replace("100 kbit/s", "1120 kbit/s");
+    assert_eq!(metric(&result(&burst), "links", 2, "drops_too_big"), 3.0);
+    // A second flow between the two hosts need not be told; one to another host does.
+    let second = "[[flows]]\nfrom = \"a\"\nto = \"b\"\nstart = \"1 s\"\n";
+    let two = result(&format!("{text}{second}{DATAGRAMS}\ndatagrams = 5\n"));
+    assert_eq!(metric(&two, "links", 2, "drops_too_big"), 1.0);
+    assert_eq!(metric(&two, "flows", 1, "loss_rate"), 0.0);
+
+    let (sent, came) = (captured(&text, "a"), captured(&text, "b"));
+    assert_eq!((sent.len(), came.len()), (39, 38));
+    let place = |bytes: &[u8]| u16::from_be_bytes([bytes[42], bytes[43]]);
+    let fragments = |packets: &[(u64, Vec<u8>)]| -> Vec<_> {
+        let fragment = packets.iter().filter(|(_, bytes)| bytes[6] == 44);
+        fragment
+            .map(|(_, bytes)| (bytes.len(), bytes[40], place(bytes)))
+            .collect()
+    };
+    // UDP is inside; the first lacks the rest (1), which begins at byte 1232.
+    let pair = [(1280, 17, 1), (224, 17, 1232)];
+    for pieces in [fragments(&sent), fragments(&came)] {
+        assert_eq!(pieces, pair.repeat(19));
+    }
+    // Both of a datagram have its number, which no other has.
+    let idents: Vec<_> = came
+        .iter()
+        .map(|(_, bytes)| bytes[44..48].to_vec())
+        .collect();
+    let different: std::collections::BTreeSet<_> = idents.iter().collect();
+    assert!(idents.chunks(2).all(|pair| pair[0] == pair[1]) && different.len() == 19);
+}
+
+/// What a host's own link does not take the host knows from the start.
+#[test]
+fn a_sender_cuts_to_what_its_own_link_takes() {
+    let text = "ip = \"v6\"\n[[links]]\nbetween = [\"a\", \"b\"]\n\
+         down = { rate = \"1 Mbit/s\", delay = \"20 ms\", mtu = \"1500 B\", channel = { loss = 0.05 } }\n\
+         [[flows]]\nfrom = \"a\"\nto = \"b\"\napp = \"cbr\"\nrate = \"400 kbit/s\"\n\
+         packet = \"4000 B\"\ndatagrams = 20000\n";
+    let done = result(text);
+    assert_eq!(metric(&done, "links", 0, "drops_too_big"), 0.0);
+    // 4008 bytes in parts of 1448: three, of 1496, 1496 and 1160 bytes.
+    assert_eq!(metric(&done, "links", 0, "packets"), 60_000.0);
+    assert_eq!(
+        metric(&done, "links", 0, "bytes"),
+        20_000.0 * (4008.0 + 3.0 * 48.0)
+    );
+    let loss = metric(&done, "flows", 0, "loss_rate");
+    let wanted = 1.0 - 0.95f64.powi(3);
+    // 4 standard deviations of 20,000 draws.
+    let room = 4.0 * (wanted * (1.0 - wanted) / 20_000.0).sqrt();
+    assert!((loss - wanted).abs() < room, "{loss}, not {wanted}");
+    assert_eq!(
+        metric(&done, "flows", 0, "lost_reassembly"),
+        metric(&done, "links", 0, "drops_reassembly")
+    );
+    // The last that came in part is given up 60 s after its first part (RFC 8200, 4.5).
+    let fits = text
+        .replace("4000 B", "1452 B")
+        .replace("loss = 0.05", "loss = 0");
+    let fits = result(&fits);
+    assert_eq!(metric(&fits, "links", 0, "packets"), 20_000.0);
+    let one_more = text
+        .replace("4000 B", "1453 B")
+        .replace("loss = 0.05", "loss = 0");
+    assert_eq!(metric(&result(&one_more), "links", 0, "packets"), 40_000.0);
+}
+
+/// Of two parts the second is lost: the first waits for it for 60 s.
+#[test]
+fn parts_wait_a_minute_for_the_rest() {
+    let flow = "app = \"cbr\"\nrate = \"100 kbit/s\"\npacket = \"2000 B\"\ndatagrams = 1";
+    let text = path("channel = { scripted_loss = { packets = [2] } }", flow).replace(
+        "delay = \"10 ms\" }",
+        "delay = \"10 ms\", mtu = \"1500 B\" }",
+    );
+    let done = result(&text);
+    // 1496 bytes at 10 Mbit/s and at 1 Mbit/s, 30 ms, and the minute.
+    let wanted = 1496.0 * 8.0 * (1e-7 + 1e-6) + 0.03 + 60.0;
+    let time = done["simulated_s"].as_f64().unwrap();
+    assert!((time - wanted).abs() < 1e-6, "{time}, not {wanted}");
+    let sooner = result(&format!("{text}reassembly_timeout = \"1 s\"\n"));
+    let time = sooner["simulated_s"].as_f64().unwrap();
+    assert!((time - wanted + 59.0).abs() < 1e-6, "{time}");
+}
+
+/// Both ends of XTP send datagrams, which are cut as others are.
+#[test]
+fn packets_of_xtp_are_cut_too() {
+    let flow = "app = \"xtp\"\nrate = \"500 kbit/s\"\nsize = \"300 kB\"\npacket = \"3000 B\"";
+    let done = result(&path("mtu = \"1280 B\", channel = { loss = 0.01 }", flow));
+    assert_eq!(metric(&done, "flows", 0, "completed"), 1.0);
+    assert!(metric(&done, "links", 2, "drops_too_big") > 0.0);
+    assert!(
+        metric(&done, "links", 2, "packets") > 300.0,
+        "100 packets of three"
+    );
+}
+
+/// A flow may say its own: each has the headers of its version on the one link, and RFC 1144
+/// shortens those of IPv4 alone.
+#[test]
+fn flows_of_both_versions_share_a_link() {
+    let text = |compression: &str| {
+        let mut text = path(
+            "queue = \"unlimited\"",
+            "size = \"144000 B\"\nname = \"six\"",
+        );
+        text.push_str("[[flows]]\nname = \"four\"\nip = \"v4\"\nfrom = \"a\"\nto = \"b\"\n");
+        text.push_str("size = \"146000 B\"\nstart = \"10 s\"\n");
+        text.replace(
+            "[[flows]]\nfrom",
+            &format!("{compression}\n[[flows]]\nfrom"),
+        )
+    };
+    let plain = text("");
+    let (four, six): (Vec<_>, Vec<_>) = captured(&plain, "b")
+        .into_iter()
+        .partition(|(_, bytes)| bytes[0] >> 4 == 4);
+    let longest = |packets: &[(u64, Vec<u8>)]| packets.iter().map(|(_, p)| p.len()).max();
+    assert_eq!((longest(&four), longest(&six)), (Some(1500), Some(1500)));
+    for (packets, sender) in [(&four, "10.0.0.1"), (&six, "fd66:6172:6c6b::1")] {
+        let (fields, segment) = wire::decode(&packets[0].1).unwrap();
+        assert_eq!(fields.addresses.src.to_string(), sender);
+        assert_eq!(
+            segment.options.mss,
+            Some(if sender.contains(':') { 1440 } else { 1460 })
+        );
+    }
+    let done = result(&text("header_compression = \"rfc1144\""));
+    assert_eq!(metric(&done, "flows", 0, "completed"), 1.0);
+    let compressed = metric(&done, "links", 2, "vj_compressed");
+    assert!((99.0..110.0).contains(&compressed), "{compressed} of IPv4");
+}

@@ -1,0 +1,30 @@
+//! What a TCP has to know of the IP below it.
+
+/// A version of IP.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum IpVersion {
+    /// RFC 791.
+    #[default]
+    V4,
+    /// RFC 8200.
+    V6,
+}
+
+impl IpVersion {
+    /// Bytes of its header without options or extensions.
+    #[inline]
+    pub const fn header_len(self) -> u32 {
+        match self {
+            Self::V4 => 20,
+            Self::V6 => 40,
+        }
+    }
+
+    /// The longest packet that every link takes whole (RFC 791, 3.2; RFC 8200, 5).
+    pub const fn least_mtu(self) -> u32 {
+        match self {
+            Self::V4 => 68,
+            Self::V6 => 1280,
+        }
+    }
+}
