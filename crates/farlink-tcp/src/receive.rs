@@ -3,23 +3,22 @@
 #[cfg(test)]
 use crate::config::ReceiverConfig;
 use crate::config::{Config, DelayedAck};
-use crate::segment::{MAX_SACK_BLOCKS, SackBlock, SackBlocks};
 use crate::seq::{Offset, Seq};
 use crate::time::{Instant, Interval};
 use crate::timers::{Timer, Timers};
 use autotune::Autotune;
+use blocks::Recent;
 use ranges::Ranges;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 mod autotune;
+mod blocks;
 mod damaged;
 mod dsack;
 mod ranges;
 mod snack;
 
-/// How many recent arrivals out of order are remembered for SACK blocks.
-const RECENT: usize = 8;
 /// Bytes of memory that a range out of order may take: its entry, and its data as a
 /// piece of its own.
 const RANGE_COST: u64 = 128;
@@ -80,7 +79,7 @@ struct Holes {
     /// Ranges received behind a hole.
     ranges: Ranges,
     /// Starts of recent arrivals of them, newest first.
-    recent: VecDeque<Offset>,
+    recent: Recent,
     /// What was damaged when it last came (ELN).
     damaged: Ranges,
     /// A duplicate to report (RFC 2883).
@@ -92,7 +91,7 @@ struct Holes {
 /// Of a connection on which all came in order.
 static NO_HOLES: Holes = Holes {
     ranges: Ranges::EMPTY,
-    recent: VecDeque::new(),
+    recent: Recent::NONE,
     damaged: Ranges::EMPTY,
     duplicate: None,
     snack_next: 0,
@@ -553,37 +552,6 @@ impl Receiver {
         self.need = AckNeed::Now;
     }
 
-    /// SACK blocks to report, at most `most`: first the range that the latest
-    /// arrival belongs to, then those reported before it (RFC 2018, 4).
-    pub(crate) fn sack_blocks(&mut self, most: usize) -> SackBlocks {
-        let mut out = SackBlocks::default();
-        let (nxt, irs) = (self.nxt, self.irs);
-        let Some(Holes { ranges, recent, .. }) = self.holes.as_deref_mut() else {
-            return out;
-        };
-        recent.retain(|&p| p >= nxt && !ranges.is_empty());
-        let mut last: [Offset; MAX_SACK_BLOCKS] = [0; MAX_SACK_BLOCKS];
-        let mut n = 0;
-        for &point in recent.iter() {
-            if n == most.min(MAX_SACK_BLOCKS) {
-                break;
-            }
-            let Some((left, right)) = ranges.ending_behind(point) else {
-                continue;
-            };
-            if last[..n].contains(&right) {
-                continue;
-            }
-            last[n] = right;
-            n += 1;
-            out.push(SackBlock {
-                left: irs.at(left),
-                right: irs.at(right),
-            });
-        }
-        out
-    }
-
     fn finish_if_reached(&mut self) -> bool {
         if self.nxt >= self.fin {
             self.nxt = self.fin + 1;
@@ -604,10 +572,7 @@ impl Receiver {
         let Holes { ranges, recent, .. } = &mut **self.holes.get_or_insert_default();
         let (left, right) = ranges.insert(start, end);
         if self.config.receiver.sack {
-            // One entry a range is enough.
-            recent.retain(|&p| p < left || p >= right);
-            recent.push_front(start);
-            recent.truncate(RECENT);
+            recent.arrived(start, (left, right));
         }
     }
 

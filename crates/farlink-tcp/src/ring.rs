@@ -4,7 +4,7 @@
 //! what every segment passes through several times is better inlined, and a third smaller.
 
 use std::iter::Chain;
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 use std::slice::{Iter, IterMut};
 
 /// A queue of records, first in first out. It never gives memory back.
@@ -153,6 +153,23 @@ impl<T: Copy> Ring<T> {
         self[i] = record;
     }
 
+    /// The records at these places leave.
+    ///
+    /// # Panics
+    ///
+    /// If there are not so many.
+    pub fn remove(&mut self, places: Range<usize>) {
+        assert!(
+            places.start <= places.end && places.end <= self.len(),
+            "no places {places:?} among {}",
+            self.len
+        );
+        for behind in places.end..self.len() {
+            self[behind - places.len()] = self[behind];
+        }
+        self.len -= places.len() as u32;
+    }
+
     /// All records leave.
     pub fn clear(&mut self) {
         self.first = 0;
@@ -263,6 +280,11 @@ mod tests {
                             *record += 1000;
                         }
                         next += 1000;
+                    }
+                    11 if n <= queue.len() => {
+                        let end = (n + 2).min(queue.len());
+                        ring.remove(n..end);
+                        queue.drain(n..end);
                     }
                     10 if n == 0 => {
                         ring.clear();

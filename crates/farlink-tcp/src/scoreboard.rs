@@ -14,9 +14,9 @@ pub(crate) use order::{News, TimeOrder};
 use crate::maybe::Maybe;
 use crate::rate::RateSampler;
 use crate::ring::Ring;
+use crate::segment::MAX_SACK_BLOCKS;
 use crate::seq::Offset;
 use crate::time::{Instant, Interval};
-use std::collections::VecDeque;
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -90,7 +90,7 @@ pub(crate) struct Scoreboard {
     /// Transmissions by time, if losses are found so.
     pub(crate) order: Option<Box<TimeOrder>>,
     /// Selectively acknowledged ranges, in order, disjoint, not adjacent.
-    ranges: VecDeque<(Offset, Offset)>,
+    ranges: Ring<(Offset, Offset)>,
     /// When the first segment left that was sent once and that the ACK at hand
     /// SACKs: set back before each ACK by who reads it.
     pub(crate) first_sacked: Maybe<Instant>,
@@ -291,12 +291,18 @@ impl Scoreboard {
         if left >= right {
             return 0;
         }
-        // Ranges that touch the block: [from, to).
-        let from = self.ranges.partition_point(|r| r.1 < left);
-        let to = self.ranges.partition_point(|r| r.0 <= right);
-        if from < to && self.ranges[from].0 <= left && self.ranges[from].1 >= right {
+        if self.is_sacked(left, right) {
             return 0;
         }
+        // Ranges that touch the block: [from, to).
+        let (from, to) = match self.ranges.back() {
+            Some(last) if left <= last.1 => (
+                self.ranges.partition_point(|r| r.1 < left),
+                self.ranges.partition_point(|r| r.0 <= right),
+            ),
+            // Most of what is new is behind all others.
+            _ => (self.ranges.len(), self.ranges.len()),
+        };
         let before = self.sacked;
         let mut merged = (left, right);
         if from < to {
@@ -322,10 +328,19 @@ impl Scoreboard {
             1 => self.ranges[from] = merged,
             _ => {
                 self.ranges[from] = merged;
-                self.ranges.drain(from + 1..to);
+                self.ranges.remove(from + 1..to);
             }
         }
         self.sacked - before
+    }
+
+    /// Whether all of `[left, right)` is SACKed, as most blocks of an ACK were before.
+    #[inline]
+    fn is_sacked(&self, left: Offset, right: Offset) -> bool {
+        // An ACK has some of the last ranges, nearly always all that there are.
+        let near = self.ranges.iter().rev().take(MAX_SACK_BLOCKS);
+        let mut holding = near.skip_while(|r| r.0 > left);
+        holding.next().is_some_and(|r| right <= r.1)
     }
 
     /// Index of the record that holds the position `at`, not before the first.

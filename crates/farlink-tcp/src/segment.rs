@@ -153,6 +153,7 @@ pub struct Options {
 
 /// The options that few segments have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(align(64))] // or they would lie in two lines of the cache
 pub struct RareOptions {
     /// Maximum segment size, on a SYN (RFC 9293, 3.7.1).
     pub mss: Option<u16>,

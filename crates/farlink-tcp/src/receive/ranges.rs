@@ -3,56 +3,88 @@
 use crate::seq::Offset;
 use std::collections::BTreeMap;
 
+/// Most ranges that are kept in a list.
+const FEW: usize = 16;
+
 /// Ranges `[start, end)`: sorted, disjoint, not adjacent. Every operation takes a
 /// time that grows with the logarithm of their number.
+///
+/// Hardly ever there are more than a handful, which a list finds sooner than a tree and in
+/// fewer lines of the cache. But a peer may make as many as the window has room for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ranges(BTreeMap<Offset, Offset>);
+pub(super) struct Ranges {
+    /// All of them, while the tree is empty.
+    few: Vec<(Offset, Offset)>,
+    /// All of them by their starts, once they were more than [`FEW`], and until there are none.
+    many: BTreeMap<Offset, Offset>,
+}
 
 impl Ranges {
-    pub(super) const EMPTY: Self = Self(BTreeMap::new());
+    pub(super) const EMPTY: Self = Self {
+        few: Vec::new(),
+        many: BTreeMap::new(),
+    };
 
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.few.is_empty() && self.many.is_empty()
     }
 
+    #[inline]
     pub(super) fn len(&self) -> usize {
-        self.0.len()
+        self.few.len() + self.many.len()
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.few.clear();
+        self.many.clear();
     }
 
     /// The range before everything else.
     #[inline]
     pub(super) fn first(&self) -> Option<(Offset, Offset)> {
-        self.0.first_key_value().map(|(&start, &end)| (start, end))
+        if self.in_list() {
+            return self.few.first().copied();
+        }
+        let first = self.many.first_key_value();
+        first.map(|(&start, &end)| (start, end))
     }
 
     /// Position after the last range.
     #[inline]
     pub(super) fn end(&self) -> Option<Offset> {
-        self.0.last_key_value().map(|(_, &end)| end)
+        if self.in_list() {
+            return self.few.last().map(|&(_, end)| end);
+        }
+        self.many.last_key_value().map(|(_, &end)| end)
     }
 
     /// The last range that begins at `at` or before.
     #[inline]
     pub(super) fn up_to(&self, at: Offset) -> Option<(Offset, Offset)> {
-        // Most of what is asked for is behind everything.
-        let last = self.0.last_key_value().filter(|&(&start, _)| start <= at);
-        let found = last.or_else(|| self.0.range(..=at).next_back());
+        if self.in_list() {
+            // Most of what is asked for is behind everything.
+            return self.few.iter().rev().find(|r| r.0 <= at).copied();
+        }
+        let found = self.many.range(..=at).next_back();
         found.map(|(&start, &end)| (start, end))
     }
 
     /// The first range that begins behind `at`.
     pub(super) fn behind(&self, at: Offset) -> Option<(Offset, Offset)> {
-        let found = self.0.range(at + 1..).next();
+        if self.in_list() {
+            return self.few.iter().find(|r| r.0 > at).copied();
+        }
+        let found = self.many.range(at + 1..).next();
         found.map(|(&start, &end)| (start, end))
     }
 
     /// The first range that ends behind `at`: the one that holds it, or the next.
+    #[inline]
     pub(super) fn ending_behind(&self, at: Offset) -> Option<(Offset, Offset)> {
+        if self.in_list() {
+            return self.few.iter().find(|r| r.1 > at).copied();
+        }
         let holding = self.up_to(at).filter(|&(_, end)| end > at);
         holding.or_else(|| self.behind(at))
     }
@@ -64,32 +96,32 @@ impl Ranges {
 
     /// Adds `[start, end)`; returns the range that it is in now.
     pub(super) fn insert(&mut self, start: Offset, end: Offset) -> (Offset, Offset) {
-        // Most of what comes goes on with the last range.
-        if let Some(mut last) = self.0.last_entry()
-            && *last.key() <= start
-            && start <= *last.get()
+        // Most of what comes goes on with the last range, or is behind it.
+        if let Some(last) = self.few.last_mut()
+            && last.0 <= start
+            && start <= last.1
         {
-            *last.get_mut() = end.max(*last.get());
-            return (*last.key(), *last.get());
+            last.1 = end.max(last.1);
+            return *last;
         }
         let (mut left, mut right) = (start, end);
         while let Some((from, to)) = self.up_to(right).filter(|&(_, to)| to >= left) {
-            self.0.remove(&from);
+            self.take(from);
             (left, right) = (left.min(from), right.max(to));
         }
-        self.0.insert(left, right);
+        self.put(left, right);
         (left, right)
     }
 
     /// Takes `[start, end)` out.
     pub(super) fn remove(&mut self, start: Offset, end: Offset) {
         while let Some((from, to)) = self.ending_behind(start).filter(|&(from, _)| from < end) {
-            self.0.remove(&from);
+            self.take(from);
             if from < start {
-                self.0.insert(from, start);
+                self.put(from, start);
             }
             if to > end {
-                self.0.insert(end, to);
+                self.put(end, to);
             }
             if from < start && to > end {
                 break;
@@ -99,15 +131,45 @@ impl Ranges {
 
     /// Takes out the ranges that end at `at` or before.
     pub(super) fn drop_up_to(&mut self, at: Offset) {
-        while self.first().is_some_and(|(_, end)| end <= at) {
-            self.0.pop_first();
+        while let Some((start, _)) = self.first().filter(|&(_, end)| end <= at) {
+            self.take(start);
         }
     }
 
     /// Takes out the first range if it begins at `at` or before; returns its end.
     pub(super) fn pop_reached(&mut self, at: Offset) -> Option<Offset> {
-        let entry = self.0.first_entry().filter(|entry| *entry.key() <= at)?;
-        Some(entry.remove())
+        let (start, end) = self.first().filter(|&(start, _)| start <= at)?;
+        self.take(start);
+        Some(end)
+    }
+
+    /// Whether the list has what there is, and not the tree.
+    #[inline]
+    fn in_list(&self) -> bool {
+        self.many.is_empty()
+    }
+
+    /// Adds a range that touches none.
+    fn put(&mut self, start: Offset, end: Offset) {
+        if self.few.len() == FEW {
+            self.many.extend(self.few.drain(..));
+        }
+        if self.in_list() {
+            let before = self.few.iter().rposition(|r| r.0 < start);
+            let place = before.map_or(0, |i| i + 1);
+            self.few.insert(place, (start, end));
+        } else {
+            self.many.insert(start, end);
+        }
+    }
+
+    /// Takes out the range that begins at `start`.
+    fn take(&mut self, start: Offset) {
+        if self.in_list() {
+            self.few.retain(|r| r.0 != start);
+        } else {
+            self.many.remove(&start);
+        }
     }
 
     /// The parts of `[start, end)` that no range holds, in order.
@@ -133,7 +195,8 @@ impl Ranges {
 
     #[cfg(test)]
     pub(super) fn all(&self) -> Vec<(Offset, Offset)> {
-        self.0.iter().map(|(&start, &end)| (start, end)).collect()
+        let tree = self.many.iter().map(|(&start, &end)| (start, end));
+        self.few.iter().copied().chain(tree).collect()
     }
 }
 
@@ -146,8 +209,10 @@ mod tests {
         /// Against the plainest model: a flag for each position.
         #[test]
         fn they_are_the_set_of_what_was_put_in_and_not_taken_out(
-            steps in prop::collection::vec((0..3u8, 0..60u64, 1..20u64), 1..60),
-            at in 0..80u64,
+            (steps, at) in (1..20u64).prop_flat_map(|longest| (
+                prop::collection::vec((0..3u8, 0..60u64, 1..=longest), 1..120),
+                0..80u64,
+            )),
         ) {
             let mut ranges = Ranges::default();
             let mut model = [false; 100];
@@ -167,6 +232,10 @@ mod tests {
                     }
                 }
             }
+            prop_assert_eq!(ranges.len(), ranges.all().len());
+            prop_assert_eq!(ranges.is_empty(), ranges.all().is_empty());
+            prop_assert_eq!(ranges.first(), ranges.all().first().copied());
+            prop_assert_eq!(ranges.end(), ranges.all().last().map(|r| r.1));
             let holds = |i: u64| ranges.all().iter().any(|&(l, r)| l <= i && i < r);
             for i in 0..100 {
                 prop_assert_eq!(holds(i), model[i as usize]);
@@ -177,6 +246,28 @@ mod tests {
             prop_assert_eq!(missing, wanted);
             let next = ranges.all().into_iter().find(|&(_, end)| end > at);
             prop_assert_eq!(ranges.ending_behind(at), next);
+            ranges.drop_up_to(at);
+            prop_assert!(ranges.all().iter().all(|&(_, end)| end > at));
+            while let Some(end) = ranges.pop_reached(at + 10) {
+                prop_assert!(end > at);
+            }
+            prop_assert!(ranges.first().is_none_or(|(start, _)| start > at + 10));
         }
+    }
+
+    #[test]
+    fn a_list_becomes_a_tree_and_once_that_is_empty_a_list_again() {
+        let mut ranges = Ranges::default();
+        for i in (0..=FEW as u64).rev() {
+            assert!(ranges.in_list());
+            ranges.insert(10 * i, 10 * i + 5);
+        }
+        assert!(!ranges.in_list() && ranges.few.is_empty());
+        for i in 0..=FEW as u64 {
+            assert_eq!(ranges.pop_reached(10 * i), Some(10 * i + 5));
+        }
+        assert!(ranges.is_empty() && ranges.in_list());
+        ranges.insert(1, 2);
+        assert_eq!(ranges.few, [(1, 2)]);
     }
 }
