@@ -209,6 +209,46 @@ def test_names_of_others_that_come_during_a_run_do_not_keep_its_own(tmp_path: Pa
     assert done.returncode == 0, done
 
 
+def test_a_run_takes_away_what_dead_runs_left_and_nothing_else() -> None:
+    """Names say whose they are: process, its start, its process namespace."""
+    own = Path("/proc/self/ns/pid").stat().st_ino
+    since = Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19]
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    stay: list[str] = []
+    go: list[str] = []
+    command = [shutil.which("unshare") or "", "-pf", sys.executable, "-c", "input()"]
+    inner = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+
+    def living() -> int:
+        child = Path(f"/proc/{inner.pid}/ns/pid_for_children")
+        return child.stat().st_ino if child.exists() else own
+
+    try:
+        until(lambda: living() != own)
+        stay += [f"farlink-{os.getpid()}-{since}-{own}-9-hosts", f"farlink-2-1-{living()}-9-hosts"]
+        go += [f"farlink-{ended.pid}-1-{own}-9-hosts", f"farlink-{os.getpid()}-1-{own}-9-hosts"]
+        # Only from the first of all process namespaces is it known that another is over.
+        (go if own == FIRST else stay).append("farlink-2-1-1-9-hosts")
+        FILES.mkdir(exist_ok=True)
+        for name in stay + go:
+            (FILES / name).touch()
+        swept = fl.emulate(path(), ["true"]).data["swept"]
+        # A run of another test may have come first.
+        assert not set(swept) & set(stay)
+        assert not any((FILES / name).exists() for name in go)
+        assert all((FILES / name).exists() for name in stay)
+    finally:
+        os.killpg(inner.pid, signal.SIGKILL)
+        inner.communicate()
+        for name in stay + go:
+            (FILES / name).unlink(missing_ok=True)
+
+
+FIRST = 0xEFFFFFFC
+"""Number of the process namespace that a machine begins with (linux/nsfs.h)."""
+
+
 def test_a_shell_has_job_control_and_gives_the_terminal_back(tmp_path: Path) -> None:
     scenario = scenario_file(tmp_path)
     process, terminal = pty.fork()

@@ -7,6 +7,7 @@ use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
+use std::collections::BTreeSet;
 use std::ffi::{CStr, OsStr};
 use std::fs::{self, File};
 use std::io;
@@ -294,12 +295,23 @@ impl Drop for RunFile {
     }
 }
 
+/// Number of the process namespace that the machine began with, of which all others are
+/// (`PID_NS_INIT_INO` of linux/nsfs.h).
+const FIRST_PROCESSES: u64 = 0xefff_fffc;
+
+/// The process namespaces that have processes, as far as they are seen from here.
+fn process_namespaces() -> BTreeSet<u64> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let spaces = processes.filter_map(|process| fs::metadata(process.path().join("ns/pid")).ok());
+    spaces.map(|space| space.ino()).collect()
+}
+
 /// Takes away what killed runs left behind; returns its names. What is of another
-/// process namespace is left alone: whether its process lives cannot be seen from here.
+/// process namespace is left alone where it cannot be seen from here whether that lives.
 pub fn sweep() -> Vec<String> {
     way_out::sweep();
     let mut gone = Vec::new();
-    let own = process_namespace();
+    let (own, mut spaces) = (process_namespace(), None);
     let entries = [NAMES, FILES]
         .map(path_of)
         .into_iter()
@@ -311,8 +323,16 @@ pub fn sweep() -> Vec<String> {
         let (Some(process), Some(since), Some(space)) = (number(), number(), number()) else {
             continue;
         };
-        let alive = u32::try_from(process).ok().and_then(began) == Some(since);
-        if space == own && !alive {
+        let is_over = if space == own {
+            u32::try_from(process).ok().and_then(began) != Some(since)
+        } else {
+            // A run in the host of a run, which ended with that.
+            own == FIRST_PROCESSES
+                && !spaces
+                    .get_or_insert_with(process_namespaces)
+                    .contains(&space)
+        };
+        if is_over {
             remove(&entry.path());
             gone.push(name);
         }
