@@ -217,6 +217,20 @@ def test_a_machine_at_a_bridge_is_a_host_and_a_killed_run_leaves_no_port(
         ip("link", "del", bridge)
 
 
+@needs_ip
+def test_a_device_that_is_taken_away_ends_the_run_with_one_line(
+    machine: Machine, tmp_path: Path
+) -> None:
+    option = f"client=netns:{machine.name}"
+    command = [*FARLINK, "emulate", str(scenario_file(tmp_path)), "--attach", option]
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    until(lambda: carries(run.pid))
+    machine.ip("link", "del", "farlink0")
+    _, said = run.communicate(timeout=30)
+    assert (run.returncode, said.count("\n")) == (1, 1), said
+    assert "the device of client is gone: somebody took it away" in said
+
+
 def attached(machine: Machine, tmp_path: Path) -> "subprocess.Popen[bytes]":
     """An emulation whose client is the machine behind the cable, until Ctrl-C."""
     options = ["--quiet", "--attach", f"client={machine.cable}"]

@@ -590,7 +590,7 @@ impl Emulation {
                 .read(buffer, empty, |packet, checked| {
                     packets.push((packet, checked));
                 })
-                .map_err(|e| EmuError::system(format!("read from the device of {name}"), e))?;
+                .map_err(|e| EmuError::device("read from", name, e))?;
             let now = clock.now();
             let Read::Packets(came) = read else {
                 self.arrivals.drained(host, now);
@@ -736,8 +736,7 @@ impl Emulation {
             captures.network(&mut self.live, self.hosts.len());
         }
         failed.map_or(Ok(()), |(host, e)| {
-            let what = format!("write to the device of {}", self.hosts[host].name);
-            Err(EmuError::system(what, e))
+            Err(EmuError::device("write to", &self.hosts[host].name, e))
         })
     }
 

@@ -50,4 +50,15 @@ impl EmuError {
             Self::System { what, source }
         }
     }
+
+    /// Of what was done to the device of a host.
+    pub(crate) fn device(done: &str, host: &str, source: io::Error) -> Self {
+        // In a namespace of somebody else's, who can take it away (`ip link del`).
+        if source.raw_os_error() == Some(libc::EBADFD) {
+            return Self::Machine(format!(
+                "the device of {host} is gone: somebody took it away"
+            ));
+        }
+        Self::system(format!("{done} the device of {host}"), source)
+    }
 }

@@ -207,7 +207,7 @@ fn carry(
 }
 
 fn failed(what: &str, host: &Host, e: io::Error) -> EmuError {
-    EmuError::system(format!("{what} the device of {}", host.name), e)
+    EmuError::device(what, &host.name, e)
 }
 
 /// Joins a unit as a host of its scenario, and is that host until a program ends, it is stopped or

@@ -315,6 +315,9 @@ impl Peer {
             Some(Inner::Overflowed { packets }) => self.counts.overflowed = packets,
             Some(Inner::Bye) => {
                 self.is_here = false;
+                // What was overtaken by this on its way does not bring it back.
+                let over = self.current.take().into_iter().chain(self.previous.take());
+                self.counts.missing += over.map(|old| old.session.missing()).sum::<u64>();
                 return Heard::Bye;
             }
             None => {}

@@ -213,6 +213,20 @@ fn what_is_missing_stays_missing() {
     }
 }
 
+/// A datagram that the last one overtook comes too late.
+#[test]
+fn a_gateway_that_left_is_not_brought_back_by_what_comes_late() {
+    let mut net = network();
+    let (_, mut session) = net.join("left", 1);
+    let (mut late, from) = (Vec::new(), net.socket.local_addr().unwrap());
+    assert!(session.seal(net.now, Inner::Overflowed { packets: 0 }, &mut late));
+    assert!(matches!(net.say(&mut session, Inner::Bye), Taken::Nothing));
+    net.unit.take(net.now, from, &late, &mut net.hosts);
+    let left = report(&net.hosts[0].port).unwrap();
+    assert_eq!((left.here, left.counts.joined, left.missing), (false, 1, 1));
+    assert_eq!(net.unit.strangers.unknown, 1);
+}
+
 /// The path of a tunnel is judged by eight round trips, again when it has changed by a tenth, and
 /// anew when the gateway joins anew.
 #[test]
