@@ -116,6 +116,7 @@ impl Transit {
     }
 
     /// Anywhere, or cut otherwise than it first left.
+    #[inline(never)] // nearly all are where they are expected
     fn arrived_anywhere(&mut self, seq: Seq, end: Seq, now: Instant) {
         let place = seq.diff(self.start);
         let mut i = self

@@ -61,6 +61,7 @@ impl Sender {
     }
 
     /// The dummy that leaves now, if one does: position and length.
+    #[inline(never)] // nothing of it need be fetched by others
     pub(crate) fn next_dummy(&mut self, now: Instant) -> Option<(Offset, u32)> {
         self.timers.stop(Timer::Dummy);
         let una = self.board.una();

@@ -353,6 +353,14 @@ impl Receiver {
     /// Data came that was not here before.
     #[inline]
     fn came(&mut self, len: u32) {
+        if self.autotune.is_some() {
+            self.came_to_grow(len);
+        }
+    }
+
+    /// The same where the buffer may grow.
+    #[inline(never)]
+    fn came_to_grow(&mut self, len: u32) {
         if let Some(tune) = &mut self.autotune {
             let holes = self.holes.as_deref().unwrap_or(&NO_HOLES);
             let ahead = holes.ranges.end().map_or(0, |end| end - self.nxt);
@@ -479,7 +487,7 @@ impl Receiver {
     }
 
     /// [`Self::data`] that [continues](Self::continues) what is here.
-    #[inline]
+    #[inline(always)] // of each segment of data that is the next
     pub(crate) fn next_data(
         &mut self,
         now: Instant,
@@ -577,6 +585,7 @@ impl Receiver {
     }
 
     /// Keeps those bytes of `[start, end)` that no range holds yet.
+    #[inline(never)] // where there are none it need not be fetched
     fn park_bytes(&mut self, start: Offset, end: Offset, bytes: &[u8]) {
         let parked = &mut self.bytes.get_or_insert_default().parked;
         let ranges = &self.holes.as_deref().unwrap_or(&NO_HOLES).ranges;
@@ -593,6 +602,14 @@ impl Receiver {
                 self.nxt = self.nxt.max(end);
             }
         }
+        if self.bytes.is_some() {
+            self.unpark_bytes();
+        }
+    }
+
+    /// Bytes that waited for what arrived are in order.
+    #[inline(never)] // where there are none it need not be fetched
+    fn unpark_bytes(&mut self) {
         let Some(Bytes { unread, parked }) = self.bytes.as_deref_mut() else {
             return;
         };

@@ -113,7 +113,12 @@ impl<T: Copy> Ring<T> {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, filler: T) {
-        let slots = (2 * self.slots.len()).max(4);
+        // What has more than a few soon has a window of them.
+        let slots = match self.slots.len() {
+            0 => 4,
+            4 => 16,
+            more => 2 * more,
+        };
         assert!(u32::try_from(slots).is_ok(), "2^32 records in a queue");
         let mut all = Vec::with_capacity(slots);
         all.extend(self.iter().copied());

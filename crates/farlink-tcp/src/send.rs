@@ -432,6 +432,7 @@ impl Sender {
 
     /// An ACK is done with, which found `prior_flight` bytes in the network:
     /// the controller gets its sample, if it delivered anything.
+    #[inline(never)] // nothing of it need be fetched by others
     pub(crate) fn sample_rate(&mut self, now: Instant, prior_flight: u64) {
         let flight = self.in_network();
         let Some(rate) = &mut self.board.rate else {

@@ -173,6 +173,7 @@ pub(crate) fn on_new_ack(
 }
 
 /// The peer reports that `[left, right)` arrived twice.
+#[inline(never)] // a loss without one need not fetch it
 pub(crate) fn on_duplicate_report(
     tx: &mut Sender,
     now: Instant,

@@ -40,6 +40,7 @@ impl Connection {
     }
 
     /// A dummy: the data that left last, once more.
+    #[cold]
     pub(super) fn dummy_segment(&mut self, now: Instant, start: Offset, len: u32) -> Segment {
         self.recorder.emit(now, Record::DummySent);
         let mut segment = self.marked(now);
@@ -49,6 +50,7 @@ impl Connection {
     }
 
     /// The ACK of a dummy.
+    #[cold]
     pub(super) fn dummy_ack(&mut self, now: Instant) -> Segment {
         self.recorder.emit(now, Record::AckSent);
         let mut segment = self.marked(now);

@@ -535,20 +535,8 @@ impl Connection {
         let una = self.tx.board.una();
         let max = self.tx.board.max();
         let ack = segment.ack.offset(self.tx.isn, una);
-        if self.state == State::SynReceived {
-            if ack.is_none_or(|a| a == 0 || a > max) || max == 0 {
-                self.reply = self.reset_of(now, segment);
-                return false;
-            }
-            if una == 0 {
-                let timeouts = self.tx.timeouts_in_row();
-                self.acknowledge_syn(now, segment, 1);
-                if !self.tx.early {
-                    self.tx.after_lost_syns(timeouts);
-                }
-            }
-            self.established(now);
-            self.tx.update_window(now, start, 1, self.scaled(segment));
+        if self.state == State::SynReceived && !self.ends_handshake(now, segment, start, ack) {
+            return false;
         }
         let una = self.tx.board.una();
         // Older than any window, or of what was never sent (RFC 5961, 5.2).
@@ -677,6 +665,32 @@ impl Connection {
             self.record_state(now);
         }
         self.after_ack(now)
+    }
+
+    /// An ACK in SYN-RECEIVED. Returns whether it is of our SYN.
+    #[cold]
+    fn ends_handshake(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        start: Offset,
+        ack: Option<Offset>,
+    ) -> bool {
+        let (una, max) = (self.tx.board.una(), self.tx.board.max());
+        if ack.is_none_or(|a| a == 0 || a > max) || max == 0 {
+            self.reply = self.reset_of(now, segment);
+            return false;
+        }
+        if una == 0 {
+            let timeouts = self.tx.timeouts_in_row();
+            self.acknowledge_syn(now, segment, 1);
+            if !self.tx.early {
+                self.tx.after_lost_syns(timeouts);
+            }
+        }
+        self.established(now);
+        self.tx.update_window(now, start, 1, self.scaled(segment));
+        true
     }
 
     /// Whether a segment says nothing of losses and marks.

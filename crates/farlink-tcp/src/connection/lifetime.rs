@@ -71,6 +71,9 @@ impl Connection {
     /// A segment came that is of this connection and of now.
     #[inline]
     pub(super) fn heard(&mut self, now: Instant) {
+        if self.predicts {
+            return; // there is none
+        }
         if let Some(life) = &mut self.lifetime {
             life.heard(now);
         }

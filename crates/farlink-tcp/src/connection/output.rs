@@ -323,6 +323,7 @@ impl Connection {
     }
 
     /// The reset that answers a segment of another connection, from ours.
+    #[cold]
     pub(super) fn reset_of(&self, now: Instant, segment: &Segment) -> Option<Box<Segment>> {
         let mut reset = reset_for(segment)?;
         reset.options = self.timestamps_option(now, reset.flags.has(Flags::ACK));
@@ -332,6 +333,7 @@ impl Connection {
 
 /// The reset that answers `segment` where no connection is (RFC 9293, 3.10.7.1);
 /// `None` if that is itself a reset.
+#[cold]
 pub fn reset_for(segment: &Segment) -> Option<Segment> {
     if segment.flags.has(Flags::RST) {
         return None;

@@ -13,6 +13,7 @@ impl Receiver {
     /// Holes take turns, from the first up and then from the first again, so
     /// that each is told again until it is filled; a vector that reaches the
     /// last begins with the first.
+    #[inline(never)] // nothing of it need be fetched by others
     pub(crate) fn snack(&mut self, long: bool, mss: u64, room: u32) -> Option<Snack> {
         if self.holes().ranges.is_empty() || room < LEAST_ROOM {
             return None;

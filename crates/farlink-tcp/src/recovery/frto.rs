@@ -100,6 +100,7 @@ pub(crate) fn on_timeout(tx: &mut Sender, repairing: bool) {
 }
 
 /// An ACK was taken: steps 2 and 3.
+#[inline(never)] // nothing of it need be fetched by others
 pub(crate) fn on_ack(tx: &mut Sender, now: Instant, ack: FrtoAck, recorder: &mut Recorder) {
     let una = tx.board.una();
     let advanced = una > ack.before;

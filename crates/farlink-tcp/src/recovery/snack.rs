@@ -14,6 +14,7 @@ use crate::snack::{ScpsCapabilities, Snack};
 use crate::time::Instant;
 
 /// An ACK for the first unacknowledged byte names holes.
+#[inline(never)] // without SNACK nothing of it need be fetched
 pub(crate) fn on_snack(tx: &mut Sender, now: Instant, snack: Snack, recorder: &mut Recorder) {
     let flight = tx.flight_at_loss();
     // A SNACK says nothing of what was sent again less than a round trip ago.

@@ -9,6 +9,7 @@ use crate::send::{Sender, context};
 use crate::spurious;
 use crate::time::Instant;
 
+#[inline(never)] // nothing of it need be fetched by others
 pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     if tx.loss.dup_acks != tx.loss.threshold {
         return;

@@ -117,6 +117,7 @@ impl FineTimeout {
     }
 }
 
+#[inline(never)] // nothing of it need be fetched by others
 pub(super) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder) {
     let mss = i64::from(tx.mss);
     let expired = expired(tx, now);
