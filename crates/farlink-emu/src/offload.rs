@@ -13,13 +13,18 @@ const NEEDS_CHECKSUM: u8 = 1;
 const DATA_VALID: u8 = 2;
 /// A TCP segment over IPv4 that stands for several.
 const GSO_TCP4: u8 = 1;
-/// The same over IPv6, and a UDP datagram that stands for several of any version.
+/// The same over IPv6.
 const GSO_TCP6: u8 = 4;
+/// A UDP datagram that stands for several, of either version.
 const GSO_UDP: u8 = 5;
 /// In the same field: with congestion window reduced in the first alone.
 const GSO_ECN: u8 = 0x80;
-/// No IPv4 datagram is longer.
+/// No IPv4 datagram is longer, and none of IPv6 has more behind its header.
 const LONGEST: usize = 65_535;
+/// Length of a header of IPv6 without extensions.
+const IPV6: usize = 40;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
 
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
@@ -48,12 +53,16 @@ fn folded(mut sum: u64) -> [u8; 2] {
     (!(sum as u16)).to_ne_bytes()
 }
 
-/// Sum of the pseudo-header (RFC 9293, 3.1) of a datagram with `len` bytes behind
-/// its IP header.
-fn pseudo(packet: &[u8], len: usize) -> u64 {
+fn is_ipv6(packet: &[u8]) -> bool {
+    packet.first().is_some_and(|first| first >> 4 == 6)
+}
+
+/// Sum of the pseudo-header (RFC 9293, 3.1; RFC 8200, 8.1) of a packet with `len` bytes of this
+/// protocol behind its IP header.
+fn pseudo(packet: &[u8], protocol: u8, len: usize) -> u64 {
     let [high, low] = (len as u16).to_be_bytes();
-    let rest = [0, packet[9], high, low];
-    sum(&rest, sum(&packet[12..20], 0))
+    let addresses = if is_ipv6(packet) { 8..40 } else { 12..20 };
+    sum(&packet[addresses], sum(&[0, protocol, high, low], 0))
 }
 
 fn be16(bytes: &[u8], at: usize) -> u16 {
@@ -68,34 +77,34 @@ fn put16(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-/// Writes length, identification and checksum of an IP header of `header` bytes.
-fn finish_ip(packet: &mut [u8], header: usize, ident: u16) {
-    let len = packet.len() as u16;
-    put16(packet, 2, len);
-    put16(packet, 4, ident);
+/// Writes into an IP header of `header` bytes how long the packet is; IPv4 has a checksum, too.
+fn finish_ip(packet: &mut [u8], header: usize) {
+    let len = packet.len();
+    if is_ipv6(packet) {
+        put16(packet, 4, (len - IPV6) as u16);
+        return;
+    }
+    put16(packet, 2, len as u16);
     packet[10..12].fill(0);
     let checksum = folded(sum(&packet[..header], 0));
     packet[10..12].copy_from_slice(&checksum);
 }
 
-/// Writes the checksum of the TCP segment behind an IP header of `ip` bytes.
-fn finish_tcp(packet: &mut [u8], ip: usize) {
-    let at = ip + 16;
-    packet[at..at + 2].fill(0);
-    let checksum = folded(sum(&packet[ip..], pseudo(packet, packet.len() - ip)));
-    packet[at..at + 2].copy_from_slice(&checksum);
-}
-
-/// Lengths of the headers of a whole IPv4 datagram with TCP inside: IP, TCP.
+/// Lengths of the headers of a whole datagram with TCP inside: IP, TCP. One of IPv6 has no other
+/// headers.
 fn headers(packet: &[u8]) -> Option<(usize, usize)> {
-    if packet.len() < 40 || packet[0] >> 4 != 4 || packet[9] != 6 {
-        return None;
-    }
-    let ip = usize::from(packet[0] & 15) * 4;
+    let ip = if is_ipv6(packet) {
+        let len = IPV6 + usize::from(be16(packet.get(..6)?, 4));
+        (packet.len() == len && packet.get(6) == Some(&TCP)).then_some(IPV6)?
+    } else {
+        let header = packet.get(..20)?;
+        let whole = usize::from(be16(header, 2)) == packet.len();
+        let uncut = [header[6] & 0x3f, header[7]] == [0, 0];
+        let is_tcp = header[0] >> 4 == 4 && header[9] == TCP;
+        (whole && uncut && is_tcp).then_some(usize::from(header[0] & 15) * 4)?
+    };
     let tcp = usize::from(*packet.get(ip + 12)? >> 4) * 4;
-    let whole =
-        usize::from(be16(packet, 2)) == packet.len() && [packet[6] & 0x3f, packet[7]] == [0, 0];
-    (ip >= 20 && tcp >= 20 && whole && ip + tcp <= packet.len()).then_some((ip, tcp))
+    (ip >= 20 && tcp >= 20 && ip + tcp <= packet.len()).then_some((ip, tcp))
 }
 
 /// Takes apart what was read: gives each packet, with its checksum finished, and
@@ -112,33 +121,7 @@ pub(crate) fn split(
     };
     let half = |at: usize| usize::from(u16::from_ne_bytes([head[at], head[at + 1]]));
     let (flags, kind, size) = (head[0], head[1] & !GSO_ECN, half(4));
-    if matches!(kind, GSO_TCP6 | GSO_UDP)
-        && size > 0
-        && split_generic(packet, kind, half(6), size, &mut each)
-    {
-        return;
-    }
-    if kind == GSO_TCP4
-        && size > 0
-        && let Some((ip, tcp)) = headers(packet)
-    {
-        let data = &packet[ip + tcp..];
-        let (ident, seq) = (be16(packet, 4), be32(packet, ip + 4));
-        let all = packet[ip + 13];
-        let count = data.len().div_ceil(size).max(1);
-        for (i, part) in data.chunks(size).enumerate() {
-            let mut out = buffer();
-            out.extend_from_slice(&packet[..ip + tcp]);
-            out.extend_from_slice(part);
-            let after = seq.wrapping_add((i * size) as u32);
-            out[ip + 4..ip + 8].copy_from_slice(&after.to_be_bytes());
-            let not_last = if i + 1 < count { FIN | PSH } else { 0 };
-            let not_first = if i > 0 { CWR } else { 0 };
-            out[ip + 13] = all & !not_last & !not_first;
-            finish_ip(&mut out, ip, ident.wrapping_add(i as u16));
-            finish_tcp(&mut out, ip);
-            each(out, true);
-        }
+    if size > 0 && split_parts(packet, kind, half(6), size, &mut buffer, &mut each) {
         return;
     }
     let mut out = buffer();
@@ -156,47 +139,47 @@ pub(crate) fn split(
     each(out, unfinished);
 }
 
-/// Takes apart a segment of TCP over IPv6, or a datagram of UDP, whose header begins `at` and
-/// whose parts have `size` bytes each. Returns whether it is one.
-fn split_generic(
+/// Takes apart a segment of TCP or a datagram of UDP, whose header begins `at` and whose parts have
+/// `size` bytes each. Returns whether it is one.
+fn split_parts(
     packet: &[u8],
     kind: u8,
     at: usize,
     size: usize,
+    buffer: &mut impl FnMut() -> Vec<u8>,
     each: &mut impl FnMut(Vec<u8>, bool),
 ) -> bool {
-    const UDP: usize = 8;
-    let is_ipv6 = packet.first().is_some_and(|first| first >> 4 == 6);
-    let ip = if is_ipv6 { 40 } else { 20 };
-    let is_tcp = kind == GSO_TCP6;
-    let own = match packet.get(at + 12) {
-        Some(offset) if is_tcp => usize::from(offset >> 4) * 4,
-        _ => UDP,
+    let is_ipv6 = is_ipv6(packet);
+    let protocol = match kind {
+        GSO_TCP4 if !is_ipv6 => TCP,
+        GSO_TCP6 if is_ipv6 => TCP,
+        GSO_UDP => UDP,
+        _ => return false,
     };
-    let least = if is_tcp { 20 } else { UDP };
-    let begins = is_ipv6
-        || packet
-            .first()
-            .is_some_and(|&first| usize::from(first & 15) * 4 == at);
-    if at < ip || packet.len() < at + own || own < least || !begins || is_tcp && !is_ipv6 {
+    let is_tcp = protocol == TCP;
+    // Of IPv6 there may be other headers before.
+    let begins = match packet.first() {
+        Some(first) if !is_ipv6 => at >= 20 && usize::from(first & 15) * 4 == at,
+        _ => at >= IPV6,
+    };
+    let (own, least) = match packet.get(at + 12) {
+        Some(offset) if is_tcp => (usize::from(offset >> 4) * 4, 20),
+        _ => (8, if is_tcp { 20 } else { 8 }),
+    };
+    if !begins || own < least || packet.len() < at + own {
         return false;
     }
     let (headers, data) = packet.split_at(at + own);
     let count = data.len().div_ceil(size);
     for (i, part) in data.chunks(size).enumerate() {
-        let mut out = [headers, part].concat();
+        let mut out = buffer();
+        out.extend_from_slice(headers);
+        out.extend_from_slice(part);
         let len = out.len() - at;
-        let mut pseudo = [0, if is_tcp { 6 } else { 17 }, 0, 0];
-        put16(&mut pseudo, 2, len as u16);
-        let start = if is_ipv6 {
-            let behind = out.len() - ip;
-            put16(&mut out, 4, behind as u16);
-            sum(&out[8..40], sum(&pseudo, 0))
-        } else {
-            let ident = be16(packet, 4).wrapping_add(i as u16);
-            finish_ip(&mut out, usize::from(packet[0] & 15) * 4, ident);
-            sum(&out[12..20], sum(&pseudo, 0))
-        };
+        if !is_ipv6 {
+            put16(&mut out, 4, be16(packet, 4).wrapping_add(i as u16));
+        }
+        finish_ip(&mut out, at);
         let field = if is_tcp {
             let seq = be32(packet, at + 4).wrapping_add((i * size) as u32);
             out[at + 4..at + 8].copy_from_slice(&seq.to_be_bytes());
@@ -209,7 +192,7 @@ fn split_generic(
             at + 6
         };
         out[field..field + 2].fill(0);
-        let mut checksum = folded(sum(&out[at..], start));
+        let mut checksum = folded(sum(&out[at..], pseudo(&out, protocol, len)));
         if !is_tcp && checksum == [0, 0] {
             checksum = [0xff, 0xff]; // 0 stands for none (RFC 768)
         }
@@ -255,15 +238,20 @@ impl Merge {
         }
         let first = &self.out[HEADER..];
         let data = packet.len() - ip - tcp;
-        // Service and ECN; fragmenting bits to protocol; addresses and IP options.
         let same = |from: usize, to: usize| first[from..to] == packet[from..to];
+        let same_ip = if is_ipv6(first) {
+            // Service, ECN and flow label; hops; addresses.
+            same(0, 4) && same(7, ip)
+        } else {
+            // Service and ECN; fragmenting bits to protocol; addresses and IP options.
+            same(0, 2) && same(6, 10) && same(12, ip)
+        };
         let flags = packet[ip + 13];
         let follows = be32(packet, ip + 4) == self.next
             && (1..=self.size).contains(&data)
             && first.len() + data <= LONGEST
-            && same(1, 2)
-            && same(6, 10)
-            && same(12, ip + 4)
+            && same_ip
+            && same(ip, ip + 4)
             && same(ip + 8, ip + 13)
             && flags & !PSH == ACK
             && same(ip + 14, ip + 16)
@@ -317,10 +305,10 @@ impl Merge {
             put(4, self.size);
             put(6, ip);
             put(8, 16);
-            (head[0], head[1]) = (NEEDS_CHECKSUM, GSO_TCP4);
-            let ident = be16(packet, 4);
-            finish_ip(packet, ip, ident);
-            let [a, b] = folded(pseudo(packet, packet.len() - ip));
+            let kind = if is_ipv6(packet) { GSO_TCP6 } else { GSO_TCP4 };
+            (head[0], head[1]) = (NEEDS_CHECKSUM, kind);
+            finish_ip(packet, ip);
+            let [a, b] = folded(pseudo(packet, TCP, packet.len() - ip));
             // The field holds the sum and not its complement until it is finished.
             packet[ip + 16..ip + 18].copy_from_slice(&[!a, !b]);
         }
@@ -332,12 +320,17 @@ impl Merge {
 mod tests {
     use super::*;
     use farlink_net::wire::{self, Addresses};
-    use farlink_net::{NodeId, Packet, Payload};
-    use farlink_tcp::{Body, Flags, Options, Segment, Seq, Timestamps};
+    use farlink_net::{Ip, NodeId, Packet, Payload};
+    use farlink_tcp::{Body, Flags, IpVersion, Options, Segment, Seq, Timestamps};
 
     fn segment(seq: u32, data: &[u8], flags: Flags) -> Vec<u8> {
+        segment_of(IpVersion::V4, seq, data, flags)
+    }
+
+    fn segment_of(version: IpVersion, seq: u32, data: &[u8], flags: Flags) -> Vec<u8> {
         let packet = Packet {
             ident: 9,
+            ip: Ip::new(version, true),
             ..Packet::new(
                 NodeId(0),
                 NodeId(2),
@@ -369,10 +362,17 @@ mod tests {
 
     const SIZE: usize = 1001;
 
-    /// Merged and split again they are the same packets, but for identifications,
+    /// Merged and split again they are the same packets, but for identifications of IPv4,
     /// which count up. The sequence number wraps on the way.
     #[test]
     fn what_is_merged_is_split_into_what_it_was() {
+        for version in [IpVersion::V4, IpVersion::V6] {
+            merged_and_split(version);
+        }
+    }
+
+    fn merged_and_split(version: IpVersion) {
+        let ip = version.header_len() as usize;
         let data: Vec<u8> = (0..3 * SIZE + 17).map(|i| (i * 7) as u8).collect();
         let start = u32::MAX - 1500;
         let packets: Vec<_> = data
@@ -384,7 +384,7 @@ mod tests {
                 } else {
                     Flags::ACK
                 };
-                segment(start.wrapping_add((i * SIZE) as u32), part, flags)
+                segment_of(version, start.wrapping_add((i * SIZE) as u32), part, flags)
             })
             .collect();
         let mut merge = Merge::default();
@@ -398,8 +398,8 @@ mod tests {
         assert_eq!(count, 4);
         // A kernel that finishes the checksum gets it right.
         let mut whole = written[HEADER..].to_vec();
-        let finished = folded(sum(&whole[20..], 0));
-        whole[36..38].copy_from_slice(&finished);
+        let finished = folded(sum(&whole[ip..], 0));
+        whole[ip + 16..ip + 18].copy_from_slice(&finished);
         assert_eq!(
             wire::decode(&whole).unwrap().1.body.len() as usize,
             data.len()
@@ -409,7 +409,9 @@ mod tests {
         for (i, (was, is)) in packets.iter().zip(&split).enumerate() {
             let (fields, is) = wire::decode(is).unwrap();
             assert_eq!(is, wire::decode(was).unwrap().1);
-            assert_eq!(usize::from(fields.ident), 9 + i);
+            if version == IpVersion::V4 {
+                assert_eq!(usize::from(fields.ident), 9 + i);
+            }
         }
     }
 
@@ -446,9 +448,19 @@ mod tests {
         for at in [1, 8, 21, 31, 35, 45] {
             let mut other = raw(&good).into_bytes();
             other[at] ^= 1;
-            finish_ip(&mut other, 20, 9);
+            finish_ip(&mut other, 20);
             assert!(!takes(&raw(&first), &raw(&other)), "{at}");
         }
+        // Of IPv6 class, flow, hops, address and port.
+        let sixth = |seq, fill| raw(&segment_of(IpVersion::V6, seq, &[fill; SIZE], Flags::ACK));
+        let (first6, good6) = (sixth(100, 1), sixth(after, 2));
+        assert!(takes(&first6, &good6));
+        for at in [1, 3, 7, 23, 39, 41] {
+            let mut other = good6.bytes().to_vec();
+            other[at] ^= 1;
+            assert!(!takes(&first6, &raw(&other)), "{at}");
+        }
+        assert!(!takes(&raw(&first), &good6) && !takes(&first6, &raw(&good)));
         let pushed = segment(100, &[1; SIZE], Flags::ACK.with(Flags::PSH));
         assert!(!takes(&raw(&pushed), &raw(&good)), "a push is not held");
     }
@@ -479,7 +491,7 @@ mod tests {
             read.swap(8, 9);
         }
         read.extend_from_slice(&bytes);
-        let [a, b] = folded(pseudo(&bytes, bytes.len() - 20));
+        let [a, b] = folded(pseudo(&bytes, TCP, bytes.len() - 20));
         read[HEADER + 36..HEADER + 38].copy_from_slice(&[!a, !b]);
         assert_eq!(parts(&read), [bytes]);
     }
@@ -498,11 +510,17 @@ mod tests {
         }
     }
 
-    /// A super-packet of TCP over IPv6, and one of UDP over either version, in three parts of which
-    /// the last is shorter; every checksum is right, and lengths and numbers count.
+    /// A super-packet of TCP and one of UDP, over either version, in three parts of which the last is
+    /// shorter; every checksum is right, and lengths and numbers count.
     #[test]
-    fn segments_of_ipv6_and_datagrams_of_udp_are_taken_apart() {
-        for (kind, is_ipv6) in [(GSO_TCP6, true), (GSO_UDP, true), (GSO_UDP, false)] {
+    fn segments_and_datagrams_of_both_versions_are_taken_apart() {
+        let kinds = [
+            (GSO_TCP4, false),
+            (GSO_TCP6, true),
+            (GSO_UDP, true),
+            (GSO_UDP, false),
+        ];
+        for (kind, is_ipv6) in kinds {
             let (ip, own) = (
                 if is_ipv6 { 40 } else { 20 },
                 if kind == GSO_UDP { 8 } else { 20 },
@@ -511,7 +529,7 @@ mod tests {
             let mut packet = vec![0; ip + own];
             packet[0] = if is_ipv6 { 0x60 } else { 0x45 };
             packet[if is_ipv6 { 6 } else { 9 }] = if kind == GSO_UDP { 17 } else { 6 };
-            if kind == GSO_TCP6 {
+            if kind != GSO_UDP {
                 packet[ip + 7] = 250; // the sequence number
                 packet[ip + 12] = 0x50;
                 packet[ip + 13] = ACK | PSH | FIN | CWR;
@@ -547,7 +565,13 @@ mod tests {
                     assert_eq!(part[ip + 13], flags);
                 }
             }
-            // Cut short it is what it was.
+            // Of the other version it is what it was.
+            if kind != GSO_UDP {
+                let mut other = read.clone();
+                other[1] = GSO_TCP4 + GSO_TCP6 - kind;
+                assert_eq!(parts(&other).len(), 1);
+            }
+            // Cut short, too.
             for len in 0..HEADER + ip + own {
                 let _ = parts(&read[..len]);
             }
