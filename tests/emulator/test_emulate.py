@@ -2,6 +2,7 @@
 to do so is missing, they are skipped, and say so."""
 
 import ctypes
+import hashlib
 import json
 import math
 import os
@@ -354,24 +355,33 @@ def test_bad_input_is_one_line(arguments: list[str], says: str) -> None:
     assert says in line
 
 
+EMULATE = "emulate geo-omueti2007 -- true"
+ATTACH = "emulate geo-omueti2007 --attach client=netns:/proc/1/ns/net"
+KEY = bytes(32).hex() + hashlib.sha256(bytes(32)).hexdigest()[:8]
+GATEWAY = f"gateway --join 127.0.0.1:9 --as client --key {KEY}"
+
+
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "command", "says"),
     [
-        ("mount -t tmpfs none /dev", "there is no /dev/net/tun"),
-        ("mount -t tmpfs none /etc", "there is no /etc/hosts"),
-        ('set -- capsh --drop=cap_sys_admin -- -c "$*"', "CAP_SYS_ADMIN and CAP_NET_ADMIN"),
+        ("mount -t tmpfs none /dev", EMULATE, "there is no /dev/net/tun"),
+        ("mount -t tmpfs none /etc", EMULATE, "there is no /etc/hosts"),
+        *(
+            ('set -- capsh --drop=cap_sys_admin -- -c "$*"', command, "CAP_SYS_ADMIN and")
+            for command in (EMULATE, ATTACH, GATEWAY)
+        ),
     ],
 )
-def test_what_the_machine_lacks_is_named(change: str, says: str) -> None:
+def test_what_the_machine_lacks_is_named(change: str, command: str, says: str) -> None:
     if "capsh" in change and not shutil.which("capsh"):
         pytest.skip("no capsh")
-    command = [*FARLINK, "emulate", "geo-omueti2007", "--", "true"]
     apart = [shutil.which("unshare") or "unshare", "-m", "sh", "-c", f'{change}; exec "$@"', "sh"]
     done = subprocess.run(
-        [*apart, *command],
+        [*apart, *FARLINK, *command.split()],
         capture_output=True,
         text=True,
         check=False,
+        timeout=8,
     )
     assert done.returncode == 1
     (line,) = done.stderr.splitlines()

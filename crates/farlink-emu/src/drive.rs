@@ -174,6 +174,8 @@ impl Emulation {
         if endpoints.len() < all.len() && unit.is_none() {
             Host::check()?;
         }
+        // First, since without the right to it nothing else can be looked at either.
+        let keeper = Arc::new(Keeper::start()?);
         let nodes = scenario.nodes.len() as u32;
         for (i, one) in attached.iter().enumerate() {
             node_of(&one.host)?;
@@ -184,7 +186,6 @@ impl Emulation {
             .map(|unit| Unit::open(unit, nodes, config))
             .transpose()?;
         open_files::allow(all.len())?;
-        let keeper = Arc::new(Keeper::start()?);
         let made = in_parallel(all.clone(), |(name, node)| {
             if let Some(own) = endpoints.iter().find(|e| e.host == name) {
                 let server = own.fetch.as_ref().map(|f| node_of(&f.host));

@@ -224,6 +224,8 @@ pub fn gateway<E>(
     let clock = || Instant::from_nanos(began.elapsed().as_nanos() as u64);
     let mut tunnel = Tunnel::open(options)?;
     Host::check()?;
+    // Before the unit is asked: what this machine does not allow needs none.
+    let keeper = Keeper::start()?;
     let welcome = match tunnel.join(&clock, &mut tick)? {
         Ok(Some(welcome)) => welcome,
         Ok(None) => return Ok(Ok(tunnel.done)),
@@ -248,7 +250,6 @@ pub fn gateway<E>(
         way_out6: false,
         timed: false,
     };
-    let keeper = Keeper::start()?;
     let address = farlink_net::wire::node_address(NodeId(node));
     let mut host = match &options.attach {
         Some(to) => {

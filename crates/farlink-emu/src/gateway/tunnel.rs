@@ -336,6 +336,8 @@ mod tests {
     /// A tunnel that was not asked for yet, and where the unit would be.
     fn tunnel() -> (Tunnel, UdpSocket, Key) {
         let unit = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let patience = Some(std::time::Duration::from_secs(5));
+        unit.set_read_timeout(patience).unwrap();
         let key = Key::random().unwrap();
         let tunnel = Tunnel::open(&GatewayOptions {
             join: unit.local_addr().unwrap().to_string(),
