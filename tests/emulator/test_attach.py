@@ -197,8 +197,10 @@ def test_a_machine_at_a_bridge_is_a_host_and_a_killed_run_leaves_no_port(
     try:
         set_ipv6(bridge, "disable_ipv6", 1)
         ip("link", "set", bridge, "up")
-        ip("link", "set", machine.cable, "master", bridge)
+        # A bridge takes what the least of its ports does.
+        ip("link", "set", machine.cable, "mtu", "2000", "master", bridge)
         before = state(bridge)
+        assert " mtu 2000 " in before
         machine.serve()
         attach = {"client": f"bridge:{bridge}"}
         wrong("client is at it already, and the two", {**attach, "server": f"bridge:{bridge}"})
@@ -210,6 +212,7 @@ def test_a_machine_at_a_bridge_is_a_host_and_a_killed_run_leaves_no_port(
         run = subprocess.Popen([*FARLINK, "emulate", str(scenario), "--attach", option])
         until(lambda: carries(run.pid))
         assert " farlink" in state(bridge)
+        assert " mtu 2000 " in ip("link", "show", "dev", bridge)
         run.kill()
         run.wait()
         until(lambda: state(bridge) == before)
@@ -268,13 +271,18 @@ s.bind(("", 9))
 while True:
     print(s.recv(100).decode(), flush=True)
 """
-SAY = "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-SAY += "s.sendto(sys.argv[1].encode(), ('10.0.0.3', 9))"
+SAY = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(int(sys.argv[2])):
+    s.sendto(sys.argv[1].encode(), ("10.0.0.3", 9))
+"""
 
 
 @needs_ip
 def test_a_packet_waits_three_seconds_for_its_machine(machine: Machine, tmp_path: Path) -> None:
-    """The machine is asked for again without another packet; one that is older is dropped."""
+    """The machine is asked for again without another packet; one that is older is dropped, or when
+    a hundred wait. What waits was refused, as far as a look can say."""
     command = [IP, "netns", "exec", machine.name, sys.executable, "-c", HEAR]
     heard = tmp_path / "heard"
     with heard.open("w") as out:
@@ -283,15 +291,20 @@ def test_a_packet_waits_three_seconds_for_its_machine(machine: Machine, tmp_path
     try:
         until(lambda: carries(run.pid))
         running = fl.control.find(str(run.pid))
-        assert running.execute("server", [sys.executable, "-c", SAY, "lost"]) == 0
+
+        def client() -> tuple[int, int]:
+            row = next(row for row in running.stats()["hosts"] if row["host"] == "client")
+            return row["delivered"], row["refused"]
+
+        assert running.execute("server", [sys.executable, "-c", SAY, "lost", "105"]) == 0
+        until(lambda: client() == (0, 105))
         time.sleep(3.2)
-        assert running.execute("server", [sys.executable, "-c", SAY, "found"]) == 0
+        assert running.execute("server", [sys.executable, "-c", SAY, "found", "1"]) == 0
         time.sleep(0.2)
         machine.has("10.0.0.3/24")
         until(lambda: heard.read_text() != "")
         assert heard.read_text() == "found\n"
-        client = next(row for row in running.stats()["hosts"] if row["host"] == "client")
-        assert (client["delivered"], client["refused"]) == (1, 1)
+        assert client() == (1, 105)
     finally:
         run.send_signal(signal.SIGINT)
         assert run.wait(30) == 130
@@ -354,6 +367,43 @@ def test_a_machines_packets_are_delayed_from_when_they_came(
     finally:
         if by == "bridge":
             ip("link", "del", bridge)
+
+
+FLOOD = """
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(10_000):
+    s.sendto(bytes(1000), ("10.0.0.1", 9))
+"""
+
+
+@needs_ip
+def test_frames_that_come_faster_than_they_are_read_are_counted(
+    machine: Machine, tmp_path: Path
+) -> None:
+    """Ten megabytes while farlink is stopped, which keeps three."""
+    machine.has("10.0.0.3/24")
+    machine.serve()
+    run = attached(machine, tmp_path)
+    try:
+        until(lambda: carries(run.pid))
+        running = fl.control.find(str(run.pid))
+        assert running.execute("server", talk("10.0.0.3")) == 0
+
+        def client() -> tuple[int, int]:
+            row = next(row for row in running.stats()["hosts"] if row["host"] == "client")
+            return row["sent"], row["overflowed"]
+
+        before = client()
+        run.send_signal(signal.SIGSTOP)
+        ip("netns", "exec", machine.name, sys.executable, "-c", FLOOD)
+        run.send_signal(signal.SIGCONT)
+        until(lambda: sum(client()) - sum(before) >= 10_000)
+        assert client()[1] > 1000
+    finally:
+        run.send_signal(signal.SIGCONT)
+        run.send_signal(signal.SIGINT)
+        assert run.wait(30) == 130
 
 
 @needs_ip
