@@ -323,7 +323,7 @@ def _emulate(
         "unit": unit and dict(unit[0]),
     }
     program = main is not None and checked is None
-    with signals(program=program):
+    with signals(program=(lambda: True) if program else None):
         words = utf8(json.dumps(asked, ensure_ascii=False))
         data = json.loads(engine(text, words, unit and unit[1]))
     tree = json.loads(text)
@@ -371,21 +371,24 @@ def _resolved(
 
 
 @contextmanager
-def signals(*, program: bool) -> Iterator[None]:
-    """Leave Ctrl-C to the user's program, if there is one, which ends the emulation by ending.
+def signals(*, program: Callable[[], bool] | None) -> Iterator[None]:
+    """Leave Ctrl-C to the user's program, which ends the emulation by ending.
 
-    Without one it ends the emulation, as SIGTERM and the end of the terminal (SIGHUP) always do.
+    Where there is none, or it does not run yet, it ends the emulation, as SIGTERM and the end of
+    the terminal (SIGHUP) always do.
     """
 
     def leave(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
 
-    def ignore(_number: int, _frame: FrameType | None) -> None:
-        """Not SIG_IGN, which the program would inherit."""
+    def leave_to_program(number: int, frame: FrameType | None) -> None:
+        # Not SIG_IGN, which the program would inherit.
+        if program is not None and not program():
+            signal.default_int_handler(number, frame)
 
     handlers: list[tuple[int, Callable[[int, FrameType | None], None]]] = [(signal.SIGTERM, leave)]
-    if program:
-        handlers.append((signal.SIGINT, ignore))
+    if program is not None:
+        handlers.append((signal.SIGINT, leave_to_program))
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup sets it
         handlers.append((signal.SIGHUP, leave))
     try:

@@ -94,8 +94,18 @@ def gateway(
         "plain": plain,
     }
     engine = _engine("gateway")
-    with emulation.signals(program=bool(program)):
-        done: dict[str, Any] = json.loads(engine(emulation.utf8(json.dumps(asked)), notice))
+    joined = False
+
+    def heard(line: str) -> None:
+        nonlocal joined
+        joined = True
+        notice(line)
+
+    # Until the unit has answered there is no program that Ctrl-C could be for.
+    with emulation.signals(program=(lambda: joined) if program else None):
+        done: dict[str, Any] = json.loads(engine(emulation.utf8(json.dumps(asked)), heard))
+    if not done["address"]:
+        raise KeyboardInterrupt
     return done
 
 

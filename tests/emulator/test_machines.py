@@ -299,6 +299,18 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         machines.places(f"@{track}")
 
 
+@pytest.mark.parametrize("program", [[], ["--", "sleep", "60"]])
+def test_ctrl_c_ends_a_gateway_that_waits_for_a_unit(program: list[str]) -> None:
+    """Also one with a program, which does not run yet."""
+    options = ["--join", "127.0.0.1:9", "--as", "left", "--key", machines.key(None)]
+    command = [*FARLINK, "gateway", *options, *program]
+    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
+    run.send_signal(signal.SIGINT)
+    _, said = run.communicate(timeout=5)
+    assert (run.returncode, said) == (130, "farlink: interrupted\n")
+
+
 DEFAULT: dict[str, Any] = {
     "command": [],
     "join": "127.0.0.1",
