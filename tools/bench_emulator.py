@@ -10,8 +10,11 @@ import ctypes
 import fcntl
 import itertools
 import json
+import math
 import os
 import select
+import shlex
+import shutil
 import signal
 import socket
 import statistics
@@ -42,6 +45,9 @@ TX_STAMPS = 1 << 1 | 1 << 4 | 1 << 7 | 1 << 11
 IP_RECVERR = 11
 PORT = 5300
 SERVER, CLIENT = "10.0.0.1", "10.0.0.2"
+MAHIMAHI_OUTSIDE = "100.64.0.1"
+"""The address that Mahimahi gives its end outside, where it is the first there."""
+NOBODY = "65534"
 BLOCK = 1 << 20
 PAYLOAD = 1472
 """UDP payload of a packet of 1500 bytes."""
@@ -49,6 +55,10 @@ DELAY_MS = 50
 GAP_NS = 4_700_000
 """From packet to packet; the delay is no multiple of it, or each packet would come at the time
 at which another leaves, when the engine is awake anyway."""
+RATES = (0.25e6, 2e6, 20e6, 100e6)
+PRIORITIES = (("default", None), ("--no-realtime", False), ("--realtime", True))
+VATNE_RATE, VATNE_DELAY_MS = 0.25e6, 10
+"""The link of the preset vatne2006."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +81,17 @@ LOADS = (
 )
 
 
-def path(rate: str, delay: str, hosts: int = 2) -> dict[str, Any]:
+Row = tuple[int, int, int]
+"""A packet's number, when it was sent and when it was received, in ns."""
+
+
+def path(rate: float, delay_ms: int, hosts: int = 2) -> dict[str, Any]:
     """Two hosts and a link, and other hosts that do nothing."""
-    way = {"rate": rate, "delay": delay, "queue": {"packets": 10000}}
+    way = {
+        "rate": f"{rate:.0f} bit/s",
+        "delay": f"{delay_ms} ms",
+        "queue": {"packets": 10000},
+    }
     idle = [(f"a{number}", f"b{number}") for number in range(hosts // 2 - 1)]
     pairs = [("server", "client"), *idle]
     return {
@@ -300,7 +318,7 @@ def bare_throughput(seconds: float, out: Path, *, offload: bool) -> float:
 def throughput(seconds: float, out: Path, *, plain: bool) -> tuple[float, float]:
     """Gb/s through the engine, each packet modelled, and its events in a second of that."""
     done = fl.emulate(
-        path("40 Gbit/s", "0 ms"),
+        path(40e9, 0),
         program("tcp-fetch", "server", out),
         host="client",
         servers=[("server", program("tcp-serve", seconds))],
@@ -310,11 +328,12 @@ def throughput(seconds: float, out: Path, *, plain: bool) -> tuple[float, float]
 
 
 def spread(values: list[float]) -> str:
-    """Mean, median, 99 % and greatest of values, in us."""
+    """Least, mean, median, 99 % and greatest of values, in us."""
     ordered = sorted(values)
     p99 = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
     return (
-        f"mean {statistics.fmean(ordered):7.1f}  p50 {statistics.median(ordered):7.1f}"
+        f"min {ordered[0]:7.1f}  mean {statistics.fmean(ordered):7.1f}"
+        f"  p50 {statistics.median(ordered):7.1f}"
         f"  p99 {p99:8.1f}  max {ordered[-1]:8.1f} us"
     )
 
@@ -328,48 +347,106 @@ def bare_delay(packets: int, out: Path) -> list[float]:
     return [(came - went) / 1e3 for _, went, came in read(out)]
 
 
-def delay_errors(
-    load: Load, seconds: float, out: Path, *, realtime: bool | None
-) -> tuple[list[float], Any]:
-    """Errors in us of a delay of 50 ms, from one device to the other, as the kernel sees it."""
-    packets = int(seconds * 1e9 / load.gap_ns)
+def carried(
+    network: dict[str, Any], load: Load, packets: int, out: Path, *, realtime: bool | None
+) -> tuple[list[Row], Any]:
+    """Send packets over a link of farlink; return them, and the report of the run."""
     serve = program("udp-serve", packets, load.gap_ns, load.size, sent(out))
     done = fl.emulate(
-        path("1 Gbit/s", f"{DELAY_MS} ms", load.hosts),
+        network,
         program("udp-fetch", "server", packets, sent(out), out),
         host="client",
         servers=[("server", serve)],
         realtime=realtime,
     )
-    wire_us = 8 * (load.size + 28) / 1e9 * 1e6
-    errors = [(came - went) / 1e3 - 1e3 * DELAY_MS - wire_us for _, went, came in read(out)]
-    return errors, done.data["lateness"]
+    return read(out), done.data
 
 
-def rate_error(rate: float, seconds: float, out: Path) -> tuple[float, float]:
+def errors(rows: list[Row], due_us: float) -> list[float]:
+    """In us, from one device to the other, as the kernel sees it."""
+    return [(came - went) / 1e3 - due_us for _, went, came in rows]
+
+
+def wire_us(load: Load, rate: float) -> float:
+    """How long a packet takes to be sent."""
+    return 8e6 * (load.size + 28) / rate
+
+
+def faster(rate: float) -> Load:
+    """Send half as fast again as the link does, so that it never waits."""
+    return Load("faster", size=PAYLOAD, gap_ns=int(8e9 * (PAYLOAD + 28) / rate / 1.5))
+
+
+def packets_of(seconds: float, rate: float) -> int:
+    """How many packets a link sends in a time, and enough for a drift."""
+    return max(20, int(seconds * rate / (8 * (PAYLOAD + 28))))
+
+
+def rate_error(rows: list[Row], rate: float, size: int = PAYLOAD) -> tuple[float, float]:
     """Error of a link's rate, in %, and the 99 % deviation of a gap between packets in us.
 
-    The sender sends half as fast again as the link, so that the link never waits for it. A packet
-    i is due at i times its duration; the drift from there is taken between the first and the last
-    third of the packets, by medians, which packets that left late do not move.
+    A packet i is due at i times its duration; the drift from there is taken between the first and
+    the last third of the packets, by medians, which packets that left late do not move.
     """
-    duration = 8 * (PAYLOAD + 28) / rate * 1e9
-    packets = max(20, int(seconds * 1e9 / duration))
-    fl.emulate(
-        path(f"{rate / 1e3:g} kbit/s", "10 ms"),
-        program("udp-fetch", "server", packets, sent(out), out),
-        host="client",
-        servers=[
-            ("server", program("udp-serve", packets, int(duration / 1.5), PAYLOAD, sent(out)))
-        ],
-    )
-    rows = read(out)
+    duration = 8 * (size + 28) / rate * 1e9
     drift = [came - number * duration for number, _, came in rows]
     third = len(drift) // 3
     elapsed = duration * (rows[-1][0] - rows[0][0]) * (1 - third / len(drift))
     change = statistics.median(drift[-third:]) - statistics.median(drift[:third])
     gaps = sorted(abs(b[2] - a[2] - duration) / 1e3 for a, b in itertools.pairwise(rows))
-    return 100 * change / elapsed, gaps[int(0.99 * len(gaps))]
+    # A packet that takes longer than it should is a rate that is too low.
+    return -100 * change / elapsed, gaps[int(0.99 * len(gaps))]
+
+
+@contextmanager
+def mahimahi(shell: list[str], *, fifo: bool) -> Iterator[tuple[int, int]]:
+    """Start a shell of Mahimahi in a namespace of its own: a process outside, and one inside.
+
+    Programs join their namespaces from here, since those that the shell starts are not root's.
+    """
+    nobody = ["setpriv", "--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]
+    # Router solicitations would take a part of the link.
+    settings = "echo 1 >ipv4/ip_forward && echo 1 >ipv6/conf/default/disable_ipv6"
+    prepare = ["sh", "-c", f'cd /proc/sys/net && {settings} && exec "$@"', "sh"]
+    started = ["sh", "-c", "echo $$ && exec cat"]  # until its standard input ends
+    before = ["chrt", "--fifo", "10"] if fifo else []
+    command = [*before, "unshare", "--net", *prepare, *nobody, *shell, *started]
+    with subprocess.Popen(  # noqa: S603
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as outside:
+        assert outside.stdout
+        inside = outside.stdout.readline()
+        if not inside:
+            raise SystemExit(f"bench-emu: {shlex.join(shell)} failed")
+        yield outside.pid, int(inside)
+
+
+def mahimahi_carried(
+    shell: list[str], load: Load, packets: int, out: Path, *, fifo: bool = False
+) -> list[Row]:
+    """Send packets into a shell of Mahimahi."""
+    serve = program("udp-serve", packets, load.gap_ns, load.size, sent(out))
+    fetch = program("udp-fetch", MAHIMAHI_OUTSIDE, packets, sent(out), out)
+    join = ["nsenter", "--net", "--target"]
+    with mahimahi(shell, fifo=fifo) as (outside, inside):
+        server = subprocess.Popen([*join, str(outside), *serve])  # noqa: S603
+        try:
+            time.sleep(0.5)
+            subprocess.run([*join, str(inside), *fetch], check=True)  # noqa: S603
+        finally:
+            server.kill()
+            server.wait()
+    rows: list[Row] = read(out)
+    return rows
+
+
+def opportunities(rate: float, file: Path) -> str:
+    """Write when a link may send 1500 bytes, in whole ms, as mm-link reads it."""
+    gap_ms = 12e3 / rate * 1e3
+    count = next(n for n in range(1, 10_000) if math.isclose(n * gap_ms, round(n * gap_ms)))
+    file.write_text("".join(f"{max(1, round(n * gap_ms))}\n" for n in range(1, count + 1)))
+    file.chmod(0o644)
+    return str(file)
 
 
 def start_and_end(hosts: int, folder: Path) -> tuple[float, float]:
@@ -394,13 +471,119 @@ def start_and_end(hosts: int, folder: Path) -> tuple[float, float]:
     return at - began, ended - at
 
 
+Say = Callable[[str], None]
+Fresh = Callable[[], Path]
+
+
+def load_average() -> str:
+    """How much else there is to do, without which no figure is worth much."""
+    return f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors"
+
+
+def alone(options: argparse.Namespace, fresh: Fresh, say: Say) -> None:
+    """Against the bare devices."""
+    for name, plain in (("one packet to a write", True), ("split and merged", False)):
+        without = []
+        through = []
+        for _ in range(options.turns):
+            without.append(bare_throughput(options.seconds, fresh(), offload=not plain))
+            through.append(throughput(options.seconds, fresh(), plain=plain))
+        a = statistics.median(bits for bits, _ in through)
+        b = statistics.median(without)
+        events = statistics.median(events for _, events in through)
+        say(f"throughput, {name}: {a:.2f} Gb/s, bare devices {b:.2f} Gb/s, ratio {a / b:.2f}")
+        say(f"  events of the engine a second: {events:,.0f}")
+    say(load_average())
+    packets = int(options.seconds * 1e9 / GAP_NS)
+    say(f"delay, bare devices:           {spread(bare_delay(packets, fresh()))}")
+    for name, realtime in PRIORITIES:
+        say(f"error of {DELAY_MS} ms, {name}:")
+        for load in LOADS if realtime is not False else LOADS[:1]:
+            network = path(1e9, DELAY_MS, load.hosts)
+            packets = int(options.seconds * 1e9 / load.gap_ns)
+            rows, report = carried(network, load, packets, fresh(), realtime=realtime)
+            late = report["lateness"]
+            due_us = 1e3 * DELAY_MS + wire_us(load, 1e9)
+            say(f"  {load.name:18}:          {spread(errors(rows, due_us))}")
+            say(
+                f"    of which the engine:       mean {1e6 * late['mean_s']:7.1f}"
+                f"  p50 {1e6 * late['p50_s']:7.1f}  p99 {1e6 * late['p99_s']:8.1f}"
+                f"  max {1e6 * late['max_s']:8.1f} us"
+            )
+    for rate in RATES:
+        packets = packets_of(options.seconds, rate)
+        rows, _ = carried(path(rate, 10), faster(rate), packets, fresh(), realtime=None)
+        say(rate_line("farlink", rate, rows))
+    for hosts in (2, 100, 400):
+        times = [start_and_end(hosts, fresh().parent) for _ in range(options.turns)]
+        start, end = (statistics.median(one) for one in zip(*times, strict=True))
+        say(f"{hosts} hosts: {start:.2f} s until the program starts, {end:.2f} s to the end")
+
+
+def rate_line(name: str, rate: float, rows: list[Row], size: int = PAYLOAD) -> str:
+    """Return the line about the rate of a link."""
+    error, gap = rate_error(rows, rate, size)
+    return (
+        f"rate {rate / 1e6:6g} Mb/s, {name}: error {error:+.5f} %, gaps within {gap:.0f} us (99 %)"
+    )
+
+
+def beside(options: argparse.Namespace, fresh: Fresh, say: Say) -> None:
+    """On the link of vatne2006, in turns with Mahimahi where that is installed."""
+    network = path(VATNE_RATE, VATNE_DELAY_MS)
+    load, small = LOADS[0], Load("small", gap_ns=int(wire_us(LOADS[0], VATNE_RATE) / 1.5 * 1e3))
+    packets = int(options.seconds * 1e9 / GAP_NS)
+    delay_us = 1e3 * VATNE_DELAY_MS
+    wired_us = delay_us + wire_us(load, VATNE_RATE)
+    delay = ["mm-delay", str(VATNE_DELAY_MS)]
+    there = shutil.which(delay[0]) and shutil.which("mm-link")
+    traces = fresh().parent / "trace"
+    traces.parent.chmod(0o755)
+
+    def link(rate: float) -> list[str]:
+        return ["mm-link", *2 * [opportunities(rate, traces)]]
+
+    for _ in range(options.turns):
+        say(load_average())
+        for name, realtime in PRIORITIES[:2]:
+            rows, _ = carried(network, load, packets, fresh(), realtime=realtime)
+            say(f"delay, farlink, {name:14}: {spread(errors(rows, wired_us))}")
+        if there:
+            shells = (
+                ("mm-delay", delay, delay_us, False),
+                ("mm-delay, SCHED_FIFO", delay, delay_us, True),
+                ("mm-link", link(VATNE_RATE), wired_us - delay_us, False),
+            )
+            for name, shell, due_us, fifo in shells:
+                rows = mahimahi_carried(shell, load, packets, fresh(), fifo=fifo)
+                say(f"delay, {name:23}: {spread(errors(rows, due_us))}")
+        for rate in RATES[:3]:
+            many = packets_of(options.seconds, rate)
+            for name, realtime in PRIORITIES[:2]:
+                rows, _ = carried(path(rate, 10), faster(rate), many, fresh(), realtime=realtime)
+                say(rate_line(f"farlink, {name}", rate, rows))
+            if there:
+                rows = mahimahi_carried(link(rate), faster(rate), many, fresh())
+                say(rate_line("mm-link", rate, rows))
+        rows, _ = carried(network, small, packets, fresh(), realtime=None)
+        say(rate_line("farlink, 128 bytes", VATNE_RATE, rows, small.size))
+        if there:
+            rows = mahimahi_carried(link(VATNE_RATE), small, packets, fresh())
+            say(rate_line("mm-link, 128 bytes", VATNE_RATE, rows, small.size))
+
+
 def main() -> None:
     """Measure all, and print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
     parser.add_argument("--turns", type=int, default=3, help="of both sides of a ratio")
+    parser.add_argument(
+        "--beside",
+        action="store_true",
+        help="on the link of vatne2006 instead, in turns with Mahimahi if that is installed",
+    )
     options = parser.parse_args()
-    say: Callable[[str], None] = lambda line: print(line, flush=True)  # noqa: E731, T201
+    say: Say = lambda line: print(line, flush=True)  # noqa: E731, T201
     with tempfile.TemporaryDirectory() as folder:
 
         def fresh() -> Path:
@@ -409,38 +592,7 @@ def main() -> None:
                 old.unlink(missing_ok=True)
             return out
 
-        for name, plain in (("one packet to a write", True), ("split and merged", False)):
-            without = []
-            carried = []
-            for _ in range(options.turns):
-                without.append(bare_throughput(options.seconds, fresh(), offload=not plain))
-                carried.append(throughput(options.seconds, fresh(), plain=plain))
-            a = statistics.median(bits for bits, _ in carried)
-            b = statistics.median(without)
-            events = statistics.median(events for _, events in carried)
-            say(f"throughput, {name}: {a:.2f} Gb/s, bare devices {b:.2f} Gb/s, ratio {a / b:.2f}")
-            say(f"  events of the engine a second: {events:,.0f}")
-        busy, processors = os.getloadavg()[0], os.cpu_count()
-        say(f"load average {busy:.1f} on {processors} processors")
-        packets = int(options.seconds * 1e9 / GAP_NS)
-        say(f"delay, bare devices:           {spread(bare_delay(packets, fresh()))}")
-        for name, realtime in (("--no-realtime", False), ("default", None), ("--realtime", True)):
-            say(f"error of {DELAY_MS} ms, {name}:")
-            for load in LOADS if realtime is not False else LOADS[:1]:
-                errors, late = delay_errors(load, options.seconds, fresh(), realtime=realtime)
-                say(f"  {load.name:18}:          {spread(errors)}")
-                say(
-                    f"    of which the engine:       mean {1e6 * late['mean_s']:7.1f}"
-                    f"  p50 {1e6 * late['p50_s']:7.1f}  p99 {1e6 * late['p99_s']:8.1f}"
-                    f"  max {1e6 * late['max_s']:8.1f} us"
-                )
-        for rate in (0.25e6, 2e6, 20e6, 100e6):
-            error, gap = rate_error(rate, options.seconds, fresh())
-            say(f"rate {rate / 1e6:6g} Mb/s: error {error:+.5f} %, gaps within {gap:.0f} us (99 %)")
-        for hosts in (2, 100, 400):
-            times = [start_and_end(hosts, Path(folder)) for _ in range(options.turns)]
-            start, end = (statistics.median(one) for one in zip(*times, strict=True))
-            say(f"{hosts} hosts: {start:.2f} s until the program starts, {end:.2f} s to the end")
+        (beside if options.beside else alone)(options, fresh, say)
 
 
 if __name__ == "__main__":
