@@ -257,6 +257,7 @@ def test_an_interface_that_goes_and_comes_is_the_host_again(
         assert running.execute("server", talk("10.0.0.3")) == 0
         ip("link", "del", machine.cable)
         machine.plug()
+        machine.ip("link", "set", "eth0", "address", "02:00:00:00:00:77")
         machine.has("10.0.0.3/24")
         assert running.execute("server", talk("10.0.0.3")) == 0
     finally:

@@ -20,6 +20,10 @@ const BEAT: Interval = Interval::from_millis(25);
 const HELLOS: f64 = 500.0;
 /// First messages that are remembered, so that a replay of one is not answered.
 const REMEMBERED: usize = 65_536;
+/// Bytes of names and addresses that a gateway is told, and those of an address with what stands
+/// around it and its name.
+const NAMES: usize = 50_000;
+const BESIDE: usize = 24;
 /// Longest datagram of UDP.
 const LONGEST: usize = 65_535;
 
@@ -341,14 +345,19 @@ impl Unit {
     }
 
     fn welcome(&self, at: usize, hosts: &[Host]) -> Welcome {
-        let names = hosts.iter().map(|h| (h.name.clone(), h.address()));
+        // As many as a datagram has room for.
+        let mut room = NAMES;
+        let names = hosts.iter().map_while(|h| {
+            room = room.checked_sub(h.name.len() + BESIDE)?;
+            Some((h.name.clone(), h.address()))
+        });
+        let names = names.collect();
         Welcome::Joined {
             node: hosts[at].node.0,
             nodes: self.nodes,
             mtu: self.config.mtu,
             tcp: self.config.congestion.clone(),
-            // Those of more hosts do not fit a datagram.
-            names: names.take(1000).collect(),
+            names,
         }
     }
 }

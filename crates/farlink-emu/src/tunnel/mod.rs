@@ -5,8 +5,9 @@
 //! Keys are agreed on by `Noise_NNpsk0_25519_ChaChaPoly_SHA256` (The Noise Protocol Framework,
 //! revision 34): two messages, of which already the first can be made and read only with the shared
 //! key. What follows is sealed with the number of each datagram as its nonce, and a window of the
-//! numbers seen (RFC 6479) refuses what was there before. Every datagram fits the smallest MTU of
-//! IPv6, so that no path of the tunnel has to cut it; longer packets go in pieces.
+//! numbers seen (RFC 6479) refuses what was there before. Every datagram but the answer
+//! to one that joins, with the names of all hosts, fits the smallest MTU of IPv6, so that no path of
+//! the tunnel has to cut it; longer packets go in pieces.
 
 mod frame;
 mod handshake;

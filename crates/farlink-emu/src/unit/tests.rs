@@ -213,6 +213,24 @@ fn what_is_missing_stays_missing() {
     }
 }
 
+/// Names for which the answer has no room are left out of it.
+#[test]
+fn a_gateway_of_very_many_hosts_joins() {
+    let mut net = network();
+    let place = |i: u32| {
+        let name = format!("{i}-{}", "n".repeat(100));
+        Host::of_gateway(&name, NodeId(i), Peer::new(net.unit.socket()))
+    };
+    net.hosts = (0..2000).map(place).collect();
+    let last = net.hosts[1999].name.clone();
+    let (welcome, _) = net.join(&last, 1);
+    let Welcome::Joined { names, .. } = welcome else {
+        panic!("{welcome:?}");
+    };
+    assert!((350..500).contains(&names.len()), "{}", names.len());
+    assert!(net.is_here(1999));
+}
+
 /// A datagram that the last one overtook comes too late.
 #[test]
 fn a_gateway_that_left_is_not_brought_back_by_what_comes_late() {
