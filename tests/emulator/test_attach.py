@@ -260,6 +260,8 @@ def test_an_interface_that_goes_and_comes_is_the_host_again(
         machine.ip("link", "set", "eth0", "address", "02:00:00:00:00:77")
         machine.has("10.0.0.3/24")
         assert running.execute("server", talk("10.0.0.3")) == 0
+        # Frames for an address that is not its own reach a real interface only so.
+        assert " promiscuity 1 " in ip("-d", "link", "show", "dev", machine.cable)
     finally:
         run.send_signal(signal.SIGINT)
         assert run.wait(30) == 130

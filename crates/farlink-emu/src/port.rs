@@ -63,8 +63,7 @@ struct Interface {
 impl Interface {
     /// Lets `file` see its frames, if it is there; whether it is another one than before.
     fn enter(&mut self, file: &File) -> io::Result<bool> {
-        let control = Control::open()?;
-        let index = control.index(&self.name)?;
+        let index = Control::open()?.index(&self.name)?;
         let is_other = index != self.index;
         if is_other {
             // Frames for an address that the interface has not: all have to be looked at.
@@ -79,8 +78,8 @@ impl Interface {
             packet_socket::bind(file, index)?;
             self.index = index;
         }
-        // The kernel itself goes on with one that is taken up again.
-        self.looked = (control.flags(&self.name)? & libc::IFF_UP == 0).then(Instant::now);
+        // With one that is down the kernel goes on by itself when it is taken up.
+        self.looked = None;
         Ok(is_other)
     }
 }
