@@ -87,13 +87,10 @@ pub(crate) struct End {
     /// Bytes that its application waits to write: they found no room in the send
     /// buffer.
     unwritten: u64,
-    /// What its earlier connections did; none while there was only one.
-    past: Option<Box<Past>>,
     /// Node that it is on.
     pub(crate) node: NodeId,
     /// Node of the other end.
     pub(crate) peer: NodeId,
-    pub(crate) isn: Seq,
     /// Whether it takes part: between start and stop.
     pub(crate) live: bool,
     /// The application closes once it has written what waits.
@@ -102,7 +99,12 @@ pub(crate) struct End {
     reads_on: bool,
     /// The application writes while the SYN is not answered; it closes after that.
     pub(crate) early: bool,
+    /// It had a connection before this.
+    reopened: bool,
     pub(crate) conn: Connection,
+    pub(crate) isn: Seq,
+    /// What its earlier connections did; none while there was only one.
+    past: Option<Box<Past>>,
     /// When all that it will ever receive was there; [`Instant::MAX`] before.
     pub(crate) complete_at: Instant,
 }
@@ -142,6 +144,7 @@ impl End {
             early: false,
             complete_at: Instant::MAX,
             past: None,
+            reopened: false,
         }
     }
 
@@ -195,7 +198,9 @@ impl End {
     #[inline]
     pub(crate) fn count_received(&mut self) {
         self.received = self.conn.delivered();
-        if let Some(past) = &self.past {
+        if self.reopened
+            && let Some(past) = &self.past
+        {
             self.received += past.received;
         }
     }
@@ -285,6 +290,7 @@ impl End {
 
     /// Another connection takes the place of the one that is over.
     pub(crate) fn renew(&mut self, conn: Connection, isn: Seq) {
+        self.reopened = true;
         let past = self.past.get_or_insert_default();
         past.sent += self.conn.acknowledged();
         past.received = self.received;

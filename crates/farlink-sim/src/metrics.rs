@@ -165,16 +165,24 @@ impl<S: Subject> Measure<S> {
 
 /// The values of all measures of a table.
 fn taken<S: Subject>(table: &[Measure<S>], view: &S::View<'_>) -> Values {
-    let mut values = Vec::new();
+    let width = |measure: &Measure<S>| match measure.value {
+        Value::One(_) => 1,
+        Value::Each(_) => DropCause::ALL.len(),
+    };
+    let mut values = Vec::with_capacity(table.iter().map(width).sum());
     for measure in table {
         match measure.value {
-            Value::One(value) => values.push(value(view)),
+            Value::One(value) => values.push(or_nan(value(view))),
             Value::Each(value) => {
-                values.extend(DropCause::ALL.iter().map(|&cause| value(view, cause)));
+                values.extend(
+                    DropCause::ALL
+                        .iter()
+                        .map(|&cause| or_nan(value(view, cause))),
+                );
             }
         }
     }
-    values.into_iter().collect()
+    Values(values.into_boxed_slice())
 }
 
 /// Values of one flow or direction, in the order of [`metrics`]; `None` where
@@ -197,8 +205,13 @@ impl Values {
 
 impl FromIterator<Option<f64>> for Values {
     fn from_iter<T: IntoIterator<Item = Option<f64>>>(iter: T) -> Self {
-        Self(iter.into_iter().map(|x| x.unwrap_or(f64::NAN)).collect())
+        Self(iter.into_iter().map(or_nan).collect())
     }
+}
+
+/// A value as it is kept.
+fn or_nan(value: Option<f64>) -> f64 {
+    value.unwrap_or(f64::NAN)
 }
 
 impl PartialEq for Values {

@@ -615,6 +615,6 @@ mod tests {
         assert_eq!(size_of::<Tally>(), 128);
         assert_eq!(size_of::<FlowBrief>(), 4);
         assert_eq!((size_of::<End>(), align_of::<End>()), (960, 64));
-        assert_eq!(std::mem::offset_of!(End, conn), 56);
+        assert_eq!(std::mem::offset_of!(End, conn), 48);
     }
 }

@@ -42,6 +42,8 @@ const UNKNOWN: Offset = Offset::MAX;
 #[repr(C)] // in this order in memory: what each segment asks for is together
 pub(crate) struct Receiver {
     nxt: Offset,
+    /// What is out of order or here twice, and what is told of it, once there was any.
+    holes: Option<Box<Holes>>,
     /// Peer's initial sequence number.
     irs: Seq,
     need: AckNeed,
@@ -53,8 +55,6 @@ pub(crate) struct Receiver {
     waiting: u32,
     /// ACKs of data that still leave at once.
     quick: u32,
-    /// What is out of order or here twice, and what is told of it, once there was any.
-    holes: Option<Box<Holes>>,
     /// Right edge that was advertised; never moves left.
     edge: Offset,
     /// Position after the last byte that the application has read.
@@ -274,9 +274,12 @@ impl Receiver {
     /// An acknowledgment left.
     #[inline]
     pub(crate) fn acknowledged(&mut self, timers: &mut Timers) {
-        self.need = AckNeed::None;
-        self.waiting = 0;
-        timers.stop(Timer::DelayedAck);
+        // Otherwise nothing waits, and no timer for it runs.
+        if self.need != AckNeed::None {
+            self.need = AckNeed::None;
+            self.waiting = 0;
+            timers.stop(Timer::DelayedAck);
+        }
     }
 
     /// Reads up to `max` bytes of which only the length is known.

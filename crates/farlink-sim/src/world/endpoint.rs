@@ -31,10 +31,12 @@ impl World {
         }
         let end = end_of(flow, from_opener, brief.sender_opens).other();
         let receiver = &mut self.ends[end];
+        let mut fresh = false;
         if receiver.live {
             let before = receiver.conn.segments_fresh();
             receiver.conn.on_segment(self.now, segment);
-            if end.side() == Side::To && receiver.conn.segments_fresh() != before {
+            fresh = receiver.conn.segments_fresh() != before;
+            if fresh && end.side() == Side::To {
                 let (mut seq, len) = (segment.data_seq(), segment.body.len());
                 if !self.agents.all.is_empty() {
                     // Between halves of a connection numbers may have changed.
@@ -46,7 +48,7 @@ impl World {
             }
         }
         self.packets.release(number);
-        self.serve_here(end);
+        self.serve_here(end, fresh);
     }
 
     /// An endpoint's timer goes off, unless it was moved.
@@ -66,18 +68,19 @@ impl World {
     /// Lets the application and the endpoint act on what just happened.
     #[inline(never)] // as `heard`
     pub(crate) fn serve(&mut self, end: EndId) {
-        self.serve_here(end);
+        self.serve_here(end, true);
     }
 
+    /// The same where there may be something to read, or is nothing.
     #[inline(always)] // of each segment that arrives
-    fn serve_here(&mut self, end: EndId) {
+    fn serve_here(&mut self, end: EndId, may_read: bool) {
         let mut e = &mut self.ends[end];
         if !e.live {
             return;
         }
         let now = self.now;
         // The application reads at once whatever came in order.
-        if e.conn.readable() > 0 {
+        if may_read && e.conn.readable() > 0 {
             e.conn.read_len(u64::MAX);
             e.count_received();
             if e.received >= e.awaits {

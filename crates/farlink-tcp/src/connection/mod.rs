@@ -137,6 +137,8 @@ pub struct Connection {
     recorder: Recorder,
     /// A segment outside of the flow of data: RST.
     reply: Option<Box<Segment>>,
+    /// From when on another challenge ACK may leave.
+    challenge_at: Instant,
     tx: Sender,
     /// Opened by a SYN of ours.
     active: bool,
@@ -148,8 +150,6 @@ pub struct Connection {
     scaling: bool,
     /// SNACK, in the form that was agreed.
     snack: SnackForm,
-    /// From when on another challenge ACK may leave.
-    challenge_at: Instant,
     clocks: Box<Clocks>,
     /// What ends it when the peer is gone, if that is configured.
     lifetime: Option<Box<Lifetime>>,

@@ -53,11 +53,11 @@ fn a_connection_is_small() {
     assert!(size <= 896, "{size} bytes");
 }
 
-/// The simulator's ends begin with 56 bytes of their own in a line of the cache. Then what an end
+/// The simulator's ends begin with 48 bytes of their own in a line of the cache. Then what an end
 /// that only receives asks of its sender at each segment is two lines.
 #[test]
 fn what_a_receiver_asks_of_the_sender_is_two_lines() {
-    let sender = 56 + std::mem::offset_of!(Connection, tx);
+    let sender = 48 + std::mem::offset_of!(Connection, tx);
     let first = sender + std::mem::offset_of!(Sender, spurious.frto);
     let last = sender + std::mem::offset_of!(Sender, board) + 16; // SND.UNA, SND.MAX
     assert_eq!((first % 64, last - first), (0, 128));
