@@ -489,7 +489,9 @@ def test_the_machines_own_connection_and_what_another_run_has_are_refused(
     assert "default route goes by it; --force" in refused.stderr
     run = subprocess.Popen([*command, "--force"])
     until(lambda: carries(run.pid))
-    second = subprocess.run([*command, "--force"], capture_output=True, text=True, check=False)
+    second = subprocess.run(
+        [*command, "--force"], capture_output=True, text=True, check=False, timeout=30
+    )
     assert second.returncode == 2
     assert "another emulation has it" in second.stderr
     run.send_signal(signal.SIGINT)

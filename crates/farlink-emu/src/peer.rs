@@ -63,6 +63,8 @@ pub(crate) struct Peer {
     heard: Instant,
     probed: Instant,
     trips: RoundTrips,
+    /// When it joined the last time.
+    joined: Instant,
     pub(crate) place: Option<(f64, f64)>,
     judged: Instant,
     /// What the tunnel takes each way, as far as it was judged.
@@ -101,6 +103,7 @@ impl Peer {
             heard: Instant::ZERO,
             probed: Instant::ZERO,
             trips: RoundTrips::default(),
+            joined: Instant::ZERO,
             place: None,
             judged: Instant::ZERO,
             allowed: None,
@@ -285,6 +288,7 @@ impl Peer {
         if is_new {
             // The path may be another.
             self.trips = RoundTrips::default();
+            self.joined = now;
             self.counts.joined += 1;
             self.is_here = true;
         }
@@ -296,6 +300,8 @@ impl Peer {
     fn heed(&mut self, now: Instant, own: u32, plain: &[u8]) -> Heard {
         match Inner::read(plain) {
             Some(Inner::Probe { at }) => self.say(now, Inner::Echo { at, held: 0 }),
+            // What it answers to a probe of before it was lost tells how long it was stopped.
+            Some(Inner::Echo { at, .. }) if at < self.joined.as_nanos() => {}
             Some(Inner::Echo { at, held }) => {
                 let took = now.as_nanos().checked_sub(at);
                 if let Some(took) = took.and_then(|took| took.checked_sub(held)) {

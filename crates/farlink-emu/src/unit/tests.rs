@@ -269,8 +269,14 @@ fn the_path_of_a_tunnel_is_judged_again_when_it_changes() {
     assert_eq!(judged(&mut net, &mut session, 40, 57), Some(20));
     assert_eq!(judged(&mut net, &mut session, 43, 64), None);
     assert_eq!(judged(&mut net, &mut session, 44, 64), Some(22));
+    let before = net.now.as_nanos();
     net.later(LOST_AFTER);
     let (_, mut session) = net.join("left", 1);
+    // It was stopped, and answers only now.
+    for _ in 0..8 {
+        let at = before;
+        net.say(&mut session, Inner::Echo { at, held: 0 });
+    }
     assert!(report(&net.hosts[0].port).unwrap().one_way_s.is_none());
     assert_eq!(judged(&mut net, &mut session, 10, 8), Some(5));
 }
