@@ -291,17 +291,8 @@ impl Scoreboard {
         if left >= right {
             return 0;
         }
-        if self.is_sacked(left, right) {
+        let Some((from, to)) = self.touching(left, right) else {
             return 0;
-        }
-        // Ranges that touch the block: [from, to).
-        let (from, to) = match self.ranges.back() {
-            Some(last) if left <= last.1 => (
-                self.ranges.partition_point(|r| r.1 < left),
-                self.ranges.partition_point(|r| r.0 <= right),
-            ),
-            // Most of what is new is behind all others.
-            _ => (self.ranges.len(), self.ranges.len()),
         };
         let before = self.sacked;
         let mut merged = (left, right);
@@ -334,13 +325,28 @@ impl Scoreboard {
         self.sacked - before
     }
 
-    /// Whether all of `[left, right)` is SACKed, as most blocks of an ACK were before.
+    /// Which ranges touch `[left, right)`, from the first to behind the last; none if that is
+    /// SACKed already, as most blocks of an ACK are.
     #[inline]
-    fn is_sacked(&self, left: Offset, right: Offset) -> bool {
+    fn touching(&self, left: Offset, right: Offset) -> Option<(usize, usize)> {
+        let count = self.ranges.len();
+        let Some(last) = self.ranges.back().filter(|last| left <= last.1) else {
+            return Some((count, count)); // most of what is new is behind all others
+        };
+        if last.0 <= left {
+            return (right > last.1).then_some((count - 1, count));
+        }
         // An ACK has some of the last ranges, nearly always all that there are.
-        let near = self.ranges.iter().rev().take(MAX_SACK_BLOCKS);
-        let mut holding = near.skip_while(|r| r.0 > left);
-        holding.next().is_some_and(|r| right <= r.1)
+        for i in (count.saturating_sub(MAX_SACK_BLOCKS)..count - 1).rev() {
+            let near = self.ranges[i];
+            if near.0 <= left && right <= near.1 {
+                return None;
+            }
+        }
+        let from = self.ranges.partition_point(|r| r.1 < left);
+        let to = self.ranges.partition_point(|r| r.0 <= right);
+        let known = from < to && self.ranges[from].0 <= left && right <= self.ranges[from].1;
+        (!known).then_some((from, to))
     }
 
     /// Index of the record that holds the position `at`, not before the first.
