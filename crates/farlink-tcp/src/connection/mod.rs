@@ -161,6 +161,8 @@ pub struct Connection {
 /// and they come in this order.
 #[derive(Clone, Copy, Default, Debug)]
 struct Events {
+    /// There may be some.
+    any: bool,
     established: bool,
     peer_closed: bool,
     closed: Option<CloseReason>,
@@ -169,6 +171,7 @@ struct Events {
 impl Events {
     /// Something happened that the application should know.
     fn push(&mut self, event: Event) {
+        self.any = true;
         match event {
             Event::Established => self.established = true,
             Event::PeerClosed => self.peer_closed = true,
@@ -177,8 +180,14 @@ impl Events {
     }
 
     /// The next thing that it should know.
-    #[inline]
+    #[inline(always)] // after each segment
     fn pop(&mut self) -> Option<Event> {
+        if self.any { self.next() } else { None }
+    }
+
+    #[cold]
+    fn next(&mut self) -> Option<Event> {
+        self.any = self.established || self.peer_closed;
         if std::mem::take(&mut self.established) {
             Some(Event::Established)
         } else if std::mem::take(&mut self.peer_closed) {
