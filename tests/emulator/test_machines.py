@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from test_attach import IP, ip, needs_ip
-from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
+from test_emulate import FARLINK, path, pytestmark  # noqa: F401  (skips without the right)
 from test_endings import heeds_ctrl_c  # noqa: F401  (of all tests)
 
 import farlink as fl
@@ -284,6 +284,8 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
         ({"position": "1e300,0"}, "--position"),
         ({"attach": "thing:x"}, "not known"),
         ({"force": True}, "force has no effect without attach"),
+        ({"attach": "bridge:b", "command": ["true"]}, "runs its own programs: leave out"),
+        ({"attach": "eth1", "command": ["true"]}, "runs its own programs: leave out"),
         ({"seconds": 0.0}, "write a time above 0"),
     ]
     for options, says in wrongs:
@@ -297,6 +299,19 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     track.write_text("0,1,2\n0,1,3\n")
     with pytest.raises(fl.ScenarioError, match="line 2 is not later"):
         machines.places(f"@{track}")
+
+
+def test_a_unit_is_joined_over_a_satellite(tmp_path: Path) -> None:
+    """Unit and gateway are in hosts of an emulation, 600 ms of round trip from each other: farther
+    than the gateway waits at first before it asks again."""
+    scenario, key = tmp_path / "three.toml", machines.key(None)
+    scenario.write_text(LOSSY)
+    done = fl.emulate(
+        path("300 ms"),
+        [*FARLINK, "gateway", "--join", "server", "--as", "left", "--key", key, "--", "true"],
+        servers=[("server", [*FARLINK, "unit", str(scenario), "--key", key])],
+    )
+    assert done.exit_code == 0
 
 
 @pytest.mark.parametrize("program", [[], ["--", "sleep", "60"]])

@@ -222,6 +222,16 @@ pub fn gateway<E>(
 ) -> Result<Result<GatewayDone, E>, EmuError> {
     let began = std::time::Instant::now();
     let clock = || Instant::from_nanos(began.elapsed().as_nanos() as u64);
+    let wrong = |why: &str| Err(EmuError::Scenario(why.into()));
+    match (&options.program, &options.attach) {
+        (Some(_), Some(Attach::Interface(_) | Attach::Bridge(_))) => {
+            return wrong(
+                "a machine behind an interface runs its own programs: leave out -- PROGRAM",
+            );
+        }
+        (Some(program), _) if program.is_empty() => return wrong("no program to run"),
+        _ => {}
+    }
     let mut tunnel = Tunnel::open(options)?;
     Host::check()?;
     // Before the unit is asked: what this machine does not allow needs none.
@@ -267,25 +277,18 @@ pub fn gateway<E>(
         hosts.extend(["\n", &address.to_string(), " ", name]);
     }
     let hosts = RunFile::create("hosts", &(hosts + "\n"))?;
-    let mut command = match options.program.as_deref() {
-        None => None,
-        Some([program, arguments @ ..]) => {
-            let namespace = host.namespace().ok_or_else(|| {
-                EmuError::Scenario(
-                    "a machine behind an interface runs its own programs: leave out -- PROGRAM"
-                        .into(),
-                )
-            })?;
-            let names = Names {
-                hosts: hosts.path(),
-                resolver: None,
-            };
+    let names = Names {
+        hosts: hosts.path(),
+        resolver: None,
+    };
+    let program = options.program.as_deref().and_then(<[_]>::split_first);
+    let mut command = program
+        .zip(host.namespace())
+        .map(|((program, arguments), namespace)| {
             let mut command = namespace.command(program, names);
             command.args(arguments).env(HOST, &options.host);
-            Some((program, command))
-        }
-        Some([]) => return Err(EmuError::Scenario("no program to run".into())),
-    };
+            (program, command)
+        });
     let event = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
     let stop = event.map_err(|e| EmuError::system("wait for packets", e))?;
     let (sender, notices) = channel();
