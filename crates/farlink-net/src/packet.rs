@@ -58,31 +58,34 @@ pub struct Head {
     pub ip: Ip,
 }
 
-/// The IP header of a packet: how long it is, and who may cut what follows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The IP header of a packet: how long it is, and who may cut what follows. Each packet asks
+/// for that, so the number of a header is its length, with a bit more if no router may cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
 pub enum Ip {
-    /// Of IPv4, without options.
-    V4 {
-        /// Whether no router may cut it (DF).
-        dont_fragment: bool,
-    },
-    /// Of IPv6: none but its sender may cut it (RFC 8200, 5).
-    V6,
+    /// Of IPv4 without options; routers may cut.
+    V4 = 20,
+    /// The same with DF: none may.
+    #[default]
+    V4Whole = 21,
+    /// Of IPv6: none but the sender may (RFC 8200, 5).
+    V6 = 41,
 }
 
 impl Ip {
     /// The header of a version.
     pub const fn new(version: IpVersion, dont_fragment: bool) -> Self {
-        match version {
-            IpVersion::V4 => Self::V4 { dont_fragment },
-            IpVersion::V6 => Self::V6,
+        match (version, dont_fragment) {
+            (IpVersion::V4, false) => Self::V4,
+            (IpVersion::V4, true) => Self::V4Whole,
+            (IpVersion::V6, _) => Self::V6,
         }
     }
 
     /// Its version.
     pub const fn version(self) -> IpVersion {
         match self {
-            Self::V4 { .. } => IpVersion::V4,
+            Self::V4 | Self::V4Whole => IpVersion::V4,
             Self::V6 => IpVersion::V6,
         }
     }
@@ -90,31 +93,20 @@ impl Ip {
     /// Its bytes.
     #[inline]
     pub const fn header_len(self) -> u32 {
-        self.version().header_len()
+        self as u32 & !1
     }
 
     /// The same of a fragment.
     pub const fn fragment_header_len(self) -> u32 {
-        match self {
-            Self::V4 { .. } => self.header_len(),
-            Self::V6 => self.header_len() + FRAGMENT_HEADER_LEN,
+        match self.version() {
+            IpVersion::V4 => self.header_len(),
+            IpVersion::V6 => self.header_len() + FRAGMENT_HEADER_LEN,
         }
     }
 
     /// Whether no router may cut what follows.
     pub const fn dont_fragment(self) -> bool {
-        match self {
-            Self::V4 { dont_fragment } => dont_fragment,
-            Self::V6 => true,
-        }
-    }
-}
-
-impl Default for Ip {
-    fn default() -> Self {
-        Self::V4 {
-            dont_fragment: true,
-        }
+        self as u32 & 1 != 0
     }
 }
 
@@ -327,9 +319,7 @@ impl Raw {
         if self.is_ipv6() {
             return Ip::V6;
         }
-        Ip::V4 {
-            dont_fragment: self.bytes[6] & 0x40 != 0,
-        }
+        Ip::new(IpVersion::V4, self.bytes[6] & 0x40 != 0)
     }
 
     /// The fragments that it goes over a link in (RFC 791, 3.2). Options that are
@@ -641,6 +631,23 @@ mod tests {
     #[test]
     fn a_packet_lies_in_two_lines_of_the_cache() {
         assert_eq!((size_of::<Packet>(), align_of::<Packet>()), (96, 32));
+    }
+
+    #[test]
+    fn a_header_is_as_long_as_its_version_says() {
+        for (version, dont_fragment, cut) in [
+            (IpVersion::V4, false, true),
+            (IpVersion::V4, true, false),
+            (IpVersion::V6, false, false),
+            (IpVersion::V6, true, false),
+        ] {
+            let ip = Ip::new(version, dont_fragment);
+            assert_eq!((ip.version(), ip.dont_fragment()), (version, !cut));
+            assert_eq!(ip.header_len(), version.header_len());
+        }
+        assert_eq!(Ip::default(), Ip::V4Whole);
+        let of_fragments = [Ip::V4, Ip::V6].map(Ip::fragment_header_len);
+        assert_eq!(of_fragments, [20, 48]);
     }
 
     #[test]

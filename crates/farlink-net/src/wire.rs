@@ -268,9 +268,7 @@ pub(crate) fn write_headers(packet: &mut Packet, header: &[u8]) {
         return;
     };
     packet.ident = u16::from_be_bytes([header[4], header[5]]);
-    packet.ip = Ip::V4 {
-        dont_fragment: header[6] & 0x40 != 0,
-    };
+    packet.ip = Ip::new(IpVersion::V4, header[6] & 0x40 != 0);
     packet.ttl = header[8];
     let tcp = &header[usize::from(header[0] & 15) * 4..];
     segment.ecn = Ecn::from_bits(header[1]);

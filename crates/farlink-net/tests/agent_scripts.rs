@@ -179,9 +179,7 @@ impl Play {
         match word {
             "udp" => packet.payload = Payload::Udp(Datagram::default()),
             "piece" => {
-                packet.ip = Ip::V4 {
-                    dont_fragment: false,
-                };
+                packet.ip = Ip::V4;
                 let len = (packet.ip_len() - IPV4_HEADER_LEN) as u16;
                 packet.piece = Some(Piece {
                     offset: 0,

@@ -3,7 +3,7 @@
 use crate::common::{expand, metric, result};
 use farlink_net::{Datagram, Ip, NodeId, Packet, Payload, wire};
 use farlink_sim::{Live, Monitor, trace};
-use farlink_tcp::{Body, Instant};
+use farlink_tcp::{Body, Instant, IpVersion};
 use serde_json::Value;
 
 /// a - r over 10 ms each way, then r - b over 20 ms with a maximum length there.
@@ -163,7 +163,7 @@ fn packets_of_real_programs_are_cut_or_refused() {
     let datagram = |dont_fragment| {
         let packet = Packet {
             ident: 7,
-            ip: Ip::V4 { dont_fragment },
+            ip: Ip::new(IpVersion::V4, dont_fragment),
             ..Packet::new(
                 NodeId(0),
                 NodeId(2),

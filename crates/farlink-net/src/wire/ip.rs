@@ -26,13 +26,13 @@ pub(super) fn write_header(
 ) -> Result<Sum16BitWords, WireError> {
     let (whole, class) = (packet.whole_len(), packet.priority().dscp());
     match (packet.ip, addresses.src, addresses.dst) {
-        (Ip::V4 { dont_fragment }, IpAddr::V4(src), IpAddr::V4(dst)) => {
+        (Ip::V4 | Ip::V4Whole, IpAddr::V4(src), IpAddr::V4(dst)) => {
             if whole > super::MAX_IPV4_LEN {
                 return Err(WireError::TooLong(whole));
             }
             let mut header = Ipv4Header {
                 identification: packet.ident,
-                dont_fragment,
+                dont_fragment: packet.ip.dont_fragment(),
                 dscp: IpDscp::try_new(class).unwrap_or_default(),
                 ecn: IpEcn::try_new(packet.ecn().bits()).unwrap_or_default(),
                 time_to_live: packet.ttl,
@@ -115,7 +115,7 @@ pub(super) fn cut_out(bytes: &mut Vec<u8>, packet: &Packet, piece: Piece) -> Res
     bytes.copy_within(from..from + usize::from(piece.len), header);
     bytes.truncate(header + usize::from(piece.len));
     match packet.ip {
-        Ip::V4 { .. } => write_fragment_fields(bytes, piece),
+        Ip::V4 | Ip::V4Whole => write_fragment_fields(bytes, piece),
         Ip::V6 => {
             let protocol = std::mem::replace(&mut bytes[6], ipv6::FRAGMENT);
             let len = piece.len + FRAGMENT_HEADER_LEN as u16;

@@ -430,9 +430,7 @@ fn fragments_put_together_are_the_datagram() {
     let mut packet = Packet {
         flow: FlowId(0),
         ident: 77,
-        ip: Ip::V4 {
-            dont_fragment: false,
-        },
+        ip: Ip::V4,
         ..Packet::new(
             NodeId(0),
             NodeId(1),
