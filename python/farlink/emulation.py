@@ -206,7 +206,7 @@ def transfer(
     count = units.whole_size(size)
     if count is None:
         raise ScenarioError(f"transfer {size!r}: write a size such as 10MB")
-    _, (sender, receiver) = _resolved(scenario, options)
+    text, (sender, receiver) = _resolved(scenario, options)
     # For each connection and not for the host: the kernel keeps some for root alone, which no
     # namespace can have as its default.
     tcp = options.pop("tcp", None)
@@ -224,7 +224,7 @@ def transfer(
             raise ScenarioError("counters are of a kernel, and the sender is in user space")
         program += ["--counters", str(counters)]
     fetch = [*program, *report, "fetch", sender, str(count), *control]
-    serve = [*program, "serve", str(count), *control]
+    serve = [*program, "--ip", source.ip(json.loads(text)), "serve", str(count), *control]
     options["host"] = receiver
     options["servers"] = [] if sender in own else [(sender, serve)]
     done = _emulate(scenario, None if receiver in own else fetch, options, checked=count)

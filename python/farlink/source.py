@@ -166,6 +166,12 @@ def ends(flow: Mapping[str, Any]) -> tuple[str, str]:
     return flow["from"].replace("{}", "0"), flow["to"].replace("{}", "0")
 
 
+def ip(resolved: Mapping[str, Any]) -> str:
+    """Return the version of IP of the first flow of a resolved scenario: "v4" or "v6"."""
+    version: str = resolved["flows"][0].get("ip") or resolved.get("ip", "v4")
+    return version
+
+
 def override_text(value: object) -> str:
     """Write the value of an override as TOML; a string is taken as it is.
 

@@ -2,10 +2,11 @@
 
 Run as a file of its own, so that nothing of the package is loaded:
 
-    python transfer.py [--counters FILE] serve BYTES [TCP]
+    python transfer.py [--counters FILE] [--ip v6] serve BYTES [TCP]
     python transfer.py [--output FILE] [--counters FILE] fetch HOST BYTES [TCP]
 
-TCP is the kernel's congestion control for this connection. With --counters the server writes what
+TCP is the kernel's congestion control for this connection. The server listens for IPv4, or with
+--ip v6 for IPv6. With --counters the server writes what
 its kernel counted (/proc/net/snmp and netstat) at the end, and the client waits for it, since its
 own end ends the server.
 
@@ -40,9 +41,10 @@ def use(control: str, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
 
 
-def serve(size: int, control: str, counters: str) -> None:
+def serve(size: int, control: str, counters: str, ip: str) -> None:
     """Send the data to the first who asks."""
-    with socket.create_server(("", PORT)) as listener:
+    family = socket.AF_INET6 if ip == "v6" else socket.AF_INET
+    with socket.create_server(("", PORT), family=family) as listener:
         use(control, listener)
         connection, _ = listener.accept()
         with connection:
@@ -132,12 +134,12 @@ def main(arguments: list[str]) -> int:
     """Do what the command line says."""
     # Ctrl-C ends it without a word: the emulation that it is part of has one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    files = {"--output": "", "--counters": ""}
-    while arguments[0] in files:
-        files[arguments[0]], arguments = arguments[1], arguments[2:]
-    output, counters = files.values()
+    said = {"--output": "", "--counters": "", "--ip": ""}
+    while arguments[0] in said:
+        said[arguments[0]], arguments = arguments[1], arguments[2:]
+    output, counters, ip = said.values()
     if arguments[0] == "serve":
-        serve(int(arguments[1]), arguments[2] if len(arguments) > 2 else "", counters)
+        serve(int(arguments[1]), arguments[2] if len(arguments) > 2 else "", counters, ip)
         return 0
     control = arguments[3] if len(arguments) > 3 else ""
     return fetch(arguments[1], int(arguments[2]), control, output, counters)

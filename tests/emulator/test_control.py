@@ -292,9 +292,12 @@ def test_captures_and_the_kernels_tcp(tmp_path: Path) -> None:
     assert not [line for line in errors if "Malformed" in line]
 
 
-def test_flows_are_watched_as_they_are() -> None:
+@pytest.mark.parametrize(
+    ("ip", "address"), [("v4", "10.0.0.1:5001"), ("v6", "[fd66:6172:6c6b::1]:5001")]
+)
+def test_flows_are_watched_as_they_are(ip: str, address: str) -> None:
     """Each look has the rate, queue, RTT and window of a transfer; both sides end well."""
-    link = ["--set", "links.1.down.channel={}"]
+    link = ["--set", "links.1.down.channel={}", "--set", f"ip={ip}"]
     command = [*FARLINK, "emulate", "geo-lossy", "--transfer", "500kB", "--quiet", *link]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         one = None
@@ -326,7 +329,7 @@ def test_flows_are_watched_as_they_are() -> None:
         ("server", "client")
     }
     row = [row for row in rows if row["srtt_s"] is not None][-1]
-    assert row["from_address"] == "10.0.0.1:5001"
+    assert row["from_address"] == address
     moved = sum(
         (row["bit_s"] or 0.0) * (now["duration_s"] - before["duration_s"]) / 8
         for before, now in itertools.pairwise(looks)
@@ -334,7 +337,7 @@ def test_flows_are_watched_as_they_are() -> None:
     )
     assert moved == pytest.approx(rows[-1]["acked_bytes"], rel=0.25)
     assert 0.5 <= row["min_rtt_s"] <= row["srtt_s"] < 5
-    assert row["cwnd_bytes"] > 10 * 1448
+    assert row["cwnd_bytes"] > 10 * 1428
     assert max(row["waiting"] for row in rows) > 5, "slow start fills the queue of the slow link"
     assert "kbit/s" in printed
     assert "server:5001" in printed

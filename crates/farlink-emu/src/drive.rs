@@ -23,10 +23,11 @@ use crate::tun::LONGEST;
 use crate::unit::{self, Unit, UnitOptions};
 use crate::way_out::{WayOut, resolver};
 use farlink_net::Raw;
+use farlink_net::wire::address_of;
 use farlink_sim::scenario::Expanded;
 use farlink_sim::{Live, Refused};
 use farlink_tcp::segment::TCP_HEADER_LEN;
-use farlink_tcp::{Instant, Interval};
+use farlink_tcp::{Instant, Interval, IpVersion};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::timer::{Expiration, TimerSetTimeFlags};
@@ -207,9 +208,11 @@ impl Emulation {
             way_out = Some(WayOut::open(network, mask, config.way_out6)?);
         }
         let mut names = fs::read_to_string("/etc/hosts").unwrap_or_default();
+        let named_by = scenario.flows.first().map_or(IpVersion::V4, |flow| flow.ip);
         for host in &hosts {
-            // IPv4 alone: glibc puts IPv6 first, which a user-space host does not answer.
-            names.extend(["\n", &host.address().to_string(), " ", &host.name]);
+            // Of one version: glibc would put IPv6 first.
+            let address = address_of(host.node, named_by).to_string();
+            names.extend(["\n", &address, " ", &host.name]);
         }
         let hosts_file = RunFile::create("hosts", &(names + "\n"))?;
         let resolver = way_out.as_ref().and_then(|_| resolver(config.way_out6));

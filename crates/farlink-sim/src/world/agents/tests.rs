@@ -3,10 +3,10 @@ use crate::live::Live;
 use crate::scenario::{Expanded, ExpandedAgent, load};
 use crate::{Monitor, build};
 use farlink_net::agent::{Eln, Limits};
+use farlink_net::fragment::Mtu;
 use farlink_net::wire::{self, Addresses};
-use farlink_net::{FlowId, Packet, Payload};
+use farlink_net::{FlowId, Ip, Packet, Payload};
 use farlink_tcp::{Body, Config, Flags, Interval, Segment, Seq};
-use std::net::IpAddr;
 
 const RADIO: u32 = 1;
 
@@ -203,8 +203,11 @@ fn packets_are_dropped_held_and_injected() {
     assert_eq!(tally.forward()[DropCause::Agent as usize], 1);
 }
 
-fn bytes(from: u32, segment: Segment) -> Vec<u8> {
-    let packet = Packet::new(NodeId(from), NodeId(2 - from), Payload::Tcp(segment));
+fn bytes(ip: Ip, from: u32, segment: Segment) -> Vec<u8> {
+    let packet = Packet {
+        ip,
+        ..Packet::new(NodeId(from), NodeId(2 - from), Payload::Tcp(segment))
+    };
     wire::encode(&packet, Addresses::of(&packet)).unwrap()
 }
 
@@ -212,6 +215,12 @@ fn bytes(from: u32, segment: Segment) -> Vec<u8> {
 /// and the balance of packets holds whatever an agent does.
 #[test]
 fn real_packets_meet_the_same_agents() {
+    for ip in [Ip::default(), Ip::V6] {
+        real_packets_of(ip);
+    }
+}
+
+fn real_packets_of(ip: Ip) {
     let mut live = Live::new(&scenario(""), 0).unwrap();
     live.add_agent(NodeId(1), RADIO, Box::new(Eln::new(Limits::default())));
     live.add_agent(NodeId(1), RADIO, Box::new(Meddler::default()));
@@ -229,7 +238,7 @@ fn real_packets_meet_the_same_agents() {
     };
     // The second is dropped behind the agent that notes what passed; 300 never comes.
     for seq in [0, 100, 200, 400] {
-        live.send(at(1), 0, bytes(0, data(seq))).unwrap();
+        live.send(at(1), 0, bytes(ip, 0, data(seq))).unwrap();
     }
     let mut came = Vec::new();
     live.advance(at(100), |host, due, raw| {
@@ -238,7 +247,7 @@ fn real_packets_meet_the_same_agents() {
     });
     assert_eq!(came, [(1, 0, false), (1, 200, false), (1, 400, true)]);
     for number in [100, 100, 300, 300] {
-        live.send(at(200), 1, bytes(2, ack(number))).unwrap();
+        live.send(at(200), 1, bytes(ip, 2, ack(number))).unwrap();
     }
     let mut marks = Vec::new();
     live.advance(at(300), |host, _, raw| {
@@ -342,7 +351,9 @@ fn agents_of_a_scenario_meet_real_packets() {
         tcp: Some([Config::default(), Config::default()]),
         peers: Vec::new(),
     });
-    let mut live = Live::new(&with, 0).unwrap();
+    // The first takes no IPv6.
+    let mtu = |bytes| Some(Mtu { bytes, unit: 8 });
+    (with.links[0].up.mtu, with.links[1].up.mtu) = (mtu(1000), mtu(1400));
     let syn = Segment {
         src_port: 4000,
         dst_port: 80,
@@ -350,16 +361,23 @@ fn agents_of_a_scenario_meet_real_packets() {
         ..Segment::default()
     };
     let at = |ms| Instant::ZERO + Interval::from_millis(ms);
-    live.send(at(1), 0, bytes(0, syn)).unwrap();
-    let mut came = Vec::new();
-    live.advance(at(22), |host, _, raw| {
-        let (fields, segment) = wire::decode(raw.bytes()).unwrap();
-        came.push((host, fields.addresses.src, segment.flags));
-    });
-    // The other host is asked, and the first hears at once, as if from that.
-    let own = |node| IpAddr::from(wire::node_address(NodeId(node)));
-    let both = Flags::SYN.with(Flags::ACK);
-    assert_eq!(came, [(1, own(0), Flags::SYN), (0, own(2), both)]);
-    let balance = live.balance();
-    assert_eq!((balance.absorbed, balance.missing()), (1, 0));
+    // Over IPv4 a half goes by the links of its node on its side alone; over IPv6 by the
+    // shortest packets of any link that takes 1280 bytes.
+    for (ip, to_wireless, to_wired) in [(Ip::default(), 1460, 960), (Ip::V6, 1340, 1340)] {
+        let mut live = Live::new(&with, 0).unwrap();
+        live.send(at(1), 0, bytes(ip, 0, syn.clone())).unwrap();
+        let mut came = Vec::new();
+        live.advance(at(22), |host, _, raw| {
+            let (fields, segment) = wire::decode(raw.bytes()).unwrap();
+            let mss = segment.options.mss.unwrap();
+            came.push((host, fields.addresses.src, segment.flags, mss));
+        });
+        // The other host is asked, and the first hears at once, as if from that.
+        let own = |node| wire::address_of(NodeId(node), ip.version());
+        let both = Flags::SYN.with(Flags::ACK);
+        let asked = (1, own(0), Flags::SYN, to_wireless);
+        assert_eq!(came, [asked, (0, own(2), both, to_wired)]);
+        let balance = live.balance();
+        assert_eq!((balance.absorbed, balance.missing()), (1, 0));
+    }
 }
