@@ -164,6 +164,29 @@ def test_the_socket_is_its_owners(geo: control.Running) -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert "PermissionError" in done.stderr
+    # Who got as far as to connect is asked who he is.
+    ask = "; ".join(
+        (
+            "import os, socket",
+            "os.setuid(65534)",
+            "s = socket.socket(socket.AF_UNIX)",
+            f"s.connect({str(geo.path)!r})",
+            "print(s.makefile().readline())",
+        )
+    )
+    geo.path.chmod(0o666)
+    done = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True, check=False)
+    geo.path.chmod(0o600)
+    assert "only its owner may control an emulation" in done.stdout
+
+
+def test_a_request_without_end_is_none(geo: control.Running) -> None:
+    """A line is read as far as a mebibyte."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(str(geo.path))
+        client.sendall(b" " * (1 << 20))
+        answer = json.loads(client.makefile().readline())
+    assert answer["error"].startswith("no request: ")
 
 
 @pytest.mark.parametrize(

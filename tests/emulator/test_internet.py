@@ -23,15 +23,23 @@ NFT = shutil.which("nft") or ""
 needs_nft = pytest.mark.skipif(not NFT, reason="no nft(8), by which NAT is set")
 
 # A server that first tries to reach the host that asks by the machine that hides it, and then says
-# whom it sees.
+# whom it sees, and who sent it a datagram before.
 SERVE = """
 import socket, threading
 def serve(s, host):
+    near = socket.socket(s.family, socket.SOCK_DGRAM)
+    near.bind(("", 9))
+    near.setblocking(False)
     while True:
         c, who = s.accept()
         stranger = socket.socket(s.family, socket.SOCK_DGRAM)
         stranger.sendto(b"stranger", (host, 7))
-        c.sendall(who[0].encode())
+        seen = [who[0]]
+        try:
+            seen.append(near.recvfrom(100)[1][0])
+        except BlockingIOError:
+            pass
+        c.sendall(" and ".join(seen).encode())
         data = b""
         while part := c.recv(1 << 16):
             data += part
@@ -81,6 +89,11 @@ def look(far, family):
 """
 LOOK_FOURTH = f"""{LOOK}
 found["name"] = socket.gethostbyname("far.example")
+# A datagram that says it is from somebody who is no host.
+own = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+ends = [socket.inet_aton(address) for address in ("203.0.113.5", found["name"])]
+header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 0, 0, 0, 64, 17, 0, *ends)
+own.sendto(header + struct.pack("!HHHH", 7, 9, 8, 0), (found["name"], 0))
 look(found["name"], socket.AF_INET)
 raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
 raw.settimeout(2)
@@ -170,7 +183,8 @@ def lab() -> Iterator[Lab]:
 def test_hosts_reach_by_the_scenarios_path_what_the_machine_reaches(
     lab: Lab, tmp_path: Path
 ) -> None:
-    """Names, TCP both ways and errors of routers; nobody from outside reaches a host by itself."""
+    """Names, TCP both ways and errors of routers; nobody from outside reaches a host by itself, and
+    nobody hears of one who is no host."""
     command = [IP, "netns", "exec", lab.far, sys.executable, "-c", INTERNET]
     lab.programs.append(subprocess.Popen(command))
     until(lambda: ":1388 " in ip("netns", "exec", lab.far, "cat", "/proc/net/tcp"))
@@ -188,6 +202,16 @@ def test_hosts_reach_by_the_scenarios_path_what_the_machine_reaches(
         "hops": ["10.0.0.2", "10.0.0.1", "198.51.100.7"],
     }
     assert lab.state() == before
+
+
+@needs_ip
+@needs_nft
+def test_forwarding_that_somebody_switched_on_meanwhile_stays(lab: Lab, tmp_path: Path) -> None:
+    """On all interfaces: that of the way out was off before, and would be put back to that."""
+    run = [*FARLINK, "emulate", str(scenario_file(tmp_path)), "--internet", "server", "--quiet"]
+    switch = "echo 1 >/proc/sys/net/ipv4/ip_forward"
+    assert lab.within(*run, "--in", "server", "--", "sh", "-c", switch).returncode == 0
+    assert "conf/eth0/forwarding:1" in lab.state()
 
 
 FORCE = Path("/proc/sys/net/ipv6/conf/all/force_forwarding")
