@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from test_attach import IP, ip, needs_ip
 from test_emulate import FARLINK, path, pytestmark  # noqa: F401  (skips without the right)
-from test_endings import heeds_ctrl_c  # noqa: F401  (of all tests)
+from test_endings import heeds_ctrl_c, until  # noqa: F401  (the fixture is of all tests)
 
 import farlink as fl
 from farlink import emulation, machines
@@ -299,6 +299,36 @@ def test_bad_input_is_one_line(tmp_path: Path) -> None:
     track.write_text("0,1,2\n0,1,3\n")
     with pytest.raises(fl.ScenarioError, match="line 2 is not later"):
         machines.places(f"@{track}")
+
+
+FLOOD = """
+import pathlib, socket, sys, time
+print("ready", flush=True)
+while not pathlib.Path(sys.argv[1]).exists():
+    time.sleep(0.01)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(15_000):
+    s.sendto(b"flood", ("10.0.0.2", 9))
+print("flooded", flush=True)
+time.sleep(60)
+"""
+
+
+@needs_ip
+def test_what_a_gateways_device_drops_is_counted_at_the_unit(
+    laboratory: Machines, tmp_path: Path
+) -> None:
+    """Its device holds 10,000 packets while the gateway is stopped."""
+    scenario, sign = tmp_path / "three.toml", tmp_path / "sign"
+    scenario.write_text(LOSSY)
+    key = start_unit(laboratory, scenario)
+    left = laboratory.start("a", gateway(key, "left", *python(FLOOD, str(sign))), "left")
+    laboratory.said("left", "ready")
+    left.send_signal(signal.SIGSTOP)
+    sign.touch()
+    laboratory.said("left", "flooded")
+    left.send_signal(signal.SIGCONT)
+    until(lambda: fl.control.find("three").stats()["hosts"][0]["gateway"]["overflowed"] > 1000)
 
 
 def test_a_unit_is_joined_over_a_satellite(tmp_path: Path) -> None:

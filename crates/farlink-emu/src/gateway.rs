@@ -73,7 +73,8 @@ pub struct GatewayDone {
     pub delivered: u64,
     /// Packets that its machine would not take.
     pub refused: u64,
-    /// Packets that it could not send, since the unit was lost or the network full.
+    /// Packets that it could not send, since its keys were over or the network full. What was on
+    /// its way while the unit was lost is not known to be lost.
     pub unsent: u64,
     /// Packets that its device dropped.
     pub overflowed: u64,
