@@ -318,10 +318,12 @@ time.sleep(60)
 def test_what_a_gateways_device_drops_is_counted_at_the_unit(
     laboratory: Machines, tmp_path: Path
 ) -> None:
-    """Its device holds 10,000 packets while the gateway is stopped."""
+    """Its device holds 10,000 packets while the gateway is stopped. One that is to last a second
+    leaves then."""
     scenario, sign = tmp_path / "three.toml", tmp_path / "sign"
     scenario.write_text(LOSSY)
     key = start_unit(laboratory, scenario)
+    right = laboratory.start("b", gateway(key, "right", "--seconds", "1"), "right")
     left = laboratory.start("a", gateway(key, "left", *python(FLOOD, str(sign))), "left")
     laboratory.said("left", "ready")
     left.send_signal(signal.SIGSTOP)
@@ -329,17 +331,25 @@ def test_what_a_gateways_device_drops_is_counted_at_the_unit(
     laboratory.said("left", "flooded")
     left.send_signal(signal.SIGCONT)
     until(lambda: fl.control.find("three").stats()["hosts"][0]["gateway"]["overflowed"] > 1000)
+    assert right.wait(PATIENCE) == 0
+    laboratory.said("unit", "gateway right left")
+
+
+RENO = """
+from pathlib import Path
+assert Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text() == "reno\\n"
+"""
 
 
 def test_a_unit_is_joined_over_a_satellite(tmp_path: Path) -> None:
     """Unit and gateway are in hosts of an emulation, 600 ms of round trip from each other: farther
-    than the gateway waits at first before it asks again."""
+    than the gateway waits at first before it asks again. The unit says which TCP its kernel has."""
     scenario, key = tmp_path / "three.toml", machines.key(None)
     scenario.write_text(LOSSY)
     done = fl.emulate(
         path("300 ms"),
-        [*FARLINK, "gateway", "--join", "server", "--as", "left", "--key", key, "--", "true"],
-        servers=[("server", [*FARLINK, "unit", str(scenario), "--key", key])],
+        [*FARLINK, "gateway", "--join", "server", "--as", "left", "--key", key, *python(RENO)],
+        servers=[("server", [*FARLINK, "unit", str(scenario), "--key", key, "--tcp", "reno"])],
     )
     assert done.exit_code == 0
 
