@@ -14,8 +14,8 @@ from farlink.estimate import Fit, fit, in_toml
 
 __all__ = ["FittedPath", "fit_path"]
 
-_HEADERS = 40
-"""Bytes of the headers of IPv4 and TCP; timestamps take 12 more."""
+_HEADERS = {"v4": 40, "v6": 60}
+"""Bytes of the headers of IP and TCP; timestamps take 12 more."""
 _STAMPS = 12
 
 _TRAIN = 8
@@ -65,6 +65,8 @@ class FittedPath:
     paused_s: float
     """Time in which nothing was in flight, between the first data and the last."""
     notes: tuple[str, ...]
+    ip: str
+    """Version of IP that it was seen by: "v4" or "v6"."""
 
     def _repr_html_(self) -> str:
         """Show in notebooks what was found."""
@@ -88,13 +90,14 @@ class FittedPath:
         down: dict[str, Any] = {"rate": rate, "delay": delay}
         # The buffer is told by the wait at its end; one packet is in the transmitter.
         if self.buffer is not None:
-            down["queue"] = {"bytes": f"{max(self.buffer, 2 * (self.mss + _HEADERS))} B"}
+            down["queue"] = {"bytes": f"{max(self.buffer, 2 * (self.mss + _HEADERS[self.ip]))} B"}
         if self.channel is not None and self.channel.channel:
             down["channel"] = self.channel.channel
         return {
             "name": name,
             "description": "fitted to a capture",
             "seed": 1,
+            "ip": self.ip,
             "tcp": {
                 "mss": f"{self.mss} B",
                 "timestamps": self.timestamps,
@@ -124,7 +127,9 @@ class FittedPath:
         """Return that scenario as a file, with what to know of it in comments."""
         tree = self.scenario(name)
         lines = [*(f"# {note}" for note in self.notes)]
-        lines += [f"{key} = {json.dumps(tree[key])}" for key in ("name", "description", "seed")]
+        lines += [
+            f"{key} = {json.dumps(tree[key])}" for key in ("name", "description", "seed", "ip")
+        ]
         lines += ["", "[tcp]", *(f"{key} = {in_toml(one)}" for key, one in tree["tcp"].items())]
         for kind in ("links", "flows"):
             for row in tree[kind]:
@@ -186,7 +191,8 @@ def fit_path(connection: Connection, direction: str | None = None) -> FittedPath
     if others.any() and len(lost[~full]) >= _FEWEST and not others.all():
         channel = fit(others[~full])
     acks = way.acks["window"]
-    overhead = (mss + _HEADERS + (_STAMPS if way.stamped else 0)) / mss
+    ip = "v6" if way.sender.startswith("[") else "v4"
+    overhead = (mss + _HEADERS[ip] + (_STAMPS if way.stamped else 0)) / mss
     paused = _paused(way, least)
     if way.place == "sender":
         notes.append(
@@ -219,6 +225,7 @@ def fit_path(connection: Connection, direction: str | None = None) -> FittedPath
         "sender" if name == "a2b" else "receiver",
         paused,
         tuple(notes),
+        ip,
     )
 
 
