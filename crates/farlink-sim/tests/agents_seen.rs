@@ -1,6 +1,7 @@
 //! What is seen of agents: their measures, the traces `agent` and `passages`, and captures on
 //! both sides of their node.
 
+use crate::common::{metric, result};
 use farlink_sim::scenario::{Expanded, load};
 use farlink_sim::{Holds, Monitor, Scope, Trace, columns_of, metrics, trace};
 use serde_json::Value;
@@ -69,6 +70,30 @@ const ALL: [(&str, &str); 9] = [
     ("kind = \"pepsal\"", "variant = \"reno\""),
     ("kind = \"spoof\"", "variant = \"sack\""),
 ];
+
+/// Downloads: the far end opens the connection, and of its handshake the last ACK may get lost
+/// between the agent and the sender.
+#[test]
+fn an_agent_serves_connections_that_the_far_end_opens() {
+    for (agent, tcp) in ALL {
+        for lost in ["", ", channel = { scripted_loss = { packets = [2] } }"] {
+            let text = format!(
+                "[tcp]\n{tcp}\n[[links]]\nbetween = [\"fixed\", \"base\"]\n\
+                 down = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n\
+                 up = {{ rate = \"10 Mbit/s\", delay = \"10 ms\"{lost} }}\n\
+                 [[links]]\nname = \"radio\"\nbetween = [\"base\", \"mobile\"]\n\
+                 down = {{ rate = \"2 Mbit/s\", delay = \"5 ms\", channel = {{ loss = 0.03 }} }}\n\
+                 up = {{ rate = \"2 Mbit/s\", delay = \"5 ms\" }}\n\
+                 [[agents]]\nat = \"base\"\nwireless = \"radio\"\n{agent}\n\
+                 [[flows]]\nfrom = \"fixed\"\nto = \"mobile\"\nsize = \"300 kB\"\nopens = \"receiver\"\n"
+            );
+            let done = result(&text);
+            let of = |what| metric(&done, "flows", 0, what);
+            assert_eq!(of("completed"), 1.0, "{agent}, {lost}");
+            assert!(of("duration") < 30.0, "{agent}, {lost}: {}", of("duration"));
+        }
+    }
+}
 
 /// The registry of measures says what each number of an agent is, and has no measure that
 /// no agent counts.

@@ -26,6 +26,8 @@ pub(super) struct Spoofed {
     /// The sender's SYN: its number and options. The options of the far end's.
     near: Option<(Seq, Options)>,
     far: Option<Options>,
+    /// The sender has sent more than its SYN: for it the handshake is over.
+    established: bool,
     /// Behind the data that came in order.
     next: Seq,
     /// Behind the data that the sender has an acknowledgment for.
@@ -113,6 +115,7 @@ impl Spoofed {
             ports,
             near: None,
             far: None,
+            established: false,
             next: Seq::default(),
             acked: Seq::default(),
             confirmed: Seq::default(),
@@ -208,6 +211,7 @@ impl Spoofed {
         out: &mut Vec<Packet>,
     ) -> Becomes {
         self.last = now;
+        self.established = true;
         self.note_fin(1, segment);
         let len = segment.body.len();
         if !self.is_ready() || segment.dummy {
@@ -389,7 +393,9 @@ impl Spoofed {
             }
             self.release(now, out);
         }
-        if !bare || ack.diff(before) > 0 {
+        // The handshake of a far end that opens is over with its ACK, or with one more if that
+        // gets lost on the way to the sender.
+        if !bare || ack.diff(before) > 0 || !self.established {
             return Becomes::Rewritten;
         }
         self.count.suppressed += 1;
