@@ -203,7 +203,7 @@ fn a_sender_of_datagrams_hears_of_the_path_and_cuts_them_itself() {
     // The word takes 10 ms there and 10 ms back: what is sent meanwhile is lost as well.
     let burst = text.replace("100 kbit/s", "1120 kbit/s");
     assert_eq!(metric(&result(&burst), "links", 2, "drops_too_big"), 3.0);
-    // A second flow between the two hosts need not be told; one to another host does.
+    // A second flow between the two hosts need not be told.
     let second = "[[flows]]\nfrom = \"a\"\nto = \"b\"\nstart = \"1 s\"\n";
     let two = result(&format!("{text}{second}{DATAGRAMS}\ndatagrams = 5\n"));
     assert_eq!(metric(&two, "links", 2, "drops_too_big"), 1.0);
@@ -333,4 +333,50 @@ fn flows_of_both_versions_share_a_link() {
     assert_eq!(metric(&done, "flows", 0, "completed"), 1.0);
     let compressed = metric(&done, "links", 2, "vj_compressed");
     assert!((99.0..110.0).contains(&compressed), "{compressed} of IPv4");
+}
+
+/// A host hears of each shorter link behind the one before, and of the way to each other host
+/// by itself.
+#[test]
+fn a_sender_hears_of_each_shorter_link_on_each_path() {
+    let link = |a: &str, b: &str, mtu: &str| {
+        format!(
+            "[[links]]\nbetween = [\"{a}\", \"{b}\"]\n\
+             down = {{ rate = \"10 Mbit/s\", delay = \"10 ms\"{mtu} }}\n\
+             up = {{ rate = \"10 Mbit/s\", delay = \"10 ms\" }}\n"
+        )
+    };
+    let links = [
+        link("a", "r", ""),
+        link("r", "s", ", mtu = \"1400 B\""),
+        link("s", "b", ", mtu = \"1300 B\""),
+        link("r", "c", ", mtu = \"1350 B\""),
+    ]
+    .concat();
+    let flow = |to: &str, what: &str| format!("[[flows]]\nfrom = \"a\"\nto = \"{to}\"\n{what}\n");
+    let datagrams = "app = \"cbr\"\nrate = \"100 kbit/s\"\npacket = \"3000 B\"\ndatagrams = 10";
+    let text = format!(
+        "ip = \"v6\"\n{links}{}{}",
+        flow("b", datagrams),
+        flow("c", datagrams)
+    );
+    let done = result(&text);
+    // The first whole, the second in pieces for 1400 bytes; to the other host the first alone.
+    assert_eq!(metric(&done, "flows", 0, "loss_rate"), 2.0 / 10.0);
+    assert_eq!(metric(&done, "flows", 1, "loss_rate"), 1.0 / 10.0);
+    // Of 3008 bytes two pieces of 1400 are too long for the last link, 320 bytes are not.
+    let too_long = [2, 4, 6].map(|link| metric(&done, "links", link, "drops_too_big"));
+    assert_eq!(too_long, [1.0, 2.0, 1.0]);
+    let tcp = result(&format!(
+        "ip = \"v6\"\n{links}{}",
+        flow("b", "size = \"300 kB\"")
+    ));
+    assert_eq!(metric(&tcp, "flows", 0, "completed"), 1.0);
+    assert_eq!(metric(&tcp, "flows", 0, "timeouts"), 0.0);
+    let longest = captured(
+        &format!("ip = \"v6\"\n{links}{}", flow("b", "size = \"300 kB\"")),
+        "b",
+    );
+    let longest = longest.iter().map(|(_, bytes)| bytes.len()).max();
+    assert_eq!(longest, Some(1300));
 }

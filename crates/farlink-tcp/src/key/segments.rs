@@ -21,7 +21,7 @@ words! { FAST_OPEN: FastOpen {
 } }
 
 keys! {
-    /// Largest segment, in bytes of data.
+    /// Largest segment, in bytes of data; 20 less over IPv6 if it is not written.
     mss: Kind::Size(28, 65_495) => {
         get |c| Some(Value::Size(c.mss.into()));
         set |c, v| c.mss = u64::of(v) as u32;
