@@ -50,7 +50,12 @@ pub struct Arrival {
     pub as_it_is: bool,
     /// When the next one arrives.
     pub next: Option<Instant>,
+    /// Whether more are in flight behind it than the nearest cache holds.
+    pub many: bool,
 }
+
+/// Packets in flight on a link that are more than the nearest cache holds.
+const MANY: usize = 256;
 
 /// What a link wants to be called for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -390,7 +395,21 @@ impl Links {
             to: over.to(),
             as_it_is: over.only_forwards(),
             next: over.in_flight.front().map(|next| next.arrives),
+            many: over.in_flight.len() > MANY,
         })
+    }
+
+    /// The packet that arrives over a link after so many others.
+    #[inline]
+    pub fn arrives_after(&self, id: LinkId, others: usize) -> Option<PacketId> {
+        self[id].in_flight.get(others).map(|next| next.packet)
+    }
+
+    /// Which packet arrives over a link after so many others will be asked soon, and which one
+    /// leaves its queue.
+    #[inline]
+    pub fn prefetch(&self, id: LinkId, others: usize) {
+        self[id].prefetch(others);
     }
 
     /// A link may lose its other end from now on.

@@ -163,6 +163,30 @@ impl Packets {
         self.labels[id]
     }
 
+    /// A packet will be written soon, after the one that is released next was written anew.
+    #[inline]
+    pub fn prefetch_draft(&self) {
+        if let Some(&id) = self.free.last() {
+            self.prefetch(id);
+        }
+    }
+
+    /// A packet will be asked for soon.
+    #[inline]
+    pub fn prefetch(&self, id: PacketId) {
+        farlink_prefetch::whole(&self.labels[id]);
+        farlink_prefetch::whole(&self.all[id]);
+    }
+
+    /// The same of the options of its segment, if it is here: that of the answer will have their
+    /// place.
+    #[inline]
+    pub fn prefetch_options(&self, id: PacketId) {
+        if let Some(segment) = self.all[id].tcp() {
+            segment.options.prefetch();
+        }
+    }
+
     /// The packet itself, for what leaves its label as it is: see [`Self::rewrite`].
     #[inline]
     pub fn get_mut(&mut self, id: PacketId) -> &mut Packet {

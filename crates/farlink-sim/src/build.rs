@@ -43,6 +43,7 @@ pub(crate) fn build(scenario: &Expanded, run: u64, monitor: &Monitor) -> Result<
         &mut world,
         monitor,
     )?;
+    world.looks_ahead = world.is_large();
     Ok(world)
 }
 

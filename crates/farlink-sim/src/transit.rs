@@ -38,6 +38,15 @@ pub(crate) struct Transit {
 }
 
 impl Transit {
+    /// A segment will come or leave soon.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.pieces.prefetch(0);
+        if self.next > 0 {
+            self.pieces.prefetch(self.next as usize);
+        }
+    }
+
     /// A segment of data leaves; what of it left before is passed over.
     #[inline]
     pub(crate) fn sent(&mut self, seq: Seq, len: u32, now: Instant) {

@@ -5,6 +5,7 @@
 //! and hop, and now and then a timer.
 
 mod agents;
+mod ahead;
 mod answers;
 mod endpoint;
 mod fast_open;
@@ -98,7 +99,10 @@ impl Slot {
 pub(crate) struct Tally {
     /// How long segments of data took to the other end.
     pub(crate) transit: Transit,
-    /// Packets lost from the end that data comes from, by cause; none before the first.
+    /// Packets from the end that data comes from that found no room in a queue, as most that are
+    /// lost.
+    crowded: u64,
+    /// Packets lost from it by another cause; none before the first.
     forward: Option<Box<LossesByCause>>,
     /// Packets lost from the other end.
     pub(crate) back: u64,
@@ -111,11 +115,17 @@ type LossesByCause = [u64; DropCause::ALL.len()];
 impl Tally {
     /// Packets lost from the end that data comes from, by cause.
     pub(crate) fn forward(&self) -> LossesByCause {
-        self.forward.as_deref().copied().unwrap_or_default()
+        let mut by_cause = self.forward.as_deref().copied().unwrap_or_default();
+        by_cause[DropCause::Congestion as usize] = self.crowded;
+        by_cause
     }
 
-    pub(crate) fn forward_mut(&mut self) -> &mut LossesByCause {
-        self.forward.get_or_insert_default()
+    /// Those lost by one cause.
+    pub(crate) fn forward_mut(&mut self, cause: DropCause) -> &mut u64 {
+        match cause {
+            DropCause::Congestion => &mut self.crowded,
+            other => &mut self.forward.get_or_insert_default()[other as usize],
+        }
     }
 }
 
@@ -177,6 +187,8 @@ pub(crate) struct World {
     pub(crate) events: u64,
     /// Flows that are not done.
     pub(crate) unfinished: usize,
+    /// Arrivals have what comes after them fetched.
+    pub(crate) looks_ahead: bool,
     /// When the last flow was done.
     pub(crate) finished_at: Instant,
     /// Packets of real programs that have arrived: their node and number.
@@ -216,6 +228,7 @@ impl World {
             probes: None,
             events: 0,
             unfinished: 0,
+            looks_ahead: false,
             finished_at: Instant::ZERO,
             leaving: Vec::new(),
             reassemblies: Reassemblies::default(),
@@ -343,6 +356,9 @@ impl World {
         let Some(arrival) = self.links.arrive(link) else {
             return;
         };
+        if arrival.many {
+            self.look_ahead(link);
+        }
         match arrival.next {
             Some(next) => {
                 let next = Event::new(next, Kind::Arrival, link.0, 0);

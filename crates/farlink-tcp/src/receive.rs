@@ -109,6 +109,22 @@ struct Bytes {
 }
 
 impl Receiver {
+    /// Data will come soon.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Some(holes) = &self.holes {
+            farlink_prefetch::whole(&**holes);
+        }
+    }
+
+    /// The same of what [`Self::prefetch`] fetched.
+    #[inline]
+    pub(crate) fn prefetch_behind(&self) {
+        if let Some(holes) = &self.holes {
+            holes.ranges.prefetch();
+        }
+    }
+
     pub(crate) fn new(all: Arc<Config>, shift: u8) -> Self {
         let (config, mss) = (&all.receiver, all.mss);
         let mut new = Self {

@@ -358,6 +358,14 @@ struct Trace {
 }
 
 impl Recorder {
+    /// It will be written to soon.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Some(rare) = &self.rare {
+            farlink_prefetch::whole(&**rare);
+        }
+    }
+
     /// Whether records are kept: what costs to find out need not be found out
     /// otherwise.
     #[inline]

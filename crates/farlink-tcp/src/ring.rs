@@ -127,6 +127,16 @@ impl<T: Copy> Ring<T> {
         self.first = 0;
     }
 
+    /// What is at place `i` and behind the last will be asked for soon.
+    #[inline]
+    pub fn prefetch(&self, i: usize) {
+        for place in [i, self.len()] {
+            if let Some(record) = self.slots.get(self.slot(place)) {
+                farlink_prefetch::whole(record);
+            }
+        }
+    }
+
     /// The first record leaves.
     #[inline(always)] // of each segment
     pub fn pop_front(&mut self) -> Option<T> {

@@ -100,6 +100,16 @@ pub(crate) struct Scoreboard {
 }
 
 impl Scoreboard {
+    /// An acknowledgment will come soon.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.segments.prefetch(0);
+        if !self.ranges.is_empty() {
+            self.ranges.prefetch(0);
+            self.segments.prefetch(self.segments.len() / 2);
+        }
+    }
+
     /// First unacknowledged position.
     #[inline]
     pub(crate) fn una(&self) -> Offset {

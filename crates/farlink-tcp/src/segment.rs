@@ -296,6 +296,14 @@ impl Options {
         }
     }
 
+    /// Those beside timestamps will be read or written soon.
+    #[inline]
+    pub fn prefetch(&self) {
+        if let Some(rare) = &self.rare {
+            farlink_prefetch::whole(&**rare);
+        }
+    }
+
     /// Whether there is none but timestamps.
     #[inline]
     pub fn are_plain(&self) -> bool {
@@ -367,6 +375,15 @@ impl Body {
     /// A body with its bytes.
     pub fn of_bytes(data: &[u8]) -> Self {
         Self(Content::Bytes(data.into()))
+    }
+
+    /// It becomes one of which only the length is modelled, as it nearly always was.
+    #[inline(always)] // of each segment: it writes a word, where another body would be copied
+    pub fn set_len(&mut self, len: u32) {
+        match &mut self.0 {
+            Content::Length(before) => *before = len,
+            Content::Bytes(_) => *self = Self::of_len(len),
+        }
     }
 
     /// Length in bytes.

@@ -528,6 +528,13 @@ impl Simplex {
         first
     }
 
+    /// What arrives after so many others, and what leaves the queue then, will be asked for.
+    #[inline]
+    pub(super) fn prefetch(&self, others: usize) {
+        self.in_flight.prefetch(others);
+        self.waiting.prefetch(others);
+    }
+
     /// A packet leaves the channel for the far end.
     pub(super) fn launch(
         &mut self,

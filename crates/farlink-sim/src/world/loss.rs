@@ -15,7 +15,7 @@ impl World {
         for lost in self.lost_later.drain(..).filter(|lost| lost.at > self.now) {
             let tally = &mut self.tallies[lost.flow];
             match lost.cause {
-                Some(cause) => tally.forward_mut()[cause as usize] -= 1,
+                Some(cause) => *tally.forward_mut(cause) -= 1,
                 None => tally.back -= 1,
             }
         }
@@ -72,7 +72,7 @@ impl World {
         if back {
             tally.back += 1;
         } else {
-            tally.forward_mut()[cause as usize] += 1;
+            *tally.forward_mut(cause) += 1;
         }
         if at > self.now {
             while self

@@ -266,6 +266,24 @@ impl Connection {
         self.rx.config()
     }
 
+    /// A segment will come soon: what is kept apart from the connection will be asked for.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.rx.prefetch();
+        self.recorder.prefetch();
+        if !self.tx.board.is_empty() {
+            self.tx.board.prefetch();
+            farlink_prefetch::whole(&*self.tx.cc);
+            farlink_prefetch::whole(&*self.clocks);
+        }
+    }
+
+    /// The same of what is apart from that.
+    #[inline]
+    pub fn prefetch_behind(&self) {
+        self.rx.prefetch_behind();
+    }
+
     // Getters.
 
     /// State of the connection.

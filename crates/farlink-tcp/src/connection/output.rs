@@ -177,7 +177,11 @@ impl Connection {
             return;
         }
         let room = self.tx.mss.saturating_sub(len);
-        out.body = self.tx.body(chunk);
+        if self.tx.buffer.holds_bytes() {
+            out.body = self.tx.body(chunk);
+        } else {
+            out.body.set_len(len);
+        }
         self.segment(now, start, flags, ecn, room, out);
     }
 

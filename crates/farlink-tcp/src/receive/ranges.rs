@@ -25,6 +25,14 @@ impl Ranges {
         many: BTreeMap::new(),
     };
 
+    /// The last ones will be asked for soon.
+    #[inline]
+    pub(super) fn prefetch(&self) {
+        if let Some(last) = self.few.last() {
+            farlink_prefetch::whole(last);
+        }
+    }
+
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         self.few.is_empty() && self.many.is_empty()

@@ -95,6 +95,7 @@ impl SendBuffer {
     }
 
     /// Whether the application writes bytes and some of them are here.
+    #[inline]
     pub(crate) fn holds_bytes(&self) -> bool {
         self.written
             .as_ref()
