@@ -181,6 +181,28 @@ impl End {
         }
     }
 
+    /// The application reads at once whatever came in order. Returns whether that is all that it
+    /// awaits.
+    #[inline(always)] // of each segment of data
+    pub(crate) fn reads(&mut self) -> bool {
+        if self.conn.readable() == 0 {
+            return false;
+        }
+        self.conn.read_len(u64::MAX);
+        self.count_received();
+        self.received >= self.awaits
+    }
+
+    /// Whether nothing is to be done here before something comes or a timer goes off that is
+    /// scheduled.
+    #[inline(always)] // of each segment that arrives
+    pub(crate) fn rests(&mut self) -> bool {
+        self.conn.is_silent()
+            && !self.conn.has_events()
+            && !self.waits_to_write()
+            && self.conn.timeout_before(self.scheduled).is_none()
+    }
+
     /// Whether the application waits for room in the send buffer.
     #[inline]
     pub(crate) fn waits_to_write(&self) -> bool {

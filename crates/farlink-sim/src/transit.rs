@@ -48,18 +48,28 @@ impl Transit {
     }
 
     /// A segment of data leaves; what of it left before is passed over.
-    #[inline]
+    #[inline(always)] // in one place
     pub(crate) fn sent(&mut self, seq: Seq, len: u32, now: Instant) {
-        let from = self.end.unwrap_or(seq);
         let end = seq.at(u64::from(len));
-        if end.diff(from) <= 0 {
+        debug_assert!(len > 0, "no data");
+        if self.end != Some(seq) && !self.sent_elsewhere(seq, end) {
             return;
-        }
-        if self.pieces.is_empty() {
-            self.start = from;
         }
         self.end = Some(end);
         self.pieces.push_back(Piece { end, left: now });
+    }
+
+    /// What leaves up to `end` is not simply the next: it is the first, or some of it left before.
+    /// Returns whether some of it did not.
+    #[cold]
+    fn sent_elsewhere(&mut self, seq: Seq, end: Seq) -> bool {
+        match self.end {
+            Some(from) => end.diff(from) > 0,
+            None => {
+                self.start = seq;
+                true
+            }
+        }
     }
 
     /// A segment of data came, some of it for the first time.

@@ -141,8 +141,15 @@ impl Sender {
 
     /// New data was acknowledged: a peer that acknowledged no dummy for a time-out
     /// since the first does not know them.
-    #[inline]
+    #[inline(always)] // of each ACK, and nearly always there are none
     pub(crate) fn judge_silence(&mut self, now: Instant) {
+        if self.dummies.is_some() {
+            self.judge_silence_of_dummies(now);
+        }
+    }
+
+    #[inline(never)]
+    fn judge_silence_of_dummies(&mut self, now: Instant) {
         if let Some(dummies) = &self.dummies
             && dummies.peer == Peer::Unknown
             && dummies.first_at.is_some_and(|at| now >= at + self.rto())

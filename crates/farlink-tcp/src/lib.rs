@@ -48,7 +48,7 @@ pub mod variant;
 
 pub use config::Config;
 pub use connection::{
-    CloseReason, Connection, Event, LossCause, Notice, State, WriteError, reset_for,
+    CloseReason, Connection, Event, LossCause, Notice, State, Turn, WriteError, reset_for,
 };
 pub use ecn::Ecn;
 pub use fast_open::{Extra, FastOpenCache, FastOpenCookie};

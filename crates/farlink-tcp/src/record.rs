@@ -271,9 +271,10 @@ impl Stats {
 struct Often {
     acks_sent: u64,
     segments_fresh: u64,
+    // Not beside each other: to add to both at once takes more instructions than to each.
     segments_sent: u64,
-    bytes_sent: u64,
     rtt_samples: u64,
+    bytes_sent: u64,
     rtt_sum: u64,
     rtt_min: Maybe<Interval>,
     rtt_max: Interval,

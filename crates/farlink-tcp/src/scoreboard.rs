@@ -183,6 +183,22 @@ impl Scoreboard {
         }
     }
 
+    /// The same where nobody wants to know of each segment.
+    #[inline(always)] // of each segment of a stream
+    pub(crate) fn sent_in_stream(&mut self, len: u32, now: Instant) {
+        debug_assert!(
+            self.rate.is_none() && self.order.is_none(),
+            "somebody wants to"
+        );
+        self.segments.push_back(Sent {
+            start: self.max,
+            len,
+            state: 0,
+            at: now,
+        });
+        self.max += u64::from(len);
+    }
+
     /// Everything before `to` is acknowledged.
     #[inline(always)] // of each ACK
     pub(crate) fn acknowledge(&mut self, to: Offset) -> Acked {

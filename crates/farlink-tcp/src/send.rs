@@ -29,6 +29,7 @@ use crate::timers::{Timer, Timers};
 pub(crate) use buffer::SendBuffer;
 pub use buffer::WriteError;
 use held::Held;
+pub use stream::Turn;
 use idle::Idle;
 use std::sync::Arc;
 use usage::CwndUsage;
@@ -629,6 +630,16 @@ impl Sender {
             Body::EMPTY
         } else {
             self.buffer.body(chunk.start.max(1), chunk.len)
+        }
+    }
+
+    /// The same, written where a body is.
+    #[inline(always)] // of each segment of data
+    pub(crate) fn body_into(&self, chunk: &Chunk, out: &mut Body) {
+        if self.buffer.holds_bytes() {
+            *out = self.body(chunk);
+        } else {
+            out.set_len(chunk.len);
         }
     }
 

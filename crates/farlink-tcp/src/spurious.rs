@@ -147,8 +147,23 @@ pub(crate) fn begin(tx: &mut Sender, by_timeout: bool) {
 
 /// New data was acknowledged, by an ACK that echoes the timestamp `echo`
 /// (Eifel detection, RFC 3522, 3.2). `clock` is that of timestamps.
-#[inline]
+#[inline(always)] // of each ACK, and nearly always there is nothing to judge
 pub(crate) fn on_new_ack(
+    tx: &mut Sender,
+    now: Instant,
+    ack: &Ack,
+    echo: Option<u32>,
+    clock: impl Fn(Instant) -> u32,
+    recorder: &mut Recorder,
+) {
+    if tx.spurious.episode.is_some() {
+        judge(tx, now, ack, echo, clock, recorder);
+    }
+}
+
+/// The same after a reduction that may have been one too many.
+#[inline(never)]
+fn judge(
     tx: &mut Sender,
     now: Instant,
     ack: &Ack,

@@ -34,9 +34,11 @@ pub(super) struct InFlight {
 /// The counters that every packet moves.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
+    // Those that move together are not beside each other: to add to both at once takes more
+    // instructions than to each.
     packets: u64,
-    bytes: u64,
     busy: u64,
+    bytes: u64,
     data: u64,
 }
 
@@ -428,7 +430,7 @@ impl Simplex {
         self.both_queued(now)
     }
 
-    #[inline]
+    #[inline(always)] // as `take`
     fn both_queued(&mut self, now: Instant) -> (u32, u64) {
         let (packets, bytes) = self.normal_queued(now);
         if self.low_waiting == 0 {
@@ -446,7 +448,7 @@ impl Simplex {
         let (traffic, stats) = &mut *background;
         while let Some((at, ip_len)) = traffic.next_until(now) {
             let waiting = self.both_queued(at);
-            if self.admit(at, ip_len | OTHER, waiting) {
+            if self.admit::<true>(at, ip_len | OTHER, waiting) {
                 stats.packets += 1;
                 stats.bytes += u64::from(ip_len);
             } else {
@@ -456,7 +458,7 @@ impl Simplex {
         self.background = Some(background);
     }
 
-    #[inline]
+    #[inline(always)] // as `take`
     fn normal_queued(&mut self, now: Instant) -> (u32, u64) {
         while let Some(&(starts, packet)) = self.waiting.front() {
             if starts > now {
@@ -600,13 +602,18 @@ impl Simplex {
     /// Takes a packet into the queue or the transmitter, where so many packets and
     /// bytes wait. Returns whether there was room.
     #[inline(always)] // as `offer`
-    fn admit(&mut self, now: Instant, packet: u32, (packets, bytes): (u32, u64)) -> bool {
+    fn admit<const ANY: bool>(
+        &mut self,
+        now: Instant,
+        packet: u32,
+        (packets, bytes): (u32, u64),
+    ) -> bool {
         let ip_len = packet & LENGTH;
         let busy = self.free_at > now;
         if busy && self.queue.is_full(packets, bytes, ip_len) {
             return false;
         }
-        let (starts, waits) = self.occupy(now, ip_len);
+        let (starts, waits) = self.occupy::<ANY>(now, ip_len);
         if waits {
             self.waiting.push_back((starts, packet));
             self.waiting_bytes += u64::from(ip_len);
@@ -620,11 +627,12 @@ impl Simplex {
     /// The transmitter takes a packet that came at `now` when it is free. Returns
     /// when that is, and whether it has to wait.
     #[inline(always)] // as `take`
-    fn occupy(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
+    fn occupy<const ANY: bool>(&mut self, now: Instant, ip_len: u32) -> (Instant, bool) {
+        let special = ANY && self.is_special;
         let mut waits = self.free_at > now;
         let mut starts = self.free_at.max(now);
         let mut wire = ip_len + self.overhead;
-        if self.is_special {
+        if special {
             wire = self.config.coded(wire);
         }
         if self.last_wire != wire {
@@ -632,7 +640,7 @@ impl Simplex {
             self.last_sending = self.config.sending(wire);
         }
         let mut sending = self.last_sending;
-        if self.is_special
+        if special
             && let Some(pace) = &mut self.pace
         {
             let (begins, ends) = pace.send(self.free_at, now, wire);
@@ -661,7 +669,30 @@ impl Simplex {
         priority: Priority,
         data: bool,
     ) -> Fate {
+        if self.is_special || self.low_waiting > 0 {
+            return self.take_any(now, ip_len, priority, data);
+        }
+        let waiting = self.normal_queued(now);
+        self.take_behind::<false>(now, ip_len, priority, data, waiting)
+    }
+
+    /// The same whatever is there besides a queue of one class.
+    #[inline(never)] // what most packets take is inlined
+    fn take_any(&mut self, now: Instant, ip_len: u32, priority: Priority, data: bool) -> Fate {
         let waiting = self.queued(now);
+        self.take_behind::<true>(now, ip_len, priority, data, waiting)
+    }
+
+    /// The same where so many packets and bytes wait; with `ANY` the transmitter may be special.
+    #[inline(always)] // as `take`
+    fn take_behind<const ANY: bool>(
+        &mut self,
+        now: Instant,
+        ip_len: u32,
+        priority: Priority,
+        data: bool,
+        waiting: (u32, u64),
+    ) -> Fate {
         let mut packet = ip_len;
         if data {
             packet |= DATA;
@@ -669,7 +700,7 @@ impl Simplex {
         if priority == Priority::Low {
             packet |= LOW;
         }
-        if !self.admit(now, packet, waiting) {
+        if !self.admit::<ANY>(now, packet, waiting) {
             self.count_drop(DropCause::Congestion, priority);
             return Fate::Lost {
                 cause: DropCause::Congestion,
@@ -681,7 +712,7 @@ impl Simplex {
 
     /// The transmitter, which is free, takes a packet at `now`.
     fn send(&mut self, now: Instant, packet: u32) -> Fate {
-        self.occupy(now, packet & LENGTH);
+        self.occupy::<true>(now, packet & LENGTH);
         self.taken = packet;
         self.leave(now, packet, low::priority(packet))
     }

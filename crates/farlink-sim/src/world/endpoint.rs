@@ -5,7 +5,7 @@ use crate::app::{AppEvent, Side};
 use crate::event_queue::{Event, Kind};
 use crate::flow::EndId;
 use farlink_net::{FlowId, HOST_TTL, Head, Id, NodeId, Offered, PacketId};
-use farlink_tcp::Instant;
+use farlink_tcp::{Instant, Turn};
 
 impl World {
     /// An endpoint hears a segment, of which no more than itself is read.
@@ -30,7 +30,7 @@ impl World {
             return;
         }
         let end = end_of(flow, from_opener, brief.sender_opens).other();
-        let receiver = &mut self.ends[end];
+        let mut receiver = &mut self.ends[end];
         let mut fresh = false;
         if receiver.live {
             let before = receiver.conn.segments_fresh();
@@ -42,13 +42,20 @@ impl World {
                     // Between halves of a connection numbers may have changed.
                     let place = receiver.conn.received_position(seq).unwrap_or_default();
                     seq = self.ends[end.other()].isn.at(place);
+                    receiver = &mut self.ends[end];
                 }
                 let transit = &mut self.tallies[flow].transit;
                 transit.arrived(seq, len, self.now);
             }
         }
         self.packets.release(number);
-        self.serve_here(end, fresh);
+        if fresh && receiver.reads() {
+            self.received_awaited(end);
+        } else if receiver.rests() && self.probes.is_none() {
+            // As after every other segment at the end that data goes to.
+            return;
+        }
+        self.serve_here(end);
     }
 
     /// An endpoint's timer goes off, unless it was moved.
@@ -68,37 +75,40 @@ impl World {
     /// Lets the application and the endpoint act on what just happened.
     #[inline(never)] // as `heard`
     pub(crate) fn serve(&mut self, end: EndId) {
-        self.serve_here(end, true);
+        let e = &mut self.ends[end];
+        if e.live && e.reads() {
+            self.received_awaited(end);
+        }
+        self.serve_here(end);
     }
 
-    /// The same where there may be something to read, or is nothing.
+    /// All that an application awaits has come.
+    #[cold]
+    fn received_awaited(&mut self, end: EndId) {
+        let e = &mut self.ends[end];
+        e.awaits = u64::MAX;
+        let event = AppEvent::Received(e.received);
+        self.notify(end.flow(), end.side(), event);
+    }
+
+    /// The same where nothing waits to be read.
     #[inline(always)] // of each segment that arrives
-    fn serve_here(&mut self, end: EndId, may_read: bool) {
+    fn serve_here(&mut self, end: EndId) {
         let mut e = &mut self.ends[end];
         if !e.live {
             return;
         }
         let now = self.now;
-        // The application reads at once whatever came in order.
-        if may_read && e.conn.readable() > 0 {
-            e.conn.read_len(u64::MAX);
-            e.count_received();
-            if e.received >= e.awaits {
-                e.awaits = u64::MAX;
-                let event = AppEvent::Received(e.received);
-                self.notify(end.flow(), end.side(), event);
-                e = &mut self.ends[end];
-            }
-        }
         if e.waits_to_write() {
             e.write_on(now);
         }
         let mut brief = self.briefs[end.flow()];
+        let mut turn = Turn::default();
         loop {
             if !e.conn.is_silent() {
                 let mut draft = self.packets.draft();
                 let segment = draft.segment();
-                if e.conn.transmit_into(now, segment) {
+                if e.conn.transmit_into(now, &mut turn, segment) {
                     let from_sender = end.side() == Side::From;
                     if from_sender && !segment.body.is_empty() {
                         let transit = &mut self.tallies[end.flow()].transit;
@@ -121,6 +131,7 @@ impl World {
                         self.departs_watched(node, number);
                         e = &mut self.ends[end];
                         brief = self.briefs[end.flow()];
+                        turn = Turn::default();
                         continue;
                     }
                     let (packets, outcomes) = (&mut self.packets, &mut self.outcomes);
@@ -138,6 +149,7 @@ impl World {
                             self.offered(node, link, number, offered, before);
                             e = &mut self.ends[end];
                             brief = self.briefs[end.flow()];
+                            turn = Turn::default();
                         }
                     }
                     continue;
@@ -149,6 +161,7 @@ impl World {
             self.happened(end, event);
             e = &mut self.ends[end];
             brief = self.briefs[end.flow()];
+            turn = Turn::default();
         }
         if self.probes.is_some() {
             self.take_records(end);

@@ -772,7 +772,7 @@ impl Connection {
             ack,
             before: una,
         };
-        recovery::on_new_ack(&mut self.tx, now, new, &mut self.recorder);
+        recovery::on_new_ack(&mut self.tx, now, &new, &mut self.recorder);
         let echo = segment.options.timestamps.filter(|_| self.timestamps);
         spurious::on_new_ack(
             &mut self.tx,

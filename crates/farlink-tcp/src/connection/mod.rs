@@ -23,7 +23,7 @@ mod output;
 mod predicted;
 mod stamps;
 
-pub use crate::send::WriteError;
+pub use crate::send::{Turn, WriteError};
 pub use notice::{LossCause, Notice};
 pub use output::reset_for;
 #[cfg(test)]
@@ -553,6 +553,12 @@ impl Connection {
     /// The next thing the application should know.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()
+    }
+
+    /// Whether [`Self::poll_event`] may have something.
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        self.events.any
     }
 
     /// When [`Self::on_timeout`] is to be called if nothing happens before.

@@ -7,8 +7,8 @@ use crate::fast_open::Extra;
 use crate::priority::Priority;
 use crate::receive::AckNeed;
 use crate::record::Record;
-use crate::segment::{Body, Flags, MAX_SACK_BLOCKS, Options, Segment, Timestamps};
-use crate::send::{Chunk, Streamed};
+use crate::segment::{Flags, MAX_SACK_BLOCKS, Options, Segment, Timestamps};
+use crate::send::{Chunk, Streamed, Turn};
 use crate::seq::{Offset, Seq};
 use crate::time::Instant;
 
@@ -20,8 +20,9 @@ const MOST_SNACK: u32 = 16;
 impl Connection {
     /// The next segment to send; `None` when there is nothing to send now.
     pub fn poll_transmit(&mut self, now: Instant) -> Option<Segment> {
-        let mut segment = Segment::default();
-        self.transmit_into(now, &mut segment).then_some(segment)
+        let (mut segment, mut turn) = (Segment::default(), Turn::default());
+        self.transmit_into(now, &mut turn, &mut segment)
+            .then_some(segment)
     }
 
     /// Whether [`Self::poll_transmit`] has nothing, as far as that is known without much ado.
@@ -31,23 +32,30 @@ impl Connection {
     }
 
     /// [`Self::poll_transmit`] that writes the segment where it is wanted, whatever is there.
-    /// Returns whether there was one.
+    /// Returns whether there was one. The turn is a new one in the beginning, and goes on as long as
+    /// nothing but this is called at the same `now`.
     #[inline(always)] // of each segment that leaves
-    pub fn transmit_into(&mut self, now: Instant, out: &mut Segment) -> bool {
+    pub fn transmit_into(&mut self, now: Instant, turn: &mut Turn, out: &mut Segment) -> bool {
         if self.at_rest {
             self.transmit_at_rest(now, out)
         } else {
-            self.transmit(now, out)
+            self.transmit(now, turn, out)
         }
     }
 
     #[inline(always)] // of each segment that leaves
-    fn transmit(&mut self, now: Instant, out: &mut Segment) -> bool {
-        let ordinary = self.predicts && self.state == State::Established && self.reply.is_none();
-        if !ordinary {
-            return self.transmit_any(now, out);
-        }
-        match self.tx.next_in_stream(now) {
+    fn transmit(&mut self, now: Instant, turn: &mut Turn, out: &mut Segment) -> bool {
+        let streamed = if turn.goes_on(self.tx.mss) {
+            self.tx.next_of_turn(now, turn)
+        } else {
+            let ordinary =
+                self.predicts && self.state == State::Established && self.reply.is_none();
+            if !ordinary {
+                return self.transmit_any(now, out);
+            }
+            self.tx.next_in_stream(now, turn)
+        };
+        match streamed {
             Streamed::Segment(chunk) => {
                 self.next_segment(now, &chunk, out);
                 true
@@ -177,11 +185,7 @@ impl Connection {
             return;
         }
         let room = self.tx.mss.saturating_sub(len);
-        if self.tx.buffer.holds_bytes() {
-            out.body = self.tx.body(chunk);
-        } else {
-            out.body.set_len(len);
-        }
+        self.tx.body_into(chunk, &mut out.body);
         self.segment(now, start, flags, ecn, room, out);
     }
 
@@ -221,7 +225,7 @@ impl Connection {
     pub(super) fn next_ack(&mut self, now: Instant, out: &mut Segment) {
         self.recorder.emit(now, Record::AckSent);
         let (none, start) = (Flags::default(), self.tx.ack_position());
-        out.body = Body::EMPTY;
+        out.body.set_len(0);
         self.segment(now, start, none, Ecn::NotEct, u32::MAX, out);
     }
 

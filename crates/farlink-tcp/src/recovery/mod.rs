@@ -393,14 +393,14 @@ pub(crate) fn on_dup_ack(tx: &mut Sender, now: Instant, recorder: &mut Recorder)
 /// New data was acknowledged. Restarts the retransmission timer as the
 /// algorithm wants it.
 #[inline(always)] // of each ACK
-pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: NewAck, recorder: &mut Recorder) {
+pub(crate) fn on_new_ack(tx: &mut Sender, now: Instant, new: &NewAck, recorder: &mut Recorder) {
     if tx.loss.after_timeout && tx.board.una() >= tx.loss.recover {
         tx.loss.after_timeout = false;
     }
     tx.cc.on_delivered(&context!(tx, now, new.flight), &new.ack);
     let mut restart = true;
     if tx.loss.in_recovery {
-        restart = on_recovery_ack(tx, now, new, recorder);
+        restart = on_recovery_ack(tx, now, *new, recorder);
     } else {
         tx.loss.dup_acks = 0;
         tx.loss.limited_sent = 0;
@@ -454,7 +454,7 @@ pub(crate) fn on_congestion_mark(tx: &mut Sender, now: Instant, flight: u64) -> 
 
 /// Lets the controller open the window.
 #[inline]
-fn grow(tx: &mut Sender, now: Instant, new: NewAck) {
+fn grow(tx: &mut Sender, now: Instant, new: &NewAck) {
     tx.cc.on_ack(&context!(tx, now, new.flight), &new.ack);
 }
 

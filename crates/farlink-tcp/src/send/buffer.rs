@@ -145,7 +145,15 @@ impl SendBuffer {
         }
     }
 
+    #[inline(always)] // of each ACK, and nearly always there are no bytes
     pub(super) fn release(&mut self, una: Offset) {
+        if self.written.is_some() {
+            self.release_written(una);
+        }
+    }
+
+    #[inline(never)]
+    fn release_written(&mut self, una: Offset) {
         if let Some(written) = &mut self.written
             && !written.bytes.is_empty()
         {

@@ -11,13 +11,15 @@ const UNPACED: u64 = 10;
 
 impl Sender {
     /// A piece left: by the controller's rate, or by that of its window, the next
-    /// one waits.
+    /// one waits. Returns whether anything is paced at all.
     #[inline(always)] // of each segment
-    pub(super) fn pace(&mut self, now: Instant, chunk: &Chunk) {
+    pub(super) fn pace(&mut self, now: Instant, chunk: &Chunk) -> bool {
         let own = self.cc.pacing_rate();
-        if own.is_some() || self.config().pacing.is_some() {
+        let paces = own.is_some() || self.config().pacing.is_some();
+        if paces {
             self.pace_by(now, chunk, own);
         }
+        paces
     }
 
     #[inline(never)]

@@ -8,6 +8,24 @@ use crate::maybe::Maybe;
 use crate::recovery::frto::Frto;
 use crate::time::Instant;
 
+/// What may leave of a stream without another look at all that could be in the way: full segments,
+/// as long as nothing else happens to the connection.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Turn {
+    /// Bytes that wait and that the peer has room for.
+    there: u64,
+    /// Bytes that the congestion window has room for.
+    room: u64,
+}
+
+impl Turn {
+    /// Whether there is another full segment for it.
+    #[inline(always)] // of each segment of a stream
+    pub(crate) fn goes_on(&self, mss: u32) -> bool {
+        self.there >= u64::from(mss)
+    }
+}
+
 impl Sender {
     /// Whether nothing is configured that has to see every segment.
     pub(crate) fn streams(&self) -> bool {
@@ -24,9 +42,10 @@ impl Sender {
             && !self.probe
     }
 
-    /// What may leave, of which a full segment is on its way then.
-    #[inline(always)] // of each segment of a stream
-    pub(crate) fn next_in_stream(&mut self, now: Instant) -> Streamed {
+    /// What may leave, of which a full segment is on its way then: the first of a turn, which
+    /// tells how many may follow.
+    #[inline(always)] // of the first segment of a stream that an ACK lets out
+    pub(crate) fn next_in_stream(&mut self, now: Instant, turn: &mut Turn) -> Streamed {
         let (una, max, mss) = (self.board.una(), self.board.max(), u64::from(self.mss));
         let end = max + mss;
         let streams = !self.board.is_empty()
@@ -53,26 +72,55 @@ impl Sender {
             return Streamed::Full;
         }
         self.loss.force = false;
-        if self.used() + mss > self.cwnd() {
+        let room = self.cwnd().saturating_sub(self.used());
+        if room < mss {
             self.hold(now, Held::Cwnd);
             return Streamed::Full;
         }
+        let chunk = self.stream(now);
+        if self.one_sample && self.timed.is_none() {
+            self.timed = Maybe::some((end, now));
+        }
+        self.last_sent = now;
+        if !self.pace(now, &chunk) {
+            // A FIN leaves with the last segment: that is no full one.
+            let unsent = self.buffer.end() - end - u64::from(self.buffer.fin().is_some());
+            turn.there = unsent.min(usable - mss);
+            turn.room = room - mss;
+        }
+        if !self.timer_runs() {
+            self.start_timer(now);
+        }
+        Streamed::Segment(chunk)
+    }
+
+    /// Another full segment of a turn, or nothing more because the congestion window is full.
+    /// Nothing else may have happened to the connection since the turn began, so that all else
+    /// which [`Self::next_in_stream`] asks and does is as it was.
+    #[inline(always)] // of each segment of a stream but the first that an ACK lets out
+    pub(crate) fn next_of_turn(&mut self, now: Instant, turn: &mut Turn) -> Streamed {
+        let mss = u64::from(self.mss);
+        if turn.room < mss {
+            *turn = Turn::default();
+            self.hold(now, Held::Cwnd);
+            return Streamed::Full;
+        }
+        turn.there -= mss;
+        turn.room -= mss;
+        Streamed::Segment(self.stream(now))
+    }
+
+    /// A full segment of new data leaves.
+    #[inline(always)] // of each segment of a stream
+    fn stream(&mut self, now: Instant) -> Chunk {
         let chunk = Chunk {
-            start: max,
+            start: self.board.max(),
             len: self.mss,
             syn: false,
             fin: false,
             retransmission: false,
         };
-        self.board.sent(self.mss, now);
-        if self.one_sample && self.timed.is_none() {
-            self.timed = Maybe::some((end, now));
-        }
-        self.last_sent = now;
-        self.pace(now, &chunk);
-        if !self.timer_runs() {
-            self.start_timer(now);
-        }
-        Streamed::Segment(chunk)
+        self.board.sent_in_stream(self.mss, now);
+        chunk
     }
 }

@@ -6,7 +6,7 @@ use super::path::{Fate, Path};
 use super::setup;
 use farlink_tcp::config::{Config, Nagle};
 use farlink_tcp::{
-    Connection, Instant, Interval, IpVersion, LossCause, Notice, Segment, Seq, State,
+    Connection, Instant, Interval, IpVersion, LossCause, Notice, Segment, Seq, State, Turn,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -49,7 +49,16 @@ impl Twins {
     /// All that leaves now, the same from both.
     fn transmit(&mut self, now: Instant) -> Vec<Segment> {
         let mut out = Vec::new();
-        while let Some(segment) = self.both(|c| c.poll_transmit(now)) {
+        let (mut turn, mut general) = (Turn::default(), Turn::default());
+        loop {
+            let (mut segment, mut again) = (Segment::default(), Segment::default());
+            let there = self.short.transmit_into(now, &mut turn, &mut segment);
+            let general = &mut general;
+            assert_eq!(self.general.transmit_into(now, general, &mut again), there);
+            assert_eq!(segment, again);
+            if !there {
+                break;
+            }
             out.push(segment);
             assert!(out.len() < 20_000, "segments leave for ever");
         }

@@ -118,7 +118,7 @@ impl Simplex {
         let queue_max = self.queue_max;
         let data = if label.data { DATA } else { 0 };
         let packet = label.ip_len | data;
-        if !self.admit(comes, packet, waiting) {
+        if !self.admit::<true>(comes, packet, waiting) {
             return None;
         }
         if let Some(ahead) = &mut self.ahead {
