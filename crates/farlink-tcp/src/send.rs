@@ -29,9 +29,9 @@ use crate::timers::{Timer, Timers};
 pub(crate) use buffer::SendBuffer;
 pub use buffer::WriteError;
 use held::Held;
-pub use stream::Turn;
 use idle::Idle;
 use std::sync::Arc;
+pub use stream::Turn;
 use usage::CwndUsage;
 
 /// The context of a congestion-control hook. A macro, so that only the fields

@@ -640,9 +640,7 @@ impl Simplex {
             self.last_sending = self.config.sending(wire);
         }
         let mut sending = self.last_sending;
-        if special
-            && let Some(pace) = &mut self.pace
-        {
+        if special && let Some(pace) = &mut self.pace {
             let (begins, ends) = pace.send(self.free_at, now, wire);
             sending = ends.since(starts);
             starts = begins;

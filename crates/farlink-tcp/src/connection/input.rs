@@ -1,18 +1,11 @@
 //! Segment arrives: the order of RFC 9293, 3.10.7.
 
 use super::{CloseReason, Connection, Event, State, output::reset_for};
-use crate::config::Eln;
-use crate::congestion::Ack;
-use crate::fast_open::Extra;
-use crate::maybe::Maybe;
 use crate::record::{Mark, Record};
-use crate::recovery::frto::{self, FrtoAck};
 use crate::recovery::rack::{self, AckKind};
-use crate::recovery::{self, NewAck, eln, prr, snack};
 use crate::segment::{Flags, Segment};
 use crate::send::context;
 use crate::seq::Offset;
-use crate::spurious;
 use crate::time::{Instant, Interval};
 use crate::timers::Timer;
 use std::sync::Arc;
@@ -141,7 +134,7 @@ impl Connection {
         self.tx.update_window(now, 0, 0, u64::from(segment.window));
     }
 
-    fn acknowledge_syn(&mut self, now: Instant, segment: &Segment, ack: Offset) {
+    pub(super) fn acknowledge_syn(&mut self, now: Instant, segment: &Segment, ack: Offset) {
         let echoed = self.echoed(now, segment);
         let before = rack::before_ack(&mut self.tx, now, echoed);
         self.tx.acknowledge(now, ack, echoed, &mut self.recorder);
@@ -157,7 +150,7 @@ impl Connection {
         }
     }
 
-    fn established(&mut self, now: Instant) {
+    pub(super) fn established(&mut self, now: Instant) {
         self.state = State::Established;
         if !self.tx.early {
             self.events.push(Event::Established);
@@ -170,7 +163,7 @@ impl Connection {
     }
 
     /// When the segment that the peer echoes left, from its timestamp.
-    fn echoed(&self, now: Instant, segment: &Segment) -> Option<Instant> {
+    pub(super) fn echoed(&self, now: Instant, segment: &Segment) -> Option<Instant> {
         let ts = segment.options.timestamps.filter(|_| self.timestamps)?;
         self.stamps.sent_at(now, ts.echo)
     }
@@ -438,7 +431,7 @@ impl Connection {
     }
 
     /// A challenge ACK (RFC 5961, 3.2, 4.2 and 5.2), of which few leave.
-    fn challenge(&mut self, now: Instant) {
+    pub(super) fn challenge(&mut self, now: Instant) {
         if self.may_challenge(now) {
             self.rx.acknowledge_now();
         }
@@ -516,7 +509,7 @@ impl Connection {
         self.events.push(Event::PeerClosed);
     }
 
-    fn enter_time_wait(&mut self, now: Instant) {
+    pub(super) fn enter_time_wait(&mut self, now: Instant) {
         self.state = State::TimeWait;
         self.tx.timers.stop(Timer::Retransmission);
         self.tx.timers.stop(Timer::Persist);
@@ -528,276 +521,5 @@ impl Connection {
     fn wait_for_old_segments(&mut self, now: Instant) {
         let at = now + self.config().msl * 2;
         self.tx.timers.set(Timer::TimeWait, at);
-    }
-
-    /// The ACK field. Returns whether the rest of the segment counts.
-    fn take_ack(&mut self, now: Instant, segment: &Segment, start: Offset) -> bool {
-        let una = self.tx.board.una();
-        let max = self.tx.board.max();
-        let ack = segment.ack.offset(self.tx.isn, una);
-        if self.state == State::SynReceived && !self.ends_handshake(now, segment, start, ack) {
-            return false;
-        }
-        let una = self.tx.board.una();
-        // Older than any window, or of what was never sent (RFC 5961, 5.2).
-        let Some(ack) = ack.filter(|&ack| ack <= max && ack + self.tx.max_wnd() >= una) else {
-            self.challenge(now);
-            return false;
-        };
-        self.tx.heard();
-        self.heard(now);
-        let window = self.scaled(segment);
-        let same_window = window == self.tx.wnd();
-        if ack >= una {
-            self.tx.update_window(now, start, ack, window);
-        }
-        if ack == una && self.tx.board.is_empty() && self.tx.plain() && Self::is_plain(segment) {
-            // What a receiver of data hears.
-            self.tx.loss.mark_echoed = false;
-            return self.after_ack(now);
-        }
-        if ack > una || (ack == una && !self.tx.board.is_empty()) {
-            self.recorder.emit(
-                now,
-                Record::Ack {
-                    ack: ack.saturating_sub(1),
-                    window,
-                },
-            );
-        }
-        let rated = self.tx.rated_flight();
-        let before = prr::before_ack(&self.tx);
-        let timed = if self.tx.loss.rack().is_some() {
-            let echoed = self.echoed(now, segment);
-            rack::before_ack(&mut self.tx, now, echoed)
-        } else {
-            None
-        };
-        let marked = ack >= una && self.ecn.echoes(segment.flags);
-        let flight_before = if marked { self.tx.flight_at_loss() } else { 0 };
-        self.tx.loss.mark_echoed = marked;
-        // A sender without the scoreboard of RFC 6675 does not know what SACK says.
-        let sacking = self.sack && self.tx.loss.sacking();
-        let duplicate = if self.sack {
-            spurious::duplicate_report(&segment.options.sack, self.tx.isn, una, ack)
-        } else {
-            None
-        };
-        // In a recovery the first segment goes again anyway.
-        let damaged =
-            segment.options.eln && self.config().eln != Eln::Off && !self.tx.loss.in_recovery;
-        let news = if sacking {
-            self.take_sacks(now, segment, ack)
-        } else {
-            0
-        };
-        let bare = segment.body.is_empty() && !segment.flags.has(Flags::FIN);
-        let plain = || bare && same_window && segment.options.sack.as_slice().is_empty();
-        let mut another = false;
-        if ack > una {
-            let recovering = self.tx.loss.in_recovery;
-            self.take_new_ack(now, segment, ack, una);
-            if damaged && !self.tx.board.is_empty() {
-                eln::on_marked_ack(&mut self.tx, now, false, &mut self.recorder);
-                self.record_state(now);
-            }
-            // With SACK news it is a duplicate ACK as well (RFC 6675, 2 and 5).
-            if news > 0 && !recovering && !damaged {
-                recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
-                self.record_state(now);
-            }
-        } else if ack == una && !self.tx.board.is_empty() {
-            if news > 0 {
-                self.tx.sacked_only(now, &mut self.recorder);
-            }
-            another = if sacking {
-                news > 0
-            } else {
-                bare && same_window
-                    && window > 0
-                    && duplicate.is_none()
-                    && !self.tx.answers_a_dummy(now, self.recorder.rtt_min())
-            };
-            if damaged {
-                eln::on_marked_ack(&mut self.tx, now, another, &mut self.recorder);
-                self.record_state(now);
-            } else if another {
-                recovery::on_dup_ack(&mut self.tx, now, &mut self.recorder);
-                self.record_state(now);
-            }
-        }
-        if let (true, Some(snack)) = (self.tx.loss.snacking(), segment.options.extra.snack())
-            && ack == self.tx.board.una()
-        {
-            snack::on_snack(&mut self.tx, now, snack, &mut self.recorder);
-            self.record_state(now);
-        }
-        if let Some(range) = duplicate {
-            spurious::on_duplicate_report(&mut self.tx, now, range, &mut self.recorder);
-            self.record_state(now);
-        }
-        if self.tx.spurious.frto != frto::Frto::Off && ack >= una {
-            let ack = FrtoAck {
-                before: una,
-                news: news > 0,
-                duplicate: another || (ack == una && plain()),
-            };
-            frto::on_ack(&mut self.tx, now, ack, &mut self.recorder);
-            self.record_state(now);
-        }
-        if let Some(before) = timed {
-            let kind = AckKind {
-                ack,
-                duplicate,
-                bare: plain(),
-            };
-            rack::after_ack(&mut self.tx, now, before, kind, &mut self.recorder);
-            self.record_state(now);
-        }
-        if marked && recovery::on_congestion_mark(&mut self.tx, now, flight_before) {
-            self.record_state(now);
-        }
-        if let Some(flight) = rated {
-            self.tx.sample_rate(now, flight);
-            self.record_state(now);
-        }
-        if before.is_some_and(|before| prr::after_ack(&mut self.tx, before)) {
-            self.record_state(now);
-        }
-        self.after_ack(now)
-    }
-
-    /// An ACK in SYN-RECEIVED. Returns whether it is of our SYN.
-    #[cold]
-    fn ends_handshake(
-        &mut self,
-        now: Instant,
-        segment: &Segment,
-        start: Offset,
-        ack: Option<Offset>,
-    ) -> bool {
-        let (una, max) = (self.tx.board.una(), self.tx.board.max());
-        if ack.is_none_or(|a| a == 0 || a > max) || max == 0 {
-            self.reply = self.reset_of(now, segment);
-            return false;
-        }
-        if una == 0 {
-            let timeouts = self.tx.timeouts_in_row();
-            self.acknowledge_syn(now, segment, 1);
-            if !self.tx.early {
-                self.tx.after_lost_syns(timeouts);
-            }
-        }
-        self.established(now);
-        self.tx.update_window(now, start, 1, self.scaled(segment));
-        true
-    }
-
-    /// Whether a segment says nothing of losses and marks.
-    #[inline]
-    fn is_plain(segment: &Segment) -> bool {
-        let options = &segment.options;
-        options.sack.is_empty()
-            && options.extra == Extra::None
-            && !options.eln
-            && !segment.flags.has(Flags::ECE)
-    }
-
-    #[inline]
-    pub(super) fn scaled(&self, segment: &Segment) -> u64 {
-        u64::from(segment.window) << self.peer_shift
-    }
-
-    #[inline]
-    fn take_sacks(&mut self, now: Instant, segment: &Segment, ack: Offset) -> u64 {
-        let mut news = 0;
-        self.tx.board.first_sacked = Maybe::NONE;
-        for block in segment.options.sack.as_slice() {
-            let near = self.tx.board.una();
-            let (Some(left), Some(right)) = (
-                block.left.offset(self.tx.isn, near),
-                block.right.offset(self.tx.isn, near),
-            ) else {
-                continue;
-            };
-            // Below the ACK is a duplicate report (RFC 2883); beyond what was
-            // sent is nonsense.
-            if left < ack || right <= left || right > self.tx.board.max() {
-                continue;
-            }
-            let fresh = self.tx.board.sack(left, right);
-            if fresh > 0 {
-                news += fresh;
-                let record = Record::Sacked {
-                    left: left.saturating_sub(1),
-                    right: right - 1,
-                };
-                self.recorder.emit(now, record);
-            }
-        }
-        news
-    }
-
-    #[inline(never)] // what most ACKs take is inlined once
-    fn take_new_ack(&mut self, now: Instant, segment: &Segment, ack: Offset, una: Offset) {
-        self.take_next_new_ack(now, segment, ack, una);
-    }
-
-    #[inline(always)] // of each ACK that is what was expected
-    pub(super) fn take_next_new_ack(
-        &mut self,
-        now: Instant,
-        segment: &Segment,
-        ack: Offset,
-        una: Offset,
-    ) {
-        let echoed = self.echoed(now, segment);
-        let cwnd_limited = self.tx.cwnd_limited();
-        let (flight, acked, rtt_sample) = self.tx.acknowledge(now, ack, echoed, &mut self.recorder);
-        if let Some(newreno) = self.tx.loss.newreno_mut() {
-            newreno.echo_of_latest = match (segment.options.timestamps, acked.latest) {
-                (Some(ts), Some(at)) => ts.echo == self.stamps.at(at),
-                _ => false,
-            };
-        }
-        self.tx.judge_silence(now);
-        let ack = Ack {
-            bytes: acked.len,
-            rtt_sample,
-            fine_rtt: acked.sample_from.map(|at| now.since(at)),
-            cwnd_limited,
-        };
-        let new = NewAck {
-            flight,
-            ack,
-            before: una,
-        };
-        recovery::on_new_ack(&mut self.tx, now, &new, &mut self.recorder);
-        let echo = segment.options.timestamps.filter(|_| self.timestamps);
-        spurious::on_new_ack(
-            &mut self.tx,
-            now,
-            &ack,
-            echo.map(|ts| ts.echo),
-            |at| self.stamps.at(at),
-            &mut self.recorder,
-        );
-        self.record_state(now);
-    }
-
-    /// State changes that an acknowledged FIN brings.
-    fn after_ack(&mut self, now: Instant) -> bool {
-        if self.tx.fin_acknowledged() {
-            match self.state {
-                State::FinWait1 => self.state = State::FinWait2,
-                State::Closing => self.enter_time_wait(now),
-                State::LastAck => {
-                    self.end(now, CloseReason::Done);
-                    return false;
-                }
-                _ => {}
-            }
-        }
-        true
     }
 }

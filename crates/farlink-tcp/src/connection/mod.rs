@@ -13,6 +13,7 @@
 //! time-out, before anything of a later instant is fed in. Segments must have
 //! passed their checksum and carry this connection's ports.
 
+mod acks;
 mod doing;
 mod dummy;
 mod fast_open;
