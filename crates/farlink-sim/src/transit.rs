@@ -63,13 +63,11 @@ impl Transit {
     /// Returns whether some of it did not.
     #[cold]
     fn sent_elsewhere(&mut self, seq: Seq, end: Seq) -> bool {
-        match self.end {
-            Some(from) => end.diff(from) > 0,
-            None => {
-                self.start = seq;
-                true
-            }
+        if let Some(from) = self.end {
+            return end.diff(from) > 0;
         }
+        self.start = seq;
+        true
     }
 
     /// A segment of data came, some of it for the first time.
