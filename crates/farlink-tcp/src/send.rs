@@ -10,6 +10,7 @@ mod reduction;
 mod sampled;
 mod stream;
 mod timer;
+mod turn;
 mod usage;
 
 use crate::config::{Config, CwndLimit, Nagle, Sampling};
@@ -31,7 +32,7 @@ pub use buffer::WriteError;
 use held::Held;
 use idle::Idle;
 use std::sync::Arc;
-pub use stream::Turn;
+pub use turn::Turn;
 use usage::CwndUsage;
 
 /// The context of a congestion-control hook. A macro, so that only the fields

@@ -3,28 +3,11 @@
 //! A short way to what [`Sender::next`] finds out after many more questions.
 
 use super::held::Held;
+use super::turn::Turn;
 use super::{Chunk, Sender, Streamed};
 use crate::maybe::Maybe;
 use crate::recovery::frto::Frto;
 use crate::time::Instant;
-
-/// What may leave of a stream without another look at all that could be in the way: full segments,
-/// as long as nothing else happens to the connection.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Turn {
-    /// Bytes that wait and that the peer has room for.
-    there: u64,
-    /// Bytes that the congestion window has room for.
-    room: u64,
-}
-
-impl Turn {
-    /// Whether there is another full segment for it.
-    #[inline(always)] // of each segment of a stream
-    pub(crate) fn goes_on(&self, mss: u32) -> bool {
-        self.there >= u64::from(mss)
-    }
-}
 
 impl Sender {
     /// Whether nothing is configured that has to see every segment.
