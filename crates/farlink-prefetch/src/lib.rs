@@ -15,9 +15,26 @@ pub const LINE: usize = 64;
 pub fn whole<T: ?Sized>(thing: &T) {
     let len = size_of_val(thing);
     lines(thing, len.div_ceil(LINE));
-    if align_of_val(thing) < LINE && len > 0 {
+    if align_of_val(thing) < len.min(LINE) {
         // It may begin within a line, and end within another.
         line(thing, len - 1);
+    }
+}
+
+/// What is boxed will be read, if anything is. What nothing is, is not branched on: a processor
+/// would often guess wrong.
+#[inline(always)] // as `whole`
+pub fn boxed<T>(thing: &Option<Box<T>>) {
+    let at: *const u8 = match thing {
+        Some(thing) => std::ptr::from_ref(&**thing).cast(),
+        None => std::ptr::from_ref(thing).cast(),
+    };
+    let len = size_of::<T>();
+    for number in 0..len.div_ceil(LINE) {
+        address(at.wrapping_add(number * LINE));
+    }
+    if align_of::<T>() < len.min(LINE) {
+        address(at.wrapping_add(len - 1));
     }
 }
 
@@ -31,15 +48,19 @@ pub fn lines<T: ?Sized>(first: &T, lines: usize) {
 
 #[inline(always)] // an instruction
 fn line<T: ?Sized>(thing: &T, byte: usize) {
+    address(std::ptr::from_ref(thing).cast::<u8>().wrapping_add(byte));
+}
+
+#[inline(always)] // an instruction
+fn address(at: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let at = std::ptr::from_ref(thing).cast::<i8>().wrapping_add(byte);
         // SAFETY: it reads nothing that a program could see and never faults, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(at) };
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = (thing, byte);
+    let _ = at;
 }
 
 #[cfg(test)]
@@ -53,6 +74,8 @@ mod tests {
         whole(&things[..0]);
         whole::<dyn std::fmt::Debug>(&things[99]);
         lines(&things[99], 1000); // far behind its end
+        boxed(&Some(Box::new(things)));
+        boxed::<[u64; 100]>(&None);
         assert_eq!(things, [7; 100]);
     }
 }

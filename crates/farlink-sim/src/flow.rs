@@ -24,7 +24,7 @@ pub(crate) fn udp_ports(flow: u32) -> (u16, u16) {
 }
 
 /// An end of a flow over TCP.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct EndId(u32);
 
 impl Id for EndId {

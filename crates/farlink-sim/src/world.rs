@@ -30,6 +30,7 @@ use crate::probe::Probes;
 use crate::transit::Transit;
 use crate::udp::UdpFlow;
 use crate::xtp::XtpFlow;
+use ahead::Soon;
 use answers::Answers;
 pub use answers::Balance;
 use farlink_net::channel::DropCause;
@@ -189,6 +190,7 @@ pub(crate) struct World {
     pub(crate) unfinished: usize,
     /// Arrivals have what comes after them fetched.
     pub(crate) looks_ahead: bool,
+    soon: Soon,
     /// When the last flow was done.
     pub(crate) finished_at: Instant,
     /// Packets of real programs that have arrived: their node and number.
@@ -229,6 +231,7 @@ impl World {
             events: 0,
             unfinished: 0,
             looks_ahead: false,
+            soon: Soon::default(),
             finished_at: Instant::ZERO,
             leaving: Vec::new(),
             reassemblies: Reassemblies::default(),

@@ -112,9 +112,7 @@ impl Receiver {
     /// Data will come soon.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        if let Some(holes) = &self.holes {
-            farlink_prefetch::whole(&**holes);
-        }
+        farlink_prefetch::boxed(&self.holes);
     }
 
     /// The same of what [`Self::prefetch`] fetched.

@@ -362,9 +362,7 @@ impl Recorder {
     /// It will be written to soon.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        if let Some(rare) = &self.rare {
-            farlink_prefetch::whole(&**rare);
-        }
+        farlink_prefetch::boxed(&self.rare);
     }
 
     /// Whether records are kept: what costs to find out need not be found out

@@ -299,9 +299,7 @@ impl Options {
     /// Those beside timestamps will be read or written soon.
     #[inline]
     pub fn prefetch(&self) {
-        if let Some(rare) = &self.rare {
-            farlink_prefetch::whole(&**rare);
-        }
+        farlink_prefetch::boxed(&self.rare);
     }
 
     /// Whether there is none but timestamps.

@@ -13,15 +13,36 @@ use farlink_net::{LinkId, PacketId};
 /// Bytes of all ends above which they are not in the nearest caches.
 const LARGE: usize = 512 << 10;
 
-// How many arrivals lie between this one and the one for which is fetched
-/// its packet;
+/// How many arrivals over the same link lie between this one and the one whose packet is fetched.
 const PACKET: usize = 6;
-/// the end that it goes to, what is counted there, and the options of its segment;
+/// The same of the end that a packet goes to, of what is counted there, and of the options of its
+/// segment.
 const END: usize = 4;
-/// what that end keeps apart;
+/// After how many further arrivals, over whatever link, what that end keeps apart is fetched.
 const APART: usize = 2;
-/// and what it keeps apart from that.
-const BEHIND: usize = 0;
+/// The same of what is kept apart from that.
+const BEHIND: usize = 3;
+
+/// The ends that were fetched last.
+#[derive(Default, Debug)]
+pub(crate) struct Soon {
+    ends: [EndId; 4],
+    count: usize,
+}
+
+impl Soon {
+    #[inline(always)] // as `look_ahead`
+    fn push(&mut self, end: EndId) {
+        self.ends[self.count % 4] = end;
+        self.count += 1;
+    }
+
+    /// The one that was fetched so many ends before the last.
+    #[inline(always)] // as `look_ahead`
+    fn before(&self, ends: usize) -> EndId {
+        self.ends[self.count.wrapping_sub(1 + ends) % 4]
+    }
+}
 
 impl World {
     /// Whether it pays to look ahead, which costs something for each arrival.
@@ -31,7 +52,7 @@ impl World {
 
     /// A packet arrives over a link: what others behind it will want is fetched.
     #[inline(never)] // where little is in the way of the network nobody calls it
-    pub(super) fn look_ahead(&self, link: LinkId) {
+    pub(super) fn look_ahead(&mut self, link: LinkId) {
         self.links.prefetch(link, 16);
         self.packets.prefetch_draft();
         if let Some(number) = self.links.arrives_after(link, PACKET) {
@@ -40,18 +61,18 @@ impl World {
         if !self.looks_ahead {
             return;
         }
-        if let Some((number, end)) = self.arrives_after(link, END) {
-            self.packets.prefetch_options(number);
-            farlink_prefetch::whole(&self.ends[end]);
-            farlink_prefetch::whole(&self.tallies[end.flow()].transit);
-        }
-        if let Some((_, end)) = self.arrives_after(link, APART) {
-            self.ends[end].conn.prefetch();
-            self.tallies[end.flow()].transit.prefetch();
-        }
-        if let Some((_, end)) = self.arrives_after(link, BEHIND) {
-            self.ends[end].conn.prefetch_behind();
-        }
+        let Some((number, end)) = self.arrives_after(link, END) else {
+            return;
+        };
+        self.packets.prefetch_options(number);
+        farlink_prefetch::whole(&self.ends[end]);
+        farlink_prefetch::whole(&self.tallies[end.flow()].transit);
+        self.soon.push(end);
+        let apart = self.soon.before(APART);
+        self.ends[apart].conn.prefetch();
+        self.tallies[apart.flow()].transit.prefetch();
+        let behind = self.soon.before(BEHIND);
+        self.ends[behind].conn.prefetch_behind();
     }
 
     /// The packet that arrives over a link after so many others, and the end that it goes to, if it
@@ -110,6 +131,18 @@ mod tests {
             }
         }
         assert_eq!(heard, 3 * 685); // a megabyte in segments of 1460 bytes
+    }
+
+    /// What an end keeps apart is asked for when the end itself has come.
+    #[test]
+    fn ends_come_back_in_order() {
+        let mut soon = Soon::default();
+        for number in 0..10 {
+            soon.push(EndId::at(number));
+            for before in 0..=number.min(3) {
+                assert_eq!(soon.before(before as usize), EndId::at(number - before));
+            }
+        }
     }
 
     #[test]
