@@ -18,7 +18,7 @@ import pytest
 from test_emulate import ECHO, FARLINK, path, pytestmark  # noqa: F401  (skips without the right)
 from test_endings import (  # noqa: F401  (the fixture is of all tests)
     carries,
-    heeds_ctrl_c,
+    heeds_signals,
     scenario_file,
     stop_while,
     until,

@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from test_emulate import FARLINK, pytestmark  # noqa: F401  (skips without the right)
-from test_endings import heeds_ctrl_c  # noqa: F401  (of all tests)
+from test_endings import heeds_signals  # noqa: F401  (of all tests)
 
 import farlink as fl
 from farlink import control

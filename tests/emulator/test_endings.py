@@ -71,11 +71,16 @@ def gone(mark: str, process: int) -> None:
 
 
 @pytest.fixture(autouse=True)
-def heeds_ctrl_c() -> Iterator[None]:
-    """What a shell runs in the background ignores Ctrl-C, and all that it starts."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def heeds_signals() -> Iterator[None]:
+    """What a shell runs in the background ignores Ctrl-C, what nohup runs the end of the terminal.
+
+    So does all that it starts, and farlink leaves it at that: it would wait for its program.
+    """
+    interrupt = signal.signal(signal.SIGINT, signal.default_int_handler)
+    hang_up = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGHUP, hang_up)
 
 
 def started(tmp_path: Path, script: str, *options: str) -> tuple["subprocess.Popen[str]", str]:
@@ -161,6 +166,20 @@ def test_nothing_outlives_a_signal(number: signal.Signals, code: int, tmp_path: 
         run.send_signal(number)
     with run:
         assert run.wait(10) == code
+    gone(mark, run.pid)
+
+
+def test_what_nohup_runs_outlives_the_terminal(tmp_path: Path) -> None:
+    """It carries packets still; the next signal ends it as ever."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    run, mark = started(tmp_path, STAY)
+    run.send_signal(signal.SIGHUP)
+    with pytest.raises(subprocess.TimeoutExpired):
+        run.wait(0.5)
+    assert carries(run.pid)
+    run.send_signal(signal.SIGTERM)
+    with run:
+        assert run.wait(10) == 128 + signal.SIGTERM
     gone(mark, run.pid)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from test_attach import IP, ip, needs_ip
 from test_emulate import FARLINK, path, pytestmark  # noqa: F401  (skips without the right)
-from test_endings import heeds_ctrl_c, until  # noqa: F401  (the fixture is of all tests)
+from test_endings import heeds_signals, until  # noqa: F401  (the fixture is of all tests)
 
 import farlink as fl
 from farlink import emulation, machines

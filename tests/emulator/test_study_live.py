@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from test_emulate import NAMES, pytestmark  # noqa: F401  (skips without the right)
-from test_endings import heeds_ctrl_c  # noqa: F401  (of all tests)
+from test_endings import heeds_signals  # noqa: F401  (of all tests)
 
 from farlink.studies.lab import Lab
 from farlink.studies.live import emulate

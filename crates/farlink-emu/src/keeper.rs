@@ -1,7 +1,8 @@
 //! The process that keeps a run together: the first of a process namespace in which
 //! all programs of the run are. When it ends, however it ends, the kernel kills every
 //! process of that namespace (`pid_namespaces(7)`), also those that have left their
-//! network namespace or that fork without end. It watches farlink, and when that is
+//! network namespace or that fork without end: it makes no new ones from then on, so
+//! that no fork is ahead of it. It watches farlink, and when that is
 //! gone without having ended the run (SIGKILL, a closed terminal) it kills them and
 //! takes away the names of the run.
 

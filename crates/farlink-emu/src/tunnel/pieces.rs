@@ -154,4 +154,18 @@ mod tests {
         assert_eq!(pieces.add((2, 7), 1, 2, &[4]), Some(vec![3, 4]));
         assert_eq!(pieces.add((1, 7), 0, 2, &[1]), Some(vec![1, 2]));
     }
+
+    /// Who has the key may say what he likes of his pieces: they stay within what they began as.
+    #[test]
+    fn pieces_that_contradict_each_other_are_no_packet() {
+        let mut pieces = Pieces::default();
+        assert_eq!(pieces.add((1, 7), 0, 2, &[1]), None);
+        assert_eq!(pieces.add((1, 7), 2, 3, &[9]), None);
+        assert_eq!(pieces.add((1, 7), 1, 2, &[2]), Some(vec![1, 2]));
+        let (count, full) = (LONGEST.div_ceil(ROOM) as u8, [0; ROOM]);
+        for index in 0..count {
+            assert_eq!(pieces.add((1, 8), index, count, &full), None, "too long");
+        }
+        assert_eq!(pieces.waiting.len(), 0);
+    }
 }
