@@ -30,6 +30,9 @@ enum Path {
     Library(&'static str),
     /// Flows over one link with the rate, round trip and queue of the library's dumbbells.
     OneHop,
+    /// The same where a flow has the share of the rate and the queue that one of a hundred has,
+    /// for two seconds: what many flows cost where they do not mostly repair losses.
+    OneWideHop,
     /// The library's `dumbbell-100` with another number of flows.
     Dumbbell,
     /// The library's `dumbbell-1000-pairs` with another number of flows and pairs.
@@ -87,6 +90,9 @@ fn cases() -> Vec<Case> {
         ("one-hop-1000-ack-each", Path::OneHop, "sack", 1_000, 3),
         ("one-hop-10000", Path::OneHop, "sack", 10_000, 3),
         ("one-hop-10000-ack-each", Path::OneHop, "sack", 10_000, 3),
+        ("one-hop-100-wide", Path::OneWideHop, "sack", 100, 5),
+        ("one-hop-1000-wide", Path::OneWideHop, "sack", 1_000, 3),
+        ("one-hop-10000-wide", Path::OneWideHop, "sack", 10_000, 1),
         ("dumbbell-10", Path::Dumbbell, "sack", 10, 3),
         ("dumbbell-10-ack-each", Path::Dumbbell, "sack", 10, 3),
         ("dumbbell-100", library("dumbbell-100"), "sack", 0, 3),
@@ -154,6 +160,7 @@ impl Case {
             Path::Library(name) => of_library(name)?.to_owned(),
             Path::Short(_) => of_library("geo-omueti2007")?.replace("50 MiB", "20 kB"),
             Path::OneHop => self.one_hop(),
+            Path::OneWideHop => self.one_wide_hop(),
             Path::Agent(kind) => with_agent(kind),
             Path::Dumbbell => self.with_flows(of_library("dumbbell-100")?, "count = 100\n"),
             Path::Pairs => self.with_flows(of_library("dumbbell-1000-pairs")?, "count = 1000\n"),
@@ -199,6 +206,14 @@ impl Case {
             stagger = "1 ms"
             "#;
         self.with_flows(text, "count = 100\n")
+    }
+
+    fn one_wide_hop(&self) -> String {
+        let (rate, queue) = (10 * self.flows, 50 * self.flows);
+        self.one_hop()
+            .replace("\"1 Gbit/s\"", &format!("\"{rate} Mbit/s\""))
+            .replace("\"5 MB\"", &format!("\"{queue} kB\""))
+            .replace("\"5 s\"", "\"2 s\"")
     }
 
     /// Runs that are timed as one.
