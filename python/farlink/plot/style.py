@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import AutoLocator, AutoMinorLocator, Formatter, NullFormatter, NullLocator
+from matplotlib.ticker import AutoLocator, Formatter, NullFormatter, NullLocator
 
 from farlink import files, units
 from farlink.plot.data import Array
@@ -236,7 +236,6 @@ def time_axis(axes: "Axes", limits: tuple[float, float]) -> None:
     """Label the x axis and set what it shows."""
     axes.set_xlim(*limits)
     axes.set_xlabel("time (s)")
-    axes.xaxis.set_minor_locator(AutoMinorLocator())
     axes.ticklabel_format(axis="x", useOffset=False, style="plain")
 
 
