@@ -11,7 +11,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from farlink._farlink import version as _version
-from farlink.errors import FarlinkError, Interrupted, OutputError, RunError, ScenarioError
+from farlink.errors import (
+    FarlinkError,
+    FigureWarning,
+    Interrupted,
+    OutputError,
+    RunError,
+    ScenarioError,
+)
 
 if TYPE_CHECKING:
     from farlink import captures as captures
@@ -45,6 +52,7 @@ __all__ = [
     "Diff",
     "Emulated",
     "FarlinkError",
+    "FigureWarning",
     "Fit",
     "Interrupted",
     "OutputError",

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from farlink import api, captured, emulation, files, folder, source, units
+from farlink import api, captured, emulation, files, folder, pictures, source, units
 from farlink.errors import RunError, ScenarioError
 from farlink.measures import values_of
 from farlink.result import Result
@@ -121,15 +121,17 @@ class Comparison:
         """Write comparison.json, and the sequence plots as sequence.png and sequence.svg.
 
         The folder has all of them or is as it was, and what an earlier result of farlink left
-        there goes.
+        there goes. A figure that cannot be drawn is missing and costs a `FigureWarning`.
         """
         from farlink.plot.compare import draw_pair
         from farlink.plot.style import save
 
         name = "comparison.json"
         with folder.filling(directory, last=name) as stage:
-            plots = save(draw_pair(self), stage / "sequence")
             files.write_text(stage / name, json.dumps(self.data, indent=1) + "\n")
+            plots: list[Path] = []
+            with pictures.optional("sequence"):
+                plots = save(draw_pair(self), stage / "sequence")
         return [directory / path.name for path in (stage / name, *plots)]
 
 

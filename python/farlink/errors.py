@@ -7,11 +7,22 @@ from farlink._farlink import FarlinkError, RunError, ScenarioError
 if TYPE_CHECKING:
     from farlink.result import Result
 
-__all__ = ["FarlinkError", "Interrupted", "OutputError", "RunError", "ScenarioError"]
+__all__ = [
+    "FarlinkError",
+    "FigureWarning",
+    "Interrupted",
+    "OutputError",
+    "RunError",
+    "ScenarioError",
+]
 
 
 class OutputError(FarlinkError, OSError):
     """A file could not be written; the message names it and says why."""
+
+
+class FigureWarning(UserWarning):
+    """A figure could not be drawn; the message names it and says why. All else was written."""
 
 
 class Interrupted(KeyboardInterrupt):

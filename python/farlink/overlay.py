@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from farlink import api, captures, files, folder, source
+from farlink import api, captures, files, folder, pictures, source
 from farlink.captures import Connection, measures
 from farlink.captures.direction import Direction
 from farlink.captures.path import FittedPath, fit_path
@@ -159,9 +159,11 @@ class Overlay:
 
         name = "overlay.json"
         with folder.filling(directory, last=name) as stage:
-            plots = save(self.plot(), stage / "overlay")
             files.write_text(stage / "path.toml", self.path.toml())
             files.write_text(stage / name, json.dumps(self.data, indent=1) + "\n")
+            plots: list[Path] = []
+            with pictures.optional("overlay"):
+                plots = save(self.plot(), stage / "overlay")
         return [directory / path.name for path in (stage / name, stage / "path.toml", *plots)]
 
 

@@ -379,7 +379,8 @@ class Result:
         `snaplen` <tcp>/<capture point>.pcapng, and with `plots` plots/*.png and
         plots/*.svg. Returns their paths. They come into the directory all together or
         not at all; what an earlier call put there goes, and what others did stays (a
-        list in the directory tells the two apart). Up to `jobs` processes draw, as with
+        list in the directory tells the two apart). A figure that cannot be drawn is missing
+        and costs a `FigureWarning`. Up to `jobs` processes draw, as with
         `plot.save`. `tell` is called with the name of each part before it is made.
         """
         base = Path(directory)
@@ -390,8 +391,8 @@ class Result:
                     tell(f"traces of {tcp}")
                 trace = self.probe(tcp, snaplen=snaplen)
                 written += trace.write(files.inside(stage, tcp), table_format)
-            written += self.save_run(stage, plots=plots, snaplen=snaplen, jobs=jobs, tell=tell)
             self.to_json(written[0])
+            written += self.save_run(stage, plots=plots, snaplen=snaplen, jobs=jobs, tell=tell)
         return [base / path.relative_to(stage) for path in written]
 
     def save_run(

@@ -47,7 +47,7 @@ pub(super) fn check(
     }
 }
 
-/// Writes the limits of a link in bytes.
+/// Writes the limits of a link in bytes. A rate trace counts with its mean rate, as the engine has it.
 pub(super) fn spell_out(link: &mut LinkSpec) {
     let delay = |table: &Option<DirectionTable>| {
         table
@@ -57,7 +57,14 @@ pub(super) fn spell_out(link: &mut LinkSpec) {
     };
     let round_trip = delay(&link.down) + delay(&link.up);
     for table in [&mut link.down, &mut link.up].into_iter().flatten() {
-        let Some(rate) = table.rate else { continue };
+        let traced = || {
+            Some(Rate(
+                table.rate_trace.as_ref()?.plan().ok()?.trace.mean().max(1),
+            ))
+        };
+        let Some(rate) = table.rate.or_else(traced) else {
+            continue;
+        };
         table.queue = in_bytes(table.queue, rate, round_trip);
         table.mark = in_bytes(table.mark, rate, round_trip);
     }
@@ -94,5 +101,20 @@ mod tests {
         let link = &load(&text, "test", &[]).unwrap().expand().unwrap().links[0];
         assert_eq!(link.up.queue, QueueSpec::Bytes(900_000));
         assert_eq!(link.down.mark, QueueSpec::Bytes(375_000));
+    }
+
+    #[test]
+    fn a_limit_in_products_beside_a_rate_trace_is_saved_in_bytes() {
+        let text = TEXT.replacen("rate = \"12 Mbit/s\"", "rate_trace = \"12 Mbit/s\"", 1);
+        let scenario = load(&text, "test", &[]).unwrap();
+        let link = &scenario.expand().unwrap().links[0];
+        let QueueSpec::Bytes(limit) = link.down.queue else {
+            panic!("{:?}", link.down.queue);
+        };
+        let json = scenario.to_json();
+        assert!(!json.contains("bdp"), "{json}");
+        let saved = load(&json, "saved", &[]).unwrap();
+        let link = &saved.expand().unwrap().links[0];
+        assert_eq!(link.down.queue, QueueSpec::Bytes(limit));
     }
 }

@@ -1,21 +1,24 @@
 """The command `farlink`.
 
 Bad input is one line on standard error and exit code 2, a run that fails is
-code 1, and Ctrl-C is 130, SIGTERM 143. What reads the output may stop reading
-(`| head`): that changes no exit code.
+code 1, and Ctrl-C is 130, SIGTERM 143. A figure that cannot be drawn is one line
+too, and turns exit code 0 into 3: all else was written. What reads the output may
+stop reading (`| head`): that changes no exit code.
 """
 
 import os
 import re
 import signal
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import TextIO
 
 from farlink import files
 from farlink.cli import plain, text
-from farlink.errors import FarlinkError, OutputError, ScenarioError
+from farlink.errors import FarlinkError, FigureWarning, OutputError, ScenarioError
 
 __all__ = ["main"]
 
@@ -23,9 +26,40 @@ __all__ = ["main"]
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave the process with its exit code."""
     _open_standard_streams()
-    with _terminated() as ended:
+    with _terminated() as ended, _figures_missing() as missing:
         code = _code(sys.argv[1:] if arguments is None else arguments, ended)
-    sys.exit(code)
+    sys.exit(code or (_NO_FIGURE if missing else 0))
+
+
+_NO_FIGURE = 3
+"""Exit code when a figure is missing and all else is there."""
+
+
+@contextmanager
+def _figures_missing() -> Iterator[list[str]]:
+    """Print a line for each figure that could not be drawn; the list holds the lines."""
+    missing: list[str] = []
+    usual = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if not issubclass(category, FigureWarning):
+            usual(message, category, filename, lineno, file, line)
+            return
+        missing.append(" ".join(str(message).split()))
+        with suppress(OSError):
+            sys.stderr.write(text.printable(f"farlink: {missing[-1]}; all else is written") + "\n")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", FigureWarning)
+        warnings.showwarning = show
+        yield missing
 
 
 def _code(arguments: list[str], ended: list[int]) -> int:

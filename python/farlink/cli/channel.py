@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from farlink import files, units
+from farlink import files, pictures, units
 from farlink.cli import text
 from farlink.errors import ScenarioError
 
@@ -83,7 +83,10 @@ def channel(
             text.line(_verdict(sample, outside, again))
     if plot:
         stem = "channel-" + "-".join(sample.name.replace(",", "").split()).replace("/", "-")
-        for path in sample.save(directory / stem):
+        written: list[Path] = []
+        with pictures.optional(stem):
+            written = sample.save(directory / stem)
+        for path in written:
             if not as_json:
                 text.line(f"figure: {path}")
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from farlink import emulation, files, machines
+from farlink import emulation, files, machines, pictures
 from farlink.cli import text
 from farlink.errors import ScenarioError
 from farlink.kernel import KernelTrace
@@ -191,15 +191,19 @@ def emulate(
         if plots and not seen.flows:
             sys.stderr.write("farlink: no TCP connection was seen: there is nothing to draw\n")
         elif plots:
-            from farlink.plot.style import save
-
-            name, pcap = options["tcp"] or "kernel", options["pcap"]
-            figures = seen.plots(name, pcap)
-            save(figures.cwnd(), trace / "cwnd")
-            if pcap is not None:
-                # Of one connection: the one that carried most.
-                save(figures.sequence(name), trace / "sequence")
+            _draw(seen, options["tcp"] or "kernel", options["pcap"], trace)
     end(done, strict=strict)
+
+
+def _draw(seen: "KernelTrace", name: str, pcap: Path | None, directory: Path) -> None:
+    """Draw the traces, and with captures the sequence numbers of the flow that carried most."""
+    from farlink.plot.style import save
+
+    with pictures.optional("cwnd"):
+        save(seen.plots(name, pcap).cwnd(), directory / "cwnd")
+    if pcap is not None:
+        with pictures.optional("sequence"):
+            save(seen.plots(name, pcap).sequence(name), directory / "sequence")
 
 
 @_with_options

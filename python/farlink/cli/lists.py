@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from farlink import _farlink, files, registry, source, units
+from farlink import _farlink, files, pictures, registry, source, units
 from farlink.cli import complete, text
 from farlink.errors import ScenarioError
 
@@ -53,8 +53,9 @@ def presets(
     from farlink.channels import preset_map
     from farlink.plot.style import save
 
-    for path in save(preset_map(), directory / "presets"):
-        text.line(f"figure: {path}")
+    with pictures.optional("presets"):
+        for path in save(preset_map(), directory / "presets"):
+            text.line(f"figure: {path}")
 
 
 def tcp(words: list[str] = _WORDS, as_json: bool = _AS_JSON) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from farlink import files, folder, units
+from farlink import files, folder, pictures, units
 from farlink.cli import complete, text
 from farlink.errors import ScenarioError
 from farlink.stats import Estimate
@@ -145,10 +145,12 @@ def tune(
         from farlink.plot.style import save
 
         with folder.filling(out, last="tuned.json") as stage:
-            save(found.plot(), stage / "response")
             files.write_text(stage / "trials.csv", found.table.to_csv(index=False))
             files.write_text(stage / "tuned.json", json.dumps(found.data, indent=1) + "\n")
-        for name in ("tuned.json", "trials.csv", "response.png", "response.svg"):
+            written = ["tuned.json", "trials.csv"]
+            with pictures.optional("response"):
+                written += [one.name for one in save(found.plot(), stage / "response")]
+        for name in written:
             text.line(f"wrote {out / name}")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from farlink import files, units
 from farlink.experiment.store import Store
+from farlink.pictures import optional
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,11 +28,12 @@ def write(result: "SweepResult", directory: Path, final: Path) -> list[Path]:
     from farlink.plot.style import save
 
     written: list[Path] = []
-    pictures = {}
-    for name, figure in result.figures.items():
-        png, svg = save(figure, directory / "plots" / name)
-        written += [png, svg]
-        pictures[name] = _embedded(svg)
+    embedded: dict[str, str] = {}
+    for name, make in result.figure_makers.items():
+        with optional(name):
+            png, svg = save(make(), directory / "plots" / name)
+            written += [png, svg]
+            embedded[name] = _embedded(svg)
     files.write_text(directory / "results.csv", result.frame.to_csv(index=False))
     written.append(directory / "results.csv")
     against = {}
@@ -41,7 +43,7 @@ def write(result: "SweepResult", directory: Path, final: Path) -> list[Path]:
         path = directory / f"against-{files.as_name(one.factor)}.csv"
         files.write_text(path, table.to_csv(index=False))
         written.append(path)
-    files.write_text(directory / "index.html", _render(result, pictures, against, final))
+    files.write_text(directory / "index.html", _render(result, embedded, against, final))
     return [*written, directory / "index.html"]
 
 
@@ -68,6 +70,7 @@ def _render(
         rows=rows[:_MOST_ROWS],
         left_out=max(0, len(rows) - _MOST_ROWS),
         pictures=pictures,
+        missing=[name for name in result.figure_makers if name not in pictures],
         against=against,
         missed=result.reached.count(False) if isinstance(result.reached, list) else 0,
         command=f"farlink sweep {shlex.quote(result.plan.name)}.toml",

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -284,10 +284,15 @@ class SweepResult:
     @cached_property
     def figures(self) -> "dict[str, Figure]":
         """The figures that the plan declares, by name."""
+        return {name: make() for name, make in self.figure_makers.items()}
+
+    @property
+    def figure_makers(self) -> "dict[str, Callable[[], Figure]]":
+        """Functions that draw the figures, by name: one that fails does not cost the others."""
         from farlink.experiment.draw import draw
 
         return {
-            f"{number:02}-{files.as_name(one.y)}": draw(self, one)
+            f"{number:02}-{files.as_name(one.y)}": partial(draw, self, one)
             for number, one in enumerate(self.plan.plots, 1)
         }
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from farlink import files
+from farlink import files, pictures
 from farlink.plot.agent import draw_agent
 from farlink.plot.box import draw_box
 from farlink.plot.cwnd import draw_cwnd
@@ -171,6 +171,8 @@ class Plots:
     ) -> list[Path]:
         """Write all figures as PNG (200 dpi) and SVG; return their paths.
 
+        A figure that cannot be drawn is a `FigureWarning`, and the others are written.
+
         On Linux up to `jobs` processes draw, copies of this one (fork): one, this one, suits a
         program with threads of its own. `tell` is called with the name of each figure before
         this process draws it.
@@ -181,12 +183,21 @@ class Plots:
             for tcp in self._result.tcp:
                 self._result.probe(tcp, run)  # once, not in each process
         figures = list(self._all(run))
-        written = done_by(
-            jobs,
-            [partial(_write, draw, Path(directory) / name) for name, draw in figures],
-            lambda number: tell(f"figure {figures[number][0]}") if tell else None,
-        )
-        return [path for paths in written for path in paths]
+        written: list[Path] = []
+        for (name, _), paths in zip(
+            figures,
+            done_by(
+                jobs,
+                [partial(_write, draw, Path(directory) / name) for name, draw in figures],
+                lambda number: tell(f"figure {figures[number][0]}") if tell else None,
+            ),
+            strict=True,
+        ):
+            if isinstance(paths, str):
+                pictures.warn(name, paths)
+            else:
+                written += paths
+        return written
 
     def _all(self, run: int) -> "Iterator[tuple[str, Callable[[], Figure | None]]]":
         # Those with a panel for each TCP take longest: begun first, they are no long end.
@@ -222,6 +233,10 @@ class Plots:
         return self._result.tcp if tcp is None else [tcp]
 
 
-def _write(draw: "Callable[[], Figure | None]", stem: Path) -> list[Path]:
-    figure = draw()
-    return [] if figure is None else save(figure, stem)
+def _write(draw: "Callable[[], Figure | None]", stem: Path) -> list[Path] | str:
+    """Draw a figure and return its files, or why there are none."""
+    try:
+        figure = draw()
+        return [] if figure is None else save(figure, stem)
+    except Exception as error:
+        return pictures.failure(error)

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from farlink import pictures
 from farlink.captures.direction import Direction, Kind
 from farlink.errors import ScenarioError
 from farlink.plot.data import Array, Columns, envelope
@@ -134,13 +135,15 @@ class CapturePlots:
     ) -> list[Path]:
         """Write all figures as PNG (200 dpi) and SVG; return their paths.
 
-        Of the direction asked for, or of both that carry much.
+        Of the direction asked for, or of both that carry much. A figure that cannot be drawn is
+        a `FigureWarning`, and the others are written.
         """
-        written = []
+        written: list[Path] = []
         for name, draw in self._all(connection, direction, t0, t1):
-            figure = draw()
-            if figure is not None:
-                written += save(figure, Path(directory) / name)
+            with pictures.optional(name, refuses=True):
+                figure = draw()
+                if figure is not None:
+                    written += save(figure, Path(directory) / name)
         return written
 
     def _all(

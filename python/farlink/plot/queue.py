@@ -111,6 +111,8 @@ def _limit(view: View, link: str, direction: str) -> tuple[str, float | None]:
     queue = view.link(link, direction).get("queue")
     if not isinstance(queue, dict):
         return "packets", None
-    if "bytes" in queue:
-        return "bytes", units.parse_size(queue["bytes"])
-    return "packets", float(queue["packets"])
+    if "packets" in queue:
+        return "packets", float(queue["packets"])
+    # Results of older versions may have a limit in products of a rate trace, whose size in bytes
+    # they do not say.
+    return "bytes", units.parse_size(queue["bytes"]) if "bytes" in queue else None

@@ -349,6 +349,10 @@ def save(figure: Figure, stem: Path) -> list[Path]:
             with mpl.rc_context(_SAVE), files.replacing(path) as temporary:
                 figure.savefig(temporary, dpi=_DPI, metadata=metadata)
             written.append(path)
+    except BaseException:
+        for path in written:  # both or none
+            path.unlink(missing_ok=True)
+        raise
     finally:
         figure.set_dpi(dpi)
         figure.set_layout_engine(engine)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from farlink import files
+from farlink.pictures import optional
 from farlink.plot.style import save
 from farlink.studies.draw import numbers
 from farlink.studies.judge import UNTESTED, Finding, Judgement, summary
@@ -41,10 +42,11 @@ def write(result: "StudyResult", directory: Path) -> list[Path]:
     files.check_directory(directory)
     written: list[Path] = []
     pictures = {}
-    for name, figure in result.figures.items():
-        png, svg = save(figure, directory / "figures" / name)
-        written += [png, svg]
-        pictures[name] = _embedded(svg if svg.stat().st_size <= _LARGEST_SVG else png)
+    for name, make in result.figure_makers.items():
+        with optional(name):
+            png, svg = save(make(), directory / "figures" / name)
+            written += [png, svg]
+            pictures[name] = _embedded(svg if svg.stat().st_size <= _LARGEST_SVG else png)
         for suffix, table in _numbers(result.made[name]).items():
             written.append(_csv(table, directory / "figures" / f"{name}{suffix}.csv"))
     for name, made in result.made.items():
@@ -207,6 +209,7 @@ def _sections(result: "StudyResult") -> "tuple[list[dict[str, Any]], list[Judgem
                 # Curves have heading and note in the picture.
                 "heading": "" if isinstance(content, Curves) else result.heading(made.item),
                 "curves": isinstance(content, Curves),
+                "drawn": isinstance(content, Curves | Drawing),
                 "csv": _files(name, made),
                 "note": "" if isinstance(content, Curves) else getattr(content, "note", ""),
                 "judgements": (mine := [j for j in result.judgements if j.claim.figure == name]),

@@ -190,15 +190,20 @@ class StudyResult:
     @cached_property
     def figures(self) -> "dict[str, Figure]":
         """The figures by id, as matplotlib figures."""
+        return {name: make() for name, make in self.figure_makers.items()}
+
+    @property
+    def figure_makers(self) -> "dict[str, Callable[[], Figure]]":
+        """Functions that draw the figures, by id: one that fails does not cost the others."""
         from farlink.studies.draw import draw
 
-        figures = {}
+        makers: dict[str, Callable[[], Figure]] = {}
         for name, one in self.made.items():
             if isinstance(one.content, Curves):
-                figures[name] = draw(one.content, self.heading(one.item), self.fine_print)
+                makers[name] = partial(draw, one.content, self.heading(one.item), self.fine_print)
             elif isinstance(one.content, Drawing):
-                figures[name] = one.content.figure
-        return figures
+                makers[name] = partial(getattr, one.content, "figure")
+        return makers
 
     @property
     def fine_print(self) -> str:

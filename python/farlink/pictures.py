@@ -1,0 +1,41 @@
+"""Figures that fail: a warning each, while all other output is written."""
+
+import traceback
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from farlink.errors import FarlinkError, FigureWarning, ScenarioError
+
+__all__ = ["failure", "optional", "warn"]
+
+
+@contextmanager
+def optional(figure: str, *, refuses: bool = False) -> Iterator[None]:
+    """Turn an error in the block, which draws `figure`, into a `FigureWarning`.
+
+    With `refuses` a `ScenarioError` is raised all the same: the user asked for the figure in
+    words that cannot be.
+    """
+    try:
+        yield
+    except Exception as error:
+        if refuses and isinstance(error, ScenarioError):
+            raise
+        warn(figure, failure(error))
+
+
+def failure(error: Exception) -> str:
+    """Return the reason of an error in one line: for a bug with the line of code."""
+    said = " ".join(str(error).split())
+    if isinstance(error, FarlinkError):
+        return said
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {said}{place}"
+
+
+def warn(figure: str, reason: str) -> None:
+    """Emit the warning of a figure that could not be drawn."""
+    warnings.warn(f"figure {figure} is missing: {reason}", FigureWarning, stacklevel=3)
