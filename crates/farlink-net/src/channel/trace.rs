@@ -101,8 +101,15 @@ impl Process for DelayTrace {
         self.keep_order
     }
 
-    /// Of one length of the trace; waiting to keep the order is not in it.
+    /// Distribution over one length of the trace, without waits that keep the order. A trace
+    /// that ends has none: its last row holds for ever.
     fn theory(&self, _: Sampling) -> Theory {
+        if ends(&self.timeline) {
+            return Theory {
+                loss: Some(0.0),
+                ..Theory::default()
+            };
+        }
         let pieces = self.pieces();
         let mean: f64 = pieces.iter().map(|(a, b, w)| w * (a + b) / 2.0).sum();
         let square: f64 = pieces
@@ -137,6 +144,11 @@ impl Process for DelayTrace {
     fn clone_box(&self) -> Box<dyn Process> {
         Box::new(self.clone())
     }
+}
+
+/// Reports a trace of several rows that does not repeat.
+fn ends(timeline: &Timeline) -> bool {
+    !timeline.repeats() && !timeline.length().is_zero()
 }
 
 /// Probabilities that quantiles are given for.
@@ -224,8 +236,15 @@ impl Process for LossTrace {
         self.losses.iter().all(|loss| loss.is_zero())
     }
 
-    /// The mean over one length of the trace.
+    /// Mean over one length of the trace. A trace that ends has none: its last row holds
+    /// for ever.
     fn theory(&self, _: Sampling) -> Theory {
+        if ends(&self.timeline) {
+            return Theory {
+                delay: Some(DelayDistribution::constant(0.0)),
+                ..Theory::default()
+            };
+        }
         let length = self.timeline.length().as_nanos() as f64;
         let weighed = self.timeline.lengths().zip(self.losses.iter());
         let loss = if length == 0.0 {
@@ -361,6 +380,17 @@ mod tests {
         assert_near(f64::from(lost) / N as f64, expected, error.sqrt());
         let share = f64::from(lost_in_row) / f64::from(of_row);
         assert_near(share, 0.2, (0.16 / f64::from(of_row)).sqrt());
+    }
+
+    #[test]
+    fn a_trace_that_ends_has_no_closed_form() {
+        for repeats in [false, true] {
+            let line = timeline(&[0, 100], repeats);
+            let loss = LossTrace::new(line.clone(), vec![p(0.1), p(0.3)], ms(0), stream("t"));
+            let delay = DelayTrace::new(line, vec![ms(1), ms(9)], false, ms(0), true);
+            assert_eq!(loss.theory(TRAFFIC).loss, repeats.then_some(0.1));
+            assert_eq!(delay.theory(TRAFFIC).delay.is_some(), repeats);
+        }
     }
 
     #[test]
