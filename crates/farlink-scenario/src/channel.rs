@@ -391,7 +391,7 @@ fn check_burst_time(time: Time, loss: f64) -> Result<(), Problem> {
     Ok(())
 }
 
-fn check_jitter(jitter: &JitterSpec) -> Result<(), Problem> {
+pub(super) fn check_jitter(jitter: &JitterSpec) -> Result<(), Problem> {
     jitter.check_keys()?;
     match (jitter.distribution, jitter.spread) {
         (Distribution::Exponential, Some(_)) => Err(fault(

@@ -20,6 +20,7 @@ use super::expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
 use super::fec;
 use super::fragments;
 use super::handoff::{ExpandedHandoff, HandoffSpec, Place};
+use super::host;
 use super::ip;
 use super::roaming;
 use super::spec::{AppName, DirectionTable, FlowSpec, LinkSpec, Opener, QueueSpec, Scenario};
@@ -40,12 +41,18 @@ pub(super) fn expand(scenario: &Scenario) -> Result<Expanded, Problem> {
         good_name(name, "name")?;
     }
     let mut nodes = Nodes::default();
-    let links = links(scenario, &mut nodes)?;
+    let mut links = links(scenario, &mut nodes)?;
     let net = Net::new(nodes.names.len(), &links);
     let routes = routes(scenario, &nodes, &net)?;
     ip::check(scenario)?;
     let flows = flows(scenario, &nodes)?;
     reachable(&flows, &nodes, &net, &routes)?;
+    host::jitters(
+        scenario,
+        &nodes,
+        flows.iter().map(|(_, flow)| flow),
+        &mut links,
+    )?;
     let mut agents = agents(scenario, &nodes, &links)?;
     let handoffs = handoffs(scenario, &nodes, &links)?;
     roaming::check(&handoffs, &mut agents, &routes)?;
@@ -169,12 +176,17 @@ fn counted(count: u32, total: &mut u64) -> Result<(), Problem> {
 
 /// Nodes in the order in which they are first named.
 #[derive(Default)]
-struct Nodes {
+pub(super) struct Nodes {
     names: Vec<String>,
     numbers: HashMap<String, usize>,
 }
 
 impl Nodes {
+    /// Names in the order of their numbers.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
     fn number(&mut self, name: String) -> usize {
         let next = self.names.len();
         let number = *self.numbers.entry(name.clone()).or_insert(next);
@@ -199,7 +211,7 @@ impl Nodes {
     }
 
     /// The node of each number for a name with `{}`.
-    fn find_all(&self, pattern: &str, key: &str) -> Result<Vec<usize>, Problem> {
+    pub(super) fn find_all(&self, pattern: &str, key: &str) -> Result<Vec<usize>, Problem> {
         if !pattern.contains("{}") {
             return Ok(vec![self.find(pattern, key)?]);
         }
@@ -428,6 +440,7 @@ fn one_direction(
         mtu: fragments::mtu(table)?,
         channel: table.channel.0.clone(),
         background: table.background.clone(),
+        host_jitter: None,
     })
 }
 

@@ -5,7 +5,7 @@ use super::agent::ExpandedAgent;
 use super::app::App;
 use super::arq::ArqLink;
 use super::background::BackgroundSpec;
-use super::channel::ChannelSpec;
+use super::channel::{ChannelSpec, JitterSpec};
 use super::handoff::ExpandedHandoff;
 use super::spec::{Opener, QueueSpec};
 use super::trace::RatePlan;
@@ -88,6 +88,17 @@ pub struct DirectionSpec {
     pub channel: Vec<ChannelSpec>,
     /// Other traffic.
     pub background: Vec<BackgroundSpec>,
+    /// Jitter of the host that this direction ends at.
+    pub host_jitter: Option<HostJitter>,
+}
+
+/// Jitter of a host.
+#[derive(Clone, PartialEq, Debug)]
+pub struct HostJitter {
+    /// Name of the host.
+    pub host: String,
+    /// Distribution of the delay, with the order kept.
+    pub jitter: JitterSpec,
 }
 
 /// One flow.

@@ -28,6 +28,7 @@ mod fec;
 mod files;
 mod fragments;
 mod handoff;
+mod host;
 mod ip;
 mod library;
 mod mac;
@@ -66,10 +67,11 @@ pub use distribution::{
     TimeDistributionTable,
 };
 pub use error::ScenarioError;
-pub use expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink};
+pub use expanded::{DirectionSpec, Expanded, ExpandedFlow, ExpandedLink, HostJitter};
 pub use fec::FecSpec;
 pub use files::Reader;
 pub use handoff::{AgentHandoff, ExpandedHandoff, HandoffSpec, QueuedName};
+pub use host::{HostJitterSpec, HostSpec};
 pub use library::library;
 pub use preset::presets_json;
 pub use process::*;

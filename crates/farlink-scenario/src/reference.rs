@@ -76,6 +76,12 @@ const SECTIONS: &[(&str, &str, &str)] = &[
         "HandoffSpec",
         "What a handoff costs: `docs/agents/handoff.md`.",
     ),
+    (
+        "`[[hosts]]`",
+        "HostSpec",
+        "Delay of packets inside a host: `docs/channel-tools.md`.",
+    ),
+    ("`jitter = { ... }` of a host", "HostJitterSpec", ""),
     ("`[[flows]]`", "FlowSpec", ""),
     (
         "A time that is drawn: `{ distribution = ... }`",

@@ -22,6 +22,7 @@ use super::distribution::{
 };
 use super::fec::FecSpec;
 use super::handoff::HandoffSpec;
+use super::host::HostSpec;
 use super::table::table;
 use super::tcp::TcpSpec;
 use super::trace::RateTraceSpec;
@@ -70,6 +71,9 @@ table! {
         /// Hosts that move from link to link.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         handoffs: Vec<HandoffSpec>;
+        /// Hosts with properties of their own.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        hosts: Vec<HostSpec>;
         /// Transfers from one node to another.
         flows: Vec<FlowSpec>;
         /// Written into a resolved scenario: the whole TCP of each entry of

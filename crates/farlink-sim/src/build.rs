@@ -211,7 +211,7 @@ fn link(link: &ExpandedLink, streams: &Streams) -> Result<Link, RunError> {
     let [down, up] = ends.map(|(direction, spec, to)| {
         let direction = direction.name();
         let name = format!("link/{}/{direction}", link.name);
-        let channel = channel(spec, streams, &name)
+        let channel = channel_to_end(spec, streams, &link.name, &name)
             .map_err(|e| RunError::Build(format!("{}.{direction}: {e}", link.name)))?;
         let mut built = Simplex::new(link_config(spec), channel)
             .with_end(NodeId(to as u32))
@@ -274,6 +274,23 @@ fn queue_limit(spec: QueueSpec) -> QueueLimit {
     }
 }
 
+/// Stages of a direction, and the jitter of the host at its end. The stream of that jitter is
+/// named after host and link: it draws the same numbers whatever the channel does.
+pub(crate) fn channel_to_end(
+    spec: &DirectionSpec,
+    streams: &Streams,
+    link: &str,
+    name: &str,
+) -> Result<Channel, ChannelError> {
+    let Some(end) = &spec.host_jitter else {
+        return channel(spec, streams, name);
+    };
+    let stream = streams.stream(&format!("host/{}/{link}/jitter", end.host));
+    let mut stages = channel_stages(spec, streams, name)?;
+    stages.push(Stage::Jitter(jitter(&end.jitter, stream)?));
+    Ok(Channel::new(stages))
+}
+
 /// Stages of a direction, each with a random stream of its own name, so that
 /// what one draws does not depend on what else there is.
 pub(crate) fn channel(
@@ -281,6 +298,14 @@ pub(crate) fn channel(
     streams: &Streams,
     name: &str,
 ) -> Result<Channel, ChannelError> {
+    channel_stages(spec, streams, name).map(Channel::new)
+}
+
+fn channel_stages(
+    spec: &DirectionSpec,
+    streams: &Streams,
+    name: &str,
+) -> Result<Vec<Stage>, ChannelError> {
     let mut stages = Vec::new();
     for (i, group) in spec.channel.iter().enumerate() {
         let place = process::Place {
@@ -293,7 +318,7 @@ pub(crate) fn channel(
         };
         group_stages(group, &place, &mut stages)?;
     }
-    Ok(Channel::new(stages))
+    Ok(stages)
 }
 
 /// The stages of one table, in the standard order.

@@ -2,7 +2,7 @@
 //! at a host at the time they come, and leave at another when they are due.
 
 use crate::Monitor;
-use crate::build::{channel, link_config, network, nodes};
+use crate::build::{channel_to_end, link_config, network, nodes};
 use crate::metrics::{self, Scope};
 use crate::run::{RunError, agents_json, handoffs_json, headers_can_say};
 use crate::scenario::{DirectionSpec, Expanded, QueueSpec};
@@ -268,7 +268,7 @@ impl Live {
                 }
                 let direction = direction.name();
                 let name = format!("link/{}/{direction}/change/{}", new.name, self.changes);
-                let built = changed.then(|| channel(spec, &streams, &name));
+                let built = changed.then(|| channel_to_end(spec, &streams, &new.name, &name));
                 let built = built.transpose();
                 let built = built.map_err(|e| format!("{}.{direction}: {e}", new.name))?;
                 channels.push((link_config(spec), built));

@@ -37,6 +37,8 @@ pub struct Sample {
     pub columns: [(&'static str, Column); 3],
     /// The traffic, with the overhead of the link and the spacing used.
     pub sampling: Sampling,
+    /// Mean, least and greatest rate of the transmitter in bit/s.
+    pub rate: [u64; 3],
     /// The closed form under that traffic.
     pub theory: Theory,
     /// What follows from the parameters, each with the number of its stage.
@@ -126,6 +128,10 @@ pub fn sample_channel(
             ("copies", Column::U8(copies)),
         ],
         sampling,
+        rate: spec.rate_trace.as_ref().map_or([spec.rate; 3], |plan| {
+            let [least, most] = plan.trace.bounds();
+            [spec.rate, least, most]
+        }),
         theory,
         derived,
     })
@@ -165,6 +171,7 @@ impl Sample {
         });
         json!({
             "bytes": self.sampling.bytes,
+            "rate": self.rate,
             "spacing_s": self.sampling.spacing.as_secs_f64(),
             "theory": {
                 "loss": theory.loss, "burst": theory.burst, "gap": theory.gap,

@@ -21,6 +21,7 @@ mod fragments;
 mod half_duplex;
 mod handoff;
 mod header_compression;
+mod host_jitter;
 mod icmp;
 mod ipv6;
 mod keys;

@@ -102,6 +102,18 @@ impl RateTrace {
         }
     }
 
+    /// Least and greatest rate in bit/s; of opportunities both are the mean.
+    pub fn bounds(&self) -> [u64; 2] {
+        match self {
+            Self::Steps { timeline, rates } => {
+                let used = &rates[..timeline.rows()];
+                let least = used.iter().copied().min().unwrap_or(0);
+                [least, used.iter().copied().max().unwrap_or(0)]
+            }
+            _ => [self.mean(); 2],
+        }
+    }
+
     /// The instant of opportunity `k`, in nanoseconds of the trace.
     fn opportunity(&self, k: u64) -> u64 {
         match self {
