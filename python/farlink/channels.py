@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -70,6 +70,8 @@ class ChannelSample:
         Copies that came beside each.
     spacing_s, bytes
         Seconds between packets; bytes of each on the wire, overhead included.
+    rate
+        Mean, least and greatest rate of the link's transmitter in bit/s.
     theory
         The closed form: loss, burst and gap (packets), autocorrelation (lags 1,
         2, ...), delay (mean, deviation, quantiles in seconds). None where there
@@ -98,6 +100,7 @@ class ChannelSample:
         self.causes: list[str] = told["causes"]
         self.spacing_s = float(told["spacing_s"])
         self.bytes = int(told["bytes"])
+        self.rate: tuple[int, int, int] = tuple(told["rate"])
         self.theory: dict[str, Any] = told["theory"]
         self.derived: list[dict[str, Any]] = told["derived"]
 
@@ -371,7 +374,7 @@ def sample(
         raise ScenarioError(f"direction {direction!r}: write 'down' or 'up'")
     changes = source.changes(asked.overrides, asked.seed)
     where, extra, alone = _find(what, parameters)
-    text = _farlink.resolve(where.text, where.origin, [*extra, *changes])
+    text = _farlink.resolve(where.text, where.origin, [*extra, *changes], where.read_named)
     scenario = json.loads(text)
     chosen = _link(scenario, asked.link, direction)
     if spacing is None and alone:
@@ -426,7 +429,7 @@ def _find(
     if isinstance(what, str) and what in stages():
         changes = _parameters(what, parameters)
         found = source.find({**_carrier({}), "name": what})
-        return source.Source(found.name, found.text, what), changes, True
+        return replace(found, origin=what), changes, True
     if parameters:
         names = ", ".join(stages())
         raise ScenarioError(

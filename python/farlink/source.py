@@ -76,14 +76,14 @@ class Source:
         return self._resolve_text(text, changes)
 
     def _resolve_text(self, text: str, changes: list[tuple[str, str]]) -> str:
-        resolved = _farlink.resolve(text, self.origin, changes, self._read_named)
+        resolved = _farlink.resolve(text, self.origin, changes, self.read_named)
         tree = json.loads(resolved)
         if tree.get("name") is not None:
             return resolved
         return json.dumps({**tree, "name": files.as_name(self.name)})
 
-    def _read_named(self, name: str) -> str:
-        # The one who asked says which file; what is wanted here is the reason alone.
+    def read_named(self, name: str) -> str:
+        """Read a file that the scenario names, beside it; the error gives the reason alone."""
         try:
             return (self.directory / name).read_text(encoding="utf-8-sig")
         except OSError as error:

@@ -117,6 +117,49 @@ def test_a_channel_of_a_scenario_is_what_its_runs_meet() -> None:
     assert (first.lost != other.lost).any()
 
 
+def test_files_that_a_scenario_names_are_read_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The loader had nothing that reads files: each scenario with a trace was refused."""
+    (tmp_path / "rate.csv").write_text("time (s),rate (Mbit/s)\n0,2\n10,8\n20,4\n")
+    (tmp_path / "loss.csv").write_text("time (s),loss (%)\n0,10\n10,30\n20,10\n")
+    file = tmp_path / "traced.toml"
+    file.write_text(
+        """[[links]]
+name = "far"
+between = ["a", "b"]
+down = { delay = "10 ms", rate_trace = { file = "rate.csv", repeat = true }, \
+channel = { loss_trace = { file = "loss.csv", repeat = true } } }
+up = { rate = "1 Mbit/s", delay = "10 ms" }
+[[flows]]
+from = "a"
+to = "b"
+size = "1 MB"
+""".replace("\\\n", "")
+    )
+    sample = fl.channel(file, packets=20_000)
+    assert sample.rate == (5_000_000, 2_000_000, 8_000_000)
+    assert sample.theory["loss"] == pytest.approx(0.2)
+    assert farlink("channel", str(file), "--packets", "2000") == 0
+    assert farlink("channel", str(file), "--set", "links.0.down.rate_trace.file=no.csv") == 2
+    assert "cannot be read: no such file" in capsys.readouterr().err
+
+
+def test_jitter_of_a_host_ends_linux_slow_start_early() -> None:
+    """HyStart leaves slow start at a round trip that rose; without jitter each run is the same."""
+    link = {"rate": "10 Mbit/s", "delay": "250 ms"}
+    tree: dict[str, Any] = {
+        "links": [{"between": ["a", "b"], "down": link, "up": link}],
+        "flows": [{"from": "a", "to": "b", "size": "4 MB", "opens": "receiver"}],
+    }
+    steady = fl.run(tree, tcp=["linux-cubic"], runs=6).per_run("goodput", "linux-cubic")
+    assert len(set(steady)) == 1
+    jitter = {"distribution": "exponential", "mean": "20 ms"}
+    tree["hosts"] = [{"name": "a", "jitter": jitter}]
+    shaken = fl.run(tree, tcp=["linux-cubic"], runs=6).per_run("goodput", "linux-cubic")
+    assert min(shaken) < 0.8 * steady[0]
+
+
 def test_a_mapping_is_a_channel_of_several_stages() -> None:
     stages = {"loss": 0.01, "jitter": {"distribution": "normal", "mean": "9 ms", "spread": "1 ms"}}
     sample = fl.channel(stages, packets=20_000, spacing="20 ms")
