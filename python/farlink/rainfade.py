@@ -3,7 +3,7 @@
 The models are those of the ITU-R recommendations, as the package `itur` has them:
 rain attenuation by P.618, rainfall by P.837, height of rain by P.839, height of
 the place by P.1511. They say which attenuation is exceeded in which share of an
-average year.
+average year. How fast it changes is that of the synthesiser of P.1853.
 """
 
 import math
@@ -24,6 +24,14 @@ __all__ = ["Rain", "rain"]
 PERCENT = (5.0, 3.0, 1.0, 0.5, 0.3, 0.1, 0.05, 0.03, 0.01, 0.003, 0.001)
 """Shares of a year, in percent, that P.618 is for: from 5 down to 0.001."""
 
+BETA = 2e-4
+"""Rate in 1/s at which the Gaussian process behind rain attenuation forgets (P.1853-1, 2.2)."""
+
+_DRY = 10.0
+"""Percent of the year beyond which no rain is assumed. P.618 ends at 5 %; from there on the
+attenuation falls to 0 with the logarithm of the share."""
+
+_MOST_ROWS = 1_000_000
 _GEO_KM = 35_786.0
 _CIRCULAR = 45.0
 """Tilt of the polarisation in degrees that stands for a circular one (P.838)."""
@@ -105,6 +113,76 @@ class Rain:
         if seconds is None or not 0 < seconds <= 3600:
             raise ScenarioError(f'duration {duration!r}: write a time of up to 1 h, such as "60 s"')
         return {"gilbert": {"loss": self.probability(margin_db), "burst": duration}}
+
+    def series(
+        self,
+        clear_sky_db: float,
+        *,
+        length: str = "1 h",
+        step: str = "1 s",
+        storm: float | None = None,
+        seed: int = 1,
+    ) -> "pd.DataFrame":
+        """Return attenuation and Es/N0 over time, as a `rate_trace` with `symbol_rate` reads them.
+
+        The attenuation is the quantile of P.618 at the share Q(x), with x a stationary
+        Gaussian process of autocorrelation exp(-BETA t) (P.1853-1). Es/N0 is that of a clear
+        sky minus the attenuation. The noise that the rain itself radiates is left out.
+
+        Parameters
+        ----------
+        clear_sky_db
+            Es/N0 without rain.
+        length, step
+            Length of the series, and time from row to row.
+        storm
+            Percent of the year in which the attenuation of the middle row is exceeded: a
+            storm around it. Without it the series begins anywhere in the year.
+        seed
+            Of the random numbers.
+        """
+        import numpy as np
+        import pandas as pd
+        from scipy.signal import lfilter
+        from scipy.stats import norm
+
+        whole, apart = (units.parse_time(one) for one in (length, step))
+        if whole is None or apart is None or not 0 < apart <= whole:
+            raise ScenarioError(
+                f'length {length!r}, step {step!r}: write times such as "1 h" and "1 s"'
+            )
+        count = math.floor(whole / apart + 1e-9) + 1
+        if count > _MOST_ROWS:
+            raise ScenarioError(f"{count:,} rows; write a longer step, for {_MOST_ROWS:,} at most")
+        if storm is not None and not PERCENT[-1] <= storm <= PERCENT[0]:
+            raise ScenarioError(
+                f"storm {storm:g} % of the year: write {PERCENT[-1]:g} to {PERCENT[0]:g}"
+            )
+        random = np.random.default_rng(seed)
+        share = math.exp(-BETA * apart)
+        middle = 0 if storm is None else count // 2
+        start = random.standard_normal() if storm is None else norm.isf(storm / 100)
+
+        def walk(rows: int) -> Any:  # noqa: ANN401 (an array)
+            steps = math.sqrt(1 - share * share) * random.standard_normal(rows)
+            return lfilter([1.0], [1.0, -share], steps, zi=[share * start])[0]
+
+        # A Gauss-Markov process is the same backwards.
+        x = np.concatenate([walk(middle)[::-1], [start], walk(count - middle - 1)])
+        known = self.table["attenuation"]
+        shares = np.log([_DRY / 100, *known.index])
+        levels = np.array([0.0, *known])
+        logs = norm.logsf(x)
+        attenuation = np.interp(-logs, -shares, levels)
+        table = pd.DataFrame(
+            {
+                "time": np.arange(count) * apart,
+                "attenuation": attenuation,
+                "esno": clear_sky_db - attenuation,
+            }
+        )
+        table.attrs["units"] = {"time": "s", "attenuation": "dB", "esno": "dB"}
+        return table
 
     @cached_property
     def table(self) -> "pd.DataFrame":

@@ -3,10 +3,14 @@
 import importlib.util
 import json
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import cast
 
+import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import multivariate_normal, norm
 
 import farlink as fl
 import recorded_itur
@@ -77,6 +81,94 @@ def test_a_margin_and_a_duration_make_a_channel(capsys: pytest.CaptureFixture[st
     assert told["fade_probability"] == pytest.approx(place.probability(3))
 
 
+@pytest.mark.usefixtures("recorded")
+def test_attenuation_over_time_has_the_distribution_of_the_year() -> None:
+    """Shares of time above the attenuations of P.618, and the autocorrelation of P.1853.
+
+    Rows an hour apart depend on the hour before by exp(-0.72): as (1 + 0.49) / (1 - 0.49) = 2.9
+    fewer independent ones. Bounds are four standard errors.
+    """
+    place = fl.rain(59.33, 18.07, "20 GHz", elevation=25)
+    rows = 400_000
+    series = place.series(14, length=f"{rows} h", step="1 h", seed=3)
+    assert np.allclose(series["esno"], 14 - series["attenuation"], atol=1e-12)
+    for percent in (5.0, 1.0, 0.1):
+        share = (series["attenuation"] > place.attenuation(percent)).mean()
+        p = percent / 100
+        assert share == pytest.approx(p, abs=4 * (2.9 * p * (1 - p) / rows) ** 0.5)
+    # Both of two rows are above the attenuation of 5 % as often as two normal values are.
+    wet = (series["attenuation"] > place.attenuation(5.0)).to_numpy()
+    both = (wet[1:] & wet[:-1]).mean()
+    correlation = np.exp(-3600 * 2e-4)
+    expected = multivariate_normal([0, 0], [[1, correlation], [correlation, 1]]).cdf(
+        [norm.ppf(0.05)] * 2
+    )
+    assert both == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.usefixtures("recorded")
+def test_a_storm_reaches_its_attenuation_in_the_middle() -> None:
+    place = fl.rain(59.33, 18.07, "20 GHz", elevation=25)
+    series = place.series(14, storm=0.03, length="1 h", step="10 s")
+    assert len(series) == 361
+    assert series["esno"][180] == pytest.approx(14 - place.attenuation(0.03))
+    assert series.equals(place.series(14, storm=0.03, length="1 h", step="10 s"))
+    other = place.series(14, storm=0.03, length="1 h", step="10 s", seed=2)
+    assert not series.equals(other)
+
+
+# Threshold in dB and bits per symbol of EN 302 307-1, table 13, where each is the best.
+_MODCODS = (
+    (-2.35, 0.490243), (-1.24, 0.656448), (-0.30, 0.789412), (1.00, 0.988858), (2.23, 1.188304),
+    (3.10, 1.322253), (4.03, 1.487473), (4.68, 1.587196), (5.18, 1.654663), (5.50, 1.779991),
+    (6.42, 1.788612), (6.62, 1.980636), (7.91, 2.228124), (8.97, 2.637201), (10.21, 2.966728),
+    (11.03, 3.165623), (11.61, 3.300184), (12.73, 3.703295), (13.64, 3.951571), (14.28, 4.119540),
+    (15.69, 4.397854), (16.05, 4.453027),
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("recorded")
+def test_adaptive_coding_under_rain_is_two_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Attenuation to Es/N0 to rate: `rain --out`, then a scenario that names the file."""
+    out = tmp_path / "storm.csv"
+    options = ["--at", STOCKHOLM, "--frequency", "20GHz", "--elevation", "25"]
+    series = ["--clear-sky", "13", "--storm", "0.03", "--length", "20 min", "--step", "5 s"]
+    assert farlink("rain", *options, *series, "--out", str(out)) == 0
+    printed = capsys.readouterr().out
+    assert "241 rows" in printed
+    assert 'symbol_rate = "30 MBd"' in printed
+    table = pd.read_csv(out)
+    assert list(table) == ["time (s)", "attenuation (dB)", "esno (dB)"]
+    assert np.allclose(table["esno (dB)"], 13 - table["attenuation (dB)"], atol=1e-4)
+    file = tmp_path / "storm.toml"
+    file.write_text(
+        """[[links]]
+name = "satellite"
+between = ["hub", "terminal"]
+up = { rate = "1 Mbit/s", delay = "250 ms" }
+[links.down]
+delay = "250 ms"
+queue = { bytes = "200 kB" }
+rate_trace = { file = "storm.csv", symbol_rate = "1 MBd", margin = 1, repeat = true }
+[[flows]]
+from = "hub"
+to = "terminal"
+size = "2 MB"
+"""
+    )
+    assert farlink("run", str(file), "--tcp", "linux-cubic", "--quiet") == 0
+    assert farlink("channel", str(file), "--packets", "1000") == 0
+    # The mean rate of the trace is that of the rows, but for the last, which ends it.
+    bits = [
+        max((b for at, b in _MODCODS if at + 1 <= row), default=0.0) for row in table["esno (dB)"]
+    ]
+    sample = fl.channel(file, packets=1)
+    assert sample.rate[0] == pytest.approx(1e6 * np.mean(bits[:-1]), rel=1e-5)
+    assert sample.rate[2] == pytest.approx(1e6 * max(bits[:-1]), rel=1e-5)
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
@@ -86,6 +178,9 @@ def test_a_margin_and_a_duration_make_a_channel(capsys: pytest.CaptureFixture[st
         ({"--elevation": "2"}, "elevation 2 degrees: P.618 is for 5 to 90 degrees"),
         ({"--satellite": "13"}, "give either the elevation or the longitude of the satellite"),
         ({"--duration": "60s"}, "--duration has no effect without --margin"),
+        ({"--storm": "0.1"}, "--storm has no effect without --clear-sky"),
+        ({"--clear-sky": "12"}, "--clear-sky has no effect without --out"),
+        ({"--clear-sky": "12", "--out": "x.txt"}, "--out x.txt: write a name that ends in .csv"),
         ({"--availability": "50"}, "--availability 50: write 95 to 99.999 percent"),
     ],
 )

@@ -2,10 +2,12 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
+from farlink import files
 from farlink.cli import text
 from farlink.errors import ScenarioError
 
@@ -36,9 +38,48 @@ def rain(
     duration: str | None = typer.Option(
         None, "--duration", help="Mean fade; with --margin, write a channel.", metavar="TIME"
     ),
+    clear_sky: float | None = typer.Option(
+        None,
+        "--clear-sky",
+        help="Es/N0 without rain; with --out, write it over time.",
+        metavar="DB",
+    ),
+    storm: float | None = typer.Option(
+        None,
+        "--storm",
+        help="With --clear-sky: in the middle, the attenuation exceeded so often.",
+        metavar="PERCENT",
+    ),
+    length: str | None = typer.Option(
+        None, "--length", help="With --clear-sky: of the series; 1 h without it.", metavar="TIME"
+    ),
+    step: str | None = typer.Option(
+        None, "--step", help="With --clear-sky: from row to row; 1 s without it.", metavar="TIME"
+    ),
+    seed: int | None = typer.Option(
+        None, "--seed", help="With --clear-sky: of the random numbers; 1 without it.", metavar="N"
+    ),
+    out: Path | None = typer.Option(
+        None, "--out", help="Write Es/N0 over time here, for rate_trace.", metavar="FILE.csv"
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON instead of a table."),
 ) -> None:
-    """Tell the rain fades of a satellite link by the ITU-R models (package itur)."""
+    """Tell the rain fades of a satellite link by the ITU-R models (package itur).
+
+    With --clear-sky and --out: write Es/N0 over time, which `rate_trace` of a scenario reads.
+    """
+    series = {"--storm": storm, "--length": length, "--step": step, "--seed": seed, "--out": out}
+    for option, value in series.items():
+        if value is not None and clear_sky is None:
+            raise ScenarioError(
+                f"{option} has no effect without --clear-sky; add it or leave it out"
+            )
+    if clear_sky is not None:
+        if out is None:
+            raise ScenarioError("--clear-sky has no effect without --out; add it or leave it out")
+        if out.suffix != ".csv":
+            raise ScenarioError(f"--out {out}: write a name that ends in .csv")
+        files.check_file(out)
     if duration is not None and margin is None:
         raise ScenarioError("--duration has no effect without --margin; add it or leave it out")
     if availability is not None and not 95 <= availability <= 99.999:
@@ -48,6 +89,23 @@ def rain(
 
     found = describe(*place, frequency, elevation=elevation, satellite=satellite)
     told = _told(found, margin, availability, duration)
+    if clear_sky is not None and out is not None:
+        table = found.series(
+            clear_sky,
+            length=length or "1 h",
+            step=step or "1 s",
+            storm=storm,
+            seed=1 if seed is None else seed,
+        )
+        names = {name: f"{name} ({unit})" for name, unit in table.attrs["units"].items()}
+        written = table.rename(columns=names).to_csv(index=False, float_format="%.6g")
+        files.write_text(out, written)
+        told["series"] = {
+            "file": str(out),
+            "rows": len(table),
+            "esno_least_db": float(table["esno"].min()),
+            "esno_mean_db": float(table["esno"].mean()),
+        }
     if as_json:
         text.line(json.dumps(told, indent=2))
     else:
@@ -112,6 +170,17 @@ def show(found: "Rain", told: dict[str, object], out: "Sink") -> None:
         from farlink.estimate import in_toml
 
         out.print(f"channel = {in_toml(told['channel'])}", soft_wrap=True)
+    if isinstance(series := told.get("series"), dict):
+        out.print(
+            f"wrote {series['file']}: {series['rows']:,} rows; Es/N0 "
+            f"{series['esno_mean_db']:.2f} dB in the mean, "
+            f"{series['esno_least_db']:.2f} dB at least",
+            soft_wrap=True,
+        )
+        out.print(
+            f'rate_trace = {{ file = "{series["file"]}", symbol_rate = "30 MBd", margin = 1 }}',
+            soft_wrap=True,
+        )
 
 
 def _hours(share: float) -> str:
