@@ -28,6 +28,21 @@ PROFILE = "linux"
 _TRIES = 3
 """Times that a run is emulated, until one did not fall behind the clock."""
 
+_LATE_SHARE = 0.01
+"""Share of a round trip that one packet in a hundred may be late by, where that is above
+`emulation.BEHIND_S`: a delay that moves no goodput by more than this."""
+
+BUFFERS = {
+    "tcp.send_buffer": "64 MiB",
+    "tcp.receive_window": "80 KiB",
+    "tcp.receive_window_max": "40 MiB",
+}
+"""Room of both sides unless it is set. Bytes of data, as profiles count them."""
+
+_OF_DATA = 1.6
+"""Bytes of kernel memory to a byte of data: 2304 for a segment of 1448, rounded. That is the
+share that the kernel itself assumes (tcp_win_from_space after tcp_measure_rcv_mss)."""
+
 Told = Callable[[str], None]
 
 
@@ -38,6 +53,22 @@ class Row:
     tcp: str
     simulated: tuple[float, ...]
     emulated: tuple[float, ...]
+    late: tuple[tuple[float, float], ...] = ()
+    """Of each emulated run: seconds that half of its packets and 99 % were late by at most."""
+    bearable_s: float = emulation.BEHIND_S
+    """Lateness of one packet in a hundred from which a run is not judged."""
+
+    @property
+    def late_s(self) -> tuple[float, float]:
+        """The worst run's lateness: of half of the packets, and of 99 %."""
+        if not self.late:
+            return 0.0, 0.0
+        return max(one for one, _ in self.late), max(one for _, one in self.late)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the machine kept the emulated path in every run."""
+        return self.late_s[1] <= self.bearable_s
 
     @property
     def ratio(self) -> Estimate:
@@ -63,14 +94,31 @@ class Row:
         """What the interval of the ratio says of the two.
 
         "within 5 %" if all of it is, "differs" if 1 is not in it, else "undecided": more runs
-        would tell. One run has no interval.
+        would tell. One run has no interval. Where the machine was late the path was another,
+        and nothing is judged.
         """
+        if not self.is_judged:
+            return f"not judged: the machine was late by {1e3 * self.late_s[1]:.1f} ms"
         ratio = self.ratio
         if ratio.low is None or ratio.high is None:
             return "undecided (one run)"
         if ratio.low >= 1 - CLOSE and ratio.high <= 1 + CLOSE:
             return f"within {100 * CLOSE:.0f} %"
         return "undecided" if ratio.low <= 1 <= ratio.high else "differs"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What both sides were given."""
+
+    simulated: Mapping[str, str]
+    """Keys of `[tcp]` of our TCP."""
+    emulated: Mapping[str, str]
+    """Settings of net.ipv4 of the kernel's hosts."""
+    offloads: bool
+    """Whether the kernel sent and took several segments at once, which ours never does."""
+    jitter: Mapping[str, Mapping[str, str]]
+    """Jitter of hosts (`[[hosts]]`), which both sides have."""
 
 
 class Comparison:
@@ -81,12 +129,18 @@ class Comparison:
         result: Result,
         rows: Sequence[Row],
         sequences: "Mapping[str, dict[str, pd.DataFrame]]",
-        late: Sequence[float],
+        sides: "Sides",
     ) -> None:
         self.result = result
         self.rows = tuple(rows)
         self.sequences = sequences
-        self.late_p99_s = max(late)
+        self.sides = sides
+        self.late_p99_s = max(row.late_s[1] for row in self.rows)
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether the machine kept the emulated path in all runs of all TCPs."""
+        return all(row.is_judged for row in self.rows)
 
     @cached_property
     def data(self) -> dict[str, Any]:
@@ -101,12 +155,21 @@ class Comparison:
                 "ratio": ratio.mean,
                 "ratio_ci95": [ratio.low, ratio.high],
                 "verdict": one.verdict,
+                "late_p50_s": [half for half, _ in one.late],
+                "late_p99_s": [most for _, most in one.late],
             }
 
         return {
             "format": "farlink-comparison/1",
             "scenario": self.result.scenario(),
             "late_p99_s": self.late_p99_s,
+            "judged": self.is_judged,
+            "sides": {
+                "simulated": dict(self.sides.simulated),
+                "emulated": dict(self.sides.emulated),
+                "offloads": self.sides.offloads,
+                "jitter": {host: dict(one) for host, one in self.sides.jitter.items()},
+            },
             "rows": [row(one) for one in self.rows],
         }
 
@@ -144,9 +207,13 @@ def compare(
     overrides: Mapping[str, object] | None = None,
     seed: int | None = None,
     realtime: bool | None = None,
+    offloads: bool = False,
     tell: Told | None = None,
 ) -> Comparison:
     """Transfer over the first flow's path by our TCPs, simulated, and the kernel's, emulated.
+
+    Both sides have the same room for data (`BUFFERS`), segments one by one, and the jitter of the
+    scenario's hosts.
 
     The simulated side is the TCP of that name as the profile "linux" has it ("linux-cubic"), or as
     the profile that is written before it ("rfc-cubic"). Run k of both sides has the channel of
@@ -156,7 +223,9 @@ def compare(
     Parameters
     ----------
     scenario, overrides, seed
-        As for `run`. Of the flows only the ends of the first count.
+        As for `run`. Of the flows only the ends of the first count, and of `[tcp]` nothing.
+        Overrides of send_buffer, receive_window and receive_window_max hold for both sides, of
+        other keys of `tcp` for ours alone.
     tcp
         Names that both sides have.
     size
@@ -165,6 +234,8 @@ def compare(
         Runs of each TCP on each side.
     realtime
         As for `emulate`.
+    offloads
+        Let the kernel send and take several segments at once (TSO, GRO), which is quicker.
     tell
         Called with a line before each emulated run, which takes as long as the transfer does.
 
@@ -176,19 +247,27 @@ def compare(
         If the system refuses, or data arrive wrong.
     """
     tree, amount = _tree(scenario, size, overrides, seed)
+    keys = {**BUFFERS, **_tcp_keys(overrides)}
+    sides = Sides(
+        keys,
+        _memory(keys),
+        offloads,
+        {one["name"]: one["jitter"] for one in tree.get("hosts", [])},
+    )
+    bearable = max(emulation.BEHIND_S, _LATE_SHARE * _round_trip(tree))
     for name in tcp:
         emulation.check_kernel(source.split(name)[1])
     if not 1 <= runs <= 1000:
         raise ScenarioError(f"runs is {runs}; write 1 to 1000")
     ours = {name: name if source.split(name)[0] else f"{PROFILE}-{name}" for name in tcp}
-    result = api.run(tree, tcp=list(ours.values()), runs=runs)
+    result = api.run(tree, tcp=list(ours.values()), runs=runs, overrides=keys)
     simulated = {
         row["tcp"]: tuple(value for value in values_of(row, "goodput") if value is not None)
         for row in result.rows("results")
     }
-    rows, sequences, late = [], {}, []
+    rows, sequences = [], {}
     for name in ours.values():
-        kernel, goodputs = source.split(name)[1], []
+        kernel, goodputs, late = source.split(name)[1], [], []
         for run in range(runs):
             for attempt in range(_TRIES):
                 if tell:
@@ -197,16 +276,54 @@ def compare(
                 with tempfile.TemporaryDirectory(prefix="farlink-") as where:
                     pcap = Path(where) if run == 0 else None
                     done, goodput = _emulated(
-                        tree, amount, kernel, run, Path(where), pcap, realtime=realtime
+                        tree, amount, kernel, run, Path(where), pcap, sides, realtime=realtime
                     )
                     if pcap is not None:
                         sequences[name] = _sequence(done, pcap, tree)
-                if not done.behind:
+                lateness = done.data["lateness"]
+                if float(lateness["p99_s"]) <= bearable:
                     break
             goodputs.append(goodput)
-            late.append(float(done.data["lateness"]["p99_s"]))
-        rows.append(Row(name, simulated[name], tuple(goodputs)))
-    return Comparison(result, rows, sequences, late)
+            late.append((float(lateness["p50_s"]), float(lateness["p99_s"])))
+        rows.append(Row(name, simulated[name], tuple(goodputs), tuple(late), bearable))
+    return Comparison(result, rows, sequences, sides)
+
+
+def _tcp_keys(overrides: Mapping[str, object] | None) -> dict[str, str]:
+    """Return what overrides say of `[tcp]`."""
+    return {path: value for path, value in source.changes(overrides, None) if _of_tcp(path)}
+
+
+def _of_tcp(path: str) -> bool:
+    return path.partition(".")[0] == "tcp"
+
+
+def _memory(keys: Mapping[str, str]) -> dict[str, str]:
+    """Return the kernel's settings that have room for as many bytes of data.
+
+    The send buffer counts what segments take in memory, too, but in buffers of up to 64 KiB,
+    which are data by all but some per cent.
+    """
+
+    def size(key: str) -> int:
+        found = units.whole_size(keys[f"tcp.{key}"])
+        if found is None:
+            raise ScenarioError(f"tcp.{key} is {keys[f'tcp.{key}']}; write a size such as 4 MiB")
+        return found
+
+    first, most = (round(_OF_DATA * size(key)) for key in ("receive_window", "receive_window_max"))
+    send = size("send_buffer")
+    return {
+        "tcp_wmem": f"4096 {min(16384, send)} {send}",
+        "tcp_rmem": f"4096 {first} {max(first, most)}",
+    }
+
+
+def _round_trip(tree: Mapping[str, Any]) -> float:
+    """Return the delays of the first flow's path, there and back, in seconds."""
+    from farlink.advice.path import bottleneck
+
+    return 2 * bottleneck(tree).delay_s
 
 
 def _emulated(
@@ -216,6 +333,7 @@ def _emulated(
     run: int,
     where: Path,
     pcap: Path | None,
+    sides: Sides,
     *,
     realtime: bool | None,
 ) -> tuple[emulation.Emulated, float]:
@@ -227,6 +345,8 @@ def _emulated(
         tcp=name,
         run=run,
         realtime=realtime,
+        plain=not sides.offloads,
+        memory=sides.emulated,
         pcap=pcap,
         snaplen=captured.HEADERS if pcap is not None else 0,
         output=report,
@@ -243,14 +363,15 @@ def _tree(
     seed: int | None,
 ) -> tuple[dict[str, Any], int]:
     """Return the scenario with one transfer of so many bytes, and the bytes."""
-    (text,) = source.find(scenario).resolve(None, source.changes(overrides, seed)).values()
+    others = {k: v for k, v in (overrides or {}).items() if not _of_tcp(k)}
+    (text,) = source.find(scenario).resolve(None, source.changes(others, seed)).values()
     tree: dict[str, Any] = json.loads(text)
     flow = tree["flows"][0]
     wanted = size if size is not None else flow.get("size")
     amount = units.whole_size(wanted) if wanted is not None else None
     if amount is None:
         raise ScenarioError("--transfer: write a size such as 5MB; the first flow has none to take")
-    kept = ("name", "seed", "links", "routes", "agents", "handoffs", "max_duration")
+    kept = ("name", "seed", "links", "routes", "agents", "handoffs", "hosts", "max_duration")
     out = {key: tree[key] for key in kept if key in tree}
     begins, ends = source.ends(flow)
     out["flows"] = [

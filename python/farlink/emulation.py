@@ -182,6 +182,7 @@ def transfer(
     *,
     output: Path | None = None,
     counters: Path | None = None,
+    memory: Mapping[str, str] | None = None,
     **options: Unpack[Options],
 ) -> Emulated:
     """Transfer checked data over the first flow's path, by the TCP of the kernel.
@@ -190,6 +191,7 @@ def transfer(
     prints a line of JSON (to the file `output` if given); a wrong or missing one is exit code 1.
     The file `counters` gets what the sender's kernel counted, by the names of /proc/net/snmp and
     netstat.
+    `memory` has settings of net.ipv4 for the kernels of both ends, such as "tcp_wmem".
     With `endpoints` the sender or the receiver or both are this package's TCP. The other options
     are as for `emulate`, but for those about programs (host, servers, seconds), which there are
     none of.
@@ -219,6 +221,8 @@ def transfer(
             f"tcp {tcp!r} has no effect: both ends of the transfer are in user space"
         )
     report = ["--output", str(output)] if output else []
+    if memory:
+        program += ["--memory", json.dumps(dict(memory))]
     if counters:
         if sender in own:
             raise ScenarioError("counters are of a kernel, and the sender is in user space")

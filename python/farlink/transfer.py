@@ -2,13 +2,14 @@
 
 Run as a file of its own, so that nothing of the package is loaded:
 
-    python transfer.py [--counters FILE] [--ip v6] serve BYTES [TCP]
-    python transfer.py [--output FILE] [--counters FILE] fetch HOST BYTES [TCP]
+    python transfer.py [--counters FILE] [--ip v6] [--memory JSON] serve BYTES [TCP]
+    python transfer.py [--output FILE] [--counters FILE] [--memory JSON] fetch HOST BYTES [TCP]
 
-TCP is the kernel's congestion control for this connection. The server listens for IPv4, or with
---ip v6 for IPv6. With --counters the server writes what
-its kernel counted (/proc/net/snmp and netstat) at the end, and the client waits for it, since its
-own end ends the server.
+TCP is the kernel's congestion control for this connection. With --memory settings of net.ipv4 are
+written first (`{"tcp_wmem": "4096 16384 4194304"}`): each host has its own. The server listens for
+IPv4, or with --ip v6 for IPv6. With --counters the server writes what its kernel counted
+(/proc/net/snmp and netstat) at the end, and the client waits for it, since its own end ends the
+server.
 
 The data is SHA-256 in counter mode, so that the receiver knows every byte; `fetch` prints one
 line of JSON (or writes it to FILE) and fails if a byte is wrong or missing.
@@ -39,6 +40,12 @@ def use(control: str, connection: socket.socket) -> None:
     """Set the congestion control of a connection, or of those that a listener will accept."""
     if control:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())
+
+
+def set_memory(settings: dict[str, str]) -> None:
+    """Write settings of net.ipv4 of this namespace."""
+    for name, value in settings.items():
+        Path("/proc/sys/net/ipv4", name).write_text(value, encoding="ascii")
 
 
 def serve(size: int, control: str, counters: str, ip: str) -> None:
@@ -134,10 +141,12 @@ def main(arguments: list[str]) -> int:
     """Do what the command line says."""
     # Ctrl-C ends it without a word: the emulation that it is part of has one.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    said = {"--output": "", "--counters": "", "--ip": ""}
+    said = {"--output": "", "--counters": "", "--ip": "", "--memory": ""}
     while arguments[0] in said:
         said[arguments[0]], arguments = arguments[1], arguments[2:]
-    output, counters, ip = said.values()
+    output, counters, ip, memory = said.values()
+    if memory:
+        set_memory(json.loads(memory))
     if arguments[0] == "serve":
         serve(int(arguments[1]), arguments[2] if len(arguments) > 2 else "", counters, ip)
         return 0

@@ -12,9 +12,6 @@ import farlink as fl
 from farlink import comparison, folder
 from farlink.plot.compare import draw_pair
 
-TOO_LATE_S = 0.02
-"""Lateness of one packet in a hundred, in seconds, that a round trip of 0.55 s does not notice."""
-
 
 def compare(*arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
@@ -27,10 +24,16 @@ def test_goodputs_agree_over_the_geostationary_link(tmp_path: Path) -> None:
     done = compare(
         "geo-omueti2007", "--tcp", "reno", "--transfer", "500kB", "--quiet", "--out", str(tmp_path)
     )
-    assert done.returncode == 0, done.stderr
-    assert "undecided (one run)" in done.stdout
-    (row,) = json.loads((tmp_path / "comparison.json").read_text())["rows"]
-    assert abs(row["ratio"] - 1) < 0.05
+    found = json.loads((tmp_path / "comparison.json").read_text())
+    assert done.returncode == (0 if found["judged"] else 1), done.stderr
+    (row,) = found["rows"]
+    if found["judged"]:
+        assert "undecided (one run)" in done.stdout
+        assert abs(row["ratio"] - 1) < 0.05
+    assert len(row["late_p99_s"]) == 1
+    assert "both sides: send_buffer 64 MiB, receive_window 80 KiB" in done.stdout
+    assert found["sides"]["emulated"]["tcp_rmem"] == "4096 131072 67108864"
+    assert not found["sides"]["offloads"]
     assert {path.name for path in tmp_path.iterdir()} == {
         folder.LIST,
         "comparison.json",
@@ -50,6 +53,40 @@ def test_the_picture_goes_to_the_last_acknowledgment() -> None:
     assert left.get_xlim() == right.get_xlim()
 
 
+def test_a_busy_machine_judges_nothing() -> None:
+    """The path of 0.5 s bears 5 ms, one of 20 ms the 1 ms that `emulate` warns of."""
+    late = comparison.Row("linux-bbr", (1e6,), (2e6,), ((0.001, 0.012),), 0.005)
+    assert late.verdict == "not judged: the machine was late by 12.0 ms"
+    assert not late.is_judged
+    in_time = comparison.Row("linux-bbr", (1e6,), (2e6,), ((0.001, 0.004),), 0.005)
+    assert in_time.is_judged
+    assert in_time.verdict == "undecided (one run)"
+
+
+def test_both_sides_have_the_buffers_that_are_set() -> None:
+    """The kernel held windows of 40 MiB where ours ended at 4 MiB: bbr "differed" by 1.431."""
+    found = comparison.compare(
+        "geo-omueti2007",
+        ["reno"],
+        size="300 kB",
+        overrides={"tcp.receive_window": "40 KiB", "tcp.receive_window_max": "60 KiB"},
+    )
+    assert found.sides.emulated["tcp_rmem"] == "4096 65536 98304"
+    # A window of 60 KiB in 0.52 s and more.
+    (row,) = found.rows
+    assert max(*row.simulated, *row.emulated) < 8 * 60 * 1024 / 0.52
+    if row.is_judged:
+        assert row.ratio.mean == pytest.approx(1, abs=0.1)
+
+
+def test_jitter_of_hosts_is_on_both_sides() -> None:
+    jitter = {"distribution": "exponential", "mean": "5 ms"}
+    tree, _ = comparison._tree(
+        {**tomllib.loads(SNOOP), "hosts": [{"name": "client", "jitter": jitter}]}, None, None, None
+    )
+    assert [one["name"] for one in tree["hosts"]] == ["client"]
+
+
 @pytest.mark.long
 def test_goodputs_agree_where_packets_are_lost(tmp_path: Path) -> None:
     """Slow start into a queue without a limit, where the timer decides: without its restart at
@@ -61,9 +98,10 @@ def test_goodputs_agree_where_packets_are_lost(tmp_path: Path) -> None:
     done = compare(
         "geo-lossy", "--tcp", "cubic", "--transfer", "1MB", "--runs", "5", "--out", str(tmp_path)
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 1), done.stderr
     found = json.loads((tmp_path / "comparison.json").read_text())
-    if found["late_p99_s"] > TOO_LATE_S:
+    assert found["judged"] == (done.returncode == 0)
+    if not found["judged"]:
         pytest.skip(f"the machine is too busy: packets {1e3 * found['late_p99_s']:.1f} ms late")
     (row,) = found["rows"]
     assert abs(row["ratio"] - 1) < 0.1, row
@@ -130,9 +168,10 @@ def test_goodputs_agree_behind_snoop(tmp_path: Path) -> None:
     file = tmp_path / "snoop.toml"
     file.write_text(SNOOP)
     done = compare(str(file), "--tcp", "reno", "--runs", "6", "--out", str(tmp_path / "out"))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 1), done.stderr
     found = json.loads((tmp_path / "out" / "comparison.json").read_text())
-    if found["late_p99_s"] > TOO_LATE_S:
+    assert found["judged"] == (done.returncode == 0)
+    if not found["judged"]:
         pytest.skip(f"the machine is too busy: packets {1e3 * found['late_p99_s']:.1f} ms late")
     (row,) = found["rows"]
     assert abs(row["ratio"] - 1) < 0.25, row
