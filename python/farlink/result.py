@@ -415,7 +415,10 @@ class Result:
         written = []
         for tcp in self.tcp:
             for point, data in self.probe(tcp, snaplen=snaplen).pcaps.items():
-                path = files.inside(Path(directory), tcp, point)
+                # The point beside an agent is NODE@LINK-wired or -wireless.
+                for part in point.split("@"):
+                    files.check_name(part)
+                path = files.inside(Path(directory), tcp) / point
                 path = path.with_name(f"{point}.pcapng")
                 files.write_bytes(path, data)
                 written.append(path)
